@@ -54,17 +54,17 @@ class Curve:
 def controls(engine: VectorsWhatIf, steps: tuple[Step, ...]) -> Curve | None:
     """The choice of parameter and read-out; None where the chain has no number to move."""
     st.markdown("**One parameter, all its values**")
-    found = {axis.title: axis for axis in vectors.axes(steps, engine.found.d)}
-    if not found:
+    axis_choice = {axis.title: axis for axis in vectors.axes(steps, engine.found.d)}
+    if not axis_choice:
         st.caption("No step of this chain has a numeric parameter. Add ZCA whitening, all-but-the-top or a truncation.")
         return None
     readouts = {one.title: one for one in applicable(engine.known)}
     left, right = st.columns(2)
-    axis = left.selectbox("Parameter", list(found), key=PREFIX + "axis", bind="query-params")
+    axis = left.selectbox("Parameter", list(axis_choice), key=PREFIX + "axis", bind="query-params")
     readout = right.selectbox("Read-out", list(readouts), key=PREFIX + "readout", bind="query-params")
     pending, place = st.empty(), st.container()
     explanations.show(CURVE)
-    return Curve(found[str(axis)], readouts[str(readout)], pending, place)
+    return Curve(axis_choice[str(axis)], readouts[str(readout)], pending, place)
 
 
 def draw(engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], curve: Curve, until: float) -> None:
@@ -124,5 +124,5 @@ def _best(engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], curve: Curve
     )
     if st.session_state.get(_HELD) == asked:
         chain = curve.axis.moved(steps, best.value)
-        found = vectors.engine_of(key, "held back").comparison(chain, curve.readout.slug)
-        st.markdown(wording.plain(f"Held back: {words.readout(found)}"))
+        comparison = vectors.engine_of(key, "held back").comparison(chain, curve.readout.slug)
+        st.markdown(wording.plain(f"Held back: {words.readout(comparison)}"))

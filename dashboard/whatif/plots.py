@@ -146,13 +146,13 @@ def cosines(before: Cosines, after: Cosines | None) -> go.Figure:
     """Shares of random pairs (solid) and of nearest rows (dotted) by their cosine."""
     figure = go.Figure()
     middle = (BINS[1:] + BINS[:-1]) / 2
-    for name, found, colour in (("no transform", before, BEFORE), ("after", after, AFTER)):
+    for name, histogram, colour in (("no transform", before, BEFORE), ("after", after, AFTER)):
         for what, values, dash in (
             ()
-            if found is None
+            if histogram is None
             else (
-                ("random pairs", found.pairs, "solid"),
-                ("nearest row", found.nearest, "dot"),
+                ("random pairs", histogram.pairs, "solid"),
+                ("nearest row", histogram.nearest, "dot"),
             )
         ):
             share = np.histogram(values, BINS)[0] / max(1, len(values))

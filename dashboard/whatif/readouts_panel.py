@@ -110,7 +110,7 @@ def _follow(
     if full is None:
         _table(table, engine, start, answer, None, steps)
         question = f"{key}|{Rank.FOLLOW.name}|{chains.write(steps)}"
-        found = wait_for(
+        full_answer = wait_for(
             lambda: engine.stages(steps),
             Rank.FOLLOW,
             question,
@@ -119,9 +119,9 @@ def _follow(
             what="intervals, slow read-outs",
             lead=lead,
         )
-        if found is None:
+        if full_answer is None:
             return
-        first, full = engine.known_full(()), found
+        first, full = engine.known_full(()), full_answer
         _numbers(engine, numbers, start, answer, first, full)
     _table(table, engine, start, answer, full, steps)
     _summary(summary, engine, lead, full, steps)
@@ -159,8 +159,8 @@ def _answers(
 def main_readouts(engine: VectorsWhatIf) -> list[ReadOut]:
     """The read-outs that have a tile: by cosine, of what is known best of these rows."""
     need = engine.known.needs[0]
-    found = [one for one in applicable(engine.known) if one.needs == need and not one.slug.endswith("_dot")]
-    return found[:_TILES]
+    slugs = [one for one in applicable(engine.known) if one.needs == need and not one.slug.endswith("_dot")]
+    return slugs[:_TILES]
 
 
 def _numbers(
@@ -247,9 +247,9 @@ def _shown(engine: VectorsWhatIf, start: Answer, answer: Answer, full: Full | No
     return pd.DataFrame(lines, columns=["Read-out", *_NUMBERS, "Verdict"])
 
 
-def _line(title: str, found: Comparison) -> tuple[Any, ...]:
-    change = found.difference
-    return (title, found.before, found.after, change.value, change.low, change.high, found.verdict)
+def _line(title: str, comparison: Comparison) -> tuple[Any, ...]:
+    change = comparison.difference
+    return (title, comparison.before, comparison.after, change.value, change.low, change.high, comparison.verdict)
 
 
 def numbers_table(engine: VectorsWhatIf, full: Full, steps: tuple[Step, ...]) -> pd.DataFrame:
@@ -266,8 +266,8 @@ def numbers_table(engine: VectorsWhatIf, full: Full, steps: tuple[Step, ...]) ->
             one.readout.unit,
             rows,
         )
-        for rows, found in (("shown", full.comparisons), ("cross-validated", full.crossed))
-        for one in found
+        for rows, comparisons in (("shown", full.comparisons), ("cross-validated", full.crossed))
+        for one in comparisons
     ]
     columns = ["readout", "before", "after", "difference", "low", "high", "n", "unit", "rows"]
     return pd.DataFrame(lines, columns=columns).assign(chain=chains.write(steps), vectors=engine.found.name)

@@ -84,21 +84,21 @@ def difference(interval: Difference | None) -> str:
     return f"{signed(interval.value)} (95 % interval {ends}, paired bootstrap, n = {wording.number(interval.n)})"
 
 
-def readout(found: Comparison) -> str:
+def readout(comparison: Comparison) -> str:
     """A read-out before and after, its interval, and what that allows to say."""
-    numbers = f"{wording.number(found.before, 3)} → {wording.number(found.after, 3)}"
-    return f"{found.readout.title} {numbers}, {difference(found.difference)}. {found.verdict}"
+    numbers = f"{wording.number(comparison.before, 3)} → {wording.number(comparison.after, 3)}"
+    return f"{comparison.readout.title} {numbers}, {difference(comparison.difference)}. {comparison.verdict}"
 
 
-def crossed(found: Comparison) -> str:
+def crossed(comparison: Comparison) -> str:
     """A cross-validated read-out of a small set, and what so few rows can show at all."""
-    smallest = smallest_difference(found.difference.n)
+    smallest = smallest_difference(comparison.difference.n)
     limit = (
         "These are too few rows to show any difference."
         if smallest is None
-        else f"The smallest difference that {found.difference.n:,} rows can show is {wording.number(smallest, 2)}."
+        else f"The smallest difference that {comparison.difference.n:,} rows can show is {wording.number(smallest, 2)}."
     )
-    return f"Cross-validated over all {found.difference.n:,} labelled rows: {readout(found)} {limit}"
+    return f"Cross-validated over all {comparison.difference.n:,} labelled rows: {readout(comparison)} {limit}"
 
 
 def change(value: float, before: float) -> str:

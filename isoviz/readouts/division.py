@@ -65,25 +65,25 @@ class Division:
     notes: tuple[str, ...] = field(default=())
 
 
-def divide(found: VectorSet, part: Part = "shown") -> Division:
+def divide(vectors: VectorSet, part: Part = "shown") -> Division:
     """The rows of a part.
 
     Raises:
         InputError: too few rows, pairs or queries to be divided (field `vectors`).
     """
-    if found.relation == "relevance" and found.pairs is not None:
-        return _queries(found, part)
-    if found.relation == "similarity" and found.pairs is not None:
-        return _pairs(found, part)
-    if found.n < FEWEST:
+    if vectors.relation == "relevance" and vectors.pairs is not None:
+        return _queries(vectors, part)
+    if vectors.relation == "similarity" and vectors.pairs is not None:
+        return _pairs(vectors, part)
+    if vectors.n < FEWEST:
         raise InputError(
-            f"vectors: read-outs need at least {FEWEST} rows, got {found.n}", field="vectors", advice="Add rows."
+            f"vectors: read-outs need at least {FEWEST} rows, got {vectors.n}", field="vectors", advice="Add rows."
         )
-    thirds = np.array_split(_shuffled(found.columns, found.n), 3)
+    thirds = np.array_split(_shuffled(vectors.columns, vectors.n), 3)
     fit = np.sort(thirds[0][:MOST_FIT])
     rows = np.sort(thirds[1 if part == "shown" else 2][:MOST_ROWS])
     sampled = _sampled(len(thirds[1]), len(rows), "rows")
-    labels, notes = _labels(found.columns, rows)
+    labels, notes = _labels(vectors.columns, rows)
     rest = len(thirds[2 if part == "shown" else 1])
     return Division(
         fit,
@@ -99,41 +99,41 @@ def _rest(count: int, unit: str, part: Part) -> str:
     return f"{count:,} {unit} are {'held back' if part == 'shown' else 'those that were shown'}."
 
 
-def known_of(found: VectorSet) -> Known:
+def known_of(vectors: VectorSet) -> Known:
     """What is known of all rows of a set, undivided: to read vectors as they are.
 
     Raises:
         InputError: labels that are no classes (field `labels`).
     """
-    codes, why_not = label_codes(found.columns)
+    codes, why_not = label_codes(vectors.columns)
     if codes is None and why_not:
         raise InputError(f"labels: {why_not}", field="labels")
     having = np.flatnonzero(codes >= 0) if codes is not None else None
     labels = None if codes is None or having is None else Labels(having, codes[having])
-    if found.pairs is None:
+    if vectors.pairs is None:
         return Known(labels=labels)
-    left, right, score = _ends(found)
-    if found.relation == "similarity":
+    left, right, score = _ends(vectors)
+    if vectors.relation == "similarity":
         return Known(pairs=RatedPairs(left, right, score), labels=labels)
-    queries, documents = np.unique(left[score > 0]), _documents(found, left)
-    of_pairs = _places(found.n, queries, documents, left, right, score)
+    queries, documents = np.unique(left[score > 0]), _documents(vectors, left)
+    of_pairs = _places(vectors.n, queries, documents, left, right, score)
     return Known(queries=Relevance(queries, documents, *of_pairs), labels=labels)
 
 
-def _ends(found: VectorSet) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+def _ends(vectors: VectorSet) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Rows and score of every pair."""
-    assert found.pairs is not None
-    place = {one: row for row, one in enumerate(found.columns["id"].to_numpy())}
-    left, right = (found.pairs[name].map(place).to_numpy(np.int64) for name in ("left", "right"))
-    return left, right, found.pairs["score"].to_numpy(np.float64)
+    assert vectors.pairs is not None
+    place = {one: row for row, one in enumerate(vectors.columns["id"].to_numpy())}
+    left, right = (vectors.pairs[name].map(place).to_numpy(np.int64) for name in ("left", "right"))
+    return left, right, vectors.pairs["score"].to_numpy(np.float64)
 
 
-def _documents(found: VectorSet, left: NDArray[np.int64]) -> NDArray[np.int64]:
+def _documents(vectors: VectorSet, left: NDArray[np.int64]) -> NDArray[np.int64]:
     """Rows of the documents: those of that group, else all that ask nothing."""
-    groups = found.columns.get("group")
+    groups = vectors.columns.get("group")
     if groups is not None and (groups == "document").any():
         return np.flatnonzero(groups == "document")
-    return np.setdiff1d(np.arange(found.n), left)
+    return np.setdiff1d(np.arange(vectors.n), left)
 
 
 def _places(
@@ -155,16 +155,16 @@ def _sampled(there: int, taken: int, unit: str) -> tuple[str, ...]:
     return (f"A sample of {taken:,} of {there:,} {unit} (seed 0).",) if taken < there else ()
 
 
-def _queries(found: VectorSet, part: Part) -> Division:
-    left, right, grade = _ends(found)
+def _queries(vectors: VectorSet, part: Part) -> Division:
+    left, right, grade = _ends(vectors)
     answered = np.unique(left[grade > 0])
-    documents = _documents(found, left)
+    documents = _documents(vectors, left)
     if len(answered) < 3:
         raise InputError(
             f"vectors: search needs at least 3 queries with a relevant document, got {len(answered)}",
             field="vectors",
         )
-    rank = _shuffled_rank(found.columns, found.n)
+    rank = _shuffled_rank(vectors.columns, vectors.n)
     mixed = answered[np.argsort(rank[answered])]
     edge = len(mixed) * 2 // 3
     every = mixed[:edge] if part == "shown" else mixed[edge:]
@@ -173,14 +173,14 @@ def _queries(found: VectorSet, part: Part) -> Division:
     fit = np.sort(documents[np.argsort(rank[documents])[:MOST_FIT]])
     if len(documents) > MOST_DOCUMENTS:
         answering = np.isin(documents, right[np.isin(left, queries) & (grade > 0)])
-        order = np.argsort(rank[documents] + np.where(answering, 0, found.n))
+        order = np.argsort(rank[documents] + np.where(answering, 0, vectors.n))
         notes += _sampled(len(documents), MOST_DOCUMENTS, "documents, with all that answer a query shown")
         documents = np.sort(documents[order[:MOST_DOCUMENTS]])
     rows = np.concatenate([queries, documents])
     relevance = Relevance(
         np.arange(len(queries)),
         len(queries) + np.arange(len(documents)),
-        *_places(found.n, queries, documents, left, right, grade),
+        *_places(vectors.n, queries, documents, left, right, grade),
     )
     fitted = f"{'the ' if len(fit) == len(documents) else ''}{len(fit):,} documents"
     words = f"Transforms are fitted on {fitted}; the numbers are of {len(queries):,} of {len(answered):,} queries."
@@ -188,35 +188,35 @@ def _queries(found: VectorSet, part: Part) -> Division:
     return Division(fit, rows, Known(queries=relevance), words, rest, notes)
 
 
-def _pairs(found: VectorSet, part: Part) -> Division:
+def _pairs(vectors: VectorSet, part: Part) -> Division:
     from scipy import sparse
 
-    left, right, every_score = _ends(found)
+    left, right, every_score = _ends(vectors)
     if len(left) < FEWEST:
         raise InputError(
             f"vectors: read-outs need at least {FEWEST} rated pairs, got {len(left)}",
             field="vectors",
             advice="Add pairs.",
         )
-    links = sparse.coo_array((np.ones(len(left)), (left, right)), shape=(found.n, found.n))
+    links = sparse.coo_array((np.ones(len(left)), (left, right)), shape=(vectors.n, vectors.n))
     count, component = sparse.csgraph.connected_components(links, directed=False)
     sizes = np.bincount(component, minlength=count)
-    rank = _shuffled_rank(found.columns, found.n)
-    first = np.full(count, found.n)
+    rank = _shuffled_rank(vectors.columns, vectors.n)
+    first = np.full(count, vectors.n)
     np.minimum.at(first, component, rank)  # components in the order of their first row in the shuffle
     by_component = np.argsort(first)
     third = np.empty(count, dtype=np.int64)
-    third[by_component] = np.minimum(3 * (np.cumsum(sizes[by_component]) - sizes[by_component]) // found.n, 2)
+    third[by_component] = np.minimum(3 * (np.cumsum(sizes[by_component]) - sizes[by_component]) // vectors.n, 2)
     of_row = third[component]
     pairs_of_third = np.bincount(of_row[left], minlength=3)
-    if sizes.max() > _LOOSE * found.n or pairs_of_third[1:].min() < FEWEST // 3:
-        order = np.argsort(rank[left] * found.n + rank[right], kind="stable")
+    if sizes.max() > _LOOSE * vectors.n or pairs_of_third[1:].min() < FEWEST // 3:
+        order = np.argsort(rank[left] * vectors.n + rank[right], kind="stable")
         edge = len(order) * 2 // 3
         mine = np.sort((order[:edge] if part == "shown" else order[edge:])[:MOST_ROWS])
         fit = np.sort(np.argsort(rank)[:MOST_FIT])
         words = (
             "The rows cannot be divided by pairs, so transforms are fitted on "
-            f"{'all ' if len(fit) == found.n else ''}{len(fit):,} rows; the numbers are of {len(mine):,} of {len(left):,} pairs."
+            f"{'all ' if len(fit) == vectors.n else ''}{len(fit):,} rows; the numbers are of {len(mine):,} of {len(left):,} pairs."
         )
     else:
         candidates = np.flatnonzero(of_row == 0)
@@ -226,7 +226,7 @@ def _pairs(found: VectorSet, part: Part) -> Division:
         words = f"Transforms are fitted on {len(fit):,} rows; the numbers are of {len(mine):,} pairs of other rows."
     rows, inverse = np.unique(np.concatenate([left[mine], right[mine]]), return_inverse=True)
     rated = RatedPairs(inverse[: len(mine)], inverse[len(mine) :], every_score[mine])
-    labels, notes = _labels(found.columns, rows)
+    labels, notes = _labels(vectors.columns, rows)
     return Division(fit, rows, Known(pairs=rated, labels=labels), words, notes=notes)
 
 

@@ -80,8 +80,8 @@ def clusters(image: Image, labels: NDArray[np.int64]) -> Statistic:
     from sklearn.cluster import KMeans
 
     classes, codes = np.unique(labels, return_inverse=True)
-    found = KMeans(len(classes), n_init=4, random_state=0).fit_predict(image.unit)
-    return MutualInformation(codes, found)
+    clusters_of_rows = KMeans(len(classes), n_init=4, random_state=0).fit_predict(image.unit)
+    return MutualInformation(codes, clusters_of_rows)
 
 
 def folds(labels: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
@@ -130,12 +130,12 @@ def _alike(known: Any, asked: Any) -> tuple[NDArray[np.float32], NDArray[np.floa
 def _of_neighbours(known: NDArray[Any], labels: NDArray[np.int64], asked: NDArray[Any]) -> NDArray[np.int64]:
     from sklearn.neighbors import KNeighborsClassifier
 
-    found = (
+    predictions = (
         KNeighborsClassifier(neighbours_for(labels), metric="cosine", algorithm="brute")
         .fit(known, labels)
         .predict(asked)
     )
-    return np.asarray(found)
+    return np.asarray(predictions)
 
 
 def linear_head(train: Any, labels: NDArray[Any], points: Any, kind: str, *, width: int | None = None) -> NDArray[Any]:

@@ -35,8 +35,8 @@ def measure(image: Image, pairs: RatedPairs) -> dict[str, Statistic]:
     """Spearman's and Pearson's correlation of the scores with cosine and with dot product."""
     dots = np.einsum("ij,ij->i", image.points[pairs.left], image.points[pairs.right], dtype=np.float64)
     cosines = np.einsum("ij,ij->i", image.unit[pairs.left], image.unit[pairs.right], dtype=np.float64)
-    found: dict[str, Statistic] = {}
+    statistics: dict[str, Statistic] = {}
     for name, values in (("cosine", cosines), ("dot", dots)):
-        found[f"spearman_{name}"] = Correlation(pairs.ranks, values)
-        found[f"pearson_{name}"] = Correlation(pairs.score, values)
-    return found
+        statistics[f"spearman_{name}"] = Correlation(pairs.ranks, values)
+        statistics[f"pearson_{name}"] = Correlation(pairs.score, values)
+    return statistics

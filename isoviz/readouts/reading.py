@@ -109,8 +109,8 @@ class Known:
     def needs(self) -> tuple[Needs, ...]:
         """What it has, the most telling first."""
         having: dict[Needs, object] = {"queries": self.queries, "pairs": self.pairs, "labels": self.labels}
-        found = [name for name, value in having.items() if value is not None]
-        return (*found, "nothing")
+        known_of_rows = [name for name, value in having.items() if value is not None]
+        return (*known_of_rows, "nothing")
 
 
 def applicable(known: Known, *, slow: bool | None = None) -> list[ReadOut]:
@@ -121,26 +121,28 @@ def applicable(known: Known, *, slow: bool | None = None) -> list[ReadOut]:
 def measure(image: Image, known: Known, wanted: Iterable[str] | None = None) -> dict[str, Statistic]:
     """The read-outs of an image by slug: those wanted, or all that apply."""
     slugs = {one.slug for one in applicable(known)} if wanted is None else set(wanted)
-    found: dict[str, Statistic] = {}
+    statistics: dict[str, Statistic] = {}
     for need in known.needs:
         of_need = {slug for slug in slugs if CATALOGUE[slug].needs == need}
         if of_need:
-            found |= _MEASURES[need](image, known, of_need)
-    return {one.slug: found[one.slug] for one in CATALOGUE.values() if one.slug in slugs and one.slug in found}
+            statistics |= _MEASURES[need](image, known, of_need)
+    return {
+        one.slug: statistics[one.slug] for one in CATALOGUE.values() if one.slug in slugs and one.slug in statistics
+    }
 
 
 def _labels(image: Image, known: Known, wanted: set[str]) -> dict[str, Statistic]:
     assert known.labels is not None
     rows, codes = known.labels.rows, known.labels.codes
     labelled = image if len(rows) == image.n else Image(image.points[rows])
-    found: dict[str, Statistic] = {}
+    statistics: dict[str, Statistic] = {}
     if wanted & {"knn", "silhouette"}:
-        found |= labels.neighbours_and_silhouette(labelled, codes)
+        statistics |= labels.neighbours_and_silhouette(labelled, codes)
     if "probe" in wanted:
-        found["probe"] = labels.probe(labelled, codes)
+        statistics["probe"] = labels.probe(labelled, codes)
     if "nmi" in wanted:
-        found["nmi"] = labels.clusters(labelled, codes)
-    return found
+        statistics["nmi"] = labels.clusters(labelled, codes)
+    return statistics
 
 
 _MEASURES: Final[Mapping[Needs, Callable[[Image, Known, set[str]], dict[str, Statistic]]]] = {

@@ -69,7 +69,7 @@ def measure(image: Image, relevance: Relevance, wanted: Collection[str] = ()) ->
     query_lengths = image.lengths[relevance.queries]
     graded = relevance.graded
     answers: dict[str, list[_Answer]] = {name: [] for name in names}
-    found: dict[str, NDArray[np.int64]] = {name: np.zeros(len(documents), dtype=np.int64) for name in answers}
+    times_found: dict[str, NDArray[np.int64]] = {name: np.zeros(len(documents), dtype=np.int64) for name in answers}
     step = max(1, _BLOCK // max(1, len(documents)))
     for start in range(0, len(queries), step):
         scores = queries[start : start + step] @ documents.T
@@ -85,7 +85,7 @@ def measure(image: Image, relevance: Relevance, wanted: Collection[str] = ()) ->
                 tolerance = (ROUNDING * query_lengths[place] * sizes).astype(np.float32)[:, None]
                 answers[name].append(_answer(row, of_query, grades, tolerance))
             if of_documents:
-                found[name] += np.bincount(top(scores, CUT).ravel(), minlength=len(documents))
+                times_found[name] += np.bincount(top(scores, CUT).ravel(), minlength=len(documents))
     result: Scored = {}
     for name, of_name in answers.items():
         result[f"ndcg_{name}"] = Mean([one.ndcg for one in of_name])
@@ -94,8 +94,8 @@ def measure(image: Image, relevance: Relevance, wanted: Collection[str] = ()) ->
         result[f"mrr_{name}"] = Mean([one.reciprocal for one in of_name])
         if not of_documents:
             continue
-        result[f"hubness_{name}"] = Skewness(found[name])
-        result[f"never_{name}"] = Mean(found[name] == 0)
+        result[f"hubness_{name}"] = Skewness(times_found[name])
+        result[f"never_{name}"] = Mean(times_found[name] == 0)
     return result
 
 

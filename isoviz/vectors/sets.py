@@ -115,52 +115,52 @@ class TextSet:
         return digest.hexdigest()[:32]
 
 
-def keep(found: VectorSet | TextSet) -> str:
+def keep(vectors: VectorSet | TextSet) -> str:
     """Keep a set by its content, until it goes unused for longest and room is needed; its key.
 
     Raises:
         InputError: its points take more than `MOST_KEPT` and come from no array file that could be read again.
     """
-    facts, content = stored(found)
-    kept = facts_of(found.key)
+    facts, content = stored(vectors)
+    kept = facts_of(vectors.key)
     if kept is None or kept.get("file") != facts.get(
         "file"
     ):  # of another format, or its file was moved or written anew
-        STORE.forget(found.key)
-    STORE.publish(found.key, facts, content)
-    return found.key
+        STORE.forget(vectors.key)
+    STORE.publish(vectors.key, facts, content)
+    return vectors.key
 
 
-def stored(found: VectorSet | TextSet) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def stored(vectors: VectorSet | TextSet) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The facts and arrays under which a set is kept, also by a job that publishes it under a key of its own."""
-    facts: dict[str, Any] = {"format": _FORMAT, "name": found.name, "n": found.n, "columns": list(found.columns)}
-    facts["relation"] = found.relation
-    content = {"columns": _packed(found.columns)}
-    if found.pairs is not None:
-        content["pairs"] = _packed(found.pairs)
-    if isinstance(found, TextSet):
+    facts: dict[str, Any] = {"format": _FORMAT, "name": vectors.name, "n": vectors.n, "columns": list(vectors.columns)}
+    facts["relation"] = vectors.relation
+    content = {"columns": _packed(vectors.columns)}
+    if vectors.pairs is not None:
+        content["pairs"] = _packed(vectors.pairs)
+    if isinstance(vectors, TextSet):
         return {**facts, "what": "texts"}, content
-    facts |= {"what": "vectors", "d": found.d, "facts": dict(found.facts)}
-    if found.points.nbytes <= MOST_KEPT:
-        return facts, {**content, "points": found.points}
-    file = getattr(found.points, "filename", None)
+    facts |= {"what": "vectors", "d": vectors.d, "facts": dict(vectors.facts)}
+    if vectors.points.nbytes <= MOST_KEPT:
+        return facts, {**content, "points": vectors.points}
+    file = getattr(vectors.points, "filename", None)
     if file is None:
-        size = f"{found.points.nbytes / 2**30:.1f} GiB"
+        size = f"{vectors.points.nbytes / 2**30:.1f} GiB"
         raise InputError(
-            f"vectors: {found.name or 'these vectors'} take {size}; tables are kept up to {MOST_KEPT / 2**30:.1f} GiB",
+            f"vectors: {vectors.name or 'these vectors'} take {size}; tables are kept up to {MOST_KEPT / 2**30:.1f} GiB",
             field="vectors",
             advice="Save them as float32 in an uncompressed .npy or .safetensors file on this server and give its path.",
         )
     stat = Path(file).stat()
-    return {**facts, "file": [str(file), stat.st_size, stat.st_mtime_ns], "array": found.facts.get("array")}, content
+    return {**facts, "file": [str(file), stat.st_size, stat.st_mtime_ns], "array": vectors.facts.get("array")}, content
 
 
 def load(key: str) -> VectorSet:
     """The kept vectors of a key; KeyError if they are gone, or the key is of texts."""
-    found = load_any(key)
-    if not isinstance(found, VectorSet):
+    vectors = load_any(key)
+    if not isinstance(vectors, VectorSet):
         raise KeyError(key)
-    return found
+    return vectors
 
 
 def load_any(key: str) -> VectorSet | TextSet:

@@ -83,11 +83,13 @@ def of_set(engine: VectorsWhatIf, steps: Sequence[Step], measured: Sequence[Comp
     Args:
         measured: read-outs of rows that the chain was not fitted on.
     """
-    found = engine.found
-    made = ", ".join(f"{name} {found.facts[name]}" for name in _MADE_BY if found.facts.get(name) is not None)
+    vector_set = engine.found
+    made = ", ".join(f"{name} {vector_set.facts[name]}" for name in _MADE_BY if vector_set.facts.get(name) is not None)
     fitted = len(engine.division.fit)
-    which = "the documents" if engine.known.queries is not None else f"of {found.n:,}, drawn with seed 0"
-    origin = Origin(chains.write(steps), found.name, found.key, fitted, which, made, effects_of_readouts(measured))
+    which = "the documents" if engine.known.queries is not None else f"of {vector_set.n:,}, drawn with seed 0"
+    origin = Origin(
+        chains.write(steps), vector_set.name, vector_set.key, fitted, which, made, effects_of_readouts(measured)
+    )
     return engine.affine(steps), origin
 
 
@@ -105,13 +107,13 @@ def effects_of_readouts(measured: Sequence[Comparison], how: str = "") -> tuple[
     )
 
 
-def measured_on(found: VectorSet, steps: Sequence[Step]) -> tuple[Effect, ...]:
+def measured_on(vectors: VectorSet, steps: Sequence[Step]) -> tuple[Effect, ...]:
     """What a chain does to the read-outs of a set, fitted on one part of its rows and measured on another.
 
     Raises:
         InputError: too few rows to be divided.
     """
-    engine = VectorsWhatIf(found)
+    engine = VectorsWhatIf(vectors)
     stages = engine.stages(steps)
     while True:
         try:
@@ -175,22 +177,22 @@ def _write_run(order: Mapping[str, Any], affine: Affine, origin: Origin, folder:
         base: Any = model.network.base_model
         base.save_pretrained(place)
         head.tokenizer.save_pretrained(place)
-        found = export.bare_transformer(place, "cls", config.max_length)
-        _append_head(found, model)
+        sentence_model = export.bare_transformer(place, "cls", config.max_length)
+        _append_head(sentence_model, model)
         points = shown.validation[:_CHECKED].astype(np.float64)
         if order["cloud"] == "head" and shown.differs:
             pooled = load(order["embeddings"], "pooled").validation
             export.append_dense(
-                found, _method_map(model, pooled, shown.validation), pooled[:_CHECKED].astype(np.float64)
+                sentence_model, _method_map(model, pooled, shown.validation), pooled[:_CHECKED].astype(np.float64)
             )
-        export.append_dense(found, affine, points)
+        export.append_dense(sentence_model, affine, points)
         words = prefixes.split_prefix(config.prefix)[0]
         if words:
-            found.prompts, found.default_prompt_name = {"run": f"{words} "}, "run"
-        return export.save(found, folder, origin, affine.of_points(points), shown.texts[:_CHECKED])
+            sentence_model.prompts, sentence_model.default_prompt_name = {"run": f"{words} "}, "run"
+        return export.save(sentence_model, folder, origin, affine.of_points(points), shown.texts[:_CHECKED])
 
 
-def _append_head(found: SentenceTransformer, model: HeadedModel) -> None:
+def _append_head(sentence_model: SentenceTransformer, model: HeadedModel) -> None:
     """What a family puts between its first token and the output layer, as a Dense module."""
     import torch
     from sentence_transformers.sentence_transformer.modules import Dense
@@ -213,7 +215,7 @@ def _append_head(found: SentenceTransformer, model: HeadedModel) -> None:
             advice="Export the matrix instead.",
         )
     weight, bias = layer.weight.detach().clone(), layer.bias.detach().clone()
-    found.append(Dense(weight.shape[1], weight.shape[0], True, activation, weight, bias))
+    sentence_model.append(Dense(weight.shape[1], weight.shape[0], True, activation, weight, bias))
 
 
 def _method_map(model: HeadedModel, pooled: NDArray[np.float32], head: NDArray[np.float32]) -> Affine:
@@ -230,15 +232,15 @@ def _method_map(model: HeadedModel, pooled: NDArray[np.float32], head: NDArray[n
 
     width = pooled.shape[1]
     offset = through(np.zeros((1, width)))[0]
-    found = Affine(through(np.eye(width)) - offset, offset)
-    off = float(np.abs(found.of_points(pooled.astype(np.float64)) - head).max())
+    affine = Affine(through(np.eye(width)) - offset, offset)
+    off = float(np.abs(affine.of_points(pooled.astype(np.float64)) - head).max())
     if not off <= export.TOLERANCE * float(np.linalg.norm(head, axis=1).max()):
         raise InputError(
             "export: the run's method is not affine, so it is no Dense module",
             field="export",
             advice="Choose the vectors before the method, or export the matrix.",
         )
-    return found
+    return affine
 
 
 def _work(job: Job) -> None:

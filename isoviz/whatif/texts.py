@@ -80,7 +80,7 @@ def compute(
     )
     offered, _ = extract.offered_poolings(source, 1)
     pooling: Pooling = "sentence" if "sentence" in offered and request.layer is None else "mean"
-    found = extract.layer_views(
+    views = extract.layer_views(
         source,
         [columns["text"].tolist()],
         poolings=[pooling],
@@ -88,7 +88,7 @@ def compute(
         max_length=_LONGEST,
         progress=report,
     )
-    ((layer, _),) = found.clouds
+    ((layer, _),) = views.clouds
     facts = {
         "model": request.model,
         "pooling": pooling,
@@ -96,7 +96,7 @@ def compute(
         "max_length": _LONGEST,
         "texts": request.texts,
     }
-    return stored(VectorSet(found.points(layer, pooling), columns, pairs, relation, name, facts))
+    return stored(VectorSet(views.points(layer, pooling), columns, pairs, relation, name, facts))
 
 
 def _work(job: Job) -> None:

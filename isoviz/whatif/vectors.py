@@ -124,7 +124,7 @@ class VectorsWhatIf(Images):
     """Chains over one part of a set of vectors. May be used from several threads.
 
     Args:
-        found: the set.
+        vectors: the set.
         part: the rows whose numbers are given; transforms are fitted on neither part.
 
     Raises:
@@ -163,8 +163,8 @@ class VectorsWhatIf(Images):
         cloud = self.image(steps, build=build)
         sample, values, reasons, ev = shape_of(cloud, np.zeros((0, cloud.width)))
         quick = [one.slug for one in reading.applicable(self.known, slow=False)]
-        found = reading.measure(image_of(cloud), self.known, quick)
-        return Answer(sample.n, sample.d, values, ev, found, reasons, cloud.only_rounding)
+        readouts = reading.measure(image_of(cloud), self.known, quick)
+        return Answer(sample.n, sample.d, values, ev, readouts, reasons, cloud.only_rounding)
 
     def known_answer(self, steps: Sequence[Step]) -> Answer | None:
         """`answer`, if it was asked for before."""
@@ -219,9 +219,9 @@ class VectorsWhatIf(Images):
         def fitted(train: NDArray[Any]) -> Callable[[Any], Any]:
             return posthoc.chain([step.make() for step in steps]).fit(train).transform
 
-        found = labels.cross_fitted(points, codes[labelled], fitted)
+        readings = labels.cross_fitted(points, codes[labelled], fitted)
         return [
-            one for slug, (before, after) in found.items() for one in reading.compared({slug: before}, {slug: after})
+            one for slug, (before, after) in readings.items() for one in reading.compared({slug: before}, {slug: after})
         ]
 
     # ------------------------------------------------------------------ curves
@@ -254,15 +254,15 @@ class VectorsWhatIf(Images):
 
     def _point(self, steps: Sequence[Step], value: float, slug: str) -> CurvePoint:
         cloud = self.image(steps)
-        found = self.comparison(steps, slug)
+        comparison = self.comparison(steps, slug)
         if cloud.only_rounding:
-            return CurvePoint(value, None, Difference(None, None, None, found.difference.n, 0), None, None, None)
+            return CurvePoint(value, None, Difference(None, None, None, comparison.difference.n, 0), None, None, None)
         points = cloud.image(cloud.validation)
         moments = cloud_moments(points, float(np.finfo(np.float64).eps), quartic=True, keep_centred=True)
         score = interval_of(moments, estimator="plain")
         ends = (score.estimate, score.low, score.high)
         isoscore, low, high = (float(end) if np.isfinite(end) else None for end in ends)
-        return CurvePoint(value, found.after, found.difference, isoscore, low, high)
+        return CurvePoint(value, comparison.after, comparison.difference, isoscore, low, high)
 
 
 def best(points: Sequence[CurvePoint], slug: str) -> CurvePoint | None:
@@ -277,7 +277,7 @@ def axes(steps: Sequence[Step], d: int) -> list[Axis]:
 
     A slider's range in nine values, its stops, or, for dimensions kept, powers of two.
     """
-    found = []
+    chain_axes = []
     width = d
     for place, step in enumerate(steps):
         for name, parameter in type(step.params).model_fields.items():
@@ -289,10 +289,10 @@ def axes(steps: Sequence[Step], d: int) -> list[Axis]:
             values = sorted({*grid, *([] if current is None else [float(current)])})
             symbol = str(extra.get("symbol") or "")
             title = f"{step.title}: {(parameter.title or name).lower()} {symbol}".strip()
-            found.append(Axis(place, name, title, tuple(values), None if current is None else float(current)))
+            chain_axes.append(Axis(place, name, title, tuple(values), None if current is None else float(current)))
         if not step.kind.needs_labels:
             width = step.make().image_width(width)
-    return found
+    return chain_axes
 
 
 _COUNTS: Final = (0, 1, 2, 3, 5, 8, 12, 20, 30, 40)
