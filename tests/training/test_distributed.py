@@ -12,9 +12,12 @@ import numpy as np
 import psutil
 import pytest
 
+from dashboard import forms
+from isoviz import fence
 from isoviz.config import RunConfig
 from isoviz.errors import DivergedError, InputError, is_out_of_memory
 from isoviz.events import Event, Finished, Stopped
+from isoviz.fence import Roots
 from isoviz.training import distributed, train
 from isoviz.training.batches import EpochBatches
 from isoviz.training.devices import Devices, Slot
@@ -70,6 +73,18 @@ def test_a_file_says_how_many_processes(tmp_path: Path) -> None:
     }
     with pytest.raises(InputError, match=r"has 16 \(got 2\)"):
         distributed.resolve({"accelerate_config": str(file), "processes": 2}, GPUS)
+
+
+def test_a_file_that_the_browser_may_not_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "launch.yaml").write_text("num_processes: 2\n")
+    fence.hold_to(lambda: Roots((tmp_path / "shared",)))
+    try:
+        assert forms.check_setting("accelerate_config", str(tmp_path / "launch.yaml")).error
+    finally:
+        fence.hold_to(None)
+    assert forms.check_setting("accelerate_config", str(tmp_path / "launch.yaml")).error is None
+    assert "No file" in str(forms.check_setting("accelerate_config", str(tmp_path / "nowhere.yaml")).error)
 
 
 def test_a_single_process_is_the_setup_it_was() -> None:
