@@ -19,6 +19,7 @@ from isoviz import methods
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, IsoVizError
 from isoviz.parameters import bounds, bounds_text, choices_of, extra
+from isoviz.training import distributed
 
 PREFIX = "train_"
 """Of every widget key of the form: keys are query parameters too, and pages share those."""
@@ -96,6 +97,8 @@ def check_setting(name: str, raw: Any) -> Answer:
             return Answer((None,))
         return Answer(error="Give a value.")
     try:
+        if name == "accelerate_config":
+            distributed.checked_file(value)
         return Answer((getattr(RunConfig.checked(**{name: value}), name),))
     except InputError as error:
         return Answer(error=sentence(error, bounds_text(RunConfig.model_fields[name])))

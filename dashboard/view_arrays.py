@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import gzip
+import json
 import re
 import threading
 from typing import Any
@@ -14,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dashboard import resources, tokens, visitor
+from dashboard import resources, tokens, visitor, wording
 
 PATH = "views/{key}/{layer:int}/{pooling}/{name}"
 _KEY = re.compile(r"[0-9a-f]{32}|example-[a-z0-9-]{1,40}")
@@ -33,7 +35,8 @@ def arrays(request: Request) -> Response:
     """One array of one cloud of a view as raw little-endian bytes.
 
     `matrix` is |ρ| in clustered order, one byte per cell (255 = 1), rows 1 … d−1 of the triangle below the diagonal;
-    `order` (int32) says which dimension stands at each place; `sigma` (float32) are the standard deviations by dimension.
+    `order` (int32) says which dimension stands at each place; `sigma` (float32) are the standard deviations by dimension. `texts`:
+    what the kept points say, as JSON, compressed.
     """
     key, token = request.path_params["key"], request.headers.get("x-isoviz-token", "")
     asking, folder = visitor.of_request(request.scope), resources.store().folder
@@ -49,7 +52,9 @@ def arrays(request: Request) -> Response:
     except DAMAGED:
         raise HTTPException(404, "the file of this view's arrays is damaged: press Analyse again") from None
     # The key is of the content, so an answer never goes stale.
-    return Response(content, media_type="application/octet-stream", headers={"Cache-Control": _FOREVER})
+    encoding = {"Content-Encoding": "gzip"} if request.path_params["name"] == "texts" else {}
+    headers = {"Cache-Control": _FOREVER, **encoding}
+    return Response(content, media_type="application/octet-stream", headers=headers)
 
 
 def _matrix(key: str, layer: int, pooling: str) -> bytes:
@@ -65,6 +70,15 @@ def _sigma(key: str, layer: int, pooling: str) -> bytes:
     if values is None:
         raise KeyError((layer, pooling))
     return values.astype("<f4").tobytes()
+
+
+def _texts(key: str, layer: int, pooling: str) -> bytes:
+    from isoviz.exploring import own
+    from isoviz.exploring.points import texts
+
+    view = _view(key)
+    found = texts(view.table(pooling), own.task_of(view.facts["request"]["task"]))
+    return gzip.compress(json.dumps([wording.cut(text) for text in found]).encode(), 1)
 
 
 def _clustered(key: str, layer: int, pooling: str) -> tuple[bytes, bytes]:
@@ -95,4 +109,4 @@ def _view(key: str) -> Any:
     return view
 
 
-_ARRAYS = {"matrix": _matrix, "order": _order, "sigma": _sigma}
+_ARRAYS = {"matrix": _matrix, "order": _order, "sigma": _sigma, "texts": _texts}

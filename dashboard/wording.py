@@ -71,3 +71,9 @@ def place(row: RunRow) -> str:
     if row.position is None:
         return "launched from a terminal" if row.owner else "waiting"
     return "next in the queue" if row.position == 1 else f"number {row.position} in the queue"
+
+
+def cut(text: str, letters: int = 90) -> str:
+    """In one line of at most so many letters."""
+    plain = " ".join(str(text).split())
+    return plain if len(plain) <= letters else plain[: letters - 1] + "…"

@@ -34,8 +34,8 @@ def cloud_matrix(
     _mount(
         key=key,
         data={
-            "arrays": _path(place),
-            "order": _path(order) if order else None,
+            "arrays": path_of(place),
+            "order": path_of(order) if order else None,
             "token": tokens.issue(resources.store().folder, [view_arrays.subject(view) for view in sorted(keys)]),
             "name": name,
             "words": words,
@@ -45,6 +45,7 @@ def cloud_matrix(
     )
 
 
-def _path(place: Place) -> str:
+def path_of(place: Place) -> str:
+    """Where the arrays of a cloud are."""
     view, layer, pooling = place
     return f"{routes.PREFIX}/views/{view}/{layer}/{pooling}"

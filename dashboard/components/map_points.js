@@ -4,7 +4,7 @@ const TYPES = { f8: Float64Array, f4: Float32Array, i4: Int32Array, u4: Uint32Ar
 const FAINT = 0.2; // of the opacity, for points outside what was drawn around
 const STRONG = 128; // opacity, of 255, from which points are over all that are fainter
 
-// Its scattergl traces: [{trace, x, y, colours (n × 4 bytes: red, green, blue, opacity), size, symbol, texts, told}], told(i): what is
+// Its scattergl traces: [{trace, x, y, colours (n × 4 bytes: red, green, blue, opacity), size, symbol, texts, places, told}], path: see `moved`; places: of points whose texts are fetched, told(i): what is
 // said of a point beside its text; unknown: the colour of a point without a number where numbers give the colours.
 export function pointsOf(figure, unknown) {
   return figure.data.flatMap((trace, place) => {
@@ -14,7 +14,7 @@ export function pointsOf(figure, unknown) {
     const scale = figure.layout.coloraxis;
     const values = typeof marker.color === "string" ? null : numbers(marker.color);
     const told = (i) => (values ? `${scale.colorbar.title.text} ${Number.isInteger(values[i]) ? count(values[i]) : number(values[i])}` : trace.name);
-    return { trace: place, x, y: numbers(trace.y), colours: coloursOf(marker, x.length, values, scale, rgb(unknown)), size: marker.size, symbol: marker.symbol, texts: trace.text ?? [], told };
+    return { trace: place, x, y: numbers(trace.y), colours: coloursOf(marker, x.length, values, scale, rgb(unknown)), size: marker.size, symbol: marker.symbol, path: trace.meta ? Float32Array.from(trace.meta) : null, texts: trace.text ?? [], places: trace.customdata ? numbers(trace.customdata) : null, told };
   });
 }
 
@@ -27,6 +27,18 @@ export function withoutPoints(figure) {
     return { ...trace, type: "scatter", x: [null], y: [null], text: undefined, hovertemplate: undefined, hoverinfo: "skip", marker: { ...trace.marker, color: one } };
   });
   return { data, layout: figure.layout };
+}
+
+// The same parts with their points as far along their paths as `at` says, between two whole frames: path holds x and y of every point in the
+// first frame, then in the next.
+export function moved(parts, at) {
+  const [before, share] = [Math.floor(at), at - Math.floor(at)];
+  return parts.map((part) => {
+    const step = 2 * part.x.length;
+    const after = share > 0 ? before + 1 : before;
+    const place = (k) => part.path[before * step + k] * (1 - share) + part.path[after * step + k] * share;
+    return { ...part, x: part.x.map((_, i) => place(2 * i)), y: part.y.map((_, i) => place(2 * i + 1)) };
+  });
 }
 
 // The opacities of each part with what lies outside these corners faint; none: as they were.

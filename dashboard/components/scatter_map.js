@@ -4,6 +4,7 @@
 const scatterMaps = new WeakMap();
 const SELECTION_FIRST = 400; // milliseconds
 const SHAPES = 5000; // points of a saved picture that are shapes of their own; beyond, they are one image in it
+const FRAME = 900; // milliseconds from a layer of a film to the next
 const REACH = 12; // pixels from a point at which it is meant
 
 function onlySelection(before, after) {
@@ -21,6 +22,13 @@ class ScatterMap {
     this.told = root.querySelector(".ivz-map-told");
     this.note = root.querySelector(".ivz-map-note");
     this.parts = [];
+    this.film = root.querySelector(".ivz-map-film");
+    [this.player, this.slider, this.named] = this.film.children;
+    this.slider.addEventListener("input", () => {
+      this.pause();
+      this.toFrame(Number(this.slider.value));
+    });
+    this.player.addEventListener("click", () => (this.playing ? this.pause() : this.play()));
     this.observer = new ResizeObserver(() => this.plotly?.Plots.resize(this.plot));
     this.observer.observe(root);
     root.addEventListener("pointermove", (event) => this.point(event));
@@ -55,6 +63,9 @@ class ScatterMap {
     this.parts = flat ? pointsOf(figure, this.data.palettes[lookOf(this.root).dark ? "dark" : "light"].at(-1)) : [];
     this.canvas.hidden = !flat;
     this.told.hidden = true;
+    this.film.hidden = !this.data.frames.length;
+    this.pause();
+    this.at = this.data.frame;
     if (flat) {
       this.layer ??= WebGLPoints.on(this.canvas) ?? new PaintedPoints(this.canvas);
       this.canvas.layer = this.layer; // for those who look at the page from outside
@@ -73,7 +84,58 @@ class ScatterMap {
     this.begun = begun;
     this.drawn = true;
     this.note.hidden = true;
+    this.name();
     this.repaint();
+  }
+
+  // The film: the points move, everything else stays; what was drawn around keeps its colours, since it was drawn on the page's own layer.
+  toFrame(at) {
+    const colours = this.layer.colours;
+    this.at = at;
+    this.layer.take((this.parts = moved(this.parts, at)));
+    this.layer.recolour(colours);
+    this.told.hidden = true;
+    this.name();
+    this.repaint();
+  }
+
+  name() {
+    if (!this.data.frames.length) return;
+    this.slider.max = this.data.frames.length - 1;
+    this.slider.value = this.at;
+    const name = this.data.frames[Math.round(this.at)];
+    this.named.textContent = name;
+    this.slider.setAttribute("aria-valuetext", name);
+    const home = this.at === this.data.frame; // lines are drawn on the layer that the server knows
+    if (this.plot._fullLayout && this.dragging !== home) this.plotly.relayout(this.plot, { dragmode: home ? "lasso" : "pan" });
+    this.dragging = home;
+    this.root.classList.toggle("ivz-map-away", !home);
+  }
+
+  play() {
+    const last = this.data.frames.length - 1;
+    const from = this.at >= last ? 0 : this.at;
+    let began;
+    const step = (now) => {
+      began ??= now;
+      const at = Math.min(last, from + (now - began) / FRAME);
+      this.toFrame(at);
+      if (at < last) this.playing = requestAnimationFrame(step);
+      else this.pause();
+    };
+    this.playing = requestAnimationFrame(step);
+    this.showPlayer();
+  }
+
+  pause() {
+    cancelAnimationFrame(this.playing);
+    this.playing = null;
+    this.showPlayer();
+  }
+
+  showPlayer() {
+    this.player.textContent = this.playing ? "❚❚" : "▶";
+    this.player.setAttribute("aria-label", this.playing ? "Pause" : "Play");
   }
 
   listen() {
@@ -151,13 +213,26 @@ class ScatterMap {
     const found = nearest(this.parts, (part) => this.shown(part), at, this.area(), REACH);
     if (!found) return;
     const part = this.parts[found.part];
-    const lines = [part.texts[found.index], part.told(found.index)].filter(Boolean).map((text, place) => make("div", place ? "ivz-map-extra" : "", plain(text)));
+    const lines = [this.textOf(part, found.index), part.told(found.index)].filter(Boolean).map((text, place) => make("div", place ? "ivz-map-extra" : "", plain(text)));
     this.told.replaceChildren(...lines);
     this.told.hidden = false;
     const frame = this.root.getBoundingClientRect();
     const room = frame.width - this.told.offsetWidth - 4;
     this.told.style.left = `${Math.max(4, Math.min(room, event.clientX - frame.left + 14))}px`;
     this.told.style.top = `${Math.max(4, event.clientY - frame.top - this.told.offsetHeight - 10)}px`;
+  }
+
+  // Texts of very many points come when the first one is wanted, and all at once.
+  textOf({ texts, places }, index) {
+    if (!places) return texts[index];
+    const { texts: path, token } = this.data;
+    if (this.asked !== path) {
+      [this.asked, this.texts] = [path, null];
+      fetch(addressOf(path), { headers: { "x-isoviz-token": token } })
+        .then((answer) => (answer.ok ? answer.json() : null))
+        .then((texts) => this.asked === path && (this.texts = texts), () => (this.asked = null));
+    }
+    return this.texts?.[places[index]];
   }
 
   selected(event) {
@@ -203,6 +278,7 @@ class ScatterMap {
 
   close() {
     this.closed = true;
+    this.pause();
     clearTimeout(this.later);
     this.observer.disconnect();
     this.layer?.close();

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import routes, theme
+from dashboard import resources, routes, theme, tokens, view_arrays
 from dashboard.components import bundle
+from dashboard.components.cloud_matrix import Place, path_of
 
 _mount = st.components.v2.component(
     "isoviz_scatter_map",
@@ -37,6 +38,9 @@ def scatter_map(
     name: str,
     about: str,
     words: str,
+    place: Place,
+    frames: Sequence[str] = (),
+    frame: int = 0,
     revision: str,
     height: int,
     solid: bool,
@@ -49,6 +53,8 @@ def scatter_map(
         name: of the files that its buttons save.
         about: a line below the picture in these files: which cloud it is of.
         words: what it shows, for those who do not see it.
+        place: of the cloud; the browser asks its texts there where the figure has none.
+        frames: names of the layers through which the points move, if they do; `frame` is the one that the figure shows.
         solid: it has three dimensions, and nothing can be drawn around its points.
         selection: corners of the line that is drawn around points now.
         on_drawn: called when someone drew another line; `drawn(key)` tells its corners.
@@ -64,6 +70,10 @@ def scatter_map(
             "name": name,
             "about": about,
             "words": words,
+            "frames": list(frames),
+            "frame": frame,
+            "texts": f"{path_of(place)}/texts",
+            "token": tokens.issue(resources.store().folder, [view_arrays.subject(place[0])]),
             "revision": revision,
             "height": height,
             "solid": solid,

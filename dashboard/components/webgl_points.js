@@ -59,6 +59,7 @@ export class WebGLPoints {
       gl.attachShader(program, shader);
     }
     gl.linkProgram(program);
+    gl.getExtension("OES_element_index_uint"); // a map may have more than 65,536 points
     gl.useProgram(program);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
@@ -128,14 +129,14 @@ export class WebGLPoints {
     gl.bindTexture(gl.TEXTURE_2D, texture);
     gl.uniform1f(this.names.size, side);
     gl.uniform1f(this.names.count, this.kinds.length);
-    gl.drawElements(gl.POINTS, count, gl.UNSIGNED_SHORT, 0);
+    gl.drawElements(gl.POINTS, count, gl.UNSIGNED_INT, 0);
   }
 
-  // The points that are drawn, in their order: how many. A map has at most 20,000, so two bytes each suffice.
+  // The points that are drawn, in their order: how many.
   list(shown) {
     const { gl } = this;
     if (this.listed?.shown.join() !== shown.join()) {
-      const points = Uint16Array.from(this.order.filter((one) => shown[this.partOf[one]]));
+      const points = Uint32Array.from(this.order.filter((one) => shown[this.partOf[one]]));
       gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, points, gl.DYNAMIC_DRAW);
       this.listed = { shown, count: points.length };
     }

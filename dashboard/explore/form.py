@@ -435,6 +435,13 @@ class ChosenCloud:
         return self.view.entry(self.layer, self.pooling)
 
     @property
+    def layers(self) -> list[int]:
+        """Layers that have its pooling."""
+        return sorted(
+            entry.layer for entry in self.view.entries if entry.pooling == self.pooling and entry.layer is not None
+        )
+
+    @property
     def cloud_words(self) -> str:
         """Layer, pooling, n and d in words."""
         return f"{self.where}n = {wording.number(self.entry.n)}, d = {self.entry.d}"

@@ -11,7 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dashboard import theme
+from dashboard import theme, wording
 from dashboard.explanations import Explanation
 
 PCA = Explanation(
@@ -47,6 +47,17 @@ CLUSTERS = Explanation(
     paper="Campello, Moulavi & Sander 2013 (HDBSCAN); Grootendorst 2022 (BERTopic).",
 )
 
+FILM = Explanation(
+    title="Layer film",
+    reading=(
+        "The same rows in every layer. PCA: each layer's map is scaled to the same size and turned onto the layer before, so movement is "
+        "a change of arrangement, not of axes. UMAP: all layers are laid out together (AlignedUMAP)."
+    ),
+    formula=r"Z_l = \frac{\sqrt{n}\, P_l}{\lVert P_l \rVert_F} Q_l, \quad Q_l = \arg\min_{Q^\top Q = I} \lVert P_l Q - Z_{l-1} \rVert_F",
+    formula_text="Z_l = √n P_l Q_l / ‖P_l‖,  P_l: PCA map of layer l, Q_l: the rotation or reflection that brings it nearest to Z_(l−1)",
+    paper="Schönemann 1966 (orthogonal Procrustes); Dadu et al. 2023 (AlignedUMAP).",
+)
+
 EXPLANATIONS = {"pca": PCA, "umap": UMAP}
 
 MOST_GROUPS: Final = 8
@@ -58,7 +69,6 @@ _SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", 
 _SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
 _SCENE_LINES = "#9aa0a8"
 OWN_COLOUR: Final = "#e5007a"
-_SHOWN_LETTERS = 90
 _FAINT_OPACITY = 0.12
 """Opacity of points beside others that stand out."""
 _FEW = 2_000
@@ -72,7 +82,7 @@ def cloud_map(
     coordinates: NDArray[Any],
     axes: Sequence[str],
     colours: pd.Series | None,
-    texts: Sequence[str],
+    texts: Sequence[str] | NDArray[np.int64],
     *,
     own: NDArray[Any] | None = None,
     own_texts: Sequence[str] = (),
@@ -82,6 +92,7 @@ def cloud_map(
     marked: NDArray[np.bool_] | None = None,
     density: Sequence[tuple[float, list[NDArray[np.float64]]]] = (),
     named: bool = False,
+    film: NDArray[np.floating] | None = None,
 ) -> go.Figure:
     """The map: one mark per point, coloured by a column, own sentences as stars over it.
 
@@ -89,28 +100,38 @@ def cloud_map(
         coordinates: (n, 2) or (n, 3).
         axes: what each axis is.
         colours: (n,) the column; numbers (more than a few different ones) get a scale, everything else a colour per value.
-        texts: (n,) shown when one points at a mark; cut, and never read as HTML.
+        texts: (n,) shown when one points at a mark; cut, and never read as HTML. Of very many points their places among the kept
+            points, by which the browser asks for all texts once it needs one.
         own, own_texts: (m, 2) or (m, 3) further points, with their labels.
         range_of: points that the axes leave room for, where they are shared with other maps.
         equal: one unit is as long on both axes (PCA, whose axes have a length).
         compact: for several maps side by side.
         marked: (n,) points that stand out, the others being faint.
         density: lines of equal density, see `isoviz.exploring.landmarks.density_lines`.
+        film: (layers, n, 2) where the points lie in each layer; the browser moves them.
         named: each colour's name also stands in the middle of its points.
     """
     figure = go.Figure()
     solid = coordinates.shape[1] == 3
     size = _marker_size(len(coordinates), solid) * (0.7 if compact else 1)
     full = _SOLID if solid else _STRONG if len(coordinates) <= _FEW else _DENSE
-    hover = np.array([escape(_cut(text)) for text in texts], dtype=object)
+    fetched = isinstance(texts, np.ndarray)
+    hover: NDArray[Any] = (
+        np.asarray(texts, dtype=np.int32)
+        if fetched
+        else np.array([escape(wording.cut(text)) for text in texts], dtype=object)
+    )
     for place, (name, chosen, marker) in enumerate(_groups(colours, len(coordinates))):
         symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
-        title = escape(_cut(name, 30))
+        title = escape(wording.cut(name, 30))
         faint, strong = (None, chosen) if marked is None else (chosen & ~marked, chosen & marked)
         for part, opacity in ((faint, _FAINT_OPACITY), (strong, full)):
             if part is None:
                 continue
             colour = marker["color"]
+            extra: dict[str, Any] = {"customdata" if fetched else "text": hover[part]}
+            if film is not None:
+                extra["meta"] = film[:, part].round(4).ravel()
             _add_points(
                 figure,
                 coordinates[part],
@@ -124,7 +145,7 @@ def cloud_map(
                     "symbol": symbols[place % len(symbols)],
                     "color": colour[part] if isinstance(colour, np.ndarray) else colour,
                 },
-                text=hover[part],
+                **extra,
                 hovertemplate="%{text}<extra></extra>"
                 if colours is None or not name
                 else f"%{{text}}<extra>{title}</extra>",
@@ -148,10 +169,10 @@ def cloud_map(
                 "color": OWN_COLOUR,
                 "line": {"width": 1.5, "color": "#ffffff"},
             },
-            text=[escape(_cut(text, 28)) for text in own_texts],
+            text=[escape(wording.cut(text, 28)) for text in own_texts],
             textposition="top center",
             **({} if solid else {"unselected": {"marker": {"opacity": 1}}}),  # what is drawn around is about the rows
-            hovertext=[escape(_cut(text)) for text in own_texts],
+            hovertext=[escape(wording.cut(text)) for text in own_texts],
             hovertemplate="%{hovertext}<extra>own</extra>",
             showlegend=True,
             few=True,
@@ -164,7 +185,7 @@ def cloud_map(
                 "cmin": float(colours.min()),
                 "cmax": float(colours.max()),
                 "colorbar": {
-                    "title": {"text": escape(_cut(str(colours.name), 24))},
+                    "title": {"text": escape(wording.cut(str(colours.name), 24))},
                     "thickness": 10,
                     "len": 0.8,
                     "outlinewidth": 0,
@@ -198,7 +219,7 @@ def _add_names(figure: go.Figure, coordinates: NDArray[Any], colours: pd.Series)
         few=True,
         mode="text",
         textposition="top center",
-        text=[escape(_cut(name, 40)) for name in names],
+        text=[escape(wording.cut(name, 40)) for name in names],
         textfont={"size": 13, "shadow": "auto", "weight": 600},
         hoverinfo="skip",
         showlegend=False,
@@ -217,7 +238,7 @@ def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np
     if colours is None:
         return [("", every, {"color": _POINT_COLOURS[0]})]
     if is_scale(colours):
-        return [("", every, {"color": colours.to_numpy(dtype=np.float64), "coloraxis": "coloraxis"})]
+        return [("", every, {"color": colours.to_numpy(dtype=np.float32), "coloraxis": "coloraxis"})]
     values = colours.astype(object).where(colours.notna(), "missing").map(str)
     order = list(values.value_counts().sort_index().sort_values(ascending=False, kind="stable").index)
     alone = [name for name in order if name == NO_CLUSTER]
@@ -300,10 +321,7 @@ def _lay_out(
 
 
 def _marker_size(count: int, solid: bool) -> float:
-    size = 9.0 if count <= 500 else 7.0 if count <= 2_000 else 5.0 if count <= 8_000 else 3.5
+    size = (
+        9.0 if count <= 500 else 7.0 if count <= 2_000 else 5.0 if count <= 8_000 else 3.5 if count <= 50_000 else 2.5
+    )
     return size / 2 if solid else size
-
-
-def _cut(text: str, letters: int = _SHOWN_LETTERS) -> str:
-    plain = " ".join(str(text).split())
-    return plain if len(plain) <= letters else plain[: letters - 1] + "…"

@@ -27,8 +27,9 @@ from isoviz.jobs.queue import JobState
 
 TICK = 0.5
 """Seconds between looks at what is on its way."""
-POINTS = (1_000, 2_000, 5_000, 10_000, 20_000)
+POINTS = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 200_000)
 _KIND_NAMES: dict[str, maps.Kind] = {"PCA": "pca", "UMAP": "umap"}
+FILM = "layer film"
 _WAITING = PREFIX + "waiting"
 _REQUEST = PREFIX + "laid_out"
 
@@ -54,12 +55,12 @@ def _section(chosen: list[ChosenCloud]) -> None:
     shared = _axes_shared(len(chosen))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         search = points.search_field()
-        contours = _contours_field(request)
+        contours = not request.film and _contours_field(request)
     lines = points.sentence_field(chosen)
     replies = [points.embed_sentences(one, lines) for one in chosen]
     layouts = [layout_of(one, cloud, request) for one, cloud in zip(chosen, clouds, strict=True)]
     own = [own_places(one, request, layout, reply) for one, layout, reply in zip(chosen, layouts, replies, strict=True)]
-    known = [layout.coordinates for layout in layouts if isinstance(layout, Layout)]
+    known = [layout.extent for layout in layouts if isinstance(layout, Layout)]
     room = np.concatenate(known) if shared and known else None
     linked = points.marked(chosen, clouds, layouts)
     if search:
@@ -81,6 +82,8 @@ def _section(chosen: list[ChosenCloud]) -> None:
         stop(pending_umaps)
     with st.container(horizontal=True):
         explanations.show(map_figure.EXPLANATIONS[request.kind])
+        if request.film:
+            explanations.show(map_figure.FILM, "How layers are aligned")
         if colour == CLUSTERS:
             explanations.show(map_figure.CLUSTERS, "How clusters are found")
     for one, cloud, layout in zip(chosen, clouds, layouts, strict=True):
@@ -102,7 +105,7 @@ def _section(chosen: list[ChosenCloud]) -> None:
 def _settings(chosen: list[ChosenCloud], clouds: list[Cloud]) -> tuple[MapRequest, str]:
     """How the clouds are laid out, and which column colours them, from the fields."""
     kind_column, size_column, colour_column, points_column, more_column = st.columns(
-        [2, 2, 3, 2, 2], vertical_alignment="bottom"
+        [2, 3, 3, 2, 2], vertical_alignment="bottom"
     )
     with kind_column:
         kind = st.segmented_control(
@@ -110,7 +113,13 @@ def _settings(chosen: list[ChosenCloud], clouds: list[Cloud]) -> tuple[MapReques
         )
     with size_column:
         size = st.segmented_control(
-            "Dimensions", ["2-D", "3-D"], default="2-D", required=True, key=PREFIX + "size", bind="query-params"
+            "Dimensions",
+            ["2-D", "3-D", *([FILM] if all(len(one.layers) > 1 for one in chosen) else [])],
+            default="2-D",
+            required=True,
+            key=PREFIX + "size",
+            bind="query-params",
+            help=f"{FILM}: one map in two dimensions that moves from layer to layer.",
         )
     with points_column:
         most = st.selectbox(
@@ -119,7 +128,7 @@ def _settings(chosen: list[ChosenCloud], clouds: list[Cloud]) -> tuple[MapReques
             index=2,
             key=PREFIX + "points",
             bind="query-params",
-            help="Larger sets are sampled (seed 0). Neighbours are searched in the full set.",
+            help="Larger sets are sampled (seed 0). UMAP and 3-D maps show at most 20,000. Neighbours are searched in the full set.",
         )
     with colour_column:
         of_tasks = [cloud for one, cloud in zip(chosen, clouds, strict=True) if one.filled.taken is None]
@@ -132,7 +141,8 @@ def _settings(chosen: list[ChosenCloud], clouds: list[Cloud]) -> tuple[MapReques
         )
         metric = st.selectbox("Distance", neighbours.METRICS, key=PREFIX + "umap_metric", bind="query-params")
     laid = _KIND_NAMES[str(kind)]
-    request = MapRequest(laid, 3 if size == "3-D" else 2, int(most), int(near), float(dist), metric)
+    film = size == FILM
+    request = MapRequest(laid, 3 if size == "3-D" else 2, int(most), int(near), float(dist), metric, film=film)
     return request, colour
 
 
@@ -193,7 +203,12 @@ def layout_of(one: ChosenCloud, cloud: Cloud, request: MapRequest) -> Layout | J
     """The map, or how it stands on its way, or why there can be none."""
     key = f"{one.view.folder.name[:8]}{request.key(one.layer, one.pooling)[:8]}"
     places = maps.drawn(len(cloud.points), request)
+    at = one.layers.index(one.layer) if request.film else 0
     try:
+        if request.kind == "pca" and request.film:
+            aligned = _aligned(one.view.folder.name, tuple(one.layers), one.pooling, request)
+            film = np.stack([layer.coordinates for layer in aligned])
+            return Layout(film[at], places, ["aligned PC 1", "aligned PC 2"], aligned[at], key, film)
         if request.kind == "pca":
             pca = _pca(one.view.folder.name, one.layer, one.pooling, json.dumps(request.as_json()))
             axes = [
@@ -209,6 +224,9 @@ def layout_of(one: ChosenCloud, cloud: Cloud, request: MapRequest) -> Layout | J
     if state.status != "done" or state.result is None:
         return state
     axes = [f"UMAP {number}" for number in range(1, request.dimensions + 1)]
+    if request.film:
+        film = state.result.arrays["coordinates"]
+        return Layout(film[at], places, axes, None, key, film)
     return Layout(state.result.arrays["coordinates"], places, axes, None, key)
 
 
@@ -219,8 +237,18 @@ def _pca(key: str, layer: int, pooling: str, settings: str) -> maps.PCAMap:
     return maps.pca(every[maps.drawn(len(every), request)], request.dimensions)
 
 
+@st.cache_resource(show_spinner=False, max_entries=8, ttl=1800)
+def _aligned(key: str, layers: tuple[int, ...], pooling: str, request: MapRequest) -> list[maps.PCAMap]:
+    clouds = [cloud_points(key, layer, pooling).points for layer in layers]
+    places = maps.drawn(len(clouds[0]), request)
+    return maps.aligned_pca([cloud[places] for cloud in clouds])
+
+
 def _map_request(one: ChosenCloud, request: MapRequest) -> dict[str, Any]:
-    return {"view": one.view.folder.name, "layer": one.layer, "pooling": one.pooling, "map": request.as_json()}
+    asked = {"view": one.view.folder.name, "layer": one.layer, "pooling": one.pooling, "map": request.as_json()}
+    if request.film:  # one result for all layers
+        asked |= {"layer": one.layers[0], "layers": one.layers}
+    return asked
 
 
 def own_places(
@@ -228,6 +256,8 @@ def own_places(
 ) -> NDArray[np.floating] | JobState | None:
     """Where own sentences lie in the map; None while there are none, or no map."""
     if reply is None or reply.status != "done" or reply.result is None or not isinstance(layout, Layout):
+        return None
+    if layout.film is not None:  # they would stay where they are while the others move
         return None
     embedded = reply.result.arrays["points"]
     if layout.pca is not None:
@@ -329,27 +359,33 @@ def picture(
     if colour == CLUSTERS:
         column = _clusters(layout.key, layout, cloud)
     own = placed if isinstance(placed, np.ndarray) else None
+    count = len(layout.places)
     figure = map_figure.cloud_map(
         layout.coordinates,
         layout.axes,
         column,
-        [cloud.texts[place] for place in layout.places],
+        [cloud.texts[place] for place in layout.places] if count <= maps.MOST_FITTED else layout.places,
         own=own,
         own_texts=[] if own is None or reply is None or reply.result is None else points.labels(reply.result),
-        range_of=room,
-        equal=request.kind == "pca" and one.views == 1,
+        range_of=layout.extent if room is None else room,
+        film=layout.film,
+        equal=(request.kind == "pca" or request.film) and one.views == 1,
         compact=one.views > 1,
         density=landmarks.density_lines(layout.coordinates) if contours else (),
-        named=colour == CLUSTERS,
+        named=colour == CLUSTERS and not request.film,
         marked=None if marks is None or (line and not marks.search) else marks.points,
     )
-    count, kept = len(layout.places), len(cloud.points)
+    kept = len(cloud.points)
     many = f"{count:,} points"
     if count < one.entry.n:
         kept_of = "" if count == kept or kept == one.entry.n else f"{kept:,} kept of "
         many += f" drawn at random with seed {request.seed} from {kept_of}{one.entry.n:,}"
     words = f"View {one.number}: {one.where}" if one.views > 1 else one.where.capitalize()
     words = words.replace(f"{one.pooling}, ", f"{one.pooling}; ") + f"{many}, d = {one.entry.d}"
+    if request.film and request.kind == "pca":
+        words += "; each layer scaled to the same size and turned onto the one before"
+    if request.kind == "pca" and count > maps.MOST_FITTED:
+        words += f"; axes from {maps.MOST_FITTED:,} of them"
     if colour != UNCOLOURED and column is None:
         words += f"; this view has no {colour}"
     elif column is not None:
@@ -364,6 +400,9 @@ def picture(
             filter(None, (one.source, one.where.removesuffix(", ").replace(", ", " · "), f"{many}, d = {one.entry.d}"))
         ),
         words=f"{request.kind.upper()} map of {words}, coloured by {colour}",
+        place=one.place,
+        frames=[f"layer {number}" for number in one.layers] if request.film else (),
+        frame=one.layers.index(one.layer) if request.film else 0,
         revision=layout.key,
         height=380 if one.views > 1 else 560,
         solid=request.dimensions == 3,

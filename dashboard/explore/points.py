@@ -18,6 +18,7 @@ from dashboard.explore.form import PREFIX, ChosenCloud
 from isoviz.exploring import maps, neighbours, own, results, selection
 from isoviz.exploring.jobs import SENTENCES
 from isoviz.exploring.neighbours import Metric, Neighbours
+from isoviz.exploring.points import texts
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import Result
@@ -28,13 +29,13 @@ class Cloud:
     """The points of one view and what they are.
 
     Attributes:
-        points: (n, d) float32, all stored points.
+        points: (n, d) float16 or float32, all stored points.
         table: (n) lines, see `ViewResult.table`.
         texts: (n,) what each point says.
         has_texts: whether that is words, not only the number or the name of a row.
     """
 
-    points: NDArray[np.float32]
+    points: NDArray[np.floating]
     table: pd.DataFrame
     texts: list[str]
     has_texts: bool = True
@@ -50,6 +51,7 @@ class Layout:
         axes: what each axis is.
         pca: what else points can be placed by; None for UMAP.
         key: of cloud and settings.
+        film: (layers, m, 2) the same points in all layers of the view, aligned.
     """
 
     coordinates: NDArray[np.floating]
@@ -57,6 +59,12 @@ class Layout:
     axes: list[str]
     pca: maps.PCAMap | None
     key: str
+    film: NDArray[np.floating] | None = None
+
+    @property
+    def extent(self) -> NDArray[np.floating]:
+        """Points that the axes leave room for: of a film those of all layers."""
+        return self.coordinates if self.film is None else self.film.reshape(-1, self.coordinates.shape[1])
 
 
 def cloud_of(one: ChosenCloud) -> Cloud:
@@ -66,18 +74,12 @@ def cloud_of(one: ChosenCloud) -> Cloud:
 
 @st.cache_resource(show_spinner=False, max_entries=16, ttl=1800)
 def cloud_points(key: str, layer: int, pooling: str) -> Cloud:
-    """Shared and never written to: up to 20,000 points of a wide model are 60 MB."""
+    """Shared and never written to; the points are mapped, because 200,000 of a wide model are 300 MB."""
     view = results.find(key)
     assert view is not None  # the page has just found it
-    table = view.table(pooling)
-    columns = [name for name in own.task_of(view.facts["request"]["task"]).columns if name in table]
-    if columns:
-        texts = table[columns].astype(str).agg(" ‖ ".join, axis=1)
-    else:  # own vectors without texts
-        texts = table["id"].astype(str) if "id" in table else "row " + (table["row"] + 1).astype(str)
-    if "token" in table:
-        texts = table["token"] + " · " + texts
-    return Cloud(view.points(layer, pooling), table, texts.tolist(), bool(columns))
+    table, task = view.table(pooling), own.task_of(view.facts["request"]["task"])
+    has_texts = any(name in table for name in task.columns)
+    return Cloud(view.mapped(layer, pooling), table, texts(table, task), has_texts)
 
 
 # -------------------------------------------------------------------------------------------------- selected points

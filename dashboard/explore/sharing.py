@@ -61,4 +61,12 @@ def python(one: ChosenCloud, measure: str, request: MapRequest) -> str:
         f"print({number}, view.array({cloud}, 'ev')[:5])  # {measure}, explained variance",
         f"coordinates = maps.coordinates(points, maps.MapRequest({settings}))",
     ]
+    if request.film:
+        picked = "layer[maps.drawn(len(layer), request)]"
+        fitted = f"maps.aligned_{request.kind}([{picked} for layer in layers]{', request' if request.kind == 'umap' else ''})"
+        lines[-1:] = [
+            f"request = maps.MapRequest({settings})",
+            f"layers = [view.points(number, {one.pooling!r}) for number in {one.layers!r}]",
+            f"film = {fitted}",
+        ]
     return "\n".join(lines)

@@ -38,7 +38,7 @@ def applies(chosen: list[ChosenCloud]) -> bool:
 
 def _pairs(chosen: list[ChosenCloud]) -> list[tuple[ChosenCloud, ChosenCloud]]:
     """Each view with layers against itself, and each later view against the first where both read the same rows."""
-    pairs = [(one, one) for one in chosen if len(_layers(one)) > 1]
+    pairs = [(one, one) for one in chosen if len(one.layers) > 1]
     return pairs + [(chosen[0], other) for other in chosen[1:] if _same_rows(chosen[0], other)]
 
 
@@ -66,7 +66,7 @@ def section(chosen: list[ChosenCloud]) -> None:
 
 
 def _matrix(one: ChosenCloud, other: ChosenCloud, title: str) -> None:
-    rows, columns = _layers(one), _layers(other)
+    rows, columns = one.layers, other.layers
     by_ids = one is not other and not _same_split(one, other)
     try:
         n = len(_shared(_place(one), _place(other))[0]) if by_ids else one.view.kept(rows[0], one.pooling)
@@ -130,7 +130,8 @@ def squares(values: NDArray[np.float64], rows: list[int], columns: list[int], ax
 def _computed(
     first: tuple[str, str, tuple[int, ...]], second: tuple[str, str, tuple[int, ...]], title: str, by_ids: bool
 ) -> NDArray[np.float64]:
-    rows, columns = _clouds(*first), _clouds(*second)
+    rows = _clouds(*first)
+    columns = rows if second == first else _clouds(*second)
     if by_ids:
         places = _shared(first[:2], second[:2])
         rows, columns = [cloud[places[0]] for cloud in rows], [cloud[places[1]] for cloud in columns]
@@ -148,8 +149,8 @@ def _shared(first: tuple[str, str], second: tuple[str, str]) -> tuple[NDArray[np
     return ids[0].get_indexer(both), ids[1].get_indexer(both)
 
 
-def _clouds(key: str, pooling: str, layers: tuple[int, ...]) -> list[NDArray[np.float32]]:
-    return [_view(key).points(layer, pooling) for layer in layers]
+def _clouds(key: str, pooling: str, layers: tuple[int, ...]) -> list[NDArray[np.floating]]:
+    return [_view(key).mapped(layer, pooling) for layer in layers]
 
 
 def _view(key: str) -> ViewResult:
@@ -162,11 +163,6 @@ def _view(key: str) -> ViewResult:
 
 def _place(one: ChosenCloud) -> tuple[str, str]:
     return one.view.folder.name, one.pooling
-
-
-def _layers(one: ChosenCloud) -> list[int]:
-    """Layers that have the pooling of the view."""
-    return sorted(entry.layer for entry in one.view.entries if entry.pooling == one.pooling and entry.layer is not None)
 
 
 def _same_rows(one: ChosenCloud, other: ChosenCloud) -> bool:
@@ -188,5 +184,5 @@ def _same_split(one: ChosenCloud, other: ChosenCloud) -> bool:
     facts = [each.view.facts for each in (one, other)]
     same = all(facts[0].get(name) == facts[1].get(name) for name in ("data_fingerprint", "rows"))
     split = [each.filled.request.split for each in (one, other) if each.filled.request is not None]
-    kept = [each.view.kept(_layers(each)[0], each.pooling) for each in (one, other)]
+    kept = [each.view.kept(each.layers[0], each.pooling) for each in (one, other)]
     return same and len(set(split)) == 1 and kept[0] == kept[1]

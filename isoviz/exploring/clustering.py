@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 def points_in(view: ViewResult, layer: int, pooling: str) -> int:
     """Of how many points `clustered` gives the correlation; the rest of the cloud is not in it."""
     kept = view.kept(layer, pooling)
+    if "figure_points" in view.facts:
+        return int(view.facts["figure_points"])
     if layer != view.depth:
         return kept
     n = view.entry(layer, pooling).n

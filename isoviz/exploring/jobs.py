@@ -82,6 +82,13 @@ def _lay_out(job: Job) -> None:
     layer, pooling, settings = request["layer"], request["pooling"], maps.from_json(request["map"])
     settings.check()
 
+    if settings.film:
+        job.report(0, 1, "laying out all layers")
+        clouds = [view.points(number, pooling) for number in request["layers"]]
+        places = maps.drawn(len(clouds[0]), settings)
+        job.publish({}, {"coordinates": maps.aligned_umap([cloud[places] for cloud in clouds], settings)})
+        return
+
     def fit() -> Any:
         points = view.points(layer, pooling)
         return maps.fit_umap(points[maps.drawn(len(points), settings)], settings, job.report)
@@ -130,7 +137,8 @@ MAP: Final = JobKind(
     memory_advice="Take fewer points, or close other programs that use memory.",
 )
 """`{"view": key, "layer", "pooling", "map": a MapRequest}`, with `points` (m, d) as input if they are to be placed in that map;
-leaves `coordinates`. Its process keeps fitted maps; one that is not in memory any more is made again."""
+leaves `coordinates`; of a film, with `layers`, (layers, n, 2). Its process keeps fitted maps; one that is not in memory any more is
+made again."""
 
 
 def start(request: ViewRequest, key: str) -> JobState:

@@ -1,4 +1,4 @@
-"""What helps to find one's way on a map: its clusters, the words that tell them apart, and lines of equal density."""
+"""What helps to find one's way on a map: clusters with their distinguishing words, and lines of equal density."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -18,7 +18,12 @@ from isoviz.exploring.neighbours import METRICS, Metric
 Kind = Literal["pca", "umap"]
 KINDS: Final[tuple[Kind, ...]] = ("pca", "umap")
 FEWEST_POINTS: Final = 5
-MOST_POINTS: Final = 20_000
+MOST_POINTS: Final = 200_000
+MOST_FITTED: Final = 20_000
+"""Points that UMAP and maps in three dimensions show, and that PCA's axes are fitted on; of more, as many are drawn by the seed."""
+MOST_FILMED: Final = 2_000
+"""Points of a film of layers."""
+_BLOCK: Final = 16_384
 
 Tell = Callable[[int, int, str], None]
 
@@ -30,9 +35,10 @@ class MapRequest:
     Attributes:
         kind: of `KINDS`.
         dimensions: 2 or 3.
-        points: of a larger cloud, so many are drawn at random by the seed.
+        points: of a larger cloud, so many are drawn at random by the seed (see `drawn`).
         neighbours, min_dist, metric: of UMAP: how many neighbours count, how close points may lie, and what near means.
         seed: of the draw and of UMAP.
+        film: all layers are laid out together, in two dimensions, so that one map moves from layer to layer.
     """
 
     kind: Kind = "pca"
@@ -42,6 +48,7 @@ class MapRequest:
     min_dist: float = 0.1
     metric: Metric = "cosine"
     seed: int = 0
+    film: bool = False
 
     def check(self) -> None:
         """Raise `InputError`, with its field, unless every setting is allowed."""
@@ -66,6 +73,8 @@ class MapRequest:
         settings = {
             name: value for name, value in self.as_json().items() if self.kind == "umap" or name not in _OF_UMAP
         }
+        if not self.film:  # maps of one layer keep the keys they had
+            del settings["film"]
         content = json.dumps([layer, pooling, settings], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
@@ -75,10 +84,16 @@ _OF_UMAP: Final = ("neighbours", "min_dist", "metric")
 
 def drawn(count: int, request: MapRequest) -> NDArray[np.int64]:
     """The places of the points that are laid out, in order: all, or `request.points` of them by its seed."""
-    if count <= request.points:
+    most = request.points if (request.kind, request.dimensions) == ("pca", 2) else min(request.points, MOST_FITTED)
+    if request.film:
+        most = min(most, MOST_FILMED)
+    return _some(count, most, request.seed)
+
+
+def _some(count: int, most: int, seed: int) -> NDArray[np.int64]:
+    if count <= most:
         return np.arange(count)
-    chosen = np.random.default_rng(request.seed).choice(count, request.points, replace=False, shuffle=False)
-    return np.sort(chosen)
+    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False, shuffle=False))
 
 
 @dataclass(frozen=True)
@@ -105,12 +120,19 @@ class PCAMap:
 def pca(points: ArrayLike, dimensions: int = 2) -> PCAMap:
     """Principal components of a cloud (n, d) by its covariance, or by its Gram matrix where n < d.
 
+    Of more than `MOST_FITTED` points the axes and their shares are those of as many, drawn with seed 0; all are placed.
+
     Raises:
         InputError: fewer points or dimensions than axes.
     """
     from scipy.linalg import eigh
 
-    x = np.asarray(points, dtype=np.float64)
+    cloud = np.asanyarray(points)
+    if len(cloud) > MOST_FITTED:
+        fitted = pca(cloud[_some(len(cloud), MOST_FITTED, 0)], dimensions)
+        placed = [fitted.place(cloud[start : start + _BLOCK]) for start in range(0, len(cloud), _BLOCK)]
+        return replace(fitted, coordinates=np.concatenate(placed))
+    x = np.asarray(cloud, dtype=np.float64)
     n, d = x.shape
     if min(n - 1, d) < dimensions:
         raise InputError(f"points: {n} points in {d} dimensions have no {dimensions} axes", field="dimensions")
@@ -129,6 +151,47 @@ def pca(points: ArrayLike, dimensions: int = 2) -> PCAMap:
     vectors = vectors * np.where(signs == 0, 1.0, signs)
     shares = values / total if total > 0 else np.full(dimensions, np.nan)
     return PCAMap(x @ vectors, shares, centre, vectors)
+
+
+def aligned_pca(clouds: Sequence[ArrayLike]) -> list[PCAMap]:
+    """PCA maps in two dimensions of several clouds (n, d) of the same n points, such as layers: each is scaled to unit variance in
+    all and turned onto the one before (orthogonal Procrustes), because the axes of a PCA have no sign and equal ones no order.
+
+    Source: Schönemann 1966 (orthogonal Procrustes), by scipy.
+    """
+    from scipy.linalg import orthogonal_procrustes
+
+    aligned: list[PCAMap] = []
+    for cloud in clouds:
+        found = pca(cloud)
+        size = float(np.sqrt(np.square(found.coordinates).sum() / len(found.coordinates)))
+        turn = np.eye(2) / (size or 1.0)
+        if aligned:
+            turn = turn @ orthogonal_procrustes(found.coordinates, aligned[-1].coordinates)[0]
+        aligned.append(PCAMap(found.coordinates @ turn, found.shares, found.centre, found.axes @ turn))
+    return aligned
+
+
+def aligned_umap(clouds: Sequence[ArrayLike], request: MapRequest) -> NDArray[np.float32]:
+    """(layers, n, 2): UMAP of several clouds of the same n points, each held near those before and after it. Loads numba: slow.
+
+    Raises:
+        InputError: too few points.
+    """
+    points = [np.asarray(cloud, dtype=np.float32) for cloud in clouds]
+    if len(points[0]) < FEWEST_POINTS:
+        raise InputError(f"points: UMAP needs at least {FEWEST_POINTS} (got {len(points[0])})", field="points")
+    from umap import AlignedUMAP
+
+    same = {place: place for place in range(len(points[0]))}
+    fitted = AlignedUMAP(
+        n_neighbors=min(request.neighbours, len(points[0]) - 1),
+        min_dist=request.min_dist,
+        metric=request.metric,
+        random_state=request.seed,
+        transform_seed=request.seed,
+    ).fit(points, relations=[same] * (len(points) - 1))
+    return np.stack([np.asarray(embedding, dtype=np.float32) for embedding in fitted.embeddings_])
 
 
 def fit_umap(points: ArrayLike, request: MapRequest, tell: Tell | None = None) -> Any:

@@ -21,6 +21,8 @@ from isoviz.models.profile import measure
 from isoviz.vectors import VectorSet
 
 _BLOCK_ROWS: Final = 16_384
+MAP_POINTS: Final = 200_000
+"""Vectors that the map can show; of more, as many are drawn by the seed. Fewer where they would take more than `CLOUD_BYTES`."""
 Show = Callable[[dict[str, Any], dict[str, NDArray[Any]]], None]
 
 
@@ -42,11 +44,12 @@ def compute(
     record = measure(cloud, name=POOLING, seed=request.seed, costs=QUICK)
     record = record.model_copy(update={"layer": 0, "pooling": POOLING})
     tell(30, 100, "drawing up figures")
-    chosen = measuring.drawn(kept.n, measuring.CLOUD_POINTS, request.seed)
-    some = _picked(cloud, chosen)
+    chosen = measuring.drawn(kept.n, min(MAP_POINTS, measuring.CLOUD_BYTES // (2 * kept.d)), request.seed)
+    few = chosen[measuring.drawn(len(chosen), measuring.CLOUD_POINTS, request.seed)]
+    some = _picked(cloud, few)
     figures = measuring.figures_of(some, with_matrix=True, seed=request.seed)
     arrays = {array_name(0, POOLING, what): array for what, array in figures.items()}
-    arrays[array_name(0, POOLING, "cloud")] = measuring.small(some)
+    arrays[array_name(0, POOLING, "cloud")] = _picked(cloud, chosen, measuring.small)
     table = rows_of(kept)
     table.insert(0, "row", np.arange(kept.n))
     arrays[points.ROWS] = points.packed(table.iloc[chosen].reset_index(drop=True))
@@ -66,7 +69,8 @@ def compute(
         "max_length": 0,
         "truncated": 0,
         "device": "cpu",
-        "warnings": _warnings(kept, len(chosen)),
+        "warnings": _warnings(kept, len(few), len(chosen)),
+        "figure_points": len(few),
         "cosine_points": measuring.COSINE_POINTS,
         "token_sample": 0,
         "reading_seconds": round(read - began, 3),
@@ -101,24 +105,30 @@ def ready() -> bool:
     return True
 
 
-def _picked(cloud: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
-    """The points at these places, ascending; of a mapped file without holding what lies between them."""
+def _picked(
+    cloud: NDArray[Any], places: NDArray[np.int64], convert: Callable[[NDArray[Any]], NDArray[Any]] = np.asarray
+) -> NDArray[Any]:
+    """The points at these places, ascending, converted; of a mapped file without holding what lies between them."""
     parts = []
     for start, block in blocks(cloud, _BLOCK_ROWS):
         inside = slice(*np.searchsorted(places, [start, start + len(block)]))
-        parts.append(block[places[inside] - start])
+        if inside.start < inside.stop:
+            parts.append(convert(block[places[inside] - start]))
     return np.concatenate(parts)
 
 
-def _warnings(kept: VectorSet, drawn: int) -> list[str]:
+def _warnings(kept: VectorSet, in_figures: int, on_map: int) -> list[str]:
     told = []
     zeros = kept.zero_rows
     if len(zeros):
         first = f"row {zeros[0] + 1}" if len(zeros) == 1 else f"the first is row {zeros[0] + 1}"
         many = "1 vector is" if len(zeros) == 1 else f"{len(zeros):,} vectors are"
         told.append(f"{many} all zeros ({first}); cosines leave them out")
-    if drawn < kept.n:
-        told.append(f"figures and map are drawn from {drawn:,} of {kept.n:,} vectors; the closed-form measures use all")
+    if in_figures < kept.n:
+        told.append(
+            f"the figures use {in_figures:,} of {kept.n:,} vectors and the map up to {on_map:,}, drawn at random with seed 0; the "
+            "closed-form measures use all"
+        )
     return told
 
 

@@ -54,6 +54,18 @@ def rows(
     return table
 
 
+def texts(table: pd.DataFrame, task: Task) -> list[str]:
+    """What each point says: its texts; of vectors without texts its id, or the number of its row."""
+    columns = [name for name in task.columns if name in table]
+    if columns:
+        found = (
+            table[columns].astype(str).agg(" ‖ ".join, axis=1) if len(columns) > 1 else table[columns[0]].astype(str)
+        )
+    else:
+        found = table["id"].astype(str) if "id" in table else "row " + (table["row"] + 1).astype(str)
+    return list(table["token"] + " · " + found if "token" in table else found)
+
+
 def packed(table: pd.DataFrame) -> NDArray[np.uint8]:
     """The table as the bytes of a Parquet file; what Parquet has no type for becomes text."""
     import pandas as pd

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -94,6 +95,19 @@ class ViewResult(Result):
         if found is None:
             raise KeyError((layer, pooling))
         return found.astype(np.float32)
+
+    def mapped(self, layer: int, pooling: str) -> NDArray[np.floating]:
+        """The same points as they lie on disk, float16 or float32, mapped instead of read."""
+        path = self.folder / ARRAYS
+        with path.open(
+            "rb"
+        ) as file:  # eight bytes for the length of a JSON header, then the arrays: safetensors' format
+            length = int.from_bytes(file.read(8), "little")
+            entry = json.loads(file.read(length)).get(array_name(layer, pooling, "cloud"))
+        if entry is None:
+            raise KeyError((layer, pooling))
+        kind = {"F16": np.float16, "F32": np.float32}[entry["dtype"]]
+        return np.memmap(path, kind, "r", 8 + length + entry["data_offsets"][0], tuple(entry["shape"]))
 
     def table(self, pooling: str) -> pd.DataFrame:
         """What each point is: `row` (its number in the split, from 0), the row's columns, `length` in tokens; of a run's

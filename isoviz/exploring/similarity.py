@@ -35,16 +35,22 @@ def debiased_cka(first: Points, second: Points) -> float:
 
 
 def matrix(firsts: Sequence[Points], seconds: Sequence[Points], measure: Measure) -> NDArray[np.float64]:
-    """(a, b): each of a clouds against each of b, all of the same rows.
+    """(a, b): each of a clouds against each of b, all of the same rows. Of the same list twice only half is computed.
 
     `cka`: see `debiased_cka`. `neighbours`: the mean share of a row's 10 nearest rows by cosine that are the same in both.
     """
     rows = drawn(len(firsts[0]))
     similarities = np.empty((len(firsts), len(seconds)))
     if measure == "neighbours":
-        images = [[Image(points[rows]) for points in clouds] for clouds in (firsts, seconds)]
+        images = [
+            [Image(np.asarray(points[rows], np.promote_types(points.dtype, np.float32))) for points in clouds]
+            for clouds in (firsts, seconds)
+        ]
         for i, image in enumerate(images[0]):
             for j, other_image in enumerate(images[1]):
+                if seconds is firsts and j < i:
+                    similarities[i, j] = similarities[j, i]
+                    continue
                 value = overlap(image, other_image).value
                 similarities[i, j] = np.nan if value is None else value
         return similarities
@@ -57,6 +63,9 @@ def matrix(firsts: Sequence[Points], seconds: Sequence[Points], measure: Measure
     ]
     for i, points_a in enumerate(centred[0]):
         for j, points_b in enumerate(centred[1]):
+            if seconds is firsts and j < i:
+                similarities[i, j] = similarities[j, i]
+                continue
             scale = own[0][i] * own[1][j]
             alive = own[0][i] > floors[0][i] and own[1][j] > floors[1][j]
             similarities[i, j] = _hsic(points_a, points_b) / np.sqrt(scale) if alive else np.nan

@@ -137,7 +137,8 @@ class HeadedModel(nn.Module):
                 (B, T) target tokens, padded with `IGNORED`.
             penalise: compute the method's penalties as well (training).
         """
-        reps = self.represent(input_ids, attention_mask, token_type_ids, labels, decoder_input_ids)
+        # of the class: FSDP replaces the object's own by one that may not be called within a forward pass
+        reps = HeadedModel.represent(self, input_ids, attention_mask, token_type_ids, labels, decoder_input_ids)
         head = self.hooks.transform(reps, self.training)
         logits = self.output(self.dropout(head))
         if self.wiring.bias is not None:

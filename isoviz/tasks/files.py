@@ -238,11 +238,13 @@ class CsvLayout:
     Attributes:
         separator: tab, comma or semicolon. A csv has semicolons, and decimal commas, if its header has semicolons and no comma.
         names: of the columns as pandas has them: none is empty, and none is there twice.
+        blank: lines before the header that are empty.
         extra: whether the first row ends in a separator and the header does not.
     """
 
     separator: str
     names: tuple[str, ...]
+    blank: int
     extra: bool
 
 
@@ -250,22 +252,24 @@ def csv_layout(path: Path, quoting: Any = csv.QUOTE_MINIMAL) -> CsvLayout:
     """`DataError` where the first row has more cells than the header: pandas would drop them, or make an index of them."""
     import pandas as pd
 
-    separator = "\t"
-    if path.suffix.lower() != ".tsv":
-        with path.open(encoding="utf-8-sig", errors="replace") as lines:
-            header = lines.readline(_LONGEST_HEADER)
-        separator = ";" if ";" in header and "," not in header else ","
+    blank = 0
+    with path.open(encoding="utf-8-sig", errors="replace") as lines:
+        while (header := lines.readline(_LONGEST_HEADER)) and not header.strip(" \r\n"):
+            blank += 1
+    separator = ";" if ";" in header and "," not in header else ","
+    if path.suffix.lower() == ".tsv":
+        separator = "\t"
 
     def parse(**options: Any) -> pd.DataFrame:
         return pd.read_csv(path, sep=separator, encoding="utf-8-sig", engine="c", quoting=quoting, **options)
 
     names = tuple(parse(nrows=0, index_col=False).columns)
     try:
-        first = parse(nrows=1, header=None, skiprows=1, dtype="str", keep_default_na=False)
+        first = parse(nrows=1, header=None, skiprows=blank + 1, dtype="str", keep_default_na=False)
     except pd.errors.EmptyDataError:
-        return CsvLayout(separator, names, extra=False)
+        return CsvLayout(separator, names, blank, extra=False)
     extra = first.shape[1] - len(names)
-    layout = CsvLayout(separator, names, extra == 1)
+    layout = CsvLayout(separator, names, blank, extra == 1)
     if extra > 1 or (layout.extra and first.iloc[0, -1] != ""):
         raise too_many_cells(path, layout, 1)
     return layout
@@ -274,7 +278,7 @@ def csv_layout(path: Path, quoting: Any = csv.QUOTE_MINIMAL) -> CsvLayout:
 def too_many_cells(path: Path, layout: CsvLayout, row: int) -> DataError:
     """Of a row, counted from 1, that has more cells than the header."""
     return DataError(
-        f"data: {path.name}: row {row} has more than the {len(layout.names)} cells of the header; put texts that contain "
+        f"data: {path.name}: row {row} has more cells than the header ({len(layout.names)}); put texts that contain "
         f"{_SEPARATORS[layout.separator]} in double quotes",
         field="data",
     )

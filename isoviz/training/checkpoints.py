@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from isoviz.errors import InputError
 from isoviz.events import Evaluated, Measured
+from isoviz.training import sharding
 from isoviz.training.weights import FILE, newest
 
 if TYPE_CHECKING:
@@ -109,11 +110,13 @@ def save(
     root = run_dir / "checkpoints"
     final = _folder(root, progress.step)
     generators = processes.gather(generator_states())
+    shared = sharding.state_of(model) if sharding.wanted() else None
+    state = sharding.optimizer_state(optimizer)
     if processes.is_main and final.exists():
         _update_progress(final, progress)
     elif processes.is_main:
         before = max(filter(_has_training_state, root.glob("step-*")), default=None)
-        _write(root, final, progress, model, optimizer, scheduler, processes, generators)
+        _write(root, final, progress, shared or model, state, scheduler, processes, generators)
         for older in root.glob("step-*"):
             if older in (final, before):
                 continue
@@ -129,8 +132,8 @@ def _write(
     root: Path,
     final: Path,
     progress: Progress,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
+    model: nn.Module | dict[str, Tensor],
+    state: dict[str, Any],
     scheduler: Any,
     processes: Processes,
     generators: list[dict[str, Tensor]],
@@ -138,10 +141,12 @@ def _write(
     _remove_partial(root)
     partial = root / f".partial-{progress.step:07d}"
     partial.mkdir(parents=True)
-    state = optimizer.state_dict()
     scaler = processes.accelerator.scaler
     try:
-        save_model(model, str(partial / FILE))
+        if isinstance(model, nn.Module):
+            save_model(model, str(partial / FILE))
+        else:
+            save_file(model, partial / FILE)
         save_file(_flatten(state["state"]), partial / "optimizer.safetensors")
         save_file(_flatten(dict(enumerate(generators))), partial / "generators.safetensors")
         trainer = {
@@ -269,18 +274,26 @@ def load(
         return Progress.from_json(_read_sealed(folder / _ENDED)), {}
     trainer = _read_sealed(folder / _TRAINER)
     if not _has_training_state(folder):
-        load_model(model, str(folder / FILE), device=device)
+        _load_weights(model, folder / FILE, device)
         return Progress.from_json(trainer["progress"]), {}
     generators = _unflatten(load_file(folder / "generators.safetensors"))
     if len(generators) != processes.count:
         raise InputError(f"resume: the run had {len(generators)} processes, now there are {processes.count}")
-    load_model(model, str(folder / FILE), device=device)
+    _load_weights(model, folder / FILE, device)
     state = _unflatten(load_file(folder / "optimizer.safetensors", device=device))
+    state = sharding.apart(state, optimizer)
     optimizer.load_state_dict({"state": state, "param_groups": trainer["param_groups"]})
     scheduler.load_state_dict(trainer["scheduler"])
     if accelerator.scaler is not None and trainer["scaler"] is not None:
         accelerator.scaler.load_state_dict(trainer["scaler"])
     return Progress.from_json(trainer["progress"]), generators[processes.rank]
+
+
+def _load_weights(model: nn.Module, file: Path, device: str) -> None:
+    if sharding.wanted():
+        sharding.load_state(model, load_file(file))
+    else:
+        load_model(model, str(file), device=device)
 
 
 def settle(run_dir: Path, progress: Progress, best: int | None) -> None:

@@ -64,8 +64,7 @@ def resolve(asked: Mapping[str, Any], devices: Devices) -> dict[str, Any]:
     """
     processes, file = asked.get("processes") or 1, asked.get("accelerate_config")
     if file is not None:
-        path = boundary.file(file, "accelerate_config").resolve()
-        named = _processes_of(path)
+        path, named = checked_file(file)
         if processes not in (1, named):
             raise InputError(
                 f"processes: the accelerate configuration has {named} (got {processes})", field="processes"
@@ -84,8 +83,13 @@ def resolve(asked: Mapping[str, Any], devices: Devices) -> dict[str, Any]:
     return {"processes": processes, "accelerate_config": file}
 
 
-def _processes_of(path: Path) -> int:
-    """How many processes an accelerate configuration starts on all its machines."""
+def checked_file(file: str) -> tuple[Path, int]:
+    """An accelerate configuration: its full path, and how many processes it starts on all its machines.
+
+    Raises:
+        InputError: it is not there, this process may not read it, or it does not describe a launch that training knows.
+    """
+    path = boundary.file(fence.admitted(file, "accelerate_config"), "accelerate_config").resolve()
     with boundary.parsing(f"{path.name} cannot be read as YAML", "accelerate_config"):
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     found = content if isinstance(content, dict) else {}
@@ -100,7 +104,7 @@ def _processes_of(path: Path) -> int:
             f"accelerate_config: num_processes must be 1 to 1024 (got {shortened(processes)})",
             field="accelerate_config",
         )
-    return processes
+    return path, processes
 
 
 # -------------------------------------------------------------------------------------------------------------- training

@@ -37,6 +37,7 @@ from isoviz.training import (
     predictions,
     processes,
     second_stage,
+    sharding,
     shrinkage,
     tracking,
     weights,
@@ -218,7 +219,7 @@ class _Run:
         self._enter_training()
         setup.rows.order.epoch, setup.rows.order.start = progress.epoch, progress.batch
         if progress.batch == 0:
-            with torch.no_grad():
+            with torch.no_grad(), sharding.whole(setup.plain):
                 setup.plain.eval()
                 setup.method.refresh(Sample(progress.epoch, self._training_sample, setup.processes.gather))
         setup.model.train()
@@ -344,6 +345,10 @@ class _Run:
     # ---- measuring ---------------------------------------------------------------------------------------------
 
     def measure(self) -> None:
+        with sharding.whole(self.setup.plain):
+            self._measure()
+
+    def _measure(self) -> None:
         setup, progress = self.setup, self.progress
         self.emit(Entered(phase="evaluating", detail=f"epoch {progress.epoch}"))
         divergence.check_weights(setup.plain, progress.step)
@@ -396,7 +401,7 @@ class _Run:
         target = shrinkage.estimate(setup.plain, setup.rows, setup.accelerator, setup.processes.gather, self.check)
         arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
         folder = setup.run_dir if setup.processes.is_main else None
-        weight, step, epoch = setup.plain.output.weight, progress.step, progress.epoch
+        weight, step, epoch = sharding.own_copy(setup.plain.output.weight), progress.step, progress.epoch
         return measuring.measured(evaluation, target, weight, step=step, epoch=epoch, arrays=arrays, folder=folder)
 
     # ---- ending ------------------------------------------------------------------------------------------------

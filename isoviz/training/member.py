@@ -62,6 +62,9 @@ def main() -> int:
     rank = int(os.environ["RANK"])
     reporter = Reporter(rank)
     try:
+        from isoviz.training import sharding
+
+        sharding.take_over()
         told = reporter.order() if rank == 0 else {}
         from isoviz.training import processes
 

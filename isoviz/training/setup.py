@@ -20,7 +20,7 @@ from isoviz.methods.protocol import Method
 from isoviz.models import hub, low_rank, sources
 from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
 from isoviz.tasks.protocol import Task
-from isoviz.training import heads, origin
+from isoviz.training import heads, origin, sharding
 from isoviz.training.heads import Head
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 from isoviz.training.origin import Origin
@@ -131,9 +131,12 @@ def load_setup(
     rows = Rows(data, head, config, (processes.rank, processes.count), parts, report_rows)
     head.prepare(model, rows.train)
     steps_per_epoch = math.ceil(len(rows.order) / config.grad_accum)
+    prepared = accelerator.prepare_model(model, evaluation_mode=sharding.wanted())  # then it is moved, and not wrapped
+    if sharding.wanted():
+        sharding.shard(model, config)
     optimizer = make_optimizer(model, config)
     scheduler = make_scheduler(optimizer, config, steps_per_epoch * config.epochs)
-    prepared, optimizer, scheduler = accelerator.prepare(model, optimizer, scheduler)
+    optimizer, scheduler = accelerator.prepare(optimizer, scheduler)
     # as for one process: the rows are dealt out already
     loader = prepare_data_loader(rows.loader, accelerator.device, num_processes=1, process_index=0, put_on_device=True)
     # dropout's generator, another one in each process; data order and new weights have their own

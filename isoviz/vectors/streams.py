@@ -139,7 +139,12 @@ def _text(path: Path, wanted: str | None, field: str) -> Iterator[tuple[pa.Table
     rows = 0
     with pa.csv.open_csv(
         path,
-        pa.csv.ReadOptions(block_size=_BATCH, column_names=[*layout.names, *extra], skip_rows_after_names=1),
+        pa.csv.ReadOptions(
+            block_size=_BATCH,
+            column_names=[*layout.names, *extra],
+            skip_rows=layout.blank,
+            skip_rows_after_names=1,
+        ),
         pa.csv.ParseOptions(delimiter=layout.separator, newlines_in_values=True),
         pa.csv.ConvertOptions(
             column_types=as_written, include_columns=[*names, *extra], strings_can_be_null=True, null_values=[""]

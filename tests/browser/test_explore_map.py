@@ -16,7 +16,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from dashboard import theme
-from tests.browser.conftest import Server, becomes, fits, keep_view, steady
+from tests.browser.conftest import EVERY_SECTION, Server, becomes, fits, keep_view, steady
 from tests.jobs.here import end_all
 
 ROWS = 100
@@ -75,6 +75,30 @@ def draw_around(page: Page) -> None:
     for x, y in at[1:]:
         page.mouse.move(x, y, steps=8)
     page.mouse.up()
+
+
+def test_film_moves_the_points_and_keeps_what_is_selected(serving: Server, open_tab: Callable[..., Page]) -> None:
+    page = open_tab(
+        f"{serving.url}/explore?explore_rows={ROWS}&explore_size=layer+film&explore_pooling=mean", width=1440
+    )
+    expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=LONG)
+    draw_around(page)
+    expect(page.get_by_text(f"of {ROWS} points selected")).to_be_visible()
+    state = """() => {
+      const { parts, colours } = document.querySelector(".ivz-map-points").layer;
+      return { places: parts.map(({ x }) => [...x]), colours: colours.map((part) => [...part]) };
+    }"""
+    faint = "(part) => part.some((value, i) => i % 4 === 3 && value < 128)"
+    page.wait_for_function(f"() => document.querySelector('.ivz-map-points').layer.colours.some({faint})")
+    begin = steady(page, lambda: page.evaluate(state))
+    page.get_by_label("Layer", exact=True).and_(page.locator(".ivz-map-film input")).fill("0")
+    expect(page.locator(".ivz-map-film output")).to_have_text("layer 0")
+    moved = page.evaluate(state)
+    assert moved["places"] != begin["places"] and moved["colours"] == begin["colours"]
+    page.get_by_role("button", name="Play").click()
+    becomes(page, lambda: page.locator(".ivz-map-film output").inner_text(), "layer 4")
+    home = np.hstack(begin["places"])
+    becomes(page, lambda: np.allclose(np.hstack(page.evaluate(state)["places"]), home, atol=1e-3), True)
 
 
 def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callable[..., Page], tmp_path: Path) -> None:
@@ -232,7 +256,7 @@ def lefts(page: Page) -> list[float]:
 
 
 def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, open_tab: Callable[..., Page]) -> None:
-    page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}", width=1440)
+    page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     page.locator(".st-key-explore_views").get_by_text("2", exact=True).click()
     expect(page.get_by_role("heading", name="Side by side")).to_be_visible()

@@ -387,8 +387,10 @@ def test_added_view_begins_as_a_copy(open_page: OpenPage, view: ViewResult, made
     )
 
 
-def test_the_same_in_python(open_page: OpenPage, view: ViewResult, made: Any) -> None:
-    page = open_page("explore", **address(made[0]), explore_layer="1", explore_pooling="mean", explore_points="1000")
+@pytest.mark.parametrize("size", ["2-D", point_map.FILM])
+def test_the_same_in_python(size: str, open_page: OpenPage, view: ViewResult, made: Any) -> None:
+    chosen = {"explore_layer": "1", "explore_pooling": "mean", "explore_points": "1000", "explore_size": size}
+    page = open_page("explore", **address(made[0], **chosen))
     assert not page.code  # what colours it is not loaded before it is looked at
     page.session_state["explore_python"] = True
     (code,) = [block.value for block in page.run().code if "ViewRequest" in block.value]
@@ -398,7 +400,8 @@ def test_the_same_in_python(open_page: OpenPage, view: ViewResult, made: Any) ->
     assert told.getvalue().split()[0] == repr(view.entry(1, "mean").number("isoscore"))
     figure = json.loads(figures(page)[0]["figure"])
     x = np.concatenate([numbers(trace, "x") for trace in figure["data"]])
-    np.testing.assert_allclose(np.sort(names["coordinates"][:, 0]), np.sort(x), rtol=1e-5)
+    coordinates = names["film"][1].coordinates if size == point_map.FILM else names["coordinates"]
+    np.testing.assert_allclose(np.sort(coordinates[:, 0]), np.sort(x), rtol=1e-5)
 
 
 def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(
@@ -450,3 +453,26 @@ def test_clusters_and_density_lines_live_in_the_address(open_page: OpenPage, vie
     assert sum(len(numbers(trace, "x")) for trace in traces if trace["type"] == "scattergl") == ROWS
     page.segmented_control(key="explore_size").set_value("3-D").run()
     assert errors(page) == [] and page.toggle(key="explore_density").disabled
+
+
+@pytest.mark.parametrize("kind", ["PCA", "UMAP"])
+def test_film_of_layers(
+    kind: str, open_page: OpenPage, view: ViewResult, made: Any, answered: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def by_pca(clouds: Any, request: MapRequest) -> Any:
+        return np.stack([layer.coordinates for layer in maps.aligned_pca(clouds)]).astype(np.float32)
+
+    monkeypatch.setattr(maps, "aligned_umap", by_pca)
+    chosen = {"explore_size": point_map.FILM, "explore_map": kind, "explore_pooling": "mean", "explore_layer": "1"}
+    page = open_page("explore", **address(made[0], **chosen))
+    assert errors(page) == [] and answered == ["map"] * (kind == "UMAP")
+    (data,) = figures(page)
+    assert data["frames"] == [f"layer {number}" for number in range(5)] and data["frame"] == 1
+    expected = maps.aligned_pca([view.points(layer, "mean") for layer in range(5)])
+    traces = json.loads(data["figure"])["data"]
+    paths = [np.array(trace["meta"]).reshape(5, -1, 2) for trace in traces]
+    for path, trace in zip(paths, traces, strict=True):  # the picture begins at the layer that is chosen
+        np.testing.assert_allclose(path[1, :, 0], numbers(trace, "x"), atol=1e-4)
+    last = np.concatenate([path[4, :, 0] for path in paths])
+    np.testing.assert_allclose(np.sort(last), np.sort(expected[4].coordinates[:, 0]), atol=1e-4)
+    assert not [toggle for toggle in page.toggle if toggle.key == "explore_density"]

@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from dashboard import theme
+from dashboard import theme, wording
 from dashboard.explore import figures, map_figure
 from dashboard.explore.map_figure import MOST_GROUPS, OWN_COLOUR
 
@@ -69,7 +69,7 @@ def test_own_sentences_lie_over_the_map_and_widen_its_axes(dimensions: int) -> N
 def test_shared_room_and_texts_that_are_no_html() -> None:
     figure = drawn(pd.Series(["<b>x</b>"] * 6, name="label"), range_of=np.array([[-50.0, -50.0], [50.0, 50.0]]))
     assert figure.layout.xaxis.range[0] < -50 and figure.data[0].name == "&lt;b&gt;x&lt;/b&gt;"
-    assert map_figure._cut("a  b\nc") == "a b c" and len(map_figure._cut("x" * 500)) == 90
+    assert wording.cut("a  b\nc") == "a b c" and len(wording.cut("x" * 500)) == 90
 
 
 def test_figures_side_by_side_share_their_axes() -> None:

@@ -198,9 +198,10 @@ def test_two_sets_of_the_same_ids_are_linked(open_page: OpenPage, computed_here:
     ids = [f"t{row}" for row in range(60)]
     first, second = _kept(id=ids), _kept(POINTS[::-1].copy(), id=ids[::-1])
     query = {"explore_at": "My vectors", "explore_vectors": first, "explore_views": "2"}
-    query |= {"explore2_at": "My vectors", "explore2_vectors": second}
+    query |= {"explore2_at": "My vectors", "explore2_vectors": second, "explore_show_similarity": "true"}
     page = open_page("explore", **query).run()
     assert errors(page) == [] and len(computed_here) == 2
+    assert "CKA, pooling vectors, 60 rows with the same id" in texts(page)
     view = key_of(ViewRequest("", own.VECTORS, first, own.EVERY), None, Rows(first, {own.EVERY: 60}))
     layout = f"{view[:8]}{MapRequest().key(0, own.POOLING)[:8]}"
     right = maps.pca(POINTS.astype(np.float16).astype(np.float32)).coordinates[:, 0] > 0

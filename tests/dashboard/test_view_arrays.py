@@ -12,6 +12,7 @@ from dashboard import (
     routes,
     tokens,
     view_arrays,
+    wording,
 )
 from isoviz.exploring.results import ViewResult
 from isoviz.jobs.results import ARRAYS
@@ -42,6 +43,9 @@ def test_matrix_comes_as_half_a_triangle_with_its_order(layer: int, client: Test
         assert cell / 255 == pytest.approx(exact[place], abs=0.51 / 255)
     sigma = np.frombuffer(client.get(f"{path}/sigma", headers=allowed(key)).content, "<f4")
     np.testing.assert_array_equal(sigma, kept_view.array(layer, "cls", "sigma"))
+    texts = client.get(f"{path}/texts", headers=allowed(key))
+    assert texts.headers["content-encoding"] == "gzip"
+    assert texts.json() == [wording.cut(text) for text in kept_view.table("cls")["sentence"]]
 
 
 def test_a_matrix_of_1024_dimensions_is_small() -> None:

@@ -97,3 +97,33 @@ def test_umap_repeats_itself_and_places_new_points_among_their_like() -> None:
     groups = first.embedding_.reshape(3, 30, 2).mean(axis=1)
     nearest = np.linalg.norm(placed[:, None] - groups, axis=2).argmin(axis=1)
     assert nearest.tolist() == [0] * 5 + [1] * 5 + [2] * 5
+
+
+def test_axes_of_very_many_points_are_of_some_and_place_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maps, "MOST_FITTED", 300)
+    monkeypatch.setattr(maps, "_BLOCK", 128)
+    points = (np.random.default_rng(0).normal(size=(1_000, 6)) * (9, 5, 1, 1, 1, 1)).astype(np.float16)
+    found = maps.pca(points)
+    some = np.sort(np.random.default_rng(0).choice(1_000, 300, replace=False, shuffle=False))
+    expected = maps.pca(points[some])
+    np.testing.assert_array_equal(found.axes, expected.axes)
+    np.testing.assert_allclose(found.coordinates[some], expected.coordinates, atol=1e-12)
+    assert len(found.coordinates) == 1_000
+    flat, solid, umap = (MapRequest(kind, size, 1_000) for kind, size in (("pca", 2), ("pca", 3), ("umap", 2)))
+    assert [len(maps.drawn(1_000, request)) for request in (flat, solid, umap)] == [1_000, 300, 300]
+
+
+def test_layers_of_a_film_are_turned_onto_the_one_before() -> None:
+    first = np.random.default_rng(0).normal(size=(200, 5)) * (9, 4, 0.1, 0.1, 0.1)
+    angle = np.radians(70)
+    turn = np.eye(5)
+    turn[:2, :2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    flat = np.ones((200, 5))
+    maps_of_layers = maps.aligned_pca([first, 7 * first @ turn + 3, -first, flat, first])
+    one, other, mirrored, dead, last = maps_of_layers
+    np.testing.assert_allclose(other.coordinates, one.coordinates, atol=1e-9)
+    np.testing.assert_allclose(mirrored.coordinates, one.coordinates, atol=1e-9)
+    assert not dead.coordinates.any() and np.square(last.coordinates).sum() == pytest.approx(200)
+    np.testing.assert_allclose(other.place(7 * first @ turn + 3), other.coordinates, atol=1e-9)
+    film = MapRequest(film=True)
+    assert film.key(1, "cls") != MapRequest().key(1, "cls") and len(maps.drawn(9_000, film)) == 2_000

@@ -11,7 +11,7 @@ import pytest
 
 from isoviz import metrics, vectors
 from isoviz.errors import InputError
-from isoviz.exploring import encoders, measuring, own, own_vectors, results
+from isoviz.exploring import clustering, encoders, measuring, own, own_vectors, results
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 
 POINTS = np.random.default_rng(0).normal(size=(80, 6)).astype(np.float32) + 1
@@ -96,3 +96,19 @@ def test_own_texts_give_the_layer_profile(tmp_path: Path) -> None:
 def test_own_sets_have_one_split() -> None:
     with pytest.raises(InputError, match=r"no split 'train' \(allowed: all\)"):
         ViewRequest("", own.VECTORS, _kept(), "train").check()
+
+
+def test_map_of_many_vectors_keeps_more_than_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(own_vectors, "MAP_POINTS", 50)
+    monkeypatch.setattr(measuring, "CLOUD_POINTS", 20)
+    points = np.random.default_rng(0).normal(size=(80, 4)).astype(np.float32)
+    key = vectors.keep(vectors.from_points(points, name="many.npy"))
+    facts, arrays = own_vectors.compute(ViewRequest("", own.VECTORS, key, own.EVERY), lambda *_: None)
+    results.publish("a" * 32, facts, arrays)
+    view = results.find("a" * 32)
+    assert view is not None and facts["figure_points"] == clustering.points_in(view, 0, own.POOLING) == 20
+    mapped, rows = view.mapped(0, own.POOLING), view.table(own.POOLING)["row"]
+    assert mapped.dtype == np.float16 and len(mapped) == 50
+    np.testing.assert_array_equal(mapped, points[rows].astype(np.float16))
+    np.testing.assert_array_equal(mapped, view.points(0, own.POOLING).astype(np.float16))
+    assert any("20 of 80 vectors and the map up to 50" in note for note in facts["warnings"])

@@ -50,3 +50,9 @@ def test_neighbour_overlap_is_that_of_scikit_learn(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(similarity, "MOST", 50)
     rows = similarity.drawn(80)
     np.testing.assert_allclose(matrix([a], [b], "cka")[0, 0], debiased_cka(a[rows], b[rows]))
+
+
+@pytest.mark.parametrize("measure", ["cka", "neighbours"])
+def test_half_of_a_symmetric_matrix_is_the_whole(measure: similarity.Measure) -> None:
+    clouds = [random.normal(size=(60, 5)).astype(np.float16) for _ in range(3)]
+    np.testing.assert_allclose(matrix(clouds, clouds, measure), matrix(clouds, list(clouds), measure), rtol=1e-12)

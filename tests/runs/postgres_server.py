@@ -46,14 +46,18 @@ class Server:
         programs: the folder of its programs.
         port: it listens there on the loopback, too, and its addresses say so.
         password: on that port it takes only encrypted connections with this password, and only its socket is open to all.
+        connections: how many it takes at once.
     """
 
-    def __init__(self, programs: Path, port: int | None = None, password: str | None = None) -> None:
+    def __init__(
+        self, programs: Path, port: int | None = None, password: str | None = None, connections: int = 100
+    ) -> None:
         # PostgreSQL refuses to be run by root; its Debian package makes a user for it.
         self._user = "postgres" if hasattr(os, "geteuid") and os.geteuid() == 0 else None
         self._programs = programs
         self._port = port
         self._password = password
+        self._connections = connections
         self._folder = Path(tempfile.mkdtemp(prefix="isoviz-pg-"))
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -108,7 +112,7 @@ class Server:
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._programs / "postgres", "-D", self._folder / "data", "-k", self._folder, "-c", listening, *port,
-                 "-c", "fsync=off"],
+                 "-c", "fsync=off", "-c", f"max_connections={self._connections}"],
                 user=self._user, cwd=self._folder, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
         _wait_for(self.address("postgres"), self._process, self._folder / "log")

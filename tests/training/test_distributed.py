@@ -12,13 +12,17 @@ import numpy as np
 import psutil
 import pytest
 
+from dashboard import forms
+from isoviz import fence
 from isoviz.config import RunConfig
 from isoviz.errors import DivergedError, InputError, is_out_of_memory
 from isoviz.events import Event, Finished, Stopped
+from isoviz.fence import Roots
 from isoviz.training import distributed, train
 from isoviz.training.batches import EpochBatches
 from isoviz.training.devices import Devices, Slot
 from isoviz.training.distributed import LostProcessError, _Members, description, send
+from tests.runs.observing import until
 from tests.tiny import TinyModels
 
 TEST = "PYTEST_CURRENT_TEST"
@@ -71,6 +75,18 @@ def test_a_file_says_how_many_processes(tmp_path: Path) -> None:
         distributed.resolve({"accelerate_config": str(file), "processes": 2}, GPUS)
 
 
+def test_a_file_that_the_browser_may_not_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "launch.yaml").write_text("num_processes: 2\n")
+    fence.hold_to(lambda: Roots((tmp_path / "shared",)))
+    try:
+        assert forms.check_setting("accelerate_config", str(tmp_path / "launch.yaml")).error
+    finally:
+        fence.hold_to(None)
+    assert forms.check_setting("accelerate_config", str(tmp_path / "launch.yaml")).error is None
+    assert "No file" in str(forms.check_setting("accelerate_config", str(tmp_path / "nowhere.yaml")).error)
+
+
 def test_a_single_process_is_the_setup_it_was() -> None:
     assert "processes" not in RunConfig().setup_key()
     assert RunConfig(processes=2).setup_key() != RunConfig().setup_key()
@@ -105,8 +121,10 @@ def report(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         with Listener(("127.0.0.1", 0), authkey=b"key") as listener:
             members = _Members(listener)
             lines = [Client(listener.address, authkey=b"key") for _ in acts]
-            for rank, (line, act) in enumerate(zip(lines, acts, strict=True)):
+            until(lambda: len(members._ranks) == len(acts))
+            for rank, line in enumerate(lines):
                 send(line, ("rank", rank))
+            for line, act in zip(lines, acts, strict=True):
                 act(line)
             try:
                 members.report({}, Launcher(), lambda event: None, lambda: False)  # type: ignore[arg-type]
@@ -154,7 +172,7 @@ def test_one_that_failed_is_not_killed_when_it_leaves(report: Callable[..., None
 # ------------------------------------------------------------------------------------------------------------ a real run
 
 
-def test_two_processes_are_stopped_and_resumed(tmp_path: Path, tiny_models: TinyModels, cola: Path) -> None:
+def test_two_processes_are_stopped_and_resumed_with_fsdp(tmp_path: Path, tiny_models: TinyModels, cola: Path) -> None:
     config = RunConfig.checked(
         model=str(tiny_models("bert")), task="glue/cola", data=str(cola), method="istar", batch_size=16, epochs=1,
         learning_rate=5e-3, precision="no", threads=1, processes=2, params={},
@@ -169,7 +187,10 @@ def test_two_processes_are_stopped_and_resumed(tmp_path: Path, tiny_models: Tiny
     assert isinstance(stopped, Stopped) and not stopped.forced
     assert steps()[-1] <= stopped.step
     events.clear()
-    train(config, events.append, lambda: False, tmp_path, resume=True)
+    file = tmp_path / "fsdp.yaml"
+    file.write_text("distributed_type: FSDP\nnum_processes: 2\nmain_process_port: 0\nfsdp_config: {fsdp_version: 2}\n")
+    split = config.model_copy(update={"accelerate_config": str(file)})
+    train(split, events.append, lambda: False, tmp_path, resume=True)  # its checkpoints are the same
     assert isinstance(events[-1], Finished) and steps()[0] == stopped.step + 1
     assert not left_over()
 

@@ -36,6 +36,10 @@ KINDS = {"istar-regression": "bert", "isobn-span": "bert", "isobn-seq2seq": "bar
 process happens to have."""
 
 
+SPLIT = ("istar", "isobn", "spectrum_pol")
+"""Methods that are also trained with FSDP, stopped after a step and resumed."""
+
+
 BEST = "baseline-best"
 """A run that reports and keeps its best epoch."""
 
@@ -67,6 +71,12 @@ def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -
         )  # fmt: skip
         (folder / slug).mkdir(parents=True)
         (folder / slug / "config.json").write_text(config.model_dump_json())
+    for slug in SPLIT:
+        (folder / f"{slug}-fsdp").mkdir()
+        (folder / f"{slug}-fsdp" / "config.json").write_text((folder / slug / "config.json").read_text())
+        if processes > 1:
+            (folder / f"{slug}-fsdp" / "fsdp").touch()
+            (folder / f"{slug}-fsdp" / "stop_at").write_text("1")
     if processes > 1:  # 61 rows in batches of 6: the epoch does not come out even
         config = RunConfig.checked(
             model=str(models("bert")), task="glue/cola", data=str(data / "classification"), method="istar", epochs=2,
@@ -128,7 +138,7 @@ def events(folder: Path, kind: str) -> list[dict]:
     return [event for event in json.loads((folder / "events.json").read_text()) if event["kind"] == kind]
 
 
-@pytest.mark.parametrize("slug", [*SLUGS, *KINDS, BEST])
+@pytest.mark.parametrize("slug", [*SLUGS, *KINDS, BEST, *(f"{slug}-fsdp" for slug in SPLIT)])
 def test_two_processes_give_the_one_process_result(results, slug):
     alone, shared = (folder / slug for folder in results)
     expected, found = weights(alone), weights(shared)

@@ -1,6 +1,7 @@
 """One of several processes: `python -m tests.training.two_processes FOLDER` trains FOLDER/*/config.json, one after another.
 
-Where a file `stop_at` lies beside a configuration, that run is stopped after so many steps and resumed.
+Where a file `stop_at` lies beside a configuration, that run is stopped after so many steps and resumed; with a file `fsdp` the
+processes split its weights.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ if __name__ == "__main__":
     if os.environ.get("RANK", "0") != "0":
         checkpoints._write = checkpoints.settle = refuse  # type: ignore[assignment]
     for path in sorted(Path(sys.argv[1]).glob("*/config.json")):
+        os.environ.pop("ISOVIZ_FSDP", None)
+        if (path.parent / "fsdp").exists():
+            os.environ["ISOVIZ_FSDP"] = "1"
         events: list[dict[str, object]] = []
         config, run_dir = RunConfig.model_validate_json(path.read_text()), path.parent / "run"
 

@@ -1,0 +1,126 @@
+"""FSDP: gradients, optimiser state and, while it trains, the weights of a run are split over its processes.
+
+The launch asks for it (`distributed_type: FSDP` of `accelerate config`). accelerate knows FSDP on accelerators only, and its wrapping
+serves the forward pass alone, while measures and methods read the encoder's inside. So PyTorch's `fully_shard` is called here, on
+any device. To measure, the weights are put together on every process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+from torch.distributed.tensor import DTensor, distribute_tensor
+
+from isoviz.errors import InputError
+
+if TYPE_CHECKING:
+    from isoviz.config import RunConfig
+    from isoviz.models.adapter import HeadedModel
+
+_OF_ACCELERATE: Final = "ACCELERATE_USE_FSDP"
+_WANTED: Final = "ISOVIZ_FSDP"
+_WHOLE: Final = StateDictOptions(full_state_dict=True, cpu_offload=True)
+
+
+def take_over() -> None:
+    """Keep accelerate from wrapping models itself; before it is imported."""
+    if os.environ.pop(_OF_ACCELERATE, "").lower() == "true":
+        os.environ[_WANTED] = "1"
+
+
+def wanted() -> bool:
+    """Whether the processes of this launch share one model."""
+    return dist.is_initialized() and _WANTED in os.environ
+
+
+def shard(model: HeadedModel, config: RunConfig) -> None:
+    """Split a model that is on its device, by its transformer blocks; before the optimiser is made.
+
+    Raises:
+        InputError: a method with parameters of its own, which it may also set outside of the optimiser; fp16; text generation,
+            which runs the network's layers for as long as the texts of one process need.
+    """
+    if model.method_state is not None and any(True for _ in model.method_state.parameters()):
+        raise InputError(
+            f"accelerate_config: FSDP cannot split the parameters of the method '{config.method}'",
+            field="accelerate_config",
+            advice="Use --processes instead.",
+        )
+    if model.kind == "seq2seq":
+        raise InputError(
+            "accelerate_config: FSDP does not train text generation",
+            field="accelerate_config",
+            advice="Use --processes instead.",
+        )
+    if config.precision == "fp16":
+        raise InputError("precision: FSDP trains in bf16 or float32 (got fp16)", field="precision")
+    mesh = init_device_mesh(next(model.parameters()).device.type, (dist.get_world_size(),))
+    blocks = set(getattr(model.network, "_no_split_modules", None) or ())
+    for module in model.network.modules():
+        if type(module).__name__ in blocks and not isinstance(module, FSDPModule):
+            fully_shard(module, mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    register_fsdp_forward_method(model, "represent")  # measures call it, perhaps before any forward pass
+
+
+@contextmanager
+def whole(model: nn.Module) -> Iterator[None]:
+    """While it lasts, every process has all weights, and may read them in its own time. They must not be changed."""
+    parts = [module for module in model.modules() if isinstance(module, FSDPModule)]
+    for part in parts:
+        part.set_reshard_after_forward(False, recurse=False)
+        part.unshard()
+    try:
+        yield
+    finally:
+        for part in parts:
+            part.reshard()
+            part.set_reshard_after_forward(part is not model, recurse=False)
+
+
+def own_copy(weight: Tensor) -> Tensor:
+    """A weight for numpy, which would keep the memory of a shared model's from being given back."""
+    return weight.detach().clone() if wanted() else weight
+
+
+def state_of(model: nn.Module) -> dict[str, Tensor]:
+    """All weights and buffers, whole; every process calls it."""
+    state: dict[str, Any] = get_model_state_dict(model, options=_WHOLE)
+    return {name: value.clone() for name, value in state.items()}
+
+
+def load_state(model: nn.Module, state: dict[str, Any]) -> None:
+    """Set all weights and buffers from whole ones; every process calls it."""
+    set_model_state_dict(model, state, options=_WHOLE)
+
+
+def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """Its `state_dict` with whole tensors; every process calls it."""
+    found = optimizer.state_dict()
+    found["state"] = {
+        index: {name: value.full_tensor() if isinstance(value, DTensor) else value for name, value in entry.items()}
+        for index, entry in found["state"].items()
+    }
+    return found
+
+
+def apart(state: Mapping[int, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer) -> dict[int, dict[str, Tensor]]:
+    """The `state` of `optimizer_state`, split as the optimiser's parameters are."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+    def part(index: int, value: Tensor) -> Tensor:
+        of = parameters[index]
+        if not isinstance(of, DTensor) or value.shape != of.shape:
+            return value
+        return distribute_tensor(value.to(of.device), of.device_mesh, of.placements)
+
+    return {index: {name: part(index, value) for name, value in entry.items()} for index, entry in state.items()}
