@@ -6,10 +6,11 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 from playwright.sync_api import Page, expect
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from isoviz.runs import planning
 from isoviz.runs.store import Store
-from tests.browser.conftest import Server, becomes
+from tests.browser.conftest import PATIENCE, Server, becomes
 from tests.dashboard.made_up import config, fail, finish
 
 OpenTab = Callable[..., Page]
@@ -22,8 +23,18 @@ def waiting(store: Store) -> list[int]:
 
 def choose(page: Page, button: str, option: str) -> None:
     expect(page.locator(button)).to_have_count(1)  # a line that has moved is drawn twice for a moment
-    page.locator(button).get_by_role("button").click()
-    page.get_by_role("menuitem", name=option).click()
+    item = page.get_by_role("menuitem", name=option)
+    for attempt in range(
+        12
+    ):  # on a busy machine the list may be drawn anew between the two clicks, which closes the menu
+        if not item.is_visible():
+            page.locator(button).get_by_role("button").click()
+        try:
+            item.click(timeout=PATIENCE / 6)
+        except PlaywrightTimeout:
+            assert attempt < 11, f"the menu has no {option}"
+        else:
+            return
 
 
 def test_runs_are_moved_preferred_and_stopped(server: Server, open_tab: OpenTab) -> None:
