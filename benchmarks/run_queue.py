@@ -112,7 +112,7 @@ def with_queue(store: Store, count: int) -> Series:
 
 
 def with_command(store: Store, count: int) -> Series:
-    """The same runs by `python -m isoviz train`, each in a process of its own."""
+    """The same runs by `python -m isoviz train`, each in a new process."""
     times, began = [], time.time()
     for seed in range(count):
         command = [sys.executable, "-m", "isoviz", "train", "--model", MODEL, "--task", TASK, "--seeds", str(seed)]

@@ -223,7 +223,7 @@ def _fill(filled: Filled, source: ModelSource | None, taken: Taken, request: Vie
     filled.at_once = source is None or (source.kind == "bundled" and read <= _AT_ONCE)
     st.page_link(
         menu.WHATIF,
-        label="Transform them in What-if",
+        label="Transform in What-if",
         icon=":material/tune:",
         query_params=menu.whatif_own(taken.key, "" if request.model.startswith(encoders.RUN) else request.model),
     )

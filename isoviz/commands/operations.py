@@ -192,7 +192,7 @@ class Operations:
 
 
 async def _command(*words: str) -> dict[str, Any]:
-    """The document that a command prints. It has a process of its own, so that a large model's memory is given back."""
+    """The document that a command prints. It runs in a separate process, so that a large model's memory is freed afterwards."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "isoviz", *words),
         stdin=asyncio.subprocess.DEVNULL,

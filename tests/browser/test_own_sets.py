@@ -60,7 +60,7 @@ def write(path: Path, rows: int, width: int) -> Path:
 
 def transformed(page: Page) -> None:
     """From Explore to What-if with the same set, up to the files to take home."""
-    page.get_by_role("link", name="Transform them in What-if").click()
+    page.get_by_role("link", name="Transform in What-if").click()
     prepare = page.get_by_role("button", name="Prepare files")
     expect(prepare).to_be_visible(timeout=LONG)
     expect(page.get_by_text("Read-outs, before and after")).to_be_visible()

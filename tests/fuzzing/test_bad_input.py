@@ -166,7 +166,7 @@ def test_numbers_are_finite_and_fit(tmp_path: Path) -> None:
 def test_a_header_that_promises_more_than_there_is(tmp_path: Path) -> None:
     path = tmp_path / "points.npy"
     path.write_bytes(files.npy_that_promises((10**14, 1)))
-    with pytest.raises(InputError, match="promises 800,000,000,000,000 bytes"):
+    with pytest.raises(InputError, match="declares 800,000,000,000,000 bytes"):
         arrays.read(str(path))
     np.save(path, files.points())
     assert arrays.read(str(path)).shape == (24, 4)
