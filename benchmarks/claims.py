@@ -1,11 +1,11 @@
 """How many queued runs a PostgreSQL server hands out per second, and what gives first: 10,000 runs, up to 500 workers.
 
-    python benchmarks/claims.py [--runs 10000] [--workers 1 16 100 500] [--processes 4] [--connections 600]
+    python benchmarks/claims.py [--runs 10000] [--workers 1 16 100 500] [--processes 4] [--seconds 60] [--connections 600]
 
 Starts a server in a temporary folder. A worker is a thread with a connection. First each takes one run, and asks and tells what a
 worker does while it trains, as fast as the server answers: "can train" is how many workers that rate would serve. Then it claims a
-run, ends it, and claims the next until the queue is empty. Clients and server share this machine, so a server with its own cores
-does better.
+run, ends it, and claims the next, until the queue is empty or a minute is over. Clients and server share this machine, so a server
+with its own cores does better.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 16, 100, 500])
     parser.add_argument("--processes", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=60.0, help="after which a level ends, though runs are left")
     parser.add_argument("--connections", type=int, default=600, help="the server's max_connections")
     options = parser.parse_args()
     programs = binaries()
@@ -78,7 +79,7 @@ def main() -> None:
             store = Store(url)
             store.create([RunConfig(seed=seed) for seed in range(options.runs)])
             with waits(url) as seen:
-                share, seconds = drain(url, workers, min(workers, options.processes))
+                share, seconds = drain(url, workers, min(workers, options.processes), options.seconds)
             store.close()
             median = 1e3 * statistics.median(share.seconds)
             slow = 1e3 * statistics.quantiles(share.seconds, n=100)[98]
@@ -93,13 +94,13 @@ def main() -> None:
                 print(f"         {words}")
 
 
-def drain(url: str, workers: int, processes: int) -> tuple[Share, float]:
+def drain(url: str, workers: int, processes: int, most: float) -> tuple[Share, float]:
     """Let workers train, then empty a queue; what they did together, and the seconds that the queue took."""
     context = multiprocessing.get_context("spawn")
     answers = context.Queue()
     together = context.Barrier(processes + 1)
     parts = [workers // processes + (k < workers % processes) for k in range(processes)]
-    started = [context.Process(target=_process, args=(url, part, together, answers)) for part in parts]
+    started = [context.Process(target=_process, args=(url, part, most, together, answers)) for part in parts]
     for process in started:
         process.start()
     together.wait()
@@ -138,7 +139,7 @@ def waits(url: str) -> Iterator[Callable[[], dict[str, float]]]:
     thread.join()
 
 
-def _process(url: str, workers: int, together: Barrier, answers: multiprocessing.Queue[Share]) -> None:
+def _process(url: str, workers: int, most: float, together: Barrier, answers: multiprocessing.Queue[Share]) -> None:
     share, lock = Share(), threading.Lock()
     stores: list[Store] = []
 
@@ -162,7 +163,8 @@ def _process(url: str, workers: int, together: Barrier, answers: multiprocessing
                 share.pulses += 1
 
     def work(store: Store) -> None:
-        while True:
+        until = time.monotonic() + most
+        while time.monotonic() < until:
             begin = time.perf_counter()
             row = store.claim("worker", "cpu")
             took = time.perf_counter() - begin
