@@ -189,7 +189,7 @@ def _add_measure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pairs",
         metavar="FILE",
-        help="similarity scores of pairs of ids, or relevance of documents to queries: read-outs of them",
+        help="scored pairs of ids, or relevance of documents to queries; adds their read-outs",
     )
     parser.add_argument(
         "--as-weights", action="store_true", help="also I1 and I2, the file's rows read as output vectors"
@@ -237,7 +237,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
         help="FILE.zip: W, b and six lines of numpy; else the new model's folder",
     )
     parser.add_argument(
-        "--pairs", metavar="FILE", help="pairs with a score, or relevance, of the ids in --fit-on: measured on them too"
+        "--pairs", metavar="FILE", help="scored pairs or relevance for the ids in --fit-on; adds their read-outs"
     )
     parser.add_argument("--model", help="the model that encoded the vectors of --fit-on")
     parser.add_argument(
@@ -442,7 +442,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
         "list, show, stop, resume, delete, export or cite runs, save a model, or add seeds to an experiment",
         _add_runs,
     ),
-    "worker": ("train queued runs of a store one after another, on any machine that reaches it", _add_worker),
+    "worker": ("train queued runs of a store one after another, on any machine that can reach it", _add_worker),
     "compare": ("do these runs differ? intervals, tests, and how many seeds a test would need", _add_compare),
     "report": ("write an experiment's tables, tests and figures to one file", _add_report),
     "study": ("list the papers' figures and tables, or compute one", _add_study),

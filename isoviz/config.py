@@ -164,7 +164,7 @@ class RunConfig(BaseModel):
         16.0, gt=0, le=4096, title="LoRA alpha", description="The update is scaled by alpha over rank."
     )
     lora_dropout: float = Field(
-        0.0, ge=0, lt=1, title="LoRA dropout", description="Of what the matrices read, in training."
+        0.0, ge=0, lt=1, title="LoRA dropout", description="Dropout on the input of the LoRA matrices, in training."
     )
     lora_targets: str | None = Field(
         None,

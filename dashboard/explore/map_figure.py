@@ -39,8 +39,8 @@ UMAP = Explanation(
 CLUSTERS = Explanation(
     title="Clusters of the map",
     reading=(
-        "HDBSCAN groups points that lie close together on the map, not in the full space. A cluster is named by the words that its texts "
-        "use more than the others do (c-TF-IDF)."
+        "HDBSCAN groups points that lie close together on the map, not in the full space. A cluster is named after the words most "
+        "typical of its texts (c-TF-IDF)."
     ),
     formula=r"w_{t,c} = \frac{f_{t,c}}{\sum_t f_{t,c}} \log\left(1 + \frac{A}{f_t}\right)",
     formula_text="w(t, c) = f(t, c) / Σ f(·, c) · log(1 + A / f(t)),  A: words per cluster on average",
@@ -50,7 +50,7 @@ CLUSTERS = Explanation(
 FILM = Explanation(
     title="Layer film",
     reading=(
-        "The same rows in every layer. PCA: each layer's map is scaled to the same size and turned onto the layer before, so movement is "
+        "The same rows in every layer. PCA: each layer's map is scaled to the same size and rotated to match the previous one, so movement is "
         "a change of arrangement, not of axes. UMAP: all layers are laid out together (AlignedUMAP)."
     ),
     formula=r"Z_l = \frac{\sqrt{n}\, P_l}{\lVert P_l \rVert_F} Q_l, \quad Q_l = \arg\min_{Q^\top Q = I} \lVert P_l Q - Z_{l-1} \rVert_F",

@@ -383,7 +383,7 @@ def picture(
     words = f"View {one.number}: {one.where}" if one.views > 1 else one.where.capitalize()
     words = words.replace(f"{one.pooling}, ", f"{one.pooling}; ") + f"{many}, d = {one.entry.d}"
     if request.film and request.kind == "pca":
-        words += "; each layer scaled to the same size and turned onto the one before"
+        words += "; each layer is scaled to the same size and rotated to match the previous one"
     if request.kind == "pca" and count > maps.MOST_FITTED:
         words += f"; axes from {maps.MOST_FITTED:,} of them"
     if colour != UNCOLOURED and column is None:

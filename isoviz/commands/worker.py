@@ -1,4 +1,4 @@
-"""`isoviz worker`: train queued runs of a store, one after another, on any machine that reaches it."""
+"""`isoviz worker`: train queued runs of a store, one after another, on any machine that can reach it."""
 
 from __future__ import annotations
 
