@@ -50,7 +50,7 @@ CLUSTERS = Explanation(
 FILM = Explanation(
     title="Layer film",
     reading=(
-        "The same rows in every layer. PCA: each layer's map is scaled to the same size and rotated to match the previous one, so movement is "
+        "The same rows in every layer. PCA: each layer's map is scaled and rotated to match the previous layer's, so movement is "
         "a change of arrangement, not of axes. UMAP: all layers are laid out together (AlignedUMAP)."
     ),
     formula=r"Z_l = \frac{\sqrt{n}\, P_l}{\lVert P_l \rVert_F} Q_l, \quad Q_l = \arg\min_{Q^\top Q = I} \lVert P_l Q - Z_{l-1} \rVert_F",
