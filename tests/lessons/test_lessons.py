@@ -87,7 +87,7 @@ def test_exactly_one_answer_must_come_true() -> None:
         ("rogueScale = 10", 'transforms = [{ slug = "zca", beta = 1 }]', r"line 12: .*'zca' has no parameter 'beta'"),
         ("low = 0, high = 1", "low = 1, high = 0", r"line 11: steps 1\.guess: low must be below high"),
         ('"{isoscore@1}."', '"{isoscore@2}."', r"line 13: steps 1\.answer: isoscore@2: step 2 has not happened yet"),
-        ('"{isoscore@1}."', '"{isoscore}."', r"line 13: steps 1\.answer: \{isoscore\} is no number"),
+        ('"{isoscore@1}."', '"{isoscore}."', r"line 13: steps 1\.answer: \{isoscore\} is not a number"),
         ("IsoScore is {isoscore@0}", "IsoScore is {isoscore@1}", r"line 9: steps 1\.text: isoscore@1: step 1 has not"),
         ("isoscore@1 < isoscore@0", "isoscore@1 ~ 2", r"line 17: claims 1\.holds: a claim compares"),
         ("isoscore@1 < isoscore@0", "isoscore@4 < 2", r"line 17: claims 1\.holds: isoscore@4: the lesson has only 1"),

@@ -79,7 +79,7 @@ def test_a_commit_that_cannot_be_had_any_more_is_told(server, tiny_models, data,
     with (
         looking_at(server.endpoint, tmp_path / "cache", monkeypatch, offline=True),
         pytest.raises(
-            ModelError, match=f"is not on this machine and the hub .*; a run goes on with .* \\({first[:10]}\\)"
+            ModelError, match=f"is not on this machine and the hub .*; a run continues with .* \\({first[:10]}\\)"
         ),
     ):
         run(cfg, tmp_path / "run", resume=True)
