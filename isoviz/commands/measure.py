@@ -77,7 +77,7 @@ def _measure_file(options: argparse.Namespace) -> int:
 
 
 def _points(options: argparse.Namespace) -> tuple[NDArray[Any], VectorSet | None]:
-    """The points of the file, and all that is known of them where read-outs are wanted."""
+    """The vectors in the file, with labels and pairs if read-outs are requested."""
     from isoviz import vectors
 
     if options.labels is None and options.pairs is None:

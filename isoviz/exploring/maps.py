@@ -35,7 +35,7 @@ class MapRequest:
     Attributes:
         kind: of `KINDS`.
         dimensions: 2 or 3.
-        points: of a larger cloud, so many are drawn at random by the seed (see `drawn`).
+        points: at most this many; a larger cloud is sampled with the seed (see `drawn`).
         neighbours, min_dist, metric: of UMAP: how many neighbours count, how close points may lie, and what near means.
         seed: of the draw and of UMAP.
         film: all layers are laid out together, in two dimensions, so that one map moves from layer to layer.

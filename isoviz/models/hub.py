@@ -124,7 +124,7 @@ def fetch(remote: Remote, tell: Tell | None = None) -> Path:
         folder = Path(path).parents[name.count("/")]
         meter.end()
     if folders.MODULES not in {name for name, _ in remote.files}:
-        _has_modules(remote.name, remote.revision)  # the client remembers that there are none
+        _has_modules(remote.name, remote.revision)  # the client caches a negative answer
     return folder
 
 
@@ -132,7 +132,7 @@ def lacks_modules(name: str, folder: Path) -> bool:
     """Whether a cached commit is without the sentence-transformers modules that the hub has for it: a library that reads bare
     transformers leaves such a folder behind.
 
-    Asked once for each commit: the client remembers in its cache that there is no such file.
+    Asks the hub once per commit: the client caches that the file does not exist.
 
     Args:
         folder: of the commit in the cache.

@@ -36,7 +36,7 @@ class Reporter:
             send(self._line, (what, value))
 
     def order(self) -> dict[str, Any]:
-        """What to train: the first process is told."""
+        """The run to train, as the owning process sends it to the first rank."""
         if self._line is None:
             raise SystemExit("isoviz.training.member: start the run with `isoviz train` on the first machine")
         order: dict[str, Any] = receive(self._line)

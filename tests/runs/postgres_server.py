@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import psutil
+import pytest
 
 from tests.runs.observing import PATIENCE
 
@@ -32,9 +33,18 @@ def binaries() -> Path | None:
     return None
 
 
+def installed() -> Path:
+    """`binaries`, or the test is skipped; in CI it fails, because a skip would hide something there."""
+    programs = binaries()
+    if programs is None:
+        reason = "PostgreSQL's initdb was not found (PATH, /usr/lib/postgresql/*/bin)"
+        pytest.fail(reason) if os.environ.get("CI", "").lower() in ("1", "true") else pytest.skip(reason)
+    return programs
+
+
 @contextmanager
 def served(programs: Path) -> Iterator[Address]:
-    """A server that lives for this context. It listens on a socket in a folder of its own: free ports are raced for."""
+    """A server that lives for this context. It listens on a socket in its own folder: a free port could be taken."""
     with Server(programs) as server:
         yield server.address
 

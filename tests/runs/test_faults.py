@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from isoviz.runs.store import Store
 from tests.ports import free_port
 from tests.runs import faults
 from tests.runs.observing import posix
-from tests.runs.postgres_server import Server, binaries
+from tests.runs.postgres_server import Server, installed
 
 pytestmark = [posix, pytest.mark.slow]
 
@@ -31,11 +30,7 @@ def test_killed_workers_and_apps_cost_no_number(local: Store, tmp_path: Path) ->
 
 
 def test_crashed_server_costs_no_event(tmp_path: Path) -> None:
-    programs = binaries()
-    if programs is None:
-        if os.environ.get("CI", "").lower() in ("1", "true"):
-            pytest.fail("PostgreSQL's initdb was not found")
-        pytest.skip("PostgreSQL's initdb was not found")
+    programs = installed()
     expected = faults.undisturbed(faults.config("baseline"), tmp_path / "whole")
     with Server(programs, free_port()) as server:
         store = Store(server.create("faults"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import StoreError
 from isoviz.runs.store import Store
 from tests.ports import free_port
-from tests.runs.postgres_server import Server, binaries
+from tests.runs.postgres_server import Server, installed
 
 PASSWORD = "not-to-be-seen"
 
@@ -21,11 +20,7 @@ PASSWORD = "not-to-be-seen"
 @pytest.fixture(scope="module")
 def server() -> Iterator[tuple[Server, int]]:
     """A server that takes no connection without encryption and password, and its port."""
-    programs = binaries()
-    if programs is None:
-        if os.environ.get("CI", "").lower() in ("1", "true"):
-            pytest.fail("PostgreSQL is not installed")
-        pytest.skip("PostgreSQL is not installed")
+    programs = installed()
     port = free_port()
     with Server(programs, port, PASSWORD) as started:
         started.create("runs")
