@@ -178,7 +178,7 @@ def _table(rows: list[dict[str, Any]], config: dict[str, Any]) -> None:
         hide_index=True,
         column_config={first: st.column_config.TextColumn(pinned=True), **config},
         height="content",
-        row_height=58 if sentences else None,  # room for text to wrap
+        row_height=70 if sentences else None,  # Streamlit wraps text in rows above 4rem
     )
 
 
