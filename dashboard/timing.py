@@ -1,4 +1,4 @@
-"""How long runs will take, from what like runs took on this machine."""
+"""How long runs will take, estimated from similar runs on this machine."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _history() -> list[RunRow]:
 
 
 def estimate(wanted: Iterable[RunConfig], history: Iterable[RunRow], *, shipped: bool = True) -> Estimate:
-    """From how long like runs took on this machine: same setup but epochs, seed and parameters; else same model and size of
+    """From similar runs on this machine: same setup but epochs, seed and parameters; else same model and size of
     data; else, with `shipped`, from the recording that ships with the bundled model."""
     like: dict[tuple[Any, ...], dict[str, float]] = {}
     similar: dict[tuple[Any, ...], dict[str, float]] = {}
@@ -105,14 +105,22 @@ def _recorded(config: RunConfig) -> float | None:
 
 
 def _like(config: RunConfig) -> tuple[Any, ...]:
-    rows = (config.max_train, config.max_eval, config.batch_size, config.max_length, config.low_rank)
+    rows = (config.max_train, config.max_eval, config.batch_size, config.max_length, config.low_rank, config.processes)
     return (config.model, config.task, config.data, config.method, config.precision, *rows)
 
 
 def _similar(config: RunConfig) -> tuple[Any, ...] | None:
     if config.max_train is None:
         return None
-    return (config.model, config.precision, config.max_train, config.max_eval, config.max_length, config.low_rank)
+    return (
+        config.model,
+        config.precision,
+        config.max_train,
+        config.max_eval,
+        config.max_length,
+        config.low_rank,
+        config.processes,
+    )
 
 
 def duration_words(found: Estimate, slots: int) -> str:

@@ -1,6 +1,6 @@
-"""What agents and programs may ask of the engine: one table, served over the Model Context Protocol and over HTTP.
+"""The operations for agents and programs: one table, served over the Model Context Protocol and over HTTP.
 
-What an operation returns is the document that the command of the same name prints with `--json`.
+An operation returns the document that the command of the same name prints with `--json`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ MOST_LISTED: Final = 200
 
 @dataclass(frozen=True)
 class Operation:
-    """One of them.
+    """An entry of the table.
 
     Attributes:
-        call: what carries it out; its annotations and docstring are what callers read of it.
+        call: carries it out; callers see its annotations and docstring.
         writes: it launches or changes something.
         computes: it keeps this machine busy.
     """
@@ -53,7 +53,7 @@ class Operation:
         return inspect.getdoc(self.call) or ""
 
     def arguments(self) -> type[BaseModel]:
-        """What it takes: unknown names are refused, values are checked and converted."""
+        """The model of its arguments: unknown names are refused, values are checked and converted."""
         hints = get_type_hints(self.call)
         fields: dict[str, Any] = {
             name: (hints[name], ... if given.default is given.empty else given.default)
@@ -80,7 +80,7 @@ def operations(
 
 
 class Operations:
-    """The operations. Docstrings and annotations are what callers read of them."""
+    """The operations. Callers see their docstrings and annotations."""
 
     def __init__(self, store: Store, service: Service, checks: planning.DataChecks) -> None:
         self._store = store
@@ -97,7 +97,7 @@ class Operations:
         return run_report.document([self._document(row.id) for row in rows])
 
     def show_run(self, id: str) -> dict[str, Any]:
-        """One run, with everything that is known of it."""
+        """One run in full: configuration, status, task metrics, isotropy, timing and provenance."""
         return run_report.document([self._document(id)])
 
     def compare_runs(
