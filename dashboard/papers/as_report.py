@@ -6,7 +6,7 @@ from typing import Final
 
 from dashboard import wording
 from dashboard.papers import drawing, printed
-from dashboard.papers.frames import as_frame, beside
+from dashboard.papers.frames import as_frame, comparison
 from dashboard.report.document import Block, Code, Document, Heading, Numbers, Picture, Points, Words
 from isoviz import bibliography, metrics
 from isoviz.studies import Result, Study, published
