@@ -28,14 +28,14 @@ PRESELECTED = ("baseline", "isobn")
 
 
 @dataclass
-class Filled:
+class TrainForm:
     """What the form holds: a plan, and the names of the fields that must be fixed before it can start."""
 
     plan: Plan
     to_fix: list[str] = field(default_factory=list)
 
 
-def draw() -> Filled:
+def draw() -> TrainForm:
     """Draw all fields and read them."""
     to_fix: list[str] = []
     models = _models()
@@ -61,7 +61,7 @@ def draw() -> Filled:
         own=rows_of[tasks.OWN].own if tasks.OWN in rows_of else None,
         directions={slug: source.direction for slug, source in rows_of.items() if source.direction},
     )
-    return Filled(plan, to_fix)
+    return TrainForm(plan, to_fix)
 
 
 def _models() -> list[str]:

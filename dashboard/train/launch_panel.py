@@ -11,7 +11,7 @@ from dashboard import actions, forms, reading, resources, timing, wording
 from dashboard.data_form import Stamp, stamp
 from dashboard.steady import steady
 from dashboard.train import launching
-from dashboard.train.form import Filled
+from dashboard.train.form import TrainForm
 from dashboard.train.launching import Plan
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
@@ -20,13 +20,13 @@ from isoviz.runs.naming import method_title, variant
 from isoviz.training import devices
 
 
-def panel(filled: Filled) -> None:
+def panel(form: TrainForm) -> None:
     """Say what would start; start it when asked."""
     with st.container(border=True):
         st.markdown("#### Summary")
-        planned = _ready(filled)
+        planned = _ready(form)
         configs = _without_existing(planned)
-        _numbers(filled.plan, configs, ready=bool(planned))
+        _numbers(form.plan, configs, ready=bool(planned))
         name = st.text_input(
             "Experiment name",
             key=forms.key("group"),
@@ -55,13 +55,13 @@ def panel(filled: Filled) -> None:
 
 
 @steady
-def _ready(filled: Filled) -> list[RunConfig]:
+def _ready(form: TrainForm) -> list[RunConfig]:
     """The runs that would start; none, and why, if they cannot."""
-    configs, problem = _prepared(filled)
+    configs, problem = _prepared(form)
     if problem:
         forms.error_beside(problem)
-    elif filled.to_fix:
-        fields = ", ".join(dict.fromkeys(filled.to_fix))
+    elif form.to_fix:
+        fields = ", ".join(dict.fromkeys(form.to_fix))
         st.markdown(f":material/edit: Fix these fields first: {wording.plain(fields)}.")
     return configs
 
@@ -88,12 +88,12 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
 
-def _prepared(filled: Filled) -> tuple[list[RunConfig], str | None]:
-    if filled.to_fix:
+def _prepared(form: TrainForm) -> tuple[list[RunConfig], str | None]:
+    if form.to_fix:
         return [], None
-    stamps = tuple(stamp(folder) for _, folder in filled.plan.tasks if folder)
+    stamps = tuple(stamp(folder) for _, folder in form.plan.tasks if folder)
     with st.spinner("Checking …", show_time=True):
-        return _expanded(repr(filled.plan), stamps, filled.plan)
+        return _expanded(repr(form.plan), stamps, form.plan)
 
 
 @st.cache_data(show_spinner=False, max_entries=64, ttl=900)

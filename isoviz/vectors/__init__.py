@@ -5,7 +5,7 @@
     streams.py   tables that are larger than memory
     pairs.py     similarity scores of pairs, relevance of documents to queries
     reading.py   any of them as a `VectorSet` or a `TextSet`, or why not
-    taking.py    what a page asks for, in small answers
+    intake.py    reading files for a page, with short summaries as results
     sets.py      what those are, and where they are kept
 
 It knows neither runs nor training, and imports no torch.

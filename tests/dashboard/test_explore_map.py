@@ -365,7 +365,7 @@ def test_what_is_selected_in_one_view_stands_out_in_the_others(
 def test_rows_of_another_split_are_not_linked() -> None:
     def shown(number: int, **more: Any) -> Any:
         request = ViewRequest("demo/tiny-bert", "demo/acceptability", **more)
-        return SimpleNamespace(number=number, filled=SimpleNamespace(request=request))
+        return SimpleNamespace(number=number, form=SimpleNamespace(request=request))
 
     def matched_by(one: Any, other: Any) -> str | None:
         return points._same_rows(one, other, with_ids, with_ids)
