@@ -309,11 +309,14 @@ def result(choice: Choice, record: Record) -> None:
     if comparison_frame is not None:
         st.markdown("**Published and measured**")
         same = frames.DIFFERS in comparison_frame and comparison_frame[frames.DIFFERS].nunique() == 1
+        long = comparison_frame["What"].str.len().max() > 28  # wider than half a phone
+        numbers = {name: st.column_config.NumberColumn(name, format="%.4g", width=90) for name in frames.NUMBERS}
         st.dataframe(
             comparison_frame.drop(columns=frames.DIFFERS) if same else comparison_frame,
             hide_index=True,
             placeholder="",
-            column_config={name: st.column_config.NumberColumn(name, format="%.4g") for name in frames.NUMBERS},
+            column_config={"What": st.column_config.TextColumn(width=180 if long else None), **numbers},
+            row_height=70 if long else None,  # Streamlit wraps text in rows above 4rem
             alt="Each published number beside the one measured here",
         )
         if same:
