@@ -121,7 +121,7 @@ def cloud_map(
         if fetched
         else np.array([escape(wording.cut(text)) for text in texts], dtype=object)
     )
-    for place, (name, chosen, marker) in enumerate(_groups(colours, len(coordinates))):
+    for index, (name, chosen, marker) in enumerate(_groups(colours, len(coordinates))):
         symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
         title = escape(wording.cut(name, 30))
         faint, strong = (None, chosen) if marked is None else (chosen & ~marked, chosen & marked)
@@ -142,7 +142,7 @@ def cloud_map(
                     "size": size,
                     "opacity": opacity,
                     "line": {"width": 0},
-                    "symbol": symbols[place % len(symbols)],
+                    "symbol": symbols[index % len(symbols)],
                     "color": colour[part] if isinstance(colour, np.ndarray) else colour,
                 },
                 **extra,
@@ -245,8 +245,8 @@ def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np
     order = [name for name in order if name != NO_CLUSTER]
     named = sorted(order if len(order) <= MOST_GROUPS else order[: MOST_GROUPS - 1])
     groups = []
-    for place, name in enumerate(named):
-        groups.append((name, (values == name).to_numpy(), {"color": _POINT_COLOURS[place]}))
+    for index, name in enumerate(named):
+        groups.append((name, (values == name).to_numpy(), {"color": _POINT_COLOURS[index]}))
     if len(named) < len(order):
         rest = (~values.isin([*named, *alone])).to_numpy()
         groups.insert(0, (f"{REST} ({len(order) - len(named)})", rest, {"color": _OTHER_COLOUR}))

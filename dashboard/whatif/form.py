@@ -155,9 +155,9 @@ def editor(d: int) -> tuple[Step, ...] | None:
     beside = st.container()
     steps: list[Step] = []
     invalid = False
-    for place, entry in enumerate(held):
+    for index, entry in enumerate(held):
         with st.container(border=True):
-            _heading(entry, place, len(held))
+            _heading(entry, index, len(held))
             fields = chains.catalogue()[entry["slug"]].Params.model_fields
             values = {name: _parameter(entry, name, fields[name], d) for name in _first_names(fields)}
             if rest := [name for name in fields if name not in values]:

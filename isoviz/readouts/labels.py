@@ -111,13 +111,13 @@ def cross_fitted(
     right = {name: np.zeros((2, len(labels)), dtype=bool) for name in names}
     for train, test in folds(labels):
         mapped = transform(points[train])
-        for place, (known, asked) in enumerate(
+        for index, (known, asked) in enumerate(
             ((points[train], points[test]), (mapped(points[train]), mapped(points[test])))
         ):
             known, asked = _alike(known, asked)
             guessed = linear_head(known, labels[train], asked, "classification")
-            right["probe"][place, test] = guessed == labels[test]
-            right["knn"][place, test] = _of_neighbours(known, labels[train], asked) == labels[test]
+            right["probe"][index, test] = guessed == labels[test]
+            right["knn"][index, test] = _of_neighbours(known, labels[train], asked) == labels[test]
     return {name: (Mean(before), Mean(after)) for name, (before, after) in right.items()}
 
 

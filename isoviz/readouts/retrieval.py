@@ -76,21 +76,21 @@ def measure(image: Image, relevance: Relevance, wanted: Collection[str] = ()) ->
         for name in names:
             if name == "cosine":
                 scores *= scale
-            for place, row in enumerate(scores, start):
-                of_query, grades = graded[place]
+            for index, row in enumerate(scores, start):
+                of_query, grades = graded[index]
                 if not len(of_query):
                     continue
                 # what rounding can be depends on both lengths
                 sizes = lengths[of_query] if name == "dot" else np.ones(len(of_query))
-                tolerance = (ROUNDING * query_lengths[place] * sizes).astype(np.float32)[:, None]
+                tolerance = (ROUNDING * query_lengths[index] * sizes).astype(np.float32)[:, None]
                 answers[name].append(_answer(row, of_query, grades, tolerance))
             if of_documents:
                 times_found[name] += np.bincount(top(scores, CUT).ravel(), minlength=len(documents))
     result: Scored = {}
     for name, of_name in answers.items():
         result[f"ndcg_{name}"] = Mean([one.ndcg for one in of_name])
-        for place, k in enumerate(RECALLS):
-            result[f"recall{k}_{name}"] = Mean([one.recalls[place] for one in of_name])
+        for index, k in enumerate(RECALLS):
+            result[f"recall{k}_{name}"] = Mean([one.recalls[index] for one in of_name])
         result[f"mrr_{name}"] = Mean([one.reciprocal for one in of_name])
         if not of_documents:
             continue

@@ -113,7 +113,7 @@ def _arrow(path: Path, wanted: str | None, field: str) -> Iterator[tuple[pa.Tabl
     with pa.OSFile(str(path)) as source:  # a map of it would count as this process's memory
         try:
             file = pa.ipc.open_file(source)
-            batches: Iterator[pa.RecordBatch] = (file.get_batch(place) for place in range(file.num_record_batches))
+            batches: Iterator[pa.RecordBatch] = (file.get_batch(index) for index in range(file.num_record_batches))
         except pa.ArrowInvalid:
             source.seek(0)
             batches = iter(pa.ipc.open_stream(source))

@@ -317,14 +317,14 @@ def _of_columns(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
 
     narrow = all(pa.types.is_float32(table.schema.field(name).type) for name in names)
     points = np.empty((table.num_rows, len(names)), dtype=np.float32 if narrow else np.float64)
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         column = table[name]
         if _is_number(column.type):
             if column.null_count:
                 raise BadCellError(_first_null(column), name, "it is empty", field)
-            points[:, place] = column.cast(pa.float64(), safe=False).to_numpy()  # whole numbers above 2^53 are rounded
+            points[:, index] = column.cast(pa.float64(), safe=False).to_numpy()  # whole numbers above 2^53 are rounded
         else:
-            points[:, place] = _numbers_in(column, name, field)
+            points[:, index] = _numbers_in(column, name, field)
     return points
 
 

@@ -279,7 +279,7 @@ def axes(steps: Sequence[Step], d: int) -> list[Axis]:
     """
     chain_axes = []
     width = d
-    for place, step in enumerate(steps):
+    for index, step in enumerate(steps):
         for name, parameter in type(step.params).model_fields.items():
             extra = parameter.json_schema_extra if isinstance(parameter.json_schema_extra, dict) else {}
             grid = _grid(extra, name, parameter.annotation in (int, int | None), width)
@@ -289,7 +289,7 @@ def axes(steps: Sequence[Step], d: int) -> list[Axis]:
             values = sorted({*grid, *([] if current is None else [float(current)])})
             symbol = str(extra.get("symbol") or "")
             title = f"{step.title}: {(parameter.title or name).lower()} {symbol}".strip()
-            chain_axes.append(Axis(place, name, title, tuple(values), None if current is None else float(current)))
+            chain_axes.append(Axis(index, name, title, tuple(values), None if current is None else float(current)))
         if not step.kind.needs_labels:
             width = step.make().image_width(width)
     return chain_axes
