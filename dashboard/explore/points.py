@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,8 @@ from isoviz.exploring.points import texts
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import Result
+
+_FAR: Final = 6.0  # median distances from the centre of a layer; no point of a Gaussian cloud of 200,000 is as far
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,12 @@ class Layout:
 
     @property
     def extent(self) -> NDArray[np.floating]:
-        """Points that determine the axes' ranges: for a film, those of all layers."""
-        return self.coordinates if self.film is None else self.film.reshape(-1, self.coordinates.shape[1])
+        """The points that determine the axes' ranges. Of a film: those of all layers without far outliers, because one layer's
+        outliers would make the other layers too small to read."""
+        if self.film is None:
+            return self.coordinates
+        distance = np.linalg.norm(self.film - np.median(self.film, axis=1, keepdims=True), axis=2)
+        return self.film[distance <= _FAR * np.median(distance, axis=1, keepdims=True)]
 
 
 def cloud_of(pane: Pane) -> Cloud:

@@ -476,3 +476,12 @@ def test_film_of_layers(
     last = np.concatenate([path[4, :, 0] for path in paths])
     np.testing.assert_allclose(np.sort(last), np.sort(expected[4].coordinates[:, 0]), atol=1e-4)
     assert not [toggle for toggle in page.toggle if toggle.key == "explore_density"]
+
+
+def test_outliers_of_one_layer_leave_the_other_layers_large() -> None:
+    draws = np.random.default_rng(0).normal(size=(3, 200, 2))
+    film = draws.copy()
+    film[1, 0] = 500.0
+    layout = points.Layout(film[0], np.arange(200), ["x", "y"], None, "key", film)
+    assert np.abs(layout.extent).max() < 10
+    assert len(layout.extent) == 3 * 200 - 1
