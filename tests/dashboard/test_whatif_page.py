@@ -233,7 +233,7 @@ def the_panel(run: object, key: str) -> None:
     if "whatif_steps" in st.session_state:
         st.caption("the page is drawn anew")
         return
-    form.take_address()
+    form.follow_address()
     panel.draw(run, key, "head")  # type: ignore[arg-type]
 
 
@@ -299,9 +299,7 @@ def test_what_this_run_cannot_do_is_told(runs: tuple[str, str], open_page: OpenP
     assert errors(page) == [] and "The training rows no longer vary in any direction" in texts(page)
     assert "becomes less isotropic" not in texts(page)
     page = open_page("whatif", run="nobody")
-    assert errors(page) == [
-        "Run not found: 'nobody'. It may have been deleted, or the link is incomplete."
-    ]
+    assert errors(page) == ["Run not found: 'nobody'. It may have been deleted, or the link is incomplete."]
 
 
 def test_a_run_that_is_not_finished_and_one_whose_files_are_gone(runs: tuple[str, str], open_page: OpenPage) -> None:
@@ -309,7 +307,9 @@ def test_a_run_that_is_not_finished_and_one_whose_files_are_gone(runs: tuple[str
     (waiting,) = store.create([config("isobn", 0, {})])
     assert "is queued; What-if needs a finished run" in errors(open_page("whatif", run=waiting))[0]
     shutil.rmtree(store.folder_of(runs[0]) / "checkpoints")
-    assert errors(open_page("whatif", run=runs[0])) == [f"The checkpoint of '{runs[0]}' no longer exists; train it again."]
+    assert errors(open_page("whatif", run=runs[0])) == [
+        f"The checkpoint of '{runs[0]}' no longer exists; train it again."
+    ]
 
 
 class Trainings:
