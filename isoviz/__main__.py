@@ -41,6 +41,13 @@ def _checked(read: Callable[[str], Any], text: str) -> Any:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+_READ: dict[Any, tuple[Callable[[str], Any], str]] = {
+    int: (_whole, "N"),
+    int | None: (_whole, "N"),
+    float: (_number, "X"),
+}
+
+
 class _Parser(argparse.ArgumentParser):
     """argparse with one-line errors."""
 
@@ -100,15 +107,15 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         if field.annotation is bool:
             group.add_argument(option, dest=name, action="store_true", default=None, help=field.description)
             continue
-        number = next((kind for kind in (int, float) if field.annotation in (kind, kind | None)), None)
         default = "depends on the model" if name == "learning_rate" else field.default
         notes = [f"one of {', '.join(choices)}"] if (choices := choices_of(field)) else []
         notes += [f"default: {default}"] if default is not None else []
+        read, metavar = _READ.get(field.annotation, (str, "NAME" if choices else "TEXT"))
         group.add_argument(
             option,
             dest=name,
-            type={int: _whole, float: _number}.get(number, str),
-            metavar={int: "N", float: "X"}.get(number, "NAME" if choices else "TEXT"),
+            type=read,
+            metavar=metavar,
             help=f"{field.description} ({'; '.join(notes)})" if notes else field.description,
         )
     parser.add_argument(

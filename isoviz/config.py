@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 
 from isoviz.boundary import MOST_WHOLE
 from isoviz.errors import input_error
@@ -16,11 +16,11 @@ from isoviz.tasks.protocol import OwnTask
 NO_TRACKER: Final = "none"
 
 # Headings under which the form and the command line list settings; those without one come first.
-_OPTIMISATION: Final = {"section": "Optimisation"}
-_INPUT: Final = {"section": "Input and output"}
-_MEASUREMENT: Final = {"section": "Evaluation and checkpoints"}
-_HARDWARE: Final = {"section": "Hardware"}
-_LORA: Final = {"section": "LoRA"}
+_OPTIMISATION: Final[dict[str, JsonValue]] = {"section": "Optimisation"}
+_INPUT: Final[dict[str, JsonValue]] = {"section": "Input and output"}
+_MEASUREMENT: Final[dict[str, JsonValue]] = {"section": "Evaluation and checkpoints"}
+_HARDWARE: Final[dict[str, JsonValue]] = {"section": "Hardware"}
+_LORA: Final[dict[str, JsonValue]] = {"section": "LoRA"}
 
 
 class RunConfig(BaseModel):
