@@ -1,7 +1,8 @@
-"""The HTTP API: the operations that agents have over MCP, as routes of the app (docs/agents.md).
+"""The HTTP API: the MCP operations as routes of the app (docs/agents.md).
 
-A program signs in with the secret of a link, as `Authorization: Bearer SECRET`, or with a browser's cookie, and may do what that
-link's visitors may. Launching and stopping runs must be switched on as well (`ISOVIZ_API_WRITES=1`, `isoviz app --api-writes`).
+A program signs in with the secret of a link, as `Authorization: Bearer SECRET`, or with a browser's cookie, and has the same
+permissions as that link's visitors. Launching and stopping runs must also be switched
+on (`ISOVIZ_API_WRITES=1`, `isoviz app --api-writes`).
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ from isoviz.runs.store import StoreUnavailableError
 
 PATH: Final = "isoviz/api"
 LONGEST: Final = 100_000
-"""Bytes of a body."""
+"""Most bytes of a request body."""
 COMPUTING: Final = asyncio.Semaphore(1)
-"""Held while a process measures for a request: a model may fill the memory."""
+"""Held while a process measures for a request, because a model may fill the memory."""
 _NOT_SWITCHED_ON: Final = AccessError(
     "This server's API is read-only", advice=f"Start it with --api-writes (or {API_WRITES}=1) to launch and stop runs."
 )
 
 
 def routes(base: str) -> list[BaseRoute]:
-    """All of them, below the path that Streamlit is served from."""
+    """All routes, below Streamlit's base path."""
     return [
         Route(f"{base}/{PATH}", index, methods=["GET"]),
         Route(f"{base}/{PATH}/{{operation}}", call, methods=["POST"]),
@@ -49,26 +50,26 @@ def is_api(path: str) -> bool:
 
 
 def index(request: Request) -> Response:
-    """Every operation that this server offers, with the JSON schema of its arguments."""
-    _, found = _operations(request)
+    """All operations of this server, with the JSON schemas of their arguments."""
+    _, available = _operations(request)
     return JSONResponse(
         {
             "operations": [
                 {
-                    "name": one.name,
-                    "description": one.description,
-                    "writes": one.writes,
-                    "arguments": one.arguments().model_json_schema(),
+                    "name": operation.name,
+                    "description": operation.description,
+                    "writes": operation.writes,
+                    "arguments": operation.arguments().model_json_schema(),
                 }
-                for one in found.values()
-                if not one.writes or switched_on(API_WRITES)
+                for operation in available.values()
+                if not operation.writes or switched_on(API_WRITES)
             ]
         }
     )
 
 
 async def call(request: Request) -> Response:
-    """Carry out one operation; its arguments are the body, a JSON object."""
+    """Run one operation; the body is a JSON object with its arguments."""
     try:
         service, found = _operations(request)
         operation = found.get(request.path_params["operation"])
@@ -109,6 +110,6 @@ def _operations(request: Request) -> tuple[Service, dict[str, Operation]]:
 
 
 def _refused(status: int, error: IsoVizError) -> Response:
-    # not where the store is: that is for those who can see this machine's files
-    said = str(error).partition(" in the store ")[0]
-    return JSONResponse({"error": said, "field": error.field, "advice": error.advice}, status)
+    # without the store's path, which is private
+    message = str(error).partition(" in the store ")[0]
+    return JSONResponse({"error": message, "field": error.field, "advice": error.advice}, status)

@@ -198,14 +198,14 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
     rows_read, problem = _rows(slug, folder, stamp(folder) if folder else ())
     if rows_read is None:
         with form.error_slot("data") or st.container():
-            forms.error_beside(problem)
+            forms.show_error(problem)
         return
     request = ViewRequest(model, slug, folder, split, int(rows), direction=direction, allow_random=allow_random)
     try:
         request.check()
     except InputError as error:
         with form.error_slot(error.field) or st.container():
-            forms.error_beside(forms.sentence(error))
+            forms.show_error(forms.sentence(error))
         return
     form.request = request
     key = key_of(request, source, rows_read)
@@ -252,9 +252,9 @@ def _model_field(prefix: str) -> str:
 def _source(name: str) -> ModelSource | None:
     """Where the model comes from; if it cannot be used, show why and return None."""
     if not name:
-        forms.error_beside("Choose a model.")
+        forms.show_error("Choose a model.")
         return None
-    return _of_run(name) if name.startswith(encoders.RUN) else model_form.tell(name)
+    return _of_run(name) if name.startswith(encoders.RUN) else model_form.show_source(name)
 
 
 def _modules(source: ModelSource | None, slug: str) -> SentenceModules | None:
@@ -323,7 +323,7 @@ def _of_run(name: str) -> ModelSource | None:
     try:
         source = encoders.resolve(name, store)
     except InputError as error:
-        forms.error_beside(forms.sentence(error))
+        forms.show_error(forms.sentence(error))
         return None
     row = store.get(name.removeprefix(encoders.RUN))
     words = f"{wording.run_title(row)}: {row.config.model} after {row.config.task}"
@@ -383,7 +383,7 @@ def _hub_requested(task: Task, prefix: str) -> bool:
     request_key = f"{prefix}hub_asked_{task.slug}"
     st.caption(wording.plain(f"{name}: read from this machine's hub cache, or downloaded."))
     if actions.button("Load and check", key=f"{prefix}hub_{task.slug}", icon=":material/cloud_download:"):
-        st.session_state[request_key] = actions.done(resources.service().require)
+        st.session_state[request_key] = actions.perform(resources.service().require)
     return bool(st.session_state.get(request_key))
 
 

@@ -276,7 +276,7 @@ def own_places(
 def show_progress(pane: Pane, layout: JobState | InputError) -> None:
     """Progress or error of a map that is not available yet."""
     if isinstance(layout, InputError):
-        forms.error_beside(forms.sentence(layout))
+        forms.show_error(forms.sentence(layout))
         return
     if job_progress.refused(layout):
         return

@@ -90,6 +90,6 @@ def test_upload_mend_look_launch_and_read_the_errors(
     expect(result.get_by_text("n = 12").first).to_be_visible()
     expect(result.locator(".st-key-run_confusion .main-svg").first).to_be_visible(timeout=LONG)
     result.get_by_text("Row by row, worst first").click()
-    result.get_by_text("Wrong ones only").click()
+    result.get_by_text("Errors only").click()
     expect(result.get_by_text("12 rows.")).to_be_visible(timeout=LONG)
     expect(result.get_by_text("film number").first).to_be_attached()

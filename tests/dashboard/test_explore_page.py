@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import job_progress
 from dashboard.explore import analysis, numbers
-from dashboard.job_progress import Waited
+from dashboard.job_progress import WatchedJob
 from isoviz import metrics, tasks
 from isoviz.access.service import Service
 from isoviz.exploring import encoders, measuring, results, similarity
@@ -152,7 +152,7 @@ def test_page_is_drawn_anew_for_each_stage_of_numbers(monkeypatch: pytest.Monkey
     state = JobState("running")
 
     def look(pending: tuple[str, ...] | None) -> None:
-        job = Waited("", lambda: state, lambda: None, lambda: analysis._news("k", pending))
+        job = WatchedJob("", lambda: state, lambda: None, lambda: analysis._news("k", pending))
         job_progress._states([job], None)
 
     look(None)  # its first pictures

@@ -63,7 +63,7 @@ def at(page: AppTest, place: str, field: str = FIELD) -> AppTest:
 
 def test_cached_models_are_offered_with_their_size(open_page: OpenPage, published: str) -> None:
     page = open_page("train")
-    assert "hub cache of this machine holds no model" in captions(page)
+    assert "hub cache of this machine contains no models" in captions(page)
     size = sources.fetch(sources.resolve(NAME)).size
     model_form.forget()
     page = open_page("train", train_max_length="48")
@@ -88,9 +88,9 @@ def test_directories_are_checked_where_they_are_typed(
     outside = ("/no/such", "cannot be read from the browser")
     for typed, told in (
         outside,
-        (absent, f"no directory '{absent}'"),
-        (str(tmp_path), "holds no model"),
-        ("", "Give a"),
+        (absent, f"not readable: '{absent}'"),
+        (str(tmp_path), "contains no models"),
+        ("", "Enter a"),
     ):
         page.text_input(key=f"{FIELD}.folder").set_value(typed)
         page.button[_button(page, "Add it")].click().run()

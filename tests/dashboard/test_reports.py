@@ -16,7 +16,7 @@ import pytest
 from dashboard import report
 from dashboard.papers import as_report, records
 from dashboard.report import html_file, markdown_file, of_runs
-from dashboard.report.document import Code, Document, Heading, Numbers, Picture, Points, Words
+from dashboard.report.document import Code, Document, Heading, Numbers, Paragraph, Picture, Points
 from dashboard.run_lists import Filter
 from isoviz import studies
 from isoviz.runs.store import Store
@@ -49,7 +49,7 @@ def sample(figure: go.Figure | None = None) -> Document:
     figure = figure or go.Figure(go.Scatter(x=[1, 2], y=[3, 4], name=NASTY))
     blocks = (
         Heading("Part"),
-        Words(NASTY, "warning"),
+        Paragraph(NASTY, "warning"),
         Points((NASTY,)),
         Numbers("A table", frame, (NASTY,)),
         Picture("A figure", figure, NASTY),

@@ -127,7 +127,7 @@ def test_papers_range_is_one_click(open_page: OpenPage) -> None:
     ("key", "value", "told"),
     [
         ("train_istar.lam", "200", "at least -100, at most 100"),
-        ("train_istar.lam", "", "Give at least one value."),
+        ("train_istar.lam", "", "Enter at least one value."),
         ("train_istar.zeta", "x", "at least 0, at most 1"),
         ("train_seeds", "a", "allowed: whole numbers such as 0 1 2"),
         ("train_learning_rate", "-1", "above 0"),
