@@ -73,11 +73,11 @@ def _sigma(key: str, layer: int, pooling: str) -> bytes:
 
 
 def _texts(key: str, layer: int, pooling: str) -> bytes:
-    from isoviz.exploring import own
+    from isoviz.exploring import user_sets
     from isoviz.exploring.points import texts
 
     view = _view(key)
-    point_texts = texts(view.table(pooling), own.task_of(view.facts["request"]["task"]))
+    point_texts = texts(view.table(pooling), user_sets.task_of(view.facts["request"]["task"]))
     return gzip.compress(json.dumps([wording.cut(text) for text in point_texts]).encode(), 1)
 
 

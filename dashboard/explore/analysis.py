@@ -16,7 +16,7 @@ from dashboard.steady import steady
 from isoviz import metrics
 from isoviz.demo import EXAMPLE
 from isoviz.errors import IsoVizError
-from isoviz.exploring import own, results
+from isoviz.exploring import results, user_sets
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.results import ViewResult
 from isoviz.jobs import queue
@@ -205,7 +205,7 @@ def _read_parts(view: ViewResult, form: ViewForm, seconds: float) -> list[str]:
     """Parts of the summary of a view's data."""
     facts, request = view.facts, view.facts["request"]
     computed = f"computed in {wording.duration(seconds)} ({facts['device']})"
-    if request["task"] == own.VECTORS:
+    if request["task"] == user_sets.VECTORS:
         return [f"{facts['name']}: {facts['rows']:,} vectors", computed]
     rows = f"{facts['rows']:,} of {facts['rows_in_split']:,}"
     what = f"rows of {request['split']}" if form.own_set is None else f"texts of {form.own_set.name}"

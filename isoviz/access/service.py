@@ -21,7 +21,7 @@ from isoviz.access.uploads import Allowance, Files, Loose
 from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.config import RunConfig
 from isoviz.errors import AccessError, DataError, ModelError, StoreError
-from isoviz.exploring import encoders, own
+from isoviz.exploring import encoders, user_sets
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.fence import Roots
@@ -47,7 +47,7 @@ _EXAMPLE: Final = AccessError(
     "This run is an example that ships with IsoViz and cannot be changed",
     advice="Run it again to get your own copy.",
 )
-OWN_VECTORS: Final = "isoviz.exploring.own_vectors"
+OWN_VECTORS: Final = "isoviz.exploring.vector_view"
 VECTOR_MODULES: Final = (*guarded.TABLES, "isoviz.vectors.intake", OWN_VECTORS)
 """What reading own vectors and drawing their first pictures imports."""
 _counting = threading.Lock()
@@ -239,21 +239,21 @@ class Service:
             if len(owners) > 1:
                 uploads.release(key, self.visitor.id)
                 return
-        whatif_vectors.forget(own.forget(key))
+        whatif_vectors.forget(user_sets.forget(key))
 
     # ------------------------------------------------------------------ jobs
 
     def start_view(self, request: ViewRequest, key: str) -> JobState:
         """Have a view of Explore computed, see `isoviz.exploring.jobs.start`."""
         request.check()
-        if own.is_own(request.task):  # what was kept is named by its key
+        if user_sets.is_user_set(request.task):  # what was kept is named by its key
             admitted = replace(request, model=self._model(request.model) if request.model else "")
         else:
             admitted = replace(request, model=self._model(request.model), data=self._data(request.data))
         return self.start_job(VIEW, key, admitted.as_json())
 
     def show_vectors(self, request: ViewRequest, key: str, pulse: Callable[[], None] = lambda: None) -> None:
-        """Have the first pictures of own vectors at once, see `isoviz.exploring.own_vectors.publish_first`."""
+        """Have the first pictures of own vectors at once, see `isoviz.exploring.vector_view.publish_first`."""
         self.require()
         request.check()
         asked = {"request": request, "key": key}

@@ -37,13 +37,16 @@ def test_points_of_a_picture_are_those_it_was_computed_from() -> None:
     assert clustering.points_in(view, 1, "cls") == 900  # computed with the view, before points were let go
     assert clustering.points_in(view, 1, "tokens") == 500
     assert (
-        clustering.points_in(view, 0, "cls") == clustering.points_in(view, 0, "tokens") == view.kept(0, "cls") == KEPT
+        clustering.points_in(view, 0, "cls")
+        == clustering.points_in(view, 0, "tokens")
+        == view.stored_points(0, "cls")
+        == KEPT
     )
     cells, order = clustering.clustered(view, 0, "cls")
     expected = np.asarray(metrics.abs_correlation(view.points(0, "cls")))[np.ix_(order, order)]
     np.testing.assert_array_equal(cells, np.rint(255 * expected))
     with pytest.raises(KeyError):
-        view.kept(2, "cls")
+        view.stored_points(2, "cls")
 
 
 def test_a_view_that_does_not_tell_its_sample_has_what_it_kept() -> None:
