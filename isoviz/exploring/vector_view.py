@@ -141,5 +141,5 @@ def publish_first(request: ViewRequest, key: str) -> bool:
 
     For `isoviz.jobs.guarded`, whose process is still running after a page has read the vectors.
     """
-    STORE.publish(key, *compute(request, lambda *_: None, whole=False))
+    STORE.publish(key, *compute(request, lambda *_: None, complete=False))
     return True

@@ -24,7 +24,7 @@ def shown(points: Any, ids: Any) -> Any:
     columns = None if ids is None else pd.DataFrame({"id": ids})
     key = vectors.keep(vectors.from_points(np.asarray(points), columns))
     request = ViewRequest("", user_sets.VECTORS, data=key, split=user_sets.ALL_ROWS)
-    results.publish(key, *vector_view.compute(request, lambda *_: None, whole=False))
+    results.publish(key, *vector_view.compute(request, lambda *_: None, complete=False))
     view = results.find(key)
     assert view is not None
     return Pane(1, 1, SimpleNamespace(request=request), view, 0, user_sets.POOLING)  # type: ignore[arg-type]
