@@ -139,7 +139,7 @@ def test_how_many_components_figure_4_shows():
 )
 def test_the_printed_numbers_have_the_averages_of_the_text(model, averages):
     """Section 4.3 gives the mean EV_3 and by how much each normalisation lowers it."""
-    assert paper.is_its(model)
+    assert paper.is_from_paper(model)
     mean = {form: np.mean([paper.printed(paper.compared(model), task, form)[2] for task in paper.TASKS])
             for form in paper.FORMS}  # fmt: skip
     found = (mean["none"], mean["none"] - mean["BN"], mean["none"] - mean["IsoBN"])
@@ -287,7 +287,7 @@ def test_inputs_that_cannot_serve_are_refused(words, kind, message, tiny_models)
 def test_the_scales_are_those_of_the_paper_and_of_the_demo():
     assert PLANS["full"].tasks == ("glue/mrpc", "glue/rte", "glue/cola", "glue/stsb")
     assert PLANS["full"].rows is None
-    assert all(paper.is_its(model) for model in PLANS["full"].models)
+    assert all(paper.is_from_paper(model) for model in PLANS["full"].models)
     assert all(tasks.get(slug).generated for slug in PLANS["quick"].tasks)
     json.dumps(IsoBNFigures.card())
 
