@@ -194,7 +194,7 @@ def _epoch_of_weights(run: RunRow) -> int | None:
     """The epoch of a finished run's saved weights; None if unknown."""
     if run.result and run.result.weights:
         return run.result.weights.epoch
-    saved_weights = weights.kept(resources.library().folder_of(run.id)) if run.status == "finished" else None
+    saved_weights = weights.saved(resources.library().folder_of(run.id)) if run.status == "finished" else None
     return None if saved_weights is None else saved_weights.epoch
 
 

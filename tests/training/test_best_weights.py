@@ -242,7 +242,7 @@ def test_early_stopping_goes_with_it(tiny_models, data, tmp_path):
     events = run(cfg, tmp_path)
     epoch = int(events[-1].metrics["epoch"])
     assert len(of(events, "evaluated")) == 1 + epoch + 2 < 10
-    assert events[-1].weights.epoch == weights.kept(tmp_path).epoch == epoch
+    assert events[-1].weights.epoch == weights.saved(tmp_path).epoch == epoch
     assert evaluated_again(cfg, tmp_path)[0]["pearson"] == events[-1].metrics["pearson"]
 
 
@@ -405,18 +405,18 @@ def test_without_its_last_state_a_run_is_not_trained_further(whole, tmp_path):
     train(cfg, first.append, lambda: any(e.kind == "stepped" and e.step >= 27 for e in first), tmp_path)
     for step in ("step-0000024", "step-0000027"):
         shutil.rmtree(tmp_path / "checkpoints" / step)
-    with pytest.raises(InputError, match="only the weights of this run"):
+    with pytest.raises(InputError, match="only the final weights of this run"):
         run(cfg, tmp_path, resume=True)
 
 
 def test_what_a_folder_tells(tmp_path):
-    assert weights.newest(tmp_path) is None and weights.kept(tmp_path) is None
+    assert weights.newest(tmp_path) is None and weights.saved(tmp_path) is None
     folder = tmp_path / "checkpoints" / "step-0000012"
     folder.mkdir(parents=True)
-    assert weights.kept(tmp_path) is None
+    assert weights.saved(tmp_path) is None
     (folder / "trainer.json").write_text(json.dumps({"progress": {"epoch": 2}}))
-    assert weights.epoch_of(folder) == 2 and weights.kept(tmp_path) is None
+    assert weights.epoch_of(folder) == 2 and weights.saved(tmp_path) is None
     (folder / "model.safetensors").touch()
-    assert weights.kept(tmp_path).model_dump() == {"epoch": 2, "step": 12, "path": "checkpoints/step-0000012"}
+    assert weights.saved(tmp_path).model_dump() == {"epoch": 2, "step": 12, "path": "checkpoints/step-0000012"}
     (folder / "trainer.json").write_text("[]")
     assert weights.epoch_of(folder) is None
