@@ -120,6 +120,7 @@ class SlotServer:
             slot,
             lambda count: store.folder / "logs" / f"spare-{name}-{count % 2}.log",
             store.folder / "locks" / f"spare-{name}",
+            fork=True,
         )
         self._held_since: float | None = None
         self._sweep_due = 0.0
@@ -169,7 +170,7 @@ class SlotServer:
             self._sweep_due = time.monotonic() + _SWEEP_SECONDS
             reap()
         self._tend_spare()
-        if self._held() or not self._slots.take(self._slot):
+        if self._spare.preparing or self._held() or not self._slots.take(self._slot):
             self._closing.wait(POLL_SECONDS)
             return
         try:
