@@ -5,8 +5,8 @@ It begins as a spare: it prepares itself and waits for one line of JSON on its s
 line it is independent: its output goes to the log, and a run outlives the application.
 
 With a channel (a socket), the spare forks: each message brings the standard input of a new process, which waits for a line in the same
-way. The spare reports `{"forks": BOOL}` once it is ready. A new process reports `{"pid": N, "code": null}`, and the spare its exit code when
-it ends.
+way. The spare reports `{"forks": BOOL}` once it is ready. A new process reports `{"pid": N, "code": null}`; when it ends, the spare
+reports its exit code.
 """
 
 from __future__ import annotations
