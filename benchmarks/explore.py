@@ -111,10 +111,10 @@ def processes(repeats: int) -> tuple[list[Line], float]:
     """Until the pictures and until everything, in a process that waits and in a fresh one, in turns; and the ratio of the first."""
     found: dict[str, list[tuple[float, float]]] = {"a waiting process": [], "a fresh process": []}
     for number in range(repeats + 1):
-        for place, times in enumerate(found.values()):
+        for index, times in enumerate(found.values()):
             shutil.rmtree(results.STORE.root / "outputs", ignore_errors=True)  # it is kept per model, whatever the view
-            request = ViewRequest(MODEL, TASK, seed=2 * number + place)
-            scheduling.spare = waiting_spare() if place == 0 else None
+            request = ViewRequest(MODEL, TASK, seed=2 * number + index)
+            scheduling.spare = waiting_spare() if index == 0 else None
             took = requested(request)
             if number:  # the first ones fill the disk's cache
                 times.append(took)

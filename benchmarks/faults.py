@@ -165,7 +165,7 @@ def main() -> None:
 def kills(folder: Path, references: References, draw: random.Random) -> Iterator[Line]:
     """Half of them in commands, half in an app's workers, shared out evenly among the methods."""
     slugs = faults.slugs()
-    each = {slug: KILLS // 2 // len(slugs) + (place < KILLS // 2 % len(slugs)) for place, slug in enumerate(slugs)}
+    each = {slug: KILLS // 2 // len(slugs) + (index < KILLS // 2 % len(slugs)) for index, slug in enumerate(slugs)}
     each = {slug: count for slug, count in each.items() if slug in references.chosen}
     store = Store(folder / "kills")
     commands = Line("command line killed", sum(each.values()))

@@ -40,11 +40,11 @@ def numbers(result: Result) -> dict[str, tuple[float, float]]:
 
 def _of_figures(result: Result) -> Iterator[tuple[str, tuple[float, float]]]:
     for number, figure in enumerate(result.figures):
-        for place, panel in enumerate(figure.panels):
+        for index, panel in enumerate(figure.panels):
             for one in panel.series:
                 for i, y in enumerate(one.y if one.low is not None and one.high is not None else []):
                     assert one.low is not None and one.high is not None
-                    where = f"figure {number}, panel {place}, {one.name}, point {i}"
+                    where = f"figure {number}, panel {index}, {one.name}, point {i}"
                     yield where, (y, (one.high[i] - one.low[i]) / 2)
 
 

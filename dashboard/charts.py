@@ -65,11 +65,11 @@ SEEDS = Explanation(
 )
 
 escape = functools.partial(html.escape, quote=False)
-"""Text for Plotly, which would read tags in it; quotes mean nothing to it."""
+"""Escape text for Plotly, which interprets tags but not quotes."""
 
 MARK_LINE = {"width": 1, "color": "rgba(127,134,145,0.9)"}
 NARROW = 0.04
-"""Values closer together than this get an axis of about this width: alike is drawn as alike, not as 0 to 1.5."""
+"""If values differ by less, the axis is about this wide, so that nearly equal values look nearly equal."""
 _HOVER = "<br>".join(
     (
         "%{customdata[0]}",
@@ -80,13 +80,13 @@ _HOVER = "<br>".join(
 )
 
 MOST_LINES = 24
-"""In a figure against a parameter: more would share colours and dashes, and take seconds to draw."""
+"""Most lines in a figure against a parameter: more would share colours and dashes, and take seconds to draw."""
 
 
 def tradeoff(points: pd.DataFrame, metric: str, measure: Metric, parameter: str) -> go.Figure:
-    """A measure of isotropy (x) against the task metric (y): a small mark per run, a large one per setting with its spread both ways.
+    """A measure of isotropy (x) against the task metric (y): a small mark per run, a large one with error bars per setting.
 
-    Symbol = method; colour = the parameter's value where there are at least two, else the method's.
+    Symbol = method; colour = the parameter's value if there are at least two, else the method's colour.
 
     Args:
         points: of `tables.points`.
@@ -126,7 +126,9 @@ def tradeoff(points: pd.DataFrame, metric: str, measure: Metric, parameter: str)
         )
     _pareto(figure, means, metric, measure)
     _ring_collapsed(figure, points, "isotropy", "value")
-    for method, part in points.groupby("method", sort=False):  # a legend that tells the symbols, whatever the colours
+    for method, part in points.groupby(
+        "method", sort=False
+    ):  # the legend explains the symbols, whatever the colours mean
         slug = str(method)
         coloured = by_value and part["at"].notna().any()
         figure.add_scatter(
@@ -153,7 +155,7 @@ def tradeoff(points: pd.DataFrame, metric: str, measure: Metric, parameter: str)
 
 
 def _by_colour(frame: pd.DataFrame, by_value: bool) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The rows of each method, those with a value of the parameter apart from those without where colour shows it."""
+    """The rows of each method; if colour shows the parameter, rows without a value come separately."""
     scaled = frame["at"].notna() & by_value
     for (slug, _), part in frame.groupby(["method", scaled.rename("scaled")], sort=False):
         yield str(slug), part
@@ -167,7 +169,7 @@ def _marker(slug: str, part: pd.DataFrame, by_value: bool) -> dict[str, Any]:
 
 
 def _colour_axis(values: list[float], parameter: str) -> dict[str, Any]:
-    """Zero in the middle of a diverging scale where values have both signs or only the negative one, else a scale of their range."""
+    """A diverging scale around 0 if any value is negative, else a sequential scale over the range."""
     if len(values) < 2:
         return {"showscale": False}
     limit = max(abs(value) for value in values)
@@ -196,7 +198,7 @@ def _error_bar(deviations: pd.Series) -> dict[str, Any]:
 
 
 def _mean_words(means: pd.DataFrame, metric: str, measure: Metric) -> list[str]:
-    """Per setting: method with settings, both means with their deviations, seeds. Text is escaped."""
+    """Hover text per setting: method and settings, both means with deviations, seeds. Escaped."""
     return [
         "<br>".join(
             (
@@ -214,17 +216,17 @@ def _mean_words(means: pd.DataFrame, metric: str, measure: Metric) -> list[str]:
 
 
 def _pareto(figure: go.Figure, means: pd.DataFrame, metric: str, measure: Metric) -> None:
-    """The settings that no other one beats in both, joined; nothing where it is not known which end of the measure is isotropic."""
-    known = METRICS.get(metric)
-    upwards = 1 if known is None or known.higher_is_better else -1
+    """A line through the settings that no other setting exceeds on both axes. Drawn only if the measure's direction is known."""
+    task_metric = METRICS.get(metric)
+    upwards = 1 if task_metric is None or task_metric.higher_is_better else -1
     direction = measures.towards_isotropy(measure)
     if not direction or len(means) < 3:
         return
     places = pareto.front(list(zip(direction * means["isotropy"], upwards * means["value"], strict=True)))
-    chosen = means.iloc[places]
+    front = means.iloc[places]
     figure.add_scatter(
-        x=chosen["isotropy"].tolist(),
-        y=chosen["value"].tolist(),
+        x=front["isotropy"].tolist(),
+        y=front["value"].tolist(),
         mode="lines",
         line={"color": MARK_LINE["color"], "width": 1.5, "dash": "dot"},
         name="Pareto front",
@@ -281,16 +283,16 @@ def parameter_map(cells: pd.DataFrame, title: str, labels: tuple[str, str], plac
 def against_parameter(
     points: pd.DataFrame, metric: str, measure: Metric, parameter: str, *, of_isotropy: bool = False
 ) -> go.Figure:
-    """A value against a method parameter: one mark per run, and a line through the means of runs that differ in nothing else.
+    """A value against a method parameter: one mark per run, and a line through the means of otherwise identical runs.
 
-    Runs without the parameter are level lines. Where a method has several lines, their names say in what they differ. Of more than
-    `MOST_LINES` swept or level lines the first are drawn.
+    Runs without the parameter are level lines. If a method has several lines, their names say how they differ. At most the first
+    `MOST_LINES` swept and level lines are drawn.
 
     Args:
         points: of `tables.points`.
         metric, measure: the task metric and the measure of isotropy.
         parameter: the parameter's label, for the x axis.
-        of_isotropy: the measure is on the y axis instead of the task metric.
+        of_isotropy: put the measure on the y axis instead of the task metric.
     """
     figure = go.Figure()
     column, label = ("isotropy", measures.with_cloud(measure)) if of_isotropy else ("value", metric)
@@ -337,7 +339,7 @@ def against_parameter(
     named = sum(trace.showlegend is not False for trace in figure.data)
     figure.update_layout(
         theme.figure_layout(
-            height=340 + 12 * max(0, named - 4),  # the legend stands above
+            height=340 + 12 * max(0, named - 4),  # room for the legend above
             xaxis={"title": {"text": escape(parameter)}, **_ticks_at(swept["at"])},
             yaxis={
                 "title": {"text": escape(label)},
@@ -351,19 +353,19 @@ def against_parameter(
 
 
 def _ticks_at(values: pd.Series) -> dict[str, Any]:
-    """Ticks at the values that ran, where they are few."""
-    known = sorted(set(values))
-    if len(known) > 9:
+    """Ticks at the values that ran, if they are few."""
+    distinct = sorted(set(values))
+    if len(distinct) > 9:
         return {}
-    return {"tickvals": known, "ticktext": [f"{value:g}".replace("-", "−") for value in known]}
+    return {"tickvals": distinct, "ticktext": [f"{value:g}".replace("-", "−") for value in distinct]}
 
 
 def _lines(points: pd.DataFrame) -> Iterator[tuple[str, str, int, pd.DataFrame]]:
-    """Slug, name and place among its method's lines of each set of runs whose means may be joined."""
+    """Each set of runs whose means may be joined: method slug, name, index among the method's lines, rows."""
     for slug, method in points.groupby("method", sort=False):
-        for place, (_, part) in enumerate(method.groupby("line", sort=False)):
+        for index, (_, part) in enumerate(method.groupby("line", sort=False)):
             name = ", ".join(filter(None, (part["title"].iloc[0], part["settings"].iloc[0])))
-            yield str(slug), name, place, part
+            yield str(slug), name, index, part
 
 
 def seed_strip(runs: pd.DataFrame, metric: str, measure: Metric, levels: list[tuple[str, float]]) -> go.Figure:
@@ -404,14 +406,14 @@ def seed_strip(runs: pd.DataFrame, metric: str, measure: Metric, levels: list[tu
             hovertemplate="mean %{x:.3f}<extra></extra>",
         )
     _ring_collapsed(figure, runs.assign(row=runs["row"].map(escape)), "value", "row")
-    for place, (title, value) in enumerate(sorted(levels, key=lambda level: level[1])):
+    for index, (title, value) in enumerate(sorted(levels, key=lambda level: level[1])):
         line = {
             "color": "rgba(127,134,145,0.9)",
-            "dash": theme.LEVEL_DASHES[place % len(theme.LEVEL_DASHES)],
+            "dash": theme.LEVEL_DASHES[index % len(theme.LEVEL_DASHES)],
             "width": 1.5,
         }
         figure.add_vline(x=value, line=line)
-        # in the legend, because words beside the lines run into each other on a narrow screen
+        # in the legend: labels at the lines would overlap on a narrow screen
         name = f"{escape(title)} {decimals(value)}"
         figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=name)
     figure.update_layout(
@@ -427,7 +429,7 @@ def seed_strip(runs: pd.DataFrame, metric: str, measure: Metric, levels: list[tu
 
 
 def _ring_collapsed(figure: go.Figure, points: pd.DataFrame, x: str, y: str) -> None:
-    """A ring around the mark of every run whose predictions are constant, named in the legend."""
+    """A ring around the mark of every run with constant predictions, with an entry in the legend."""
     collapsed = points[points["collapsed"] != ""]
     if len(collapsed):
         figure.add_scatter(
@@ -441,16 +443,16 @@ def _ring_collapsed(figure: go.Figure, points: pd.DataFrame, x: str, y: str) -> 
 
 
 def _room(values: pd.Series) -> dict[str, Any]:
-    """An axis range for values that hardly differ; nothing for others, which Plotly fits well."""
-    known = values.dropna()
-    if known.empty or known.max() - known.min() >= NARROW:
+    """An axis range for values that hardly differ; empty otherwise, because Plotly's default fits."""
+    defined = values.dropna()
+    if defined.empty or defined.max() - defined.min() >= NARROW:
         return {}
-    middle = float(known.max() + known.min()) / 2
+    middle = float(defined.max() + defined.min()) / 2
     return {"range": [middle - NARROW, middle + NARROW]}
 
 
 def _hover_data(part: pd.DataFrame, metric: str, measure: Metric) -> list[list[Any]]:
-    """Per mark: method with settings, both values, seed, problem, run. Text is escaped: Plotly would read tags in it."""
+    """Hover data per mark: method and settings, both values, seed, problem, run. Escaped, because Plotly interprets tags."""
     return [
         [
             escape(", ".join(str(text) for text in (row.title, row.variant, getattr(row, "settings", "")) if text)),

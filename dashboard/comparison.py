@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import downloads, explanations, resources, wording
 from dashboard.explanations import Explanation
-from dashboard.run_lists import kept
+from dashboard.run_lists import cached
 from isoviz import comparisons
 from isoviz.comparisons import Arm, Comparison, Part, Table
 from isoviz.comparisons.wording import number, probability
@@ -77,8 +77,8 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
         advice = "Filter to runs that share everything else, such as one experiment."
         st.info(wording.plain(f"{_sentence(table)} {advice}"), icon=":material/compare_arrows:")
         return
-    for at, part in enumerate(table.parts):
-        _part(task, part, table, at if len(table.parts) > 1 else None)
+    for index, part in enumerate(table.parts):
+        _part(task, part, table, index if len(table.parts) > 1 else None)
 
 
 def compared(task: str, metric: str, runs: Sequence[str]) -> Table | str | None:
@@ -90,7 +90,7 @@ def compared(task: str, metric: str, runs: Sequence[str]) -> Table | str | None:
 
 def of_any_size(metric: str, runs: Sequence[str]) -> Table | str | None:
     """As `compared`, however many runs there are: for files, which no one waits for at every change of a filter."""
-    return kept(("comparison", tuple(runs), metric), lambda: _compared(runs, metric))
+    return cached(("comparison", tuple(runs), metric), lambda: _compared(runs, metric))
 
 
 def _toggle(task: str) -> str:

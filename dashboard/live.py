@@ -9,7 +9,7 @@ from dashboard.actions import attempt, button, done
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
-from dashboard.run_lists import kept
+from dashboard.run_lists import cached
 from dashboard.steady import steady
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE
@@ -188,7 +188,7 @@ def recorded_runs(run: RunRow) -> None:
         shipped = library.examples.list(group=METHODS) if library.examples else []
         return [*library.list(status=statuses, limit=RECORDED), *shipped]
 
-    ended = kept("recorded", read)
+    ended = cached("recorded", read)
     if not ended:
         return
     with st.popover("Replay a recorded run", icon=":material/history:", type="tertiary"):

@@ -135,15 +135,15 @@ def _confusion(run: RunRow, task: Task, predicted: Predictions) -> None:
 def _in_words(matrix: outcomes.Confusion, shares: np.ndarray) -> str:
     """Each class with how often it is found and what it is taken for most, for those who cannot see the figure."""
     parts = []
-    for place, name in enumerate(matrix.names):
-        row = matrix.counts[place]
+    for index, name in enumerate(matrix.names):
+        row = matrix.counts[index]
         if not row.sum():
             parts.append(f"{name}: no rows")
             continue
-        others = np.where(np.arange(len(row)) == place, -1, row)
+        others = np.where(np.arange(len(row)) == index, -1, row)
         wrong = int(others.argmax())
         rest = f", {int(row[wrong])} predicted as {matrix.names[wrong]}" if others[wrong] > 0 else ""
-        parts.append(f"{name}: {int(row[place])} of {int(row.sum())} correct ({shares[place, place]:.0%}){rest}")
+        parts.append(f"{name}: {int(row[index])} of {int(row.sum())} correct ({shares[index, index]:.0%}){rest}")
     return "; ".join(parts)
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 
 from dashboard import downloads, explanations, learned, tables
 from dashboard.explanations import Explanation
-from dashboard.run_lists import Filter, kept
+from dashboard.run_lists import Filter, cached
 from isoviz.statistics import mean_sd
 from isoviz.tasks.metrics import METRICS
 
@@ -35,7 +35,7 @@ PIVOT = Explanation(
 
 def section(chosen: Filter, runs: pd.DataFrame) -> None:
     """The table, and the choice of its columns; nothing with a single setup."""
-    labelled = kept(("pivot", chosen), lambda: runs.assign(label=_labels(runs)))
+    labelled = cached(("pivot", chosen), lambda: runs.assign(label=_labels(runs)))
     offered = [name for name in SIDES if labelled[name].nunique() > 1]
     if not offered or runs["setup"].nunique() < 2:
         return
@@ -54,8 +54,8 @@ def section(chosen: Filter, runs: pd.DataFrame) -> None:
             st.space("stretch")
             explanations.show(PIVOT)
         side = next(name for name in offered if SIDES[name] == across)
-        table = kept(("pivot", chosen, side), lambda: made(labelled, side))
-        warnings = kept(("warnings", chosen), lambda: learned.warnings(runs))
+        table = cached(("pivot", chosen, side), lambda: made(labelled, side))
+        warnings = cached(("warnings", chosen), lambda: learned.warnings(runs))
         st.dataframe(
             table,
             hide_index=True,
@@ -110,8 +110,8 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
     lines = []
     for key, by_side in placed.items():
         # where the rows do not separate two setups, each gets a row rather than a mean over both
-        for place in range(max(map(len, by_side.values()))):
-            cells = {value: group[place] for value, group in by_side.items() if len(group) > place}
+        for index in range(max(map(len, by_side.values()))):
+            cells = {value: group[index] for value, group in by_side.items() if len(group) > index}
             line: dict[str, Any] = dict(zip((_ROWS[name] for name in rows), key, strict=True))
             line |= {
                 headings[value]: _cell(cells[value]["mean"], cells[value]["sd"], cells[value]["n"])

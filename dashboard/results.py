@@ -28,7 +28,7 @@ from dashboard import (
 from dashboard.components import figure
 from dashboard.explanations import Explanation
 from dashboard.publication import Published
-from dashboard.run_lists import Filter, kept
+from dashboard.run_lists import Filter, cached
 from isoviz import tasks
 from isoviz.comparisons import Table, associate_means
 from isoviz.events import Started
@@ -160,7 +160,7 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], ass
     ids = [str(run) for run in runs["run"]]
     undecided = comparison.compared(task, metric, ids) is None
     key = ("task", of, task, metric, tuple(measure.slug for measure in isotropy), undecided)
-    view = kept(key, lambda: _view_of(task, metric, runs, isotropy, ids))
+    view = cached(key, lambda: _view_of(task, metric, runs, isotropy, ids))
     table = view.published
     learned.banner(table.warnings)
     st.dataframe(
@@ -273,7 +273,7 @@ def _cite(runs: pd.DataFrame, isotropy: list[Metric]) -> None:
     with st.popover("Cite", icon=":material/format_quote:", key="results_cite", on_change="rerun") as panel:
         if not panel.open:
             return
-        entries = kept(
+        entries = cached(
             ("cite", tuple(runs["run"]), tuple(metric.slug for metric in isotropy)),
             lambda: citing.bibtex_of(
                 zip(runs["model"], runs["task"], runs["method"], strict=True), [metric.slug for metric in isotropy]
@@ -428,7 +428,7 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
     table = listed[shown_columns].rename(columns=names)
     table.insert(0, "Run", [f"run?id={run}" for run in listed["run"]])
     st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="Every run that matches the filters")
-    in_file = kept(("every run", chosen), lambda: learned.in_file(runs[columns], learned.warnings(runs)))
+    in_file = cached(("every run", chosen), lambda: learned.in_file(runs[columns], learned.warnings(runs)))
     downloads.buttons("runs", in_file, parquet_too=True)
 
 

@@ -25,7 +25,7 @@ _lock = threading.Lock()
 _kept: OrderedDict[Hashable, tuple[str, Any]] = OrderedDict()
 
 
-def kept(key: Hashable, make: Callable[[], T]) -> T:
+def cached(key: Hashable, make: Callable[[], T]) -> T:
     """What `make` gives, made once for a key as long as no run comes, goes, changes its status, its name or its numbers."""
     library = resources.library()
     of_store = (library.key, key)
@@ -60,7 +60,7 @@ def facets() -> pd.DataFrame:
             example=frame["group"].isin(shipped), group=frame["group"].fillna(""), title=frame["method"].map(titles)
         )
 
-    return kept("facets", made)
+    return cached("facets", made)
 
 
 @dataclass(frozen=True)
@@ -87,4 +87,4 @@ def frame(chosen: Filter) -> pd.DataFrame:
         )
         return tables.runs_frame(run for run in found if not run.unreadable)
 
-    return kept(chosen, made)
+    return cached(chosen, made)

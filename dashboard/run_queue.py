@@ -8,7 +8,7 @@ from typing import Final
 import streamlit as st
 
 from dashboard import actions, menu, resources, theme, timing, wording
-from dashboard.run_lists import kept
+from dashboard.run_lists import cached
 from isoviz.runs.queue_order import PRIORITIES, Move
 from isoviz.runs.rows import RunProgress, RunRow
 
@@ -75,7 +75,7 @@ def _under_way(group: str | None) -> list[RunRow]:
     """Running, then waiting runs in their order."""
     library = resources.library()
     running = library.list(status="running", group=group)
-    return running + kept(("waiting", group), lambda: library.list(status="queued", group=group, order="queue"))
+    return running + cached(("waiting", group), lambda: library.list(status="queued", group=group, order="queue"))
 
 
 def _summary(rows: Sequence[RunRow]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dashboard import resources, wording
-from dashboard.run_lists import kept
+from dashboard.run_lists import cached
 from isoviz.config import RunConfig
 from isoviz.demo import bundled_models, recorded_pace
 from isoviz.runs.identity import host_name
@@ -65,7 +65,7 @@ def remaining(rows: Sequence[RunRow]) -> Estimate:
 
 
 def _history() -> list[RunRow]:
-    return kept("history", lambda: resources.store().list(status="finished", limit=HISTORY))
+    return cached("history", lambda: resources.store().list(status="finished", limit=HISTORY))
 
 
 def estimate(wanted: Iterable[RunConfig], history: Iterable[RunRow], *, shipped: bool = True) -> Estimate:

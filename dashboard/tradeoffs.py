@@ -1,4 +1,4 @@
-"""Sections of the Trade-offs page: what to compare, figures that fill in while a sweep runs, and whether isotropy goes with performance."""
+"""Sections of the Trade-offs page: the choice of runs, figures that fill in during a sweep, and the rank correlation."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from isoviz.comparisons import associate_means
 from isoviz.runs.examples import SWEEP
 
 TICK = 2.0
-"""Seconds between looks at the store while runs are on their way. A figure is drawn anew only when its points changed."""
+"""Seconds between reads of the store while runs are queued or running. Figures are redrawn only if their points changed."""
 
 
 MOST_MAPS = 4
-"""Setups with a map over two parameters."""
+"""Most setups drawn as a map over two parameters."""
 
 ASSOCIATION = Explanation(
     title="Rank correlation",
     reading=(
-        "Spearman's ρ is 1 if performance rises whenever isotropy does and −1 if it falls. Its points are settings averaged over "
-        "seeds; settings are compared only with those that share everything but the method and its parameters, so tasks are not "
+        "Spearman's ρ is 1 if performance rises whenever isotropy does and −1 if it falls. Each point is a setting averaged over "
+        "seeds. Settings are compared only if they differ in nothing but the method and its parameters, so tasks are not "
         "mixed."
     ),
     formula=r"\rho = \operatorname{corr}(\operatorname{rank} x, \operatorname{rank} y)",
@@ -42,7 +42,7 @@ class Choice:
     """The selection of the figures: one model on one task, a task metric, a measure of isotropy and a parameter.
 
     Attributes:
-        measure: its slug in the catalogue of metrics.
+        measure: slug of a metric.
     """
 
     group: str
@@ -55,7 +55,7 @@ class Choice:
 
 
 def nothing_yet() -> None:
-    """The page of an empty store."""
+    """Shown while the store is empty."""
     choosing.nothing_yet(
         "Each finished run becomes a point: the isotropy of its embeddings against its task performance. The *λ sweep* "
         "varies isotropy over 24 runs, and the figures fill in as they finish.",
@@ -65,7 +65,7 @@ def nothing_yet() -> None:
 
 
 def choose(facets: pd.DataFrame) -> Choice:
-    """Draw the choices, of `run_lists.facets`; they start where most runs are."""
+    """Widgets to choose the runs; the defaults are those with most runs."""
     fields = st.columns([2, 1, 1, 1, 1, 1])
     with fields[0]:
         group = choosing.group_field(facets, "tradeoffs_group", SWEEP)
@@ -86,7 +86,7 @@ def choose(facets: pd.DataFrame) -> Choice:
             format_func=lambda name: labels.get(name, "no parameter"),
             key="tradeoffs_parameter",
             bind="query-params",
-            help="A numeric parameter of the methods: it colours the points, and is the x axis of the two figures below.",
+            help="A numeric parameter of the methods. It colours the points and is the x axis of the two figures below.",
         )
     with fields[4]:
         measure = _measure_field(runs, parameter)
@@ -96,7 +96,7 @@ def choose(facets: pd.DataFrame) -> Choice:
 def _measure_field(runs: pd.DataFrame, parameter: str) -> str:
     """The measure on the x axis; by default the one that methods with this parameter act on.
 
-    No `format_func`, so that the address holds what the option is called.
+    No `format_func`, so that the address contains the option's name.
     """
     slugs = {metric.number_title: metric.slug for metric in measures.of_runs()}
     with_it = [method for method, params in zip(runs["method"], runs["params"], strict=True) if parameter in params]
@@ -108,7 +108,7 @@ def _measure_field(runs: pd.DataFrame, parameter: str) -> str:
         index=list(slugs.values()).index(default.slug),
         key="tradeoffs_isotropy",
         bind="query-params",
-        help="Any measure that a run reports. At first, the one of the vectors that the method acts on.",
+        help="Any measure that the runs report. Default: the measure of the vectors that the method acts on.",
     )
     return slugs[str(title)]
 
@@ -119,14 +119,14 @@ def _most(facets: pd.DataFrame, column: str) -> list[str]:
 
 
 def _metrics(task: str, runs: pd.DataFrame) -> list[str]:
-    """The task's own, its primary one first; then what its runs have besides (`accuracy_mismatched` of MNLI's second split)."""
-    known = tasks.catalogue().get(task)
-    own = [known.primary, *known.metrics] if known else []
-    return list(dict.fromkeys([*own, *(name for values in runs["metrics"] for name in values)])) or [""]
+    """The task's metrics, the primary one first; then others that its runs report, such as MNLI's `accuracy_mismatched`."""
+    entry = tasks.catalogue().get(task)
+    declared = [entry.primary, *entry.metrics] if entry else []
+    return list(dict.fromkeys([*declared, *(name for values in runs["metrics"] for name in values)])) or [""]
 
 
 def figures(choice: Choice) -> None:
-    """The figures; they look for new runs while some are on their way."""
+    """The figures, refreshed while runs are queued or running."""
     waiting = _waiting(_compared(choice))
     st.fragment(_figures, run_every=TICK if waiting else None)(choice, waiting > 0)
 
@@ -147,7 +147,7 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
     runs = _compared(choice)
     measure = metrics.get(choice.measure)
     compared = (choice.metric, choice.measure, choice.parameter or None)
-    points = run_lists.kept(("points", choice), lambda: tables.points(tables.ordered(runs), *compared))
+    points = run_lists.cached(("points", choice), lambda: tables.points(tables.ordered(runs), *compared))
     waiting = _waiting(runs)
     st.caption(_counts(runs, points, choice, waiting))
     if points.empty:
@@ -162,13 +162,13 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
             explanations.show(charts.TRADEOFF)
             explanations.show(ASSOCIATION, "About the rank correlation")
             explanations.show_metric(measure)
-            st.caption("Press a mark to open its run.", width="content")
+            st.caption("Click a mark to open its run.", width="content")
         if points["at"].nunique() > 1:
             _against(choice, points)
             _map(choice, runs)
         elif points["at"].notna().any():
             st.caption(
-                f"All of these runs have the same {wording.plain(choice.parameter_label)}: sweep it on the Train page to see "
+                f"All of these runs have the same {wording.plain(choice.parameter_label)}. Sweep it on the Train page to see "
                 "performance against it."
             )
         file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
@@ -176,12 +176,12 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
             file, lambda: learned.in_file(_as_file(points, choice), learned.warnings(runs)), key="tradeoffs_points"
         )
     if was_waiting and not waiting:
-        st.rerun()  # nothing is on its way any more: stop looking
+        st.rerun()  # all runs have ended: stop refreshing
 
 
 def _associations(choice: Choice, runs: pd.DataFrame) -> None:
-    """The rank correlation in sentences: on this task, and over all tasks of the launch where there are several."""
-    here = run_lists.kept(
+    """The rank correlation in a sentence: on this task, and over all tasks of the experiment if there are several."""
+    on_task = run_lists.cached(
         ("association", choice),
         lambda: (
             associate_means(
@@ -189,13 +189,13 @@ def _associations(choice: Choice, runs: pd.DataFrame) -> None:
             ).sentence
         ),
     )
-    st.markdown(f"**Does isotropy go with performance?** {wording.plain(here)}")
-    everything = run_lists.frame(run_lists.Filter(None if choice.group == choosing.ALL else choice.group))
-    if everything.groupby(["model", "task"]).ngroups < 2:
+    st.markdown(f"**Does isotropy go with performance?** {wording.plain(on_task)}")
+    all_runs = run_lists.frame(run_lists.Filter(None if choice.group == choosing.ALL else choice.group))
+    if all_runs.groupby(["model", "task"]).ngroups < 2:
         return
-    pooled = run_lists.kept(
+    pooled = run_lists.cached(
         ("pooled association", choice.group, choice.measure),
-        lambda: associate_means(tables.association_points(everything, choice.measure, None), choice.measure).sentence,
+        lambda: associate_means(tables.association_points(all_runs, choice.measure, None), choice.measure).sentence,
     )
     st.markdown(f"All models and tasks, each centred on its own ranks: {wording.plain(pooled)}")
 
@@ -222,8 +222,8 @@ def _against(choice: Choice, points: pd.DataFrame) -> None:
 
 
 def _map(choice: Choice, runs: pd.DataFrame) -> None:
-    """Performance and isotropy over two parameters, where one method's runs vary both; one pair of maps for each setup."""
-    others = run_lists.kept(("varied", choice), lambda: tables.varied_together(runs, choice.parameter))
+    """Performance and isotropy over two parameters that one method's runs vary; one pair of maps per setup."""
+    others = run_lists.cached(("varied", choice), lambda: tables.varied_together(runs, choice.parameter))
     if not others:
         return
     measure = metrics.get(choice.measure)
@@ -236,40 +236,40 @@ def _map(choice: Choice, runs: pd.DataFrame) -> None:
         width=320,
     )
     compared = (choice.metric, choice.measure, choice.parameter, second)
-    points = run_lists.kept(("grid", choice, second), lambda: tables.points(runs, *compared))
+    points = run_lists.cached(("grid", choice, second), lambda: tables.points(runs, *compared))
     means = tables.setting_means(points.dropna(subset=["at", "beside"]))
     grids = [
-        part for _, part in means.groupby("line", sort=False) if min(part["at"].nunique(), part["beside"].nunique()) > 1
+        grid for _, grid in means.groupby("line", sort=False) if min(grid["at"].nunique(), grid["beside"].nunique()) > 1
     ]
     if len(grids) > MOST_MAPS:
         st.caption(f"The maps of the first {MOST_MAPS} of {len(grids)} setups. Choose one experiment to see others.")
-    for at, grid in enumerate(grids[:MOST_MAPS]):
+    for index, grid in enumerate(grids[:MOST_MAPS]):
         name = ", ".join(filter(None, (grid["title"].iloc[0], grid["settings"].iloc[0])))
         sides = (
             ("value", choice.metric, "", 3),
             ("isotropy", measure.heading, measures.cloud(measure), measure.decimals),
         )
-        for place, (column, title, cloud, places) in zip(st.columns(2), sides, strict=True):
-            with place:
+        for container, (column, title, cloud, decimals) in zip(st.columns(2), sides, strict=True):
+            with container:
                 st.markdown(f"**{wording.plain(title)}**, {wording.plain(', '.join(filter(None, (cloud, name))))}")
                 cells = grid.assign(mean=grid[column])
                 labels = (choice.parameter_label, others[second])
-                make = functools.partial(charts.parameter_map, cells, title, labels, places)
-                _draw(f"map_{column}_{at}", choice, cells, make)
+                make = functools.partial(charts.parameter_map, cells, title, labels, decimals)
+                _draw(f"map_{column}_{index}", choice, cells, make)
     if grids:
         explanations.show(charts.MAP)
 
 
 def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go.Figure]) -> None:
-    """Show a figure; the same figure object as before if its points are the same, so that the browser keeps its zoom.
+    """Show a figure. While its points are the same, so is the figure object, and the browser keeps its zoom.
 
-    A press on a run's mark opens its page.
+    A click on a run's mark opens its page.
     """
     cached = st.session_state.setdefault("tradeoffs_figures", {})
     identity = (choice, points.to_json())
     if name not in cached or cached[name][0] != identity:
         plot = make()
-        plot.update_layout(uirevision=repr(choice))  # keeps the zoom while points arrive, and resets it with the choice
+        plot.update_layout(uirevision=repr(choice))  # keep the zoom as points arrive, reset it when the choice changes
         cached[name] = (identity, plot)
     title = metrics.get(choice.measure).number_title
     alt_text = f"{name.replace('_', ' ')}: {choice.metric} and {title} of {len(points)} runs on {choice.task}"
@@ -281,8 +281,8 @@ def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go
 
 def _as_file(points: pd.DataFrame, choice: Choice) -> pd.DataFrame:
     """The figures' points with their coordinates by name."""
-    named = {"value": choice.metric, "isotropy": choice.measure, "at": choice.parameter or "parameter"}
-    return points.drop(columns=["line", "setup"]).rename(columns=named)
+    columns = {"value": choice.metric, "isotropy": choice.measure, "at": choice.parameter or "parameter"}
+    return points.drop(columns=["line", "setup"]).rename(columns=columns)
 
 
 def _counts(runs: pd.DataFrame, points: pd.DataFrame, choice: Choice, waiting: int) -> str:

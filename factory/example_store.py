@@ -227,15 +227,15 @@ def thinned(
         is_study: of a study's run, of which less is kept.
     """
     steps, shares = (STEPS_OF_STUDY, EV_OF_STUDY) if is_study else (STEPS, EV_SHOWN)
-    places = [place for place, (_, one) in enumerate(events) if isinstance(one, Stepped)]
+    places = [index for index, (_, one) in enumerate(events) if isinstance(one, Stepped)]
     keep = (
         {places[int(i)] for i in np.linspace(0, len(places) - 1, min(steps, len(places))).round()} if places else set()
     )
     kept: list[tuple[float, Event]] = []
-    for place, (moment, one) in enumerate(events):
+    for index, (moment, one) in enumerate(events):
         match one:
             case Stepped():
-                kept += [(moment, one)] if place in keep else []
+                kept += [(moment, one)] if index in keep else []
             case Measured():
                 arrays = one.arrays if one.epoch in epochs else ""
                 kept.append(

@@ -32,9 +32,9 @@ MEAN_ACTIVATION = Explanation(
     title="Mean activation",
     reading=(
         "The mean of the cloud in each dimension. A cross marks a dimension whose mean is more than three "
-        "standard deviations from the average of all means: a few of those can determine the mean cosine. "
-        "Where one is at least three times as far from 0 as all others, the axis is cut, and a triangle at its "
-        "end gives the dimension and its mean."
+        "standard deviations from the average of all means: a few such dimensions can determine the mean cosine. "
+        "If one mean is at least three times as far from 0 as all others, the axis is cut. A triangle at its "
+        "end then gives the dimension and its mean."
     ),
     formula=r"\bar x_j = \tfrac1n \sum_i x_{ij}, \quad |\bar x_j - m| > 3 s",
     formula_text="x̄_j = Σ_i x_ij / n;  outlier: |x̄_j − m| > 3 s, with m and s over the dimensions",
@@ -113,16 +113,16 @@ _GREY = "rgba(127,134,145,0.9)"
 _FAINT = "rgba(127,134,145,0.6)"
 _BINS = 40
 _LOWEST = 1e-10
-"""Standard deviations below it are counted at it, as in paper 002's figure 1."""
+"""Smaller standard deviations are counted in this bin, as in IsoBN's figure 1."""
 
 
 def pooling_colour(pooling: str) -> str:
-    """The colour of a pooling, in every figure of the page."""
+    """A pooling's colour in all figures of Explore."""
     return _COLOURS.get(pooling, theme.PALETTE[-1])
 
 
 def layer_profile(
-    entries: Sequence[CloudRecord], measure: str, label: str, chosen: tuple[int, str] | None = None
+    entries: Sequence[CloudRecord], measure: str, label: str, selected: tuple[int, str] | None = None
 ) -> go.Figure:
     """A measure over the layers, one line per pooling; undefined values are gaps, intervals error bars.
 
@@ -130,7 +130,7 @@ def layer_profile(
         entries: of a view.
         measure: a column of `number_table.frame`.
         label: of the y axis.
-        chosen: layer and pooling that the other figures show.
+        selected: layer and pooling shown in the other figures.
     """
     figure = go.Figure()
     for pooling in dict.fromkeys(entry.pooling for entry in entries):
@@ -147,15 +147,15 @@ def layer_profile(
             marker={
                 "symbol": symbol,
                 "color": colour,
-                "size": [13 if (entry.layer, pooling) == chosen else 8 for entry in lines],
+                "size": [13 if (entry.layer, pooling) == selected else 8 for entry in lines],
             },
             customdata=[[points_of(entry, measure), entry.d] for entry in lines],
             hovertemplate="layer %{x}: %{y:.4g}<br>n = %{customdata[0]}, d = %{customdata[1]}",
         )
-    # no legend for what has no value, where another line has one
-    known = [any(number is not None for number in line.y) for line in figure.data]
-    for line, some in zip(figure.data, known, strict=True):
-        line.showlegend = some or not any(known)
+    # no legend entry for a line without values, if another line has some
+    has_values = [any(number is not None for number in line.y) for line in figure.data]
+    for line, has_value in zip(figure.data, has_values, strict=True):
+        line.showlegend = has_value or not any(has_values)
     metric = metrics.catalogue().get(measure)
     figure.update_layout(
         theme.figure_layout(
@@ -173,12 +173,12 @@ def _interval(lines: Sequence[CloudRecord], measure: str) -> dict[str, Any] | No
     scores = [entry.number(measure) for entry in lines]
     if not any(ends):
         return None
-    known = [(end, score) if end and score is not None else None for end, score in zip(ends, scores, strict=True)]
+    pairs = [(end, score) if end and score is not None else None for end, score in zip(ends, scores, strict=True)]
     return {
         "type": "data",
         "symmetric": False,
-        "array": [pair[0][1] - pair[1] if pair else 0 for pair in known],
-        "arrayminus": [pair[1] - pair[0][0] if pair else 0 for pair in known],
+        "array": [pair[0][1] - pair[1] if pair else 0 for pair in pairs],
+        "arrayminus": [pair[1] - pair[0][0] if pair else 0 for pair in pairs],
         "thickness": 1.2,
         "width": 4,
     }
@@ -238,19 +238,19 @@ def _log_axis(count: int) -> dict[str, Any]:
     return {"type": "log", "range": [-0.02, math.log10(max(2, count)) + 0.02], "tickvals": ticks}
 
 
-def sigma_histogram(sigma: NDArray[Any], pooling: str, beside: Sequence[NDArray[Any]] = ()) -> go.Figure:
-    """Standard deviations of the dimensions (d,) on a logarithmic axis, those that are zero in a bin of their own.
+def sigma_histogram(sigma: NDArray[Any], pooling: str, others: Sequence[NDArray[Any]] = ()) -> go.Figure:
+    """Standard deviations of the dimensions (d,) on a logarithmic axis, with a separate bin for zeros.
 
     Args:
-        beside: those of other clouds whose figures have the same bins.
+        others: standard deviations of other clouds whose figures share the bins.
     """
     spread = np.asarray(sigma, dtype=np.float64)
-    every = np.concatenate([spread, *beside]).astype(np.float64)
-    positive = every[every > 0]
+    all_spreads = np.concatenate([spread, *others]).astype(np.float64)
+    positive = all_spreads[all_spreads > 0]
     lowest = 10.0 ** math.floor(math.log10(positive.min()) + 1e-6) if len(positive) else 0.1
     floor = min(0.1, max(_LOWEST, lowest))
     # Two points at ±σ have the population standard deviation σ in each dimension, exactly.
-    histogram = metrics.std_histogram(np.stack([every, -every]), bins=_BINS, floor=floor)
+    histogram = metrics.std_histogram(np.stack([all_spreads, -all_spreads]), bins=_BINS, floor=floor)
     edges = np.asarray(histogram.edges, dtype=np.float64)
     counts, _ = np.histogram(np.clip(spread[spread > 0], edges[0], edges[-1]), bins=edges)
     percent = 100 * np.array([(spread == 0).sum(), *counts]) / len(spread)
@@ -258,7 +258,7 @@ def sigma_histogram(sigma: NDArray[Any], pooling: str, beside: Sequence[NDArray[
     width = float(places[1] - places[0])
     middles = ((places[1:] + places[:-1]) / 2).tolist()
     zero = float(places[0]) - 4 * width
-    ticks, words = _log_ticks(float(places[0]), float(places[-1]))
+    ticks, tick_labels = _log_ticks(float(places[0]), float(places[-1]))
     figure = go.Figure()
     figure.add_bar(
         x=[zero, *middles],
@@ -275,7 +275,7 @@ def sigma_histogram(sigma: NDArray[Any], pooling: str, beside: Sequence[NDArray[
             xaxis={
                 "title": {"text": "σ of a dimension (log axis)"},
                 "tickvals": [zero, *ticks],
-                "ticktext": ["0", *words],
+                "ticktext": ["0", *tick_labels],
             },
             yaxis={"title": {"text": "% of the dimensions"}, "rangemode": "tozero"},
             showlegend=False,
@@ -285,12 +285,12 @@ def sigma_histogram(sigma: NDArray[Any], pooling: str, beside: Sequence[NDArray[
 
 
 def _log_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
-    """Powers of ten between two logarithms, with 2 and 5 times each where they are few; and how they are written."""
+    """Ticks and their labels: powers of ten between two logarithms, and 2 and 5 times each if those are few."""
     steps = (1, 2, 5) if high - low < 3 else (1,)
     factors = [(step, power) for power in range(math.floor(low), math.ceil(high) + 1) for step in steps]
     places = {math.log10(step) + power: f"{step * 10.0**power:g}" for step, power in factors}
-    inside = {place: word for place, word in places.items() if low - 1e-6 <= place <= high + 1e-6}
-    return list(inside), list(inside.values())
+    visible = {place: label for place, label in places.items() if low - 1e-6 <= place <= high + 1e-6}
+    return list(visible), list(visible.values())
 
 
 def cosine_histogram(counts: NDArray[Any], average: float | None, pooling: str) -> go.Figure:
@@ -312,8 +312,8 @@ def cosine_histogram(counts: NDArray[Any], average: float | None, pooling: str) 
         line = {"color": theme.MARK, "dash": "dash", "width": 2}
         figure.add_vline(x=average, line=line)
         figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=f"mean cosine {average:.3f}")
-    filled = np.flatnonzero(counts)
-    low, high = (float(edges[filled[0]]), float(edges[filled[-1] + 1])) if len(filled) else (-1.0, 1.0)
+    form = np.flatnonzero(counts)
+    low, high = (float(edges[form[0]]), float(edges[form[-1] + 1])) if len(form) else (-1.0, 1.0)
     room = max(0.02, 0.05 * (high - low))
     figure.update_layout(
         theme.figure_layout(
@@ -330,11 +330,11 @@ def cosine_histogram(counts: NDArray[Any], average: float | None, pooling: str) 
 
 
 def row_lengths(output: Mapping[str, Any], names: Sequence[str]) -> go.Figure:
-    """‖w‖ of the rows of an output matrix: a bar per row where they are few, else how many have which length.
+    """‖w‖ of the rows of an output matrix: one bar per row if they are few, else a histogram of the lengths.
 
     Args:
         output: of `isoviz.exploring.outputs.measure`.
-        names: of the rows, where they are few.
+        names: of the rows, if they are few.
     """
     figure = go.Figure()
     line = {"color": theme.MARK, "dash": "dash", "width": 2}
@@ -370,7 +370,7 @@ def _gaps(values: NDArray[Any]) -> list[float | None]:
 
 
 def share_axes(figures: Sequence[go.Figure]) -> None:
-    """Give figures of the same kind the same axes: the union of the ranges that were set, or else of all that is drawn."""
+    """Give figures of the same kind the same axes: the union of the ranges that were set, or else of the drawn values."""
     for axis in ("xaxis", "yaxis"):
         set_by_hand = [figure.layout[axis].range for figure in figures]
         if all(set_by_hand):
@@ -379,7 +379,7 @@ def share_axes(figures: Sequence[go.Figure]) -> None:
         else:
             values = np.concatenate([_drawn(figure, axis[0]) for figure in figures] or [np.zeros(0)])
             if any(figure.layout[axis].type == "log" for figure in figures):
-                values = np.log10(values[values > 0])  # as plotly counts the range of such an axis
+                values = np.log10(values[values > 0])  # plotly gives the range of a log axis as logarithms
             if not len(values):
                 continue
             low, high = float(values.min()), float(values.max())
@@ -391,69 +391,71 @@ def share_axes(figures: Sequence[go.Figure]) -> None:
 
 
 def compact(figure: go.Figure) -> None:
-    """Make room in a figure that is one of several side by side: lower, its legend below, fewer numbers along the axis."""
+    """Fit a figure into a row of several: less height, the legend below, fewer ticks."""
     figure.update_layout(
         height=min(320, figure.layout.height or 320),
         legend={"yanchor": "top", "y": -0.28, "font": {"size": 11}},
         margin={"t": 12, "b": 8},
     )
     axis = figure.layout.xaxis
-    if axis.ticktext:  # of factors: powers of ten are enough, less the one that stands close to 0
+    if axis.ticktext:  # powers of ten are enough, without the one next to 0
         places = zip(axis.tickvals, axis.ticktext, strict=True)
-        kept = [(place, word) for place, word in places if word.strip("0.")[:1] in ("", "1")]
-        kept = kept[:1] + kept[2:] if len(kept) > 3 else kept
-        axis.update(tickvals=[place for place, _ in kept], ticktext=[word for _, word in kept], tickangle=0)
+        powers = [(place, label) for place, label in places if label.strip("0.")[:1] in ("", "1")]
+        powers = powers[:1] + powers[2:] if len(powers) > 3 else powers
+        axis.update(tickvals=[place for place, _ in powers], ticktext=[label for _, label in powers], tickangle=0)
 
 
 def _drawn(figure: go.Figure, letter: str) -> NDArray[np.float64]:
     """All finite numbers along an axis, with the ends of bars' widths and of error bars."""
     parts = []
     for trace in figure.data:
-        given = getattr(trace, letter, None)
-        if given is None:
+        coordinates = getattr(trace, letter, None)
+        if coordinates is None:
             continue
-        values = np.array([np.nan if value is None else value for value in given], dtype=np.float64)
+        values = np.array([np.nan if value is None else value for value in coordinates], dtype=np.float64)
         reach = np.zeros_like(values)
         if letter == "x" and trace.type == "bar":
             reach += (trace.width or 1.0) / 2
         parts += [values - reach, values + reach]
         if letter == "y" and trace.type == "scatter" and trace.error_y.array is not None:
             parts += [values + np.asarray(trace.error_y.array), values - np.asarray(trace.error_y.arrayminus)]
-    every = np.concatenate(parts) if parts else np.zeros(0)
-    return every[np.isfinite(every)]
+    values_drawn = np.concatenate(parts) if parts else np.zeros(0)
+    return values_drawn[np.isfinite(values_drawn)]
 
 
 # -------------------------------------------------------------------------------------------------- mean activation
 
 DWARFS = 3.0
-"""An outlier's mean that is so many times as far from 0 as all others lies beyond the axis."""
+"""The axis is cut below an outlier whose mean is this many times as far from 0 as all others."""
 
 Means = tuple[NDArray[Any], Sequence[int]]
-"""The mean of each dimension (d,), and which of them are outliers."""
+"""The mean of each dimension (d,), and the outlier dimensions."""
 
 
 def beyond_axis(clouds: Sequence[Means]) -> tuple[tuple[float, float] | None, list[list[int]]]:
-    """Where the axis of mean activations is cut, and which outlier dimensions of each cloud lie beyond.
+    """The range of a cut axis of mean activations, and the outlier dimensions of each cloud beyond it.
 
-    It is cut where an outlier is at least `DWARFS` times as far from 0 as everything that is not beyond with it, in figures of
-    several clouds by the same range. None for an axis that holds everything.
+    The axis is cut if outliers are at least `DWARFS` times as far from 0 as all remaining dimensions. Several clouds share one
+    range. None for an axis that is not cut.
     """
-    kept, beyond = [], []
+    within, beyond = [], []
     for mean, outliers in clouds:
         size = np.abs(np.asarray(mean, dtype=np.float64))
         order = sorted(outliers, key=lambda number: -size[number])
         others = np.delete(size, order)
-        # what stays in, were the first so many of them beyond: the next outlier, or the widest of all other dimensions
-        rest = [max([*size[order[count:]], *others], default=0.0) for count in range(1, len(order) + 1)]
-        cut = [count for count, stays in enumerate(rest, 1) if stays > 0 and size[order[count - 1]] >= DWARFS * stays]
+        # the largest mean left on the axis if the first `count` outliers are cut off
+        largest_left = [max([*size[order[count:]], *others], default=0.0) for count in range(1, len(order) + 1)]
+        cut = [
+            count for count, left in enumerate(largest_left, 1) if left > 0 and size[order[count - 1]] >= DWARFS * left
+        ]
         beyond.append(order[: max(cut, default=0)])
-        kept.append(np.delete(np.asarray(mean, dtype=np.float64), beyond[-1]))
+        within.append(np.delete(np.asarray(mean, dtype=np.float64), beyond[-1]))
     if not any(beyond):
         return None, beyond
-    low, high = min(0.0, *(part.min() for part in kept)), max(0.0, *(part.max() for part in kept))
-    room = 0.2 * (high - low)  # for the arrows and numbers of what lies beyond
+    low, high = min(0.0, *(part.min() for part in within)), max(0.0, *(part.max() for part in within))
+    room = 0.2 * (high - low)  # for the triangles and numbers of dimensions beyond the axis
     span = (float(low - room), float(high + room))
-    # another cloud may need an axis that has room for this one's outliers
+    # another cloud's range may include this cloud's outliers
     outside = [
         [number for number in numbers if not span[0] <= mean[number] <= span[1]]
         for (mean, _), numbers in zip(clouds, beyond, strict=True)
@@ -462,15 +464,15 @@ def beyond_axis(clouds: Sequence[Means]) -> tuple[tuple[float, float] | None, li
 
 
 def mean_activation(
-    mean: NDArray[Any], outliers: Sequence[int], pooling: str, beside: Sequence[Means] = ()
+    mean: NDArray[Any], outliers: Sequence[int], pooling: str, others: Sequence[Means] = ()
 ) -> go.Figure:
     """The mean of each dimension (d,), outlier dimensions marked with their number; see `beyond_axis` for where it is cut.
 
     Args:
-        beside: means and outliers of other clouds whose figures have the same axis.
+        others: means and outliers of other clouds whose figures share the axis.
     """
     values = np.asarray(mean, dtype=np.float64)
-    span, (beyond, *_) = beyond_axis([(mean, outliers), *beside])
+    span, (beyond, *_) = beyond_axis([(mean, outliers), *others])
     drawn = go.Figure()
     drawn.add_bar(
         x=list(range(len(values))),
@@ -479,14 +481,14 @@ def mean_activation(
         name="mean",
         hovertemplate="dimension %{x}: %{y:.4g}<extra></extra>",
     )
-    inside = [number for number in outliers if number not in beyond]
-    if inside:
+    on_axis = [number for number in outliers if number not in beyond]
+    if on_axis:
         drawn.add_scatter(
-            x=inside,
-            y=[float(values[number]) for number in inside],
+            x=on_axis,
+            y=[float(values[number]) for number in on_axis],
             mode="markers+text",
-            text=[str(number) for number in inside],
-            textposition=["top center" if values[number] >= 0 else "bottom center" for number in inside],
+            text=[str(number) for number in on_axis],
+            textposition=["top center" if values[number] >= 0 else "bottom center" for number in on_axis],
             marker={"symbol": "x", "size": 9, "color": theme.MARK},
             cliponaxis=False,
             name="outlier dimensions",
@@ -527,10 +529,10 @@ def mean_activation(
 
 
 def dimension_words(mean: NDArray[Any], number: int, between: str = ": ") -> str:
-    """A dimension with its mean, as it is written beside a mark: `308: −9.13`."""
+    """A dimension and its mean as text at a mark: `308: −9.13`."""
     return f"{number}{between}{float(mean[number]):.3g}".replace("-", "−")
 
 
 def _text_position(number: int, count: int, above: bool) -> str:
-    """Where the text of a mark at the end of the axis has room: towards the rest, beside its own bar, and not over the sides."""
+    """Position of a text at the end of the axis: inside the axis, next to its bar, and within the sides."""
     return f"{'bottom' if above else 'top'} {'right' if number < count / 2 else 'left'}"

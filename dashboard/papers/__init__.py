@@ -1,1 +1,1 @@
-"""The Papers page: what the four papers print, beside what this engine measures."""
+"""The Papers page: the four papers' published numbers next to ours."""

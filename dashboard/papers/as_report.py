@@ -6,7 +6,7 @@ from typing import Final
 
 from dashboard import wording
 from dashboard.papers import drawing, printed
-from dashboard.papers.frames import as_frame, beside
+from dashboard.papers.frames import as_frame, comparison
 from dashboard.report.document import Block, Code, Document, Heading, Numbers, Picture, Points, Words
 from isoviz import bibliography, metrics
 from isoviz.studies import Result, Study, published
@@ -16,7 +16,7 @@ _BASE: Final = ("isoscore",)
 
 
 def document(source: Source, study: type[Study], result: Result) -> Document:
-    """Verdicts, figures, printed numbers beside ours, tables, what is open, provenance and citations."""
+    """Verdicts, figures, published and measured numbers, tables, open points, provenance and citations."""
     origin = result.provenance
     runs = f", {len(result.runs)} of {result.planned} runs" if result.planned else ""
     about = f"{source.paper.short}, {study.place} · {study.title} · {origin.scale} scale{runs}, {origin.finished[:10]}"
@@ -37,7 +37,7 @@ def document(source: Source, study: type[Study], result: Result) -> Document:
             title = ": ".join(filter(None, (figure.title, panel.title.replace("\n", ", "))))
             blocks.append(Picture(title, drawing.panel(panel, alone=len(figure.panels) == 1), drawing.words(panel)))
     blocks += [Numbers(table.title, as_frame(table), tuple(table.notes)) for table in result.tables]
-    if (compared := beside(result.published)) is not None:
+    if (compared := comparison(result.published)) is not None:
         blocks += [Heading("Published and measured"), Numbers("Each published number and ours", compared)]
     for place in place_names(study.place):
         if place.startswith("Table"):
@@ -54,13 +54,13 @@ def document(source: Source, study: type[Study], result: Result) -> Document:
 
 
 def provenance(study: type[Study], result: Result) -> list[Block]:
-    """The command that does the same, and what it was computed with."""
+    """The command that repeats the study, and the versions it ran with."""
     origin = result.provenance
     command = " ".join(["python -m isoviz study run", study.slug, "--scale", origin.scale, *origin.inputs])
     versions = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
     settings = "\n".join(f"{name}: {value}" for name, value in origin.config.items())
     return [
-        Code("Command that repeats it", command),
+        Code("Command to repeat it", command),
         Words(f"{versions}. Computed in {wording.duration(origin.seconds)}, finished {origin.finished}.", "note"),
         Code("Settings", settings),
         *([Words(f"Runs: {', '.join(result.runs)}.", "note")] if result.runs else []),
@@ -68,7 +68,7 @@ def provenance(study: type[Study], result: Result) -> list[Block]:
 
 
 def citations(source: Source) -> str:
-    """Of the paper, and of the score that all of them are measured by."""
+    """Citations of the paper and of IsoScore."""
     entries = bibliography.parse(source.paper.bibtex)
     known = bibliography.entries()
     catalogue = metrics.catalogue()

@@ -1,4 +1,4 @@
-"""A study's figures as data → Plotly figures in the look of the house, one for each panel. No Streamlit here."""
+"""A study's figures → Plotly figures in our theme, one for each panel. No Streamlit here."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from isoviz import methods
 from isoviz.studies.result import SHADES, Axis, Panel, Series
 
 SHADE_SCALE: Final = [[0.0, "rgba(73,104,246,0.0)"], [1.0, "rgba(73,104,246,1.0)"]]
-"""Of a matrix: nothing where there is no correlation, whatever the page's background."""
+"""Colours of a matrix: transparent at zero correlation, so that they suit any background."""
 
 _HEIGHT: Final = {"lines": 330, "bars": 270, "points": 320, "matrix": 340}
 _WIDE: Final = 420
-"""Pixels of a figure's only panel."""
+"""Height in pixels of a figure's only panel."""
 _ALIASES: Final[Mapping[str, str]] = MappingProxyType({"none": "baseline", "BN": "batchnorm", "IsoBN": "isobn"})
-"""Groups of older records → the method whose colour they have."""
+"""Groups in older records → the method whose colour they take."""
 
 
 def panel(content: Panel, *, alone: bool) -> go.Figure:
     """One panel.
 
     Args:
-        alone: its figure has no other, so it may be larger.
+        alone: it is the figure's only panel, so it is drawn larger.
     """
     figure = go.Figure()
     match content.kind:
@@ -57,9 +57,15 @@ def panel(content: Panel, *, alone: bool) -> go.Figure:
         layout["xaxis"] |= _decades(content)
         layout["bargap"] = 0.0
     if content.kind == "matrix":
-        bare = {"showticklabels": False, "ticks": "", "showgrid": False, "zeroline": False, "constrain": "domain"}
-        layout["xaxis"] |= bare
-        layout["yaxis"] |= bare | {"autorange": "reversed", "scaleanchor": "x"}
+        hidden_axis = {
+            "showticklabels": False,
+            "ticks": "",
+            "showgrid": False,
+            "zeroline": False,
+            "constrain": "domain",
+        }
+        layout["xaxis"] |= hidden_axis
+        layout["yaxis"] |= hidden_axis | {"autorange": "reversed", "scaleanchor": "x"}
     figure.update_layout(layout)
     return figure
 
@@ -104,7 +110,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
 
 
 def _lines(figure: go.Figure, content: Panel) -> None:
-    """Measured series with their spread, what a formula expects as thin lines, values to compare with dashed."""
+    """Measured series with their spread; a formula's values as thin lines, values to compare with as dashed lines."""
     by_group = colours(content.series)
     order = {group: place for place, group in enumerate(by_group)}
     for series in content.series:
@@ -187,7 +193,7 @@ def _bars(figure: go.Figure, content: Panel) -> None:
 
 
 def _points(figure: go.Figure, content: Panel) -> None:
-    """Single points with error bars both ways; series with a value are coloured by it, around 0."""
+    """Single points with error bars both ways; a series with a value is coloured on a scale around 0."""
     by_group = colours(series for series in content.series if series.value is None)
     valued = [series for series in content.series if series.value is not None and series.x]
     limit = max((abs(series.value) for series in valued if series.value is not None), default=0.0) or 1.0
@@ -203,26 +209,26 @@ def _points(figure: go.Figure, content: Panel) -> None:
             "colorbar": {"title": {"text": escape(symbol)}, "thickness": 10, "outlinewidth": 0, "len": 0.9},
         }
         _scatter_points(figure, valued, marker)
-    for place, (group, colour) in enumerate(by_group.items()):
-        part = [series for series in content.series if series.value is None and series.group == group and series.x]
+    for index, (group, colour) in enumerate(by_group.items()):
+        members = [series for series in content.series if series.value is None and series.group == group and series.x]
         symbols = list(theme.METHOD_SYMBOLS.values())
-        if part:
-            own = {"size": 10, "color": colour, "symbol": symbols[place % len(symbols)]}
-            _scatter_points(figure, part, own, name=part[0].name)
+        if members:
+            marker = {"size": 10, "color": colour, "symbol": symbols[index % len(symbols)]}
+            _scatter_points(figure, members, marker, name=members[0].name)
 
 
-def _scatter_points(figure: go.Figure, part: list[Series], marker: dict[str, Any], name: str = "") -> None:
-    """One trace of several series of points."""
+def _scatter_points(figure: go.Figure, members: list[Series], marker: dict[str, Any], name: str = "") -> None:
+    """One trace for several series of points."""
     figure.add_scatter(
-        x=[x for series in part for x in series.x],
-        y=[y for series in part for y in series.y],
-        error_x=_spread([_ends(series.x, series.x_low, series.x_high) for series in part]),
-        error_y=_spread([_ends(series.y, series.low, series.high) for series in part]),
+        x=[x for series in members for x in series.x],
+        y=[y for series in members for y in series.y],
+        error_x=_spread([_ends(series.x, series.x_low, series.x_high) for series in members]),
+        error_y=_spread([_ends(series.y, series.low, series.high) for series in members]),
         mode="markers",
         marker=marker,
         name=escape(name),
         showlegend=bool(name),
-        text=[escape(series.name) for series in part for _ in series.x],
+        text=[escape(series.name) for series in members for _ in series.x],
         hovertemplate="%{text}<br>%{x:.4g}, %{y:.4g}<extra></extra>",
     )
 
@@ -253,7 +259,7 @@ def _counts(content: Panel) -> bool:
 
 
 def _measured_places(content: Panel) -> dict[str, Any]:
-    """The ticks of a logarithmic axis where something was measured, if these are few; none close to the one before it."""
+    """Ticks of a logarithmic axis at the measured values, if these are few; values too close to the previous tick get none."""
     places = sorted({x for series in content.series for x in series.x})
     if not places or len(places) > 16:
         return {}
@@ -285,9 +291,7 @@ def _matrix(figure: go.Figure, content: Panel) -> None:
 
     assert content.matrix is not None
     figure.add_heatmap(
-        z=np.rint(content.matrix.array() * SHADES).astype(
-            np.uint8
-        ),  # a byte a cell is a quarter of what floats would take
+        z=np.rint(content.matrix.array() * SHADES).astype(np.uint8),  # one byte per cell, a quarter of a float
         zmin=0,
         zmax=SHADES,
         colorscale=SHADE_SCALE,

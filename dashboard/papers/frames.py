@@ -1,4 +1,4 @@
-"""A study's tables as frames, and its printed numbers beside ours."""
+"""A study's tables, and its published and measured numbers, as data frames."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from isoviz.studies.result import Published, Table
 
 NUMBERS: Final = ("Printed", "Measured", "Difference")
 DIFFERS: Final = "Differs from the paper"
-"""Columns of `beside`; the last one only where something differs."""
+"""Columns of `comparison`; the last one only if a number differs."""
 
 
 def as_frame(table: Table) -> pd.DataFrame:
     """A table's rows; columns that mix words and numbers are text."""
     lines = table.lines()
     columns = {}
-    for place, name in enumerate(table.header):
-        cells = [row[place] for row in table.rows]
+    for index, name in enumerate(table.header):
+        cells = [row[index] for row in table.rows]
         is_text = [isinstance(cell, str) for cell in cells]
-        columns[name] = [line[place] for line in lines] if any(is_text) and not all(is_text) else cells
+        columns[name] = [line[index] for line in lines] if any(is_text) and not all(is_text) else cells
     return pd.DataFrame(columns, columns=table.header)
 
 
-def beside(numbers: Sequence[Published]) -> pd.DataFrame | None:
-    """Each printed number, ours and their difference; None without any."""
+def comparison(numbers: Sequence[Published]) -> pd.DataFrame | None:
+    """Each published number, ours and the difference; None without published numbers."""
     if not numbers:
         return None
     lines = [

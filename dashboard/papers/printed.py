@@ -1,4 +1,4 @@
-"""The published numbers of one table as a frame in the paper's own arrangement, with a note beside each cell that is in doubt."""
+"""The published numbers of one table as a frame in the paper's layout, with a note for each doubtful cell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from isoviz import metrics, tasks
 from isoviz.studies.published import Printed
 from isoviz.tasks.metrics import METRICS
 
-_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+_HEADINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "lam": "λ",
         "zeta": "ζ",
@@ -26,7 +26,7 @@ _WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "pearson": "Pearson",
     }
 )
-"""Metric of a printed number → heading, where the catalogues have none or a long one."""
+"""Metric of a published number → heading, where the catalogues have none or a long one."""
 
 _MARKS: Final = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖ"
 
@@ -36,9 +36,9 @@ class PrintedTable:
     """A printed table.
 
     Attributes:
-        frame: one line per model and method, one column per task and metric, all text.
+        frame: one row per model and method, one column per task and metric, all text.
         doubts: the mark of each doubtful cell, and why it is doubtful.
-        remarks: what else the paper says of its numbers.
+        remarks: the paper's other notes on its numbers.
     """
 
     frame: pd.DataFrame
@@ -47,8 +47,8 @@ class PrintedTable:
 
 
 def table(cells: Sequence[Printed]) -> PrintedTable:
-    """The cells of one table in the order of print; percent stays percent, and misprints stay."""
-    marks = {text: _MARKS[place] for place, text in enumerate(dict.fromkeys(c.doubt for c in cells if c.doubt))}
+    """The cells of one table in the order of print. Percentages and misprints stay as printed."""
+    marks = {text: _MARKS[index] for index, text in enumerate(dict.fromkeys(c.doubt for c in cells if c.doubt))}
     several_metrics = len({(cell.task, cell.metric) for cell in cells}) > len({cell.metric for cell in cells})
     places: dict[str, int] = {}
     for cell in cells:
@@ -69,17 +69,17 @@ def table(cells: Sequence[Printed]) -> PrintedTable:
 
 def heading(cell: Printed, with_task: bool) -> str:
     """Task and metric of a cell, in a few words."""
-    known = METRICS.get(cell.metric)
+    metric = METRICS.get(cell.metric)
     measure = metrics.catalogue().get(cell.metric)
-    word = _WORDS.get(cell.metric) or (known.title if known else measure.title if measure else cell.metric)
+    title = _HEADINGS.get(cell.metric) or (metric.title if metric else measure.title if measure else cell.metric)
     if cell.metric.startswith("ev_"):
-        word = f"EV_{cell.metric[3:]}"
+        title = f"EV_{cell.metric[3:]}"
     elif cell.metric in ("i1", "i2"):
-        word = cell.metric.upper()
+        title = cell.metric.upper()
     if not cell.task:
-        return "Average" if cell.metric == "average" else f"average {word}"
+        return "Average" if cell.metric == "average" else f"average {title}"
     task = tasks.catalogue().get(cell.task)
-    return f"{task.title if task else cell.task}, {word}" if with_task else word
+    return f"{task.title if task else cell.task}, {title}" if with_task else title
 
 
 def _decimals(value: float | None) -> int:

@@ -1,4 +1,4 @@
-"""Results of studies that a page can show at once: recorded ones that ship with the project, and what was computed here."""
+"""Available results of studies: recorded ones that ship with the project, and those computed on this machine."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ ORIGINS: Final = MappingProxyType({"example": "Recorded example", "recorded": "R
 
 @dataclass(frozen=True)
 class Record:
-    """A result, and where it comes from: `example` and `recorded` ship with the project, `here` comes from this machine."""
+    """A result and its origin: `example` and `recorded` ship with the project, `here` was computed on this machine."""
 
     origin: Literal["example", "recorded", "here"]
     result: Result
 
     @property
     def scale(self) -> str:
-        """Of the study."""
+        """Scale of the study."""
         return self.result.provenance.scale
 
     @property
@@ -44,7 +44,7 @@ class Record:
 
 
 def study_of(source: Source, place: str) -> type[Study] | None:
-    """The study that computes a place of a paper; None where there is none yet."""
+    """The study that computes a place of a paper; None if no study does."""
     return next(
         (entry.study for entry in studies.listed() if (entry.source, entry.place.name) == (source, place)), None
     )
@@ -56,15 +56,15 @@ def records(study: type[Study]) -> list[Record]:
 
 
 def computed(study: type[Study]) -> list[Record]:
-    """This machine's results: finished computations, or one of the runs that have finished so far."""
+    """This machine's results: finished computations, or the result of the runs finished so far."""
     if issubclass(study, TrainedStudy):
-        runs = training.standing(study)
-        return [Record("here", training.result(study, runs))] if runs.there else []
+        runs = training.progress(study)
+        return [Record("here", training.result(study, runs))] if runs.stored else []
     return [Record("here", result) for scale in study.scales if (result := jobs.find(study.slug, scale))]
 
 
 def shipped(study: type[Study]) -> list[Record]:
-    """Recorded results, the full scale first; those of a study that has this one as a part are included."""
+    """Recorded results, the full scale first; includes studies that contain this one."""
     names = {study.slug, *(other.slug for other in studies.catalogue().values() if study.slug in other.parts)}
     results = [Record("recorded", result) for result in recorded(FOLDER) if result.provenance.study in names]
     if (examples := resources.library().examples) is not None:
@@ -82,7 +82,7 @@ def recorded(folder: Path = FOLDER) -> tuple[Result, ...]:
 
 @functools.lru_cache(maxsize=64)
 def _read(path: Path, changed: int) -> Result | None:
-    """`changed`: a file that is written anew is read anew."""
+    """`changed` is the file's modification time, so that a rewritten file is read again."""
     del changed
     try:
         return Result.model_validate_json(path.read_text(encoding="utf-8"))
@@ -91,6 +91,6 @@ def _read(path: Path, changed: int) -> Result | None:
 
 
 def figures_at(result: Result, place: str) -> list[Figure]:
-    """The figures of a result that redraw this place of the paper; all of them where none names another."""
-    named = [figure for figure in result.figures if place in place_names(figure.place)]
-    return named or [figure for figure in result.figures if not place_names(figure.place)]
+    """The figures of a result that redraw this place of the paper; all of them if no figure names a place."""
+    matching = [figure for figure in result.figures if place in place_names(figure.place)]
+    return matching or [figure for figure in result.figures if not place_names(figure.place)]

@@ -1,4 +1,4 @@
-"""Sections of the Papers page: which paper and place, what is printed there, what is measured here, and what speaks against either."""
+"""Sections of the Papers page: the choice of a table or figure, its published values, our measurement, and open points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dashboard.job_progress import Waited
 from dashboard.papers import as_report, drawing, frames, records, training
 from dashboard.papers import printed as printed_tables
 from dashboard.papers.records import Record
-from dashboard.papers.training import Standing
+from dashboard.papers.training import StudyRuns
 from dashboard.report import offering
 from dashboard.steady import steady
 from isoviz import studies
@@ -28,7 +28,7 @@ PREFIX = "papers_"
 STUDY = "study"
 """Query parameter of a link to one study by its name: `/papers?study=istar-figure-2`."""
 TICK = 2.0
-"""Seconds between looks at the store while runs of a study are on their way."""
+"""Seconds between reads of the store while runs of a study are queued or running."""
 _BADGES = {
     "held": ":green-badge[:material/check: held]",
     "not held": ":red-badge[:material/close: not held]",
@@ -46,24 +46,24 @@ class Choice:
 
     @property
     def key(self) -> str:
-        """Of the widgets that belong to it."""
+        """Prefix of the widgets that belong to it."""
         return downloads.file_name(self.source.slug, self.place.name).lower()
 
 
-# ------------------------------------------------------------------------------------------------------- which one
+# ------------------------------------------------------------------------------------------------------- choice
 
 
 def choose() -> Choice:
-    """Draw the choice of a paper and of one of its tables and figures, in the order of print."""
-    _take_link()
+    """Widgets to choose a paper and one of its tables or figures, in the order of print."""
+    _follow_link()
     names = {source.name: source for source in PAPERS}
     name = st.segmented_control(
         "Paper", list(names), default=PAPERS[1].name, required=True, key=PREFIX + "paper", bind="query-params"
     )
     source = names[str(name)]
     places = {place.name: place for place in source.places}
-    # a key for each paper: one with other options would forget its choice
-    chosen = st.pills(
+    # one key per paper: Streamlit resets a widget whose options change
+    selected = st.pills(
         "Table or figure",
         list(places),
         default=source.places[0].name,
@@ -72,12 +72,12 @@ def choose() -> Choice:
         bind="query-params",
         help="In the papers' order.",
     )
-    place = places[str(chosen)]
+    place = places[str(selected)]
     return Choice(source, place, records.study_of(source, place.name))
 
 
 @steady
-def _take_link() -> None:
+def _follow_link() -> None:
     """Follow a link to a study by its name, once."""
     requested = st.query_params.get(STUDY)
     if requested is None:
@@ -85,7 +85,7 @@ def _take_link() -> None:
     del st.query_params[STUDY]
     for listed in studies.listed():
         if requested in (listed.slug, listed.study.slug):
-            # the fields read the address, and a field that is set here would not write it
+            # set the address, which the fields read: a field set directly would not update it
             st.query_params.from_dict(
                 {PREFIX + "paper": listed.source.name, PREFIX + listed.source.slug: listed.place.name}
             )
@@ -114,12 +114,12 @@ def heading(choice: Choice) -> None:
                 st.caption(f"{wording.plain(choice.source.paper.short)}, {choice.place.name}")
 
 
-# ------------------------------------------------------------------------------------------------------ what is printed
+# ------------------------------------------------------------------------------------------------------ published values
 
 
 @steady
 def printed(choice: Choice) -> None:
-    """The published values of a table, with the doubts on some of its cells."""
+    """The published values of a table, with notes on doubtful cells."""
     st.markdown("##### In the paper")
     if choice.place.name.startswith("Figure"):
         st.caption("A figure, published without its values. Numbers quoted in the text or caption are listed below.")
@@ -147,66 +147,66 @@ def _sentence(text: str) -> str:
     return f"{first}{text[1:]}."
 
 
-# ------------------------------------------------------------------------------------------------------ what is measured
+# ------------------------------------------------------------------------------------------------------ our measurement
 
 
 @steady
 def measured(choice: Choice) -> None:
-    """Our measurement of the same table or figure: an available result, and the button that computes it again."""
+    """Our measurement of the same table or figure: a result, and the button that computes it."""
     st.markdown("##### Measured here")
     study = choice.study
     if study is None:
-        st.info("No study computes this one yet.", icon=":material/construction:")
+        st.info("No study computes this yet.", icon=":material/construction:")
     elif issubclass(study, TrainedStudy):
-        busy = training.standing(study).under_way > 0
+        busy = training.progress(study).under_way > 0
         st.fragment(_trained, run_every=TICK if busy else None)(choice, study, busy)
     else:
         _computed(choice, study)
 
 
 def _trained(choice: Choice, study: type[TrainedStudy], was_busy: bool) -> None:
-    """A study of runs: launch those that are missing, and draw those that have finished; looks again while some are on their way."""
-    runs = training.standing(study)
+    """A study of runs: launch the missing ones, and draw the finished ones. Refreshes while runs are queued or running."""
+    runs = training.progress(study)
     with st.container(border=True):
         _launch_missing(study, runs)
         commands(study)
     _profiles(study, runs)
-    _chosen_result(choice)
+    _selected_result(choice)
     if was_busy != (runs.under_way > 0):
         st.rerun()
 
 
-def _launch_missing(study: type[TrainedStudy], runs: Standing) -> None:
+def _launch_missing(study: type[TrainedStudy], runs: StudyRuns) -> None:
     """The button that starts the missing runs, with their number and estimated time, and their progress."""
     count = len(runs.planned)
     if runs.under_way:
         st.progress(
-            runs.finished / count, text=f"{runs.finished} of {count} runs finished, {runs.under_way} on their way"
+            runs.finished / count, text=f"{runs.finished} of {count} runs finished, {runs.under_way} queued or running"
         )
-        st.page_link(menu.LIVE, label="Watch them train", icon=":material/monitoring:")
+        st.page_link(menu.LIVE, label="Follow them live", icon=":material/monitoring:")
     if not runs.missing:
         if not runs.under_way:
             st.markdown(f":material/check: All {count} runs of the quick scale are in this store.")
         return
-    refused = actions.sentences(resources.service().launch_refusal(runs.missing)) if actions.why_not() is None else None
+    refusal = actions.sentences(resources.service().launch_refusal(runs.missing)) if actions.why_not() is None else None
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = actions.button(
             "Reproduce (quick)",
             key=PREFIX + "reproduce",
             type="primary",
             icon=":material/replay:",
-            disabled=refused is not None,
+            disabled=refusal is not None,
         )
-        existing = f" {count - len(runs.missing)} of {count} are there already." if len(runs.missing) < count else ""
-        time_needed = training.time_words(runs.missing)
+        existing = f" {count - len(runs.missing)} of {count} already exist." if len(runs.missing) < count else ""
+        time_needed = training.estimated_time(runs.missing)
         summary = f"Trains {len(runs.missing)} runs as one experiment; time: {time_needed}.{existing} {study.scales['quick']}."
-        st.caption(wording.plain(refused or summary), width="stretch")
+        st.caption(wording.plain(refusal or summary), width="stretch")
     if pressed and actions.done(training.launch, study, runs.missing):
         st.rerun()
 
 
-def _profiles(study: type[TrainedStudy], runs: Standing) -> None:
-    """For a figure of layers: have those of the finished runs measured, once all have ended."""
+def _profiles(study: type[TrainedStudy], runs: StudyRuns) -> None:
+    """For a figure of layers: start measuring the layers of finished runs, once all runs have ended."""
     if not runs.unprofiled or runs.under_way:
         return
     state = training.profiling(runs.unprofiled)
@@ -217,7 +217,7 @@ def _profiles(study: type[TrainedStudy], runs: Standing) -> None:
     elif state.in_trouble:
         job_progress.trouble(state)
     elif not job_progress.refused(state):
-        st.caption(f"{len(runs.unprofiled)} runs keep no weights here: their layers cannot be measured.")
+        st.caption(f"{len(runs.unprofiled)} runs have no weights on this machine, so their layers cannot be measured.")
 
 
 def _computed(choice: Choice, study: type[Study]) -> None:
@@ -242,39 +242,39 @@ def _computed(choice: Choice, study: type[Study]) -> None:
                     icon=":material/check:" if done else ":material/replay:",
                     disabled=done,
                 )
-                summary = f"No training run: {study.scales[scale]}. {_seconds(study, scale)}"
+                summary = f"No training run: {study.scales[scale]}. {_time_needed(study, scale)}"
                 st.caption(wording.plain(summary), width="stretch")
             start = resources.service().start_job
             if pressed and actions.done(start, jobs.STUDY, state.key, jobs.request_of(study.slug, scale)):
                 st.rerun()
         commands(study)
-    _chosen_result(choice)
+    _selected_result(choice)
 
 
-def _seconds(study: type[Study], scale: str) -> str:
-    known = [record.result.provenance.seconds for record in records.records(study) if record.scale == scale]
-    return f"Takes about {wording.duration(known[0])}." if known else "Takes under a minute on two cores."
+def _time_needed(study: type[Study], scale: str) -> str:
+    seconds = [record.result.provenance.seconds for record in records.records(study) if record.scale == scale]
+    return f"Takes about {wording.duration(seconds[0])}." if seconds else "Takes under a minute on two cores."
 
 
 def commands(study: type[Study]) -> None:
-    """Shell commands for each scale, with the requirements of the full one."""
+    """Shell commands for each scale, and what the full scale requires."""
     with st.expander("As a command", icon=":material/terminal:"):
         for name, size in study.scales.items():
             st.caption(f"**{name}**: {wording.plain(size)}")
             st.code(f"python -m isoviz study run {study.slug} --scale {name}", language="bash", wrap_lines=True)
             if name == "full" and issubclass(study, TrainedStudy):
-                st.caption(wording.plain(training.full_needs(study)))
+                st.caption(wording.plain(training.full_requirements(study)))
 
 
-def _chosen_result(choice: Choice) -> None:
-    """The chosen result."""
+def _selected_result(choice: Choice) -> None:
+    """The selected result."""
     assert choice.study is not None
     available = records.records(choice.study)
-    chosen = _record_field(choice, available)
-    if chosen is None:
+    record = _record_field(choice, available)
+    if record is None:
         st.caption("No result yet. Press the button above.")
     else:
-        result(choice, chosen)
+        result(choice, record)
 
 
 @steady
@@ -294,7 +294,7 @@ def _record_field(choice: Choice, available: list[Record]) -> Record | None:
 
 
 def result(choice: Choice, record: Record) -> None:
-    """A result's figures, its printed numbers beside ours, its tables and its provenance."""
+    """A result's figures, published and measured numbers, tables and provenance."""
     study_result = record.result
     if study_result.planned and len(study_result.runs) < study_result.planned:
         st.caption(
@@ -304,35 +304,40 @@ def result(choice: Choice, record: Record) -> None:
     figures = records.figures_at(study_result, choice.place.name)
     for drawn_figure in figures:
         _figure(choice, record, drawn_figure)
-    named = [number for number in study_result.published if choice.place.name in place_names(number.where)]
-    comparison_frame = frames.beside(named)
+    numbers = [number for number in study_result.published if choice.place.name in place_names(number.where)]
+    comparison_frame = frames.comparison(numbers)
     if comparison_frame is not None:
         st.markdown("**Published and measured**")
-        same = frames.DIFFERS in comparison_frame and comparison_frame[frames.DIFFERS].nunique() == 1
+        one_reason = frames.DIFFERS in comparison_frame and comparison_frame[frames.DIFFERS].nunique() == 1
+        long = comparison_frame["What"].str.len().max() > 28  # wider than half a phone
+        columns = {name: st.column_config.NumberColumn(name, format="%.4g", width=90) for name in frames.NUMBERS}
         st.dataframe(
-            comparison_frame.drop(columns=frames.DIFFERS) if same else comparison_frame,
+            comparison_frame.drop(columns=frames.DIFFERS) if one_reason else comparison_frame,
             hide_index=True,
             placeholder="",
-            column_config={name: st.column_config.NumberColumn(name, format="%.4g") for name in frames.NUMBERS},
-            alt="Each published number beside the one measured here",
+            column_config={"What": st.column_config.TextColumn(width=180 if long else None), **columns},
+            row_height=70 if long else None,  # Streamlit wraps text in rows above 4rem
+            alt="Published and measured numbers",
         )
-        if same:
+        if one_reason:
             st.caption(wording.plain(f"Differs from the paper: {comparison_frame[frames.DIFFERS].iloc[0]}."))
-    tables = st.expander("The numbers of the figure", icon=":material/table_chart:") if figures else st.container()
+    tables = st.expander("Numbers in this figure", icon=":material/table_chart:") if figures else st.container()
     if study_result.tables:
         with tables:
-            for place, table in enumerate(study_result.tables):
-                _table(choice, table, place)
+            for index, table in enumerate(study_result.tables):
+                _table(choice, table, index)
     notes = [note for note in study_result.notes if not (study_result.planned and note.endswith("runs have finished."))]
     if notes:
         st.markdown("**How it was measured here**")
         st.markdown(wording.plain(" ".join(notes)))
     origin = study_result.provenance
     packages = ", ".join(f"{name} {version}" for name, version in origin.versions.items())
-    where = "From this machine," if record.origin == "here" else "Recorded"
+    origin_text = "From this machine," if record.origin == "here" else "Recorded"
     basis = f"{len(study_result.runs)} runs" if study_result.planned else f"seed {origin.seed}"
-    took = wording.duration(origin.seconds)
-    st.caption(wording.plain(f"{where} {origin.finished[:10]}, {origin.scale} scale, {basis}, {took}. {packages}."))
+    duration = wording.duration(origin.seconds)
+    st.caption(
+        wording.plain(f"{origin_text} {origin.finished[:10]}, {origin.scale} scale, {basis}, {duration}. {packages}.")
+    )
     _files(choice, record, comparison_frame)
 
 
@@ -394,7 +399,7 @@ def _table(choice: Choice, table: Table, place: int) -> None:
 
 def _latex(table: Table) -> str:
     lines = table.lines()
-    columns = {downloads.latex_text(name): [line[place] for line in lines] for place, name in enumerate(table.header)}
+    columns = {downloads.latex_text(name): [line[index] for line in lines] for index, name in enumerate(table.header)}
     text_columns = sum(isinstance(cell, str) for cell in (table.rows[0] if table.rows else []))
     return downloads.latex_table(columns, table.title, "l" * text_columns + "r" * (len(columns) - text_columns))
 
@@ -425,30 +430,28 @@ def _files(choice: Choice, record: Record, comparison_frame: pd.DataFrame | None
             )
 
 
-# ------------------------------------------------------------------------------------------------------ reservations
+# ------------------------------------------------------------------------------------------------------ claims and open points
 
 
 def all_claims(choice: Choice) -> None:
-    """Every claim of the paper with its verdict, whichever table or figure it stands in; computed when a reader wants it."""
+    """All claims of the paper with their verdicts; computed only when switched on."""
     if st.toggle(f"All claims of {choice.source.name}", key=PREFIX + "claims", bind="query-params"):
         frame = claims_frame(choice.source)
-        st.dataframe(
-            frame, hide_index=True, placeholder="", alt=f"Every claim of {choice.source.name} with its verdict"
-        )
+        st.dataframe(frame, hide_index=True, placeholder="", alt=f"Claims of {choice.source.name} with verdicts")
         downloads.buttons(downloads.file_name("claims", choice.source.slug), frame)
 
 
 def claims_frame(source: Source) -> pd.DataFrame:
-    """One line per claim; those of studies without a result say so."""
+    """One row per claim, including claims without a result yet."""
     lines = []
     for place in source.places:
         study = records.study_of(source, place.name)
         if study is None:
             continue
         record = next(iter(records.records(study)), None)
-        known = {verdict.claim: verdict for verdict in record.result.verdicts} if record else {}
+        verdict_of = {verdict.claim: verdict for verdict in record.result.verdicts} if record else {}
         for claim in study.claims:
-            verdict = known.get(claim.sentence)
+            verdict = verdict_of.get(claim.sentence)
             lines.append(
                 {
                     "Where": place.name,
@@ -463,7 +466,7 @@ def claims_frame(source: Source) -> pd.DataFrame:
 
 @steady
 def reservations(choice: Choice) -> None:
-    """Open questions and contradictions of the paper, in one paragraph."""
+    """Open questions and contradictions in the paper."""
     if choice.study is None:
         return
     if choice.study.open_points:

@@ -1,4 +1,4 @@
-"""Studies that are drawn from training runs: which runs they need, which the store has, and the picture so far."""
+"""Studies drawn from training runs: the runs they need, those the store has, and the result so far."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 
 from dashboard import resources, timing
-from dashboard.run_lists import kept
+from dashboard.run_lists import cached
 from isoviz import studies
 from isoviz.config import RunConfig
 from isoviz.jobs.queue import JobState
@@ -20,66 +20,66 @@ QUICK = "quick"
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Progress of a study's runs in this store.
+class StudyRuns:
+    """A study's runs and how many of them this store has.
 
     Attributes:
         planned: all its runs.
-        there: those that the store has.
-        missing: those that have to be launched: neither finished nor under way.
+        stored: runs in this store.
+        missing: runs to launch: neither finished nor queued or running.
         unprofiled: finished runs whose layers have not been measured, for a study that needs them.
     """
 
     planned: tuple[RunConfig, ...]
-    there: tuple[RunRecord, ...]
+    stored: tuple[RunRecord, ...]
     missing: tuple[RunConfig, ...]
     unprofiled: tuple[str, ...] = ()
 
     @property
     def finished(self) -> int:
-        """Runs."""
-        return sum(run.finished for run in self.there)
+        """Number of finished runs."""
+        return sum(run.finished for run in self.stored)
 
     @property
     def under_way(self) -> int:
-        """Runs that wait or train."""
-        return sum(run.row.status in ("queued", "running") for run in self.there)
+        """Number of queued or running runs."""
+        return sum(run.row.status in ("queued", "running") for run in self.stored)
 
 
 @functools.cache
 def quick_configs(slug: str) -> tuple[RunConfig, ...]:
-    """The runs of a study's quick scale, which uses bundled models and data only; resolved once."""
+    """The runs of a study's quick scale, which uses only bundled models and data; resolved once."""
     study = studies.get(slug)
     assert issubclass(study, TrainedStudy)
     return tuple(study.configs(QUICK))
 
 
-def standing(study: type[TrainedStudy]) -> Standing:
-    """Progress at the quick scale; read again only when a run of the store changes."""
+def progress(study: type[TrainedStudy]) -> StudyRuns:
+    """The runs of the quick scale; read again only after a run in the store has changed."""
     configs = quick_configs(study.slug)
 
-    def read() -> Standing:
+    def read() -> StudyRuns:
         existing = study_records.read(resources.store(), configs)
         unmeasured = layer_profiles.lacking(existing) if study.profiles else []
-        return Standing(configs, tuple(existing), tuple(study_records.missing(configs, existing)), tuple(unmeasured))
+        return StudyRuns(configs, tuple(existing), tuple(study_records.missing(configs, existing)), tuple(unmeasured))
 
-    if study.profiles:  # a measured profile is a file beside a run, which changes nothing in the store
+    if study.profiles:  # measured profiles are files, so the store's revision does not change
         return read()
-    return kept(("study", study.slug), read)
+    return cached(("study", study.slug), read)
 
 
-def result(study: type[TrainedStudy], runs: Standing) -> Result:
+def result(study: type[TrainedStudy], runs: StudyRuns) -> Result:
     """The study's result from the runs so far, with gaps for missing runs."""
-    return study().draw(runs.there, QUICK)
+    return study().draw(runs.stored, QUICK)
 
 
-def time_words(missing: tuple[RunConfig, ...]) -> str:
+def estimated_time(missing: tuple[RunConfig, ...]) -> str:
     """`about 6 min 10 s`."""
     return timing.estimated(missing).words()
 
 
 def launch(study: type[TrainedStudy], missing: tuple[RunConfig, ...]) -> list[str]:
-    """Queue what is missing as one experiment. Raises `AccessError` where this visitor may not."""
+    """Queue the missing runs as one experiment. Raises `AccessError` if this visitor may not launch runs."""
     return resources.service().launch(list(missing), group=f"{study.slug} {planning.new_group()}")
 
 
@@ -88,7 +88,7 @@ def profiling(unprofiled: tuple[str, ...]) -> JobState:
     return resources.service().ask_job(jobs.PROFILES, jobs.profiles_request(unprofiled))
 
 
-def full_needs(study: type[TrainedStudy]) -> str:
+def full_requirements(study: type[TrainedStudy]) -> str:
     """Models and data of the full scale as text, without contacting the hub."""
     configs = study.declared("full")
     models = ", ".join(dict.fromkeys(config.model for config in configs))

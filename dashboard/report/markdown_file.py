@@ -72,7 +72,7 @@ def draw(pictures: list[Picture]) -> list[bytes]:
     from choreographer.errors import BrowserClosedError, BrowserFailedError, ChromeNotFoundError
 
     with tempfile.TemporaryDirectory(prefix="isoviz-report-") as folder:
-        files = [Path(folder) / f"{place}.png" for place in range(len(pictures))]
+        files = [Path(folder) / f"{index}.png" for index in range(len(pictures))]
         orders = [
             {
                 "fig": _on_white(picture),

@@ -101,13 +101,13 @@ def _scored(
     configs = [rows[0].config for rows in part.arms.values()]
     baseline_name = baseline or ("baseline" if factor.name == METHOD else None)
     chosen = [
-        at
-        for at, config in enumerate(configs)
-        if baseline_name in (arms[at].label, config.method if factor.name == METHOD else "")
+        index
+        for index, config in enumerate(configs)
+        if baseline_name in (arms[index].label, config.method if factor.name == METHOD else "")
     ]
     if not chosen and baseline is None:
         chosen = [0]
-    arms = [arm.model_copy(update={"is_baseline": at in chosen[:1]}) for at, arm in enumerate(arms)]
+    arms = [arm.model_copy(update={"is_baseline": index in chosen[:1]}) for index, arm in enumerate(arms)]
     known = METRICS.get(name)
     return Part(
         model=first.model,

@@ -183,7 +183,7 @@ def aligned_umap(clouds: Sequence[ArrayLike], request: MapRequest) -> NDArray[np
         raise InputError(f"points: UMAP needs at least {FEWEST_POINTS} (got {len(points[0])})", field="points")
     from umap import AlignedUMAP
 
-    same = {place: place for place in range(len(points[0]))}
+    same = {index: index for index in range(len(points[0]))}
     fitted = AlignedUMAP(
         n_neighbors=min(request.neighbours, len(points[0]) - 1),
         min_dist=request.min_dist,

@@ -127,7 +127,7 @@ class CloudRecord(_Readings):
         """The same with more readings, in the order of the catalogue."""
         from isoviz import metrics
 
-        order = {slug: place for place, slug in enumerate(metrics.catalogue())}
+        order = {slug: index for index, slug in enumerate(metrics.catalogue())}
         both = {**self.readings, **readings}
         return self.model_copy(
             update={"readings": dict(sorted(both.items(), key=lambda item: order.get(item[0], 1000)))}

@@ -144,8 +144,8 @@ def _permuted(x: Array, y: Array, orders: np.ndarray[Any, np.dtype[np.int64]], k
     else:
         first, second = (np.sign(values[:, None] - values).astype(np.float32) for values in (x, y))
         products = np.empty(len(orders))
-        for at, order in enumerate(orders):
-            products[at] = np.vdot(first, second[order[:, None], order])
+        for index, order in enumerate(orders):
+            products[index] = np.vdot(first, second[order[:, None], order])
     spreads = (np.full(len(orders), (values.astype(np.float64) ** 2).sum()) for values in (first, second))
     return _cosines(products, *spreads)
 

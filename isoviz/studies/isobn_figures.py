@@ -233,10 +233,10 @@ def compute(
     clouds: list[Cloud] = []
     notes: list[str] = []
     prints: dict[str, str] = {}
-    for place, (model, source) in enumerate(resolved):
+    for index, (model, source) in enumerate(resolved):
         by_tensor: dict[str, list[Cloud]] = {}
         for number, (task, texts, _) in enumerate(read):
-            at, whole = place * len(read) + number, len(resolved) * len(read)
+            at, whole = index * len(read) + number, len(resolved) * len(read)
 
             def report(share: float, activity: str, at: int = at, whole: int = whole, title: str = task.title) -> None:
                 progress((at + share) / whole, f"{title}: {activity}")

@@ -28,7 +28,7 @@ def best(evidence: Evidence, metric: str, *names: str) -> Evidence | None:
     settings = dict.fromkeys(tuple(config.params[name] for name in names) for config in evidence.planned)
     fields: list[dict[str, Any]] = [dict(zip(names, values, strict=True)) for values in settings]
     parts = [evidence.where(**params) for params in fields]
-    known = [(mean, -place, part) for place, part in enumerate(parts) if (mean := part.cell(metric).mean) is not None]
+    known = [(mean, -index, part) for index, part in enumerate(parts) if (mean := part.cell(metric).mean) is not None]
     return max(known, key=lambda candidate: candidate[:2])[2] if known else None
 
 

@@ -138,7 +138,7 @@ class EpochBatches(Sampler[list[int]]):
         for start in range(0, len(order), size * BUCKET):
             bucket = order[start : start + size * BUCKET]
             bucket = bucket[np.argsort(self.lengths[bucket], kind="stable")]
-            batches += [bucket[at : at + size].tolist() for at in range(0, len(bucket), size)]
+            batches += [bucket[index : index + size].tolist() for index in range(0, len(bucket), size)]
         yield from (batches[i] for i in generator.permutation(len(batches)))
 
 
@@ -157,6 +157,8 @@ def fixed_batches(
     lengths = encoded.lengths
     items = np.arange(len(lengths)) if items is None else items
     order = items[np.argsort(-lengths[items], kind="stable")]
-    batches = [order[at : at + batch_size].tolist() for at in range(0, len(order), batch_size)][part[0] :: part[1]]
+    batches = [order[index : index + batch_size].tolist() for index in range(0, len(order), batch_size)][
+        part[0] :: part[1]
+    ]
     # A separate generator: iterating must not draw from the global one, which is dropout's.
     return DataLoader(encoded, batch_sampler=batches, collate_fn=collator, generator=torch.Generator())
