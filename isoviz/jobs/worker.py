@@ -74,14 +74,14 @@ def fork_on_request(channel: socket.socket) -> None:
     with suppress(OSError):  # the other end is closed: no more requests come
         _report(channel, forks=forks)
         while True:
-            ready, _, _ = select.select([0, channel, *children], [], [])
+            ready, _, _ = select.select([0, channel.fileno(), *children], [], [])
             for handle in children.keys() & set(ready):
                 _, status = os.waitpid(pid := children.pop(handle), 0)
                 os.close(handle)
                 _report(channel, pid=pid, code=os.waitstatus_to_exitcode(status))
             if 0 in ready:
                 return
-            if channel in ready:
+            if channel.fileno() in ready:
                 _, requested, _, _ = socket.recv_fds(channel, 16, 1)
                 if not requested:
                     return
