@@ -197,9 +197,9 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
     _, first = drawn(page, lambda one: one["part"] == 0)
 
     page.mouse.move(first[0]["left"] + 2, first[0]["top"] + 1)  # what it is
-    expect(page.locator(".ivz-map-told")).to_contain_text(first[0]["text"][:40])
+    expect(page.locator(".ivz-map-tooltip")).to_contain_text(first[0]["text"][:40])
     page.mouse.move(5, 5)
-    expect(page.locator(".ivz-map-told")).to_be_hidden()
+    expect(page.locator(".ivz-map-tooltip")).to_be_hidden()
 
     page.locator('.ivz-map-plot .modebar-btn[data-val="pan"]').click(force=True)
     box = area_of(page)

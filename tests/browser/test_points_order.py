@@ -22,7 +22,7 @@ MAKE = """(painter) => {
   const canvas = document.createElement("canvas");
   document.body.append(canvas);
   const layer = painter === "WebGLPoints" ? kinds.WebGLPoints.on(canvas) : new kinds.PaintedPoints(canvas);
-  layer.take(parts);
+  layer.setParts(parts);
   globalThis.made = { canvas, layer, colours };
 }"""
 COUNT = """({ faint, hidden }) => {
