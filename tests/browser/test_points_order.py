@@ -67,8 +67,8 @@ def test_no_class_hides_another_and_each_is_switched_off_by_itself(
     page = drawing(painter)
 
     def count(**more: Any) -> list[int]:
-        found: list[int] = page.evaluate(COUNT, {"faint": None, "hidden": None, **more})
-        return found
+        pixels: list[int] = page.evaluate(COUNT, {"faint": None, "hidden": None, **more})
+        return pixels
 
     red, blue = count()
     assert 0.35 < red / (red + blue) < 0.65  # drawn class by class the first would have almost nothing
