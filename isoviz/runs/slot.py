@@ -126,6 +126,7 @@ class SlotServer:
             slot,
             lambda count: store.folder / "logs" / f"spare-{name}-{count % 2}.log",
             store.folder / "locks" / f"spare-{name}",
+            fork=True,
         )
         self.run: RunRow | None = None
         self.recent: deque[RunRow] = deque(maxlen=2)
@@ -178,7 +179,7 @@ class SlotServer:
             self._sweep_due = time.monotonic() + _SWEEP_SECONDS
             reap()
         self._tend_spare()
-        if self._held() or not self._slots.take(self._slot):
+        if self._spare.preparing or self._held() or not self._slots.take(self._slot):
             self._closing.wait(POLL_SECONDS)
             return
         try:
