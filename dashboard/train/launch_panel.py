@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
@@ -58,8 +59,12 @@ def panel(form: TrainForm) -> None:
 def _ready(form: TrainForm) -> list[RunConfig]:
     """The runs that would start; none, and why, if they cannot."""
     configs, problem = _prepared(form)
-    if problem:
-        forms.error_beside(problem)
+    if problem is not None and problem.field in form.below:
+        with form.below[problem.field]:
+            forms.error_beside(problem.sentence)
+        forms.error_beside(f"{forms.setting_title(problem.field)}: {problem.sentence}")
+    elif problem is not None:
+        forms.error_beside(problem.sentence)
     elif form.to_fix:
         fields = ", ".join(dict.fromkeys(form.to_fix))
         st.markdown(f":material/edit: Fix these fields first: {wording.plain(fields)}.")
@@ -88,7 +93,15 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
 
-def _prepared(form: TrainForm) -> tuple[list[RunConfig], str | None]:
+@dataclass(frozen=True)
+class _Problem:
+    """Why a plan cannot start: the field at fault, if it is one, and what is wrong."""
+
+    field: str | None
+    sentence: str
+
+
+def _prepared(form: TrainForm) -> tuple[list[RunConfig], _Problem | None]:
     if form.to_fix:
         return [], None
     stamps = tuple(stamp(folder) for _, folder in form.plan.tasks if folder)
@@ -97,13 +110,13 @@ def _prepared(form: TrainForm) -> tuple[list[RunConfig], str | None]:
 
 
 @st.cache_data(show_spinner=False, max_entries=64, ttl=900)
-def _expanded(identity: str, files: tuple[Stamp, ...], _plan: Plan) -> tuple[list[RunConfig], str | None]:
-    """All runs of a plan or the reason why not, remembered until the plan or a data file changes."""
+def _expanded(identity: str, files: tuple[Stamp, ...], _plan: Plan) -> tuple[list[RunConfig], _Problem | None]:
+    """All runs of a plan or why there are none, remembered until the plan or a data file changes."""
     del identity, files
     try:
         return launching.configs(_plan, reading.CHECKS), None
     except InputError as error:
-        return [], forms.sentence(error)
+        return [], _Problem(error.field, forms.sentence(error))
 
 
 def _numbers(plan: Plan, configs: Sequence[RunConfig], ready: bool) -> None:
