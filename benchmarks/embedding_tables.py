@@ -30,7 +30,7 @@ from isoviz import metrics, tasks
 from isoviz.models import sentences, sources
 from isoviz.models.extract import encode
 from isoviz.posthoc import chain
-from isoviz.readouts import Known, RatedPairs, Relevance, measure
+from isoviz.readouts import Annotations, RatedPairs, Relevance, measure
 from isoviz.readouts.image import Image
 from isoviz.statistics.paired_bootstrap import Difference, difference
 from isoviz.whatif import chains
@@ -83,14 +83,16 @@ def isoscores(before: Points, after: Points) -> tuple[float, Difference]:
     return score, Difference(value, value - reach, value + reach, len(after), GROUPS)
 
 
-def table(title: str, fit: Points, judged: Points, rows: slice, known: Known, slugs: Sequence[str]) -> dict[str, Any]:
+def table(
+    title: str, fit: Points, judged: Points, rows: slice, annotations: Annotations, slugs: Sequence[str]
+) -> dict[str, Any]:
     """Every chain's read-outs of the judged vectors, and IsoScore of `rows` of them."""
     lines: dict[str, Any] = {}
     plain = np.asarray(judged, dtype=np.float64)
-    first = measure(Image(plain), known, slugs)
+    first = measure(Image(plain), annotations, slugs)
     for name, transform in maps(fit).items():
         image = np.asarray(transform(plain), dtype=np.float64)
-        found = measure(Image(image), known, slugs)
+        found = measure(Image(image), annotations, slugs)
         score, change = isoscores(plain[rows], plain[rows] if name == "none" else image[rows])
         lines[name] = {slug: _line(found[slug].value, difference(first[slug], found[slug])) for slug in slugs}
         lines[name]["isoscore"] = _line(score, change)
@@ -112,7 +114,7 @@ def of_stsb(embed: Callable[[list[str]], Points], folder: Path, model: str) -> l
     fit = sorted({*rows.train["sentence1"], *rows.train["sentence2"]} - set(texts))
     place = {text: number for number, text in enumerate(texts)}
     scores = pairs["label"].to_numpy(np.float64)
-    known = Known(
+    known = Annotations(
         pairs=RatedPairs(
             *(np.array([place[text] for text in pairs[column]]) for column in ("sentence1", "sentence2")), scores
         )
@@ -133,7 +135,7 @@ def of_squad(embed: Callable[[list[str]], Points], folder: Path) -> list[dict[st
     documents = sorted(set(asked["context"]))
     place = {text: number for number, text in enumerate(documents)}
     count = len(asked)
-    known = Known(
+    known = Annotations(
         queries=Relevance(
             queries=np.arange(count),
             documents=count + np.arange(len(documents)),

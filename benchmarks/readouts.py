@@ -78,20 +78,20 @@ def by_libraries(engine: VectorsWhatIf, points: NDArray[np.float64]) -> Values:
     from sklearn.metrics import ndcg_score, silhouette_score
     from sklearn.neighbors import NearestNeighbors
 
-    known, values = engine.known, {}
+    row_annotations, values = engine.annotations, {}
     unit = points / np.linalg.norm(points, axis=1, keepdims=True)
-    if known.pairs is not None:
+    if row_annotations.pairs is not None:
         for name, rows in (("cosine", unit), ("dot", points)):
-            products = np.einsum("ij,ij->i", rows[known.pairs.left], rows[known.pairs.right])
-            values[f"spearman_{name}"] = float(stats.spearmanr(known.pairs.score, products)[0])
-            values[f"pearson_{name}"] = float(stats.pearsonr(known.pairs.score, products)[0])
-    if known.labels is not None:
+            products = np.einsum("ij,ij->i", rows[row_annotations.pairs.left], rows[row_annotations.pairs.right])
+            values[f"spearman_{name}"] = float(stats.spearmanr(row_annotations.pairs.score, products)[0])
+            values[f"pearson_{name}"] = float(stats.pearsonr(row_annotations.pairs.score, products)[0])
+    if row_annotations.labels is not None:
         rows = np.sort(np.random.default_rng(0).choice(len(points), MOST_PAIRED, replace=False))
-        some, codes = points[rows], known.labels.codes[rows]
+        some, codes = points[rows], row_annotations.labels.codes[rows]
         values["silhouette"] = float(silhouette_score(some, codes, metric="cosine"))
         NearestNeighbors(n_neighbors=11, metric="cosine", algorithm="brute").fit(some).kneighbors(some)
-    if known.queries is not None:
-        relevance = known.queries
+    if row_annotations.queries is not None:
+        relevance = row_annotations.queries
         grades = np.zeros((len(relevance.queries), len(relevance.documents)))
         grades[relevance.query, relevance.document] = relevance.grade
         for name, rows in (("cosine", unit), ("dot", points)):

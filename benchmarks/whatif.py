@@ -25,7 +25,7 @@ from isoviz.posthoc import chain
 from isoviz.whatif import chains
 from isoviz.whatif.chains import Step
 from isoviz.whatif.embeddings import Embeddings
-from isoviz.whatif.engine import WhatIf, at_once
+from isoviz.whatif.engine import WhatIf, instant_metrics
 from isoviz.whatif.heads import FrozenHead, primary
 
 BAR = 200.0
@@ -69,7 +69,7 @@ def made(n: int, d: int) -> Embeddings:
 def naive(found: Embeddings, steps: tuple[Step, ...]) -> dict[str, float]:
     """The same numbers, from the points."""
     after = np.asarray(chain([step.make() for step in steps]).fit(found.train).transform(found.validation))
-    values = {metric.slug: float(metric.evaluate(after)) for metric in at_once()}
+    values = {metric.slug: float(metric.evaluate(after)) for metric in instant_metrics()}
     values["ev_1"] = float(np.asarray(metrics.explained_variance(after, k=200))[0])
     values["frozen"] = primary("accuracy", found.labels, found.head.predict(after)) or 0.0
     return values

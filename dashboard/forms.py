@@ -194,11 +194,22 @@ def setting_field(name: str) -> Answer:
             **options,
         )
     else:
-        placeholder = "the model's own" if name in ("learning_rate", "prefix", "lora_targets") else "off"
+        placeholder = "model default" if name in ("learning_rate", "prefix", "lora_targets") else "off"
         raw = st.text_input(label, value=setting_default(name), placeholder=placeholder, **options)
     answer = check_setting(name, raw)
     error_beside(answer.error)
     return answer
+
+
+def setting_title(name: str) -> str:
+    """The label of a common setting; the name of anything else."""
+    field = RunConfig.model_fields.get(name)
+    return (field.title if field else None) or name
+
+
+def section(name: str) -> str:
+    """The heading that a common setting is listed under; empty for those that come first."""
+    return str(extra(RunConfig.model_fields[name]).get("section", ""))
 
 
 def setting_default(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Own vectors and own texts on a page: upload, paste or path; read in a guarded process and named by their key from then on."""
+"""A user's vectors or texts: upload, paste or path. A guarded process reads them; the address then holds the set's key."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import streamlit as st
 from dashboard import actions, address, forms, reading, resources, wording
 from dashboard.steady import steady
 from isoviz.access.service import OWN_VECTORS, VECTOR_MODULES
-from isoviz.access.uploads import Loose
 from isoviz.errors import AccessError, InputError
 from isoviz.jobs import guarded
-from isoviz.vectors import Columns, taking
+from isoviz.vectors import Columns, intake
+from isoviz.vectors.intake import ImportRequest, Kind, SetSummary
 from isoviz.vectors.reading import SUFFIXES, TEXT_SUFFIXES
-from isoviz.vectors.taking import Kind, Order, Taken
 
 UPLOAD, PASTE, PATH = "Upload", "Paste", "Path on the server"
 _SOURCES: Final[dict[Kind, list[str]]] = {
@@ -47,11 +46,11 @@ _TABLES: Final = ["csv", "tsv", "jsonl", "parquet"]
 
 @dataclass(frozen=True)
 class _Form:
-    """The keys of one form: several may be on a page.
+    """Widget keys of one form, because a page may have several.
 
     Attributes:
-        prefix: of the page or view.
-        kind: what may be chosen.
+        prefix: prefix of the page or view.
+        kind: what the form accepts.
     """
 
     prefix: str
@@ -59,26 +58,26 @@ class _Form:
 
     @property
     def parameter(self) -> str:
-        """Of the key in the address."""
+        """Query parameter that holds the set's key."""
         return f"{self.prefix}{self.kind}"
 
     def key(self, name: str) -> str:
-        """Of a widget."""
+        """Key of a widget."""
         return f"{self.prefix}own.{self.kind}.{name}"
 
     @property
     def problem(self) -> str:
-        """In the session: what is wrong with what was given last."""
+        """Session key of the last input's error."""
         return self.key("problem")
 
 
 @steady
-def draw(prefix: str, kind: Kind) -> Taken | None:
-    """The form of own vectors or texts, and what is loaded; None while nothing is.
+def draw(prefix: str, kind: Kind) -> SetSummary | None:
+    """Draw the form, and return the loaded set; None if none is loaded.
 
     Args:
-        prefix: of the keys of the page or view. `{prefix}{kind}` in the address is the key of the set.
-        kind: `texts`, `vectors`, or `either`, where the file decides.
+        prefix: prefix of the page or view. `{prefix}{kind}` in the address holds the set's key.
+        kind: `texts`, `vectors`, or `either` (the file decides).
     """
     form = _Form(prefix, kind)
     if actions.why_not() is None:
@@ -101,13 +100,13 @@ def draw(prefix: str, kind: Kind) -> Taken | None:
         return _loaded(form)
 
 
-def chosen(prefix: str, kind: Kind) -> Taken | None:
-    """What the address names, without drawing anything."""
+def selected(prefix: str, kind: Kind) -> SetSummary | None:
+    """The set in the address, without drawing anything."""
     key = st.query_params.get(_Form(prefix, kind).parameter, "")
-    return taking.describe(key)
+    return intake.describe(key)
 
 
-# ------------------------------------------------------------------------------------------------------- the sources
+# ------------------------------------------------------------------------------------------------------- sources
 
 
 def _upload(form: _Form) -> None:
@@ -115,7 +114,7 @@ def _upload(form: _Form) -> None:
         "File",
         type=[ending.removeprefix(".") for ending in _ENDINGS[form.kind]],
         key=form.key("file"),
-        on_change=_take,
+        on_change=_read_input,
         args=(form,),
         disabled=actions.why_not() is not None,
         help=_HINTS[form.kind],
@@ -129,7 +128,7 @@ def _paste(form: _Form) -> None:
         key=form.key("lines"),
         height=150,
         placeholder="The cat sat on the mat.\nA dog barked all night.",
-        on_change=_take,
+        on_change=_read_input,
         args=(form,),
         disabled=actions.why_not() is not None,
         help="Press Ctrl+Enter, or click elsewhere.",
@@ -141,7 +140,7 @@ def _path(form: _Form) -> None:
         "File on the server",
         key=form.key("path"),
         placeholder="/path/to/vectors.npy",
-        on_change=_take,
+        on_change=_read_input,
         args=(form,),
         disabled=actions.why_not() is not None,
         help="Or `hub:owner/name:split` for a data set of the Hugging Face hub. " + _HINTS[form.kind],
@@ -149,7 +148,7 @@ def _path(form: _Form) -> None:
 
 
 def _details(form: _Form) -> None:
-    """Which column is what, and what else belongs to the set; drawn once it is opened, because few need it."""
+    """Roles of the columns, and further files; drawn only when opened, because few users need it."""
     panel = st.expander("Columns and further files", icon=":material/tune:", key=form.key("more"), on_change="rerun")
     if not panel.open:
         return
@@ -159,9 +158,9 @@ def _details(form: _Form) -> None:
             column.text_input(
                 "Vectors" if name == "points" else name.capitalize(),
                 key=form.key(name),
-                on_change=_take,
+                on_change=_read_input,
                 args=(form,),
-                help=f"{_COLUMN_HELP[name]} Leave empty to find it by its name.",
+                help=f"{_COLUMN_HELP[name]} If empty, the column is found by name.",
             )
         if form.kind == "texts":
             return
@@ -170,7 +169,7 @@ def _details(form: _Form) -> None:
             "Texts, labels or ids of an array",
             type=_TABLES,
             key=form.key("beside"),
-            on_change=_take,
+            on_change=_read_input,
             args=(form,),
             help="A table with one row per vector, in the same order.",
         )
@@ -178,84 +177,80 @@ def _details(form: _Form) -> None:
             "Pairs or relevance",
             type=_TABLES,
             key=form.key("relations"),
-            on_change=_take,
+            on_change=_read_input,
             args=(form,),
-            help="Columns left, right and score; or query, document and relevance. They name ids.",
+            help="Columns left, right and score; or query, document and relevance. They refer to ids.",
         )
 
 
-def _take(form: _Form) -> None:
+def _read_input(form: _Form) -> None:
     """Read the input and put its key into the address. On an error, show it below the form and change nothing else."""
-    held = st.session_state.get
-    source = held(form.key("from")) or _SOURCES[form.kind][0]
+    session_value = st.session_state.get
+    source = session_value(form.key("from")) or _SOURCES[form.kind][0]
     st.session_state[form.problem] = None
     files: dict[str, tuple[str, bytes | memoryview]] = {}
-    order = Order(form.kind)
+    request = ImportRequest(form.kind)
     if source == PASTE:
-        lines = (held(form.key("lines")) or "").strip()
+        lines = (session_value(form.key("lines")) or "").strip()
         if not lines:
             return
-        order = Order("texts", name=_PASTED)
+        request = ImportRequest("texts", name=_PASTED)
         files["file"] = ("pasted.txt", lines.encode("utf-8", "replace"))
     elif source == PATH:
-        path = (held(form.key("path")) or "").strip()
+        path = (session_value(form.key("path")) or "").strip()
         if not path:
             return
-        order = Order(form.kind, path)
-    elif (file := held(form.key("file"))) is not None:
+        request = ImportRequest(form.kind, path)
+    elif (file := session_value(form.key("file"))) is not None:
         files["file"] = (file.name, file.getbuffer())
     else:
         return
     if source != PASTE:
-        given = {name: (held(form.key(name)) or "").strip() or None for name in _COLUMN_HELP}
-        order = Order(order.kind, order.file, Columns(**given))
+        columns = {name: (session_value(form.key(name)) or "").strip() or None for name in _COLUMN_HELP}
+        request = ImportRequest(request.kind, request.file, Columns(**columns))
         for role in ("beside", "relations"):
-            if (more := held(form.key(role))) is not None:
-                files[role] = (more.name, more.getbuffer())
+            if (table := session_value(form.key(role))) is not None:
+                files[role] = (table.name, table.getbuffer())
     try:
-        taken = _kept(order, files)
+        summary = resources.service().keep_vectors(request, files, reading.still_wanted(in_callback=True))
     except (AccessError, InputError) as error:
         st.session_state[form.problem] = forms.sentence(error) + (f" {error.advice}" if error.advice else "")
         return
-    st.query_params[form.parameter] = taken.key
+    st.query_params[form.parameter] = summary.key
 
 
-def _kept(order: Order, files: Loose) -> Taken:
-    return resources.service().keep_vectors(order, files, reading.still_wanted(in_callback=True))
+# ---------------------------------------------------------------------------------------------------- the loaded set
 
 
-# ---------------------------------------------------------------------------------------------------- what is loaded
-
-
-def _loaded(form: _Form) -> Taken | None:
+def _loaded(form: _Form) -> SetSummary | None:
     key = st.query_params.get(form.parameter)
     if not key:
         return None
-    taken = taking.describe(key)
-    if taken is None:
+    summary = intake.describe(key)
+    if summary is None:
         address.refuse(form.parameter)
         forms.error_beside("The data for this link is no longer on this server. Load it again.")
         return None
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f":material/check_circle: {wording.plain(words(taken))}", width="stretch")
+        st.caption(f":material/check_circle: {wording.plain(title(summary))}", width="stretch")
         actions.button(
             "Delete",
             key=form.key("delete"),
             icon=":material/delete:",
             type="tertiary",
             on_click=_delete,
-            args=(form, taken.key),
+            args=(form, summary.key),
         )
-    return taken
+    return summary
 
 
-def words(taken: Taken) -> str:
-    """What is loaded, in a line."""
-    what = f"{taken.n:,} vectors of {taken.d:,} dimensions" if taken.kind == "vectors" else f"{taken.n:,} texts"
-    more = [name for name in taken.columns if name != "text" or taken.kind == "vectors"]
-    pairs = {"similarity": ["similarity scores"], "relevance": ["relevance"], None: []}[taken.relation]
-    listed = ", ".join([*more, *pairs])
-    return f"{taken.name}: {what}" + (f", with {listed}" if listed else "")
+def title(summary: SetSummary) -> str:
+    """One-line description of a set."""
+    size = f"{summary.n:,} vectors of {summary.d:,} dimensions" if summary.kind == "vectors" else f"{summary.n:,} texts"
+    columns = [name for name in summary.columns if name != "text" or summary.kind == "vectors"]
+    pairs = {"similarity": ["similarity scores"], "relevance": ["relevance"], None: []}[summary.relation]
+    listed = ", ".join([*columns, *pairs])
+    return f"{summary.name}: {size}" + (f", with {listed}" if listed else "")
 
 
 def _delete(form: _Form, key: str) -> None:

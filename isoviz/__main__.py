@@ -41,27 +41,11 @@ def _checked(read: Callable[[str], Any], text: str) -> Any:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-_TYPES: dict[str, Callable[[str], Any]] = {
-    "epochs": _whole,
-    "learning_rate": _number,
-    "batch_size": _whole,
-    "max_train": _whole,
-    "max_eval": _whole,
-    "warmup_ratio": _number,
-    "weight_decay": _number,
-    "grad_accum": _whole,
-    "max_length": _whole,
-    "num_beams": _whole,
-    "doc_stride": _whole,
-    "probe_size": _whole,
-    "checkpoint_minutes": _number,
-    "threads": _whole,
-    "processes": _whole,
-    "lora_rank": _whole,
-    "lora_alpha": _number,
-    "lora_dropout": _number,
+_READ: dict[Any, tuple[Callable[[str], Any], str]] = {
+    int: (_whole, "N"),
+    int | None: (_whole, "N"),
+    float: (_number, "X"),
 }
-_METAVARS = {_whole: "INT", _number: "FLOAT", str: "STR"}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -99,6 +83,7 @@ def _add_sweep(parser: argparse.ArgumentParser) -> None:
 
 def _add_training(parser: argparse.ArgumentParser) -> None:
     from isoviz.config import RunConfig
+    from isoviz.parameters import choices_of, extra
     from isoviz.recipes import RECIPES
     from isoviz.runs.planning import OPTIONS
 
@@ -113,18 +98,25 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recipe", metavar="NAME", help=f"use a paper's settings for everything not given here: {', '.join(RECIPES)}"
     )
-    for name, option in OPTIONS.items():
-        if fields[name].annotation is bool:
-            parser.add_argument(option, dest=name, action="store_true", default=None, help=fields[name].description)
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for name, field in fields.items():
+        if (option := OPTIONS.get(name)) is None:
             continue
-        kind = _TYPES.get(name, str)
-        default = "by model" if name == "learning_rate" else fields[name].default
-        parser.add_argument(
+        section = extra(field).get("section", "Training")
+        group = groups.get(section) or groups.setdefault(section, parser.add_argument_group(section))
+        if field.annotation is bool:
+            group.add_argument(option, dest=name, action="store_true", default=None, help=field.description)
+            continue
+        default = "depends on the model" if name == "learning_rate" else field.default
+        notes = [f"one of {', '.join(choices)}"] if (choices := choices_of(field)) else []
+        notes += [f"default: {default}"] if default is not None else []
+        read, metavar = _READ.get(field.annotation, (str, "NAME" if choices else "TEXT"))
+        group.add_argument(
             option,
             dest=name,
-            type=kind,
-            metavar=_METAVARS[kind],
-            help=f"{fields[name].description} (default: {default})",
+            type=read,
+            metavar=metavar,
+            help=f"{field.description} ({'; '.join(notes)})" if notes else field.description,
         )
     parser.add_argument(
         "--queue", action="store_true", help="queue the runs for workers or the app; train nothing here"

@@ -101,7 +101,7 @@ def choices_of(field: FieldInfo) -> tuple[Any, ...]:
 
 
 def extra(field: FieldInfo) -> dict[str, Any]:
-    """What `parameter` keeps beside the field: `symbol`, `source`, `sweep`."""
+    """What is declared beside the field: `symbol`, `source` and `sweep` of a parameter, `section` of a setting."""
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 

@@ -11,19 +11,19 @@ st.title("Explore", anchor=False)
 st.caption("See how evenly each layer of an encoder spreads its embeddings, and which dimensions stand out.")
 
 with address.report_ignored("explore"):
-    filled = form.draw_all()
-    views = analysis.ask(filled)
+    view_forms = form.draw_all()
+    views = analysis.obtain(view_forms)
     if views:
-        analysis.heading(views, filled)
+        analysis.heading(views, view_forms)
         links = st.container()
-        chosen = sections.profile(views, filled)
+        panes = sections.profile(views, view_forms)
         with links:
-            folding.jumps(chosen)
-        map_request = point_map.section(chosen)
+            folding.jumps(panes)
+        map_request = point_map.section(panes)
         tables = st.container()
-        for part in folding.FIGURES:
-            part.show(chosen)
-        sharing.take_along(chosen, map_request)
+        for section in folding.FIGURES:
+            section.show(panes)
+        sharing.section(panes, map_request)
         with tables:
-            folding.NUMBERS.show(chosen)
-        analysis.complete(filled)
+            folding.NUMBERS.show(panes)
+        analysis.complete(view_forms)

@@ -17,6 +17,6 @@ presets.fill_from_address()
 presets.buttons()
 left, right = st.columns([13, 7], gap="large")
 with left:
-    filled = form.draw()
+    train_form = form.draw()
 with right:
-    launch_panel.panel(filled)
+    launch_panel.panel(train_form)

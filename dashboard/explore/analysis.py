@@ -1,4 +1,4 @@
-"""From the form of Explore to its views: the button that has them computed, the wait, what went wrong, and what was read."""
+"""Computing the views of Explore: the button, progress, errors, and the summary of the data read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard import actions, examples, job_progress, measures, reading, resources, wording
 from dashboard.components.figure import draw
 from dashboard.explore import figures
-from dashboard.explore.form import MY_TEXTS, MY_VECTORS, PREFIX, Filled, alike, forget_hub_models, view_names
+from dashboard.explore.form import MY_TEXTS, MY_VECTORS, PREFIX, ViewForm, distinct, forget_hub_models, view_names
 from dashboard.job_progress import Waited
 from dashboard.steady import steady
 from isoviz import metrics
@@ -23,7 +23,7 @@ from isoviz.jobs import queue
 from isoviz.jobs.queue import JobState
 
 _FIRST_AT_ONCE = 10_000_000
-"""Numbers of a set of vectors whose first pictures take a second or two."""
+"""Largest n × d of vectors whose first figures take a second or two."""
 
 _BEFORE_A_TASK = (
     "Pick a model and a task, then press Analyse",
@@ -40,28 +40,28 @@ _BEFORE = {
         "You get every measure of isotropy, the spectrum, the cosines and a map. Labels are optional: they colour the map.",
     ),
 }
-"""What a page without a view says: title and text."""
+"""Empty state of the page: title and text."""
 
-# --------------------------------------------------------------------------------------- from the form to the views
+# --------------------------------------------------------------------------------------- computing views
 
 
 @steady
-def ask(all_filled: list[Filled]) -> list[ViewResult]:
-    """The button, the progress of jobs that run, what went wrong, or what will be here; the views, once all are there.
+def obtain(view_forms: list[ViewForm]) -> list[ViewResult]:
+    """Draw the button, progress, errors or the empty state; return the views once all exist.
 
-    A view is there as soon as it has pictures, though some of its numbers may still be on their way.
+    A view exists as soon as it has figures, even while some of its measures are still being computed.
     """
-    states = [queue.look(VIEW, filled.key) if filled.key else JobState("none") for filled in all_filled]
+    states = [queue.look(VIEW, form.key) if form.key else JobState("none") for form in view_forms]
     if any(state.status != "done" for state in states):
         resources.expect_jobs()
-    ready = all(filled.request is not None for filled in all_filled)
+    ready = all(form.request is not None for form in view_forms)
     if ready and resources.service().refusal() is None:
         states = [
-            _at_once(filled) if filled.at_once and state.status == "none" else state
-            for filled, state in zip(all_filled, states, strict=True)
+            _started_automatically(form) if form.automatic and state.status == "none" else state
+            for form, state in zip(view_forms, states, strict=True)
         ]
     statuses = {state.status for state in states}
-    needed = statuses & {"failed", "lost"} or any(filled.at != MY_VECTORS for filled in all_filled)
+    needed = statuses & {"failed", "lost"} or any(form.source != MY_VECTORS for form in view_forms)
     settled = {"waiting", "running", "done"}
     if needed and actions.button(
         "Retry" if statuses & {"failed", "lost"} else "Analyse",
@@ -71,74 +71,73 @@ def ask(all_filled: list[Filled]) -> list[ViewResult]:
         disabled=not ready or statuses <= settled,
     ):
         states = [
-            state if state.status in settled else _started(filled)
-            for filled, state in zip(all_filled, states, strict=True)
+            state if state.status in settled else _started(form) for form, state in zip(view_forms, states, strict=True)
         ]
     views: list[ViewResult] = []
     quiet = True
     running: dict[str, list[int]] = {}
     progress = st.container()
-    for number, (filled, state) in enumerate(zip(all_filled, states, strict=True), start=1):
+    for number, (form, state) in enumerate(zip(view_forms, states, strict=True), start=1):
         quiet &= state.status in ("none", "done")
-        view = results.find(filled.key) if filled.key else None
-        if state.under_way and filled.key is not None:
-            running.setdefault(filled.key, []).append(number)
+        view = results.find(form.key) if form.key else None
+        if state.under_way and form.key is not None:
+            running.setdefault(form.key, []).append(number)
         elif state.in_trouble:
-            job_progress.trouble(state, place=filled.place_of(state.field))
+            job_progress.trouble(state, place=form.error_slot(state.field))
         if view is not None:
             views.append(view)
     if running:
         with progress:
-            # nothing else is on the page yet: its first pictures are looked for closely
+            # with an empty page, check often for the first figures
             patience = 0.0 if views else job_progress.TICK - 0.1
-            watched = _waited(running, len(all_filled))
+            watched = _waited(running, len(view_forms))
             job_progress.watch(watched, key=PREFIX + "stop", patience=patience, before=forget_hub_models)
-    if len(views) == len(all_filled):
+    if len(views) == len(view_forms):
         return views
     if quiet:
-        _nothing_yet(all_filled)
+        _empty_state(view_forms)
     if ready and statuses <= {"none", *settled}:
-        _soon()
+        _empty_profile()
     return []
 
 
-def _at_once(filled: Filled) -> JobState:
-    """Start what needs no button; of a set of vectors that is not large, its first pictures are here when this returns."""
-    assert filled.request is not None and filled.key is not None and filled.taken is not None
-    small = filled.taken.kind == "vectors" and filled.taken.n * filled.taken.d <= _FIRST_AT_ONCE
-    if small and results.find(filled.key) is None:
+def _started_automatically(form: ViewForm) -> JobState:
+    """Start a view that needs no button. The first figures of a small set of vectors are ready on return."""
+    assert form.request is not None and form.key is not None and form.own_set is not None
+    small = form.own_set.kind == "vectors" and form.own_set.n * form.own_set.d <= _FIRST_AT_ONCE
+    if small and results.find(form.key) is None:
         try:
-            resources.service().show_vectors(filled.request, filled.key, reading.still_wanted())
+            resources.service().show_vectors(form.request, form.key, reading.still_wanted())
         except IsoVizError as error:
             return JobState("failed", message=str(error), field=error.field, advice=error.advice or "")
-        return JobState("none")  # the rest begins once these are on the screen: see `complete`
-    return _started(filled)
+        return JobState("none")  # the other measures start once these figures are on screen: see `complete`
+    return _started(form)
 
 
-def complete(all_filled: list[Filled]) -> None:
-    """At the end of the page: have the slow measures computed of views whose first pictures have just been drawn.
+def complete(view_forms: list[ViewForm]) -> None:
+    """At the end of the page: start the slow measures of views whose first figures have just been drawn.
 
-    A process that started before would take the processor from them.
+    Started earlier, they would delay the figures.
     """
-    waiting = [filled for filled in all_filled if filled.at_once and filled.key and results.find(filled.key)]
-    begun = [filled for filled in waiting if queue.look(VIEW, filled.key or "").status == "none"]
-    if not begun or resources.service().refusal() is not None:
+    waiting = [form for form in view_forms if form.automatic and form.key and results.find(form.key)]
+    incomplete = [form for form in waiting if queue.look(VIEW, form.key or "").status == "none"]
+    if not incomplete or resources.service().refusal() is not None:
         return
-    if any(state.status in ("waiting", "running", "done") for state in map(_started, begun)):
+    if any(state.status in ("waiting", "running", "done") for state in map(_started, incomplete)):
         st.rerun()
 
 
-def _started(filled: Filled) -> JobState:
-    assert filled.request is not None and filled.key is not None
+def _started(form: ViewForm) -> JobState:
+    assert form.request is not None and form.key is not None
     try:
-        return resources.service().start_view(filled.request, filled.key)
+        return resources.service().start_view(form.request, form.key)
     except IsoVizError as error:
         return JobState("failed", message=str(error), field=error.field, advice=error.advice or "")
 
 
 def _waited(running: dict[str, list[int]], view_count: int) -> list[Waited]:
-    """The jobs that run, each once, by the numbers of the views that wait for it."""
-    jobs_waited_for = []
+    """The running jobs, each once, with the numbers of the views that wait for it."""
+    watched = []
     for key, numbers in running.items():
         view = results.find(key)
         news = functools.partial(_news, key, None if view is None else view.pending)
@@ -146,51 +145,51 @@ def _waited(running: dict[str, list[int]], view_count: int) -> list[Waited]:
             functools.partial(queue.look, VIEW, key),
             functools.partial(resources.service().stop_job, VIEW, key),
         )
-        jobs_waited_for.append(Waited(view_names(numbers) if view_count > 1 else "", look, stop, news))
-    return jobs_waited_for
+        watched.append(Waited(view_names(numbers) if view_count > 1 else "", look, stop, news))
+    return watched
 
 
 def _news(key: str, pending: tuple[str, ...] | None) -> bool:
-    """Whether there are pictures (`pending` is None where there were none), or more numbers than all but those that were."""
+    """Whether the view has changed: first figures (`pending` is None before those) or further measures."""
     view = results.find(key)
     return view is not None and view.pending != pending
 
 
-def _soon() -> None:
-    """Empty axes where the first picture will be: the browser loads what draws it before there is something to draw."""
+def _empty_profile() -> None:
+    """Empty axes at the place of the first figure, so that the browser loads plotly meanwhile."""
     figure = figures.layer_profile([], measures.of_clouds()[0].slug, "")
     figure.update_layout(height=220)
-    words = "Empty axes: a measure of every layer will be drawn here"
-    draw(figure, key=PREFIX + "soon", words=words)
+    alt_text = "Empty axes: a measure of every layer will be drawn here"
+    draw(figure, key=PREFIX + "soon", words=alt_text)
 
 
-def _nothing_yet(all_filled: list[Filled]) -> None:
-    """The page before the first look."""
-    title, text = _BEFORE.get(all_filled[0].at, _BEFORE_A_TASK)
+def _empty_state(view_forms: list[ViewForm]) -> None:
+    """The page before the first analysis."""
+    title, text = _BEFORE.get(view_forms[0].source, _BEFORE_A_TASK)
     with st.container(border=True):
         st.markdown(f"#### {title}")
         st.markdown(text)
-        for filled in all_filled:
-            if filled.request is None or filled.at_once:
+        for form in view_forms:
+            if form.request is None or form.automatic:
                 continue
-            rows = min(filled.request.max_rows, filled.rows_in_split)
-            what = "texts" if filled.taken else f"rows of {filled.request.split}"
-            st.caption(f"Reads the first {rows:,} of {filled.rows_in_split:,} {what}.")
+            rows = min(form.request.max_rows, form.rows_in_split)
+            what = "texts" if form.own_set else f"rows of {form.request.split}"
+            st.caption(f"Reads the first {rows:,} of {form.rows_in_split:,} {what}.")
 
 
-# --------------------------------------------------------------------------------------------------- what was read
+# --------------------------------------------------------------------------------------------------- summary of the data
 
 
 @steady
-def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
-    """What was read, how, and what a reader must know."""
-    for (view, filled), named in alike(list(zip(views, all_filled, strict=True))):
+def heading(views: list[ViewResult], view_forms: list[ViewForm]) -> None:
+    """Summary of the data read, with notes."""
+    for (view, form), named in distinct(list(zip(views, view_forms, strict=True))):
         facts = view.facts
         seconds = facts["reading_seconds"] + facts["measuring_seconds"]
-        model = filled.request.model if filled.request else facts["request"]["model"]
-        parts = _read_parts(view, filled, seconds)
+        model = form.request.model if form.request else facts["request"]["model"]
+        parts = _read_parts(view, form, seconds)
         if len(views) > 1:
-            of = f"{model} on {facts['request']['task']}" if filled.taken is None else filled.taken.name
+            of = f"{model} on {facts['request']['task']}" if form.own_set is None else form.own_set.name
             parts.insert(0, f"{named}: {of}")
         is_example = view.folder.name.startswith(EXAMPLE)
         if len(views) == 1 and not is_example:
@@ -202,14 +201,14 @@ def heading(views: list[ViewResult], all_filled: list[Filled]) -> None:
             st.caption(f":material/info: {wording.plain(note)}")
 
 
-def _read_parts(view: ViewResult, filled: Filled, seconds: float) -> list[str]:
-    """What was read of a view, and how."""
+def _read_parts(view: ViewResult, form: ViewForm, seconds: float) -> list[str]:
+    """Parts of the summary of a view's data."""
     facts, request = view.facts, view.facts["request"]
     computed = f"computed in {wording.duration(seconds)} ({facts['device']})"
     if request["task"] == own.VECTORS:
         return [f"{facts['name']}: {facts['rows']:,} vectors", computed]
     rows = f"{facts['rows']:,} of {facts['rows_in_split']:,}"
-    what = f"rows of {request['split']}" if filled.taken is None else f"texts of {filled.taken.name}"
+    what = f"rows of {request['split']}" if form.own_set is None else f"texts of {form.own_set.name}"
     return [
         f"The first {rows} {what}",
         *([f"read as {request['direction']}"] if request.get("direction") else []),

@@ -312,8 +312,8 @@ def cosine_histogram(counts: NDArray[Any], average: float | None, pooling: str) 
         line = {"color": theme.MARK, "dash": "dash", "width": 2}
         figure.add_vline(x=average, line=line)
         figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=f"mean cosine {average:.3f}")
-    filled = np.flatnonzero(counts)
-    low, high = (float(edges[filled[0]]), float(edges[filled[-1] + 1])) if len(filled) else (-1.0, 1.0)
+    form = np.flatnonzero(counts)
+    low, high = (float(edges[form[0]]), float(edges[form[-1] + 1])) if len(form) else (-1.0, 1.0)
     room = max(0.02, 0.05 * (high - low))
     figure.update_layout(
         theme.figure_layout(

@@ -1,4 +1,4 @@
-"""The sections of Explore below the map. Each one folds; a folded section computes nothing, and the address says which are open."""
+"""The sections of Explore below the map. A folded section computes nothing; the address says which are open."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ import streamlit as st
 
 from dashboard import explanations
 from dashboard.explore import numbers, sections, similarity
-from dashboard.explore.form import PREFIX, ChosenCloud
+from dashboard.explore.form import PREFIX, Pane
 from dashboard.steady import steady
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page that folds.
+    """A section of the page that folds.
 
     Attributes:
-        name: of its anchor, and of its parameter in the address, which is there where it is not as it begins.
+        name: its anchor, and its parameter in the address, which is present only if it differs from the default.
         draw: draws its content.
-        applies: whether these clouds have it.
-        open_at_first: whether it begins open.
+        applies: whether these panes have it.
+        open_at_first: open by default.
     """
 
     name: str
     title: str
-    draw: Callable[[list[ChosenCloud]], None]
-    applies: Callable[[list[ChosenCloud]], bool] = bool
+    draw: Callable[[list[Pane]], None]
+    applies: Callable[[list[Pane]], bool] = bool
     open_at_first: bool = False
 
     @steady
-    def show(self, chosen: list[ChosenCloud]) -> None:
-        """Draw it: its content where it is open."""
-        if not self.applies(chosen):
+    def show(self, panes: list[Pane]) -> None:
+        """Draw the section, with its content if it is open."""
+        if not self.applies(panes):
             return
         st.html(f'<span id="{self.name}"></span>')  # an expander has no anchor
         key = f"{PREFIX}show_{self.name}"
         panel = st.expander(self.title, self.open_at_first, key=key, bind="query-params")
         if panel.open:
             with panel:
-                self.draw(chosen)
+                self.draw(panes)
 
 
 NUMBERS: Final = Section("numbers", "All numbers", numbers.section, open_at_first=True)
@@ -49,11 +49,11 @@ FIGURES: Final = (
     Section("figures", "Figures", sections.cloud_figures),
     Section("correlations", explanations.MATRIX.title, sections.correlations),
     Section("similarity", similarity.CKA.title, similarity.section, similarity.applies),
-    Section("output", "Output matrix", sections.output_matrix, sections.have_output),
+    Section("output", "Output matrix", sections.output_matrix, sections.has_output),
 )
 
 
-def jumps(chosen: Sequence[ChosenCloud]) -> None:
-    """Links to the sections below: the page is several screens long."""
-    links = [f"[{part.title}](#{part.name})" for part in (NUMBERS, *FIGURES) if part.applies(list(chosen))]
+def jumps(panes: Sequence[Pane]) -> None:
+    """Links to the sections below, because the page is several screens long."""
+    links = [f"[{section.title}](#{section.name})" for section in (NUMBERS, *FIGURES) if section.applies(list(panes))]
     st.caption(" · ".join(["Go to: [Map](#map)", *links, "[Share](#share)"]))

@@ -61,21 +61,21 @@ FILM = Explanation(
 EXPLANATIONS = {"pca": PCA, "umap": UMAP}
 
 MOST_GROUPS: Final = 8
-"""Values of a column that get a colour each; of more the rarest go together."""
+"""Most values of a column with separate colours; rarer ones share one."""
 REST: Final = "other values"
 NO_CLUSTER: Final = "no cluster"
-"""The value of points that are in no cluster of the map; it has no colour of its own."""
+"""Value of points outside all clusters, drawn in grey."""
 _SYMBOLS = ("circle", "diamond", "square", "x", "triangle-up", "cross", "star", "pentagon")
 _SOLID_SYMBOLS = ("circle", "diamond", "square", "x", "cross", "circle-open", "diamond-open", "square-open")
 _SCENE_LINES = "#9aa0a8"
 OWN_COLOUR: Final = "#e5007a"
 _FAINT_OPACITY = 0.12
-"""Opacity of points beside others that stand out."""
+"""Opacity of points while others are highlighted."""
 _FEW = 2_000
 _STRONG, _DENSE, _SOLID = 0.9, 0.75, 1.0
-"""Opacity of points: of few; of more than `_FEW` one that shows how dense they lie; in three dimensions, where plotly draws what is
-in front over what is behind only if nothing shows through."""
-*_POINT_COLOURS, _OTHER_COLOUR = theme.POINT_PALETTES["light"]  # the browser takes the dark page's there
+"""Opacity of up to `_FEW` points; of more, so that density shows; and in three dimensions, where plotly sorts points by depth only
+if they are opaque."""
+*_POINT_COLOURS, _OTHER_COLOUR = theme.POINT_PALETTES["light"]  # the browser substitutes the dark palette
 
 
 def cloud_map(
@@ -94,38 +94,38 @@ def cloud_map(
     named: bool = False,
     film: NDArray[np.floating] | None = None,
 ) -> go.Figure:
-    """The map: one mark per point, coloured by a column, own sentences as stars over it.
+    """The map: one mark per point, coloured by a column, with the user's sentences as stars on top.
 
     Args:
         coordinates: (n, 2) or (n, 3).
-        axes: what each axis is.
-        colours: (n,) the column; numbers (more than a few different ones) get a scale, everything else a colour per value.
-        texts: (n,) shown when one points at a mark; cut, and never read as HTML. Of very many points their places among the kept
-            points, by which the browser asks for all texts once it needs one.
+        axes: titles of the axes.
+        colours: (n,) the column; a scale for numbers with many values, else a colour per value.
+        texts: (n,) hover texts, shortened and never read as HTML. For very many points their indices among the stored points,
+            with which the browser requests all texts when it first needs one.
         own, own_texts: (m, 2) or (m, 3) further points, with their labels.
-        range_of: points that the axes leave room for, where they are shared with other maps.
-        equal: one unit is as long on both axes (PCA, whose axes have a length).
+        range_of: points that determine the axes' ranges, if other maps share them.
+        equal: one unit has the same length on both axes (for PCA).
         compact: for several maps side by side.
-        marked: (n,) points that stand out, the others being faint.
+        marked: (n,) highlighted points; the others are faint.
         density: lines of equal density, see `isoviz.exploring.landmarks.density_lines`.
-        film: (layers, n, 2) where the points lie in each layer; the browser moves them.
-        named: each colour's name also stands in the middle of its points.
+        film: (layers, n, 2) coordinates in each layer; the browser animates them.
+        named: write each colour's name at the centre of its points.
     """
     figure = go.Figure()
     solid = coordinates.shape[1] == 3
     size = _marker_size(len(coordinates), solid) * (0.7 if compact else 1)
-    full = _SOLID if solid else _STRONG if len(coordinates) <= _FEW else _DENSE
+    opacity_of_all = _SOLID if solid else _STRONG if len(coordinates) <= _FEW else _DENSE
     fetched = isinstance(texts, np.ndarray)
     hover: NDArray[Any] = (
         np.asarray(texts, dtype=np.int32)
         if fetched
         else np.array([escape(wording.cut(text)) for text in texts], dtype=object)
     )
-    for index, (name, chosen, marker) in enumerate(_groups(colours, len(coordinates))):
+    for index, (name, members, marker) in enumerate(_groups(colours, len(coordinates))):
         symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
         title = escape(wording.cut(name, 30))
-        faint, strong = (None, chosen) if marked is None else (chosen & ~marked, chosen & marked)
-        for part, opacity in ((faint, _FAINT_OPACITY), (strong, full)):
+        faint, strong = (None, members) if marked is None else (members & ~marked, members & marked)
+        for part, opacity in ((faint, _FAINT_OPACITY), (strong, opacity_of_all)):
             if part is None:
                 continue
             colour = marker["color"]
@@ -156,7 +156,7 @@ def cloud_map(
     if named and colours is not None and not compact and not solid:
         _add_names(figure, coordinates, colours)
     if own is not None and len(own):
-        # Names beside a few marks; beside many they would cover each other and the map.
+        # labels only for a few marks: many would overlap and cover the map
         named = len(own) <= 12 and not compact
         _add_points(
             figure,
@@ -171,7 +171,9 @@ def cloud_map(
             },
             text=[escape(wording.cut(text, 28)) for text in own_texts],
             textposition="top center",
-            **({} if solid else {"unselected": {"marker": {"opacity": 1}}}),  # what is drawn around is about the rows
+            **(
+                {} if solid else {"unselected": {"marker": {"opacity": 1}}}
+            ),  # a lasso selects rows, not the user's sentences
             hovertext=[escape(wording.cut(text)) for text in own_texts],
             hovertemplate="%{hovertext}<extra>own</extra>",
             showlegend=True,
@@ -181,7 +183,7 @@ def cloud_map(
     if colours is not None and is_scale(colours):
         figure.update_layout(
             coloraxis={
-                "colorscale": theme.POINT_SCALES["light"],  # the browser takes the dark page's there
+                "colorscale": theme.POINT_SCALES["light"],  # the browser substitutes the dark palette
                 "cmin": float(colours.min()),
                 "cmax": float(colours.max()),
                 "colorbar": {
@@ -197,10 +199,10 @@ def cloud_map(
 
 def _add_density(figure: go.Figure, density: Sequence[tuple[float, list[NDArray[np.float64]]]]) -> None:
     for share, lines in density:
-        apart = np.concatenate([np.vstack([line, [np.nan, np.nan]]) for line in lines] or [np.empty((0, 2))])
+        outlines = np.concatenate([np.vstack([line, [np.nan, np.nan]]) for line in lines] or [np.empty((0, 2))])
         _add_points(
             figure,
-            apart,
+            outlines,
             few=True,
             name=f"{100 * share:.0f} % of the points",
             mode="lines",
@@ -227,13 +229,13 @@ def _add_names(figure: go.Figure, coordinates: NDArray[Any], colours: pd.Series)
 
 
 def is_scale(colours: pd.Series) -> bool:
-    """Whether a column is drawn as a scale: numbers, of more values than there are colours."""
+    """Whether a column gets a colour scale: numbers with more values than there are colours."""
     numbers = pd.api.types.is_numeric_dtype(colours) and not pd.api.types.is_bool_dtype(colours)
     return bool(numbers and colours.nunique() > MOST_GROUPS)
 
 
 def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np.bool_], dict[str, Any]]]:
-    """Name, points and colour of each part that is drawn by itself."""
+    """Name, points and marker of each trace."""
     every = np.ones(count, dtype=bool)
     if colours is None:
         return [("", every, {"color": _POINT_COLOURS[0]})]
@@ -248,15 +250,15 @@ def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np
     for index, name in enumerate(named):
         groups.append((name, (values == name).to_numpy(), {"color": _POINT_COLOURS[index]}))
     if len(named) < len(order):
-        rest = (~values.isin([*named, *alone])).to_numpy()
-        groups.insert(0, (f"{REST} ({len(order) - len(named)})", rest, {"color": _OTHER_COLOUR}))
+        other_points = (~values.isin([*named, *alone])).to_numpy()
+        groups.insert(0, (f"{REST} ({len(order) - len(named)})", other_points, {"color": _OTHER_COLOUR}))
     for name in alone:
         groups.insert(0, (name, (values == name).to_numpy(), {"color": _OTHER_COLOUR}))
     return groups
 
 
 def _add_points(figure: go.Figure, points: NDArray[Any], *, few: bool = False, **more: Any) -> None:
-    """`few` points of a plane are left to plotly; many (scattergl) are drawn by the map itself, see scatter_map.js."""
+    """Plotly draws `few` points in a plane; the map draws many (scattergl) itself, see scatter_map.js."""
     x, y = points[:, 0].astype(np.float32), points[:, 1].astype(np.float32)
     if points.shape[1] == 3:
         figure.add_scatter3d(x=x, y=y, z=points[:, 2].astype(np.float32), **more)
@@ -276,7 +278,7 @@ def _limits(points: NDArray[Any], own: NDArray[Any] | None) -> list[list[float]]
 def _lay_out(
     figure: go.Figure, axes: Sequence[str], solid: bool, limits: list[list[float]], equal: bool, compact: bool
 ) -> None:
-    # in the depth there is no room for words
+    # a 3-D scene has no room for long titles
     titles = [axis.replace(" of the variance", "") for axis in axes] if solid else axes
     named = [
         {"title": {"text": escape(axis), "font": {"size": 11 if compact else 13}}, "range": span}
@@ -284,7 +286,7 @@ def _lay_out(
     ]
     if not solid and equal:
         named[1] |= {"scaleanchor": "x"}
-    # below, because plotly's buttons are above
+    # below, because plotly's buttons are at the top
     legend = {
         "itemsizing": "constant",
         "font": {"size": 12},
@@ -292,14 +294,19 @@ def _lay_out(
         "y": -0.02 if solid else -0.26 if compact else -0.14,
     }
     if solid:
-        # lines in the depth are thin: fainter ones are not seen at all
+        # lines in a 3-D scene are thin: fainter ones would be invisible
         lines = {"gridcolor": _SCENE_LINES, "zeroline": False, "showline": True, "linecolor": _SCENE_LINES}
-        plain = {"backgroundcolor": "rgba(0,0,0,0)", **lines, "tickfont": {"size": 10 if compact else 12}, "nticks": 5}
+        axis_style = {
+            "backgroundcolor": "rgba(0,0,0,0)",
+            **lines,
+            "tickfont": {"size": 10 if compact else 12},
+            "nticks": 5,
+        }
         eye = 1.6 if compact else 1.4
         names = ("xaxis", "yaxis", "zaxis")
         figure.update_layout(
             theme.figure_layout(
-                scene={name: {**plain, **axis} for name, axis in zip(names, named, strict=True)}
+                scene={name: {**axis_style, **axis} for name, axis in zip(names, named, strict=True)}
                 | {
                     "dragmode": "orbit",
                     "camera": {"eye": dict.fromkeys("xyz", eye), "center": {"x": 0, "y": 0, "z": -0.12}},

@@ -1,4 +1,4 @@
-"""All numbers of the views: one table for the screen, CSV, Parquet and LaTeX."""
+"""All measures of the views as one table, for the screen, CSV, Parquet and LaTeX."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import downloads, measures, wording
-from dashboard.explore.form import PREFIX, ChosenCloud, alike, file_name
+from dashboard.explore.form import PREFIX, Pane, distinct, file_name
 from dashboard.tables import decimals
 from isoviz import metrics
 from isoviz.exploring.results import ViewResult
@@ -41,7 +41,7 @@ _HELP = {
 
 
 def headings() -> dict[str, str]:
-    """Column → heading on screen. A metric with an interval has columns for its ends."""
+    """Column → heading on screen. A metric with an interval has columns for its bounds."""
     of_metrics: dict[str, str] = {}
     for metric in measures.of_clouds():
         of_metrics[metric.slug] = metric.heading
@@ -51,43 +51,43 @@ def headings() -> dict[str, str]:
 
 
 def frame(entries: Iterable[CloudRecord]) -> pd.DataFrame:
-    """One line per entry, the columns of `headings`; what is undefined is missing, its reason in `notes`. The entry of all
-    layers together has no layer."""
+    """One row per entry with the columns of `headings`. Undefined values are missing, with the reason in `notes`. The entry of
+    all layers together has no layer."""
     return pd.DataFrame([_line(entry) for entry in entries], columns=list(headings())).astype({"layer": "Int64"})
 
 
 def of_shrinkage(shrinkage: Mapping[str, Any]) -> str:
-    """ζ and Σ_S of a view's IsoScore*, or why there is none, as a sentence.
+    """A sentence on ζ and Σ_S of a view's IsoScore*, or on why it has none.
 
     Args:
         shrinkage: `shrinkage` of the view's facts.
     """
     words = shrinkage.get("words")
-    return f"IsoScore*: {words}." if words else f"There is no IsoScore*: {shrinkage['reason']}."
+    return f"IsoScore*: {words}." if words else f"No IsoScore*: {shrinkage['reason']}."
 
 
 def of_layers(view: ViewResult) -> str:
-    """What the entry of all layers together is of."""
+    """The cloud of the entry of all layers together."""
     first, last = min(1, view.depth), view.depth
-    which = f"layer {last}" if first == last else f"layers {first} to {last}"
-    return f"every token of {which} as one cloud (cloud layers)"
+    layers = f"layer {last}" if first == last else f"layers {first} to {last}"
+    return f"every token of {layers} as one cloud (cloud layers)"
 
 
 def value(entry: CloudRecord, measure: str) -> float | None:
-    """A number of an entry by its column, None where undefined."""
+    """A value of an entry by its column; None if undefined."""
     if measure == "mean_norm":
         return entry.dimensions.mean_norm if entry.dimensions else None
     return entry.number(measure)
 
 
 def points_of(entry: CloudRecord, measure: str) -> str:
-    """On how many points a measure was taken, and of how many where those are not all: `5,184`, `500 of 5,184`."""
-    taken, total = entry.points_of(measure), wording.number(entry.n)
-    return total if taken == entry.n else f"{wording.number(taken)} of {total}"
+    """Number of points measured, and of how many if not all: `5,184`, `500 of 5,184`."""
+    measured, total = entry.points_of(measure), wording.number(entry.n)
+    return total if measured == entry.n else f"{wording.number(measured)} of {total}"
 
 
 def notes_on(entry: CloudRecord, measure: str) -> list[str]:
-    """What the notes of an entry say of one measure, in plain words; all of them where it is undefined and none names it."""
+    """An entry's notes on a measure, with titles instead of slugs. All notes if it is undefined and no note names it."""
     notes = notes_of(entry)
     about = [note for note in notes if re.search(rf"\b{measure}\b", note)]
     if value(entry, measure) is None and not about:
@@ -97,21 +97,25 @@ def notes_on(entry: CloudRecord, measure: str) -> list[str]:
 
 def in_words(note: str) -> str:
     """A note with metric slugs replaced by titles."""
-    known = metrics.catalogue()
-    return re.sub(r"\b[a-z_0-9]+\b", lambda word: _lowered(known[word[0]].title) if word[0] in known else word[0], note)
+    catalogue = metrics.catalogue()
+    return re.sub(
+        r"\b[a-z_0-9]+\b",
+        lambda match: _lowered(catalogue[match[0]].title) if match[0] in catalogue else match[0],
+        note,
+    )
 
 
 def _lowered(title: str) -> str:
-    """As within a sentence: a name such as IsoScore keeps its capitals."""
+    """A title within a sentence; names such as IsoScore keep their capitals."""
     first, *_ = title.split()
     return title[0].lower() + title[1:] if first[1:].islower() else title
 
 
-def behind(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
-    """The numbers behind the figures of a cloud, one per line: `figure`, `layer`, `pooling`, `at` and `value`.
+def figure_data(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
+    """The data of a cloud's figures, one value per row: `figure`, `layer`, `pooling`, `at` and `value`.
 
     `ev`: the share of the variance in the first `at` directions, of every layer. `sigma` and `mean`: of dimension `at`.
-    `cosine`: how many of the pairs that were counted lie in the bin whose lower edge is `at`.
+    `cosine`: number of counted pairs in the bin with lower edge `at`.
     """
     parts = []
     for name in ("ev", "sigma", "mean", "cosine"):
@@ -130,7 +134,7 @@ def behind(view: ViewResult, layer: int, pooling: str) -> pd.DataFrame:
 
 
 def latex(table: pd.DataFrame, caption: str) -> str:
-    """A booktabs table of all metrics, one decimal more than in a mean over seeds."""
+    """A booktabs table of all metrics, with one decimal more than means over seeds."""
     columns: dict[str, Iterable[str]] = {
         "Layer": ["--" if pd.isna(layer) else str(layer) for layer in table["layer"]],
         "Pooling": table["pooling"],
@@ -159,73 +163,73 @@ def _line(entry: CloudRecord) -> dict[str, Any]:
     }
 
 
-# ------------------------------------------------------------------------------------------------------ on the page
+# ------------------------------------------------------------------------------------------------------ section
 
 TABLES_AFTER = 1.0
-"""Seconds that the first table of a session follows the figures."""
+"""Delay in seconds of a session's first table after its figures."""
 _SEEN = PREFIX + "tables_seen"
 
 
-def section(chosen: list[ChosenCloud]) -> None:
+def section(panes: list[Pane]) -> None:
     """Every measure of every layer and pooling, with n, d and notes; downloads."""
-    _figures_first(chosen)
-    by_view = {id(one.filled): one for one in chosen}
-    for (_, filled), named in alike([(one.view, one.filled) for one in chosen]):
-        one = by_view[id(filled)]
-        assert one.filled.request is not None
-        request = one.filled.request
-        together = one.view.together
-        table = frame([*one.view.entries, *([together] if together else [])])
-        random = ", random weights," if one.view.random_weights else ""
-        if one.filled.taken is None:
+    _figures_first(panes)
+    by_view = {id(pane.form): pane for pane in panes}
+    for (_, form), title in distinct([(pane.view, pane.form) for pane in panes]):
+        pane = by_view[id(form)]
+        assert pane.form.request is not None
+        request = pane.form.request
+        together = pane.view.together
+        table = frame([*pane.view.entries, *([together] if together else [])])
+        random = ", random weights," if pane.view.random_weights else ""
+        if pane.form.own_set is None:
             about = (
-                f"{request.model}{random} on {request.task} ({request.split}, {one.view.facts['rows']} rows), by layer and "
+                f"{request.model}{random} on {request.task} ({request.split}, {pane.view.facts['rows']} rows), by layer and "
                 "pooling."
             )
         else:
-            about = f"{one.source} ({one.view.facts['rows']} rows)."
-        notes = [of_shrinkage(one.view.facts["shrinkage"])]
+            about = f"{pane.source} ({pane.view.facts['rows']} rows)."
+        notes = [of_shrinkage(pane.view.facts["shrinkage"])]
         if together:
-            notes.insert(0, f"The row without a layer: {of_layers(one.view)}.")
+            notes.insert(0, f"The row without a layer: {of_layers(pane.view)}.")
         caption = " ".join([about, *notes])
-        if len(chosen) > 1:
-            st.markdown(f"**{named}**: {wording.plain(about)}")
+        if len(panes) > 1:
+            st.markdown(f"**{title}**: {wording.plain(about)}")
         st.dataframe(
             table.rename(columns=headings()),
-            key=one.prefix + "numbers",
+            key=pane.prefix + "numbers",
             hide_index=True,
             column_config=_columns(),
             placeholder="–",
-            alt=f"Every measure of {len(table)} clouds, one line per layer and pooling",
+            alt=f"All measures of {len(table)} clouds, one row per layer and pooling",
         )
         st.caption(wording.plain(" ".join(notes)))
-        # the number keeps the keys apart when two views are of the same thing
-        name = file_name(one) if one.number == 1 else f"{file_name(one)}-view{one.number}"
+        # the number keeps widget keys unique if two views are identical
+        name = file_name(pane) if pane.number == 1 else f"{file_name(pane)}-view{pane.number}"
         downloads.buttons(name, table, functools.partial(latex, table, caption), parquet_too=True)
 
 
-def _figures_first(chosen: list[ChosenCloud]) -> None:
-    """In a new tab, let the browser draw what it has got before it loads a megabyte of scripts for its first table."""
+def _figures_first(panes: list[Pane]) -> None:
+    """In a new tab, let the browser draw the figures before it loads a megabyte of scripts for the first table."""
     first = not st.session_state.get(_SEEN)
     st.session_state[_SEEN] = True
-    waited_for = any(one.view.pending for one in chosen)  # then the tab is not new
-    if first and not waited_for:
+    incomplete = any(pane.view.pending for pane in panes)  # in that case the tab is not new
+    if first and not incomplete:
         time.sleep(TABLES_AFTER)
 
 
 def _columns() -> dict[str, Any]:
-    words = headings()
+    titles = headings()
     number = st.column_config.NumberColumn
-    config: dict[str, Any] = {words[name]: st.column_config.Column(help=text) for name, text in _HELP.items()}
+    config: dict[str, Any] = {titles[name]: st.column_config.Column(help=text) for name, text in _HELP.items()}
     for metric in measures.of_clouds():
-        how = f"%.{metric.decimals + 1}f"
-        config[metric.heading] = number(help=metric.tooltip, format=how)
+        number_format = f"%.{metric.decimals + 1}f"
+        config[metric.heading] = number(help=metric.tooltip, format=number_format)
         if metric.interval is not None:
             for end, name in (("low", "Lower"), ("high", "Upper")):
                 text = f"{name} end of the 95 % interval of {metric.title}, by leaving out one row at a time."
-                config[words[f"{metric.slug}_{end}"]] = number(help=text, format=how)
+                config[titles[f"{metric.slug}_{end}"]] = number(help=text, format=number_format)
     config |= {
-        words[name]: number(format="%.3g", help=_HELP[name]) for name in ("sigma_min", "sigma_median", "sigma_max")
+        titles[name]: number(format="%.3g", help=_HELP[name]) for name in ("sigma_min", "sigma_median", "sigma_max")
     }
-    config[words["mean_norm"]] = number(format="%.2f", help=_HELP["mean_norm"])
-    return config | {words["notes"]: st.column_config.TextColumn(width="large")}
+    config[titles["mean_norm"]] = number(format="%.2f", help=_HELP["mean_norm"])
+    return config | {titles["notes"]: st.column_config.TextColumn(width="large")}

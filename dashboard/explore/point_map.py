@@ -1,4 +1,4 @@
-"""The map of Explore: its settings, where points lie (PCA at once, UMAP from the process that makes it), and its picture."""
+"""The map of Explore: settings, coordinates (PCA computed here, UMAP by a job), and the figure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dashboard import downloads, explanations, forms, job_progress, resources, wording
 from dashboard.components.scatter_map import scatter_map
 from dashboard.explore import map_figure, points
-from dashboard.explore.form import PREFIX, ChosenCloud, cloud_file
+from dashboard.explore.form import PREFIX, Pane, cloud_file
 from dashboard.explore.points import Cloud, Layout, Marks, cloud_of, cloud_points
 from dashboard.steady import steady
 from isoviz.errors import InputError
@@ -23,10 +23,10 @@ from isoviz.exploring.jobs import MAP, SENTENCES
 from isoviz.exploring.maps import MapRequest
 from isoviz.jobs.queue import JobState
 
-# ------------------------------------------------------------------------------------------------------ the section
+# ------------------------------------------------------------------------------------------------------ section
 
 TICK = 0.5
-"""Seconds between looks at what is on its way."""
+"""Seconds between checks of running jobs."""
 POINTS = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 200_000)
 _KIND_NAMES: dict[str, maps.Kind] = {"PCA": "pca", "UMAP": "umap"}
 FILM = "layer film"
@@ -34,50 +34,52 @@ _WAITING = PREFIX + "waiting"
 _REQUEST = PREFIX + "laid_out"
 
 
-def section(chosen: list[ChosenCloud]) -> MapRequest:
-    """The maps of all views. While something is on its way they look for it; else nothing does.
+def section(panes: list[Pane]) -> MapRequest:
+    """The maps of all views, refreshed while jobs are running.
 
     Returns:
-        How the clouds are laid out.
+        The settings of the maps.
     """
     st.subheader("Map", anchor="map")
-    points.check(chosen)
+    points.check(panes)
     waiting = bool(st.session_state.get(_WAITING))
-    st.fragment(_section, run_every=TICK if waiting else None)(chosen)
-    laid: MapRequest = st.session_state[_REQUEST]
-    return laid
+    st.fragment(_section, run_every=TICK if waiting else None)(panes)
+    request: MapRequest = st.session_state[_REQUEST]
+    return request
 
 
-def _section(chosen: list[ChosenCloud]) -> None:
-    clouds = [cloud_of(one) for one in chosen]
+def _section(panes: list[Pane]) -> None:
+    clouds = [cloud_of(pane) for pane in panes]
     begin()
-    request, colour = _settings(chosen, clouds)
-    shared = _axes_shared(len(chosen))
+    request, colour = _settings(panes, clouds)
+    shared = _axes_shared(len(panes))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         search = points.search_field()
         contours = not request.film and _contours_field(request)
-    lines = points.sentence_field(chosen)
-    replies = [points.embed_sentences(one, lines) for one in chosen]
-    layouts = [layout_of(one, cloud, request) for one, cloud in zip(chosen, clouds, strict=True)]
-    own = [own_places(one, request, layout, reply) for one, layout, reply in zip(chosen, layouts, replies, strict=True)]
+    lines = points.sentence_field(panes)
+    replies = [points.embed_sentences(pane, lines) for pane in panes]
+    layouts = [layout_of(pane, cloud, request) for pane, cloud in zip(panes, clouds, strict=True)]
+    own = [
+        own_places(pane, request, layout, reply) for pane, layout, reply in zip(panes, layouts, replies, strict=True)
+    ]
     known = [layout.extent for layout in layouts if isinstance(layout, Layout)]
     room = np.concatenate(known) if shared and known else None
-    linked = points.marked(chosen, clouds, layouts)
+    linked = points.marked(panes, clouds, layouts)
     if search:
         linked = [points.containing(search, cloud, layout) for cloud, layout in zip(clouds, layouts, strict=True)]
-    for one, cloud, layout, reply, placed, marks, column in zip(
-        chosen, clouds, layouts, replies, own, linked, st.columns(len(chosen), gap="medium"), strict=True
+    for pane, cloud, layout, reply, placed, marks, column in zip(
+        panes, clouds, layouts, replies, own, linked, st.columns(len(panes), gap="medium"), strict=True
     ):
         with column:
             if isinstance(layout, Layout):
-                picture(one, cloud, layout, request, colour, contours, reply, placed, room, marks)
+                picture(pane, cloud, layout, request, colour, contours, reply, placed, room, marks)
             else:
-                on_its_way(one, layout)
-            points.progress_of(one, SENTENCES, reply)
+                show_progress(pane, layout)
+            points.progress_of(pane, SENTENCES, reply)
             if isinstance(placed, JobState):
-                points.progress_of(one, MAP, placed)
+                points.progress_of(pane, MAP, placed)
     umaps = [item for item in layouts if isinstance(item, JobState)]
-    let_go([*umaps, *(item for item in own if isinstance(item, JobState))])
+    release_others([*umaps, *(item for item in own if isinstance(item, JobState))])
     if pending_umaps := [reply for reply in umaps if reply.under_way]:
         stop(pending_umaps)
     with st.container(horizontal=True):
@@ -86,15 +88,15 @@ def _section(chosen: list[ChosenCloud]) -> None:
             explanations.show(map_figure.FILM, "How layers are aligned")
         if colour == CLUSTERS:
             explanations.show(map_figure.CLUSTERS, "How clusters are found")
-    for one, cloud, layout in zip(chosen, clouds, layouts, strict=True):
+    for pane, cloud, layout in zip(panes, clouds, layouts, strict=True):
         if isinstance(layout, Layout):
-            points.selected(one, cloud, layout)
-    points.neighbours_of(chosen, clouds, lines, replies)
+            points.selected(pane, cloud, layout)
+    points.neighbours_of(panes, clouds, lines, replies)
     pending = [item for item in (*layouts, *replies, *own) if isinstance(item, JobState)]
     waiting = any(reply.under_way for reply in pending)
     before = bool(st.session_state.get(_WAITING)), st.session_state.get(_REQUEST, request)
     st.session_state[_WAITING], st.session_state[_REQUEST] = waiting, request
-    if before != (waiting, request):  # the rest of the page must know
+    if before != (waiting, request):  # the rest of the page depends on it
         st.rerun()
 
 
@@ -102,8 +104,8 @@ def _section(chosen: list[ChosenCloud]) -> None:
 
 
 @steady
-def _settings(chosen: list[ChosenCloud], clouds: list[Cloud]) -> tuple[MapRequest, str]:
-    """How the clouds are laid out, and which column colours them, from the fields."""
+def _settings(panes: list[Pane], clouds: list[Cloud]) -> tuple[MapRequest, str]:
+    """Fields of the maps' settings; returns them with the name of the colour column."""
     kind_column, size_column, colour_column, points_column, more_column = st.columns(
         [2, 3, 3, 2, 2], vertical_alignment="bottom"
     )
@@ -114,7 +116,7 @@ def _settings(chosen: list[ChosenCloud], clouds: list[Cloud]) -> tuple[MapReques
     with size_column:
         size = st.segmented_control(
             "Dimensions",
-            ["2-D", "3-D", *([FILM] if all(len(one.layers) > 1 for one in chosen) else [])],
+            ["2-D", "3-D", *([FILM] if all(len(pane.layers) > 1 for pane in panes) else [])],
             default="2-D",
             required=True,
             key=PREFIX + "size",
@@ -131,7 +133,7 @@ def _settings(chosen: list[ChosenCloud], clouds: list[Cloud]) -> tuple[MapReques
             help="Larger sets are sampled (seed 0). UMAP and 3-D maps show at most 20,000. Neighbours are searched in the full set.",
         )
     with colour_column:
-        of_tasks = [cloud for one, cloud in zip(chosen, clouds, strict=True) if one.filled.taken is None]
+        of_tasks = [cloud for pane, cloud in zip(panes, clouds, strict=True) if pane.form.own_set is None]
         colour = _colour_field(clouds, all("prediction" in cloud.table for cloud in of_tasks))
     umap = kind == "UMAP"
     with more_column, st.popover("UMAP settings", icon=":material/tune:", disabled=not umap):
@@ -147,7 +149,7 @@ def _settings(chosen: list[ChosenCloud], clouds: list[Cloud]) -> tuple[MapReques
 
 
 def _colour_field(clouds: list[Cloud], predicted: bool) -> str:
-    """The column that colours the points; texts that are hardly ever the same cannot."""
+    """Field for the column that colours the points; columns of nearly unique texts are left out."""
     hint = (
         None
         if predicted
@@ -170,21 +172,21 @@ def _colour_field(clouds: list[Cloud], predicted: bool) -> str:
 
 
 def _contours_field(request: MapRequest) -> bool:
-    """Whether lines of equal density are drawn."""
+    """Field: draw lines of equal density."""
     flat = request.dimensions == 2
-    chosen = st.toggle(
+    enabled = st.toggle(
         "Density lines",
         key=PREFIX + "density",
         bind="query-params",
         disabled=not flat,
         help="Lines that enclose 90, 70, 50, 30 and 10 % of the points." if flat else "For maps in two dimensions.",
     )
-    return chosen and flat
+    return enabled and flat
 
 
 @steady
 def _axes_shared(views: int) -> bool:
-    """Whether the maps have the same axes; one map has its own."""
+    """Field: same axes for all maps; False for a single map."""
     if views == 1:
         return False
     axes = st.segmented_control(
@@ -195,22 +197,22 @@ def _axes_shared(views: int) -> bool:
 
 # ----------------------------------------------------------------------------------------------- clouds and layouts
 
-_ASKED = PREFIX + "maps_asked"
-"""The keys of the jobs that this session waits for."""
+_PENDING = PREFIX + "maps_asked"
+"""Session key: keys of the jobs this session waits for."""
 
 
-def layout_of(one: ChosenCloud, cloud: Cloud, request: MapRequest) -> Layout | JobState | InputError:
-    """The map, or how it stands on its way, or why there can be none."""
-    key = f"{one.view.folder.name[:8]}{request.key(one.layer, one.pooling)[:8]}"
+def layout_of(pane: Pane, cloud: Cloud, request: MapRequest) -> Layout | JobState | InputError:
+    """The map, the state of its job, or the error."""
+    key = f"{pane.view.folder.name[:8]}{request.key(pane.layer, pane.pooling)[:8]}"
     places = maps.drawn(len(cloud.points), request)
-    at = one.layers.index(one.layer) if request.film else 0
+    layer_index = pane.layers.index(pane.layer) if request.film else 0
     try:
         if request.kind == "pca" and request.film:
-            aligned = _aligned(one.view.folder.name, tuple(one.layers), one.pooling, request)
+            aligned = _aligned(pane.view.folder.name, tuple(pane.layers), pane.pooling, request)
             film = np.stack([layer.coordinates for layer in aligned])
-            return Layout(film[at], places, ["aligned PC 1", "aligned PC 2"], aligned[at], key, film)
+            return Layout(film[layer_index], places, ["aligned PC 1", "aligned PC 2"], aligned[layer_index], key, film)
         if request.kind == "pca":
-            pca = _pca(one.view.folder.name, one.layer, one.pooling, json.dumps(request.as_json()))
+            pca = _pca(pane.view.folder.name, pane.layer, pane.pooling, json.dumps(request.as_json()))
             axes = [
                 f"PC {number} ({100 * share:.1f} % of the variance)"
                 if np.isfinite(share)
@@ -220,13 +222,13 @@ def layout_of(one: ChosenCloud, cloud: Cloud, request: MapRequest) -> Layout | J
             return Layout(pca.coordinates, places, axes, pca, key)
     except InputError as error:
         return error
-    state = job_progress.ask(MAP, _map_request(one, request))
+    state = job_progress.ask(MAP, _map_request(pane, request))
     if state.status != "done" or state.result is None:
         return state
     axes = [f"UMAP {number}" for number in range(1, request.dimensions + 1)]
     if request.film:
         film = state.result.arrays["coordinates"]
-        return Layout(film[at], places, axes, None, key, film)
+        return Layout(film[layer_index], places, axes, None, key, film)
     return Layout(state.result.arrays["coordinates"], places, axes, None, key)
 
 
@@ -244,29 +246,34 @@ def _aligned(key: str, layers: tuple[int, ...], pooling: str, request: MapReques
     return maps.aligned_pca([cloud[places] for cloud in clouds])
 
 
-def _map_request(one: ChosenCloud, request: MapRequest) -> dict[str, Any]:
-    asked = {"view": one.view.folder.name, "layer": one.layer, "pooling": one.pooling, "map": request.as_json()}
+def _map_request(pane: Pane, request: MapRequest) -> dict[str, Any]:
+    map_request = {
+        "view": pane.view.folder.name,
+        "layer": pane.layer,
+        "pooling": pane.pooling,
+        "map": request.as_json(),
+    }
     if request.film:  # one result for all layers
-        asked |= {"layer": one.layers[0], "layers": one.layers}
-    return asked
+        map_request |= {"layer": pane.layers[0], "layers": pane.layers}
+    return map_request
 
 
 def own_places(
-    one: ChosenCloud, request: MapRequest, layout: Layout | JobState | InputError, reply: JobState | None
+    pane: Pane, request: MapRequest, layout: Layout | JobState | InputError, reply: JobState | None
 ) -> NDArray[np.floating] | JobState | None:
-    """Where own sentences lie in the map; None while there are none, or no map."""
+    """Coordinates of the user's sentences in the map, or the state of their job; None without sentences or a map."""
     if reply is None or reply.status != "done" or reply.result is None or not isinstance(layout, Layout):
         return None
-    if layout.film is not None:  # they would stay where they are while the others move
+    if layout.film is not None:  # they would not move with the other points
         return None
     embedded = reply.result.arrays["points"]
     if layout.pca is not None:
         return layout.pca.place(embedded)
-    placed = job_progress.ask(MAP, _map_request(one, request), {"points": embedded})
+    placed = job_progress.ask(MAP, _map_request(pane, request), {"points": embedded})
     return placed if placed.status != "done" or placed.result is None else placed.result.arrays["coordinates"]
 
 
-def on_its_way(one: ChosenCloud, layout: JobState | InputError) -> None:
+def show_progress(pane: Pane, layout: JobState | InputError) -> None:
     """Progress or error of a map that is not available yet."""
     if isinstance(layout, InputError):
         forms.error_beside(forms.sentence(layout))
@@ -275,13 +282,13 @@ def on_its_way(one: ChosenCloud, layout: JobState | InputError) -> None:
         return
     if layout.in_trouble:
         job_progress.trouble(layout)
-        job_progress.retry_button(MAP, [layout.key], key=one.prefix + "map_again")
+        job_progress.retry_button(MAP, [layout.key], key=pane.prefix + "map_again")
         return
     st.progress(layout.progress.fraction, text=wording.plain(f"UMAP: {job_progress.step(layout)}"))
 
 
 def stop(pending: Sequence[JobState]) -> None:
-    """The button that ends the UMAPs of all views: one of them among PCA maps would be of no use."""
+    """The button that stops UMAP in all views: one UMAP among PCA maps could not be compared."""
     several = len(pending) > 1
     st.button(
         "Stop all" if several else "Stop",
@@ -293,48 +300,48 @@ def stop(pending: Sequence[JobState]) -> None:
 
 
 def _without_umap() -> None:
-    """Before the page is drawn: the field that says which map it is can still be set."""
-    let_go([])
+    """Callback, run before the page is drawn, while the field can still be set."""
+    release_others([])
     st.session_state[PREFIX + "map"] = "PCA"
 
 
-def let_go(wanted: Sequence[JobState]) -> None:
-    """End what this session has asked of UMAP and wants no more, so that nothing is computed that no one looks at; someone else
-    who waits for it has it started again. What is on its way when the page is left stays."""
-    keys = {state.key for state in wanted}
-    for key in st.session_state.get(_ASKED, set()) - keys:
+def release_others(pending: Sequence[JobState]) -> None:
+    """Release this session's map jobs except the pending ones, so that abandoned UMAPs stop. If another session waits for a job,
+    it starts again there. Jobs still running when the user leaves the page go on."""
+    keys = {state.key for state in pending}
+    for key in st.session_state.get(_PENDING, set()) - keys:
         resources.service().let_go(MAP, key)
-    st.session_state[_ASKED] = keys
+    st.session_state[_PENDING] = keys
 
 
 def begin() -> None:
-    """Before the fields of the map are drawn: on a new visit, what was asked for on an earlier one goes on."""
+    """Called before the map's fields are drawn: a new visit leaves an earlier visit's jobs running."""
     if PREFIX + "map" not in st.session_state:
-        st.session_state.pop(_ASKED, None)
+        st.session_state.pop(_PENDING, None)
 
 
-# ------------------------------------------------------------------------------------------------------ the picture
+# ------------------------------------------------------------------------------------------------------ figure
 
 UNCOLOURED = "nothing"
-"""What is chosen in the field of colours for none."""
+"""Option of the colour field for no colour."""
 CLUSTERS = "clusters of this map"
 
 
-@st.cache_data(show_spinner="Looking for clusters …", max_entries=32)
+@st.cache_data(show_spinner="Finding clusters …", max_entries=32)
 def _clusters(key: str, _layout: Layout, _cloud: Cloud) -> pd.Series:
-    """(m,) the cluster of each drawn point, by its words where there are texts; `key` is the layout's."""
+    """(m,) cluster of each drawn point, named by its words if there are texts; `key` is the layout's."""
     layout, cloud = _layout, _cloud
     labels = landmarks.clusters(layout.coordinates)
     named = [""] * (int(labels.max(initial=-1)) + 1)
     if "token" in cloud.table or cloud.has_texts:
         texts = cloud.table["token"].tolist() if "token" in cloud.table else cloud.texts
-        named = landmarks.distinguishing_words([texts[place] for place in layout.places], labels)
+        named = landmarks.distinguishing_words([texts[place] for place in layout.rows], labels)
     names = [f"{number}: {words}" if words else str(number) for number, words in enumerate(named, start=1)]
     return pd.Series([*names, map_figure.NO_CLUSTER], name=CLUSTERS).iloc[labels]
 
 
 def picture(
-    one: ChosenCloud,
+    pane: Pane,
     cloud: Cloud,
     layout: Layout,
     request: MapRequest,
@@ -345,43 +352,43 @@ def picture(
     room: NDArray[Any] | None,
     marks: Marks | None,
 ) -> None:
-    """The map, what it shows in words, and its points as files.
+    """The map with its caption and downloads.
 
     Args:
         colour: the column that colours the points, or `CLUSTERS`.
-        contours: whether lines of equal density are drawn.
-        reply, placed: own sentences, and where they lie.
-        room: points that the axes leave room for; None for the map's own.
-        marks: what is selected in other views. A line of the map's own goes before it.
+        contours: draw lines of equal density.
+        reply, placed: the user's sentences, and their coordinates.
+        room: points that determine the axes' ranges; None for the map's own points.
+        marks: points selected in other views. A line drawn on this map takes precedence.
     """
-    line = points.corners(one, layout)
-    column = cloud.table[colour].iloc[layout.places] if colour in cloud.table else None
+    line = points.corners(pane, layout)
+    column = cloud.table[colour].iloc[layout.rows] if colour in cloud.table else None
     if colour == CLUSTERS:
         column = _clusters(layout.key, layout, cloud)
     own = placed if isinstance(placed, np.ndarray) else None
-    count = len(layout.places)
+    count = len(layout.rows)
     figure = map_figure.cloud_map(
         layout.coordinates,
         layout.axes,
         column,
-        [cloud.texts[place] for place in layout.places] if count <= maps.MOST_FITTED else layout.places,
+        [cloud.texts[place] for place in layout.rows] if count <= maps.MOST_FITTED else layout.rows,
         own=own,
         own_texts=[] if own is None or reply is None or reply.result is None else points.labels(reply.result),
         range_of=layout.extent if room is None else room,
         film=layout.film,
-        equal=(request.kind == "pca" or request.film) and one.views == 1,
-        compact=one.views > 1,
+        equal=(request.kind == "pca" or request.film) and pane.views == 1,
+        compact=pane.views > 1,
         density=landmarks.density_lines(layout.coordinates) if contours else (),
         named=colour == CLUSTERS and not request.film,
         marked=None if marks is None or (line and not marks.search) else marks.points,
     )
     kept = len(cloud.points)
     many = f"{count:,} points"
-    if count < one.entry.n:
-        kept_of = "" if count == kept or kept == one.entry.n else f"{kept:,} kept of "
-        many += f" drawn at random with seed {request.seed} from {kept_of}{one.entry.n:,}"
-    words = f"View {one.number}: {one.where}" if one.views > 1 else one.where.capitalize()
-    words = words.replace(f"{one.pooling}, ", f"{one.pooling}; ") + f"{many}, d = {one.entry.d}"
+    if count < pane.entry.n:
+        kept_of = "" if count == kept or kept == pane.entry.n else f"{kept:,} kept of "
+        many += f" drawn at random with seed {request.seed} from {kept_of}{pane.entry.n:,}"
+    words = f"View {pane.number}: {pane.where}" if pane.views > 1 else pane.where.capitalize()
+    words = words.replace(f"{pane.pooling}, ", f"{pane.pooling}; ") + f"{many}, d = {pane.entry.d}"
     if request.film and request.kind == "pca":
         words += "; each layer is scaled to the same size and rotated to match the previous one"
     if request.kind == "pca" and count > maps.MOST_FITTED:
@@ -394,37 +401,39 @@ def picture(
         words += f"; {marks.words}"
     scatter_map(
         figure,
-        key=points.component(one),
-        name=cloud_file(one, request.kind),
+        key=points.component(pane),
+        name=cloud_file(pane, request.kind),
         about=" · ".join(
-            filter(None, (one.source, one.where.removesuffix(", ").replace(", ", " · "), f"{many}, d = {one.entry.d}"))
+            filter(
+                None, (pane.source, pane.where.removesuffix(", ").replace(", ", " · "), f"{many}, d = {pane.entry.d}")
+            )
         ),
         words=f"{request.kind.upper()} map of {words}, coloured by {colour}",
-        place=one.place,
-        frames=[f"layer {number}" for number in one.layers] if request.film else (),
-        frame=one.layers.index(one.layer) if request.film else 0,
+        place=pane.place,
+        frames=[f"layer {number}" for number in pane.layers] if request.film else (),
+        frame=pane.layers.index(pane.layer) if request.film else 0,
         revision=layout.key,
-        height=380 if one.views > 1 else 560,
+        height=380 if pane.views > 1 else 560,
         solid=request.dimensions == 3,
         selection=line,
-        on_drawn=points.remember(one, layout.key),
+        on_drawn=points.remember(pane, layout.key),
     )
-    others = ", and to highlight their rows in the other views" if one.views > 1 and one.number == 1 else ""
+    others = ", and to highlight their rows in the other views" if pane.views > 1 and pane.number == 1 else ""
     hint = (
         "" if request.dimensions == 3 else f" Draw around points to list them{others}; double-click to reset the zoom."
     )
     st.caption(wording.plain(words + "." + hint))
-    _files(one, cloud, layout, request)
+    _files(pane, cloud, layout, request)
 
 
 def clusters_in_words(column: pd.Series) -> str:
-    """How many clusters there are, and how many points are in none."""
+    """Number of clusters, and of points outside them."""
     count, alone = column[column != map_figure.NO_CLUSTER].nunique(), int((column == map_figure.NO_CLUSTER).sum())
     return f"; {count} cluster{'' if count == 1 else 's'} of the map, not of the space; {alone:,} points in none"
 
 
 def meaning(column: str, table: pd.DataFrame) -> str:
-    """What the numbers of a column are that is not the data's own; nothing of another one."""
+    """Meaning of a computed column's numbers; empty for the data's own columns."""
     if column == "length":
         return "; length: in tokens"
     if column != "error":
@@ -434,17 +443,17 @@ def meaning(column: str, table: pd.DataFrame) -> str:
     return "; error: 1 − the probability that the run's head gives the true label"
 
 
-def _files(one: ChosenCloud, cloud: Cloud, layout: Layout, request: MapRequest) -> None:
-    """The points of the map as files, with where they lie and whether they were selected."""
+def _files(pane: Pane, cloud: Cloud, layout: Layout, request: MapRequest) -> None:
+    """Downloads of the map's points, with coordinates and selection."""
 
-    line = points.corners(one, layout)  # now: when the file is made, there is no page whose address could be read
+    line = points.corners(pane, layout)  # read the address now: a download is made outside the page
 
     def table() -> pd.DataFrame:
-        frame = cloud.table.iloc[layout.places].reset_index(drop=True)
+        frame = cloud.table.iloc[layout.rows].reset_index(drop=True)
         for number in range(layout.coordinates.shape[1]):
             frame[f"{request.kind}_{number + 1}"] = layout.coordinates[:, number]
         if line:
             frame["selected"] = selection.inside(layout.coordinates, line)
         return frame
 
-    downloads.points(cloud_file(one, request.kind), table, key=one.prefix + "map_points")
+    downloads.points(cloud_file(pane, request.kind), table, key=pane.prefix + "map_points")

@@ -1,4 +1,4 @@
-"""How alike the layers of a view are, and those of two views of the same rows."""
+"""Similarity of the layers of a view, and of two views of the same rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dashboard import explanations, theme, wording
 from dashboard.components.figure import draw
 from dashboard.explanations import Explanation
-from dashboard.explore.form import PREFIX, ChosenCloud, file_name
+from dashboard.explore.form import PREFIX, Pane, file_name
 from isoviz.exploring import own, results, similarity
 from isoviz.exploring.results import ViewResult
 
@@ -31,20 +31,20 @@ CKA: Final = Explanation(
 _MEASURES: Final[dict[str, similarity.Measure]] = {"CKA": "cka", "Shared neighbours": "neighbours"}
 
 
-def applies(chosen: list[ChosenCloud]) -> bool:
+def applies(panes: list[Pane]) -> bool:
     """Whether there are layers or views to compare."""
-    return bool(_pairs(chosen))
+    return bool(_pairs(panes))
 
 
-def _pairs(chosen: list[ChosenCloud]) -> list[tuple[ChosenCloud, ChosenCloud]]:
-    """Each view with layers against itself, and each later view against the first where both read the same rows."""
-    pairs = [(one, one) for one in chosen if len(one.layers) > 1]
-    return pairs + [(chosen[0], other) for other in chosen[1:] if _same_rows(chosen[0], other)]
+def _pairs(panes: list[Pane]) -> list[tuple[Pane, Pane]]:
+    """Each view with layers against itself, and each further view against the first if both have the same rows."""
+    pairs = [(pane, pane) for pane in panes if len(pane.layers) > 1]
+    return pairs + [(panes[0], other) for other in panes[1:] if _same_rows(panes[0], other)]
 
 
-def section(chosen: list[ChosenCloud]) -> None:
-    """Layer × layer of each of the pairs, at its pooling."""
-    pairs = _pairs(chosen)
+def section(panes: list[Pane]) -> None:
+    """Layer × layer similarity of each pair."""
+    pairs = _pairs(panes)
     with st.container(horizontal=True, vertical_alignment="center"):
         explanations.show(CKA)
         title = str(
@@ -60,40 +60,42 @@ def section(chosen: list[ChosenCloud]) -> None:
             )
         )
     for start in range(0, len(pairs), 2):
-        for column, (one, other) in zip(st.columns(2, gap="large"), pairs[start : start + 2], strict=False):
+        for column, (pane, other) in zip(st.columns(2, gap="large"), pairs[start : start + 2], strict=False):
             with column:
-                _matrix(one, other, title)
+                _matrix(pane, other, title)
 
 
-def _matrix(one: ChosenCloud, other: ChosenCloud, title: str) -> None:
-    rows, columns = one.layers, other.layers
-    by_ids = one is not other and not _same_split(one, other)
+def _matrix(pane: Pane, other: Pane, title: str) -> None:
+    rows, columns = pane.layers, other.layers
+    by_ids = pane is not other and not _same_split(pane, other)
     try:
-        n = len(_shared(_place(one), _place(other))[0]) if by_ids else one.view.kept(rows[0], one.pooling)
-        similarities = _computed((*_place(one), tuple(rows)), (*_place(other), tuple(columns)), title, by_ids)
+        n = len(_shared(_place(pane), _place(other))[0]) if by_ids else pane.view.kept(rows[0], pane.pooling)
+        similarities = _computed((*_place(pane), tuple(rows)), (*_place(other), tuple(columns)), title, by_ids)
     except (KeyError, FileNotFoundError):
         st.caption("This view is no longer cached. Run Analyse again.")
         return
-    names = [f"{each.source}, {each.pooling}" for each in (one, other)]
-    axes = ["Layer", "Layer"] if one is other else [f"Layer of view {each.number}" for each in (one, other)]
-    words = f"{title} of layers {rows[0]} to {rows[-1]} of {names[0]}" + ("" if one is other else f" and {names[1]}")
+    names = [f"{each.source}, {each.pooling}" for each in (pane, other)]
+    axes = ["Layer", "Layer"] if pane is other else [f"Layer of view {each.number}" for each in (pane, other)]
+    alt_text = f"{title} of layers {rows[0]} to {rows[-1]} of {names[0]}" + (
+        "" if pane is other else f" and {names[1]}"
+    )
     draw(
         squares(similarities, rows, columns, axes),
-        key=f"{other.prefix}similarity_{'layers' if one is other else 'across'}",
-        words=words,
-        name=f"{file_name(other)}-similarity-{one.pooling}",
-        about=words,
+        key=f"{other.prefix}similarity_{'layers' if pane is other else 'across'}",
+        words=alt_text,
+        name=f"{file_name(other)}-similarity-{pane.pooling}",
+        about=alt_text,
     )
-    compared = f"{len(similarity.drawn(n)):,} of {n:,} rows" if n > similarity.MOST else f"{n:,} rows"
+    rows_compared = f"{len(similarity.drawn(n)):,} of {n:,} rows" if n > similarity.MOST else f"{n:,} rows"
     if by_ids:
-        compared += " with the same id"
-    st.caption(wording.plain(f"{title}, pooling {other.pooling}, {compared}"))
+        rows_compared += " with the same id"
+    st.caption(wording.plain(f"{title}, pooling {other.pooling}, {rows_compared}"))
 
 
 def squares(values: NDArray[np.float64], rows: list[int], columns: list[int], axes: list[str]) -> go.Figure:
-    """Layers as rows and columns, a square for each pair; colour from 0 to 1, nan is a gap.
+    """A square for each pair of layers, coloured from 0 to 1; a gap for nan.
 
-    Squares, not a heatmap: plotly.js's basic part draws them, and Explore needs no more than that.
+    Squares instead of a heatmap, because plotly.js's basic bundle has no heatmap.
     """
     places = [(int(row), int(column)) for row, column in np.argwhere(~np.isnan(values))]
     figure = go.Figure(
@@ -140,13 +142,13 @@ def _computed(
 
 @st.cache_data(show_spinner=False, max_entries=32)
 def _shared(first: tuple[str, str], second: tuple[str, str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where the rows with the same id are among the points of two views at a pooling."""
+    """Indices of the rows with the same id in two views."""
     tables = [_view(key).table(pooling) for key, pooling in (first, second)]
     if not all("id" in table for table in tables):
         return np.empty(0, np.intp), np.empty(0, np.intp)
     ids = [pd.Index(table["id"]) for table in tables]
-    both = ids[0].intersection(ids[1], sort=False)
-    return ids[0].get_indexer(both), ids[1].get_indexer(both)
+    common_ids = ids[0].intersection(ids[1], sort=False)
+    return ids[0].get_indexer(common_ids), ids[1].get_indexer(common_ids)
 
 
 def _clouds(key: str, pooling: str, layers: tuple[int, ...]) -> list[NDArray[np.floating]]:
@@ -154,35 +156,35 @@ def _clouds(key: str, pooling: str, layers: tuple[int, ...]) -> list[NDArray[np.
 
 
 def _view(key: str) -> ViewResult:
-    """KeyError if it is no longer cached."""
+    """A cached view. Raises `KeyError` if it is no longer cached."""
     view = results.find(key)
     if view is None:
         raise KeyError(key)
     return view
 
 
-def _place(one: ChosenCloud) -> tuple[str, str]:
-    return one.view.folder.name, one.pooling
+def _place(pane: Pane) -> tuple[str, str]:
+    return pane.view.folder.name, pane.pooling
 
 
-def _same_rows(one: ChosenCloud, other: ChosenCloud) -> bool:
-    """Whether rows of two views are the same. Tokens are not: tokenizers differ, and so do samples. Of own sets ids say so."""
-    if "tokens" in (one.pooling, other.pooling):
+def _same_rows(pane: Pane, other: Pane) -> bool:
+    """Whether two views have the same rows: by id for the user's sets; never for tokens, since tokenizers and samples differ."""
+    if "tokens" in (pane.pooling, other.pooling):
         return False
-    if _same_split(one, other):
+    if _same_split(pane, other):
         return True
-    requests = [each.filled.request for each in (one, other)]
+    requests = [each.form.request for each in (pane, other)]
     if not all(request is not None and own.is_own(request.task) for request in requests):
         return False
     with contextlib.suppress(KeyError, FileNotFoundError):  # no longer cached
-        return len(_shared(_place(one), _place(other))[0]) >= similarity.FEWEST
+        return len(_shared(_place(pane), _place(other))[0]) >= similarity.FEWEST
     return False
 
 
-def _same_split(one: ChosenCloud, other: ChosenCloud) -> bool:
+def _same_split(pane: Pane, other: Pane) -> bool:
     """Whether point i of both is the same row."""
-    facts = [each.view.facts for each in (one, other)]
-    same = all(facts[0].get(name) == facts[1].get(name) for name in ("data_fingerprint", "rows"))
-    split = [each.filled.request.split for each in (one, other) if each.filled.request is not None]
-    kept = [each.view.kept(each.layers[0], each.pooling) for each in (one, other)]
-    return same and len(set(split)) == 1 and kept[0] == kept[1]
+    facts = [each.view.facts for each in (pane, other)]
+    same_rows = all(facts[0].get(name) == facts[1].get(name) for name in ("data_fingerprint", "rows"))
+    split = [each.form.request.split for each in (pane, other) if each.form.request is not None]
+    counts = [each.view.kept(each.layers[0], each.pooling) for each in (pane, other)]
+    return same_rows and len(set(split)) == 1 and counts[0] == counts[1]

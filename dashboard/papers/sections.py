@@ -309,11 +309,14 @@ def result(choice: Choice, record: Record) -> None:
     if comparison_frame is not None:
         st.markdown("**Published and measured**")
         one_reason = frames.DIFFERS in comparison_frame and comparison_frame[frames.DIFFERS].nunique() == 1
+        long = comparison_frame["What"].str.len().max() > 28  # wider than half a phone
+        columns = {name: st.column_config.NumberColumn(name, format="%.4g", width=90) for name in frames.NUMBERS}
         st.dataframe(
             comparison_frame.drop(columns=frames.DIFFERS) if one_reason else comparison_frame,
             hide_index=True,
             placeholder="",
-            column_config={name: st.column_config.NumberColumn(name, format="%.4g") for name in frames.NUMBERS},
+            column_config={"What": st.column_config.TextColumn(width=180 if long else None), **columns},
+            row_height=70 if long else None,  # Streamlit wraps text in rows above 4rem
             alt="Published and measured numbers",
         )
         if one_reason:

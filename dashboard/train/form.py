@@ -20,22 +20,22 @@ from isoviz.errors import InputError
 from isoviz.methods.protocol import Method
 from isoviz.models import sources
 
-COMMON = ("epochs", "learning_rate", "batch_size", "max_train")
-"""Settings shown first; the others are below "All training settings"."""
 OWN_TITLE = "Own data"
 PRESELECTED = ("baseline", "isobn")
 """Methods of the plain form: IsoBN makes embeddings more isotropic as it stands; I-STAR's sign is a choice to make."""
 
 
 @dataclass
-class Filled:
-    """What the form holds: a plan, and the names of the fields that must be fixed before it can start."""
+class TrainForm:
+    """What the form holds: a plan, the names of the fields to fix before it can start, and the place below each setting for an error
+    that only the whole plan shows."""
 
     plan: Plan
     to_fix: list[str] = field(default_factory=list)
+    below: dict[str, DeltaGenerator] = field(default_factory=dict)
 
 
-def draw() -> Filled:
+def draw() -> TrainForm:
     """Draw all fields and read them."""
     to_fix: list[str] = []
     models = _models()
@@ -51,7 +51,8 @@ def draw() -> Filled:
             to_fix.append("own data" if slug == tasks.OWN else f"data for {tasks.get(slug).title}")
     picked = _methods(to_fix)
     seeds = _seeds(to_fix)
-    settings = _settings(to_fix) | {"allow_random": allow_random.values == (True,)}
+    below: dict[str, DeltaGenerator] = {}
+    settings = _settings(to_fix, below) | {"allow_random": allow_random.values == (True,)}
     plan = Plan(
         models=tuple(models),
         tasks=tuple((slug, source.data) for slug, source in rows_of.items()),
@@ -61,7 +62,7 @@ def draw() -> Filled:
         own=rows_of[tasks.OWN].own if tasks.OWN in rows_of else None,
         directions={slug: source.direction for slug, source in rows_of.items() if source.direction},
     )
-    return Filled(plan, to_fix)
+    return TrainForm(plan, to_fix, below)
 
 
 def _models() -> list[str]:
@@ -235,19 +236,29 @@ def _seeds(to_fix: list[str]) -> list[int]:
 
 
 @steady
-def _settings(to_fix: list[str]) -> dict[str, Any]:
+def _settings(to_fix: list[str], below: dict[str, DeltaGenerator]) -> dict[str, Any]:
+    """The common settings first, the others by section, closed."""
     answers: dict[str, forms.Answer] = {}
-    for column, name in zip(st.columns(len(COMMON)), COMMON, strict=True):
-        with column:
-            answers[name] = forms.setting_field(name)
-    rest = [name for name in forms.SETTINGS if name not in (*COMMON, "allow_random")]  # that one is beside the models
+    sections: dict[str, list[str]] = {}
+    for name in forms.SETTINGS:
+        if name != "allow_random":  # beside the models
+            sections.setdefault(forms.section(name), []).append(name)
+
+    def fields(names: list[str], across: int) -> None:
+        for name, cell in zip(names, _cells(len(names), across), strict=True):
+            with cell:
+                answers[name] = forms.setting_field(name)
+                below[name] = st.container()
+
+    fields(common := sections.pop(""), len(common))
+    rest = [name for names in sections.values() for name in names]
     wrong = any(forms.stored_setting_error(name) for name in rest)
     with st.expander("All training settings", icon=":material/settings:", expanded=wrong):
         presets.recipe_buttons()
-        for name, cell in zip(rest, _cells(len(rest), 3), strict=True):
-            with cell:
-                answers[name] = forms.setting_field(name)
-    to_fix += [name.replace("_", " ") for name, answer in answers.items() if answer.error]
+        for title, names in sections.items():
+            st.markdown(f"**{title}**")
+            fields(names, 3)
+    to_fix += [forms.setting_title(name) for name, answer in answers.items() if answer.error]
     return {name: answer.values[0] for name, answer in answers.items() if answer.values}
 
 

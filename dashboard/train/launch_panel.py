@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
@@ -11,7 +12,7 @@ from dashboard import actions, forms, reading, resources, timing, wording
 from dashboard.data_form import Stamp, stamp
 from dashboard.steady import steady
 from dashboard.train import launching
-from dashboard.train.form import Filled
+from dashboard.train.form import TrainForm
 from dashboard.train.launching import Plan
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
@@ -20,13 +21,13 @@ from isoviz.runs.naming import method_title, variant
 from isoviz.training import devices
 
 
-def panel(filled: Filled) -> None:
+def panel(form: TrainForm) -> None:
     """Say what would start; start it when asked."""
     with st.container(border=True):
         st.markdown("#### Summary")
-        planned = _ready(filled)
+        planned = _ready(form)
         configs = _without_existing(planned)
-        _numbers(filled.plan, configs, ready=bool(planned))
+        _numbers(form.plan, configs, ready=bool(planned))
         name = st.text_input(
             "Experiment name",
             key=forms.key("group"),
@@ -55,13 +56,17 @@ def panel(filled: Filled) -> None:
 
 
 @steady
-def _ready(filled: Filled) -> list[RunConfig]:
+def _ready(form: TrainForm) -> list[RunConfig]:
     """The runs that would start; none, and why, if they cannot."""
-    configs, problem = _prepared(filled)
-    if problem:
-        forms.error_beside(problem)
-    elif filled.to_fix:
-        fields = ", ".join(dict.fromkeys(filled.to_fix))
+    configs, problem = _prepared(form)
+    if problem is not None and problem.field in form.below:
+        with form.below[problem.field]:
+            forms.error_beside(problem.sentence)
+        forms.error_beside(f"{forms.setting_title(problem.field)}: {problem.sentence}")
+    elif problem is not None:
+        forms.error_beside(problem.sentence)
+    elif form.to_fix:
+        fields = ", ".join(dict.fromkeys(form.to_fix))
         st.markdown(f":material/edit: Fix these fields first: {wording.plain(fields)}.")
     return configs
 
@@ -88,22 +93,30 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
 
-def _prepared(filled: Filled) -> tuple[list[RunConfig], str | None]:
-    if filled.to_fix:
+@dataclass(frozen=True)
+class _Problem:
+    """Why a plan cannot start: the field at fault, if it is one, and what is wrong."""
+
+    field: str | None
+    sentence: str
+
+
+def _prepared(form: TrainForm) -> tuple[list[RunConfig], _Problem | None]:
+    if form.to_fix:
         return [], None
-    stamps = tuple(stamp(folder) for _, folder in filled.plan.tasks if folder)
+    stamps = tuple(stamp(folder) for _, folder in form.plan.tasks if folder)
     with st.spinner("Checking …", show_time=True):
-        return _expanded(repr(filled.plan), stamps, filled.plan)
+        return _expanded(repr(form.plan), stamps, form.plan)
 
 
 @st.cache_data(show_spinner=False, max_entries=64, ttl=900)
-def _expanded(identity: str, files: tuple[Stamp, ...], _plan: Plan) -> tuple[list[RunConfig], str | None]:
-    """All runs of a plan or the reason why not, remembered until the plan or a data file changes."""
+def _expanded(identity: str, files: tuple[Stamp, ...], _plan: Plan) -> tuple[list[RunConfig], _Problem | None]:
+    """All runs of a plan or why there are none, remembered until the plan or a data file changes."""
     del identity, files
     try:
         return launching.configs(_plan, reading.CHECKS), None
     except InputError as error:
-        return [], forms.sentence(error)
+        return [], _Problem(error.field, forms.sentence(error))
 
 
 def _numbers(plan: Plan, configs: Sequence[RunConfig], ready: bool) -> None:

@@ -1,1 +1,1 @@
-"""The What-if page: a finished run, a chain of transforms, what becomes of it."""
+"""The What-if page: the effect of a chain of transforms on a finished run or on vectors."""

@@ -1,4 +1,4 @@
-"""Curves of What-if: a read-out and IsoScore over one parameter of the chain, and the best value on rows that were held back."""
+"""Curves of What-if: a read-out and IsoScore over one parameter of the chain, and a check of the best value on held-back rows."""
 
 from __future__ import annotations
 
@@ -32,65 +32,65 @@ CURVE = Explanation(
     paper="Efron & Tibshirani 1993, chapters 11 and 13.",
 )
 _HELD = PREFIX + "held_back"
-"""In the session: the curve whose best value was checked on the held-back rows."""
+"""Session key: the curve whose best value was checked on the held-back rows."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """What is drawn, and where.
+    """A curve and its place on the page.
 
     Attributes:
-        axis, readout: as chosen.
-        pending: a placeholder that says how far it is.
-        place: of the figure and of what is said of the best value.
+        axis, readout: selected parameter and read-out.
+        pending: placeholder for progress.
+        container: of the figure and the sentence on the best value.
     """
 
     axis: Axis
     readout: ReadOut
     pending: DeltaGenerator
-    place: DeltaGenerator
+    container: DeltaGenerator
 
 
 def controls(engine: VectorsWhatIf, steps: tuple[Step, ...]) -> Curve | None:
-    """The choice of parameter and read-out; None where the chain has no number to move."""
+    """Fields for the parameter and the read-out; None if no step has a numeric parameter."""
     st.markdown("**One parameter, all its values**")
-    axis_choice = {axis.title: axis for axis in vectors.axes(steps, engine.found.d)}
+    axis_choice = {axis.title: axis for axis in vectors.axes(steps, engine.vector_set.d)}
     if not axis_choice:
         st.caption("No step of this chain has a numeric parameter. Add ZCA whitening, all-but-the-top or a truncation.")
         return None
-    readouts = {one.title: one for one in applicable(engine.known)}
+    readouts = {readout_type.title: readout_type for readout_type in applicable(engine.annotations)}
     left, right = st.columns(2)
     axis = left.selectbox("Parameter", list(axis_choice), key=PREFIX + "axis", bind="query-params")
     readout = right.selectbox("Read-out", list(readouts), key=PREFIX + "readout", bind="query-params")
-    pending, place = st.empty(), st.container()
+    pending, container = st.empty(), st.container()
     explanations.show(CURVE)
-    return Curve(axis_choice[str(axis)], readouts[str(readout)], pending, place)
+    return Curve(axis_choice[str(axis)], readouts[str(readout)], pending, container)
 
 
 def draw(engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], curve: Curve, until: float) -> None:
-    """The curve once all its points are there, then the best value."""
+    """The curve once all points are computed, and its best value."""
     slug, total = curve.readout.slug, len(curve.axis.values)
-    if len(engine.known_curve(steps, curve.axis, slug)) < total:
+    if len(engine.cached_curve(steps, curve.axis, slug)) < total:
         question = f"{key}|curve|{chains.write(steps)}|{curve.axis.place}|{curve.axis.name}|{slug}"
-        done = wait_for(
+        finished = wait_for(
             lambda: engine.curve(steps, curve.axis, slug),
             Rank.FOLLOW,
             question,
             curve.pending,
             until,
-            what=lambda: f"{len(engine.known_curve(steps, curve.axis, slug))} of {total} values",
+            what=lambda: f"{len(engine.cached_curve(steps, curve.axis, slug))} of {total} values",
         )
-        if done is None:
+        if finished is None:
             return
     curve.pending.empty()
-    points = engine.known_curve(steps, curve.axis, slug)
-    with curve.place:
+    points = engine.cached_curve(steps, curve.axis, slug)
+    with curve.container:
         _figure(engine, steps, curve, points)
         _best(engine, key, steps, curve, points)
 
 
 def _figure(engine: VectorsWhatIf, steps: tuple[Step, ...], curve: Curve, points: list[CurvePoint]) -> None:
-    about = f"{engine.found.name} · {chains.write(steps)} · n = {points[0].change.n:,} {curve.readout.unit}"
+    about = f"{engine.vector_set.name} · {chains.write(steps)} · n = {points[0].change.n:,} {curve.readout.unit}"
     draw_figure(
         plots.curve(points, curve.axis.title, curve.readout.title, curve.axis.current),
         key=PREFIX + "curve",
@@ -113,16 +113,16 @@ def _best(engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], curve: Curve
     if engine.crosses:
         st.caption("This set is too small to hold rows back: the cross-validation above uses all of them.")
         return
-    asked = (key, chains.write(steps), curve.axis.place, curve.axis.name, curve.readout.slug)
+    checked = (key, chains.write(steps), curve.axis.place, curve.axis.name, curve.readout.slug)
     st.button(
-        "Check it on the held-back rows",
+        "Check on the held-back rows",
         key=PREFIX + "check",
         icon=":material/verified:",
         help="These rows are unused so far. Check once, after you have chosen: every further check makes the result more optimistic.",
         on_click=st.session_state.__setitem__,
-        args=(_HELD, asked),
+        args=(_HELD, checked),
     )
-    if st.session_state.get(_HELD) == asked:
+    if st.session_state.get(_HELD) == checked:
         chain = curve.axis.moved(steps, best.value)
         comparison = vectors.engine_of(key, "held back").comparison(chain, curve.readout.slug)
         st.markdown(wording.plain(f"Held back: {words.readout(comparison)}"))

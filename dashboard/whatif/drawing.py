@@ -1,4 +1,4 @@
-"""What the What-if panel draws: tiles with the change, the reading in words, figures, downloads."""
+"""Parts of the What-if panel: tiles with changes, a summary in words, figures, downloads."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from isoviz.runs.rows import RunRow
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.whatif.chains import Step, write
 from isoviz.whatif.embeddings import Embeddings
-from isoviz.whatif.engine import Answer, Full, at_once, later
+from isoviz.whatif.engine import Answer, Full, instant_metrics, slow_metrics
 from isoviz.whatif.vectors import Answer as VectorsAnswer
 
 T = TypeVar("T")
@@ -60,16 +60,16 @@ MAP = Explanation(
 PENDING = "pending"
 NO_STEPS = "no transform"
 LONGEST_TITLE = 20
-"""Letters for which a tile has room; a longer title gives way to the metric's heading."""
+"""Longest title of a tile in characters; longer titles are replaced by the metric's heading."""
 
 Measured = Answer | Full | VectorsAnswer
-"""What holds metrics by slug, and why some are undefined."""
+"""Results that hold metrics by slug, with reasons for undefined ones."""
 
 Shown = tuple[float | str | None, float | None]
-"""A value, or that it is pending; and the value without transform."""
+"""A value or `PENDING`, and the value without transform."""
 
 _INPUTS = f"Here ζ = {REPORTED_ZETA:g}, and Σ_S is the covariance of the training rows under the same transforms."
-_FROZEN = "The run's own output layer, as it was trained, reads the transformed vectors."
+_FROZEN = "The run's own output layer, unchanged, reads the transformed vectors."
 _REFITTED = (
     "A new linear head, fitted on the transformed training rows, reads the transformed validation rows; before: the same without "
     "transform."
@@ -78,15 +78,15 @@ _REFITTED = (
 
 @dataclass(frozen=True)
 class View:
-    """Where what is drawn of one move of a slider goes.
+    """The run and the containers that one move of a slider redraws.
 
     Attributes:
         embeddings: the run's embeddings.
-        run: it itself.
-        steps: the chain, as an address has it, or `NO_STEPS`.
-        summary, numbers, detail: placeholders that are written over, first with what is known at once: what the chain did in a
-            sentence, the tiles, and the intervals below them.
-        figures, below: containers that are filled once.
+        run: the run.
+        steps: the chain as text, or `NO_STEPS`.
+        summary, numbers, detail: placeholders, updated as results arrive: the effect in a sentence, the tiles, and the intervals
+            below them.
+        figures, below: containers, filled once.
     """
 
     embeddings: Embeddings
@@ -100,7 +100,7 @@ class View:
 
 
 def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full | None, full: Full | None) -> None:
-    """The tiles: each value after the chain with its change, or that it is pending."""
+    """The tiles: each value after the chain with its change, or `pending`."""
     embeddings = view.embeddings
     metric = str(embeddings.facts["primary"])
     with view.numbers.container():
@@ -112,25 +112,25 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
             _undefined(answer, "frozen") or _FROZEN,
         )
         tile(top, f"{metric}, refitted head", *_pair(first, full, lambda f: f.refitted), _REFITTED)
-        metric_tiles(at_once(), start, answer)
-        metric_tiles(later(), first, full)
+        metric_tiles(instant_metrics(), start, answer)
+        metric_tiles(slow_metrics(), first, full)
         if answer is not None:
             before = answer.d if start is None else start.d
             st.caption(
                 wording.plain(
-                    f"{_cloud(embeddings, answer.n, before, answer.d)} · below each: its change, and from which value without transform"
+                    f"{_cloud(embeddings, answer.n, before, answer.d)} · below each value: its change, and the value without transform"
                 )
                 + " · more isotropic is not better by itself"
             )
             if answer.only_rounding:
                 st.caption(
                     ":material/warning: The training rows no longer vary in any direction. What remains is rounding error, so "
-                    "these numbers say nothing about the run."
+                    "these numbers are meaningless."
                 )
 
 
 def _about(view: View, n: int, d: str, chain: str) -> str:
-    """Which cloud a saved picture is of."""
+    """Description of the cloud in a saved picture."""
     config = view.run.config
     parts = [config.model, config.task, "validation", f"run {view.run.name}", f"{view.embeddings.cloud} cloud"]
     return " · ".join([*parts, f"n = {wording.number(n)}, {d}", chain])
@@ -141,55 +141,55 @@ def _dimensions(before: int, after: int) -> str:
 
 
 def tiles() -> DeltaGenerator:
-    """A row of tiles: unlike columns, they stand in pairs where there is no room for all, and not one below the other."""
+    """A row of tiles. Unlike columns, they wrap into pairs on a narrow screen instead of stacking."""
     return st.container(horizontal=True, gap="small")
 
 
 def _cloud(embeddings: Embeddings, n: int, before: int, after: int) -> str:
-    """Which cloud a number or a figure is of."""
+    """Description of a number's or figure's cloud."""
     d = _dimensions(before, after)
     return f"{words.cloud(embeddings.cloud)}, n = {wording.number(n)} validation rows, {d}"
 
 
-def metric_tiles(shown: list[Metric], before: Measured | None, after: Measured | None) -> None:
+def metric_tiles(metrics_shown: list[Metric], before: Measured | None, after: Measured | None) -> None:
     """Metrics in rows of tiles."""
-    for row in in_rows(shown):
-        place = tiles()
+    for row in in_rows(metrics_shown):
+        row_tiles = tiles()
         for metric in row:
-            value, start = _pair(before, after, _reader(metric.slug))
+            value, start = _pair(before, after, _value_of(metric.slug))
             title = metric.title if len(metric.title) <= LONGEST_TITLE else metric.heading
-            tile(place, title, value, start, _tooltip(metric, after))
+            tile(row_tiles, title, value, start, _tooltip(metric, after))
 
 
-def _reader(slug: str) -> Callable[[Measured], float | None]:
+def _value_of(slug: str) -> Callable[[Measured], float | None]:
     return lambda measured: measured.measures[slug]
 
 
-def in_rows(shown: list[T]) -> list[list[T]]:
-    """At most three to a row, about as many in each."""
-    rows = -(-len(shown) // 3)
-    return [shown[len(shown) * row // rows : len(shown) * (row + 1) // rows] for row in range(rows)]
+def in_rows(items: list[T]) -> list[list[T]]:
+    """Rows of at most three items, of about equal length."""
+    rows = -(-len(items) // 3)
+    return [items[len(items) * row // rows : len(items) * (row + 1) // rows] for row in range(rows)]
 
 
 def _pair(before: Any, after: Any, get: Callable[[Any], float | None]) -> Shown:
-    """What a tile shows of two answers, the second perhaps still to come."""
+    """A tile's values from two results, of which the second may be pending."""
     first = None if before is None else get(before)
     return (PENDING, first) if after is None else (get(after), first)
 
 
-def tile(place: Any, title: str, value: float | str | None, before: float | None, why: str) -> None:
+def tile(container: Any, title: str, value: float | str | None, before: float | None, help_text: str) -> None:
     """A value with its change."""
-    known = isinstance(value, float) and before is not None
-    change = value - before if known else None  # type: ignore[operator]
-    still = change is not None and abs(change) < 5e-7
-    place.metric(
+    comparable = isinstance(value, float) and before is not None
+    change = value - before if comparable else None  # type: ignore[operator]
+    unchanged = change is not None and abs(change) < 5e-7
+    container.metric(
         title,
         value if isinstance(value, str) else wording.number(value, 3),
-        None if change is None else "±0" if still else words.change(float(value), float(before)),  # type: ignore[arg-type]
+        None if change is None else "±0" if unchanged else words.change(float(value), float(before)),  # type: ignore[arg-type]
         delta_color="off",
-        delta_arrow="off" if change is None or still else "up" if change > 0 else "down",
+        delta_arrow="off" if change is None or unchanged else "up" if change > 0 else "down",
         delta_description=None if before is None else f"from {wording.number(before, 3)}",
-        help=wording.plain(why) if why else None,
+        help=wording.plain(help_text) if help_text else None,
         border=True,
     )
 
@@ -203,16 +203,14 @@ def _tooltip(metric: Metric, measured: Measured | None) -> str:
 
 
 def lead(start: Answer, answer: Answer, steps: tuple[Step, ...]) -> str:
-    """What can be said of a chain at once."""
+    """The instant summary of a chain."""
     if answer.only_rounding:
-        return (
-            "The training rows no longer vary in any direction, so these numbers say nothing about isotropy or a head."
-        )
+        return "The training rows no longer vary in any direction, so these numbers are meaningless."
     return f"**{words.isotropy(start, answer)}**" if steps else "No transform yet: add a step or change one."
 
 
 def reading(view: View, start: Answer, answer: Answer, full: Full, steps: tuple[Step, ...]) -> None:
-    """What the chain did, in words and with intervals."""
+    """The effect of the chain in words, with intervals."""
     heads = words.heads(answer, full) if steps and not answer.only_rounding else ""
     view.summary.markdown(f"{lead(start, answer, steps)} {heads}")
     with view.detail.container():
@@ -252,12 +250,12 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
 
 
 def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> None:
-    """Both maps; the one without transform never changes, so it stays as it is on screen."""
+    """Both maps. The map without transform never changes, so it is not redrawn."""
     embeddings = view.embeddings
     names = list(embeddings.facts["label_names"]) if embeddings.facts["kind"] == "classification" else []
     n = len(embeddings.labels)
     most = plots.DRAWN
-    drawn = f"{most:,} of them, drawn at random with seed 0" if n > most else "all of them"
+    sample = f"{most:,} of them, drawn at random with seed 0" if n > most else "all of them"
     with view.figures:
         columns = st.columns(2, gap="large")
         for column, name, title, shown, d, chain in (
@@ -270,10 +268,10 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
                 text = (
                     f"{title}: {len(embeddings.labels)} validation rows along their two strongest components, by label"
                 )
-                about = _about(view, n, f"d = {d}", chain) + (f" · {drawn}" if n > plots.DRAWN else "")
+                about = _about(view, n, f"d = {d}", chain) + (f" · {sample}" if n > plots.DRAWN else "")
                 draw(figure, key=PREFIX + name, words=text, name=_file(view, name.replace("_", "-")), about=about)
         st.caption(
-            wording.plain(f"{_cloud(embeddings, n, start.d, answer.d)}; {drawn}, coloured by label.")
+            wording.plain(f"{_cloud(embeddings, n, start.d, answer.d)}; {sample}, coloured by label.")
             + " Signs follow the map without transform."
         )
         explanations.show(MAP)
@@ -285,16 +283,16 @@ def _map(
     shares: tuple[float, float],
     labels: NDArray[Any],
     names: list[str],
-    of: str,
+    content_key: str,
     _texts: list[str],
 ) -> Prepared:
-    """Made once for a cloud under a chain; `of` is the key of the embeddings, whose texts are not hashed."""
-    del of
+    """Cached for a cloud under a chain; `content_key` is the embeddings' key, because the texts are not hashed."""
+    del content_key
     return prepared(plots.cloud_map(places, shares, labels, names, _texts))
 
 
 def downloads_of(view: View, start: Answer, answer: Answer, first: Full, full: Full, steps: tuple[Step, ...]) -> None:
-    """The downloads: every number and both maps."""
+    """Downloads of all numbers and both maps."""
     files = (
         ("Numbers", "numbers", functools.partial(_numbers, view.embeddings, start, answer, first, full, steps)),
         ("Both maps", "map", functools.partial(_points, view.embeddings, start, answer, first, full)),
@@ -302,11 +300,11 @@ def downloads_of(view: View, start: Answer, answer: Answer, first: Full, full: F
     with view.below, st.container(horizontal=True, vertical_alignment="center"):
         for title, name, table in files:
             downloads.both(_file(view, name), table, key=f"{PREFIX}get_{name}", title=title)
-        st.caption("A figure's own buttons save it as PNG or SVG.", width="content")
+        st.caption("Each figure's toolbar saves it as PNG or SVG.", width="content")
 
 
 def _file(view: View, what: str) -> str:
-    """Of what is downloaded, without its ending."""
+    """File name of a download, without extension."""
     return f"what-if-{view.run.id}-{what}"
 
 
@@ -319,9 +317,12 @@ def _numbers(
         (f"{metric}, refitted head", first.refitted, full.refitted, *_ends(full.refitted_difference)),
         *(
             (metric.title, start.measures[metric.slug], answer.measures[metric.slug], None, None)
-            for metric in at_once()
+            for metric in instant_metrics()
         ),
-        *((metric.title, first.measures[metric.slug], full.measures[metric.slug], None, None) for metric in later()),
+        *(
+            (metric.title, first.measures[metric.slug], full.measures[metric.slug], None, None)
+            for metric in slow_metrics()
+        ),
     ]
     curves = [[] if ev is None else ev.tolist() for ev in (start.ev, answer.ev)]
     for number, (before, after) in enumerate(itertools.zip_longest(*curves), start=1):

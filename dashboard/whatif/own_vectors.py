@@ -20,12 +20,12 @@ from isoviz.whatif.vectors import engine_of
 RUN = "A finished run"
 VECTORS, OWN = menu.WHATIF_OWN.values()
 LAYERS: Final = ("1", "2", "3", "4")
-"""Of the bundled encoder."""
+"""Layers of the bundled encoder."""
 
 
 def start_field() -> bool:
-    """Whether the visitor starts with vectors rather than a run; an address with a run means the run."""
-    chosen = st.segmented_control(
+    """Field: start with vectors instead of a run. A run in the address selects runs."""
+    selected = st.segmented_control(
         "Start with",
         [RUN, VECTORS],
         default=RUN,
@@ -34,12 +34,12 @@ def start_field() -> bool:
         bind="query-params",
         help="A run brings its rows, labels and trained head. Vectors or texts need no run.",
     )
-    return chosen == VECTORS
+    return selected == VECTORS
 
 
 def draw() -> None:
-    """Everything below that choice."""
-    key = _chosen_key()
+    """The page below that field."""
+    key = _selected_key()
     if key is None:
         return
     try:
@@ -50,14 +50,14 @@ def draw() -> None:
     except InputError as error:
         forms.error_beside(forms.sentence(error))
         return
-    form.take_address()
-    facts = engine.found.facts
-    parts = [f"{engine.found.n:,} vectors, d = {engine.found.d}"]
+    form.follow_address()
+    facts = engine.vector_set.facts
+    parts = [f"{engine.vector_set.n:,} vectors, d = {engine.vector_set.d}"]
     if "model" in facts:
-        how = (
+        vectors_text = (
             "its own sentence vectors" if facts["pooling"] == "sentence" else f"mean of tokens, layer {facts['layer']}"
         )
-        parts.insert(0, f"{facts['model']}, {how}")
+        parts.insert(0, f"{facts['model']}, {vectors_text}")
     rest = "" if engine.crosses else engine.division.rest
     st.caption(wording.plain(f"{' · '.join(parts)} · {engine.division.words} {rest}"))
     for note in engine.division.notes:
@@ -66,11 +66,11 @@ def draw() -> None:
 
 
 @steady
-def _chosen_key() -> str | None:
-    """The key of the vectors, once they are there."""
+def _selected_key() -> str | None:
+    """The key of the vectors, once they exist."""
     titles = {title: slug for slug, title in demo_sets.TITLES.items()}
-    chosen = st.selectbox("Vectors", [*titles, OWN], key=PREFIX + "set", bind="query-params")
-    if chosen != OWN:
+    selected = st.selectbox("Vectors", [*titles, OWN], key=PREFIX + "set", bind="query-params")
+    if selected != OWN:
         layer = st.segmented_control(
             "Layer of the bundled encoder",
             LAYERS,
@@ -80,12 +80,12 @@ def _chosen_key() -> str | None:
             bind="query-params",
             help="Each text becomes the mean of its tokens at this layer.",
         )
-        return _encoded(TextsRequest(titles[str(chosen)], layer=int(layer or FIRST_LAYER)))
-    taken = vectors_form.draw(PREFIX, "either")
-    if taken is None:
+        return _encoded(TextsRequest(titles[str(selected)], layer=int(layer or FIRST_LAYER)))
+    own_set = vectors_form.draw(PREFIX, "either")
+    if own_set is None:
         return None
-    if taken.kind == "vectors":
-        return taken.key
+    if own_set.kind == "vectors":
+        return own_set.key
     model = st.selectbox(
         "Encoder",
         model_form.options(),
@@ -95,11 +95,11 @@ def _chosen_key() -> str | None:
         help=model_form.HELP,
     )
     source = model_form.tell(str(model or MODEL))
-    return None if source is None else _encoded(TextsRequest(taken.key, source.name))
+    return None if source is None else _encoded(TextsRequest(own_set.key, source.name))
 
 
 def _encoded(request: TextsRequest) -> str | None:
-    """The key of the vectors of texts; starts the encoder, which takes seconds, unless they ship."""
+    """The key of the texts' vectors. Starts the encoder, which takes seconds, unless the vectors are bundled."""
     if (key := recorded(request)) is not None:
         return key
     state = job_progress.ask(ENCODED, request.as_json())

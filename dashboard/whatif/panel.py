@@ -1,7 +1,7 @@
-"""The panel of the What-if page: sliders on one side, numbers at once on the other, and everything else as it comes.
+"""The panel of the What-if page: sliders on one side, instant numbers on the other, and slow results as they arrive.
 
-It is one fragment: a move of a slider draws it alone. What follows in the background is waited for here, in short steps, so that
-the visitor's next move ends the waiting; figures that wait stay on screen as they are until theirs have changed.
+It is one fragment, so a move of a slider redraws only the panel. It waits for background results in short steps, so that the
+visitor's next move interrupts the wait; figures stay on screen until their data have changed.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import actions, forms, job_progress, resources, wording
 from dashboard.whatif import drawing as drawing
-from dashboard.whatif import form, take_home
+from dashboard.whatif import export_panel, form
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.to_train import make_it_a_run
-from dashboard.whatif.waiting import PATIENCE, look_again, wait_for
+from dashboard.whatif.waiting import PATIENCE, offer_check, wait_for
 from isoviz.errors import AccessError, InputError
 from isoviz.runs.examples import is_example
 from isoviz.runs.rows import RunRow
@@ -33,22 +33,22 @@ from isoviz.whatif.request import LayerRequest, request_for
 from isoviz.whatif.scheduler import Rank
 
 TICK = 0.5
-"""Seconds between looks at a process that trains a layer."""
+"""Seconds between checks of a layer's training."""
 
 _WAITED = PREFIX + "layer_waited"
-"""The request of the layer that a visitor waits for."""
+"""Session key: request of the layer that this visitor waits for."""
 _STOPPED = PREFIX + "layer_stopped"
-"""The key of the one that a visitor stopped."""
+"""Session key: key of the layer that this visitor stopped."""
 
 
 def draw(run: RunRow, key: str, cloud: Cloud) -> None:
-    """The fragment: the chain, its numbers, and what follows them.
+    """The fragment: the chain, its numbers, and the slow results.
 
-    It includes the run's row, so the page keeps working if someone deletes the run.
+    It gets the run's row, so that the page keeps working if someone deletes the run.
     """
     try:
         engine = engine_of(key, cloud)
-    except KeyError:  # made room for others since the page was drawn
+    except KeyError:  # evicted from the cache since the page was drawn
         st.rerun()
     embeddings = engine.embeddings
     left, right = st.columns([2, 3], gap="large")
@@ -79,14 +79,14 @@ def draw(run: RunRow, key: str, cloud: Cloud) -> None:
 
 
 def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run: RunRow) -> None:
-    """The numbers at once, or when they are there; then everything else. A visitor's next move ends this one."""
+    """The instant numbers as soon as they are available, then everything else. The visitor's next move interrupts this."""
     until = time.monotonic() + PATIENCE
     answers = _answers(engine, steps, view, until)
     if answers is None:
         return
     start, answer = answers
-    _let_go(None)
-    first, full = engine.known(()), engine.known(steps)
+    _release_previous(None)
+    first, full = engine.cached_full(()), engine.cached_full(steps)
     drawing.numbers(view, start, answer, first, full)
     drawing.spectrum(view, start, answer)
     if first is None or full is None:
@@ -101,23 +101,23 @@ def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run: RunRow) ->
     with view.below:
         measured = functools.partial(export.effects_of, engine.embeddings, start, answer, first, full)
         content = f"{engine.embeddings.key}|{engine.embeddings.cloud}"
-        take_home.draw(
-            run.id, content, steps, lambda: export.of_run(engine, steps, measured()), lambda: _order(run, engine)
+        export_panel.draw(
+            run.id, content, steps, lambda: export.of_run(engine, steps, measured()), lambda: _export_spec(run, engine)
         )
         make_it_a_run(run, steps)
 
 
-def _order(run: RunRow, engine: WhatIf) -> Mapping[str, Any]:
-    """Of the run's model; InputError where there is none."""
+def _export_spec(run: RunRow, engine: WhatIf) -> Mapping[str, Any]:
+    """Specification of the run's model for the export. Raises `InputError` if the run has none."""
     if is_example(run.id):
         raise InputError("examples ship without weights", field="run")
     request = request_for(run, resources.library().folder_of(run.id))
-    return export.order_for_run(run.config, Path(request.checkpoint), engine.embeddings.cloud, engine.embeddings.key)
+    return export.spec_of_run(run.config, Path(request.checkpoint), engine.embeddings.cloud, engine.embeddings.key)
 
 
 def _answers(engine: WhatIf, steps: tuple[Step, ...], view: View, until: float) -> tuple[Answer, Answer] | None:
-    """The numbers without and with the chain; None where a layer was not trained or it takes too long."""
-    start, answer = engine.known_answer(()), engine.known_answer(steps)
+    """The numbers without and with the chain; None if a layer is not trained or the computation takes too long."""
+    start, answer = engine.cached_answer(()), engine.cached_answer(steps)
     if start is not None and answer is not None:
         return start, answer
     rank = Rank.MOVE
@@ -132,14 +132,14 @@ def _answers(engine: WhatIf, steps: tuple[Step, ...], view: View, until: float) 
             return answers
         except NotReadyError as waiting:
             drawing.numbers(view, start, None, None, None)
-            _let_go(waiting.request)
+            _release_previous(waiting.request)
             if waiting.request is not None and not _train(waiting.request, view, until):
                 return None
             rank = Rank.BUILD
 
 
 def _train(request: LayerRequest, view: View, until: float) -> bool:
-    """Have a process train an IsoLayer; False if that failed, was stopped, or takes too long."""
+    """Start training an IsoLayer and wait; False if that failed, was stopped, or takes too long."""
     place: DeltaGenerator | None = None
     while True:
         state = jobs.look(request)
@@ -155,10 +155,10 @@ def _train(request: LayerRequest, view: View, until: float) -> bool:
         if stopped or state.in_trouble:
             with view.summary.container():
                 if stopped:
-                    st.caption("You stopped IsoLayer's training before its end.")
+                    st.caption("You stopped IsoLayer's training.")
                 else:
-                    forms.error_beside(f"IsoLayer: {state.message or 'its process died'}. {state.advice}")
-                st.button("Train it again", key=PREFIX + "again", on_click=_train_again, args=(request,))
+                    forms.error_beside(f"IsoLayer: {state.message or 'its process ended unexpectedly'}. {state.advice}")
+                st.button("Train again", key=PREFIX + "again", on_click=_train_again, args=(request,))
             return False
         if place is None:
             with view.summary.container():
@@ -170,10 +170,10 @@ def _train(request: LayerRequest, view: View, until: float) -> bool:
                 on_click=_stop,
                 args=(request,),
             )
-        text = f"IsoLayer is being trained: {job_progress.step(state)}, {wording.duration(state.seconds)}"
+        text = f"Training IsoLayer: {job_progress.step(state)}, {wording.duration(state.seconds)}"
         place.caption(f":material/hourglass_top: {wording.plain(text)}")
         if time.monotonic() > until:
-            look_again(buttons)
+            offer_check(buttons)
             return False
         time.sleep(TICK)
 
@@ -188,11 +188,11 @@ def _train_again(request: LayerRequest) -> None:
     actions.attempt(resources.service().start_whatif, request)
 
 
-def _let_go(request: LayerRequest | None) -> None:
-    """End the training of a layer that this visitor has moved away from; someone else who waits for it has it started again."""
-    older: LayerRequest | None = st.session_state.get(_WAITED)
-    if older is not None and older != request:
-        resources.service().let_go_of_whatif(older)
+def _release_previous(request: LayerRequest | None) -> None:
+    """Release the layer that this visitor no longer waits for: its training stops, and restarts if another visitor waits for it."""
+    previous: LayerRequest | None = st.session_state.get(_WAITED)
+    if previous is not None and previous != request:
+        resources.service().let_go_of_whatif(previous)
     st.session_state[_WAITED] = request
 
 

@@ -15,11 +15,11 @@ from isoviz.whatif.vectors import CurvePoint
 
 BEFORE, AFTER = "#7f8691", theme.PALETTE[0]
 DRAWN = 1_500
-"""Points of a map that are drawn at most: chosen at random, the same for both maps."""
+"""Most points drawn on a map: a random sample, the same for both maps."""
 
 _PARTS, _TO_A_PART = 12, 50
-"""A class of a map is drawn in so many parts, in turn with those of the others, that none lies over another; in fewer where
-there are not so many points to a part."""
+"""Number of parts in which each class of a map is drawn, alternating with other classes so that none covers another; fewer for
+small classes."""
 
 _LONGEST = 90
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "pentagon")
@@ -62,7 +62,7 @@ def spectrum(before: NDArray[np.float64], after: NDArray[np.float64] | None, d: 
 
 
 def drawn_rows(n: int) -> NDArray[np.int64]:
-    """Which of n points a map draws."""
+    """Indices of the points that a map draws, of n."""
     if n <= DRAWN:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, DRAWN, replace=False))
@@ -78,33 +78,33 @@ def cloud_map(
     """The two strongest principal components of a cloud, one mark per validation row.
 
     Args:
-        places: (n, 2).
-        shares: of the variance, for the axes.
+        places: (n, 2) coordinates.
+        shares: shares of the variance, for the axis titles.
         labels: (n,) class codes, or numbers that become a colour.
-        names: of the classes; empty for numbers.
-        texts: of the rows, shown on hover.
+        names: names of the classes; empty for numbers.
+        texts: texts of the rows, shown on hover.
     """
     figure = go.Figure()
     rows = drawn_rows(len(places))
     kind = go.Scattergl if len(rows) > 1_000 else go.Scatter
     groups = [(name, rows[labels[rows] == code]) for code, name in enumerate(names)] or [("", rows)]
-    *colours, _ = theme.POINT_PALETTES["light"]  # the browser takes the dark page's there
-    for number, name, first, part in _in_turn(groups):
+    *colours, _ = theme.POINT_PALETTES["light"]  # the browser substitutes the dark palette
+    for number, name, first, members in _in_turn(groups):
         marker = {"size": 6, "opacity": 0.85, "symbol": _SYMBOLS[number % len(_SYMBOLS)]}
         if names:
             marker["color"] = colours[number % len(colours)]
         else:
-            marker |= {"color": labels[part].tolist(), "coloraxis": "coloraxis"}
+            marker |= {"color": labels[members].tolist(), "coloraxis": "coloraxis"}
         figure.add_trace(
             kind(
-                x=places[part, 0].tolist(),
-                y=places[part, 1].tolist(),
+                x=places[members, 0].tolist(),
+                y=places[members, 1].tolist(),
                 mode="markers",
                 marker=marker,
                 name=escape(name),
                 legendgroup=escape(name),
                 showlegend=bool(names) and first,
-                customdata=[escape(_short(texts[row])) for row in part],
+                customdata=[escape(_short(texts[row])) for row in members],
                 hovertemplate="%{customdata}<extra>" + escape(name) + "</extra>",
             )
         )
@@ -129,10 +129,10 @@ def cloud_map(
 def _in_turn(
     groups: Sequence[tuple[str, NDArray[np.int64]]],
 ) -> Iterator[tuple[int, str, bool, NDArray[np.int64]]]:
-    """Number and name of a group, whether it is its first turn, and the rows of this turn; drawn by lot, always the same ones."""
+    """For each trace: number and name of a group, whether it is the group's first trace, and its rows. Deterministic random order."""
     turns = max(1, min(_PARTS, sum(len(rows) for _, rows in groups) // _TO_A_PART))
-    lots = np.random.default_rng(0)
-    parts = [np.array_split(lots.permutation(rows), turns) for _, rows in groups]
+    generator = np.random.default_rng(0)
+    parts = [np.array_split(generator.permutation(rows), turns) for _, rows in groups]
     for turn in range(turns):
         for number, (name, _) in enumerate(groups):
             yield number, name, turn == 0, parts[number][turn]
@@ -147,7 +147,7 @@ def cosines(before: Cosines, after: Cosines | None) -> go.Figure:
     figure = go.Figure()
     middle = (BINS[1:] + BINS[:-1]) / 2
     for name, histogram, colour in (("no transform", before, BEFORE), ("after", after, AFTER)):
-        for what, values, dash in (
+        for label, values, dash in (
             ()
             if histogram is None
             else (
@@ -161,7 +161,7 @@ def cosines(before: Cosines, after: Cosines | None) -> go.Figure:
                 y=share.tolist(),
                 mode="lines",
                 line={"color": colour, "dash": dash, "width": 2.5, "shape": "hvh"},
-                name=f"{what}, {name}",
+                name=f"{label}, {name}",
                 hovertemplate="cosine %{x:.2f}: %{y:.1%}",
             )
     figure.update_layout(
@@ -176,7 +176,7 @@ def cosines(before: Cosines, after: Cosines | None) -> go.Figure:
 
 
 def curve(points: Sequence[CurvePoint], parameter: str, readout: str, current: float | None) -> go.Figure:
-    """A read-out over a parameter above, IsoScore below. Values stand evenly, because grids are of several kinds."""
+    """A read-out over a parameter above, IsoScore below. Values are evenly spaced, because grids may be linear or logarithmic."""
     figure = go.Figure()
     names = [f"{point.value:g}" for point in points]
     for title, axis, values, lows, highs, colour in (
@@ -215,9 +215,9 @@ def curve(points: Sequence[CurvePoint], parameter: str, readout: str, current: f
             name=title,
             hovertemplate=f"{escape(parameter)} = %{{x}}<br>{escape(title)} %{{y:.4f}}<extra></extra>",
         )
-    known = [point for point in points if point.readout is not None and point.change.value is not None]
-    if known:
-        baseline = known[0].readout - known[0].change.value  # type: ignore[operator]
+    defined = [point for point in points if point.readout is not None and point.change.value is not None]
+    if defined:
+        baseline = defined[0].readout - defined[0].change.value  # type: ignore[operator]
         figure.add_scatter(
             x=names,
             y=[baseline] * len(names),

@@ -1,6 +1,6 @@
-"""The panel of What-if for vectors: the chain, what it does to isotropy and to what the vectors are good for, and curves.
+"""The panel of What-if for vectors: the chain, its effect on isotropy and read-outs, and curves.
 
-One fragment, as for runs: a move of a slider draws it alone, and what takes longer is waited for in short steps.
+As for runs, it is one fragment: a move of a slider redraws only the panel, and slow results are awaited in short steps.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dashboard import downloads, explanations, forms, wording
 from dashboard.components.copy_link import copy_link
 from dashboard.components.figure import draw as draw_figure
 from dashboard.explanations import Explanation
-from dashboard.whatif import curves, drawing, form, plots, take_home
+from dashboard.whatif import curves, drawing, export_panel, form, plots
 from dashboard.whatif import sentences as words
 from dashboard.whatif.drawing import PENDING
 from dashboard.whatif.form import PREFIX
@@ -26,7 +26,7 @@ from isoviz.errors import InputError
 from isoviz.readouts.reading import Comparison, ReadOut, applicable
 from isoviz.whatif import chains, export, notebook
 from isoviz.whatif.chains import Step
-from isoviz.whatif.engine import at_once
+from isoviz.whatif.engine import instant_metrics
 from isoviz.whatif.images import NotReadyError
 from isoviz.whatif.scheduler import Rank
 from isoviz.whatif.vectors import Answer, Full, VectorsWhatIf, engine_of
@@ -61,12 +61,12 @@ def draw(key: str) -> None:
     """The fragment."""
     try:
         engine = engine_of(key)
-    except KeyError:  # made room for others since the page was drawn
+    except KeyError:  # evicted from the cache since the page was drawn
         st.rerun()
     left, right = st.columns([2, 3], gap="large")
     with left:
         st.subheader("Transforms, in this order", anchor=False)
-        steps = form.editor(engine.found.d)
+        steps = form.editor(engine.vector_set.d)
     if steps is None:
         right.caption("Fix the step on the left to see its numbers.")
         return
@@ -102,9 +102,9 @@ def _follow(
     if answers is None:
         return
     start, answer = answers
-    first, full = engine.known_full(()), engine.known_full(steps)
+    first, full = engine.cached_full(()), engine.cached_full(steps)
     _numbers(engine, numbers, start, answer, first, full)
-    lead = words.isotropy(start, answer) if steps else "No transform: add a step, or move one."
+    lead = words.isotropy(start, answer) if steps else "No transform yet: add a step or change one."
     with below:
         curve = curves.controls(engine, steps)
     if full is None:
@@ -121,7 +121,7 @@ def _follow(
         )
         if full_answer is None:
             return
-        first, full = engine.known_full(()), full_answer
+        first, full = engine.cached_full(()), full_answer
         _numbers(engine, numbers, start, answer, first, full)
     _table(table, engine, start, answer, full, steps)
     _summary(summary, engine, lead, full, steps)
@@ -132,13 +132,15 @@ def _follow(
         curves.draw(engine, key, steps, curve, until)
     with below:
         matrix = functools.partial(export.of_set, engine, steps, full.comparisons)
-        take_home.draw(engine.found.name, key, steps, matrix, lambda: export.order_for_model(engine.found.facts))
+        export_panel.draw(
+            engine.vector_set.name, key, steps, matrix, lambda: export.spec_of_model(engine.vector_set.facts)
+        )
 
 
 def _answers(
     engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], summary: DeltaGenerator, until: float
 ) -> tuple[Answer, Answer] | None:
-    start, answer = engine.known_answer(()), engine.known_answer(steps)
+    start, answer = engine.cached_answer(()), engine.cached_answer(steps)
     if start is not None and answer is not None:
         return start, answer
     for rank in (Rank.MOVE, Rank.BUILD):
@@ -157,9 +159,13 @@ def _answers(
 
 
 def main_readouts(engine: VectorsWhatIf) -> list[ReadOut]:
-    """The read-outs that have a tile: by cosine, of what is known best of these rows."""
-    need = engine.known.needs[0]
-    slugs = [one for one in applicable(engine.known) if one.needs == need and not one.slug.endswith("_dot")]
+    """The read-outs with a tile: by cosine, for the most informative annotations of these rows."""
+    need = engine.annotations.needs[0]
+    slugs = [
+        readout
+        for readout in applicable(engine.annotations)
+        if readout.needs == need and not readout.slug.endswith("_dot")
+    ]
     return slugs[:_TILES]
 
 
@@ -174,15 +180,17 @@ def _numbers(
     with place.container():
         for row in drawing.in_rows(main_readouts(engine)):
             place = drawing.tiles()
-            for one in row:
-                before, after = (_value(one.slug, of, more) for of, more in ((start, first), (answer, full)))
-                drawing.tile(place, one.title, after, before if isinstance(before, float) else None, one.help)
-        drawing.metric_tiles(at_once(), start, answer)
+            for readout in row:
+                before, after = (
+                    _value(readout.slug, instant, slow) for instant, slow in ((start, first), (answer, full))
+                )
+                drawing.tile(place, readout.title, after, before if isinstance(before, float) else None, readout.help)
+        drawing.metric_tiles(instant_metrics(), start, answer)
         d = f"d = {answer.d}" if start.d == answer.d else f"d = {start.d} before, {answer.d} after"
         st.caption(wording.plain(f"n = {answer.n:,}, {d} · more isotropic is not better by itself"))
         if answer.only_rounding:
             st.caption(
-                ":material/warning: Only rounding error is left of these vectors, so the numbers are meaningless."
+                ":material/warning: Only rounding error is left of these vectors, so these numbers are meaningless."
             )
 
 
@@ -197,10 +205,12 @@ def _summary(place: DeltaGenerator, engine: VectorsWhatIf, lead: str, full: Full
         st.markdown(f"**{wording.plain(lead)}**")
         if not steps:
             return
-        main = {one.slug for one in main_readouts(engine)[:1]}
-        crossed = full.crossed[:1]  # of a small set; its thirds show less
-        sentences = [words.crossed(one) for one in crossed]
-        sentences += [words.readout(one) for one in full.comparisons if one.readout.slug in main and not crossed]
+        main = {readout.slug for readout in main_readouts(engine)[:1]}
+        crossed = full.crossed[:1]  # for small sets, more precise than thirds
+        sentences = [words.crossed(result) for result in crossed]
+        sentences += [
+            words.readout(result) for result in full.comparisons if result.readout.slug in main and not crossed
+        ]
         stay = full.overlap
         if stay.value is not None and stay.low is not None and stay.high is not None:
             ends = f"95 % interval {100 * stay.low:.0f} to {100 * stay.high:.0f} %"
@@ -217,7 +227,7 @@ def _table(
     full: Full | None,
     steps: tuple[Step, ...],
 ) -> None:
-    """Every read-out with its interval and verdict; before those are there, the quick values."""
+    """All read-outs with intervals and verdicts; the quick values until those are computed."""
     with place.container():
         st.markdown("**Read-outs, before and after**")
         config: dict[str, Any] = {name: st.column_config.NumberColumn(format="%.3f", width=70) for name in _NUMBERS}
@@ -227,16 +237,16 @@ def _table(
         }
         st.dataframe(_shown(engine, start, answer, full), hide_index=True, width="stretch", column_config=config)
         if full is not None:
-            name = downloads.file_name("what-if", engine.found.name, "read-outs")
+            name = downloads.file_name("what-if", engine.vector_set.name, "read-outs")
             with st.container(horizontal=True):
                 downloads.both(name, lambda: numbers_table(engine, full, steps), key=PREFIX + "get_readouts")
         explanations.show(READ_OUTS)
 
 
 def _shown(engine: VectorsWhatIf, start: Answer, answer: Answer, full: Full | None) -> pd.DataFrame:
-    compared = {one.readout.slug: one for one in full.comparisons} if full else {}
+    compared = {result.readout.slug: result for result in full.comparisons} if full else {}
     lines: list[tuple[Any, ...]] = []
-    for one in applicable(engine.known):
+    for one in applicable(engine.annotations):
         if one.slug in compared:
             lines.append(_line(one.title, compared[one.slug]))
         else:
@@ -253,7 +263,7 @@ def _line(title: str, comparison: Comparison) -> tuple[Any, ...]:
 
 
 def numbers_table(engine: VectorsWhatIf, full: Full, steps: tuple[Step, ...]) -> pd.DataFrame:
-    """Every read-out in full precision, for a file."""
+    """All read-outs in full precision, for a file."""
     lines = [
         (
             one.readout.slug,
@@ -270,13 +280,13 @@ def numbers_table(engine: VectorsWhatIf, full: Full, steps: tuple[Step, ...]) ->
         for one in comparisons
     ]
     columns = ["readout", "before", "after", "difference", "low", "high", "n", "unit", "rows"]
-    return pd.DataFrame(lines, columns=columns).assign(chain=chains.write(steps), vectors=engine.found.name)
+    return pd.DataFrame(lines, columns=columns).assign(chain=chains.write(steps), vectors=engine.vector_set.name)
 
 
 def _cosines(engine: VectorsWhatIf, first: Full, full: Full, steps: tuple[Step, ...]) -> None:
     st.markdown("**Cosines, before and after**")
     figure = plots.cosines(first.cosines, full.cosines if steps else None)
-    about = f"{engine.found.name} · {len(full.cosines.nearest):,} rows · {chains.write(steps)}"
+    about = f"{engine.vector_set.name} · {len(full.cosines.nearest):,} rows · {chains.write(steps)}"
     draw_figure(
         figure,
         key=PREFIX + "cosines",

@@ -23,10 +23,10 @@ from isoviz.whatif.request import KINDS, EncodingRequest, can_serve, request_for
 
 
 def nothing_yet() -> None:
-    """The page of a store without a finished run."""
+    """Shown while the store has no finished run."""
     choosing.nothing_yet(
-        "What-if takes the embeddings of a finished run and its trained head, and shows what a transform would do to both: move "
-        "a slider, and isotropy and accuracy follow at once. The *60-second demo* trains runs to try it on. *Vectors or texts*, above, "
+        "What-if shows how a transform would change a finished run's embeddings and the accuracy of its trained head. Move "
+        "a slider, and both update instantly. The *60-second demo* trains runs to try it on. *Vectors or texts*, above, "
         "needs no run.",
         "demo",
         "Start with the 60-second demo",
@@ -34,28 +34,28 @@ def nothing_yet() -> None:
 
 
 def choose() -> RunRow | None:
-    """Choose a finished run; the planned empty state if there is none."""
+    """Field for a finished run, or the empty state if there is none."""
     library = resources.library()
     shipped = library.examples
     runs = library.list(status="finished", limit=form.RUNS_OFFERED)
     runs += [shipped.get(run_id) for run_id in reversed(shipped.about["embeddings"])] if shipped else []
-    asked = st.query_params.get(form.RUN)
-    fitting = [run for run in runs if can_serve(run.config) or run.id == asked]
-    if runs and not fitting:
+    requested = st.query_params.get(form.RUN)
+    usable = [run for run in runs if can_serve(run.config) or run.id == requested]
+    if runs and not usable:
         st.caption(
-            f"The finished runs here are of other tasks: What-if works on {' and '.join(KINDS)}, where one vector per row feeds "
-            "the head."
+            f"What-if supports {' and '.join(KINDS)} runs, whose head reads one vector per row. The finished runs here have other "
+            "tasks."
         )
-    if not fitting:
-        if asked is not None:
-            forms.error_beside("The run of this address is not in this store, or has not finished.")
+    if not usable:
+        if requested is not None:
+            forms.error_beside("The run in this link does not exist or has not finished.")
         nothing_yet()
         return None
-    return form.run_field(fitting)
+    return form.run_field(usable)
 
 
 def embeddings_of(run: RunRow) -> str | None:
-    """The key of the run's embeddings once they are there; before that, how to get them, or why that cannot be."""
+    """The key of the run's embeddings once they are cached; until then, draws the button, progress or error."""
     store = resources.library()
     if is_example(run.id):
         if store.examples is not None and run.id in store.examples.with_embeddings:
@@ -80,7 +80,7 @@ def embeddings_of(run: RunRow) -> str | None:
         return None
     if state.in_trouble:
         job_progress.trouble(state)
-    if state.field != "run":  # the run itself cannot serve: read again, it would still not
+    if state.field != "run":  # an unusable run cannot be fixed by another pass
         _offer(request, again=state.status != "none")
     return None
 
@@ -90,10 +90,10 @@ def _offer(request: EncodingRequest, *, again: bool) -> None:
     with st.container(border=True):
         st.markdown("#### First, the run's embeddings")
         st.markdown(
-            f"Up to {request.rows:,} training and {request.rows:,} validation rows go once through the weights that the run keeps. "
-            "It takes seconds for the bundled model, minutes for a large one without a GPU, and is kept for the next time."
+            f"Runs up to {request.rows:,} training and {request.rows:,} validation rows through the run's saved weights. "
+            "This takes seconds for the bundled model, or minutes for a large one without a GPU. The result is cached."
         )
-        label = "Read them again" if again else "Read the embeddings"
+        label = "Compute again" if again else "Compute the embeddings"
         if actions.button(
             label, key=PREFIX + "read", type="primary", icon=":material/download_for_offline:"
         ) and actions.done(resources.service().start_whatif, request):
@@ -101,15 +101,15 @@ def _offer(request: EncodingRequest, *, again: bool) -> None:
 
 
 def draw_panel(run: RunRow, key: str) -> None:
-    """Everything about the run's embeddings; moving a slider draws this part alone."""
+    """The run's embeddings and the panel; a move of a slider redraws only the panel."""
     try:
         embeddings = load(key)
-    except KeyError:  # made room for others this moment
+    except KeyError:  # just evicted from the cache
         st.rerun()
-    with contextlib.suppress(StoreError):  # deleted meanwhile: what is on screen goes on
+    with contextlib.suppress(StoreError):  # the run was deleted: keep the page working
         learned.banner(learned.warnings(tables.runs_frame([resources.library().summary(run.id)])))
     cloud = form.cloud_field(embeddings.differs, method_title(run.config.method))
-    form.take_address()
+    form.follow_address()
     _describe(embeddings)
     st.fragment(panel.draw)(run, key, cloud)
 
@@ -119,12 +119,12 @@ def _describe(embeddings: Embeddings) -> None:
     parts = []
     for split in ("train", "validation"):
         rows, all_rows = facts["rows"][split], facts["rows_of_run"][split]
-        chosen = "drawn at random with seed 0" if split == "train" else "the first ones"
-        how = "" if rows == all_rows else f" of {all_rows:,}, {chosen}"
-        parts.append(f"{split}: {rows:,} rows{how}")
-    own = facts["metrics"][facts["primary"]]
+        selection = "drawn at random with seed 0" if split == "train" else "the first ones"
+        sample = "" if rows == all_rows else f" of {all_rows:,}, {selection}"
+        parts.append(f"{split}: {rows:,} rows{sample}")
+    own_metric = facts["metrics"][facts["primary"]]
     parts.append(f"d = {embeddings.train.shape[1]}")
-    parts.append(f"the run itself: {facts['primary']} {wording.number(own, 3)}" + _epoch(facts))
+    parts.append(f"the run itself: {facts['primary']} {wording.number(own_metric, 3)}" + _epoch(facts))
     st.caption(wording.plain(" · ".join(parts)) + " · transforms are fitted on train, numbers are of validation")
     for note in facts["notes"]:
         st.caption(f":material/info: {wording.plain(note)}")
@@ -140,6 +140,6 @@ def _epoch(facts: Any) -> str:
 
 
 def _data_fingerprint(run_id: str) -> str:
-    """Of the rows that the run read, from its `started` event; empty for a run that has none."""
+    """Fingerprint of the run's rows, from its `started` event; empty if missing."""
     started = resources.library().events_of_kind(run_id, Started, limit=1)
     return started[0].data_fingerprint if started else ""

@@ -1,4 +1,4 @@
-"""What a chain did, in plain words. No Streamlit here."""
+"""Sentences on the effect of a chain. No Streamlit here."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from isoviz.whatif.engine import Answer, Full
 from isoviz.whatif.vectors import Answer as VectorsAnswer
 
 _SAME = 0.005
-"""IsoScores closer than this are called alike."""
+"""IsoScores closer than this count as unchanged."""
+
+_CLOUD_TEXTS = {"head": "input of the output layer", "pooled": "before the run's method"}
 
 
 def isotropy(before: Answer | VectorsAnswer, after: Answer | VectorsAnswer) -> str:
-    """One sentence on IsoScore, of the same rows before and after."""
+    """A sentence on IsoScore of the same rows before and after."""
     first, second = before.measures["isoscore"], after.measures["isoscore"]
     if first is None or second is None:
         return "IsoScore is undefined here, so there is nothing to compare."
     change = second - first
     text = f"IsoScore {wording.number(first, 3)} → {wording.number(second, 3)}"
     if abs(change) < _SAME:
-        return f"The shape of the cloud stays about as isotropic as it was ({text})."
+        return f"The cloud stays about as isotropic ({text})."
     return f"The cloud becomes {'more' if change > 0 else 'less'} isotropic ({text})."
 
 
 def heads(answer: Answer, full: Full) -> str:
-    """What both heads say together: did the transform help, hurt, or only break the fit of the frozen head?"""
+    """A sentence on both heads: whether the transform helps, hurts, or only breaks the fit of the frozen head."""
     frozen, refitted = full.frozen_difference, full.refitted_difference
     if refitted is None or refitted.low is None:
         return "The metric is undefined for one of the heads, so they cannot be compared."
@@ -36,14 +38,14 @@ def heads(answer: Answer, full: Full) -> str:
         return "The frozen head cannot read these vectors. " + _refitted_only(refitted)
     n = answer.n
     if frozen.low == frozen.high == refitted.low == refitted.high == 0:
-        return f"Neither head is affected: on the {n:,} rows, both score exactly as without the transform."
+        return f"Neither head is affected: on these {n:,} rows, both score exactly as without the transform."
     if not frozen.excludes_zero and not refitted.excludes_zero:
         return f"Neither head changes by more than chance would on {n:,} rows. This is no evidence for or against the transform."
     if frozen.excludes_zero and (frozen.value or 0) < 0 and not (refitted.excludes_zero and (refitted.value or 0) < 0):
-        better = " (and even better)" if refitted.excludes_zero else ""
+        better = " (even better)" if refitted.excludes_zero else ""
         return (
-            "The frozen head no longer fits: it was trained on the old coordinates. What it needs is still there, for a head "
-            f"refitted on the training rows reads it as well as before{better}."
+            "The frozen head no longer fits, because it was trained on the old coordinates. The information is still there: a head "
+            f"refitted on the training rows does as well as before{better}."
         )
     if refitted.excludes_zero and (refitted.value or 0) < 0:
         harder = "The information that the task needs has become harder to read"
@@ -54,20 +56,18 @@ def heads(answer: Answer, full: Full) -> str:
             "loses no more than chance explains."
         )
     if refitted.excludes_zero:
-        return (
-            "A head refitted on the training rows does better than one refitted without the transform: here it helped."
-        )
-    return "The frozen head does better, a refitted one does not: the gain is in how the old head reads the cloud, not in the cloud."
+        return "A head refitted on the training rows does better than one refitted without the transform: here, the transform helps."
+    return "The frozen head does better, but a refitted head does not: the transform suits the old head without adding information."
 
 
 def cloud(name: str) -> str:
-    """A cloud by its name and what it is."""
-    return f"{name.capitalize()} cloud ({'what the output layer reads' if name == 'head' else 'before the method of the run'})"
+    """Name and description of a cloud."""
+    return f"{name.capitalize()} cloud ({_CLOUD_TEXTS.get(name, _CLOUD_TEXTS['pooled'])})"
 
 
 def _refitted_only(refitted: Difference) -> str:
     if not refitted.excludes_zero:
-        return "A head refitted on the training rows does as well as before, as far as these rows can show."
+        return "On these rows, a head refitted on the training rows does as well as before."
     direction = "better" if (refitted.value or 0) > 0 else "worse"
     return f"A head refitted on the training rows does {direction} than one refitted without the transform."
 
@@ -85,13 +85,13 @@ def difference(interval: Difference | None) -> str:
 
 
 def readout(comparison: Comparison) -> str:
-    """A read-out before and after, its interval, and what that allows to say."""
+    """A read-out before and after, with its interval and verdict."""
     numbers = f"{wording.number(comparison.before, 3)} → {wording.number(comparison.after, 3)}"
     return f"{comparison.readout.title} {numbers}, {difference(comparison.difference)}. {comparison.verdict}"
 
 
 def crossed(comparison: Comparison) -> str:
-    """A cross-validated read-out of a small set, and what so few rows can show at all."""
+    """A cross-validated read-out of a small set, and the smallest difference its rows can show."""
     smallest = smallest_difference(comparison.difference.n)
     limit = (
         "These are too few rows to show any difference."
@@ -102,7 +102,7 @@ def crossed(comparison: Comparison) -> str:
 
 
 def change(value: float, before: float) -> str:
-    """A tile's change, to the decimals of the two values as they are shown (three digits)."""
+    """A tile's change, rounded like the two displayed values (three digits)."""
     largest = max(abs(value), abs(before))
     decimals = max(0, 2 - math.floor(math.log10(largest))) if largest else 3
     text = f"{value - before:+.{decimals}f}"

@@ -1,4 +1,4 @@
-"""From a chain on cached embeddings to a real fine-tune: the Train page, filled in."""
+"""From a chain on cached embeddings to fine-tuning: links to the Train page with the form filled in."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from isoviz.whatif.chains import Step
 SETTINGS = tuple(
     name for name in forms.SETTINGS if name not in ("precision", "threads", "processes", "accelerate_config")
 )
-"""Of the run, that the new one takes over. The others were resolved for the machine that trained it."""
+"""Settings copied from the run. The others were resolved for the machine that trained it."""
 
 
 def make_it_a_run(run: RunRow, steps: tuple[Step, ...]) -> None:
-    """Which steps a training method corresponds to, each as a button that fills the Train page; and which do not."""
+    """A button for each step with an equivalent training method, which fills the Train page; and a list of the other steps."""
     st.subheader("Make it a run", anchor=False)
     if not steps:
-        st.caption("Add a transform: where a training method does the same, it can be fine-tuned from here.")
+        st.caption("Add a transform. If a training method does the same, you can fine-tune with it from here.")
         return
     pairs = [(step, step.in_training) for step in steps]
     tunes = [(step, answer) for step, answer in pairs if isinstance(answer, InTraining)]
     without = {step.title: answer for step, answer in pairs if isinstance(answer, str)}
     if tunes:
         st.markdown(
-            "A post-hoc transform leaves the encoder unchanged. In training the encoder adapts, so only a fine-tune can say "
-            "whether the method helps. Each button fills the Train page with the method beside the baseline, on the same model, "
+            "A post-hoc transform leaves the encoder unchanged. In training the encoder adapts, so only fine-tuning can show "
+            "whether the method helps. Each button fills the Train page with the method and the baseline, on the same model, "
             "task and settings."
         )
     for number, (step, tune) in enumerate(tunes):
@@ -52,14 +52,14 @@ def make_it_a_run(run: RunRow, steps: tuple[Step, ...]) -> None:
         if st.button(label, key=f"{PREFIX}train_{number}", icon=":material/model_training:", help=tune.note):
             st.switch_page(menu.TRAIN, query_params=form_address(run.config, tune))
     if len(tunes) > 1 or (tunes and without):
-        st.caption("A button trains the method of one step, without the other steps of the chain.")
+        st.caption("Each button trains the method of one step, without the other steps.")
     if without:
         st.caption("No training method corresponds to:")
         st.caption("\n".join(f"- {title}: {wording.plain(reason)}." for title, reason in without.items()))
 
 
 def form_address(config: RunConfig, tune: InTraining) -> dict[str, Any]:
-    """Query parameters that fill the Train page: the baseline and the method, as the run was trained."""
+    """Query parameters that fill the Train page with the baseline and the method, and the run's settings."""
     known = methods.catalogue()
     values: dict[str, Any] = {
         forms.key("models"): [config.model],
@@ -87,7 +87,7 @@ def form_address(config: RunConfig, tune: InTraining) -> dict[str, Any]:
 
 
 def _own_files(own: OwnTask) -> dict[str, Any]:
-    """Which column is what in a person's own files; the address holds a choice by the words it has on screen."""
+    """Roles of the columns in the user's files. Addresses store a selection by its label on screen."""
     values = {
         "text": own.text,
         "second": own.second or NO_SECOND,

@@ -1,4 +1,4 @@
-"""Waiting for what the scheduler computes, in short steps, so that a visitor's next move ends the waiting."""
+"""Waiting for the scheduler in short steps, so that the visitor's next move interrupts the wait."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from isoviz.whatif.images import NotReadyError
 from isoviz.whatif.scheduler import SCHEDULER, Rank
 
 LOOK = 0.1
-"""Seconds between chances for a visitor's next move to end the waiting for this one; a result ends it at once."""
+"""Seconds between points at which the visitor's next move can interrupt; a result ends the wait immediately."""
 
 UNNOTICED = 0.25
-"""Seconds before the page says that something is pending."""
+"""Seconds before the page shows `pending`."""
 
 PATIENCE = 60.0
-"""Seconds for which a visit waits for what follows; after that it says how to look again."""
+"""Seconds that a page waits for slow results; after that, it shows a button to check again."""
 
 VIEWER = PREFIX + "viewer"
-"""Whose question it is, for the scheduler."""
+"""Session key: this viewer's id for the scheduler."""
 
 
 def wait_for(
@@ -39,13 +39,13 @@ def wait_for(
     what: str | Callable[[], str],
     lead: str = "",
 ) -> Any:
-    """What the scheduler computes; None if it takes too long. Each look lets a visitor's next move through.
+    """The scheduler's result; None if it takes too long. The visitor's next move can interrupt the wait.
 
     Args:
-        key: of the question; those who ask with the same key share one answer.
-        place: a placeholder that says what is pending.
-        what: is pending; a function says how far it is.
-        lead: what is known already, in Markdown; it stays.
+        key: key of the question; viewers with the same key share one result.
+        place: placeholder for the pending message.
+        what: the pending result, or a function that returns its progress.
+        lead: Markdown shown before the pending message.
     """
     viewer = st.session_state.setdefault(VIEWER, secrets.token_hex(8))
     began = time.monotonic()
@@ -53,8 +53,8 @@ def wait_for(
     drawn = ""
     while not future.done():
         wait([future], LOOK)
-        _ = st.session_state[VIEWER]  # here Streamlit ends this run if the visitor has moved something
-        if future.cancelled():  # this visitor's other tab asked for something else
+        _ = st.session_state[VIEWER]  # Streamlit interrupts this run here if the visitor has moved something
+        if future.cancelled():  # the visitor's other tab asked another question
             future = SCHEDULER.ask(viewer, key, work, rank)
         seconds = time.monotonic() - began
         if future.done() or seconds < UNNOTICED:
@@ -67,7 +67,7 @@ def wait_for(
         if time.monotonic() > until:
             with place.container():
                 st.markdown(lead)
-                look_again(st.container())
+                offer_check(st.container())
             return None
     error = future.exception()
     if isinstance(error, (IsoVizError, NotReadyError)):
@@ -77,7 +77,7 @@ def wait_for(
     return future.result()
 
 
-def look_again(place: DeltaGenerator) -> None:
-    """Say that it goes on, and offer to look."""
-    place.caption("Still computing. Check again in a while.")
-    place.button("Look again", key=PREFIX + "look_again", icon=":material/refresh:")
+def offer_check(place: DeltaGenerator) -> None:
+    """Say that the computation goes on, with a button to check."""
+    place.caption("Still computing.")
+    place.button("Check again", key=PREFIX + "offer_check", icon=":material/refresh:")

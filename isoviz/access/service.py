@@ -37,7 +37,7 @@ from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary
 from isoviz.tasks.protocol import Task
 from isoviz.training import devices
-from isoviz.vectors.taking import Order, Taken
+from isoviz.vectors.intake import ImportRequest, SetSummary
 from isoviz.whatif import jobs as whatif_jobs
 from isoviz.whatif import vectors as whatif_vectors
 from isoviz.whatif.request import Request
@@ -48,7 +48,7 @@ _EXAMPLE: Final = AccessError(
     advice="Run it again to get your own copy.",
 )
 OWN_VECTORS: Final = "isoviz.exploring.own_vectors"
-VECTOR_MODULES: Final = (*guarded.TABLES, "isoviz.vectors.taking", OWN_VECTORS)
+VECTOR_MODULES: Final = (*guarded.TABLES, "isoviz.vectors.intake", OWN_VECTORS)
 """What reading own vectors and drawing their first pictures imports."""
 _counting = threading.Lock()
 """Held while a visitor's runs or jobs are counted and more of them made: two clicks at once are counted one after the other."""
@@ -219,7 +219,7 @@ class Service:
         self.require()
         return uploads.save_own(self._store.folder, files, self._allowance(), pulse)
 
-    def keep_vectors(self, order: Order, files: Loose, pulse: Callable[[], None] = lambda: None) -> Taken:
+    def keep_vectors(self, order: ImportRequest, files: Loose, pulse: Callable[[], None] = lambda: None) -> SetSummary:
         """Check and keep own vectors or texts, see `isoviz.access.uploads.save_vectors`."""
         self.require()
         taken = uploads.save_vectors(self._store.folder, order, files, self._allowance(), pulse)

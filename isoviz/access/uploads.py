@@ -21,7 +21,7 @@ from isoviz.jobs.results import FACTS
 from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.protocol import TRAIN, Task
 from isoviz.vectors import sets
-from isoviz.vectors.taking import Order, Taken
+from isoviz.vectors.intake import ImportRequest, SetSummary
 
 FOLDER = "uploads"
 _VISITOR = ".visitor"
@@ -102,11 +102,11 @@ def save_own(
 
 def save_vectors(
     store_folder: Path,
-    order: Order,
+    order: ImportRequest,
     files: Loose,
     allowance: Allowance | None = None,
     pulse: Callable[[], None] = lambda: None,
-) -> Taken:
+) -> SetSummary:
     """Read uploaded vectors or texts, or those that the order names by path, and keep them by their content.
 
     The uploaded files themselves go once they have been read.
@@ -147,14 +147,14 @@ def save_vectors(
             name=order.name or files.get("file", ("",))[0],
         )
         began = time.time()
-        taken: Taken = guarded.call(
-            "isoviz.vectors.taking:take", {"order": wanted}, Taken, field="vectors", pulse=pulse
+        summary: SetSummary = guarded.call(
+            "isoviz.vectors.intake:import_file", {"request": wanted}, SetSummary, field="vectors", pulse=pulse
         )
     finally:
         shutil.rmtree(incoming, ignore_errors=True)
     if allowance is not None:
-        _charge(taken.key, allowance, store_folder, began)
-    return taken
+        _charge(summary.key, allowance, store_folder, began)
+    return summary
 
 
 def _charge(key: str, allowance: Allowance, store_folder: Path, began: float) -> None:

@@ -61,7 +61,7 @@ def _of_run(options: argparse.Namespace, as_matrix: bool) -> tuple[Affine, Origi
     order = None
     checkpoint = Path(request_for(row, store.folder_of(row.id)).checkpoint)
     if not as_matrix:
-        order = export.order_for_run(row.config, checkpoint, "head", "")
+        order = export.spec_of_run(row.config, checkpoint, "head", "")
     engine = WhatIf(embeddings(options.run, store=store), trains=True)
     steps = chains.read(options.chain)
     measured = export.effects_of(

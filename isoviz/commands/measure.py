@@ -99,22 +99,25 @@ def _points(options: argparse.Namespace) -> tuple[NDArray[Any], VectorSet | None
     return found.points, found
 
 
-def _read_outs(found: VectorSet) -> dict[str, dict[str, Any]]:
+def _read_outs(vector_set: VectorSet) -> dict[str, dict[str, Any]]:
     """By what they need (labels, pairs, queries): how many there are, and the read-outs by slug."""
     from isoviz import readouts
-    from isoviz.readouts.division import known_of
+    from isoviz.readouts.division import annotations_of
     from isoviz.readouts.image import Image
 
-    known = known_of(found)
+    row_annotations = annotations_of(vector_set)
     counts: dict[str, dict[str, Any]] = {}
-    if known.labels is not None:
-        counts["labels"] = {"classes": int(known.labels.codes.max()) + 1}
-    if known.pairs is not None:
-        counts["pairs"] = {"pairs": len(known.pairs.left)}
-    if known.queries is not None:
-        counts["queries"] = {"queries": len(known.queries.queries), "documents": len(known.queries.documents)}
-    wanted = [slug for slug, one in readouts.CATALOGUE.items() if one.needs in counts]
-    measured = readouts.measure(Image(found.points), known, wanted)
+    if row_annotations.labels is not None:
+        counts["labels"] = {"classes": int(row_annotations.labels.codes.max()) + 1}
+    if row_annotations.pairs is not None:
+        counts["pairs"] = {"pairs": len(row_annotations.pairs.left)}
+    if row_annotations.queries is not None:
+        counts["queries"] = {
+            "queries": len(row_annotations.queries.queries),
+            "documents": len(row_annotations.queries.documents),
+        }
+    slugs = [slug for slug, readout in readouts.CATALOGUE.items() if readout.needs in counts]
+    measured = readouts.measure(Image(vector_set.points), row_annotations, slugs)
     for slug, statistic in measured.items():
         counts[readouts.CATALOGUE[slug].needs][slug] = statistic.value
     return counts

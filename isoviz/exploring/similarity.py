@@ -17,6 +17,7 @@ Measure = Literal["cka", "neighbours"]
 MOST: Final = 2_000
 """Rows that are compared at most; of more, as many are drawn with seed 0."""
 _ROUNDING: Final = 1e-12
+_BLOCK: Final = 2**23  # numbers that are held at a time: 64 MiB
 FEWEST: Final = 4
 """Rows that the unbiased estimate needs."""
 
@@ -27,7 +28,7 @@ def debiased_cka(first: Points, second: Points) -> float:
     """Linear CKA of (n, d) and (n, d') points of the same n rows, from the unbiased estimate of HSIC; nan where undefined.
 
     1 for the same cloud up to rotation, shift and uniform scale, 0 on average for unrelated ones, also where n is small beside d
-    (there the biased estimate tends to 1). It can be slightly negative. Nothing of size n × n is kept.
+    (there the biased estimate tends to 1). It can be slightly negative.
 
     Source: Kornblith et al. 2019 (CKA); Song et al. 2012, equation 5 (unbiased HSIC).
     """
@@ -54,22 +55,8 @@ def matrix(firsts: Sequence[Points], seconds: Sequence[Points], measure: Measure
                 value = overlap(image, other_image).value
                 similarities[i, j] = np.nan if value is None else value
         return similarities
-    centred = [[centre(points[rows].astype(np.float64))[0] for points in clouds] for clouds in (firsts, seconds)]
-    own = [np.array([_hsic(points, points) for points in clouds]) for clouds in centred]
-    # where all rows are one point, what is left is rounding: the first token before the first layer
-    floors = [
-        [(_ROUNDING * float(np.square(points[rows], dtype=np.float64).sum(axis=1).mean())) ** 2 for points in clouds]
-        for clouds in (firsts, seconds)
-    ]
-    for i, points_a in enumerate(centred[0]):
-        for j, points_b in enumerate(centred[1]):
-            if seconds is firsts and j < i:
-                similarities[i, j] = similarities[j, i]
-                continue
-            scale = own[0][i] * own[1][j]
-            alive = own[0][i] > floors[0][i] and own[1][j] > floors[1][j]
-            similarities[i, j] = _hsic(points_a, points_b) / np.sqrt(scale) if alive else np.nan
-    return similarities
+    clouds = [points[rows].astype(np.float64) for points in (firsts if seconds is firsts else [*firsts, *seconds])]
+    return _cka(clouds)[: len(firsts), -len(seconds) :]
 
 
 def drawn(n: int) -> NDArray[np.int64]:
@@ -77,13 +64,44 @@ def drawn(n: int) -> NDArray[np.int64]:
     return np.arange(n) if n <= MOST else np.sort(np.random.default_rng(0).choice(n, MOST, replace=False))
 
 
-def _hsic(x: Points, y: Points) -> float:
-    """Unbiased HSIC of linear kernels, from the points themselves: with K̃ = XXᵀ without its diagonal, K̃1 = X(Xᵀ1) − diag(XXᵀ)."""
-    n = len(x)
+def _cka(clouds: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """(c, c): of c clouds (n, d), each with each. HSIC is the inner product of two U-centred Gram matrices, so that each Gram matrix is
+    computed once, a block of rows at a time.
+
+    Source: Székely & Rizzo 2014, equation 2.6 (U-centring).
+    """
+    n = len(clouds[0])
     if n < FEWEST:
-        return np.nan
-    own_x, own_y = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", y, y)
-    sums_x, sums_y = x @ x.sum(axis=0) - own_x, y @ y.sum(axis=0) - own_y
-    trace = float(((x.T @ y) ** 2).sum()) - float(own_x @ own_y)
-    both = float(sums_x.sum() * sums_y.sum()) / ((n - 1) * (n - 2))
-    return (trace + both - 2 / (n - 2) * float(sums_x @ sums_y)) / (n * (n - 3))
+        return np.full((len(clouds), len(clouds)), np.nan)
+    centred = [centre(points)[0] for points in clouds]
+    row_sums = [points @ points.sum(axis=0) - np.einsum("ij,ij->i", points, points) for points in centred]
+    hsic = np.zeros((len(clouds), len(clouds)))
+    size = max(1, _BLOCK // (n * len(clouds)))
+    for start in range(0, n, size):
+        block = np.stack(
+            [_u_centred(points, sums, start, size).ravel() for points, sums in zip(centred, row_sums, strict=True)]
+        )
+        hsic += block @ block.T
+    hsic /= n * (n - 3)
+    own = np.diag(hsic)
+    # where all rows are one point, what is left is rounding: the first token before the first layer
+    spread = own > [(_ROUNDING * float(np.square(points).sum(axis=1).mean())) ** 2 for points in clouds]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        similarities: NDArray[np.float64] = hsic / np.sqrt(np.outer(own, own))
+    similarities[~np.outer(spread, spread)] = np.nan
+    return similarities
+
+
+def _u_centred(
+    points: NDArray[np.float64], row_sums: NDArray[np.float64], start: int, size: int
+) -> NDArray[np.float64]:
+    """Rows `start` to `start + size` of a U-centred Gram matrix, from column `start` on; what lies right of the diagonal block counts
+    twice in an inner product, for the columns on the left that are left out."""
+    n = len(points)
+    gram = points[start : start + size] @ points[start:].T
+    size = len(gram)
+    gram -= (row_sums[start : start + size, None] + row_sums[start:]) / (n - 2)
+    gram += row_sums.sum() / ((n - 1) * (n - 2))
+    np.fill_diagonal(gram, 0)
+    gram[:, size:] *= np.sqrt(2)
+    return gram

@@ -1,4 +1,4 @@
-"""What can be read from vectors of which nothing else is known: how similar random pairs and neighbours are."""
+"""Read-outs of unlabelled vectors: the similarity of random pairs and of neighbours."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Cosines:
 
 
 def distribution(image: Image) -> Cosines:
-    """The same pairs (seed 0) for every image of as many rows."""
+    """Draws the same pairs (seed 0) for all images with equally many rows."""
     m = len(image.sample)
     generator = np.random.default_rng(0)
     first = generator.integers(0, m, PAIRS)

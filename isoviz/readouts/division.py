@@ -1,13 +1,13 @@
-"""Which rows fit a transform, which are shown while it is chosen, and which are held back for one honest number at the end.
+"""Dividing a set: rows that fit a transform, rows shown while you choose it, and rows held back for one honest final number.
 
-Rows are shuffled once, with seed 0, in the order of their ids, so that two sets of the same ids are divided alike.
+Rows are sorted by id and shuffled with seed 0, so that two sets with the same ids are divided in the same way.
 
-- Labels, or nothing known: a third each.
-- Rated pairs: rows that a pair connects stay together, a third each. Where pairs connect nearly all rows, or a third would have
-  next to no pairs, the pairs are divided instead, and all vectors fit the transform.
+- Labels, or no annotations: a third each.
+- Rated pairs: a third each, keeping rows connected by pairs together. If pairs connect nearly all rows, or a third would have
+  almost no pairs, the pairs are divided instead, and all vectors fit the transform.
 - Search: the documents fit the transform; two thirds of the queries are shown, a third is held back.
 
-Of large sets a sample is taken (`MOST_*`), the first in the shuffle: a slider's move reads every row that is shown.
+Large sets are sampled (`MOST_*`, the first in the shuffle), because each move of a slider reads all rows shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.readouts.pairs import RatedPairs
-from isoviz.readouts.reading import Known, Labels
+from isoviz.readouts.reading import Annotations, Labels
 from isoviz.readouts.retrieval import Relevance
 
 if TYPE_CHECKING:
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 Part = Literal["shown", "held back"]
 
 FEWEST: Final = 12
-"""Rows below which nothing can be divided."""
+"""Fewest rows of a set that can be divided."""
 MOST_FIT: Final = 20_000
 MOST_ROWS: Final = 5_000
-"""Rows, or pairs, of a part."""
+"""Most rows or pairs of a part."""
 MOST_QUERIES: Final = 1_000
 MOST_DOCUMENTS: Final = 20_000
-"""Those that answer a query of the part, and others drawn at random."""
+"""Most documents: those that answer a query of the part, and random others."""
 MOST_CLASSES: Final = 100
-"""Distinct labels beyond which they are taken for something else: a rating, a name."""
+"""Most distinct labels; more are probably ratings or names."""
 _LOOSE: Final = 0.4
 """Largest share of the rows in one connected component for which rated pairs are divided by rows."""
 
@@ -51,15 +51,15 @@ class Division:
     Attributes:
         fit: rows that transforms are fitted on.
         rows: rows of the part, in the order of its images.
-        known: what is known of them, by their places in `rows`.
-        words: how many rows fit the transforms and how many are shown, in a sentence.
-        rest: how many are left for the other part, in a sentence; may be "".
+        annotations: their annotations, by index in `rows`.
+        words: a sentence on how many rows fit the transforms and how many are shown.
+        rest: a sentence on the rows of the other part; may be "".
         notes: what was left out, and why.
     """
 
     fit: NDArray[np.int64]
     rows: NDArray[np.int64]
-    known: Known
+    annotations: Annotations
     words: str
     rest: str = ""
     notes: tuple[str, ...] = field(default=())
@@ -88,7 +88,7 @@ def divide(vectors: VectorSet, part: Part = "shown") -> Division:
     return Division(
         fit,
         rows,
-        Known(labels=labels),
+        Annotations(labels=labels),
         f"Transforms are fitted on {len(fit):,} rows; the numbers are of {len(rows):,} others.",
         _rest(rest, "rows", part),
         (*sampled, *notes),
@@ -99,11 +99,11 @@ def _rest(count: int, unit: str, part: Part) -> str:
     return f"{count:,} {unit} are {'held back' if part == 'shown' else 'those that were shown'}."
 
 
-def known_of(vectors: VectorSet) -> Known:
-    """What is known of all rows of a set, undivided: to read vectors as they are.
+def annotations_of(vectors: VectorSet) -> Annotations:
+    """Annotations of all rows of a set, undivided, to measure vectors as they are.
 
     Raises:
-        InputError: labels that are no classes (field `labels`).
+        InputError: the labels are not classes (field `labels`).
     """
     codes, why_not = label_codes(vectors.columns)
     if codes is None and why_not:
@@ -111,32 +111,32 @@ def known_of(vectors: VectorSet) -> Known:
     having = np.flatnonzero(codes >= 0) if codes is not None else None
     labels = None if codes is None or having is None else Labels(having, codes[having])
     if vectors.pairs is None:
-        return Known(labels=labels)
+        return Annotations(labels=labels)
     left, right, score = _ends(vectors)
     if vectors.relation == "similarity":
-        return Known(pairs=RatedPairs(left, right, score), labels=labels)
+        return Annotations(pairs=RatedPairs(left, right, score), labels=labels)
     queries, documents = np.unique(left[score > 0]), _documents(vectors, left)
-    of_pairs = _places(vectors.n, queries, documents, left, right, score)
-    return Known(queries=Relevance(queries, documents, *of_pairs), labels=labels)
+    of_pairs = _graded_pairs(vectors.n, queries, documents, left, right, score)
+    return Annotations(queries=Relevance(queries, documents, *of_pairs), labels=labels)
 
 
 def _ends(vectors: VectorSet) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Rows and score of every pair."""
     assert vectors.pairs is not None
-    place = {one: row for row, one in enumerate(vectors.columns["id"].to_numpy())}
-    left, right = (vectors.pairs[name].map(place).to_numpy(np.int64) for name in ("left", "right"))
+    row_of = {row_id: row for row, row_id in enumerate(vectors.columns["id"].to_numpy())}
+    left, right = (vectors.pairs[name].map(row_of).to_numpy(np.int64) for name in ("left", "right"))
     return left, right, vectors.pairs["score"].to_numpy(np.float64)
 
 
 def _documents(vectors: VectorSet, left: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows of the documents: those of that group, else all that ask nothing."""
+    """Rows of the documents: those in the group `document`, else all rows that are not queries."""
     groups = vectors.columns.get("group")
     if groups is not None and (groups == "document").any():
         return np.flatnonzero(groups == "document")
     return np.setdiff1d(np.arange(vectors.n), left)
 
 
-def _places(
+def _graded_pairs(
     n: int,
     queries: NDArray[np.int64],
     documents: NDArray[np.int64],
@@ -144,28 +144,28 @@ def _places(
     right: NDArray[np.int64],
     grade: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Of the pairs of these queries and documents: their places among them, and the grades."""
+    """Pairs of these queries and documents as indices into both, and their grades."""
     of_query, of_document = (np.full(n, -1) for _ in range(2))
     of_query[queries], of_document[documents] = np.arange(len(queries)), np.arange(len(documents))
-    mine = (of_query[left] >= 0) & (of_document[right] >= 0)
-    return of_query[left[mine]], of_document[right[mine]], grade[mine]
+    selected = (of_query[left] >= 0) & (of_document[right] >= 0)
+    return of_query[left[selected]], of_document[right[selected]], grade[selected]
 
 
-def _sampled(there: int, taken: int, unit: str) -> tuple[str, ...]:
-    return (f"A sample of {taken:,} of {there:,} {unit} (seed 0).",) if taken < there else ()
+def _sampled(total: int, sampled: int, unit: str) -> tuple[str, ...]:
+    return (f"A sample of {sampled:,} of {total:,} {unit} (seed 0).",) if sampled < total else ()
 
 
 def _queries(vectors: VectorSet, part: Part) -> Division:
     left, right, grade = _ends(vectors)
-    answered = np.unique(left[grade > 0])
+    answered_queries = np.unique(left[grade > 0])
     documents = _documents(vectors, left)
-    if len(answered) < 3:
+    if len(answered_queries) < 3:
         raise InputError(
-            f"vectors: search needs at least 3 queries with a relevant document, got {len(answered)}",
+            f"vectors: search needs at least 3 queries with a relevant document, got {len(answered_queries)}",
             field="vectors",
         )
     rank = _shuffled_rank(vectors.columns, vectors.n)
-    mixed = answered[np.argsort(rank[answered])]
+    mixed = answered_queries[np.argsort(rank[answered_queries])]
     edge = len(mixed) * 2 // 3
     every = mixed[:edge] if part == "shown" else mixed[edge:]
     queries = np.sort(every[:MOST_QUERIES])
@@ -180,12 +180,14 @@ def _queries(vectors: VectorSet, part: Part) -> Division:
     relevance = Relevance(
         np.arange(len(queries)),
         len(queries) + np.arange(len(documents)),
-        *_places(vectors.n, queries, documents, left, right, grade),
+        *_graded_pairs(vectors.n, queries, documents, left, right, grade),
     )
     fitted = f"{'the ' if len(fit) == len(documents) else ''}{len(fit):,} documents"
-    words = f"Transforms are fitted on {fitted}; the numbers are of {len(queries):,} of {len(answered):,} queries."
-    rest = _rest(len(answered) - len(every), "queries", part)
-    return Division(fit, rows, Known(queries=relevance), words, rest, notes)
+    words = (
+        f"Transforms are fitted on {fitted}; the numbers are of {len(queries):,} of {len(answered_queries):,} queries."
+    )
+    rest = _rest(len(answered_queries) - len(every), "queries", part)
+    return Division(fit, rows, Annotations(queries=relevance), words, rest, notes)
 
 
 def _pairs(vectors: VectorSet, part: Part) -> Division:
@@ -212,22 +214,24 @@ def _pairs(vectors: VectorSet, part: Part) -> Division:
     if sizes.max() > _LOOSE * vectors.n or pairs_of_third[1:].min() < FEWEST // 3:
         order = np.argsort(rank[left] * vectors.n + rank[right], kind="stable")
         edge = len(order) * 2 // 3
-        mine = np.sort((order[:edge] if part == "shown" else order[edge:])[:MOST_ROWS])
+        chosen_pairs = np.sort((order[:edge] if part == "shown" else order[edge:])[:MOST_ROWS])
         fit = np.sort(np.argsort(rank)[:MOST_FIT])
         words = (
             "The rows cannot be divided by pairs, so transforms are fitted on "
-            f"{'all ' if len(fit) == vectors.n else ''}{len(fit):,} rows; the numbers are of {len(mine):,} of {len(left):,} pairs."
+            f"{'all ' if len(fit) == vectors.n else ''}{len(fit):,} rows; the numbers are of {len(chosen_pairs):,} of {len(left):,} pairs."
         )
     else:
         candidates = np.flatnonzero(of_row == 0)
         fit = np.sort(candidates[np.argsort(rank[candidates])[:MOST_FIT]])
-        every = np.flatnonzero(of_row[left] == (1 if part == "shown" else 2))
-        mine = np.sort(every[np.argsort(rank[left[every]], kind="stable")[:MOST_ROWS]])
-        words = f"Transforms are fitted on {len(fit):,} rows; the numbers are of {len(mine):,} pairs of other rows."
-    rows, inverse = np.unique(np.concatenate([left[mine], right[mine]]), return_inverse=True)
-    rated = RatedPairs(inverse[: len(mine)], inverse[len(mine) :], every_score[mine])
+        pairs_of_part = np.flatnonzero(of_row[left] == (1 if part == "shown" else 2))
+        chosen_pairs = np.sort(pairs_of_part[np.argsort(rank[left[pairs_of_part]], kind="stable")[:MOST_ROWS]])
+        words = (
+            f"Transforms are fitted on {len(fit):,} rows; the numbers are of {len(chosen_pairs):,} pairs of other rows."
+        )
+    rows, inverse = np.unique(np.concatenate([left[chosen_pairs], right[chosen_pairs]]), return_inverse=True)
+    rated = RatedPairs(inverse[: len(chosen_pairs)], inverse[len(chosen_pairs) :], every_score[chosen_pairs])
     labels, notes = _labels(vectors.columns, rows)
-    return Division(fit, rows, Known(pairs=rated, labels=labels), words, notes=notes)
+    return Division(fit, rows, Annotations(pairs=rated, labels=labels), words, notes=notes)
 
 
 def _labels(columns: pd.DataFrame, rows: NDArray[np.int64]) -> tuple[Labels | None, tuple[str, ...]]:

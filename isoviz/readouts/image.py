@@ -1,4 +1,4 @@
-"""The vectors that read-outs are taken from, with what several of them share."""
+"""The vectors that read-outs are computed from, with intermediate results that several read-outs share."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROUNDING: Final = 1e-6
-"""Scores of unit vectors that are closer than this count as equal: single-precision sums differ by about as much."""
+"""Scores of unit vectors closer than this count as equal, because single-precision sums differ by about as much."""
 MOST_PAIRED: Final = 1_500
-"""Rows of which all pairs are compared at most; of more, as many are drawn with seed 0."""
+"""Most rows for which all pairs are compared; larger sets are sampled (seed 0)."""
 
 
 _SAFE: Final = {4: 1e15, 8: 1e120}
-"""By bytes of a number: entries up to here have squares within range."""
+"""Bytes of a number → the largest entry whose square does not overflow."""
 _NOTHING: Final = 1e-12
-"""Lengths below this share of the longest are rounding, however long the other vectors are."""
+"""Vectors shorter than this share of the typical length are rounding error."""
 
 
 class Image:
     """The vectors (n, d) of some rows after a chain, in single precision and in units of the longest.
 
-    Neither cosines nor the order of dot products depend on that unit, and squares stay within range. A vector has no direction
-    if it is shorter than `ROUNDING` times the typical one: what a transform leaves of a vector that it removes.
+    Neither cosines nor the order of dot products depend on that unit, and squares do not overflow. A vector shorter than `ROUNDING`
+    times the typical one has no direction: it is what a transform leaves of a vector that it removes.
     """
 
     def __init__(self, points: NDArray[Any]) -> None:
@@ -48,37 +48,37 @@ class Image:
 
     @cached_property
     def unit(self) -> NDArray[np.float32]:
-        """(n, d): each vector with length 1; one of length 0 stays 0, so that its cosines are 0."""
+        """(n, d): vectors scaled to length 1; a zero vector stays zero, so its cosines are 0."""
         scale = np.divide(1.0, self.lengths, out=np.zeros(self.n), where=self.directed)
         return np.asarray(self.points * scale[:, None].astype(np.float32))
 
     @cached_property
     def sample(self) -> NDArray[np.int64]:
-        """The rows of which all pairs are compared."""
+        """The rows for which all pairs are compared."""
         if self.n <= MOST_PAIRED:
             return np.arange(self.n)
         return np.sort(np.random.default_rng(0).choice(self.n, MOST_PAIRED, replace=False))
 
     @cached_property
     def cosines(self) -> NDArray[np.float32]:
-        """(m, m) of the rows of `sample`."""
+        """(m, m) cosines between the rows of `sample`."""
         unit = self.unit[self.sample]
         return np.asarray(unit @ unit.T)
 
     @cached_property
     def others(self) -> NDArray[np.float32]:
-        """`cosines`, with −∞ for each row and itself."""
+        """`cosines` with −∞ on the diagonal."""
         scores = self.cosines.copy()
         np.fill_diagonal(scores, -np.inf)
         return scores
 
     def nearest(self, k: int) -> NDArray[np.int64]:
-        """(m, k): the k nearest other rows by cosine, as places in `sample`, in no order."""
+        """(m, k): the k nearest other rows by cosine, as indices into `sample`, unordered."""
         return top(self.others, k)
 
 
 def top(scores: NDArray[np.floating], k: int) -> NDArray[np.int64]:
-    """(m, k): places of the k largest of each row of (m, n) scores, in no order; which of equal ones at the edge is arbitrary."""
+    """(m, k): indices of the k largest scores in each row of (m, n), unordered; ties are broken arbitrarily."""
     k = min(k, scores.shape[1])
     if k == scores.shape[1]:
         return np.tile(np.arange(k), (len(scores), 1))

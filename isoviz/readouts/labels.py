@@ -15,68 +15,67 @@ from isoviz.statistics.paired_bootstrap import Mean, MutualInformation, Statisti
 NEIGHBOURS: Final = 10
 FOLDS: Final = 5
 _NEWTON: Final = 1_600
-"""Coefficients up to which a linear head is found by Newton's method, whose steps cost their number cubed."""
+"""Most coefficients for which a linear head is fitted by Newton's method, whose steps cost their number cubed."""
 
 
 def neighbours_and_silhouette(image: Image, labels: NDArray[np.int64]) -> dict[str, Statistic]:
     """Both from the cosines of all pairs of `image.sample`.
 
-    Each row is given the commonest label of its nearest other rows (`neighbours_for` says how many); of equally common labels
-    that of the more similar rows. A row that is alone with its label has silhouette 0. Both are undefined where the sample has
-    one label only.
+    Each row gets the most common label of its nearest other rows (`neighbours_for` says how many); in a tie, the label of the more
+    similar rows. A row whose label no other row has gets silhouette 0. Both are undefined if the sample has only one label.
     """
-    mine = labels[image.sample]
-    classes, codes = np.unique(mine, return_inverse=True)
+    sample_labels = labels[image.sample]
+    classes, codes = np.unique(sample_labels, return_inverse=True)
     if len(classes) < 2:
-        undefined = Mean(np.full(len(mine), np.nan))
+        undefined = Mean(np.full(len(sample_labels), np.nan))
         return {"knn": undefined, "silhouette": undefined}
     member = np.eye(len(classes), dtype=np.float32)[codes]
     near = image.nearest(neighbours_for(codes, itself=True))
     votes = member[near].sum(axis=1)
     similarity = np.take_along_axis(image.cosines, near, axis=1)
     support = np.einsum("ij,ijk->ik", similarity, member[near])
-    guessed = (votes + 1e-3 * support / (1 + np.abs(support).max(axis=1, keepdims=True))).argmax(axis=1)
-    return {"knn": Mean(guessed == codes), "silhouette": Mean(_silhouettes(image.cosines, codes, member))}
+    predicted = (votes + 1e-3 * support / (1 + np.abs(support).max(axis=1, keepdims=True))).argmax(axis=1)
+    return {"knn": Mean(predicted == codes), "silhouette": Mean(_silhouettes(image.cosines, codes, member))}
 
 
 def neighbours_for(codes: NDArray[np.int64], *, itself: bool = False) -> int:
-    """k of k-NN: 10, or the median number of rows that share a label, so that a row of a small class can find enough of them.
+    """k of k-NN: 10, or the median number of rows per label if smaller, so that rows of small classes find enough neighbours.
 
     Args:
-        itself: whether a row is among those that are searched and does not count.
+        itself: whether the searched rows include the row itself, which does not count.
     """
     sizes = np.unique(codes, return_counts=True)[1]
     return min(NEIGHBOURS, max(1, int(np.median(sizes)) - itself), len(codes) - itself)
 
 
 def _silhouettes(cosines: NDArray[np.float32], codes: NDArray[np.int64], member: NDArray[np.float32]) -> NDArray[Any]:
-    """(m,) of Rousseeuw (1987) with the distance 1 − cosine."""
+    """(m,) silhouettes (Rousseeuw 1987) with the distance 1 − cosine."""
     sizes = member.sum(axis=0).astype(np.float64)
     rows = np.arange(len(codes))
     sums = sizes - cosines @ member  # of the distances to each class
     own_size = sizes[codes]
     itself = 1.0 - cosines.diagonal()  # 0, or 1 where a vector has no direction
-    inside = (sums[rows, codes] - itself) / np.maximum(own_size - 1, 1)
+    within = (sums[rows, codes] - itself) / np.maximum(own_size - 1, 1)
     others = sums / sizes
     others[rows, codes] = np.inf
-    outside = others.min(axis=1)
-    larger = np.maximum(inside, outside)
-    values = np.divide(outside - inside, larger, out=np.zeros(len(codes)), where=larger > 1e-6)
+    nearest_other = others.min(axis=1)
+    larger = np.maximum(within, nearest_other)
+    values = np.divide(nearest_other - within, larger, out=np.zeros(len(codes)), where=larger > 1e-6)
     return np.where(own_size > 1, values, 0.0)
 
 
 def probe(image: Image, labels: NDArray[np.int64]) -> Statistic:
-    """Share of rows that a linear head fitted on the other folds gets right."""
-    right = np.zeros(len(labels), dtype=bool)
+    """Share of rows that a linear head fitted on the other folds classifies correctly."""
+    correct = np.zeros(len(labels), dtype=bool)
     for train, test in folds(labels):
-        right[test] = (
+        correct[test] = (
             linear_head(image.points[train], labels[train], image.points[test], "classification") == labels[test]
         )
-    return Mean(right)
+    return Mean(correct)
 
 
 def clusters(image: Image, labels: NDArray[np.int64]) -> Statistic:
-    """k-means on vectors of length 1, with as many clusters as there are labels and four starts (seed 0)."""
+    """k-means on vectors of length 1, with one cluster per label and four starts (seed 0)."""
     from sklearn.cluster import KMeans
 
     classes, codes = np.unique(labels, return_inverse=True)
@@ -85,7 +84,7 @@ def clusters(image: Image, labels: NDArray[np.int64]) -> Statistic:
 
 
 def folds(labels: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Five folds that keep the labels' shares, fewer only where no label has five rows (seed 0)."""
+    """Five stratified folds (seed 0); fewer only if no label has five rows."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     commonest = int(np.unique(labels, return_counts=True)[1].max())
@@ -99,41 +98,40 @@ def folds(labels: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np
 def cross_fitted(
     points: NDArray[Any], labels: NDArray[np.int64], transform: Callable[[NDArray[Any]], Callable[[Any], Any]]
 ) -> dict[str, tuple[Statistic, Statistic]]:
-    """A linear probe and nearest neighbours before and after a transform, each row read by what it had no part in.
+    """A linear probe and nearest neighbours before and after a transform; each row is predicted from the other folds.
 
-    For sets too small to be divided into thirds: in each fold the transform, the probe and the neighbours are those of the
-    other folds.
+    For sets too small to be divided into thirds. The transform, the probe and the neighbours of a fold come from the other folds.
 
     Args:
-        transform: fits on (n, d) points and returns what maps others.
+        transform: fits on (n, d) points and returns the function that maps others.
     """
     names = ("probe", "knn")
-    right = {name: np.zeros((2, len(labels)), dtype=bool) for name in names}
+    correct = {name: np.zeros((2, len(labels)), dtype=bool) for name in names}
     for train, test in folds(labels):
         mapped = transform(points[train])
-        for index, (known, asked) in enumerate(
+        for index, (train_points, test_points) in enumerate(
             ((points[train], points[test]), (mapped(points[train]), mapped(points[test])))
         ):
-            known, asked = _alike(known, asked)
-            guessed = linear_head(known, labels[train], asked, "classification")
-            right["probe"][index, test] = guessed == labels[test]
-            right["knn"][index, test] = _of_neighbours(known, labels[train], asked) == labels[test]
-    return {name: (Mean(before), Mean(after)) for name, (before, after) in right.items()}
+            train_points, test_points = _in_same_unit(train_points, test_points)
+            predicted = linear_head(train_points, labels[train], test_points, "classification")
+            correct["probe"][index, test] = predicted == labels[test]
+            correct["knn"][index, test] = _neighbour_labels(train_points, labels[train], test_points) == labels[test]
+    return {name: (Mean(before), Mean(after)) for name, (before, after) in correct.items()}
 
 
-def _alike(known: Any, asked: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """In the same unit and precision."""
-    both = Image(np.concatenate([known, asked]))
-    return both.points[: len(known)], both.points[len(known) :]
+def _in_same_unit(train: Any, test: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Both sets in the same unit and precision."""
+    both = Image(np.concatenate([train, test]))
+    return both.points[: len(train)], both.points[len(train) :]
 
 
-def _of_neighbours(known: NDArray[Any], labels: NDArray[np.int64], asked: NDArray[Any]) -> NDArray[np.int64]:
+def _neighbour_labels(train: NDArray[Any], labels: NDArray[np.int64], test: NDArray[Any]) -> NDArray[np.int64]:
     from sklearn.neighbors import KNeighborsClassifier
 
     predictions = (
         KNeighborsClassifier(neighbours_for(labels), metric="cosine", algorithm="brute")
-        .fit(known, labels)
-        .predict(asked)
+        .fit(train, labels)
+        .predict(test)
     )
     return np.asarray(predictions)
 
@@ -142,11 +140,11 @@ def linear_head(train: Any, labels: NDArray[Any], points: Any, kind: str, *, wid
     """Predictions (m,) for `points` (m, k) of a linear head fitted on (n, k) `train`.
 
     Logistic regression with scikit-learn's default L2 penalty (C = 1), or ridge regression (α = 1) for numbers, on vectors
-    that are centred and divided by one common number so that each has mean squared length k: an unpenalised head could
-    undo every invertible transform, and a penalty that saw the unit would call a change of unit an effect.
+    that are centred and scaled by one common factor to mean squared length k. An unpenalised head could undo every invertible
+    transform, and an unscaled penalty would make a change of unit look like an effect.
 
     Args:
-        width: k, where columns of zeros were left out; default: the columns there are.
+        width: k, if columns of zeros were left out; default: the number of columns.
     """
     x, y = np.asarray(train, dtype=np.float64), np.asarray(points, dtype=np.float64)
     mean = x.mean(axis=0)
@@ -162,7 +160,7 @@ def linear_head(train: Any, labels: NDArray[Any], points: Any, kind: str, *, wid
         return np.asarray(Ridge(alpha=1.0, solver="cholesky").fit(x, labels).predict(y))
     from sklearn.linear_model import LogisticRegression
 
-    # Newton's method ends at the optimum to the last digits, so that the answer is the same in every orthonormal basis
+    # Newton's method reaches the optimum to the last digits, so the result is the same in every orthonormal basis
     small = x.shape[1] * (1 if len(classes) == 2 else len(classes)) <= _NEWTON
     solver = "newton-cholesky" if small else "lbfgs"
     return np.asarray(

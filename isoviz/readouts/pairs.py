@@ -1,4 +1,4 @@
-"""Whether vectors that are rated similar lie in similar directions: correlations over pairs."""
+"""Whether vectors rated similar have similar directions: correlations over pairs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class RatedPairs:
 
     @cached_property
     def ranks(self) -> Ranks:
-        """Of the scores; shared by all readings."""
+        """Ranks of the scores, shared by all read-outs."""
         return Ranks(self.score)
 
 

@@ -1,4 +1,4 @@
-"""The catalogue of read-outs, and two images of the same rows compared by those that apply."""
+"""The catalogue of read-outs, and comparisons of two images of the same rows."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Needs = Literal["pairs", "queries", "labels", "nothing"]
 
 @dataclass(frozen=True)
 class ReadOut:
-    """One number that says what vectors are good for.
+    """One number that says how well vectors serve a purpose.
 
     Attributes:
         slug: its name in links and tables.
         title: its name on screen.
-        needs: what must be known of the rows.
-        unit: what is drawn anew for its interval, in the plural.
-        help: what it is, in a sentence.
+        needs: the annotations it requires.
+        unit: what the bootstrap resamples, in the plural.
+        help: a one-sentence description.
         slow: takes seconds, not milliseconds.
-        aim: whether it is meant to rise or to fall; "" where neither is a gain.
+        aim: whether higher or lower is better; "" if neither is.
     """
 
     slug: str
@@ -67,7 +67,7 @@ CATALOGUE: Final[Mapping[str, ReadOut]] = {
             "Hubness",
             "queries",
             "documents",
-            "Skewness of how many queries have a document among their first 10 by {}. High: a few documents are found too often.",
+            "Skewness of the number of queries with a document among their first 10 by {}. High: a few documents are found too often.",
             "down",
         ),
         *_both(
@@ -78,7 +78,7 @@ CATALOGUE: Final[Mapping[str, ReadOut]] = {
             "Share of the documents that no query has among its first 10 by {}.",
             "",
         ),
-        ReadOut("knn", "k-NN accuracy", "labels", "rows", "Share of rows whose nearest other rows by cosine mostly share their label."),
+        ReadOut("knn", "k-NN accuracy", "labels", "rows", "Share of rows whose nearest other rows by cosine mostly have the same label."),
         ReadOut("silhouette", "Silhouette", "labels", "rows", "Are rows closer to their own label than to another? −1 to 1, by cosine."),
         ReadOut("probe", "Linear probe", "labels", "rows", "Accuracy of a logistic regression, 5-fold cross-validated.", slow=True),
         ReadOut("nmi", "k-means NMI", "labels", "rows", "How well k-means recovers the labels: normalised mutual information.", slow=True),
@@ -86,7 +86,7 @@ CATALOGUE: Final[Mapping[str, ReadOut]] = {
         ReadOut("nearest", "Cosine, nearest row", "nothing", "rows", "Mean cosine of each row with its nearest other row.", aim=""),
     )
 }  # fmt: skip
-"""In the order in which they are shown."""
+"""In display order."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is known of the rows of an image. All of it is optional."""
+class Annotations:
+    """Pairs, relevance and labels of an image's rows. All are optional."""
 
     pairs: RatedPairs | None = None
     queries: Relevance | None = None
@@ -107,47 +107,50 @@ class Known:
 
     @property
     def needs(self) -> tuple[Needs, ...]:
-        """What it has, the most telling first."""
-        having: dict[Needs, object] = {"queries": self.queries, "pairs": self.pairs, "labels": self.labels}
-        known_of_rows = [name for name, value in having.items() if value is not None]
-        return (*known_of_rows, "nothing")
+        """Annotations present, the most informative first."""
+        by_name: dict[Needs, object] = {"queries": self.queries, "pairs": self.pairs, "labels": self.labels}
+        present = [name for name, value in by_name.items() if value is not None]
+        return (*present, "nothing")
 
 
-def applicable(known: Known, *, slow: bool | None = None) -> list[ReadOut]:
-    """The read-outs that such rows allow; `slow` keeps the quick ones or the slow ones."""
-    return [one for need in known.needs for one in CATALOGUE.values() if one.needs == need and slow in (None, one.slow)]
+def applicable(annotations: Annotations, *, slow: bool | None = None) -> list[ReadOut]:
+    """The read-outs that these annotations allow; `slow` restricts them to slow or quick ones."""
+    return [
+        readout
+        for need in annotations.needs
+        for readout in CATALOGUE.values()
+        if readout.needs == need and slow in (None, readout.slow)
+    ]
 
 
-def measure(image: Image, known: Known, wanted: Iterable[str] | None = None) -> dict[str, Statistic]:
-    """The read-outs of an image by slug: those wanted, or all that apply."""
-    slugs = {one.slug for one in applicable(known)} if wanted is None else set(wanted)
+def measure(image: Image, annotations: Annotations, requested: Iterable[str] | None = None) -> dict[str, Statistic]:
+    """The read-outs of an image by slug: the requested ones, or all that apply."""
+    slugs = {readout.slug for readout in applicable(annotations)} if requested is None else set(requested)
     statistics: dict[str, Statistic] = {}
-    for need in known.needs:
+    for need in annotations.needs:
         of_need = {slug for slug in slugs if CATALOGUE[slug].needs == need}
         if of_need:
-            statistics |= _MEASURES[need](image, known, of_need)
-    return {
-        one.slug: statistics[one.slug] for one in CATALOGUE.values() if one.slug in slugs and one.slug in statistics
-    }
+            statistics |= _MEASURES[need](image, annotations, of_need)
+    return {slug: statistics[slug] for slug in CATALOGUE if slug in slugs and slug in statistics}
 
 
-def _labels(image: Image, known: Known, wanted: set[str]) -> dict[str, Statistic]:
-    assert known.labels is not None
-    rows, codes = known.labels.rows, known.labels.codes
+def _labels(image: Image, annotations: Annotations, slugs: set[str]) -> dict[str, Statistic]:
+    assert annotations.labels is not None
+    rows, codes = annotations.labels.rows, annotations.labels.codes
     labelled = image if len(rows) == image.n else Image(image.points[rows])
     statistics: dict[str, Statistic] = {}
-    if wanted & {"knn", "silhouette"}:
+    if slugs & {"knn", "silhouette"}:
         statistics |= labels.neighbours_and_silhouette(labelled, codes)
-    if "probe" in wanted:
+    if "probe" in slugs:
         statistics["probe"] = labels.probe(labelled, codes)
-    if "nmi" in wanted:
+    if "nmi" in slugs:
         statistics["nmi"] = labels.clusters(labelled, codes)
     return statistics
 
 
-_MEASURES: Final[Mapping[Needs, Callable[[Image, Known, set[str]], dict[str, Statistic]]]] = {
-    "pairs": lambda image, known, _: pairs.measure(image, known.pairs),  # type: ignore[arg-type]
-    "queries": lambda image, known, wanted: retrieval.measure(image, known.queries, wanted),  # type: ignore[arg-type]
+_MEASURES: Final[Mapping[Needs, Callable[[Image, Annotations, set[str]], dict[str, Statistic]]]] = {
+    "pairs": lambda image, annotations, _: pairs.measure(image, annotations.pairs),  # type: ignore[arg-type]
+    "queries": lambda image, annotations, slugs: retrieval.measure(image, annotations.queries, slugs),  # type: ignore[arg-type]
     "labels": _labels,
     "nothing": lambda image, _, __: cosines.measure(image),
 }
@@ -169,7 +172,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """What the interval allows to say, in a sentence."""
+        """A sentence on what the interval shows."""
         change, units = self.difference, f"{self.difference.n:,} {self.readout.unit}"
         if change.value is None:
             return f"Undefined on these {units}."
@@ -178,12 +181,12 @@ class Comparison:
         if change.low == change.high == 0:
             return f"The same on these {units}."
         if not change.excludes_zero:
-            return f"No difference that these {units} can show."
+            return f"No difference detectable with these {units}."
         return f"{'Higher' if change.low > 0 else 'Lower'} by more than chance on these {units}."
 
 
 def compared(before: Mapping[str, Statistic], after: Mapping[str, Statistic]) -> list[Comparison]:
-    """Two measures of the same rows, read-out by read-out."""
+    """Comparisons of two measurements of the same rows, one per read-out."""
     return [
         Comparison(CATALOGUE[slug], before[slug].value, after[slug].value, difference(before[slug], after[slug]))
         for slug in after
@@ -192,11 +195,14 @@ def compared(before: Mapping[str, Statistic], after: Mapping[str, Statistic]) ->
 
 
 def compare(
-    before: NDArray[np.floating], after: NDArray[np.floating], known: Known, wanted: Iterable[str] | None = None
+    before: NDArray[np.floating],
+    after: NDArray[np.floating],
+    annotations: Annotations,
+    requested: Iterable[str] | None = None,
 ) -> list[Comparison]:
     """Every read-out that applies, of the vectors (n, d) of the same rows before and (n, d') after a transform.
 
     The transform must have been fitted on other rows; for retrieval, on the documents.
     """
-    slugs = None if wanted is None else list(wanted)
-    return compared(measure(Image(before), known, slugs), measure(Image(after), known, slugs))
+    slugs = None if requested is None else list(requested)
+    return compared(measure(Image(before), annotations, slugs), measure(Image(after), annotations, slugs))

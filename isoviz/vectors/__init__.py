@@ -1,14 +1,14 @@
-"""Vectors and texts of a person's own, from files, pasted lines or the hub: read, checked, kept by content.
+"""A user's vectors and texts, from files, pasted lines or the hub: read, checked and stored by content.
 
     arrays.py    .npy, .npz and .safetensors
     tables.py    Parquet, Arrow, CSV, TSV, JSON lines and data sets of the hub
     streams.py   tables that are larger than memory
     pairs.py     similarity scores of pairs, relevance of documents to queries
-    reading.py   any of them as a `VectorSet` or a `TextSet`, or why not
-    taking.py    what a page asks for, in small answers
-    sets.py      what those are, and where they are kept
+    reading.py   any file as a checked `VectorSet` or `TextSet`
+    intake.py    reading files for a page, with short summaries as results
+    sets.py      these sets, and their store
 
-It knows neither runs nor training, and imports no torch.
+It does not depend on runs or training, and does not import torch.
 """
 
 from isoviz.vectors.reading import Columns, from_points, from_texts, read, read_texts

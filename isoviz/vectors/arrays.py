@@ -1,4 +1,4 @@
-"""Array files that a user hands over: .npy, .npz or .safetensors with one array (points, dimensions). Data only."""
+"""Array files from users: .npy, .npz or .safetensors with one array (points, dimensions). Data only."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ MAP_ABOVE = 64 * 2**20
 FORMATS = ".npy, or .npz or .safetensors with one array"
 SUFFIXES = (".npy", ".npz", ".safetensors")
 LARGEST = 1e100
-"""Of a number; squares and products of larger ones overflow."""
+"""Largest magnitude of a number; squares and products of larger ones overflow."""
 
 _BLOCK = 16 * 2**20
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U8": "|u1"}
-"""Types of a safetensors file that numpy has too."""
+"""Types of a safetensors file that numpy supports."""
 
 
 def read(name: str | Path, array: str | None = None, field: str = "embeddings") -> NDArray[Any]:
-    """The array of a file, (n, d) with n, d >= 1; possibly a read-only map of the file. Its values are not looked at.
+    """The array of a file, (n, d) with n, d >= 1; possibly a read-only memory map. Its values are not checked.
 
     Args:
         name: the file.
@@ -62,7 +62,7 @@ def read(name: str | Path, array: str | None = None, field: str = "embeddings") 
 
 
 def _promised(path: Path) -> int:
-    """Bytes that the members of a zip archive take, as its directory says; 0 for what is none."""
+    """Uncompressed bytes of a zip archive according to its directory; 0 if it is not a zip archive."""
     try:
         with zipfile.ZipFile(path) as archive:
             return sum(member.file_size for member in archive.infolist())
@@ -77,7 +77,7 @@ def _read_npy(path: Path, field: str) -> NDArray[Any]:
 
 
 def _require_whole(path: Path, field: str) -> None:
-    """A header may promise more than any memory holds, and numpy would ask for it before it reads."""
+    """Check the file's size first: numpy allocates what a header declares before it reads."""
     with open(path, "rb") as stream:
         major, _ = np.lib.format.read_magic(stream)
         read_header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
@@ -90,9 +90,9 @@ def _require_whole(path: Path, field: str) -> None:
 
 
 def _read_npz(path: Path, array: str | None, field: str) -> NDArray[Any]:
-    with _parsing(path, ".npz", field), np.load(path, allow_pickle=False) as found:
-        name = _one_of(path, list(found.files), array, field)
-        points = found[name]
+    with _parsing(path, ".npz", field), np.load(path, allow_pickle=False) as archive:
+        name = _one_of(path, list(archive.files), array, field)
+        points = archive[name]
         if not isinstance(points, np.ndarray):
             raise _refused(f"'{path}' holds '{name}', which is not an array", field)
         return points
@@ -102,28 +102,28 @@ def _read_safetensors(path: Path, array: str | None, field: str) -> NDArray[Any]
     from safetensors import safe_open
 
     with _parsing(path, ".safetensors", field):
-        with safe_open(path, framework="numpy") as found:
-            name = _one_of(path, list(found.keys()), array, field)
+        with safe_open(path, framework="numpy") as archive:
+            name = _one_of(path, list(archive.keys()), array, field)
             points: NDArray[Any]
-            dtype = found.get_slice(name).get_dtype()
+            dtype = archive.get_slice(name).get_dtype()
             if dtype in _TYPES and path.stat().st_size > MAP_ABOVE:
                 return mapped_tensor(path, name)
             if dtype != "BF16":
-                points = found.get_tensor(name)
+                points = archive.get_tensor(name)
                 return points
-        with safe_open(path, framework="pt") as found:  # numpy has no bfloat16
-            points = found.get_tensor(name).float().numpy()
+        with safe_open(path, framework="pt") as archive:  # numpy has no bfloat16
+            points = archive.get_tensor(name).float().numpy()
             return points
 
 
 def mapped_tensor(path: Path, name: str) -> NDArray[Any]:
-    """A tensor of a safetensors file that its library has opened before, as a read-only map of the file."""
+    """A tensor as a read-only memory map of a safetensors file that the library has validated."""
     with open(path, "rb") as stream:
         size = int.from_bytes(stream.read(8), "little")
         entry = json.loads(stream.read(size))[name]
     start, end = entry["data_offsets"]
     shape = tuple(entry["shape"])
-    if start == end:  # no file maps nothing
+    if start == end:  # an empty file cannot be mapped
         return np.empty(shape, dtype=_TYPES[entry["dtype"]])
     return np.memmap(path, dtype=_TYPES[entry["dtype"]], mode="r", offset=8 + size + start, shape=shape)
 
@@ -132,7 +132,7 @@ def check_finite(points: NDArray[Any], field: str, before: int = 0) -> None:
     """`InputError` for the first entry that is not finite or above `LARGEST`, with its row and column counted from 1.
 
     Args:
-        before: rows of the file before these.
+        before: number of rows of the file before these.
     """
     if points.dtype.kind != "f":
         return
@@ -144,19 +144,19 @@ def check_finite(points: NDArray[Any], field: str, before: int = 0) -> None:
             row, column = int(bad[0][0]), int(bad[0][1])
             value = block[row, column]
             shown = "NaN" if np.isnan(value) else "infinite" if np.isinf(value) else f"{value:.3g}, above {LARGEST:.0e}"
-            half = points.dtype == np.float16 and shown == "infinite"
-            more = "; float16 ends at 65,504: save them as float32" if half else ""
+            half_overflow = points.dtype == np.float16 and shown == "infinite"
+            hint = "; float16 ends at 65,504: save them as float32" if half_overflow else ""
             raise InputError(
-                f"{field}: row {before + start + row + 1}, dimension {column + 1}: the number is {shown}{more}",
+                f"{field}: row {before + start + row + 1}, dimension {column + 1}: the number is {shown}{hint}",
                 field=field,
             )
 
 
-def _one_of(path: Path, names: list[str], wanted: str | None, field: str) -> str:
-    if wanted is not None:
-        if wanted not in names:
-            raise _refused(f"'{path}' contains no array '{wanted}' (it has: {listed(names, 80) or 'none'})", field)
-        return wanted
+def _one_of(path: Path, names: list[str], requested: str | None, field: str) -> str:
+    if requested is not None:
+        if requested not in names:
+            raise _refused(f"'{path}' contains no array '{requested}' (it has: {listed(names, 80) or 'none'})", field)
+        return requested
     if len(names) != 1:
         raise _refused(
             f"'{path}' holds {len(names)} arrays ({listed(names, 80) or 'none'}); name the one to read", field
@@ -172,8 +172,8 @@ def _parsing(path: Path, kind: str, field: str) -> Iterator[None]:
     except InputError as error:
         if "allow_pickle" not in str(error):
             raise
-        why = "it holds pickled objects, which are never loaded; save it as an array of numbers"
-        raise _refused(f"'{path}' cannot be read as {kind}: {why}", field) from None
+        reason = "it holds pickled objects, which are never loaded; save it as an array of numbers"
+        raise _refused(f"'{path}' cannot be read as {kind}: {reason}", field) from None
 
 
 def _refused(message: str, field: str) -> InputError:

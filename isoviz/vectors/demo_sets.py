@@ -1,4 +1,4 @@
-"""Texts that ship, with what is known of them: a search, rated pairs, and labelled sentences. An encoder makes vectors of them."""
+"""Bundled texts with annotations: a search, rated pairs and labelled sentences. An encoder turns them into vectors."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ TITLES: Final = {
     "demo/similarity": "Similarity: 990 rated pairs of sentences",
     "demo/topics": "Labels: 2,000 sentences on six topics",
 }
-"""By slug, in the order in which they are offered."""
+"""Titles by slug, in display order."""
 RECORDED: Final = {slug: demo.EXAMPLE + slug.replace("/", "-") for slug in TITLES}
 """By slug: the key of the vectors that ship (`factory/record_examples.py`), from the bundled encoder's layer that is shown first."""
 
 
 @dataclass(frozen=True)
-class KnownTexts:
-    """Texts and what is known of them, as `isoviz.vectors.VectorSet` holds it.
+class AnnotatedTexts:
+    """Texts with annotations, in the form of `isoviz.vectors.VectorSet`.
 
     Attributes:
         columns: `id`, `text`, and `group` or `label`.
-        pairs, relation: as of a `VectorSet`.
+        pairs, relation: as in a `VectorSet`.
     """
 
     columns: pd.DataFrame
@@ -37,22 +37,22 @@ class KnownTexts:
     relation: Relation | None = None
 
 
-def read(slug: str) -> KnownTexts:
+def read(slug: str) -> AnnotatedTexts:
     """The texts of a demo set; KeyError for another name."""
     return {RETRIEVAL: _search, "demo/similarity": _pairs, "demo/topics": _labelled}[slug]()
 
 
-def _search() -> KnownTexts:
+def _search() -> AnnotatedTexts:
     import pandas as pd
 
     queries, documents, relevance = (_table(RETRIEVAL, name) for name in ("queries", "documents", "relevance"))
     parts = [queries.assign(group="query"), documents.drop(columns="topic").assign(group="document")]
     both = pd.concat(parts, ignore_index=True)
     pairs = relevance.set_axis(["left", "right", "score"], axis=1)
-    return KnownTexts(both, pairs.astype({"score": float}), "relevance")
+    return AnnotatedTexts(both, pairs.astype({"score": float}), "relevance")
 
 
-def _pairs() -> KnownTexts:
+def _pairs() -> AnnotatedTexts:
     import pandas as pd
 
     rows = _table("demo/similarity", "validation")
@@ -65,11 +65,11 @@ def _pairs() -> KnownTexts:
             "score": rows["label"].astype(float),
         }
     )
-    return KnownTexts(pd.DataFrame({"id": list(ids.values()), "text": texts}), pairs, "similarity")
+    return AnnotatedTexts(pd.DataFrame({"id": list(ids.values()), "text": texts}), pairs, "similarity")
 
 
-def _labelled() -> KnownTexts:
-    return KnownTexts(_table(RETRIEVAL, "documents").rename(columns={"topic": "label"}))
+def _labelled() -> AnnotatedTexts:
+    return AnnotatedTexts(_table(RETRIEVAL, "documents").rename(columns={"topic": "label"}))
 
 
 def _table(slug: str, name: str) -> pd.DataFrame:

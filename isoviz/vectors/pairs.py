@@ -22,19 +22,19 @@ _NAMES: Final[dict[Relation, tuple[tuple[str, ...], ...]]] = {
         ("relevance", "score", "grade"),
     ),
 }
-"""Relation → what its three columns may be called."""
+"""Relation → possible names of its three columns."""
 _SIDES: Final = {name for left, right, _ in _NAMES.values() for name in (*left, *right)}
 
 
 def read(path: str | Path, columns: pd.DataFrame, field: str = "pairs") -> tuple[pd.DataFrame, Relation]:
-    """The pairs of a file, `left`, `right` and `score`, and what they mean, by the names of its columns.
+    """The pairs of a file (`left`, `right`, `score`) and their relation, inferred from the column names.
 
     Args:
         path: a table with `left`, `right` and `score`, or with `query`, `document` and `relevance`.
-        columns: of the set that the pairs are of, with `id`.
+        columns: columns of the set that the pairs refer to, with `id`.
 
     Raises:
-        InputError: it is no such table, or the first row that fits no vector.
+        InputError: not such a table, or the first row that matches no vector.
     """
     table = tables.read(path, field, _SIDES)
     lower = {name.lower(): name for name in reversed(table.column_names)}
@@ -53,25 +53,25 @@ def read(path: str | Path, columns: pd.DataFrame, field: str = "pairs") -> tuple
 def checked(
     frame: pd.DataFrame, relation: Relation, columns: pd.DataFrame, field: str, called: dict[str, Any]
 ) -> pd.DataFrame:
-    """The same with ids as text and scores as numbers; `InputError` for the first row at fault."""
+    """The pairs with ids as text and scores as numbers. Raises `InputError` for the first invalid row."""
     import pandas as pd
 
     if "id" not in columns:
-        raise InputError(f"{field}: pairs name ids, but the vectors have no id column", field=field)
+        raise InputError(f"{field}: pairs refer to ids, but the vectors have no id column", field=field)
     if not len(frame):
         raise InputError(f"{field}: there are no pairs", field=field)
-    known = set(columns["id"])
+    ids = set(columns["id"])
     frame = frame.reset_index(drop=True)
     for side in ("left", "right"):
         refuse_first(frame[side].isna(), frame[side], called[side], "it is empty", field)
         frame[side] = as_ids(frame[side])
-        unknown = ~frame[side].isin(known)
+        unknown = ~frame[side].isin(ids)
         refuse_first(unknown, frame[side], called[side], "no vector has the id '{}'", field)
     scores = pd.to_numeric(frame["score"], errors="coerce")
     refuse_first(~np.isfinite(scores), frame["score"], called["score"], "'{}' is not a finite number", field)
     frame["score"] = scores.astype(float)
-    again = frame.duplicated(["left", "right"])
-    refuse_first(again, frame["right"], called["right"], "the same pair with '{}' is in an earlier row", field)
+    repeated = frame.duplicated(["left", "right"])
+    refuse_first(repeated, frame["right"], called["right"], "the same pair with '{}' is in an earlier row", field)
     if relation == "relevance":
         _check_relevance(frame, called, field)
     elif len(frame) < 3:
@@ -87,9 +87,9 @@ def _check_relevance(frame: pd.DataFrame, called: dict[str, Any], field: str) ->
     queries = frame["left"].nunique()
     if queries < 2:
         raise InputError(f"{field}: an interval needs at least 2 queries (got {queries})", field=field)
-    both = sorted(set(frame["left"]) & set(frame["right"]))
-    if both:
-        raise InputError(f"{field}: '{shortened(both[0])}' is both a query and a document", field=field)
+    in_both = sorted(set(frame["left"]) & set(frame["right"]))
+    if in_both:
+        raise InputError(f"{field}: '{shortened(in_both[0])}' is both a query and a document", field=field)
     best = frame.groupby("left")["score"].max()
     if (best <= 0).any():
         raise InputError(
@@ -98,7 +98,7 @@ def _check_relevance(frame: pd.DataFrame, called: dict[str, Any], field: str) ->
 
 
 def as_ids(values: pd.Series) -> pd.Series:
-    """Ids as text: 7 and 7.0 are '7', as files hold numbers in columns with an empty cell; 07 is another one."""
+    """Ids as text: 7 and 7.0 both become '7', because a column with an empty cell holds floats; 07 stays '07'."""
     import pandas as pd
 
     if pd.api.types.is_float_dtype(values) and (values.dropna() % 1 == 0).all():
@@ -108,7 +108,7 @@ def as_ids(values: pd.Series) -> pd.Series:
 
 
 def refuse_first(bad: Any, values: pd.Series, column: str, problem: str, field: str) -> None:
-    """`BadCellError` for the first row that is bad; {} in the problem stands for its value."""
+    """Raise `BadCellError` for the first invalid row; {} in `problem` is replaced by its value."""
     rows = np.flatnonzero(np.asarray(bad, dtype=bool))
     if len(rows):
         row = int(rows[0])

@@ -1,4 +1,4 @@
-"""Any file of vectors or texts as a checked set: the one place where own vectors and own texts come from."""
+"""Any file of vectors or texts as a checked set. All of a user's vectors and texts come through here."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ TEXT_SUFFIXES: Final = (".txt", *tables.SUFFIXES)
 FEWEST: Final = 2
 MOST_TEXTS: Final = 100_000
 _MOST_COUNTS: Final = 3
-"""Columns of numbers beside texts that are no vectors: a rating, a length, a year."""
+"""A table of texts may have up to this many columns of numbers, such as a rating or a year, without being read as vectors."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Where a file has what; None: by its usual name (`isoviz.vectors.tables.NAMES`), if it is there.
+    """Names of a file's columns; None for a usual name (`isoviz.vectors.tables.NAMES`), if present.
 
     Attributes:
         points: a column of lists, `dim_*` or names with commas for one column per dimension, or an array of the file; None: the
-            only column of lists, else all columns of numbers that hold nothing else.
-        id, text, label, group: columns of one value per vector.
+            only column of lists, else all columns of numbers without another role.
+        id, text, label, group: columns with one value per vector.
     """
 
     points: str | None = None
@@ -57,14 +57,14 @@ def read(
 
     Args:
         path: .npy, .npz, .safetensors, .parquet, .arrow, .feather, .csv, .tsv or .jsonl.
-        columns: where the file, or the one beside it, has what.
+        columns: columns of the file or of `beside`.
         beside: a table with texts, labels, groups or ids, one row per vector in the same order.
         relations: a table of pairs with a score, or of queries, documents and relevance.
-        name: what pages call it; None: as the file.
-        field: of the form or the command line that named the file.
+        name: title on pages; None for the file's name.
+        field: form field or command-line option of the file, for errors.
 
     Raises:
-        InputError: why the file cannot serve, with row (counted from 1) and column where there is one.
+        InputError: the file cannot be used; names the row (from 1) and column, if any.
     """
     path_text = str(path)
     if Path(path_text).suffix.lower() in arrays.SUFFIXES:
@@ -83,18 +83,18 @@ def read_either(
     name: str | None = None,
     field: str = "vectors",
 ) -> VectorSet | TextSet:
-    """Vectors where a file has some, else texts; as `read`. Beside texts, up to `_MOST_COUNTS` columns of numbers are no vectors."""
+    """Vectors if the file has some, else texts. A table of texts with up to `_MOST_COUNTS` columns of numbers counts as texts."""
     suffix = Path(path).suffix.lower()
     if suffix == ".txt":
         return read_texts(path, columns, relations=relations, name=name)
     if columns.points is not None or not (path.startswith(tables.HUB) or suffix in tables.SUFFIXES):
         return read(path, columns, beside=beside, relations=relations, name=name, field=field)
     table = tables.read(path, field, _ids(columns))
-    places = tables.places_of(table.column_names, _given(columns), field)
-    taken = set(places.values())
-    numbers = tables.number_columns(table, taken)
-    texts = "text" in places or len(_text_columns(table, {*taken, *numbers})) == 1
-    if not tables.list_columns(table, taken) and (not numbers or (texts and len(numbers) <= _MOST_COUNTS)):
+    places = tables.places_of(table.column_names, _requested(columns), field)
+    assigned = set(places.values())
+    numbers = tables.number_columns(table, assigned)
+    texts = "text" in places or len(_text_columns(table, {*assigned, *numbers})) == 1
+    if not tables.list_columns(table, assigned) and (not numbers or (texts and len(numbers) <= _MOST_COUNTS)):
         return _texts_of(table, path, columns, relations, name, "texts")
     return _vectors_of(table, path, columns, beside, relations, name, field)
 
@@ -108,39 +108,39 @@ def _vectors_of(
     name: str | None,
     field: str,
 ) -> VectorSet:
-    """Of a table, or of an array file."""
+    """Vectors of a table or an array file."""
     facts: dict[str, Any] = {}
     if table is None:
         points = arrays.read(path_text, columns.points, field)
         facts = {"array": columns.points}
     else:
-        places = tables.places_of(table.column_names, _given(columns), field)
+        places = tables.places_of(table.column_names, _requested(columns), field)
         points = tables.points_of(table, columns.points, set(places.values()), field)
     if beside is not None:
         table = tables.read(beside, field, _ids(columns))
-    known = None if table is None else _columns_of(table, columns, field)
-    if known is not None and len(known) != len(points):
+    row_data = None if table is None else _columns_of(table, columns, field)
+    if row_data is not None and len(row_data) != len(points):
         raise InputError(
-            f"{field}: {len(points):,} vectors, but {len(known):,} rows of texts, labels or ids beside them",
+            f"{field}: {len(points):,} vectors, but {len(row_data):,} rows of texts, labels or ids",
             field=field,
         )
     title = name or Path(path_text).name
-    found = from_points(points, known, name=title, facts=facts, field=field)
+    vector_set = from_points(points, row_data, name=title, facts=facts, field=field)
     if relations is None:
-        return found
-    rated, relation = pairs.read(relations, found.columns)
-    return replace(found, pairs=rated, relation=relation)
+        return vector_set
+    rated, relation = pairs.read(relations, vector_set.columns)
+    return replace(vector_set, pairs=rated, relation=relation)
 
 
 def array(name: str, column: str | None = None, field: str = "vectors") -> NDArray[Any]:
-    """The points of a file of any format, (n, d), as they are: possibly a map of a file, and values not looked at.
+    """The points of a file of any format, (n, d), unchecked and possibly memory-mapped.
 
     Args:
         name: the file, or `hub:owner/name:split`.
         column: see `Columns.points`.
 
     Raises:
-        InputError: as `read`, but for values that are not finite, and for few points or dimensions.
+        InputError: like `read`, except for non-finite values and for few points or dimensions.
     """
     if Path(name).suffix.lower() not in tables.SUFFIXES and not name.startswith(tables.HUB):
         return arrays.read(name, column, field)
@@ -158,7 +158,7 @@ def from_points(
     facts: dict[str, Any] | None = None,
     field: str = "vectors",
 ) -> VectorSet:
-    """A checked set of an array; raises as `read`."""
+    """A checked set from an array. Raises like `read`."""
     import pandas as pd
 
     if points.ndim != 2:
@@ -172,11 +172,11 @@ def from_points(
         raise InputError(f"{field}: the vectors have {d} dimension; at least 2 are needed", field=field)
     limits.check(name or "the array", field=field, rows=n)
     if points.dtype not in (np.float32, np.float64):
-        arrays.check_finite(points, field)  # the place of an overflow, in the file's own type
+        arrays.check_finite(points, field)  # reports an overflow in the file's own type
         points = points.astype(np.float32 if points.dtype.itemsize <= 2 else np.float64)
     arrays.check_finite(points, field)
-    known = pd.DataFrame(index=range(n)) if columns is None else columns
-    return VectorSet(points, known, name=name, facts=facts or {})
+    row_data = pd.DataFrame(index=range(n)) if columns is None else columns
+    return VectorSet(points, row_data, name=name, facts=facts or {})
 
 
 def read_texts(
@@ -187,21 +187,21 @@ def read_texts(
     name: str | None = None,
     field: str = "texts",
 ) -> TextSet:
-    """Texts from a .txt file, one per line, or from a table's column; raises as `read`."""
+    """Texts from a .txt file, one per line, or from a table's column. Raises like `read`."""
     title = name or Path(str(path)).name
     if Path(str(path)).suffix.lower() == ".txt":
         with boundary.parsing(f"{title} cannot be read as text", field):
-            found = boundary.file(path, field)
-            limits.check(title, field=field, expanded=found.stat().st_size)
+            file_path = boundary.file(path, field)
+            limits.check(title, field=field, expanded=file_path.stat().st_size)
             try:
-                content = found.read_text(encoding="utf-8-sig")
+                content = file_path.read_text(encoding="utf-8-sig")
             except UnicodeDecodeError as error:
                 raise InputError(
                     f"{field}: {title} is not UTF-8 (byte {error.start:,}); save it as UTF-8", field=field
                 ) from None
         lines = from_texts(content.splitlines(), name=title, field=field)
         if relations is not None:
-            pairs.read(relations, lines.columns)  # says that lines have no ids
+            pairs.read(relations, lines.columns)  # raises: lines have no ids
         return lines
     _require_known(str(path), TEXT_SUFFIXES, field)
     return _texts_of(tables.read(path, field, _ids(columns)), str(path), columns, relations, name, field)
@@ -210,46 +210,47 @@ def read_texts(
 def _texts_of(
     table: pa.Table, path: str, columns: Columns, relations: str | Path | None, name: str | None, field: str
 ) -> TextSet:
-    known = _columns_of(table, columns, field)
-    if "text" not in known:
-        places = tables.places_of(table.column_names, _given(columns), field)
+    row_data = _columns_of(table, columns, field)
+    if "text" not in row_data:
+        places = tables.places_of(table.column_names, _requested(columns), field)
         texts = _text_columns(table, places.values())
         if len(texts) != 1:
             raise InputError(
                 f"{field}: name the column of the texts (columns: {listed(table.column_names, 120)})", field=field
             )
-        known = _columns_of(table, replace(columns, text=texts[0]), field)
-    found = _checked_texts(known, name or Path(path).name, field)
+        row_data = _columns_of(table, replace(columns, text=texts[0]), field)
+    text_set = _checked_texts(row_data, name or Path(path).name, field)
     if relations is None:
-        return found
-    rated, relation = pairs.read(relations, found.columns)
-    return replace(found, pairs=rated, relation=relation)
+        return text_set
+    rated, relation = pairs.read(relations, text_set.columns)
+    return replace(text_set, pairs=rated, relation=relation)
 
 
 def from_texts(lines: Sequence[str], *, name: str = "pasted texts", field: str = "texts") -> TextSet:
-    """Texts from lines; empty ones are left out. Raises as `read`."""
+    """Texts from lines, without empty ones. Raises like `read`."""
     import pandas as pd
 
     texts = [line.strip() for line in lines if line.strip()]
     return _checked_texts(pd.DataFrame({"text": pd.Series(texts, dtype="str")}), name, field)
 
 
-def _checked_texts(known: pd.DataFrame, name: str, field: str) -> TextSet:
-    if len(known) < FEWEST:
+def _checked_texts(row_data: pd.DataFrame, name: str, field: str) -> TextSet:
+    if len(row_data) < FEWEST:
         raise InputError(
-            f"{field}: {len(known)} text{'' if len(known) == 1 else 's'}; at least {FEWEST} are needed", field=field
+            f"{field}: {len(row_data)} text{'' if len(row_data) == 1 else 's'}; at least {FEWEST} are needed",
+            field=field,
         )
-    if len(known) > MOST_TEXTS:
-        raise InputError(f"{field}: {len(known):,} texts; at most {MOST_TEXTS:,} are encoded", field=field)
-    for row, text in enumerate(known["text"], start=1):
+    if len(row_data) > MOST_TEXTS:
+        raise InputError(f"{field}: {len(row_data):,} texts; at most {MOST_TEXTS:,} are encoded", field=field)
+    for row, text in enumerate(row_data["text"], start=1):
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise InputError(f"{field}: row {row}: half a character (a lone surrogate)", field=field) from None
-    return TextSet(known, name)
+            raise InputError(f"{field}: row {row}: an incomplete character (a lone surrogate)", field=field) from None
+    return TextSet(row_data, name)
 
 
-# ------------------------------------------------------------------------------------------------------------- inside
+# ------------------------------------------------------------------------------------------------------------- helpers
 
 
 def _require_known(path: str, suffixes: Sequence[str], field: str) -> None:
@@ -260,18 +261,18 @@ def _require_known(path: str, suffixes: Sequence[str], field: str) -> None:
         raise InputError(f"{field}: {shown} (allowed: {', '.join(suffixes)})", field=field)
 
 
-def _given(columns: Columns) -> dict[str, str | None]:
+def _requested(columns: Columns) -> dict[str, str | None]:
     return {name: getattr(columns, name) for name in tables.NAMES}
 
 
 def _ids(columns: Columns) -> tuple[str, ...]:
-    """What columns of ids are called, in lower case."""
+    """Names of id columns, in lower case."""
     return (*tables.NAMES["id"], (columns.id or "id").lower())
 
 
 def _text_columns(table: pa.Table, taken: Collection[str]) -> list[str]:
-    """The columns of texts, but those that are `taken`."""
-    return [one for one in table.column_names if one not in taken and _is_text(table.schema.field(one).type)]
+    """The columns of texts except `taken`."""
+    return [name for name in table.column_names if name not in taken and _is_text(table.schema.field(name).type)]
 
 
 def _is_text(kind: Any) -> bool:
@@ -283,11 +284,11 @@ def _is_text(kind: Any) -> bool:
 
 
 def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
-    """`id`, `text`, `label` and `group` of a table, those that it has, each of one type; only ids are all there."""
+    """`id`, `text`, `label` and `group` of a table, if present, each of one type. Only ids must be complete."""
     import pandas as pd
 
-    places = tables.places_of(table.column_names, _given(columns), field)
-    known = {}
+    places = tables.places_of(table.column_names, _requested(columns), field)
+    roles = {}
     for column, place in places.items():
         values = table[place].to_pandas()
         if isinstance(values.dtype, pd.CategoricalDtype):
@@ -301,11 +302,11 @@ def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
         elif column == "id":
             pairs.refuse_first(values.isna(), values, place, "it is empty", field)
             values = pairs.as_ids(values)
-            again = values.duplicated()
-            if again.any():
-                first = int(np.flatnonzero(values == values[again].iloc[0])[0])
-                pairs.refuse_first(again, values, place, f"the id '{{}}' is already in row {first + 1}", field)
+            repeated = values.duplicated()
+            if repeated.any():
+                first = int(np.flatnonzero(values == values[repeated].iloc[0])[0])
+                pairs.refuse_first(repeated, values, place, f"the id '{{}}' is already in row {first + 1}", field)
         elif values.dtype.kind == "f" and values.isna().any() and (values.dropna() % 1 == 0).all():
-            values = values.astype("Int64")  # codes of which one is missing
-        known[column] = values.reset_index(drop=True)
-    return pd.DataFrame(known) if known else pd.DataFrame(index=range(table.num_rows))
+            values = values.astype("Int64")  # integer codes with a missing value
+        roles[column] = values.reset_index(drop=True)
+    return pd.DataFrame(roles) if roles else pd.DataFrame(index=range(table.num_rows))

@@ -1,4 +1,4 @@
-"""Vectors and texts with what is known of each, and the store that keeps them by content."""
+"""Sets of vectors or texts with annotations, and the store that keeps them by content."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 Relation = Literal["similarity", "relevance"]
 
 COLUMNS: Final = ("id", "text", "label", "group")
-"""What may be known of a vector or text."""
+"""Possible columns of a set."""
 STORE: Final = ResultStore("vectors")
 MOST_KEPT: Final = 512 * 2**20
-"""Bytes of points that are copied into the store; of a larger array file its place is kept."""
+"""Most bytes of points copied into the store; of a larger array file, only the path is stored."""
 _BLOCK: Final = 16 * 2**20
 _MAPPED: Final = 64 * 2**20
 _FORMAT: Final = 1
@@ -37,16 +37,16 @@ _FORMAT: Final = 1
 
 @dataclass(frozen=True, eq=False)
 class VectorSet:
-    """n vectors and what is known of each.
+    """n vectors with annotations.
 
     Attributes:
         points: (n, d) float32 or float64, finite, n and d at least 2; possibly a read-only map of a file.
-        columns: n rows with any of `id`, `text`, `label` and `group`, and nothing else.
-        pairs: None, or `left`, `right` and `score`: ids and how similar they are (relation "similarity"), or queries, documents
-            and how relevant they are (relation "relevance").
+        columns: n rows with any of `id`, `text`, `label` and `group`, and no other columns.
+        pairs: None, or `left`, `right` and `score`: ids and their similarity (relation "similarity"), or queries, documents and
+            their relevance (relation "relevance").
         relation: what `pairs` holds.
-        name: what pages call it.
-        facts: where the vectors come from: of encoded texts the model, the pooling and the prompt.
+        name: title on pages.
+        facts: origin of the vectors: for encoded texts, the model, pooling and prompt.
     """
 
     points: NDArray[Any]
@@ -68,7 +68,7 @@ class VectorSet:
 
     @cached_property
     def key(self) -> str:
-        """Thirty-two hex digits of the content; name and facts do not count."""
+        """Thirty-two hex digits of the content, without name and facts."""
         digest = hashlib.sha256(f"vectors {_FORMAT} {self.points.dtype.str} {self.points.shape}".encode())
         rows = max(1, _BLOCK // (self.d * self.points.dtype.itemsize))
         for _, block in blocks(self.points, rows):
@@ -80,7 +80,7 @@ class VectorSet:
 
     @cached_property
     def zero_rows(self) -> NDArray[np.int64]:
-        """Places of vectors that are all zeros: they have no direction, so no cosine."""
+        """Indices of zero vectors, which have no direction and so no cosine."""
         rows = max(1, _BLOCK // (self.d * self.points.dtype.itemsize))
         parts = [start + np.flatnonzero(~block.any(axis=1)) for start, block in blocks(self.points, rows)]
         return np.concatenate(parts)
@@ -88,12 +88,12 @@ class VectorSet:
 
 @dataclass(frozen=True, eq=False)
 class TextSet:
-    """n texts and what is known of each: what an encoder turns into vectors.
+    """n texts with annotations, for an encoder.
 
     Attributes:
         columns: n rows with `text`, and any of `id`, `label` and `group`.
-        name: what pages call it.
-        pairs, relation: as of a `VectorSet`.
+        name: title on pages.
+        pairs, relation: as in a `VectorSet`.
     """
 
     columns: pd.DataFrame
@@ -108,7 +108,7 @@ class TextSet:
 
     @cached_property
     def key(self) -> str:
-        """Thirty-two hex digits of the content; the name does not count."""
+        """Thirty-two hex digits of the content, without the name."""
         digest = hashlib.sha256(f"texts {_FORMAT} ".encode() + _fingerprint(self.columns))
         if self.pairs is not None:
             digest.update(_fingerprint(self.pairs) + str(self.relation).encode())
@@ -116,23 +116,23 @@ class TextSet:
 
 
 def keep(vectors: VectorSet | TextSet) -> str:
-    """Keep a set by its content, until it goes unused for longest and room is needed; its key.
+    """Store a set by its content and return its key. The least recently used sets are removed when space is needed.
 
     Raises:
-        InputError: its points take more than `MOST_KEPT` and come from no array file that could be read again.
+        InputError: its points take more than `MOST_KEPT` bytes and do not come from an array file.
     """
     facts, content = stored(vectors)
     kept = facts_of(vectors.key)
     if kept is None or kept.get("file") != facts.get(
         "file"
-    ):  # of another format, or its file was moved or written anew
+    ):  # stored in another format, or its file was moved or rewritten
         STORE.forget(vectors.key)
     STORE.publish(vectors.key, facts, content)
     return vectors.key
 
 
 def stored(vectors: VectorSet | TextSet) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The facts and arrays under which a set is kept, also by a job that publishes it under a key of its own."""
+    """The facts and arrays that store a set; also for a job that publishes it under another key."""
     facts: dict[str, Any] = {"format": _FORMAT, "name": vectors.name, "n": vectors.n, "columns": list(vectors.columns)}
     facts["relation"] = vectors.relation
     content = {"columns": _packed(vectors.columns)}
@@ -147,7 +147,7 @@ def stored(vectors: VectorSet | TextSet) -> tuple[dict[str, Any], dict[str, NDAr
     if file is None:
         size = f"{vectors.points.nbytes / 2**30:.1f} GiB"
         raise InputError(
-            f"vectors: {vectors.name or 'these vectors'} take {size}; tables are kept up to {MOST_KEPT / 2**30:.1f} GiB",
+            f"vectors: {vectors.name or 'these vectors'} take {size}; tables are stored up to {MOST_KEPT / 2**30:.1f} GiB",
             field="vectors",
             advice="Save them as float32 in an uncompressed .npy or .safetensors file on this server and give its path.",
         )
@@ -156,7 +156,7 @@ def stored(vectors: VectorSet | TextSet) -> tuple[dict[str, Any], dict[str, NDAr
 
 
 def load(key: str) -> VectorSet:
-    """The kept vectors of a key; KeyError if they are gone, or the key is of texts."""
+    """The stored vectors of a key. Raises `KeyError` if they no longer exist, or if the key belongs to texts."""
     vectors = load_any(key)
     if not isinstance(vectors, VectorSet):
         raise KeyError(key)
@@ -164,7 +164,7 @@ def load(key: str) -> VectorSet:
 
 
 def load_any(key: str) -> VectorSet | TextSet:
-    """The kept set of a key; KeyError if it is gone, or its file has changed. It is not the next to go then."""
+    """The stored set of a key, marked as recently used. Raises `KeyError` if it no longer exists or its file has changed."""
     if facts_of(key) is None or (result := STORE.find(key)) is None:
         raise KeyError(key)
     from safetensors import SafetensorError, safe_open
@@ -178,37 +178,37 @@ def load_any(key: str) -> VectorSet | TextSet:
             if "points" in names:
                 small = path.stat().st_size <= _MAPPED
                 points = file.get_tensor("points") if small else arrays.mapped_tensor(path, "points")
-                if points.dtype == np.float16:  # of a demo set that ships
+                if points.dtype == np.float16:  # bundled demo sets are float16
                     points = points.astype(np.float32)
-    except (OSError, SafetensorError):  # removed this moment
+    except (OSError, SafetensorError):  # just removed
         raise KeyError(key) from None
     if facts["what"] == "texts":
         return TextSet(tables["columns"], facts["name"], tables.get("pairs"), facts.get("relation"))
     if points is None:
-        points = _again(key, facts)
+        points = _reread(key, facts)
     return VectorSet(
         points, tables["columns"], tables.get("pairs"), facts["relation"], facts["name"], facts.get("facts", {})
     )
 
 
 def facts_of(key: str) -> Mapping[str, Any] | None:
-    """What is known of a kept set without reading it: `what`, `name`, `n`, `d`, `columns`, `relation`; None if it is gone."""
+    """Facts of a stored set without reading it: `what`, `name`, `n`, `d`, `columns`, `relation`; None if it no longer exists."""
     result = STORE.find(key) if is_key(key) else None
     return None if result is None or result.facts.get("format") != _FORMAT else result.facts
 
 
 def forget(key: str) -> None:
-    """Delete a kept set; nothing if it is not there."""
+    """Delete a stored set, if it exists."""
     if is_key(key):
         STORE.forget(key)
 
 
 def is_key(text: str) -> bool:
-    """Whether this can be a key."""
+    """Whether a text has the form of a key."""
     return re.fullmatch(rf"[0-9a-f]{{32}}|{EXAMPLE}[a-z-]+", text, re.ASCII) is not None
 
 
-def _again(key: str, facts: Mapping[str, Any]) -> NDArray[Any]:
+def _reread(key: str, facts: Mapping[str, Any]) -> NDArray[Any]:
     """The points of a large array file, unless it has changed."""
     name, size, changed = facts["file"]
     try:
@@ -221,7 +221,7 @@ def _again(key: str, facts: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def _fingerprint(table: pd.DataFrame) -> bytes:
-    """Equal for equal tables: Parquet files hold the version of their writer."""
+    """Equal for equal tables, unlike Parquet files, which contain their writer's version."""
     digest = hashlib.sha256()
     for name in sorted(map(str, table)):
         digest.update(f"\0\0{name}\0{len(table)}".encode())

@@ -1,6 +1,6 @@
-"""Tables that may be larger than memory: decoded batch by batch into a nameless temporary file, which is then mapped.
+"""Tables that may be larger than memory: decoded batch by batch into an unnamed temporary file, which is then memory-mapped.
 
-What reads the vectors afterwards (one pass or two, in blocks) reads them like a large .npy file.
+Further passes over the vectors read them in blocks, like a large .npy file.
 """
 
 from __future__ import annotations
@@ -22,47 +22,47 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 STREAM_ABOVE: int = 64 * 2**20
-"""Bytes of a table file above which it is not decoded as a whole."""
+"""Largest table file in bytes that is decoded as a whole."""
 _STREAMED: Final = (*tables.PARQUET, *tables.ARROW, ".csv", ".tsv")
 _BATCH: int = 16 * 2**20
-"""Bytes of vectors, or of text, that are decoded at a time."""
+"""Bytes of vectors or text decoded at a time."""
 _FIRST_ROWS: Final = 2_000
-"""By which the columns are chosen."""
+"""Number of first rows that determine the columns."""
 
 
-def points_of(name: str, wanted: str | None, field: str) -> NDArray[Any]:
-    """The vectors of a table, (n, d); of a large one a read-only map of a temporary file, which goes with the array.
+def points_of(name: str, column: str | None, field: str) -> NDArray[Any]:
+    """The vectors of a table, (n, d); for a large one, a read-only map of a temporary file that lives as long as the array.
 
     Args:
         name: the file, or `hub:owner/name:split`.
-        wanted: see `isoviz.vectors.Columns.points`.
+        column: see `isoviz.vectors.Columns.points`.
 
     Raises:
-        InputError: as `isoviz.vectors.read`; of a large file also for a number that is not finite.
+        InputError: like `isoviz.vectors.read`; for a large file, also for non-finite numbers.
     """
     path = None if name.startswith(tables.HUB) else boundary.file(name, field)
     suffix = "" if path is None else path.suffix.lower()
     if path is None or path.stat().st_size <= STREAM_ABOVE or suffix not in _STREAMED:
         table = tables.read(name, field)  # refuses JSON lines that are too large
-        return tables.values_of(table, _chosen(table, wanted, field), field)
+        return tables.values_of(table, _vector_columns(table, column, field), field)
     with tables.naming_field(field), boundary.parsing(f"{path.name} cannot be read as {suffix[1:]}", field):
         if suffix in tables.PARQUET:
-            return _spooled(_parquet(path, wanted, field), field)
+            return _spooled(_parquet(path, column, field), field)
         if suffix in tables.ARROW:
-            return _spooled(_arrow(path, wanted, field), field)
-        return _spooled(_text(path, wanted, field), field)
+            return _spooled(_arrow(path, column, field), field)
+        return _spooled(_text(path, column, field), field)
 
 
-def _chosen(table: pa.Table, wanted: str | None, field: str) -> list[str]:
+def _vector_columns(table: pa.Table, column: str | None, field: str) -> list[str]:
     places = tables.places_of(table.column_names, {}, field)
-    return tables.dimensions_of(table, wanted, set(places.values()), field)
+    return tables.dimensions_of(table, column, set(places.values()), field)
 
 
 def _spooled(batches: Iterator[tuple[pa.Table, list[str]]], field: str) -> NDArray[Any]:
-    """Batches with the columns of their vectors, written one after another and mapped."""
+    """Write batches with their vector columns one after another, and map the file."""
     rows, kind = 0, None
     home().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryFile(dir=home()) as spool:  # not in /tmp, which may lie in memory
+    with tempfile.TemporaryFile(dir=home()) as spool:  # not in /tmp, which may be in memory
         for table, names in batches:
             if not table.num_rows:
                 continue
@@ -83,16 +83,16 @@ def _spooled(batches: Iterator[tuple[pa.Table, list[str]]], field: str) -> NDArr
         return np.memmap(spool, dtype=kind[0], mode="r", shape=(rows, kind[1]))
 
 
-def _rows_at_once(first: pa.Table) -> int:
+def _rows_per_batch(first: pa.Table) -> int:
     return max(1, _BATCH * max(1, first.num_rows) // max(1, first.nbytes))
 
 
-def _parquet(path: Path, wanted: str | None, field: str) -> Iterator[tuple[pa.Table, list[str]]]:
+def _parquet(path: Path, column: str | None, field: str) -> Iterator[tuple[pa.Table, list[str]]]:
     import pyarrow as pa
     import pyarrow.parquet
 
     def batches(size: int, columns: list[str] | None = None) -> Iterator[pa.Table]:
-        # without a buffer of its own a row group, which may be the whole file, is read at once
+        # without a buffer, a whole row group, possibly the whole file, is read at once
         with pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**20) as file:
             for batch in file.iter_batches(size, columns=columns):
                 yield pa.Table.from_batches([batch])
@@ -101,16 +101,16 @@ def _parquet(path: Path, wanted: str | None, field: str) -> Iterator[tuple[pa.Ta
     if first is None:
         return
     tables.require_distinct(first.column_names, path)
-    names = _chosen(first, wanted, field)
-    for table in batches(_rows_at_once(first.select(names)), names):
+    names = _vector_columns(first, column, field)
+    for table in batches(_rows_per_batch(first.select(names)), names):
         yield table, names
 
 
-def _arrow(path: Path, wanted: str | None, field: str) -> Iterator[tuple[pa.Table, list[str]]]:
+def _arrow(path: Path, column: str | None, field: str) -> Iterator[tuple[pa.Table, list[str]]]:
     import pyarrow as pa
 
     names: list[str] = []
-    with pa.OSFile(str(path)) as source:  # a map of it would count as this process's memory
+    with pa.OSFile(str(path)) as source:  # a memory map would count as this process's memory
         try:
             file = pa.ipc.open_file(source)
             batches: Iterator[pa.RecordBatch] = (file.get_batch(index) for index in range(file.num_record_batches))
@@ -121,21 +121,19 @@ def _arrow(path: Path, wanted: str | None, field: str) -> Iterator[tuple[pa.Tabl
             table = pa.Table.from_batches([batch])
             if not names:
                 tables.require_distinct(table.column_names, path)
-                names = _chosen(table, wanted, field)
+                names = _vector_columns(table, column, field)
             yield table, names
 
 
-def _text(path: Path, wanted: str | None, field: str) -> Iterator[tuple[pa.Table, list[str]]]:
+def _text(path: Path, column: str | None, field: str) -> Iterator[tuple[pa.Table, list[str]]]:
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.csv
 
     layout = files.csv_layout(path)
-    names = _chosen(tables.of_text(path, _FIRST_ROWS), wanted, field)
+    names = _vector_columns(tables.of_text(path, _FIRST_ROWS), column, field)
     extra = [""] if layout.extra else []
-    as_written: Mapping[str, pa.DataType] = dict.fromkeys(
-        [*names, *extra], pa.string()
-    )  # so that a bad cell has its row
+    as_written: Mapping[str, pa.DataType] = dict.fromkeys([*names, *extra], pa.string())  # so that errors name the row
     rows = 0
     with pa.csv.open_csv(
         path,

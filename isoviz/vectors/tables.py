@@ -1,4 +1,4 @@
-"""Tables that hold vectors: a column of lists, or one column per dimension; with texts, labels and ids beside them."""
+"""Tables of vectors: a column of lists or one column per dimension, with texts, labels and ids."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ ARROW: Final = (".arrow", ".feather", ".ipc")
 TEXT: Final = (".csv", ".tsv", ".jsonl")
 SUFFIXES: Final = (*PARQUET, *ARROW, *TEXT)
 HUB: Final = "hub:"
-"""Before the name of a data set: `hub:owner/name`, `hub:owner/name:split` or `hub:owner/name/configuration:split`."""
+"""Prefix of a data set's name: `hub:owner/name`, `hub:owner/name:split` or `hub:owner/name/configuration:split`."""
 NAMES: Final = {
     "id": ("id", "_id", "ids"),
     "text": ("text", "sentence", "texts"),
     "label": ("label", "labels"),
     "group": ("group", "groups"),
 }
-"""Column of a set → what it may be called in a file that does not say."""
+"""Column of a set → names by which it is recognised in a file."""
 _INDEX: Final = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
-"""Names of the columns in which pandas writes row numbers."""
+"""Names of columns in which pandas writes row numbers."""
 _REPOSITORY: Final = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 
 
 def read(name: str | Path, field: str, ids: Collection[str] = NAMES["id"]) -> pa.Table:
-    """A whole table; `InputError` for what is none.
+    """A whole table. Raises `InputError` if the file is not a table.
 
     Args:
-        ids: columns that are text, in lower case; 01 stays 01 in them.
+        ids: columns read as text, in lower case, so that 01 stays 01.
     """
     if str(name).startswith(HUB):
         return _of_hub(str(name).removeprefix(HUB), field)
@@ -61,7 +61,7 @@ def read(name: str | Path, field: str, ids: Collection[str] = NAMES["id"]) -> pa
 
 
 def require_distinct(names: list[str], path: Path) -> None:
-    """`DataError` for the first name that two columns have."""
+    """Raise `DataError` if two columns have the same name."""
     doubled = next((name for name, count in Counter(names).items() if count > 1), None)
     if doubled is not None:
         raise DataError(f"data: {path.name} has two columns called '{shortened(doubled)}'", field="data")
@@ -69,7 +69,7 @@ def require_distinct(names: list[str], path: Path) -> None:
 
 @contextmanager
 def naming_field(field: str) -> Iterator[None]:
-    """Errors of the shared readers name this field."""
+    """Make the shared readers' errors refer to this field."""
     try:
         yield
     except DataError as error:
@@ -87,7 +87,9 @@ def of_text(path: Path, rows: int | None = None, ids: Collection[str] = NAMES["i
     frame.columns = [str(name) for name in frame.columns]
     require_distinct(list(frame.columns), path)
     if path.suffix.lower() == ".csv" and files.csv_layout(path).separator == ";":
-        for text_column in map(str, frame.select_dtypes("str").columns):  # numbers with decimal commas, but for a cell
+        for text_column in map(
+            str, frame.select_dtypes("str").columns
+        ):  # numbers with decimal commas, except for a cell
             with_points = frame[text_column].str.replace(",", ".", regex=False)
             if _mostly_numbers(with_points):
                 frame[text_column] = with_points
@@ -97,15 +99,15 @@ def of_text(path: Path, rows: int | None = None, ids: Collection[str] = NAMES["i
         try:
             columns[name] = pa.array(frame[name], from_pandas=True)
         except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several types in JSON lines
-            first, found = _first_unlike(frame[name].tolist())
+            first, kind = _first_of_other_type(frame[name].tolist())
             raise DataError(
-                f"data: row {first}, column '{shortened(name)}': a {found} where earlier rows have another type",
+                f"data: row {first}, column '{shortened(name)}': a {kind} where earlier rows have another type",
                 field="data",
             ) from None
     return pa.table(columns)
 
 
-def _first_unlike(values: list[Any]) -> tuple[int, str]:
+def _first_of_other_type(values: list[Any]) -> tuple[int, str]:
     kinds = [(row, type(value).__name__) for row, value in enumerate(values, start=1) if value is not None]
     return next(((row, kind) for row, kind in kinds if kind != kinds[0][1]), kinds[0])
 
@@ -133,30 +135,30 @@ def _of_arrow(path: Path) -> pa.Table:
             source.seek(0)
             reader = pa.ipc.open_stream(source)
             batches = iter(reader)
-        kept, size = [], 0
+        batches_read, size = [], 0
         for batch in batches:  # compressed batches take more memory than the file
             size += batch.nbytes
             limits.check(path.name, expanded=size)
-            kept.append(batch)
-        return pa.Table.from_batches(kept, schema=reader.schema)
+            batches_read.append(batch)
+        return pa.Table.from_batches(batches_read, schema=reader.schema)
 
 
 def _of_hub(name: str, field: str) -> pa.Table:
-    """A split of a data set of the hub: downloaded, or from this machine's cache while the hub cannot be reached."""
+    """A split of a hub data set: downloaded, or from this machine's cache if the hub is unreachable."""
     import datasets
 
     title, _, split = name.partition(":")
-    owner, _, rest = title.partition("/")
-    dataset, _, configuration = rest.partition("/")
+    owner, _, path_in_repository = title.partition("/")
+    dataset, _, configuration = path_in_repository.partition("/")
     repository = f"{owner}/{dataset}"
     split = split or "train"
     if not _REPOSITORY.fullmatch(repository):
         raise InputError(
             f"{field}: '{shortened(title)}' is not a data set of the hub; expected {HUB}owner/name:split", field=field
         )
-    if Path(repository).exists():  # the library would read the folder, whatever the browser may read
+    if Path(repository).exists():  # the library would read the folder, bypassing the file access rules
         raise InputError(
-            f"{field}: '{repository}' is also a folder on this server; give the path of a file in it", field=field
+            f"{field}: '{repository}' is also a folder on this server; enter the path of a file in it", field=field
         )
     from isoviz.tasks.hub import cached, data_error
 
@@ -169,23 +171,25 @@ def _of_hub(name: str, field: str) -> pa.Table:
         if split not in (builder.info.splits or {}):
             has = ", ".join(map(str, builder.info.splits or ()))
             raise InputError(f"{field}: '{title}' has no split '{split}' (it has: {has})", field=field)
-        found = builder.as_dataset(split=split)
+        split_data = builder.as_dataset(split=split)
     except InputError:
         raise
     except Exception as error:
-        problem = data_error(f"{field}: '{shortened(title)}'", error, reason, "give a file instead")
+        problem = data_error(f"{field}: '{shortened(title)}'", error, reason, "use a file instead")
         raise InputError(str(problem), field=field) from None
-    limits.check(title, field=field, rows=len(found), columns=len(found.column_names), expanded=found.data.nbytes)
-    return found.with_format("arrow")[:]
+    limits.check(
+        title, field=field, rows=len(split_data), columns=len(split_data.column_names), expanded=split_data.data.nbytes
+    )
+    return split_data.with_format("arrow")[:]
 
 
 # ------------------------------------------------------------------------------------------------------------- columns
 
 
 def places_of(names: list[str], given: Mapping[str, str | None], field: str, file: str = "the table") -> dict[str, str]:
-    """Column of a set → column of the table that holds it; those that are named must be there."""
+    """Column of a set → column of the table. Requested columns must exist."""
     lower = {name.lower(): name for name in reversed(names)}
-    found = {}
+    places = {}
     for column, usual in NAMES.items():
         wanted = given.get(column)
         if wanted is not None:
@@ -194,71 +198,71 @@ def places_of(names: list[str], given: Mapping[str, str | None], field: str, fil
                     f"{field}: {file} has no column '{shortened(wanted)}' for {column} (it has: {listed(names, 120)})",
                     field=field,
                 )
-            found[column] = wanted
-        elif (place := next((lower[one] for one in usual if one in lower), None)) is not None:
-            found[column] = place
-    return found
+            places[column] = wanted
+        elif (match := next((lower[usual_name] for usual_name in usual if usual_name in lower), None)) is not None:
+            places[column] = match
+    return places
 
 
-def points_of(table: pa.Table, wanted: str | None, taken: set[str], field: str) -> NDArray[Any]:
+def points_of(table: pa.Table, requested: str | None, taken: set[str], field: str) -> NDArray[Any]:
     """The vectors of a table, (n, d): `values_of` the `dimensions_of` it."""
-    return values_of(table, dimensions_of(table, wanted, taken, field), field)
+    return values_of(table, dimensions_of(table, requested, taken, field), field)
 
 
-def dimensions_of(table: pa.Table, wanted: str | None, taken: set[str], field: str) -> list[str]:
-    """The columns that hold the vectors: one of lists, or one per dimension.
+def dimensions_of(table: pa.Table, requested: str | None, taken: set[str], field: str) -> list[str]:
+    """The columns of the vectors: one of lists, or one per dimension.
 
     Args:
-        table: its first rows suffice.
-        wanted: a column of lists, a pattern such as `dim_*` or names with commas for one column per dimension; None: the only column
-            of lists, else every column of numbers that is not `taken`.
-        taken: columns that hold something else.
+        table: the first rows are enough.
+        requested: a column of lists, a pattern such as `dim_*` or names with commas for one column per dimension; None: the only
+            column of lists, else all columns of numbers except `taken`.
+        taken: columns with another role.
 
     Raises:
         InputError: no such columns.
     """
     names: list[str] = table.column_names
-    if wanted is None:
+    if requested is None:
         lists, numbers = list_columns(table, taken), number_columns(table, taken)
         if len(lists) > 1:
             raise InputError(
                 f"{field}: {len(lists)} columns hold lists ({listed(lists, 100)}); name the one to read", field=field
             )
-        chosen = lists or numbers
-        if not chosen:
+        selected = lists or numbers
+        if not selected:
             raise InputError(
                 f"{field}: no column of lists and no column of numbers (columns: {listed(names, 120) or 'none'})",
                 field=field,
             )
-        return chosen
-    if wanted in names:
-        return [wanted]
-    if "," in wanted:
-        chosen = [part.strip() for part in wanted.split(",") if part.strip()]
-        missing = [name for name in chosen if name not in names]
+        return selected
+    if requested in names:
+        return [requested]
+    if "," in requested:
+        selected = [name_part.strip() for name_part in requested.split(",") if name_part.strip()]
+        missing = [name for name in selected if name not in names]
         if missing:
             raise _no_column(missing[0], names, field)
-        return chosen
-    chosen = [name for name in names if fnmatch.fnmatchcase(name, wanted)]
-    if not chosen:
-        raise _no_column(wanted, names, field)
-    return chosen
+        return selected
+    selected = [name for name in names if fnmatch.fnmatchcase(name, requested)]
+    if not selected:
+        raise _no_column(requested, names, field)
+    return selected
 
 
 def list_columns(table: pa.Table, taken: Collection[str]) -> list[str]:
-    """The columns that hold a list per row, but those that are `taken`."""
+    """The columns with a list per row, except `taken`."""
     free = [name for name in table.column_names if name not in taken]
     return [name for name in free if _is_list(table.schema.field(name).type) or _is_written_list(table[name])]
 
 
 def number_columns(table: pa.Table, taken: Collection[str]) -> list[str]:
-    """The columns that hold numbers, but those that are `taken`, and row numbers."""
+    """The columns of numbers, except `taken` and row numbers."""
     free = [name for name in table.column_names if name not in taken and not _INDEX.fullmatch(name)]
     return [name for name in free if _holds_numbers(table[name])]
 
 
 def values_of(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
-    """The vectors in these columns, (n, d); `BadCellError` for the first cell that is no number."""
+    """The vectors in these columns, (n, d). Raises `BadCellError` for the first cell that is not a number."""
     (first, *others) = names
     if not others and (_is_list(table.schema.field(first).type) or _is_written_list(table[first])):
         return _of_lists(table[first], first, field)
@@ -266,7 +270,7 @@ def values_of(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
 
 
 def _no_column(name: str, names: list[str], field: str) -> InputError:
-    return InputError(f"{field}: no column '{shortened(name)}' (there are: {listed(names, 120)})", field=field)
+    return InputError(f"{field}: no column '{shortened(name)}' (available: {listed(names, 120)})", field=field)
 
 
 def _is_list(kind: Any) -> bool:
@@ -286,17 +290,17 @@ def _first_text(column: pa.ChunkedArray) -> str | None:
 
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return None
-    return next((value for one in column.slice(0, 50) if (value := one.as_py()) is not None), None)
+    return next((value for cell in column.slice(0, 50) if (value := cell.as_py()) is not None), None)
 
 
 def _is_written_list(column: pa.ChunkedArray) -> bool:
-    """Whether a text file holds lists as JSON: `[0.1, 0.2]`."""
+    """Whether a column of a text file contains JSON lists: `[0.1, 0.2]`."""
     first = _first_text(column)
     return first is not None and first.lstrip().startswith("[")
 
 
 def _holds_numbers(column: pa.ChunkedArray) -> bool:
-    """Whether this column is a dimension: numbers, or texts most of which are numbers, so that one bad cell drops no dimension."""
+    """Whether a column is a dimension: numbers, or mostly numeric texts, so that one bad cell does not hide a dimension."""
     if _is_number(column.type):
         return True
     if _first_text(column) is None:
@@ -322,7 +326,7 @@ def _of_columns(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
         if _is_number(column.type):
             if column.null_count:
                 raise BadCellError(_first_null(column), name, "it is empty", field)
-            points[:, index] = column.cast(pa.float64(), safe=False).to_numpy()  # whole numbers above 2^53 are rounded
+            points[:, index] = column.cast(pa.float64(), safe=False).to_numpy()  # integers above 2^53 are rounded
         else:
             points[:, index] = _numbers_in(column, name, field)
     return points
@@ -339,11 +343,11 @@ def _numbers_in(column: pa.ChunkedArray, name: str, field: str) -> NDArray[np.fl
                 return written
     values = column.to_pylist()
     numbers = pd.to_numeric(pd.Series(values, dtype="object"), errors="coerce").to_numpy(dtype=np.float64)
-    bad = np.flatnonzero(np.isnan(numbers))
-    if len(bad):
-        value = values[bad[0]]
+    invalid = np.flatnonzero(np.isnan(numbers))
+    if len(invalid):
+        value = values[invalid[0]]
         problem = "it is empty" if value is None else f"'{shortened(value, 30)}' is not a number"
-        raise BadCellError(int(bad[0]), name, problem, field)
+        raise BadCellError(int(invalid[0]), name, problem, field)
     return numbers
 
 
@@ -401,13 +405,13 @@ def _first_null(column: pa.ChunkedArray) -> int:
 
 
 class BadCellError(InputError):
-    """What is wrong with a cell."""
+    """An invalid cell."""
 
     def __init__(self, row: int, name: str, problem: str, field: str) -> None:
         super().__init__(f"{field}: row {row + 1}, column '{shortened(name)}': {problem}", field=field)
         self._cell = (row, name, problem, field)
 
     def moved(self, rows: int) -> BadCellError:
-        """The same cell of a table that begins so many rows earlier."""
+        """The same error in a table that starts this many rows earlier."""
         row, *others = self._cell
         return BadCellError(row + rows, *others)

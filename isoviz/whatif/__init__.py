@@ -1,21 +1,21 @@
-"""A finished run's embeddings and frozen head, or any vectors, and what a chain of transforms would do to them.
+"""What-if: the effect of a chain of transforms on a finished run's embeddings and frozen head, or on any vectors.
 
-    request.py     what is computed in the background, and the key of its content
-    jobs.py        the two kinds of job that compute it
-    encoding.py    the one pass of the run's weights over its rows
-    embeddings.py  what that pass left, as arrays
+    request.py     requests of background jobs, and their keys
+    jobs.py        the two kinds of job
+    encoding.py    one pass of a run's weights over its rows
+    embeddings.py  the arrays from that pass
     texts.py       texts and demo sets through an encoder
-    chains.py      a chain of transforms as text, for an address, and back
-    images.py      the images under chains, shared by both engines
-    engine.py      a run's numbers: at once where that is possible, all of them in the background
-    vectors.py     the same of any vectors: read-outs, and curves over a parameter
-    heads.py       the frozen head, a refitted one, and the paired bootstrap between two predictions
-    layer.py       IsoLayer trained on the spot
-    export.py      a chain as a matrix, or as a model for sentence-transformers
-    scheduler.py   whose question is computed next, when many move sliders at once
-    notebook.py    the same as a few lines of Python
+    chains.py      chains of transforms as text, for addresses
+    images.py      images of clouds under chains, shared by both engines
+    engine.py      a run's numbers: instant ones, and slow ones in the background
+    vectors.py     the same for any vectors: read-outs, and curves over a parameter
+    heads.py       the frozen head, and the paired bootstrap between predictions
+    layer.py       IsoLayer trained on cached vectors
+    export.py      a chain as a matrix or as a sentence-transformers model
+    scheduler.py   the order of computations when many users move sliders at once
+    notebook.py    the page's numbers as Python code
 
-How a transform acts on a cloud is said in `isoviz.posthoc`: by the transform itself, on a `FactoredCloud`.
+`isoviz.posthoc` defines how a transform acts on a cloud (`FactoredCloud`).
 Nothing here imports torch before an encoder or an IsoLayer is run.
 """
 

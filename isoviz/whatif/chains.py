@@ -19,11 +19,11 @@ from isoviz.whatif.layer import IsoLayerTransform
 MOST_STEPS: Final = 8
 LONGEST: Final = 1_000
 NONE: Final = "none"
-"""The text of the chain without steps."""
+"""Text of the empty chain."""
 
 
 class StepClass(Protocol):
-    """What a step is made from: a transform of the catalogue, or the layer that is trained on labels."""
+    """The class of a step: a transform of the catalogue, or the layer trained on labels."""
 
     slug: ClassVar[str]
     title: ClassVar[str]
@@ -43,7 +43,7 @@ class Step:
 
     Attributes:
         slug: a key of `catalogue()`.
-        params: complete.
+        params: all parameters.
     """
 
     slug: str
@@ -51,12 +51,12 @@ class Step:
 
     @property
     def kind(self) -> Any:
-        """Its class (`StepClass`)."""
+        """The step's class (`StepClass`)."""
         return catalogue()[self.slug]
 
     @property
     def title(self) -> str:
-        """Its name on screen."""
+        """Title on screen."""
         return str(self.kind.name(self.params))
 
     @property
@@ -79,25 +79,27 @@ class Step:
 
     @property
     def in_training(self) -> InTraining | str:
-        """The training method that does the same, with all its parameters; or why there is none."""
-        answer = self.kind.in_training(self.params)
-        if isinstance(answer, str):
-            return answer
-        return InTraining(answer.method, methods.check_params(answer.method, answer.params), answer.note)
+        """The equivalent training method with all its parameters, or the reason why there is none."""
+        equivalent = self.kind.in_training(self.params)
+        if isinstance(equivalent, str):
+            return equivalent
+        return InTraining(
+            equivalent.method, methods.check_params(equivalent.method, equivalent.params), equivalent.note
+        )
 
     def make(self) -> posthoc.CataloguedTransform:
-        """The transform, not fitted; not for a step that needs labels."""
+        """The transform, not fitted. Not for steps that need labels."""
         transform: posthoc.CataloguedTransform = self.kind(**self.params.model_dump())
         return transform
 
 
 def catalogue() -> Mapping[str, type[StepClass]]:
-    """What a chain may be made of, by slug."""
+    """Classes of the possible steps, by slug."""
     return {**posthoc.catalogue(), IsoLayerTransform.slug: IsoLayerTransform}
 
 
 def step(slug: str, **values: Any) -> Step:
-    """A checked step; `InputError` names what is not allowed."""
+    """A checked step. Raises `InputError` for invalid values."""
     if slug not in catalogue():
         raise unknown_name("transform", slug, catalogue(), field="chain")
     params = catalogue()[slug].Params
@@ -111,15 +113,15 @@ def step(slug: str, **values: Any) -> Step:
 
 
 def write(steps: Iterable[Step]) -> str:
-    """A chain as text; `read` is the way back."""
-    return "~".join(one.text for one in steps) or NONE
+    """A chain as text; the inverse of `read`."""
+    return "~".join(step.text for step in steps) or NONE
 
 
 def read(text: str) -> tuple[Step, ...]:
-    """The chain behind a text.
+    """Parse a chain.
 
     Raises:
-        InputError: with field `chain`; names the step, what was got and what is allowed.
+        InputError: with field `chain`; names the step, its value and the allowed values.
     """
     if len(text) > LONGEST:
         raise InputError(f"chain: at most {LONGEST} characters, got {len(text)}", field="chain")
@@ -132,7 +134,7 @@ def read(text: str) -> tuple[Step, ...]:
 
 
 def read_for_vectors(text: str) -> tuple[Step, ...]:
-    """`read`, where there are vectors but no run: `InputError` also for a step that is trained on a run's labels."""
+    """`read` for vectors without a run: also raises `InputError` for a step that is trained on a run's labels."""
     steps = read(text)
     if labelled := next((step for step in steps if step.kind.needs_labels), None):
         raise InputError(
@@ -145,14 +147,14 @@ def read_for_vectors(text: str) -> tuple[Step, ...]:
 def _read_step(text: str) -> Step:
     match = re.fullmatch(r"([A-Za-z0-9_/-]+)(?::(.*))?", text)
     if match is None:
-        raise InputError(f"chain: '{text}' is no step (a step is name:parameter=value,…)", field="chain")
+        raise InputError(f"chain: '{text}' is not a step (a step is name:parameter=value,…)", field="chain")
     values: dict[str, Any] = {}
     for part in (match[2] or "").split(",") if match[2] else []:
         name, sign, value = part.partition("=")
         if not sign or not name:
-            raise InputError(f"chain: '{part}' in '{text}' is no parameter=value", field="chain")
+            raise InputError(f"chain: '{part}' in '{text}' is not parameter=value", field="chain")
         if name in values:
-            raise InputError(f"chain: '{name}' is given twice in '{text}'", field="chain")
+            raise InputError(f"chain: '{name}' appears twice in '{text}'", field="chain")
         values[name] = None if value == "none" else value
     return step(match[1], **values)
 

@@ -1,4 +1,4 @@
-"""What the pass over a run's rows left: vectors before the head, labels, predictions, and the frozen head itself."""
+"""Result of a pass over a run's rows: vectors before the head, labels, predictions, and the frozen head."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ CLOUDS: tuple[Cloud, ...] = ("head", "pooled")
 
 @dataclass(frozen=True)
 class Embeddings:
-    """One cloud of a run: what its output layer reads (`head`), or the same before the method (`pooled`).
+    """One cloud of a run: the input of its output layer (`head`), or the same vectors before the method (`pooled`).
 
     Attributes:
-        key: of the pass.
-        cloud: which of the two.
-        facts: of the pass: `run`, `task`, `kind`, `primary`, `rows`, `metrics`, `notes`, ...
+        key: key of the pass.
+        cloud: `head` or `pooled`.
+        facts: facts of the pass: `run`, `task`, `kind`, `primary`, `rows`, `metrics`, `notes`, ...
         train, validation: (n, h) float32.
         train_labels, labels: (n,) class codes, or numbers for regression; `labels` of the validation rows.
-        predicted: (n,) what the run itself predicts on the validation rows.
+        predicted: (n,) the run's own predictions on the validation rows.
         head: the frozen output layer.
-        folder: of the pass.
-        rows: (m,) the numbers of the validation rows in the run's data, from 0.
+        folder: folder of the pass.
+        rows: (m,) indices of the validation rows in the run's data.
     """
 
     key: str
@@ -59,44 +59,44 @@ class Embeddings:
 
     @property
     def differs(self) -> bool:
-        """Whether the method changes the vector, so that `head` and `pooled` are two clouds."""
+        """Whether the method changes the vectors, so that `head` and `pooled` differ."""
         return bool(self.facts["differs"])
 
     @property
     def texts(self) -> list[str]:
-        """Of the validation rows."""
+        """Texts of the validation rows."""
         return _texts(self.folder)
 
     def frozen_metric(self, points: Any) -> float | None:
-        """The task's primary metric when the frozen head reads (n, h) `points` in place of `validation`."""
+        """The task's primary metric if the frozen head reads (n, h) `points` instead of `validation`."""
         return primary(self.facts["primary"], self.labels, self.head.predict(np.asarray(points, dtype=np.float64)))
 
     def refitted_metric(self, train_points: Any, points: Any) -> float | None:
-        """The same of a head fitted anew on (n, k) `train_points` in place of `train`."""
+        """The same for a head refitted on (n, k) `train_points` instead of `train`."""
         predicted = linear_head(train_points, self.train_labels, points, self.facts["kind"])
         return primary(self.facts["primary"], self.labels, predicted)
 
     def isolayer(self, **params: Any) -> IsoLayerTransform:
-        """An IsoLayer to be trained on these rows' labels, as a step of a chain."""
+        """An untrained IsoLayer for these rows' labels, as a step of a chain."""
         return IsoLayerTransform(self.labelled_rows, **params)
 
     @property
     def labelled_rows(self) -> LabelledRows:
-        """What an IsoLayer is trained on, besides vectors."""
+        """Training data of an IsoLayer besides the vectors."""
         facts = self.facts
         return LabelledRows(self.train_labels, self.head, facts["kind"], facts["primary"], int(facts["seed"]))
 
 
 def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Cloud = "head") -> Embeddings:
-    """The embeddings of a finished run: kept ones, or computed here and now (and kept).
+    """The embeddings of a finished run: cached, or computed now and cached.
 
     Args:
-        run: its id.
-        store: where it is; a URL, a folder or an open store. Default: as the command line's.
+        run: run id.
+        store: a URL, a folder or an open store. Default: the command line's store.
         cloud: `head`, or `pooled` for the vectors before the method.
 
     Raises:
-        IsoVizError: no such run, not finished, or a task whose head reads no single vector.
+        IsoVizError: no such run, the run has not finished, or its head does not read one vector per row.
     """
     from isoviz.runs.store import Store
 
@@ -104,7 +104,7 @@ def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Clou
         try:
             return load(run, cloud)
         except KeyError:
-            raise InputError(f"run: no embeddings of an example '{run}' ship", field="run") from None
+            raise InputError(f"run: the example '{run}' ships without embeddings", field="run") from None
     opened = store if isinstance(store, Store) else Store(store)
     request = request_for(opened.get(run), opened.folder_of(run))
     if STORE.find(request.key) is None:
@@ -115,8 +115,8 @@ def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Clou
 
 
 def load(key: str, cloud: Cloud = "head") -> Embeddings:
-    """The embeddings of a pass that is done; KeyError if there is none."""
-    result = STORE.find(key)  # also keeps it from being the next to go
+    """The embeddings of a finished pass. Raises `KeyError` if it is not cached."""
+    result = STORE.find(key)  # also marks it as recently used
     if result is None:
         raise KeyError(key)
     return _read(key, cloud, result.folder)
@@ -131,13 +131,13 @@ def _read(key: str, cloud: Cloud, folder: Path) -> Embeddings:
     arrays = load_file(folder / ARRAYS)
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     facts["differs"] = "train.head" in arrays
-    chosen = cloud if facts["differs"] else "pooled"
+    source = cloud if facts["differs"] else "pooled"
     return Embeddings(
         key=key,
         cloud=cloud,
         facts=facts,
-        train=arrays[f"train.{chosen}"].astype(np.float32, copy=False),  # an example has halves
-        validation=arrays[f"validation.{chosen}"].astype(np.float32, copy=False),
+        train=arrays[f"train.{source}"].astype(np.float32, copy=False),  # examples are stored in float16
+        validation=arrays[f"validation.{source}"].astype(np.float32, copy=False),
         train_labels=arrays["train.labels"],
         labels=arrays["validation.labels"],
         predicted=arrays["validation.predicted"],

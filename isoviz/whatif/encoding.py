@@ -1,4 +1,4 @@
-"""One pass of the weights that a run keeps over its rows in evaluation mode: what the head reads, before and after the method."""
+"""One pass of a run's weights over its rows in evaluation mode: the input of the head, before and after the method."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _BATCH: Final = 64
 
 
 def compute(request: EncodingRequest, report: Report) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The facts and arrays that `isoviz.whatif.embeddings.Embeddings` reads.
+    """Facts and arrays for `isoviz.whatif.embeddings.Embeddings`.
 
     Raises:
-        IsoVizError: model, data or checkpoint are not (any more) what the run had.
+        IsoVizError: the model, data or checkpoint is missing or has changed since the run.
     """
     config = RunConfig.model_validate(dict(request.config))
     refuse_kind(config)
@@ -42,36 +42,41 @@ def compute(request: EncodingRequest, report: Report) -> tuple[dict[str, Any], d
     report(0, 1000, "reading the data")
     task = tasks.get(config.task, config.own)
     data = tasks.load(task, config.data, config.direction, config.max_train, config.max_eval)
-    kept = {"train": _chosen(data.train, request.rows), "validation": data.validation.iloc[: request.rows]}
+    frames = {"train": _sampled(data.train, request.rows), "validation": data.validation.iloc[: request.rows]}
     notes = []
     if request.data_fingerprint and data.fingerprint != request.data_fingerprint:
         notes.append("The task's rows have changed since this run was trained.")
     epoch = epoch_of(Path(request.checkpoint))
-    if epoch is not None and request.reported_epoch not in (None, epoch):  # of an older version with `select=best`
+    if epoch is not None and request.reported_epoch not in (
+        None,
+        epoch,
+    ):  # written by an older version with `select=best`
         notes.append(
-            f"The run's own page reports epoch {request.reported_epoch}; these are the vectors and the head after epoch {epoch}: "
-            "this run kept its last weights. A new run with these settings keeps those that it reports."
+            f"The run's page reports epoch {request.reported_epoch}, but these vectors and this head are from epoch {epoch}: "
+            "this run saved its last weights. A new run with these settings saves the weights that it reports."
         )
     report(20, 1000, "loading the checkpoint")
     model, head = _reloaded(config, Path(request.checkpoint))
     arrays: dict[str, NDArray[Any]] = {}
-    total = sum(map(len, kept.values()))
+    total = sum(map(len, frames.values()))
     done = 0
     for split in SPLITS:
 
         def report_rows(rows: int, before: int = done, split: str = split) -> None:
             share = 100 + 880 * (before + rows) // total
-            report(share, 1000, f"encoding {split}, {rows} of {len(kept[split])} rows")
+            report(share, 1000, f"encoding {split}, {rows} of {len(frames[split])} rows")
 
-        arrays |= {f"{split}.{name}": value for name, value in _encoded(model, head, kept[split], report_rows).items()}
-        done += len(kept[split])
+        arrays |= {
+            f"{split}.{name}": value for name, value in _encoded(model, head, frames[split], report_rows).items()
+        }
+        done += len(frames[split])
     if all(np.array_equal(arrays[f"{split}.head"], arrays[f"{split}.pooled"]) for split in SPLITS):
         for split in SPLITS:
-            del arrays[f"{split}.head"]  # the method leaves the vector as it is
+            del arrays[f"{split}.head"]  # the method does not change the vectors
     output = model.output
     arrays["weight"] = output.weight.detach().double().cpu().numpy()
     arrays["bias"] = output.bias.detach().double().cpu().numpy()
-    arrays["texts"] = _packed(kept["validation"], task.columns)
+    arrays["texts"] = _packed(frames["validation"], task.columns)
     values = task_metrics.compute(
         task.metrics, arrays["validation.labels"], arrays["validation.predicted"], kind=task.kind
     )
@@ -85,7 +90,7 @@ def compute(request: EncodingRequest, report: Report) -> tuple[dict[str, Any], d
         "seed": config.seed,
         "checkpoint": fingerprint(Path(request.checkpoint)),
         "epoch": epoch,
-        "rows": {split: len(kept[split]) for split in SPLITS},
+        "rows": {split: len(frames[split]) for split in SPLITS},
         "rows_of_run": {"train": len(data.train), "validation": len(data.validation)},
         "metrics": values,
         "notes": notes,
@@ -103,7 +108,7 @@ def _reloaded(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, Head]:
 def _encoded(
     model: HeadedModel, head: Head, frame: pd.DataFrame, report_rows: Callable[[int], None]
 ) -> dict[str, NDArray[Any]]:
-    """`pooled`, `head` (n, h) float32, `labels`, `predicted` (n,), in the frame's order."""
+    """`pooled` and `head` (n, h) float32, `labels` and `predicted` (n,), in the frame's order."""
     import torch
 
     from isoviz.training.batches import Collator, fixed_batches
@@ -122,7 +127,7 @@ def _encoded(
                 bool(torch.isfinite(value).all()) for value in (*values, model.output.weight, model.output.bias)
             ):
                 raise InputError(
-                    "run: the weights that this run keeps give vectors or scores that are no numbers (NaN or infinite): its "
+                    "run: the weights of this run give vectors or scores that are NaN or infinite: its "
                     "training diverged, so there is nothing to transform",
                     field="run",
                     advice="Train it again, with a lower learning rate or a smaller λ.",
@@ -142,13 +147,13 @@ def _encoded(
     }
 
 
-def _chosen(frame: pd.DataFrame, limit: int) -> pd.DataFrame:
+def _sampled(frame: pd.DataFrame, limit: int) -> pd.DataFrame:
     if limit >= len(frame):
         return frame
     return frame.iloc[np.sort(np.random.default_rng(0).choice(len(frame), size=limit, replace=False))]
 
 
 def _packed(frame: pd.DataFrame, columns: tuple[str, ...]) -> NDArray[np.uint8]:
-    """The texts as the bytes of a JSON list, because arrays are all that a result's file holds."""
+    """The texts as the bytes of a JSON list, because a result's file holds only arrays."""
     texts = frame[list(columns)].agg(" ⏐ ".join, axis=1).tolist()
     return np.frombuffer(json.dumps(texts, ensure_ascii=False).encode(), dtype=np.uint8)

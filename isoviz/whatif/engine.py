@@ -1,4 +1,4 @@
-"""What a chain does to a run's embeddings: the closed-form numbers at once, and all the others when there is time."""
+"""The effect of a chain on a run's embeddings: closed-form numbers instantly, the others in the background."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from isoviz.whatif.images import Images, NotReadyError, SharedCache
 from isoviz.whatif.request import LayerRequest
 
 
-def at_once() -> list[Metric]:
-    """Metrics that a move of a slider shows: of one covariance, its eigenvalues and one pass over the points, in any rotation."""
+def instant_metrics() -> list[Metric]:
+    """Metrics updated while a slider moves: from one covariance, its eigenvalues and one pass over the points, in any rotation."""
     return [
         metric
         for metric in _numbers()
@@ -42,14 +42,14 @@ def at_once() -> list[Metric]:
     ]
 
 
-def later() -> list[Metric]:
-    """The other metrics of the catalogue: of pairs of points, of the image's own dimensions, or with further inputs."""
-    first = at_once()
-    return [metric for metric in _numbers() if metric not in first]
+def slow_metrics() -> list[Metric]:
+    """The other metrics: of pairs of points, of single dimensions, or with further inputs."""
+    instant = instant_metrics()
+    return [metric for metric in _numbers() if metric not in instant]
 
 
 def _numbers() -> list[Metric]:
-    """What gives one number of independent points, alone or with what a chain can supply."""
+    """Metrics that give one number for independent points, with inputs that a chain can supply."""
     return [
         metric
         for metric in metrics.catalogue().values()
@@ -64,23 +64,23 @@ def _needs_no_second_spectrum(metric: Metric) -> bool:
 
 
 _INPUTS: Final = frozenset({"shrinkage_cov", "zeta"})
-"""What IsoScore* needs beside the points: here Σ_S is that of the training image under the same chain, ζ = `REPORTED_ZETA`."""
+"""Further inputs of IsoScore*: Σ_S of the training image under the same chain, and ζ = `REPORTED_ZETA`."""
 
 EV_KEPT: Final = 200
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is known at once about the image of the validation rows.
+    """Instant numbers of the image of the validation rows.
 
     Attributes:
-        n, d: its points and dimensions.
-        measures: by slug, of `at_once()`; None where undefined.
-        ev: EV_1 … EV_k, k at most `EV_KEPT` (k,); None where undefined.
-        frozen: the task's primary metric when the run's own head reads the image; None if it cannot.
-        reasons: name of what is None → why.
-        predicted: (n,) class codes, or numbers, that the run's own head gives; None if it cannot read the image.
-        only_rounding: whether nothing but rounding is left (`FactoredCloud.only_rounding`).
+        n, d: points and dimensions.
+        measures: values of `instant_metrics()` by slug; None if undefined.
+        ev: (k,) EV_1 … EV_k, k at most `EV_KEPT`; None if undefined.
+        frozen: the task's primary metric with the run's own head; None if it cannot read the image.
+        reasons: name of an undefined value → reason.
+        predicted: (n,) predictions of the run's own head, as class codes or numbers; None if it cannot read the image.
+        only_rounding: only rounding error is left (`FactoredCloud.only_rounding`).
     """
 
     n: int
@@ -95,16 +95,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class Full:
-    """What follows an answer.
+    """Slow numbers that follow an `Answer`.
 
     Attributes:
-        measures: by slug, of `later()`; None where undefined.
-        refitted: the primary metric of a head fitted anew on the training image.
-        frozen_difference, refitted_difference: from no transform, the latter from a head refitted there; None if undefined.
+        measures: values of `slow_metrics()` by slug; None if undefined.
+        refitted: the primary metric of a head refitted on the training image.
+        frozen_difference, refitted_difference: each head against itself without a transform; None if undefined.
         map: (m, 2) the two strongest principal components of the image, m = n.
-        map_shares: the share of the variance that each of them holds.
-        refitted_predicted: (m,) what the refitted head gives.
-        reasons: name of a measure that is None → why.
+        map_shares: their shares of the variance.
+        refitted_predicted: (m,) predictions of the refitted head.
+        reasons: name of an undefined measure → reason.
     """
 
     measures: Mapping[str, float | None]
@@ -118,11 +118,11 @@ class Full:
 
 
 class WhatIf(Images):
-    """Chains over one cloud of a run. May be used from several threads.
+    """Chains over one cloud of a run. Thread-safe.
 
     Args:
-        embeddings: of the cloud.
-        trains: train layers here and now (which imports torch); otherwise only those that a process has trained are used.
+        embeddings: embeddings of the cloud.
+        trains: train layers in this process (imports torch); otherwise use only layers trained by a job.
     """
 
     def __init__(self, embeddings: Embeddings, *, trains: bool = False) -> None:
@@ -134,7 +134,7 @@ class WhatIf(Images):
         self._lock = threading.RLock()
 
     def _transform(self, step: Step, before: str) -> tuple[posthoc.Transform, bool]:
-        """The transform of a step that moves points, and whether it is fitted already."""
+        """The transform of a step that moves points, and whether it is already fitted."""
         if not step.kind.needs_labels:
             return step.make(), False
         rows = self.embeddings.labelled_rows
@@ -147,7 +147,7 @@ class WhatIf(Images):
     # ------------------------------------------------------------------ its numbers
 
     def answer(self, steps: Sequence[Step], *, build: bool = True) -> Answer:
-        """The closed forms; with `build=False` NotReadyError where the image takes long."""
+        """The closed-form numbers. With `build=False`, raises `NotReadyError` if the image takes long to compute."""
         text = chains.write(steps)
         with self._lock:
             if text in self._answers:
@@ -174,16 +174,16 @@ class WhatIf(Images):
 
     @property
     def nbytes(self) -> int:
-        """What the cloud itself holds in memory, without images that were moved."""
+        """Memory of the cloud in bytes, without images whose points were moved."""
         vectors = self.embeddings.train.nbytes + self.embeddings.validation.nbytes
-        return vectors if self._start is None else 5 * vectors  # in float64, and once more in principal directions
+        return vectors if self._start is None else 5 * vectors  # plus float64 copies in both bases
 
     @property
     def _metric(self) -> str:
         return str(self.embeddings.facts["primary"])
 
     def full(self, steps: Sequence[Step]) -> Full:
-        """What takes longer: the metrics of `later`, the refitted head, intervals, the map."""
+        """The slow numbers: `slow_metrics`, the refitted head, intervals and the map."""
         stages = self.stages(steps)
         while True:
             try:
@@ -193,11 +193,11 @@ class WhatIf(Images):
                 return full
 
     def stages(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
-        """`full` in stages, so that the caller can do something else in between."""
+        """`full` as a generator that yields between stages, so that the caller can do other work."""
         text = chains.write(steps)
-        known = self.known(steps)
-        if known is not None:
-            return known
+        cached = self.cached_full(steps)
+        if cached is not None:
+            return cached
         full = yield from self._full(steps)
         with self._lock:
             self._fulls[text] = full
@@ -205,13 +205,13 @@ class WhatIf(Images):
                 self._fulls.popitem(last=False)
         return full
 
-    def known_answer(self, steps: Sequence[Step]) -> Answer | None:
-        """`answer`, if it was asked for before."""
+    def cached_answer(self, steps: Sequence[Step]) -> Answer | None:
+        """`answer`, if cached."""
         with self._lock:
             return self._answers.get(chains.write(steps))
 
-    def known(self, steps: Sequence[Step]) -> Full | None:
-        """`full`, if it was asked for before."""
+    def cached_full(self, steps: Sequence[Step]) -> Full | None:
+        """`full`, if cached."""
         with self._lock:
             return self._fulls.get(chains.write(steps))
 
@@ -222,10 +222,10 @@ class WhatIf(Images):
         start = self.answer(()).predicted
         yield
         alive = cloud.factors != 0
-        if not alive.any():  # everything was removed
+        if not alive.any():  # the chain removed all directions
             alive[0] = True
         points = cloud.validation[:, alive]
-        again = linear_head(cloud.train[:, alive], embeddings.train_labels, points, kind, width=cloud.width)
+        refitted = linear_head(cloud.train[:, alive], embeddings.train_labels, points, kind, width=cloud.width)
         yield
 
         def difference(before: NDArray[Any] | None, after: NDArray[Any] | None) -> Difference | None:
@@ -234,43 +234,43 @@ class WhatIf(Images):
             return paired_difference(self._metric, embeddings.labels, before, after, kind)
 
         frozen_difference = difference(start, answer.predicted)
-        refitted_difference = difference(first.refitted_predicted if first else again, again)
+        refitted_difference = difference(first.refitted_predicted if first else refitted, refitted)
         places, shares = _map(cloud)
         yield
         inputs = {"shrinkage_cov": cloud.train_covariance, "zeta": REPORTED_ZETA}
         image = Sample(cloud.image(cloud.validation), inputs=inputs)
         measures: dict[str, float | None] = {}
         reasons: dict[str, str] = {}
-        for metric in later():
+        for metric in slow_metrics():
             yield
-            value, why = _measured([metric], image)
+            value, reason = _measured([metric], image)
             measures |= value
-            reasons |= why
+            reasons |= reason
         return Full(
             measures=measures,
-            refitted=primary(self._metric, embeddings.labels, again),
+            refitted=primary(self._metric, embeddings.labels, refitted),
             frozen_difference=frozen_difference,
             refitted_difference=refitted_difference,
-            map=_like(places, first.map) if first else places,
+            map=_with_signs_of(places, first.map) if first else places,
             map_shares=shares,
-            refitted_predicted=again,
+            refitted_predicted=refitted,
             reasons=reasons,
         )
 
 
 CLOUDS: Final = SharedCache(lambda engine: engine.nbytes, 1 / 8)
-"""Engines of the clouds that someone looks at."""
+"""Engines of the clouds in use."""
 
 
 def engine_of(key: str, cloud: Cloud) -> WhatIf:
-    """The engine of a cloud, shared by all who look at it; KeyError if its embeddings are gone."""
+    """The engine of a cloud, shared by all sessions. Raises `KeyError` if its embeddings are no longer cached."""
     embeddings = load(key, cloud)
     engine: WhatIf = CLOUDS.get((embeddings.folder, cloud), lambda: WhatIf(embeddings))
     return engine
 
 
 def train_layer(request: LayerRequest, report: layer.Report) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Facts and arrays (`linear`, `offset`) of a layer that is trained after the chain `request.before`."""
+    """Facts and arrays (`linear`, `offset`) of a layer trained after the chain `request.before`."""
     embeddings = load(request.embeddings, request.cloud)  # type: ignore[arg-type]
     image = WhatIf(embeddings, trains=True).image(chains.read(request.before))
     trained = layer.IsoLayerTransform(embeddings.labelled_rows, report=report, **request.params)
@@ -279,10 +279,10 @@ def train_layer(request: LayerRequest, report: layer.Report) -> tuple[dict[str, 
 
 
 class ImageSample(Sample):
-    """The validation image as metrics of `at_once` read it, without its points: one pass that scales them, one product.
+    """The validation image for `instant_metrics`, computed without materialising its points: one scaling pass and one product.
 
     Attributes:
-        logits: (n, labels) of a head without its bias; None if it cannot read the image.
+        logits: (n, labels) of the head without its bias; None if it cannot read the image.
     """
 
     def __init__(self, cloud: FactoredCloud, weight: Matrix) -> None:
@@ -304,7 +304,7 @@ class ImageSample(Sample):
 
     @cached_property
     def moments(self) -> Moments | None:
-        """T, F and Q, which are the same in every orthonormal basis, and the covariance in that of the coordinates."""
+        """T, F and Q, which do not depend on the orthonormal basis, and the covariance in the basis of the coordinates."""
         if self.n < 2:
             return None
         cloud = self._cloud
@@ -315,7 +315,7 @@ class ImageSample(Sample):
         largest = float(variances.max()) if alive.any() else 0.0
         if largest <= (self.eps * float(np.abs(self._mean).max())) ** 2:
             return Moments(self.n, self.d, 0.0, 0.0, 0.0, None, True)
-        factors = factors / np.sqrt(largest)  # scores do not depend on the unit, their fourth powers do
+        factors = factors / np.sqrt(largest)  # scores do not depend on the unit, but fourth powers may overflow
         matrix = factors[:, None] * covariance[np.ix_(alive, alive)] * factors
         squares = self._squares / largest
         return Moments(
@@ -330,7 +330,7 @@ class ImageSample(Sample):
 
     @cached_property
     def directions(self) -> Directions:
-        """From ‖y‖² = ‖y − ȳ‖² + 2 (y − ȳ)·ȳ + ‖ȳ‖²; from the points themselves where that would cancel."""
+        """From ‖y‖² = ‖y − ȳ‖² + 2 (y − ȳ)·ȳ + ‖ȳ‖², or from the points if that would cancel."""
         length = float(self._mean @ self._mean)
         norms = self._squares + 2 * self._along_mean + length
         if norms.min() <= 1e-4 * max(float(self._squares.max()), length):
@@ -342,17 +342,17 @@ class ImageSample(Sample):
 def shape_of(
     cloud: FactoredCloud, weight: Matrix
 ) -> tuple[ImageSample, dict[str, float | None], dict[str, str], NDArray[np.float64] | None]:
-    """The validation image, its `at_once` metrics with the reasons of those that are undefined, and EV_k."""
+    """The validation image, its instant metrics, reasons for undefined ones, and EV_k."""
     sample = ImageSample(cloud, weight)
-    values, reasons = _measured(at_once(), sample)
+    values, reasons = _measured(instant_metrics(), sample)
     spectrum = sample.eigenvalues
     ev = None if spectrum is None else cumulative_shares(spectrum, min(EV_KEPT, sample.n, sample.d))
     return sample, values, reasons, ev
 
 
-def _measured(wanted: Iterable[Metric], sample: Sample) -> tuple[dict[str, float | None], dict[str, str]]:
-    """Values by slug, None where undefined; and why."""
-    readings = {metric.slug: reading_of(metric, sample, interval=False) for metric in wanted}
+def _measured(metrics_to_measure: Iterable[Metric], sample: Sample) -> tuple[dict[str, float | None], dict[str, str]]:
+    """Values by slug, None if undefined, and the reasons."""
+    readings = {metric.slug: reading_of(metric, sample, interval=False) for metric in metrics_to_measure}
     reasons = {slug: reading.undefined for slug, reading in readings.items() if reading.undefined}
     return {slug: _finite(reading.value) for slug, reading in readings.items()}, reasons
 
@@ -365,13 +365,13 @@ def _map(cloud: FactoredCloud) -> tuple[NDArray[np.float32], tuple[float, float]
         top = np.hstack([top, np.zeros((len(top), 1))])
     total = float(values.sum())
     centred = cloud.validation - cloud.base.validation_mean * cloud.factors
-    both = [*values[::-1][:2], 0.0][:2]
-    shares = (both[0] / total, both[1] / total) if total > 0 else (0.0, 0.0)
+    strongest = [*values[::-1][:2], 0.0][:2]
+    shares = (strongest[0] / total, strongest[1] / total) if total > 0 else (0.0, 0.0)
     return (centred @ top).astype(np.float32), shares
 
 
-def _like(places: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Signs of principal components are arbitrary: those that resemble the map before are taken."""
+def _with_signs_of(places: NDArray[np.float32], before: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Choose the arbitrary signs of principal components so that the map resembles the one without transform."""
     signs = np.where((places * before).sum(axis=0) < 0, -1.0, 1.0)
     return (places * signs).astype(np.float32)
 

@@ -1,7 +1,7 @@
-"""Take a chain home: its matrix at once, and a sentence-transformers model made in the background.
+"""Export of a chain: its matrix immediately, and a sentence-transformers model in the background.
 
-A run's model is its encoder, what lies between that and the output layer, and then the chain; a model that embedded texts is itself,
-and then the chain (`isoviz.posthoc.export`).
+For a run, the model is its encoder, the modules between encoder and output layer, and the chain. For embedded texts, it is the model
+that embedded them, and the chain (`isoviz.posthoc.export`).
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from isoviz.vectors import VectorSet
 
 ARCHIVE: Final = "archive"
-"""The array of a result that holds the bytes of a zip archive."""
+"""Name of the result array that holds a zip archive's bytes."""
 _MADE_BY: Final = ("model", "pooling", "layer", "prompt", "truncate", "max_length")
-"""Facts of a set of embedded texts."""
+"""Facts of a set of embedded texts that describe their model."""
 _CHECKED: Final = 16
-"""Rows that an exported run is compared on."""
+"""Rows on which an exported run is checked."""
 
 
 def of_run(engine: WhatIf, steps: Sequence[Step], effects: Sequence[Effect] = ()) -> tuple[Affine, Origin]:
-    """The matrix of a chain on a run's vectors, and where it comes from.
+    """The matrix of a chain on a run's vectors, and its origin.
 
     Raises:
         InputError: a step is not affine, or cannot be fitted (field `chain`).
@@ -60,7 +60,7 @@ def of_run(engine: WhatIf, steps: Sequence[Step], effects: Sequence[Effect] = ()
         key=embeddings.key,
         rows=len(embeddings.train),
         split="train",
-        vectors="what the output layer of the run reads"
+        vectors="input of the run's output layer"
         + (" before the method" if embeddings.cloud == "pooled" and embeddings.differs else ""),
         effects=tuple(effects),
     )
@@ -68,7 +68,7 @@ def of_run(engine: WhatIf, steps: Sequence[Step], effects: Sequence[Effect] = ()
 
 
 def effects_of(embeddings: Embeddings, start: Answer, answer: Answer, first: Full, full: Full) -> list[Effect]:
-    """What the page measured: the task's metric with both heads, and IsoScore."""
+    """Effects measured on the page: the task's metric with both heads, and IsoScore."""
     metric, rows = embeddings.facts["primary"], f"{answer.n:,} validation rows"
     return [
         Effect.of(f"{metric}, own head", start.frozen, answer.frozen, full.frozen_difference, rows),
@@ -78,40 +78,54 @@ def effects_of(embeddings: Embeddings, start: Answer, answer: Answer, first: Ful
 
 
 def of_set(engine: VectorsWhatIf, steps: Sequence[Step], measured: Sequence[Comparison] = ()) -> tuple[Affine, Origin]:
-    """The matrix of a chain on a set of vectors, and where it comes from; raises as `of_run`.
+    """The matrix of a chain on a set of vectors, and its origin. Raises like `of_run`.
 
     Args:
-        measured: read-outs of rows that the chain was not fitted on.
+        measured: read-outs on rows that the chain was not fitted on.
     """
-    vector_set = engine.found
-    made = ", ".join(f"{name} {vector_set.facts[name]}" for name in _MADE_BY if vector_set.facts.get(name) is not None)
+    vector_set = engine.vector_set
+    origin_facts = ", ".join(
+        f"{name} {vector_set.facts[name]}" for name in _MADE_BY if vector_set.facts.get(name) is not None
+    )
     fitted = len(engine.division.fit)
-    which = "the documents" if engine.known.queries is not None else f"of {vector_set.n:,}, drawn with seed 0"
+    fitted_rows = (
+        "the documents" if engine.annotations.queries is not None else f"of {vector_set.n:,}, drawn with seed 0"
+    )
     origin = Origin(
-        chains.write(steps), vector_set.name, vector_set.key, fitted, which, made, effects_of_readouts(measured)
+        chains.write(steps),
+        vector_set.name,
+        vector_set.key,
+        fitted,
+        fitted_rows,
+        origin_facts,
+        effects_of_readouts(measured),
     )
     return engine.affine(steps), origin
 
 
-def effects_of_readouts(measured: Sequence[Comparison], how: str = "") -> tuple[Effect, ...]:
-    """Read-outs as an export carries them.
+def effects_of_readouts(measured: Sequence[Comparison], rows_note: str = "") -> tuple[Effect, ...]:
+    """Read-outs in the form stored in an export.
 
     Args:
-        how: what a reader must know of their rows.
+        rows_note: a remark on their rows.
     """
     return tuple(
         Effect.of(
-            one.readout.title, one.before, one.after, one.difference, f"{one.difference.n:,} {one.readout.unit}{how}"
+            result.readout.title,
+            result.before,
+            result.after,
+            result.difference,
+            f"{result.difference.n:,} {result.readout.unit}{rows_note}",
         )
-        for one in measured
+        for result in measured
     )
 
 
 def measured_on(vectors: VectorSet, steps: Sequence[Step]) -> tuple[Effect, ...]:
-    """What a chain does to the read-outs of a set, fitted on one part of its rows and measured on another.
+    """Effect of a chain on the read-outs of a set, fitted on one part of its rows and measured on another.
 
     Raises:
-        InputError: too few rows to be divided.
+        InputError: too few rows to divide.
     """
     engine = VectorsWhatIf(vectors)
     stages = engine.stages(steps)
@@ -123,11 +137,11 @@ def measured_on(vectors: VectorSet, steps: Sequence[Step]) -> tuple[Effect, ...]
             return effects_of_readouts(end.value.comparisons, f", with the chain fitted on {fitted:,} other rows")
 
 
-def order_for_run(config: RunConfig, checkpoint: Path, cloud: str, embeddings: str) -> dict[str, Any]:
+def spec_of_run(config: RunConfig, checkpoint: Path, cloud: str, embeddings: str) -> dict[str, Any]:
     """The request of a job that exports a run's model.
 
     Raises:
-        InputError: why such a run is no sentence-transformers model.
+        InputError: the run cannot be exported as a sentence-transformers model.
     """
     task = tasks.get(config.task, config.own)
     if len(task.inputs) > 1:
@@ -140,39 +154,39 @@ def order_for_run(config: RunConfig, checkpoint: Path, cloud: str, embeddings: s
     }
 
 
-def order_for_model(facts: Mapping[str, Any]) -> dict[str, Any]:
+def spec_of_model(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The request of a job that exports the model that embedded texts.
 
     Args:
-        facts: of a set: `model`, `pooling`, and any of `layer`, `prompt`, `truncate` and `max_length`, as for
+        facts: facts of a set: `model`, `pooling`, and any of `layer`, `prompt`, `truncate` and `max_length`, as for
             `isoviz.posthoc.export.as_sentence_transformer`.
 
     Raises:
-        InputError: no model is known to have made the vectors.
+        InputError: the model of the vectors is unknown.
     """
     if "model" not in facts or "pooling" not in facts:
-        raise InputError("model: these vectors come from a file, so their model is not known", field="model")
-    order = {name: facts[name] for name in _MADE_BY if facts.get(name) is not None}
-    if order["pooling"] == "sentence":
-        order.pop("layer", None)  # always the last
-    return order
+        raise InputError("model: these vectors come from a file, so their model is unknown", field="model")
+    spec = {name: facts[name] for name in _MADE_BY if facts.get(name) is not None}
+    if spec["pooling"] == "sentence":
+        spec.pop("layer", None)  # always the last
+    return spec
 
 
-def write_model(order: Mapping[str, Any], affine: Affine, origin: Origin, folder: Path) -> float:
-    """Write the model of an order to a folder; its largest deviation, see `isoviz.posthoc.export.save`. Loads torch."""
-    if "checkpoint" in order:
-        return _write_run(order, affine, origin, folder)
-    options = dict(order)
+def write_model(spec: Mapping[str, Any], affine: Affine, origin: Origin, folder: Path) -> float:
+    """Write a requested model to a folder; returns its largest deviation, see `isoviz.posthoc.export.save`. Imports torch."""
+    if "checkpoint" in spec:
+        return _write_run(spec, affine, origin, folder)
+    options = dict(spec)
     source = sources.fetch(sources.resolve(options.pop("model")))
     return export.as_sentence_transformer(affine, origin, source, folder, **options)
 
 
-def _write_run(order: Mapping[str, Any], affine: Affine, origin: Origin, folder: Path) -> float:
+def _write_run(spec: Mapping[str, Any], affine: Affine, origin: Origin, folder: Path) -> float:
     from isoviz.training.reload import reload
 
-    config = RunConfig.model_validate(order["config"])
-    shown = load(order["embeddings"], order["cloud"])
-    model, head = reload(config, Path(order["checkpoint"]))
+    config = RunConfig.model_validate(spec["config"])
+    shown = load(spec["embeddings"], spec["cloud"])
+    model, head = reload(config, Path(spec["checkpoint"]))
     with tempfile.TemporaryDirectory(prefix="isoviz-run-") as place:
         base: Any = model.network.base_model
         base.save_pretrained(place)
@@ -180,8 +194,8 @@ def _write_run(order: Mapping[str, Any], affine: Affine, origin: Origin, folder:
         sentence_model = export.bare_transformer(place, "cls", config.max_length)
         _append_head(sentence_model, model)
         points = shown.validation[:_CHECKED].astype(np.float64)
-        if order["cloud"] == "head" and shown.differs:
-            pooled = load(order["embeddings"], "pooled").validation
+        if spec["cloud"] == "head" and shown.differs:
+            pooled = load(spec["embeddings"], "pooled").validation
             export.append_dense(
                 sentence_model, _method_map(model, pooled, shown.validation), pooled[:_CHECKED].astype(np.float64)
             )
@@ -193,7 +207,7 @@ def _write_run(order: Mapping[str, Any], affine: Affine, origin: Origin, folder:
 
 
 def _append_head(sentence_model: SentenceTransformer, model: HeadedModel) -> None:
-    """What a family puts between its first token and the output layer, as a Dense module."""
+    """Add the layers between a family's first token and the output layer as a Dense module."""
     import torch
     from sentence_transformers.sentence_transformer.modules import Dense
 
@@ -210,7 +224,7 @@ def _append_head(sentence_model: SentenceTransformer, model: HeadedModel) -> Non
         layer, activation = network.classifier.dense, torch.nn.Tanh() if kind == "dense" else torch.nn.GELU()
     else:
         raise InputError(
-            f"export: the head of a {network.config.model_type} is not a sentence-transformers module",
+            f"export: the head of a {network.config.model_type} has no equivalent in sentence-transformers",
             field="export",
             advice="Export the matrix instead.",
         )
@@ -219,7 +233,7 @@ def _append_head(sentence_model: SentenceTransformer, model: HeadedModel) -> Non
 
 
 def _method_map(model: HeadedModel, pooled: NDArray[np.float32], head: NDArray[np.float32]) -> Affine:
-    """What the run's method does to vectors in evaluation, as a matrix, read off from (n, h) vectors before and after it."""
+    """The run's method in evaluation mode as a matrix, derived from (n, h) vectors before and after it."""
     import torch
 
     from isoviz.models.hooks import Representations
@@ -233,10 +247,10 @@ def _method_map(model: HeadedModel, pooled: NDArray[np.float32], head: NDArray[n
     width = pooled.shape[1]
     offset = through(np.zeros((1, width)))[0]
     affine = Affine(through(np.eye(width)) - offset, offset)
-    off = float(np.abs(affine.of_points(pooled.astype(np.float64)) - head).max())
-    if not off <= export.TOLERANCE * float(np.linalg.norm(head, axis=1).max()):
+    deviation = float(np.abs(affine.of_points(pooled.astype(np.float64)) - head).max())
+    if not deviation <= export.TOLERANCE * float(np.linalg.norm(head, axis=1).max()):
         raise InputError(
-            "export: the run's method is not affine, so it is no Dense module",
+            "export: the run's method is not affine, so it cannot be a Dense module",
             field="export",
             advice="Choose the vectors before the method, or export the matrix.",
         )
@@ -247,26 +261,26 @@ def _work(job: Job) -> None:
     request, inputs = job.request, job.inputs()
     job.report(0, 2, "building the model")
     origin = dict(request["origin"])
-    effects = tuple(Effect(**one) for one in origin.pop("effects"))
-    made: list[float] = []
+    effects = tuple(Effect(**effect) for effect in origin.pop("effects"))
+    deviations: list[float] = []
     content = export.zipped_model(
-        lambda folder: made.append(
+        lambda folder: deviations.append(
             write_model(request["order"], Affine(inputs["W"], inputs["b"]), Origin(**origin, effects=effects), folder)
         )
     )
     job.report(2, 2, "checking its vectors")
-    job.publish({"deviation": made[0]}, {ARCHIVE: np.frombuffer(content, dtype=np.uint8)})
+    job.publish({"deviation": deviations[0]}, {ARCHIVE: np.frombuffer(content, dtype=np.uint8)})
 
 
 EXPORTED: Final = ResultStore("exports", lambda: 4 * GIB, most=10)
-"""Models on their way to a download."""
+"""Models to download."""
 
 EXPORT: Final = JobKind(
     name="export", room=__name__, work=_work, results=EXPORTED, lane=ENCODERS, prepare=PREPARE, memory=2 * GIB
 )
-"""`{"order": of `order_for_run` or `order_for_model`, "origin": an `Origin`}` with `W` and `b`; leaves `ARCHIVE`."""
+"""`{"order": from `spec_of_run` or `spec_of_model`, "origin": an `Origin`}` with `W` and `b`; the result has `ARCHIVE`."""
 
 
-def request(order: Mapping[str, Any], affine: Affine, origin: Origin) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """What to ask a job of kind `EXPORT`: its request and its inputs."""
-    return {"order": dict(order), "origin": asdict(origin)}, {"W": affine.matrix, "b": affine.offset}
+def request(spec: Mapping[str, Any], affine: Affine, origin: Origin) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Request and inputs of a job of kind `EXPORT`."""
+    return {"order": dict(spec), "origin": asdict(origin)}, {"W": affine.matrix, "b": affine.offset}

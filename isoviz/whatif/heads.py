@@ -14,7 +14,7 @@ from isoviz.tasks import metrics as task_metrics
 
 RESAMPLES: Final = 2_000
 _SLOW_RESAMPLES: Final = 500
-"""For metrics that have no closed form in counts."""
+"""Bootstrap resamples of metrics without a closed form in counts."""
 
 
 @dataclass(frozen=True)
@@ -32,22 +32,22 @@ class FrozenHead:
 
     @property
     def width(self) -> int:
-        """h, the numbers it reads."""
+        """h, the number of inputs."""
         return int(self.weight.shape[1])
 
     def predict(self, points: NDArray[np.float64]) -> NDArray[Any]:
-        """(n,) class codes, or numbers, of (n, h) points."""
+        """(n,) class codes, or numbers, for (n, h) points."""
         return self.decide(points @ self.weight.T + self.bias)
 
     def decide(self, logits: NDArray[np.float64]) -> NDArray[Any]:
         """(n,) predictions from (n, labels) logits."""
-        chosen: NDArray[Any] = logits.argmax(axis=1) if self.kind == "classification" else logits[:, 0]
-        return chosen
+        predictions: NDArray[Any] = logits.argmax(axis=1) if self.kind == "classification" else logits[:, 0]
+        return predictions
 
 
 def primary(name: str, labels: NDArray[Any], predicted: NDArray[Any]) -> float | None:
-    """One metric of predictions (n,), codes or numbers; None where it is undefined."""
-    kind = task_metrics.METRICS[name].kinds[0]  # one vector per row: no metric of classes is one of numbers too
+    """One metric of predictions (n,), codes or numbers; None if undefined."""
+    kind = task_metrics.METRICS[name].kinds[0]  # with one vector per row, no metric serves both classes and numbers
     return task_metrics.compute([name], labels, predicted, kind)[name]
 
 
@@ -56,8 +56,8 @@ def paired_difference(
 ) -> Difference:
     """`metric(after) − metric(before)` with its paired percentile bootstrap interval (Efron & Tibshirani 1993, chapter 13).
 
-    Rows are drawn with replacement, each with its label and both predictions. For classes that is the same as drawing how
-    often each distinct (label, before, after) comes, from one multinomial distribution; so it is done.
+    Rows are drawn with replacement, each with its label and both predictions. For classes, this is equivalent to drawing the counts
+    of each distinct (label, before, after) from one multinomial distribution, which is faster.
     """
     n = len(labels)
     first, second = primary(metric, labels, before), primary(metric, labels, after)
@@ -69,15 +69,15 @@ def paired_difference(
     cells, counts = np.unique(rows, axis=0, return_counts=True) if kind == "classification" else (rows, np.ones(n))
     closed = _FROM_COUNTS.get(metric)
     resamples = RESAMPLES if closed and kind == "classification" else _SLOW_RESAMPLES
-    drawn = generator.multinomial(n, counts / n, size=resamples)
+    resampled = generator.multinomial(n, counts / n, size=resamples)
     if closed and kind == "classification":
-        differences = closed(cells[:, 0], cells[:, 2], drawn) - closed(cells[:, 0], cells[:, 1], drawn)
+        differences = closed(cells[:, 0], cells[:, 2], resampled) - closed(cells[:, 0], cells[:, 1], resampled)
     else:
-        differences = np.array([_difference(metric, np.repeat(cells, row, axis=0)) for row in drawn])
-    known = differences[np.isfinite(differences)]
-    if len(known) < resamples / 2:
+        differences = np.array([_difference(metric, np.repeat(cells, row, axis=0)) for row in resampled])
+    defined = differences[np.isfinite(differences)]
+    if len(defined) < resamples / 2:
         return Difference(value, None, None, n, resamples)
-    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(defined, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Difference(value, float(low), float(high), n, resamples)
 
 
@@ -95,8 +95,8 @@ def _accuracy(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[np.
 
 def _f1(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[np.int64]) -> NDArray[np.float64]:
     hits = counts @ ((labels == 1) & (predicted == 1))
-    wanted = counts @ (labels == 1) + counts @ (predicted == 1)
-    return np.divide(2.0 * hits, wanted, out=np.zeros(len(counts)), where=wanted > 0)
+    denominator = counts @ (labels == 1) + counts @ (predicted == 1)
+    return np.divide(2.0 * hits, denominator, out=np.zeros(len(counts)), where=denominator > 0)
 
 
 def _matthews(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -110,4 +110,4 @@ def _matthews(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[np.
 
 
 _FROM_COUNTS: Final[dict[str, Counted]] = {"accuracy": _accuracy, "f1": _f1, "matthews": _matthews}
-"""Metrics of `isoviz.tasks.metrics` for (resamples, cells) counts of distinct (label, prediction) pairs, (resamples,)."""
+"""Metrics of `isoviz.tasks.metrics` from (resamples, cells) counts of distinct (label, prediction) pairs: (resamples,)."""

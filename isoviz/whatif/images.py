@@ -1,4 +1,4 @@
-"""The images of one cloud under chains of transforms, kept as factors where that is possible; shared by the engines."""
+"""Images of a cloud under chains of transforms, stored as factors if possible; shared by the engines."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _GIB: Final = 1 << 30
 
 
 class SharedCache:
-    """What takes long, computed once for all who ask; the least recently used goes when all of it needs too much memory.
+    """Cache of slow results, shared by all sessions and limited in memory; the least recently used entry is removed first.
 
     Args:
-        size_of: bytes of an entry.
-        share: of the machine's memory, at most 2 GiB and at least a quarter of one.
+        size_of: returns an entry's bytes.
+        share: share of the machine's memory, between 0.25 and 2 GiB.
     """
 
     def __init__(self, size_of: Callable[[Any], int], share: float, limit: int | None = None) -> None:
@@ -49,7 +49,7 @@ class SharedCache:
         return self._limit
 
     def get(self, key: Hashable, make: Callable[[], Any] | None = None) -> Any:
-        """The entry, made if it is not there; None if there is nothing to make it."""
+        """The entry, made by `make` if missing; None without `make`."""
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
@@ -58,22 +58,22 @@ class SharedCache:
                 return None
             under_way = self._under_way.setdefault(key, threading.Lock())
         with under_way:
-            made = self.get(key)
-            if made is not None:
-                return made
+            entry = self.get(key)
+            if entry is not None:
+                return entry
             try:
-                made = make()
+                entry = make()
             finally:
                 with self._lock:
                     self._under_way.pop(key, None)
             with self._lock:
-                self._entries[key] = made
+                self._entries[key] = entry
                 while len(self._entries) > 1 and sum(map(self._size_of, self._entries.values())) > self.limit:
                     self._entries.popitem(last=False)
-        return made
+        return entry
 
     def forget(self, gone: Callable[[Any], bool]) -> None:
-        """Forget the entries of such keys."""
+        """Remove the entries whose key satisfies `gone`."""
         with self._lock:
             for key in [key for key in self._entries if gone(key)]:
                 del self._entries[key]
@@ -85,14 +85,14 @@ class SharedCache:
 
 
 IMAGES: Final = SharedCache(lambda image: image.base.nbytes, 1 / 8)
-"""Images whose points were moved or rotated, of all clouds, by cloud and chain."""
+"""Images of all clouds whose points were moved or rotated, by cloud and chain."""
 
 
 class NotReadyError(Exception):
-    """The image takes longer than a slider's move.
+    """The image is not computed yet and takes longer than a slider's move.
 
     Attributes:
-        request: for a layer that a process has to train first, if it is that.
+        request: request for a layer that must be trained first, if any.
     """
 
     def __init__(self, request: LayerRequest | None = None) -> None:
@@ -101,11 +101,11 @@ class NotReadyError(Exception):
 
 
 class Images:
-    """The image of two splits under a chain. May be used from several threads.
+    """The images of two splits under chains. Thread-safe.
 
     Args:
         train: (n, d) points that transforms are fitted on.
-        validation: (m, d) points whose numbers are shown.
+        validation: (m, d) points that are measured.
     """
 
     def __init__(self, train: NDArray[Any], validation: NDArray[Any]) -> None:
@@ -113,17 +113,17 @@ class Images:
         self.validation = validation
         self.resolution = resolution(train)
         self._start: FactoredCloud | None = None
-        self._images = object()  # in the keys of IMAGES: entries of an engine that is gone match no other
+        self._images = object()  # part of the keys of IMAGES: unique to this engine
 
     def image(self, steps: Sequence[Step], *, build: bool = True) -> FactoredCloud:
-        """The image under a chain, each step fitted on the training image of those before it.
+        """The image under a chain; each step is fitted on the training image of the previous steps.
 
         Args:
-            build: compute what takes long; otherwise NotReadyError.
+            build: compute slow images; otherwise raise `NotReadyError`.
 
         Raises:
             InputError: a step cannot be fitted here (field `chain`).
-            NotReadyError: a layer has to be trained first, or, without `build`, something has to be computed.
+            NotReadyError: a layer must be trained first, or, without `build`, a slow image must be computed.
         """
         if self._start is None:
             self._start = self._stored("", self._from_points, build)
@@ -136,17 +136,17 @@ class Images:
         return cloud
 
     def affine(self, steps: Sequence[Step]) -> posthoc.Affine:
-        """The chain as one matrix; raises as `image`, and `InputError` for a step that is not affine."""
+        """The chain as one matrix. Raises like `image`, and `InputError` for a step that is not affine."""
         points = np.asarray(self.train, np.float64)
-        whole = posthoc.Affine(np.ones(points.shape[1]), np.zeros(points.shape[1]))
+        composed = posthoc.Affine(np.ones(points.shape[1]), np.zeros(points.shape[1]))
         for number, step in enumerate(steps):
             transform, fitted = self._transform(step, chains.write(steps[:number]))
             try:
-                part = require_affine(transform if fitted else transform.fit(points))
+                step_map = require_affine(transform if fitted else transform.fit(points))
             except InputError as error:
                 raise InputError(f"{step.title}: {error}", field="chain") from None
-            whole, points = whole.then(part), part.of_points(points)
-        return whole
+            composed, points = composed.then(step_map), step_map.of_points(points)
+        return composed
 
     def _from_points(self) -> FactoredCloud:
         train, validation = (np.asarray(split, np.float64) for split in (self.train, self.validation))
@@ -170,7 +170,7 @@ class Images:
     def _transform(self, step: Step, before: str) -> tuple[posthoc.Transform, bool]:
         """The transform of a step that moves points, and whether it is fitted already."""
         if step.kind.needs_labels:
-            raise InputError("it is trained on the labels and the head of a run", field="chain")
+            raise InputError("it is trained on a run's labels and head", field="chain")
         return step.make(), False
 
     def _stored(self, key: str, make: Callable[[], FactoredCloud], build: bool) -> FactoredCloud:
@@ -181,7 +181,7 @@ class Images:
 
 
 def _moved(transform: posthoc.Transform, cloud: FactoredCloud, fitted: bool) -> FactoredCloud:
-    """A step that cannot act on factors: every point is taken through it."""
+    """Apply a step that cannot act on factors to every point."""
     train, validation = cloud.image(cloud.train), cloud.image(cloud.validation)
     if not fitted:
         transform.fit(train)

@@ -1,4 +1,4 @@
-"""What What-if has computed in the background: the pass over a run's rows, and IsoLayers trained on the spot."""
+"""Background jobs of What-if: the pass over a run's rows, and training an IsoLayer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _work(job: Job) -> None:
 
 
 ENCODING: Final = JobKind(name="encoding", room=__name__, work=_work, results=STORE, lane=ENCODERS, prepare=PREPARE)
-"""Of an `EncodingRequest`."""
+"""Jobs for an `EncodingRequest`."""
 
 LAYER: Final = JobKind(
     name="layer",
@@ -40,24 +40,24 @@ LAYER: Final = JobKind(
     prepare=PREPARE,
     warm_seconds=60.0,
 )
-"""Of a `LayerRequest`; a slider's next move asks for another one."""
+"""Jobs for a `LayerRequest`; the next move of a slider requests another one."""
 
 
 def kind_of(request: Request) -> JobKind:
-    """The kind of job that a request is for."""
+    """The kind of job for a request."""
     return ENCODING if isinstance(request, EncodingRequest) else LAYER
 
 
 def look(request: Request) -> JobState:
-    """How the job of this request stands."""
+    """State of the request's job."""
     return queue.look(kind_of(request), request.key)
 
 
 def start(request: Request) -> JobState:
-    """Start the job unless it is on its way or done; a failed or lost one is started anew."""
+    """Start the job unless it is waiting, running or done. Restarts a failed or lost job."""
     return queue.start(kind_of(request), request.key, request.as_json())
 
 
 def stop(request: Request) -> None:
-    """End the job with everything it started, and forget it; nothing if there is none."""
+    """Stop the job with all its processes and remove it, if it exists."""
     queue.stop(kind_of(request), request.key)

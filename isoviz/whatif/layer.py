@@ -1,4 +1,4 @@
-"""IsoLayer trained on the spot: the training method itself, on cached vectors and beside the frozen head."""
+"""IsoLayer as a step of a chain: the training method itself, on cached vectors with the frozen head."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class LabelledRows(NamedTuple):
     Attributes:
         labels: (n,) class codes, or numbers for regression.
         head: the run's output layer.
-        kind, primary: of the task: `classification` or `regression`, and its metric.
-        seed: of the run.
+        kind, primary: the task's kind, `classification` or `regression`, and its metric.
+        seed: the run's seed.
     """
 
     labels: NDArray[Any]
@@ -41,7 +41,7 @@ class LabelledRows(NamedTuple):
 
 
 class LayerParams(Params):
-    """The parameters of IsoLayer that a step may change; the others keep the method's defaults."""
+    """Parameters of IsoLayer that a step can set; the others keep the method's defaults."""
 
     alpha: float = copy(IsoLayerParams.model_fields["alpha"])  # type: ignore[assignment]
     isotropy: Literal["batch", "full"] = copy(IsoLayerParams.model_fields["isotropy"])  # type: ignore[arg-type]
@@ -50,19 +50,19 @@ class LayerParams(Params):
 class IsoLayerTransform(Transform):
     """y = xA + b with the A and b that `isoviz.methods.isolayer` learns on the rows of a run; the head stays frozen.
 
-    Unlike a post-hoc transform it looks at labels: it can only be fitted on the image of that run's training rows.
+    Unlike a post-hoc transform it uses labels, so it can be fitted only on the image of that run's training rows.
 
     Args:
-        rows: what it is trained on.
-        params: of the method; `depth` and `variant` keep their defaults, so that the map is affine and the head the run's.
-        report: gets each step done, the number of steps, and both in words.
+        rows: training rows.
+        params: parameters of the method. `depth` and `variant` keep their defaults, so that the map is affine and the head frozen.
+        report: called with the finished steps, the number of steps, and a text.
     """
 
     slug = IsoLayer.slug
     title = IsoLayer.title
     summary = IsoLayer.summary
     equation = IsoLayer.equation
-    paper = cast(Paper, IsoLayer.paper)  # only the baseline has none
+    paper = cast(Paper, IsoLayer.paper)  # only the baseline has no paper
     traps = IsoLayer.traps
     variants: ClassVar[Mapping[str, Paper]] = {}
     Params = LayerParams
@@ -93,14 +93,14 @@ class IsoLayerTransform(Transform):
             "arrays": {"linear": linear, "offset": offset},
         }
 
-    def given(self, linear: NDArray[np.float64], offset: NDArray[np.float64]) -> IsoLayerTransform:
-        """Itself, with a map that was learnt before."""
+    def with_map(self, linear: NDArray[np.float64], offset: NDArray[np.float64]) -> IsoLayerTransform:
+        """Set a map that was learnt before; returns the transform."""
         self._affine = Affine(linear, offset)
         return self
 
     @classmethod
     def name(cls, params: Any) -> str:
-        """Its name on screen."""
+        """Title on screen."""
         return cls.title
 
     @classmethod
@@ -130,16 +130,16 @@ class IsoLayerTransform(Transform):
 
 
 def trained(request: LayerRequest, rows: LabelledRows) -> IsoLayerTransform | None:
-    """The layer that a process has trained; None if none has yet."""
-    kept = STORE.find(request.key)
-    if kept is None:
+    """The layer trained by a job; None if it is not trained yet."""
+    stored = STORE.find(request.key)
+    if stored is None:
         return None
-    linear, offset = kept.arrays["linear"], kept.arrays["offset"]
-    return IsoLayerTransform(rows, **request.params).given(linear, offset)
+    linear, offset = stored.arrays["linear"], stored.arrays["offset"]
+    return IsoLayerTransform(rows, **request.params).with_map(linear, offset)
 
 
 def _train(params: Any, x: NDArray[np.float64], rows: LabelledRows, report: Report | None) -> Affine:
-    """As `isoviz.training.second_stage.fit`, without its model: the same hook on the same kind of vectors."""
+    """Like `isoviz.training.second_stage.fit`, but without a model: the same hook on the same kind of vectors."""
     import torch
     from torch import nn
 
@@ -192,7 +192,7 @@ def _train(params: Any, x: NDArray[np.float64], rows: LabelledRows, report: Repo
 
 
 class _Width:
-    """What `IsoLayer.attach` asks a model for."""
+    """The part of a model that `IsoLayer.attach` reads."""
 
     def __init__(self, head_width: int) -> None:
         self.head_width = head_width

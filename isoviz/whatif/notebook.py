@@ -1,4 +1,4 @@
-"""The same answer as a few lines of Python."""
+"""The page's numbers as Python code."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from isoviz.whatif.chains import Step
 
 
 def source(run: str, cloud: str, steps: Sequence[Step], metric: str, d: int) -> str:
-    """Lines for a notebook that print the numbers of the page: IsoScore before and after, the metric with both heads.
+    """Code for a notebook that prints the page's numbers: IsoScore before and after, and the metric with both heads.
 
     Args:
-        d: dimensions of the run's vectors, which its frozen head reads.
+        d: dimensions of the run's vectors.
     """
     names = sorted({step.slug for step in steps if not step.kind.needs_labels})
-    chosen = "" if cloud == "head" else f', cloud="{cloud}"'
+    cloud_argument = "" if cloud == "head" else f', cloud="{cloud}"'
     lines = [
         "from isoviz import metrics",
         f"from isoviz.posthoc import {', '.join(['chain', *names])}",
         "from isoviz.whatif import embeddings",
         "",
-        f'cloud = embeddings("{run}"{chosen})',
+        f'cloud = embeddings("{run}"{cloud_argument})',
         f"transform = chain([{', '.join(step.source for step in steps)}]).fit(cloud.train)",
         "train, after = transform.transform(cloud.train), transform.transform(cloud.validation)",
         'print("IsoScore", metrics.isoscore(cloud.validation), "->", metrics.isoscore(after))',
@@ -35,7 +35,7 @@ def source(run: str, cloud: str, steps: Sequence[Step], metric: str, d: int) -> 
 
 
 def of_vectors(key: str, steps: Sequence[Step]) -> str:
-    """Lines for a notebook that print the numbers of the page on kept vectors: every read-out with its interval, and IsoScore."""
+    """Code for a notebook that prints the page's numbers on stored vectors: all read-outs with intervals, and IsoScore."""
     names = sorted({step.slug for step in steps})
     return "\n".join(
         [
@@ -43,14 +43,14 @@ def of_vectors(key: str, steps: Sequence[Step]) -> str:
             f"from isoviz.posthoc import {', '.join(['chain', *names])}",
             "from isoviz.readouts.division import divide",
             "",
-            f'found = vectors.load("{key}")',
-            "part = divide(found)",
-            f"transform = chain([{', '.join(step.source for step in steps)}]).fit(found.points[part.fit])",
-            "before = found.points[part.rows]",
+            f'vector_set = vectors.load("{key}")',
+            "part = divide(vector_set)",
+            f"transform = chain([{', '.join(step.source for step in steps)}]).fit(vector_set.points[part.fit])",
+            "before = vector_set.points[part.rows]",
             "after = transform.transform(before)",
             'print("IsoScore", metrics.isoscore(before), "->", metrics.isoscore(after))',
-            "for one in readouts.compare(before, after, part.known):",
-            "    print(one.readout.title, one.before, one.after, one.difference, one.verdict)",
+            "for result in readouts.compare(before, after, part.annotations):",
+            "    print(result.readout.title, result.before, result.after, result.difference, result.verdict)",
         ]
     )
 
@@ -58,5 +58,5 @@ def of_vectors(key: str, steps: Sequence[Step]) -> str:
 def _keeps_width(steps: Sequence[Step], d: int) -> bool:
     try:
         return all(step.kind.needs_labels or step.make().image_width(d) == d for step in steps)
-    except InputError:  # a step that cannot be fitted; the page says so
+    except InputError:  # the step cannot be fitted, and the page reports it
         return False

@@ -1,4 +1,4 @@
-"""What the processes of this package are asked for, and the keys under which their results are kept."""
+"""Requests of What-if's background jobs, and the keys of their results."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from isoviz.runs.rows import RunRow
 from isoviz.training.weights import FILE, newest
 
 FORMAT: Final = 2
-"""Of what a worker writes; raise it whenever the files of an old result would be read wrongly."""
+"""Version of a result's files. Raise it when old results could no longer be read correctly."""
 
 ROWS: Final = 5_000
-"""Rows of each split that are read at most."""
+"""Most rows read of each split."""
 
 KINDS: Final = ("classification", "regression")
-"""Head kinds whose output layer reads one vector per row; the others have nothing that a chain could stand before."""
+"""Task kinds whose output layer reads one vector per row, to which a chain can be applied."""
 
 
 STORE: Final = ResultStore("whatif", formerly=("locks",))
-"""Where embeddings and trained layers are kept."""
+"""Cache of embeddings and trained layers."""
 
 
 @dataclass(frozen=True)
 class EncodingRequest:
-    """One pass of the weights that a finished run keeps over its rows.
+    """One pass of a finished run's weights over its rows.
 
     Attributes:
-        run: its id.
+        run: run id.
         config: `RunConfig` as JSON.
         checkpoint: the folder of the checkpoint.
-        data_fingerprint: of the rows that the run read; empty if unknown.
-        rows: of each split at most.
-        reported_epoch: whose numbers the run reports; None if unknown.
+        data_fingerprint: fingerprint of the run's rows; empty if unknown.
+        rows: most rows of each split.
+        reported_epoch: the epoch whose numbers the run reports; None if unknown.
     """
 
     run: str
@@ -53,7 +53,7 @@ class EncodingRequest:
     reported_epoch: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """For a file; `request_of` reads it."""
+        """JSON form; `request_of` reads it."""
         return {"what": "encoding", **asdict(self)}
 
     @property
@@ -72,7 +72,7 @@ class LayerRequest:
         embeddings: the key of the vectors.
         cloud: `head` or `pooled`.
         before: the chain before it, as text.
-        params: of the method, complete.
+        params: all parameters of the method.
     """
 
     embeddings: str
@@ -81,7 +81,7 @@ class LayerRequest:
     params: Mapping[str, Any]
 
     def as_json(self) -> dict[str, Any]:
-        """For a file; `request_of` reads it."""
+        """JSON form; `request_of` reads it."""
         return {"what": "layer", **asdict(self)}
 
     @property
@@ -94,24 +94,24 @@ Request = EncodingRequest | LayerRequest
 
 
 def request_of(fields: Mapping[str, Any]) -> Request:
-    """What `as_json` gave."""
+    """The inverse of `as_json`."""
     content = dict(fields)
     kind = {"encoding": EncodingRequest, "layer": LayerRequest}[content.pop("what")]
     return kind(**content)
 
 
 def request_for(run: RunRow, folder: Path, data_fingerprint: str = "") -> EncodingRequest:
-    """The request for a run whose files lie in `folder`.
+    """The request for a run with its files in `folder`.
 
     Raises:
-        InputError: it did not finish, its task has no head that reads one vector, or its checkpoint is gone.
+        InputError: the run has not finished, its head does not read one vector per row, or its checkpoint is missing.
     """
     if run.status != "finished":
         raise InputError(f"run: '{run.id}' is {run.status}; What-if needs a finished run", field="run")
     refuse_kind(run.config)
     checkpoint = newest(folder)
     if checkpoint is None or not (checkpoint / FILE).is_file():
-        raise InputError(f"run: the checkpoint of '{run.id}' is gone; train it again", field="run")
+        raise InputError(f"run: the checkpoint of '{run.id}' no longer exists; train it again", field="run")
     epoch = run.result.metrics.get("epoch") if run.result else None
     return EncodingRequest(
         run.id,
@@ -132,7 +132,7 @@ def can_serve(config: RunConfig) -> bool:
 
 
 def refuse_kind(config: RunConfig) -> None:
-    """`InputError` for a task without an output layer that reads one vector per row."""
+    """Raise `InputError` for a task without an output layer that reads one vector per row."""
     task = tasks.get(config.task, config.own)
     if task.kind not in KINDS:
         raise InputError(
@@ -151,7 +151,7 @@ def fingerprint(checkpoint: Path) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _digest(name: str, size: int, changed: int) -> str:
-    del size, changed  # the file's state, for the cache
+    del size, changed  # only part of the cache key
     with Path(name).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 

@@ -1,13 +1,13 @@
-"""Whose question is computed next, when a class of thirty moves sliders on a machine with two cores.
+"""Scheduling of computations when a class of thirty moves sliders on a machine with two cores.
 
-- A slider's move comes before an image that has to be built, and that before what follows (`Rank`), unless that has waited long
-  (`HEAD_START`). Among equals the viewer who has waited longest comes first.
-- A viewer has one question: a newer one replaces it.
-- What follows is computed in stages. After each of them moves come first, and the next viewer's stage is taken.
-- Who asks for the same thing shares one answer.
+- A slider's move comes first, then images that must be built, then slow follow-ups (`Rank`), unless one of those has waited for
+  `HEAD_START`. Among equals, the viewer who has waited longest comes first.
+- Each viewer has one question; a newer one replaces it.
+- Follow-ups are computed in stages. After each stage, moves and other viewers' stages get their turn.
+- Viewers with the same question share one answer.
 
-There is one thread more than cores; at most as many as cores do what is slow, and one fewer what follows, so that a move finds
-a thread at once and a build does not wait for a stage of what follows.
+There is one more thread than cores. Slow questions take at most as many threads as cores, and follow-ups one fewer, so that a move
+always finds a free thread and a build does not wait for a follow-up.
 """
 
 from __future__ import annotations
@@ -24,32 +24,31 @@ from typing import Any, Final
 from isoviz.training.devices import available_cores
 
 SETTLED: Final = 0.7
-"""Seconds that a viewer among several has to be still before what follows is begun: in a class most of it would be dropped by
-the next move."""
+"""Seconds without a move before a follow-up starts, if there are several viewers: in a class, the next move would drop most of them."""
 
 IN_CLASS: Final = 10.0
-"""Seconds for which a viewer who asked counts as present."""
+"""Seconds for which a viewer counts as present after a question."""
 
 BEGUN: Final = 4
-"""Questions of which some stages are done and some are not, at most: each holds arrays."""
+"""Most unfinished follow-ups, because each holds arrays."""
 
 
 class Rank(IntEnum):
-    """How long a question takes; the lower comes first."""
+    """Expected duration of a question; lower ranks come first."""
 
     MOVE = 0
-    """Tens of milliseconds: numbers of an image that is known."""
+    """Tens of milliseconds: numbers of an existing image."""
     BUILD = 1
-    """About a second: numbers of an image that has to be built."""
+    """About a second: numbers of an image that must be built."""
     FOLLOW = 2
     """Seconds: the refitted head, intervals, neighbours, the map."""
 
 
 HEAD_START: Final = {Rank.MOVE: 0.0, Rank.BUILD: 0.5, Rank.FOLLOW: 4.0}
-"""Seconds that a question must have waited to come before a move that is asked now: constant moving must not starve it."""
+"""A question that has waited this many seconds comes before new moves, so that constant moves cannot starve it."""
 
 Work = Callable[[], Any]
-"""Gives the result, or a generator that yields between its stages and returns the result."""
+"""Returns the result, or a generator that yields between stages and returns the result."""
 
 
 class _Question:
@@ -64,7 +63,7 @@ class _Question:
 
 
 class Scheduler:
-    """Computes for several viewers at once. It belongs to the process, not to a page."""
+    """Computes for several viewers at once; one per process, shared by all pages."""
 
     def __init__(self, cores: int | None = None) -> None:
         self.cores = cores or available_cores()
@@ -77,9 +76,9 @@ class Scheduler:
         self._closed = False
 
     def ask(self, viewer: str, key: str, work: Work, rank: Rank = Rank.FOLLOW) -> Future[Any]:
-        """The future of `work()`, shared by all who ask for this key; the viewer's older question is dropped.
+        """The future of `work()`, shared by all questions with this key. Drops the viewer's previous question.
 
-        A dropped question that no one else has is cancelled before its next stage.
+        A question that no viewer has any more is cancelled before its next stage.
         """
         with self._changed:
             self._seen[viewer] = time.monotonic()
@@ -99,7 +98,7 @@ class Scheduler:
             self._drop(viewer, None)
 
     def close(self) -> None:
-        """Cancel what has not begun, and wait for the stages that run."""
+        """Cancel questions that have not started, and wait for running stages."""
         with self._changed:
             self._closed = True
             for question in self._waiting.values():
@@ -134,7 +133,7 @@ class Scheduler:
                 thread.start()
 
     def _next(self) -> _Question | None:
-        """What a thread takes now."""
+        """The next question for a thread."""
         now = time.monotonic()
         slow = [question for question in self._running.values() if question.rank > Rank.MOVE]
         candidates = [question for question in self._waiting.values() if self._may_start(question, slow, now)]
@@ -152,8 +151,8 @@ class Scheduler:
         if question.stages is not None:
             return True
         self._seen = {viewer: seen for viewer, seen in self._seen.items() if now - seen < IN_CLASS}
-        begun = sum(one.stages is not None for one in (*self._waiting.values(), *slow))
-        return begun < BEGUN and (len(self._seen) < 2 or now - question.since >= SETTLED)
+        started = sum(one.stages is not None for one in (*self._waiting.values(), *slow))
+        return started < BEGUN and (len(self._seen) < 2 or now - question.since >= SETTLED)
 
     # ------------------------------------------------------------------ the threads
 
@@ -187,14 +186,14 @@ class Scheduler:
                 question.answer.set_result(result)
 
     def _share_cores(self) -> None:
-        """One BLAS thread each where several compute, and for a move, which gains nothing from more; else all cores."""
+        """One BLAS thread for moves and for concurrent computations; otherwise all cores."""
         running = list(self._running.values())
         alone = len(running) == 1 and running[0].rank > Rank.MOVE
         _limit_blas(self.cores if alone or not running else max(1, self.cores // len(running)))
 
 
 def _stage(question: _Question) -> tuple[bool, Any, BaseException | None]:
-    """Run the next stage: whether that was the last, the result, the error."""
+    """Run the next stage; returns whether it was the last, the result, and the error."""
     try:
         if question.stages is None:
             result = question.work()
@@ -204,7 +203,7 @@ def _stage(question: _Question) -> tuple[bool, Any, BaseException | None]:
         next(question.stages)
     except StopIteration as end:
         return True, end.value, None
-    except BaseException as error:  # it belongs to the caller that waits
+    except BaseException as error:  # the waiting caller gets it
         return True, None, error
     return False, None, None
 
@@ -221,7 +220,7 @@ def _limit_blas(threads: int) -> None:
 
 @functools.lru_cache(maxsize=1)
 def _blas(*loaded: bool) -> Any:
-    """The BLAS libraries of this process; more of them come with SciPy and scikit-learn."""
+    """The BLAS libraries of this process; SciPy and scikit-learn may load further ones."""
     del loaded
     from threadpoolctl import ThreadpoolController
 
@@ -229,4 +228,4 @@ def _blas(*loaded: bool) -> Any:
 
 
 SCHEDULER: Final = Scheduler()
-"""That of this process."""
+"""The scheduler of this process."""

@@ -1,4 +1,4 @@
-"""Texts and demo sets turned into vectors by an encoder, in the background; the vectors are kept like uploaded ones."""
+"""Encoding texts and demo sets in the background; the vectors are stored like uploaded ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from isoviz.vectors.sets import STORE, facts_of, stored
 
 MODEL: Final = "demo/tiny-bert"
 FIRST_LAYER: Final = 2
-"""Of the bundled encoder, for a first visit: its cosines are crowded, so that transforms show."""
+"""Layer of the bundled encoder on a first visit: its cosines are crowded, so transforms have a visible effect."""
 _LONGEST: Final = 256
 
 
@@ -30,9 +30,9 @@ class TextsRequest:
     """Texts through an encoder, one vector per text.
 
     Attributes:
-        texts: the slug of a demo set, or the key of kept texts.
-        model: as everywhere (`isoviz.models.sources`).
-        layer: whose tokens are averaged; None: the model's own sentence vectors if it has some, else its last layer.
+        texts: the slug of a demo set, or the key of stored texts.
+        model: see `isoviz.models.sources`.
+        layer: layer whose tokens are averaged; None for the model's own sentence vectors, or its last layer if it has none.
     """
 
     texts: str
@@ -40,21 +40,21 @@ class TextsRequest:
     layer: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """For a file, with what the model is: its commit on the hub, else its weights, its tokenizer and its modules."""
+        """JSON form, including the model's version: its commit on the hub, or its weights, tokenizer and modules."""
         source = sources.resolve(self.model)
         content = {"weights": source.fingerprint, "reading": reading_files(source)}
-        if source.revision is not None:  # known before the download too
+        if source.revision is not None:  # known even before the download
             content = {"revision": source.revision}
         return {"texts": self.texts, "model": self.model, "layer": self.layer, **content}
 
     @property
     def key(self) -> str:
-        """Equal for equal texts and the same model."""
+        """Equal for the same texts and model."""
         return queue.content_key(ENCODED, self.as_json(), None)
 
 
 def recorded(request: TextsRequest) -> str | None:
-    """The key of the vectors that ship for a demo set; None for other layers and models, and where the encoder has changed since."""
+    """Key of a demo set's bundled vectors; None for other layers and models, or if the encoder has changed."""
     key = demo_sets.RECORDED.get(request.texts)
     facts = facts_of(key) if key is not None else None
     return key if facts is not None and facts["facts"]["request"] == request.as_json() else None
@@ -67,14 +67,14 @@ def compute(
     from isoviz.models import extract
 
     if request.texts in demo_sets.TITLES:
-        known = demo_sets.read(request.texts)
-        name, columns, pairs, relation = request.texts, known.columns, known.pairs, known.relation
+        demo_set = demo_sets.read(request.texts)
+        name, columns, pairs, relation = request.texts, demo_set.columns, demo_set.pairs, demo_set.relation
     else:
         try:
-            kept = vectors.load_any(request.texts)
+            text_set = vectors.load_any(request.texts)
         except KeyError:
             raise InputError("texts: these texts are no longer on this server", field="texts") from None
-        name, columns, pairs, relation = kept.name, kept.columns, kept.pairs, kept.relation
+        name, columns, pairs, relation = text_set.name, text_set.columns, text_set.pairs, text_set.relation
     source = sources.fetch(
         sources.resolve(request.model), lambda *download: report(0, len(columns), hub.in_words(*download))
     )
@@ -107,4 +107,4 @@ def _work(job: Job) -> None:
 ENCODED: Final = JobKind(
     name="encoded texts", room=__name__, work=_work, results=STORE, lane=ENCODERS, prepare=PREPARE, warm_seconds=60.0
 )
-"""Of a `TextsRequest`; its result is read by `isoviz.vectors.load`."""
+"""Jobs for a `TextsRequest`; `isoviz.vectors.load` reads the result."""

@@ -1,4 +1,4 @@
-"""What a chain does to the isotropy and the usefulness of any vectors, on rows that it was not fitted on."""
+"""The effect of a chain on the isotropy and read-outs of any vectors, on rows that it was not fitted on."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from isoviz.whatif.engine import CLOUDS, shape_of
 from isoviz.whatif.images import Images
 
 CROSSED: Final = 1_000
-"""Labelled rows up to which a probe is also cross-validated over all of them: thirds of so few show little."""
+"""Most labelled rows for which read-outs are also cross-validated over all rows, because thirds would be too small."""
 _ANSWERS, _FULLS, _CURVES = 128, 32, 64
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is known at once about the image of the rows that are shown.
+    """Instant numbers of the image of the rows shown.
 
     Attributes:
-        n, d: its points and dimensions.
-        measures: by slug, of `isoviz.whatif.engine.at_once()`; None where undefined.
-        ev: as of a run's answer.
-        readouts: the quick ones by slug.
-        reasons: name of a measure that is None → why.
-        only_rounding: whether nothing but rounding is left.
+        n, d: points and dimensions.
+        measures: values of `isoviz.whatif.engine.instant_metrics()` by slug; None if undefined.
+        ev: as in `isoviz.whatif.engine.Answer`.
+        readouts: quick read-outs by slug.
+        reasons: name of an undefined measure → reason.
+        only_rounding: only rounding error is left.
     """
 
     n: int
@@ -57,14 +57,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Full:
-    """What follows an answer.
+    """Slow numbers that follow an `Answer`.
 
     Attributes:
-        comparisons: every read-out against no transform, with intervals.
-        crossed: the same of a probe and of neighbours, cross-validated over all labelled rows; empty for large sets.
+        comparisons: all read-outs against no transform, with intervals.
+        crossed: the same for a probe and for neighbours, cross-validated over all labelled rows; empty for large sets.
         overlap: share of nearest neighbours that stay, with its interval.
-        cosines: of random pairs and neighbours.
-        readouts: the slow ones by slug.
+        cosines: cosines of random pairs and neighbours.
+        readouts: slow read-outs by slug.
     """
 
     comparisons: Sequence[Comparison]
@@ -76,14 +76,14 @@ class Full:
 
 @dataclass(frozen=True)
 class Axis:
-    """A parameter of a chain that a curve moves.
+    """The parameter of a chain that a curve varies.
 
     Attributes:
-        place: of the step in the chain.
-        name: of the parameter.
-        title: for a chart: "ZCA whitening: strength s".
-        values: the grid, ascending, with the chain's own value.
-        current: that value; None where the step leaves it empty.
+        place: index of the step in the chain.
+        name: name of the parameter.
+        title: title on a chart: "ZCA whitening: strength s".
+        values: the ascending grid, including the chain's own value.
+        current: the chain's own value; None if unset.
     """
 
     place: int
@@ -107,9 +107,9 @@ class CurvePoint:
     """A chain with one value of the parameter.
 
     Attributes:
-        readout: the chosen read-out; None where it is undefined, or only rounding is left of the vectors.
-        change: from no transform, with its interval.
-        isoscore, isoscore_low, isoscore_high: with the jackknife's interval; None where undefined.
+        readout: the selected read-out; None if undefined, or if only rounding error is left.
+        change: change from no transform, with its interval.
+        isoscore, isoscore_low, isoscore_high: IsoScore with its jackknife interval; None if undefined.
     """
 
     value: float
@@ -121,21 +121,21 @@ class CurvePoint:
 
 
 class VectorsWhatIf(Images):
-    """Chains over one part of a set of vectors. May be used from several threads.
+    """Chains over one part of a set of vectors. Thread-safe.
 
     Args:
-        vectors: the set.
-        part: the rows whose numbers are given; transforms are fitted on neither part.
+        vector_set: the set.
+        part: the rows that are measured. Transforms are fitted on rows of neither part.
 
     Raises:
-        InputError: too little to be divided (`isoviz.readouts.division.divide`).
+        InputError: too few rows to divide (`isoviz.readouts.division.divide`).
     """
 
-    def __init__(self, found: VectorSet, part: Part = "shown") -> None:
-        self.division: Division = divide(found, part)
-        super().__init__(_rows(found.points, self.division.fit), _rows(found.points, self.division.rows))
-        self.found = found
-        self.known = self.division.known
+    def __init__(self, vector_set: VectorSet, part: Part = "shown") -> None:
+        self.division: Division = divide(vector_set, part)
+        super().__init__(_rows(vector_set.points, self.division.fit), _rows(vector_set.points, self.division.rows))
+        self.vector_set = vector_set
+        self.annotations = self.division.annotations
         self._answers: OrderedDict[str, Answer] = OrderedDict()
         self._fulls: OrderedDict[str, Full] = OrderedDict()
         self._curves: OrderedDict[tuple[str, int, str, str], list[CurvePoint]] = OrderedDict()
@@ -143,45 +143,45 @@ class VectorsWhatIf(Images):
 
     @property
     def crosses(self) -> bool:
-        """Whether a probe is cross-validated over all labelled rows, so that no rows are held back from what is shown."""
-        codes, _ = label_codes(self.found.columns)
-        return codes is not None and self.known.labels is not None and int((codes >= 0).sum()) <= CROSSED
+        """Whether read-outs are cross-validated over all labelled rows, so that no rows are held back."""
+        codes, _ = label_codes(self.vector_set.columns)
+        return codes is not None and self.annotations.labels is not None and int((codes >= 0).sum()) <= CROSSED
 
     @property
     def nbytes(self) -> int:
-        """What it holds in memory, without images that were moved."""
-        both = self.train.nbytes + self.validation.nbytes
-        return both if self._start is None else 5 * both
+        """Memory in bytes, without images whose points were moved."""
+        points_bytes = self.train.nbytes + self.validation.nbytes
+        return points_bytes if self._start is None else 5 * points_bytes
 
     # ------------------------------------------------------------------ its numbers
 
     def answer(self, steps: Sequence[Step], *, build: bool = True) -> Answer:
-        """The closed forms and the quick read-outs; with `build=False` NotReadyError where the image takes long."""
-        return _remembered(self._lock, self._answers, chains.write(steps), _ANSWERS, lambda: self._answer(steps, build))
+        """Closed-form numbers and quick read-outs. With `build=False`, raises `NotReadyError` if the image takes long to compute."""
+        return _cached(self._lock, self._answers, chains.write(steps), _ANSWERS, lambda: self._answer(steps, build))
 
     def _answer(self, steps: Sequence[Step], build: bool) -> Answer:
         cloud = self.image(steps, build=build)
         sample, values, reasons, ev = shape_of(cloud, np.zeros((0, cloud.width)))
-        quick = [one.slug for one in reading.applicable(self.known, slow=False)]
-        readouts = reading.measure(image_of(cloud), self.known, quick)
+        quick = [readout.slug for readout in reading.applicable(self.annotations, slow=False)]
+        readouts = reading.measure(image_of(cloud), self.annotations, quick)
         return Answer(sample.n, sample.d, values, ev, readouts, reasons, cloud.only_rounding)
 
-    def known_answer(self, steps: Sequence[Step]) -> Answer | None:
-        """`answer`, if it was asked for before."""
+    def cached_answer(self, steps: Sequence[Step]) -> Answer | None:
+        """`answer`, if cached."""
         with self._lock:
             return self._answers.get(chains.write(steps))
 
-    def known_full(self, steps: Sequence[Step]) -> Full | None:
-        """What `stages` returned, if it was asked for before."""
+    def cached_full(self, steps: Sequence[Step]) -> Full | None:
+        """The result of `stages`, if cached."""
         with self._lock:
             return self._fulls.get(chains.write(steps))
 
     def stages(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
-        """What follows an answer, in stages, so that the caller can do something else in between."""
-        full = self.known_full(steps)
+        """The slow numbers, as a generator that yields between stages so that the caller can do other work."""
+        full = self.cached_full(steps)
         if full is None:
-            made = yield from self._stages(steps)
-            full = _remembered(self._lock, self._fulls, chains.write(steps), _FULLS, lambda: made)
+            computed = yield from self._stages(steps)
+            full = _cached(self._lock, self._fulls, chains.write(steps), _FULLS, lambda: computed)
         return full
 
     def _stages(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
@@ -191,8 +191,8 @@ class VectorsWhatIf(Images):
         cloud = self.image(steps)
         image = image_of(cloud)
         slow: dict[str, Statistic] = {}
-        for one in reading.applicable(self.known, slow=True):
-            slow |= reading.measure(image, self.known, [one.slug])
+        for readout in reading.applicable(self.annotations, slow=True):
+            slow |= reading.measure(image, self.annotations, [readout.slug])
             yield
         before = {**start.readouts, **(first.readouts if first else slow)}
         comparisons = reading.compared(before, {**answer.readouts, **slow})
@@ -210,29 +210,31 @@ class VectorsWhatIf(Images):
         )
 
     def _crossed(self, steps: Sequence[Step]) -> list[Comparison]:
-        codes, _ = label_codes(self.found.columns)
+        codes, _ = label_codes(self.vector_set.columns)
         if codes is None or not self.crosses:
             return []
         labelled = np.flatnonzero(codes >= 0)
-        points = _rows(self.found.points, labelled)
+        points = _rows(self.vector_set.points, labelled)
 
         def fitted(train: NDArray[Any]) -> Callable[[Any], Any]:
             return posthoc.chain([step.make() for step in steps]).fit(train).transform
 
         readings = labels.cross_fitted(points, codes[labelled], fitted)
         return [
-            one for slug, (before, after) in readings.items() for one in reading.compared({slug: before}, {slug: after})
+            comparison
+            for slug, (before, after) in readings.items()
+            for comparison in reading.compared({slug: before}, {slug: after})
         ]
 
     # ------------------------------------------------------------------ curves
 
     def comparison(self, steps: Sequence[Step], slug: str) -> Comparison:
         """One read-out against no transform."""
-        both = [reading.measure(image_of(self.image(chain)), self.known, [slug]) for chain in ((), steps)]
-        return reading.compared({slug: both[0][slug]}, {slug: both[1][slug]})[0]
+        readings = [reading.measure(image_of(self.image(chain)), self.annotations, [slug]) for chain in ((), steps)]
+        return reading.compared({slug: readings[0][slug]}, {slug: readings[1][slug]})[0]
 
     def curve(self, steps: Sequence[Step], axis: Axis, slug: str) -> Generator[None, None, list[CurvePoint]]:
-        """A read-out and IsoScore at every value of the axis, a stage each; `known_curve` has those that are done."""
+        """A read-out and IsoScore at every value of the axis, one stage per value; `cached_curve` returns the finished points."""
         key = (chains.write(steps), axis.place, axis.name, slug)
         with self._lock:
             points = self._curves.setdefault(key, [])
@@ -247,8 +249,8 @@ class VectorsWhatIf(Images):
             yield
         return points
 
-    def known_curve(self, steps: Sequence[Step], axis: Axis, slug: str) -> list[CurvePoint]:
-        """The points of a curve that are done."""
+    def cached_curve(self, steps: Sequence[Step], axis: Axis, slug: str) -> list[CurvePoint]:
+        """The finished points of a curve."""
         with self._lock:
             return list(self._curves.get((chains.write(steps), axis.place, axis.name, slug), []))
 
@@ -266,16 +268,16 @@ class VectorsWhatIf(Images):
 
 
 def best(points: Sequence[CurvePoint], slug: str) -> CurvePoint | None:
-    """The point of a curve that a read-out favours; the first of equal ones; None where nothing is defined."""
+    """The point of a curve with the best read-out (the first in a tie); None if none is defined."""
     having = [point for point in points if point.readout is not None]
     falls = CATALOGUE[slug].aim == "down"
     return min(having, key=lambda point: (point.readout or 0.0) * (1 if falls else -1), default=None)
 
 
 def axes(steps: Sequence[Step], d: int) -> list[Axis]:
-    """The numbers of a chain that a curve can move, of vectors with d dimensions.
+    """The parameters of a chain that a curve can vary, for vectors with d dimensions.
 
-    A slider's range in nine values, its stops, or, for dimensions kept, powers of two.
+    Values: nine over a slider's range, its stops, or powers of two for a number of dimensions.
     """
     chain_axes = []
     width = d
@@ -317,34 +319,36 @@ def _grid(extra: Mapping[str, Any], name: str, whole: bool, d: int) -> list[floa
 
 
 def image_of(cloud: FactoredCloud) -> Image:
-    """The image as read-outs take it: rotated into the base's coordinates, which changes no cosine and no dot product."""
+    """The image for read-outs, rotated into the base's coordinates, which changes neither cosines nor dot products."""
     alive: Any = cloud.factors != 0
     if alive.all():
-        alive = slice(None)  # which copies nothing
+        alive = slice(None)  # a view, not a copy
     shift = cloud.shift[alive]
     points = cloud.base.validation[:, alive] * cloud.factors[alive]
     points += shift
-    beside = float(cloud.mean @ cloud.mean) - float(shift @ shift)  # where the mean goes beyond those coordinates
-    if beside > 1e-12 * float(cloud.mean @ cloud.mean):
-        points = np.column_stack([points, np.full(len(points), np.sqrt(beside))])
+    remainder = float(cloud.mean @ cloud.mean) - float(
+        shift @ shift
+    )  # squared length of the mean outside these coordinates
+    if remainder > 1e-12 * float(cloud.mean @ cloud.mean):
+        points = np.column_stack([points, np.full(len(points), np.sqrt(remainder))])
     if points.shape[1] == 0:
         points = np.zeros((len(points), 1))
     return Image(points)
 
 
 def engine_of(key: str, part: Part = "shown") -> VectorsWhatIf:
-    """The engine of a kept set, shared by all who look at it.
+    """The engine of a stored set, shared by all sessions.
 
     Raises:
-        KeyError: the set is gone.
-        InputError: too little to be divided.
+        KeyError: the set no longer exists.
+        InputError: too few rows to divide.
     """
     engine: VectorsWhatIf = CLOUDS.get(("vectors", key, part), lambda: VectorsWhatIf(vectors.load(key), part))
     return engine
 
 
 def forget(keys: Collection[str]) -> None:
-    """Let go of the engines of sets that were deleted, with their chains."""
+    """Remove the engines of deleted sets, with their chains."""
     CLOUDS.forget(lambda key: key[0] == "vectors" and key[1] in keys)
 
 
@@ -352,16 +356,14 @@ def _rows(points: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
     return np.asarray(points[rows] if len(rows) < len(points) else points)
 
 
-def _remembered(
-    lock: threading.RLock, entries: OrderedDict[str, Any], key: str, most: int, make: Callable[[], Any]
-) -> Any:
+def _cached(lock: threading.RLock, entries: OrderedDict[str, Any], key: str, most: int, make: Callable[[], Any]) -> Any:
     with lock:
         if key in entries:
             entries.move_to_end(key)
             return entries[key]
-    made = make()
+    entry = make()
     with lock:
-        entries[key] = made
+        entries[key] = entry
         while len(entries) > most:
             entries.popitem(last=False)
-    return made
+    return entry

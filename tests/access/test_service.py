@@ -24,8 +24,8 @@ from isoviz.exploring.request import ViewRequest
 from isoviz.jobs import guarded, queue, scheduling
 from isoviz.runs.store import Store
 from isoviz.tasks.own import OwnTask
-from isoviz.vectors import taking
-from isoviz.vectors.taking import Order
+from isoviz.vectors import intake
+from isoviz.vectors.intake import ImportRequest
 from isoviz.whatif import vectors as whatif_vectors
 from isoviz.whatif.request import LayerRequest
 
@@ -49,7 +49,7 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
     "note": lambda service, run: service.note(run, "mine"),
     "keep_upload": lambda service, run: service.keep_upload(tasks.get("glue/cola"), FILES),
     "keep_own_upload": lambda service, run: service.keep_own_upload({"train": FILES["train"]}),
-    "keep_vectors": lambda service, run: service.keep_vectors(Order(), {"file": ("v.csv", b"x,y\n1,2\n3,4\n")}),
+    "keep_vectors": lambda service, run: service.keep_vectors(ImportRequest(), {"file": ("v.csv", b"x,y\n1,2\n3,4\n")}),
     "forget_vectors": lambda service, run: service.forget_vectors(KEY),
     "start_view": lambda service, run: service.start_view(ViewRequest("demo/tiny-bert", "demo/sentiment"), KEY),
     "show_vectors": lambda service, run: service.show_vectors(ViewRequest("", "vectors", KEY, "all"), KEY),
@@ -231,7 +231,7 @@ def test_uploads_of_one_visitor_are_counted(acting: Callable[..., Service], stor
 @pytest.fixture
 def vectors_read_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """In this process: a guarded one takes seconds to start."""
-    monkeypatch.setattr(guarded, "call", lambda target, arguments, *_, **__: taking.take(arguments["order"]))
+    monkeypatch.setattr(guarded, "call", lambda target, arguments, *_, **__: intake.import_file(arguments["request"]))
 
 
 def array_file(seed: int, rows: int = 1_500) -> dict[str, tuple[str, bytes]]:
@@ -243,7 +243,7 @@ def array_file(seed: int, rows: int = 1_500) -> dict[str, tuple[str, bytes]]:
 
 @pytest.mark.usefixtures("vectors_read_here")
 def test_kept_vectors_of_one_visitor_are_counted_until_they_are_deleted(acting: Callable[..., Service]) -> None:
-    order = Order("vectors")
+    order = ImportRequest("vectors")
     anna = acting(ANNA, upload_mb=1)
     first = anna.keep_vectors(order, array_file(1))
     assert anna.keep_vectors(order, array_file(1)) == first, "the same content counts once"
@@ -272,7 +272,7 @@ def test_what_expands_beyond_the_quota_is_not_kept(acting: Callable[..., Service
     buffer = io.BytesIO()
     np.savez_compressed(buffer, np.zeros((6_000, 100), dtype=np.float32))
     with pytest.raises(DataError, match="kept for one visitor: 3"):
-        acting(ANNA, upload_mb=1).keep_vectors(Order("vectors"), {"file": ("mine.npz", buffer.getvalue())})
+        acting(ANNA, upload_mb=1).keep_vectors(ImportRequest("vectors"), {"file": ("mine.npz", buffer.getvalue())})
     assert not list((vectors.STORE.root / "results").glob("*"))
 
 
@@ -281,7 +281,7 @@ def test_an_upload_that_is_too_large_to_be_copied(
 ) -> None:
     monkeypatch.setattr(vectors.sets, "MOST_KEPT", 10**5)
     with pytest.raises(InputError, match="an upload has at most") as caught:
-        acting(ANNA).keep_vectors(Order("vectors"), array_file(1))
+        acting(ANNA).keep_vectors(ImportRequest("vectors"), array_file(1))
     assert "give its path" in caught.value.advice
 
 

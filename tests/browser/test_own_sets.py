@@ -101,7 +101,7 @@ def test_vectors_with_labels_are_uploaded_coloured_transformed_and_restored(
 
     transformed(page)
     archive = zipfile.ZipFile(io.BytesIO(downloaded(page, "Matrix (numpy)")))
-    expect(page.get_by_text("their model is not known")).to_be_visible()  # vectors from a file: no model to export
+    expect(page.get_by_text("their model is unknown")).to_be_visible()  # vectors from a file: no model to export
     (key,) = re.findall("whatif_either=([0-9a-f]{32})", page.url)
     uploaded = vectors.load(key).points
     fitted = posthoc.zca(strength=0.5).fit(uploaded[engine_of(key).division.fit])

@@ -64,7 +64,7 @@ def test_the_demo_search_has_a_curve_that_its_address_restores(
     choose(page, "Read-out", "Recall@10, cosine")
     expect(page).to_have_url(re.compile("whatif_readout=Recall"))
     expect(page.get_by_text(re.compile("Best on these 133 queries.*Recall@10, cosine"))).to_be_visible(timeout=LONG)
-    page.get_by_role("button", name="Check it on the held-back rows").click()
+    page.get_by_role("button", name="Check on the held-back rows").click()
     expect(page.get_by_text(re.compile("Held back: Recall@10, cosine.*67 queries"))).to_be_visible(timeout=LONG)
 
     other = open_tab(page.url, dark=True, width=390)  # a fresh session

@@ -365,7 +365,7 @@ def test_what_is_selected_in_one_view_stands_out_in_the_others(
 def test_rows_of_another_split_are_not_linked() -> None:
     def shown(number: int, **more: Any) -> Any:
         request = ViewRequest("demo/tiny-bert", "demo/acceptability", **more)
-        return SimpleNamespace(number=number, filled=SimpleNamespace(request=request))
+        return SimpleNamespace(number=number, form=SimpleNamespace(request=request))
 
     def matched_by(one: Any, other: Any) -> str | None:
         return points._same_rows(one, other, with_ids, with_ids)
@@ -476,3 +476,12 @@ def test_film_of_layers(
     last = np.concatenate([path[4, :, 0] for path in paths])
     np.testing.assert_allclose(np.sort(last), np.sort(expected[4].coordinates[:, 0]), atol=1e-4)
     assert not [toggle for toggle in page.toggle if toggle.key == "explore_density"]
+
+
+def test_outliers_of_one_layer_leave_the_other_layers_large() -> None:
+    draws = np.random.default_rng(0).normal(size=(3, 200, 2))
+    film = draws.copy()
+    film[1, 0] = 500.0
+    layout = points.Layout(film[0], np.arange(200), ["x", "y"], None, "key", film)
+    assert np.abs(layout.extent).max() < 10
+    assert len(layout.extent) == 3 * 200 - 1

@@ -161,7 +161,7 @@ def test_numbers_behind_the_figures_are_files(
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
 ) -> None:
-    table = numbers.behind(kept_view, 1, "mean")
+    table = numbers.figure_data(kept_view, 1, "mean")
     for name in ("sigma", "mean"):
         part = table[table.figure == name]
         assert part["at"].tolist() == list(range(len(part))) and set(part.layer) == {1}

@@ -110,7 +110,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
         slow = [metrics.get(slug).title for slug in measuring.slow_metrics()]
         assert f"Still being computed: {', '.join(slow)}, output matrix, IsoScore*." in texts(page)
-        assert "There is no IsoScore*: it is still being computed, from training tokens." in texts(page)
+        assert "No IsoScore*: it is still being computed, from training tokens." in texts(page)
         assert "intrinsic dimension (TwoNN) is still being computed" in texts(page)
         assert page.button(key="explore_stop")
         queue.stop(VIEW, key)  # AppTest cannot press in a page whose model is a folder

@@ -11,7 +11,7 @@ import pytest
 import streamlit as st
 
 from dashboard.explore import similarity
-from dashboard.explore.form import ChosenCloud
+from dashboard.explore.form import Pane
 from isoviz import vectors
 from isoviz.exploring import own, own_vectors, results
 from isoviz.exploring.request import ViewRequest
@@ -27,7 +27,7 @@ def shown(points: Any, ids: Any) -> Any:
     results.publish(key, *own_vectors.compute(request, lambda *_: None, whole=False))
     view = results.find(key)
     assert view is not None
-    return ChosenCloud(1, 1, SimpleNamespace(request=request), view, 0, own.POOLING)  # type: ignore[arg-type]
+    return Pane(1, 1, SimpleNamespace(request=request), view, 0, own.POOLING)  # type: ignore[arg-type]
 
 
 def test_vectors_of_the_same_ids_are_compared_row_by_row() -> None:

@@ -150,9 +150,9 @@ def test_bad_values_are_told_beside_the_field_and_nothing_starts(
 def test_metric_that_the_task_lacks_is_told_before_launch(open_page: OpenPage) -> None:
     page = open_page("train")
     page.text_input(key="train_early_stopping").set_value("bleu:2").run()
-    assert ["no metric 'bleu' to watch (allowed: primary, accuracy, matthews)" in error for error in errors(page)] == [
-        True
-    ]
+    beside, in_summary = errors(page)
+    assert "no metric 'bleu' to watch (allowed: primary, accuracy, matthews)" in beside
+    assert in_summary == f"Early stopping: {beside}"
     assert page.button(key="launch").disabled
 
 

@@ -9,7 +9,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 
-from dashboard.whatif.form import run_words
+from dashboard.whatif.form import run_title
 from isoviz.exploring import measuring
 from isoviz.exploring.request import ViewRequest
 from isoviz.runs.store import Store
@@ -69,5 +69,5 @@ def test_explore(open_page: OpenPage, holed: Path, cola: Path) -> None:
 
 def test_whatif_names_such_a_run() -> None:
     ended = result(0.5, 0.25).model_copy(update={"random_weights": LACKS})
-    assert " · random weights · " in run_words(row("r", config(), found=ended))
-    assert "random" not in run_words(row("r", config(), found=result(0.5, 0.25)))
+    assert " · random weights · " in run_title(row("r", config(), found=ended))
+    assert "random" not in run_title(row("r", config(), found=result(0.5, 0.25)))

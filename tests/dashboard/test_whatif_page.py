@@ -29,7 +29,7 @@ from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
 from isoviz.training.weights import FILE, newest
 from isoviz.whatif import chains, embeddings
-from isoviz.whatif.engine import CLOUDS, at_once, later
+from isoviz.whatif.engine import CLOUDS, instant_metrics, slow_metrics
 from isoviz.whatif.jobs import ENCODING
 from isoviz.whatif.request import STORE, LayerRequest, request_for
 from isoviz.whatif.scheduler import SCHEDULER, Rank
@@ -91,11 +91,9 @@ def button(page: AppTest, label: str) -> object:
 def test_an_empty_store_offers_the_next_step(open_page: OpenPage) -> None:
     page = open_page("whatif")
     assert errors(page) == []
-    assert "No run yet" in texts(page) and "What-if takes the embeddings" in texts(page)
+    assert "No run yet" in texts(page) and "What-if shows how a transform" in texts(page)
     assert page.get("page_link")
-    assert errors(open_page("whatif", run="nobody")) == [
-        "The run of this address is not in this store, or has not finished."
-    ]
+    assert errors(open_page("whatif", run="nobody")) == ["The run in this link does not exist or has not finished."]
 
 
 def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: OpenPage) -> None:
@@ -116,7 +114,7 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
     assert "95 % interval" in words or "the same in every resample" in words
     specs = drawn(page)
     assert [len(spec["data"]) for spec in specs] == [3, 2, 2]  # EV_k; two maps, by label
-    assert "Head cloud (what the output layer reads), n = 48 validation rows, d = 16" in words
+    assert "Head cloud (input of the output layer), n = 48 validation rows, d = 16" in words
     assert "No training method corresponds to" in words and "ZCA whitening: it divides by the whole covariance" in words
     kinds = {found.proto.label for found in page.get("download_button")}
     assert kinds == {f"{table} ({kind})" for table in ("Numbers", "Both maps") for kind in ("CSV", "Parquet")}
@@ -192,8 +190,8 @@ def test_steps_are_added_moved_and_removed(runs: tuple[str, str], open_page: Ope
 @pytest.mark.parametrize(
     "chain, reason",
     [
-        ("zca:strenght=1", "The chain of this address cannot be used. Unknown parameter of 'zca' 'strenght'"),
-        ("<b>", "'<b>' is no step"),
+        ("zca:strenght=1", "The chain in this link is invalid. Unknown parameter of 'zca' 'strenght'"),
+        ("<b>", "'<b>' is not a step"),
         ("zca:strength=9", "less than or equal to 1"),
     ],
 )
@@ -235,7 +233,7 @@ def the_panel(run: object, key: str) -> None:
     if "whatif_steps" in st.session_state:
         st.caption("the page is drawn anew")
         return
-    form.take_address()
+    form.follow_address()
     panel.draw(run, key, "head")  # type: ignore[arg-type]
 
 
@@ -246,7 +244,7 @@ def test_a_run_deleted_or_made_room_for_while_it_is_looked_at(runs: tuple[str, s
     panel = AppTest.from_function(the_panel, args=(row, key), default_timeout=PATIENCE).run()
     assert (
         errors(panel) == []
-        and len(tiles(panel)) == 2 + len(at_once()) + len(later())
+        and len(tiles(panel)) == 2 + len(instant_metrics()) + len(slow_metrics())
         and "Make it a run" in texts(panel)
     )
     shutil.rmtree(STORE.root / "results" / key)
@@ -263,7 +261,7 @@ def test_a_first_visit_shows_a_run_that_can_serve(runs: tuple[str, str], store: 
     for run in runs:
         store.delete(run)
     page = open_page("whatif")
-    assert errors(page) == [] and "The finished runs here are of other tasks" in texts(page)
+    assert errors(page) == [] and "The finished runs here have other tasks" in texts(page)
 
 
 def test_own_files_are_taken_along_to_the_train_page(tmp_path: Path, open_page: OpenPage) -> None:
@@ -301,9 +299,7 @@ def test_what_this_run_cannot_do_is_told(runs: tuple[str, str], open_page: OpenP
     assert errors(page) == [] and "The training rows no longer vary in any direction" in texts(page)
     assert "becomes less isotropic" not in texts(page)
     page = open_page("whatif", run="nobody")
-    assert errors(page) == [
-        "There is no run 'nobody' in this store. It may have been deleted, or the address is incomplete."
-    ]
+    assert errors(page) == ["Run not found: 'nobody'. It may have been deleted, or the link is incomplete."]
 
 
 def test_a_run_that_is_not_finished_and_one_whose_files_are_gone(runs: tuple[str, str], open_page: OpenPage) -> None:
@@ -311,7 +307,9 @@ def test_a_run_that_is_not_finished_and_one_whose_files_are_gone(runs: tuple[str
     (waiting,) = store.create([config("isobn", 0, {})])
     assert "is queued; What-if needs a finished run" in errors(open_page("whatif", run=waiting))[0]
     shutil.rmtree(store.folder_of(runs[0]) / "checkpoints")
-    assert errors(open_page("whatif", run=runs[0])) == [f"The checkpoint of '{runs[0]}' is gone; train it again."]
+    assert errors(open_page("whatif", run=runs[0])) == [
+        f"The checkpoint of '{runs[0]}' no longer exists; train it again."
+    ]
 
 
 class Trainings:
@@ -342,11 +340,11 @@ def test_a_layer_in_training_is_stopped_by_its_button_and_by_the_next_move(
     monkeypatch.setattr(panel, "PATIENCE", 0.0)
     page = open_page("whatif", run=runs[0], chain="isolayer:alpha=0.5")
     (first,) = trainings.running
-    assert errors(page) == [] and "IsoLayer is being trained" in texts(page) and button(page, "Look again")
+    assert errors(page) == [] and "Training IsoLayer" in texts(page) and button(page, "Check again")
 
     button(page, "Stop").click().run()  # type: ignore[attr-defined]
     assert trainings.running == [] and "You stopped IsoLayer's training" in texts(page)
-    button(page, "Train it again").click().run()  # type: ignore[attr-defined]
+    button(page, "Train again").click().run()  # type: ignore[attr-defined]
     assert trainings.running == [first]
 
     page.slider[0].set_value(0.75).run()  # no one waits for the first one any more
@@ -362,7 +360,7 @@ def test_before_the_first_reading_and_while_it_goes_on(
 
     shutil.rmtree(STORE.root / "results")
     page = open_page("whatif", run=runs[0])
-    assert "First, the run's embeddings" in texts(page) and button(page, "Read the embeddings")
+    assert "First, the run's embeddings" in texts(page) and button(page, "Compute the embeddings")
     store = Store(None)
     request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
     folder = write_job(ENCODING, request.key, request.as_json(), process=psutil.Process())
@@ -387,13 +385,13 @@ def test_a_run_that_diverged_is_told_in_one_line(runs: tuple[str, str], open_pag
     for name in arrays if what == "all" else ("network.classifier.weight",):
         arrays[name] = np.full_like(arrays[name], np.nan)
     save_file(arrays, weights)
-    assert "Read the embeddings" in [found.label for found in open_page("whatif", run=row.id).button]
+    assert "Compute the embeddings" in [found.label for found in open_page("whatif", run=row.id).button]
     request = request_for(row, folder)
     assert work_here(ENCODING, request.key, request.as_json()).status == "failed"
     page = open_page("whatif", run=row.id)
     (told,) = errors(page)
     assert "its training diverged, so there is nothing to transform" in told and "lower learning rate" in told
-    assert "\n" not in told and not page.code and "Read them again" not in [found.label for found in page.button]
+    assert "\n" not in told and not page.code and "Compute again" not in [found.label for found in page.button]
 
 
 def test_the_sentence_stands_over_the_tiles(

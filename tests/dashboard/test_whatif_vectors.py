@@ -72,7 +72,7 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     next(button for button in page.button if button.label == "Prepare files").click().run()
     assert errors(page) == [] and "k-NN accuracy" in texts(page)
     assert any(button.label == "Matrix (numpy)" for button in page.get("download_button"))
-    assert "their model is not known" in texts(page)
+    assert "their model is unknown" in texts(page)
 
     page.query_params["whatif_either"] = kept()  # of the same name, and with the same chain
     page.run()
@@ -84,7 +84,7 @@ def test_the_best_value_is_checked_once_on_rows_held_back(open_page: OpenPage, m
     monkeypatch.setattr(whatif_vectors, "CROSSED", 50)
     page = opened(open_page, kept(), chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
     assert "30 rows are held back." in texts(page) and "Cross-validated" not in texts(page)
-    next(button for button in page.button if button.label == "Check it on the held-back rows").click().run()
+    next(button for button in page.button if button.label == "Check on the held-back rows").click().run()
     assert "Held back: k-NN accuracy" in texts(page)
 
 
@@ -96,7 +96,7 @@ def test_a_set_that_is_gone_or_too_small_says_so(open_page: OpenPage) -> None:
 
 def test_a_step_that_needs_a_run_is_told_beside_it(open_page: OpenPage) -> None:
     page = opened(open_page, kept(), chain="isolayer")
-    assert any("trained on the labels and the head of a run" in error for error in errors(page))
+    assert any("trained on a run's labels and head" in error for error in errors(page))
 
 
 def test_a_chain_without_numbers_has_no_curve(open_page: OpenPage) -> None:
@@ -112,7 +112,7 @@ def comparison(low: float, high: float, n: int) -> Comparison:
 def test_words_for_a_small_set() -> None:
     said = sentences.crossed(comparison(-0.1, 0.2, 60))
     assert said.startswith("Cross-validated over all 60 labelled rows: Linear probe 0.5 → 0.55, +0.050 (95 % interval")
-    assert "No difference that these 60 rows can show. The smallest difference that 60 rows can show is 0.1." in said
+    assert "No difference detectable with these 60 rows. The smallest difference that 60 rows can show is 0.1." in said
     assert sentences.crossed(comparison(-0.1, 0.2, 5)).endswith("These are too few rows to show any difference.")
     assert "Higher by more than chance on these 60 rows." in sentences.crossed(comparison(0.1, 0.2, 60))
 

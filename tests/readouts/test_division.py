@@ -23,7 +23,7 @@ def test_labels_are_divided_into_disjoint_thirds() -> None:
     shown, held = divide(found), divide(found, "held back")
     assert np.array_equal(shown.fit, held.fit)
     assert sorted([*shown.fit, *shown.rows, *held.rows]) == list(range(60))
-    labels = shown.known.labels
+    labels = shown.annotations.labels
     assert labels is not None
     expected = found.columns["label"].to_numpy()[shown.rows[labels.rows]]
     assert (np.array(["a", "b"])[labels.codes] == expected).all()
@@ -48,8 +48,8 @@ def test_pairs_of_a_few_rows_of_many_are_divided_themselves() -> None:
     )
     found = vectors(pd.DataFrame({"id": ids}), pairs, "similarity")
     shown, held = divide(found), divide(found, "held back")
-    assert shown.known.pairs is not None and held.known.pairs is not None
-    assert (len(shown.known.pairs.left), len(held.known.pairs.left)) == (10, 5)
+    assert shown.annotations.pairs is not None and held.annotations.pairs is not None
+    assert (len(shown.annotations.pairs.left), len(held.annotations.pairs.left)) == (10, 5)
 
 
 def test_a_fit_sample_is_drawn_from_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +69,7 @@ def test_rows_that_pairs_tie_together_stay_together() -> None:
     assert set(parts[0].rows).isdisjoint(parts[1].rows)
     for part in parts:
         assert set(part.rows).isdisjoint(part.fit)
-        rated = part.known.pairs
+        rated = part.annotations.pairs
         assert rated is not None and len(rated.score) >= 7
         for left, right, score in zip(part.rows[rated.left], part.rows[rated.right], rated.score, strict=True):
             row = pairs[(pairs["left"] == ids[left]) & (pairs["right"] == ids[right])]
@@ -83,7 +83,7 @@ def test_where_everything_hangs_together_the_pairs_are_divided() -> None:
         divide(vectors(pd.DataFrame({"id": ids}), chain, "similarity"), part) for part in ("shown", "held back")
     )
     assert len(shown.fit) == 40 and "fitted on all 40 rows" in shown.words
-    assert len(shown.known.pairs.score) + len(held.known.pairs.score) == 39  # type: ignore[union-attr]
+    assert len(shown.annotations.pairs.score) + len(held.annotations.pairs.score) == 39  # type: ignore[union-attr]
 
 
 def test_queries_are_divided_and_documents_fit() -> None:
@@ -97,7 +97,7 @@ def test_queries_are_divided_and_documents_fit() -> None:
     grades = texts.pairs.set_index(["left", "right"])["score"].to_dict()
     asked: list[str] = []
     for part in (shown, held):
-        relevance = part.known.queries
+        relevance = part.annotations.queries
         assert relevance is not None
         queries = ids[part.rows[relevance.queries]]
         documents = ids[part.rows[relevance.documents]]
@@ -108,7 +108,7 @@ def test_queries_are_divided_and_documents_fit() -> None:
         } == {pair: grade for pair, grade in grades.items() if pair[0] in set(queries)}
         asked += list(queries)
     assert sorted(asked) == sorted(ids[groups == "query"])
-    assert len(shown.known.queries.queries) == 133  # type: ignore[union-attr]
+    assert len(shown.annotations.queries.queries) == 133  # type: ignore[union-attr]
 
 
 def test_demo_sets_are_complete() -> None:
@@ -150,7 +150,7 @@ def test_what_is_too_little_is_told(found: VectorSet, message: str) -> None:
 
 def test_labels_that_are_no_classes_are_left_out() -> None:
     shown = divide(vectors(pd.DataFrame({"label": [str(number) for number in range(300)]})))
-    assert shown.known.labels is None and "300 distinct values" in shown.notes[0]
+    assert shown.annotations.labels is None and "300 distinct values" in shown.notes[0]
 
 
 def test_of_large_sets_a_sample_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,10 +163,10 @@ def test_of_large_sets_a_sample_is_taken(monkeypatch: pytest.MonkeyPatch) -> Non
     ids = [f"s{number}" for number in range(120)]
     pairs = pd.DataFrame({"left": ids[::2], "right": ids[1::2], "score": np.arange(60.0)})
     rated = divide(vectors(pd.DataFrame({"id": ids}), pairs, "similarity"))
-    assert len(rated.fit) == 15 and len(rated.known.pairs.score) == 10  # type: ignore[union-attr]
+    assert len(rated.fit) == 15 and len(rated.annotations.pairs.score) == 10  # type: ignore[union-attr]
     texts = demo_sets.read(demo_sets.RETRIEVAL)
     part = divide(vectors(texts.columns, texts.pairs, texts.relation))
-    relevance = part.known.queries
+    relevance = part.annotations.queries
     assert relevance is not None and (len(relevance.queries), len(relevance.documents)) == (4, 30)
     chosen = set(texts.columns["id"].to_numpy()[part.rows])
     assert texts.pairs is not None

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from isoviz import readouts
-from isoviz.readouts import CATALOGUE, Known, Labels, RatedPairs, cosines
+from isoviz.readouts import CATALOGUE, Annotations, Labels, RatedPairs, cosines
 from isoviz.readouts.image import Image
 
 RNG = np.random.default_rng(4)
@@ -19,15 +19,15 @@ def test_pair_scores_are_those_of_scipy() -> None:
     left, right = POINTS[PAIRS.left], POINTS[PAIRS.right]
     dots = (left * right).sum(axis=1)
     cosine = dots / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
-    found = readouts.measure(Image(POINTS), Known(pairs=PAIRS))
+    found = readouts.measure(Image(POINTS), Annotations(pairs=PAIRS))
     for name, values in (("cosine", cosine), ("dot", dots)):
         assert found[f"spearman_{name}"].value == pytest.approx(stats.spearmanr(PAIRS.score, values)[0], abs=1e-6)
         assert found[f"pearson_{name}"].value == pytest.approx(stats.pearsonr(PAIRS.score, values)[0], abs=1e-6)
 
 
 def test_what_applies_follows_from_what_is_known() -> None:
-    assert {one.needs for one in readouts.applicable(Known())} == {"nothing"}
-    labelled = Known(pairs=PAIRS, labels=Labels(np.arange(80), RNG.integers(0, 2, 80)))
+    assert {one.needs for one in readouts.applicable(Annotations())} == {"nothing"}
+    labelled = Annotations(pairs=PAIRS, labels=Labels(np.arange(80), RNG.integers(0, 2, 80)))
     assert [one.slug for one in readouts.applicable(labelled, slow=True)] == ["probe", "nmi"]
     assert set(readouts.measure(Image(POINTS), labelled, ["knn", "spearman_dot"])) >= {"knn", "spearman_dot"}
     assert all(one.slug == slug and one.help.endswith(".") for slug, one in CATALOGUE.items())
@@ -36,18 +36,20 @@ def test_what_applies_follows_from_what_is_known() -> None:
 def test_rows_without_a_label_are_left_out() -> None:
     codes = RNG.integers(0, 2, 80)
     some = Labels(np.arange(50), codes[:50])
-    of_some = readouts.measure(Image(POINTS), Known(labels=some), ["knn"])["knn"]
+    of_some = readouts.measure(Image(POINTS), Annotations(labels=some), ["knn"])["knn"]
     assert of_some.n == 50
     assert (
         of_some.value
-        == readouts.measure(Image(POINTS[:50]), Known(labels=Labels(np.arange(50), codes[:50])), ["knn"])["knn"].value
+        == readouts.measure(Image(POINTS[:50]), Annotations(labels=Labels(np.arange(50), codes[:50])), ["knn"])[
+            "knn"
+        ].value
     )
 
 
 def test_verdicts_in_every_direction() -> None:
     codes = np.repeat([0, 1], 40)
     mixed, apart = RNG.normal(size=(80, 5)), RNG.normal(size=(80, 5)) + 4 * np.eye(5)[codes]
-    known = Known(labels=Labels(np.arange(80), codes))
+    known = Annotations(labels=Labels(np.arange(80), codes))
 
     def verdict(before: np.ndarray, after: np.ndarray, slug: str = "knn") -> str:
         return readouts.compare(before, after, known, [slug])[0].verdict
@@ -56,9 +58,9 @@ def test_verdicts_in_every_direction() -> None:
     assert verdict(apart, mixed) == "Lower by more than chance on these 80 rows."
     assert verdict(mixed, mixed + 1e-9) == "The same on these 80 rows."
     slightly = mixed + 0.3 * RNG.normal(size=mixed.shape)
-    assert verdict(mixed, slightly) == "No difference that these 80 rows can show."
+    assert verdict(mixed, slightly) == "No difference detectable with these 80 rows."
     flat = RatedPairs(PAIRS.left, PAIRS.right, np.ones(40))
-    found = readouts.compare(mixed, apart, Known(pairs=flat), ["pearson_dot"])
+    found = readouts.compare(mixed, apart, Annotations(pairs=flat), ["pearson_dot"])
     assert {one.verdict for one in found} == {"Undefined on these 40 pairs."}
 
 
@@ -84,7 +86,7 @@ def test_a_zero_vector_has_no_direction() -> None:
     points[3] = 0.0
     image = Image(points)
     assert np.count_nonzero(~image.directed) == 1 and not image.unit[3].any()
-    assert np.isfinite([one.value for one in readouts.measure(image, Known(pairs=PAIRS)).values()]).all()
+    assert np.isfinite([one.value for one in readouts.measure(image, Annotations(pairs=PAIRS)).values()]).all()
 
 
 def test_one_long_vector_leaves_the_others_their_direction() -> None:
@@ -99,4 +101,4 @@ def test_one_long_vector_leaves_the_others_their_direction() -> None:
 def test_of_many_rows_a_sample_is_compared() -> None:
     image = Image(RNG.normal(size=(2_500, 3)))
     assert len(image.sample) == 1_500 == len(np.unique(image.sample))
-    assert readouts.measure(image, Known(), ["nearest"])["nearest"].n == 1_500
+    assert readouts.measure(image, Annotations(), ["nearest"])["nearest"].n == 1_500

@@ -234,7 +234,7 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "empty lists": (_parquet({"v": pa.array([[], []], pa.list_(pa.float32()))}), "0 dimension"),
     "two columns of lists": (_parquet({"v": [[1.0, 2.0]] * 2, "w": [[1.0, 2.0]] * 2}), r"2 columns hold lists \(v, w\); name"),
     "a broken list": (_csv({"v": ["[1, 2]", "[1, 2"]}), r"row 2, column 'v': '\[1, 2' is not a list of numbers"),
-    "no such column": (_csv({"x": [1, 2], "y": [3, 4]}, Columns(points="z")), r"no column 'z' \(there are: x, y\)"),
+    "no such column": (_csv({"x": [1, 2], "y": [3, 4]}, Columns(points="z")), r"no column 'z' \(available: x, y\)"),
     "no such pattern": (_csv({"x": [1, 2], "y": [3, 4]}, Columns(points="dim_*")), r"no column 'dim_\*'"),
     "one of two missing": (_csv({"x": [1, 2], "y": [3, 4]}, Columns(points="x,q")), "no column 'q'"),
     "one id twice": (_csv({"id": ["a", "b", "a"], "x": [1, 2, 3], "y": [1, 2, 3]}), "row 3, column 'id': the id 'a' is already in row 1"),

@@ -131,7 +131,7 @@ def test_a_large_file_is_mapped_and_kept_by_its_place(
 def test_a_large_file_that_cannot_be_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isoviz.vectors.sets.MOST_KEPT", 64)
     np.save(tmp_path / "a.npy", POINTS.astype(np.float16))
-    with pytest.raises(InputError, match="are kept up to") as caught:
+    with pytest.raises(InputError, match="are stored up to") as caught:
         vectors.keep(vectors.read(tmp_path / "a.npy"))
     assert "as float32" in caught.value.advice
 

@@ -113,7 +113,7 @@ def test_a_run_that_reports_its_best_epoch_is_read_at_it(tiny_models, tmp_path, 
 
     older = replace(request_for(row, store.folder_of(row.id)), reported_epoch=3 if epoch != 3 else 2)
     (note,) = encoding.compute(older, lambda done, total, text: None)[0]["notes"]
-    assert f"reports epoch {older.reported_epoch}; these are the vectors and the head after epoch {epoch:g}:" in note
+    assert f"reports epoch {older.reported_epoch}, but these vectors and this head are from epoch {epoch:g}:" in note
     folder = store.folder_of(row.id)
     store.delete(row.id)
     assert not folder.exists()
@@ -139,7 +139,7 @@ def test_what_cannot_be_read(runs):
         request_for(replace(row, status="stopped"), store.folder_of(runs[0]))
     request = request_for(row, store.folder_of(runs[0]))
     (Path(request.checkpoint) / "model.safetensors").unlink()
-    with pytest.raises(InputError, match=f"the checkpoint of '{runs[0]}' is gone"):
+    with pytest.raises(InputError, match=f"the checkpoint of '{runs[0]}' no longer exists"):
         request_for(row, store.folder_of(runs[0]))
     with pytest.raises(InputError, match="is a span task; What-if works on classification and regression"):
         refuse_kind(RunConfig(task="squad"))

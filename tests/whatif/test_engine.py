@@ -16,7 +16,7 @@ from isoviz.posthoc import chain
 from isoviz.tasks import metrics as task_metrics
 from isoviz.whatif import chains
 from isoviz.whatif.embeddings import Embeddings
-from isoviz.whatif.engine import NotReadyError, WhatIf, at_once, later
+from isoviz.whatif.engine import NotReadyError, WhatIf, instant_metrics, slow_metrics
 from tests.whatif.made import made
 
 SINGLE = [
@@ -83,7 +83,7 @@ def check(engine: WhatIf, text: str, tolerance: float = 1e-9) -> None:
     assert (answer.n, answer.d) == after.shape
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for metric in at_once():
+        for metric in instant_metrics():
             expected = metric.evaluate(after)
             assert answer.measures[metric.slug] == pytest.approx(expected, rel=tolerance, abs=tolerance), metric.slug
         np.testing.assert_allclose(answer.ev, metrics.explained_variance(after), rtol=0, atol=tolerance)
@@ -118,10 +118,10 @@ def test_many_labels_and_no_label_lost():
 
 
 def test_a_move_shows_what_one_covariance_and_one_pass_give():
-    slugs = [metric.slug for metric in at_once()]
+    slugs = [metric.slug for metric in instant_metrics()]
     assert slugs[:2] == ["isoscore", "isoscore_unbiased"] and "mean_cosine" in slugs and "effective_rank" in slugs
     assert not {"twonn", "isoscore_star", "rogue_share", "i1", "ev"} & set(slugs)
-    assert not set(slugs) & {metric.slug for metric in later()}
+    assert not set(slugs) & {metric.slug for metric in slow_metrics()}
 
 
 def test_what_follows_is_what_the_metrics_say(engine):
@@ -133,7 +133,8 @@ def test_what_follows_is_what_the_metrics_say(engine):
         rho = np.asarray(metrics.abs_correlation(after))
         inputs = {"shrinkage_cov": np.cov(train.T), "zeta": 0.2}
         expected = {
-            metric.slug: metric.evaluate(after, **{name: inputs[name] for name in metric.inputs}) for metric in later()
+            metric.slug: metric.evaluate(after, **{name: inputs[name] for name in metric.inputs})
+            for metric in slow_metrics()
         }
         expected["abs_correlation"] = rho[~np.eye(len(rho), dtype=bool)].mean()
         assert full.measures == pytest.approx(expected, rel=1e-9)
@@ -143,7 +144,7 @@ def test_what_follows_is_what_the_metrics_say(engine):
         places = (after - after.mean(axis=0)) @ directions[:, [-1, -2]]
         np.testing.assert_allclose(np.abs(full.map), np.abs(places), atol=1e-4 * np.abs(places).max())
         assert full.map_shares == pytest.approx((values[-1] / values.sum(), values[-2] / values.sum()))
-        assert engine.known(steps) is full
+        assert engine.cached_full(steps) is full
     assert engine.full(chains.read("pca_whitening:components=3")).frozen_difference is None
     nothing = engine.full(()).frozen_difference
     assert (nothing.value, nothing.low, nothing.high) == (0, 0, 0)

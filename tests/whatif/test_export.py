@@ -60,7 +60,7 @@ def test_a_run_is_exported_as_its_own_model_with_the_chain(
     store = Store(None)
     row = store.get(original[1])
     checkpoint = Path(request_for(row, store.folder_of(row.id)).checkpoint)
-    order = export.order_for_run(row.config, checkpoint, cloud, engine.embeddings.key)
+    order = export.spec_of_run(row.config, checkpoint, cloud, engine.embeddings.key)
     asked = export.request(order, affine, origin)
     key = queue.content_key(export.EXPORT, *asked)
     assert work_here(export.EXPORT, key, *asked).status == "done"
@@ -93,9 +93,9 @@ def test_what_cannot_be_a_model_is_told(tmp_path: Path, tiny_models: TinyModels,
     store = Store(original[0])
     config = store.get(original[1]).config
     with pytest.raises(InputError, match="reads two texts at once"):
-        export.order_for_run(config.model_copy(update={"task": "glue/mrpc"}), tmp_path, "head", "key")
+        export.spec_of_run(config.model_copy(update={"task": "glue/mrpc"}), tmp_path, "head", "key")
     model = HeadedModel(load_network(sources.resolve(str(tiny_models("bart"))), 2, seed=0), Hooks())
-    with pytest.raises(InputError, match="the head of a bart is not a sentence-transformers module"):
+    with pytest.raises(InputError, match="the head of a bart has no equivalent in sentence-transformers"):
         export._append_head(None, model)  # type: ignore[arg-type]
     store.close()
 
@@ -117,9 +117,9 @@ def test_embedded_texts_take_their_model_along(tmp_path: Path) -> None:
     expected = engine.image(steps)
     np.testing.assert_allclose(affine.of_points(engine.validation), expected.image(expected.validation), atol=1e-9)
     assert origin.rows == len(engine.division.fit) < len(texts) and "k-NN accuracy" in origin.words
-    order = export.order_for_model(engine.found.facts)
+    order = export.spec_of_model(engine.vector_set.facts)
     assert export.write_model(order, affine, origin, tmp_path / "model") <= posthoc_export.TOLERANCE
     found, image = encode(str(tmp_path / "model"), texts), affine.of_points(points.astype(np.float64))
     np.testing.assert_allclose(found, image, atol=1e-5 * np.linalg.norm(image, axis=1).max())
-    with pytest.raises(InputError, match="their model is not known"):
-        export.order_for_model({"array": None})
+    with pytest.raises(InputError, match="their model is unknown"):
+        export.spec_of_model({"array": None})

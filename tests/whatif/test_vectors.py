@@ -45,7 +45,7 @@ def test_read_outs_are_those_of_transformed_points(text: str) -> None:
     answer = engine.answer(steps)
     assert answer.d == after.shape[1]
     assert answer.measures["isoscore"] == pytest.approx(isoscore(after), abs=1e-8)
-    expected = readouts.measure(readouts.image.Image(after), part.known, answer.readouts)
+    expected = readouts.measure(readouts.image.Image(after), part.annotations, answer.readouts)
     assert {slug: one.value for slug, one in answer.readouts.items()} == pytest.approx(
         {slug: one.value for slug, one in expected.items()}, abs=1e-5
     )
@@ -89,7 +89,7 @@ def test_a_curve_moves_one_parameter_and_ends_where_the_chain_is() -> None:
     assert {0.0, 0.4, 1.0} <= set(axis.values) and axis.current == 0.4
     stages = engine.curve(steps, axis, "knn")
     next(stages)
-    assert len(engine.known_curve(steps, axis, "knn")) == 1
+    assert len(engine.cached_curve(steps, axis, "knn")) == 1
     points = _run(stages)
     assert [point.value for point in points] == list(axis.values)
     here = next(point for point in points if point.value == 0.4)
@@ -120,7 +120,7 @@ def test_held_back_rows_are_others_under_the_same_fit() -> None:
 
 
 def test_a_layer_that_needs_a_run_is_refused_in_words() -> None:
-    with pytest.raises(InputError, match="trained on the labels and the head of a run"):
+    with pytest.raises(InputError, match="trained on a run's labels and head"):
         VectorsWhatIf(LABELLED).image(chains.read("isolayer"))
 
 
@@ -135,7 +135,7 @@ def test_kept_vectors_have_one_engine() -> None:
 def test_the_demo_search_is_not_trivial_and_a_transform_shows() -> None:
     key = demo_sets.RECORDED[demo_sets.RETRIEVAL]
     engine = engine_of(key)
-    assert engine.found.facts.items() >= {"model": "demo/tiny-bert", "pooling": "mean", "layer": 2}.items()
+    assert engine.vector_set.facts.items() >= {"model": "demo/tiny-bert", "pooling": "mean", "layer": 2}.items()
     plain = engine.answer(()).readouts["ndcg_cosine"].value
     chance = 10 / 2_000
     assert 20 * chance < plain < 0.8

@@ -9,9 +9,9 @@ import pytest
 
 from isoviz import vectors
 from isoviz.errors import InputError
-from isoviz.vectors import TextSet, taking
+from isoviz.vectors import TextSet, intake
+from isoviz.vectors.intake import ImportRequest
 from isoviz.vectors.reading import tables
-from isoviz.vectors.taking import Order
 
 CASES = {
     "review,stars,year": ("good {0},{0},200{0}", "texts"),
@@ -35,7 +35,7 @@ def test_the_columns_say_whether_a_table_holds_texts(
     calls = []
     read = tables.read
     monkeypatch.setattr(tables, "read", lambda *given: calls.append(given) or read(*given))
-    assert taking.take(Order("either", str(tmp_path / "a.csv"))).kind == kind
+    assert intake.import_file(ImportRequest("either", str(tmp_path / "a.csv"))).kind == kind
     assert len(calls) == 1
 
 
@@ -46,11 +46,15 @@ def test_pairs_of_texts_are_kept_and_checked(tmp_path: Path) -> None:
     pd.DataFrame({"left": ["s0", "s1", "s2"], "right": ["s3", "s4", "s5"], "score": [1, 2, 3]}).to_csv(
         tmp_path / "p.csv", index=False
     )
-    order = Order("either", str(tmp_path / "t.csv"), relations=str(tmp_path / "p.csv"))
-    taken = taking.take(order)
-    assert (taken.kind, taken.relation) == ("texts", "similarity") == (taken.kind, taking.describe(taken.key).relation)
-    kept = vectors.load_any(taken.key)
+    order = ImportRequest("either", str(tmp_path / "t.csv"), relations=str(tmp_path / "p.csv"))
+    summary = intake.import_file(order)
+    assert (
+        (summary.kind, summary.relation)
+        == ("texts", "similarity")
+        == (summary.kind, intake.describe(summary.key).relation)
+    )
+    kept = vectors.load_any(summary.key)
     assert isinstance(kept, TextSet) and kept.pairs is not None and kept.pairs["score"].tolist() == [1, 2, 3]
-    assert taking.take(Order("texts", order.file)).key != taken.key
+    assert intake.import_file(ImportRequest("texts", order.file)).key != summary.key
     with pytest.raises(InputError, match="no file"):
-        taking.take(Order("either", order.file, relations=str(tmp_path / "none.csv")))
+        intake.import_file(ImportRequest("either", order.file, relations=str(tmp_path / "none.csv")))

@@ -1,4 +1,4 @@
-"""Take it home: the chain as a matrix for numpy, and as a model for sentence-transformers."""
+"""Export of a chain: as a matrix for numpy, and as a sentence-transformers model."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def draw(
     content: str,
     steps: Sequence[Step],
     make: Callable[[], tuple[Affine, Origin]],
-    order: Callable[[], Mapping[str, Any]],
+    model_spec: Callable[[], Mapping[str, Any]],
 ) -> None:
-    """The buttons of a chain; its matrix is computed on demand.
+    """Buttons that export a chain; its matrix is computed on demand.
 
     Args:
-        name: of the vectors, for the names of the files.
-        content: the key of the vectors. Two sets may share a name.
-        make: the matrix and where it comes from; raises InputError for a chain that is not affine.
-        order: of the model (`isoviz.whatif.export`); raises InputError where there is none.
+        name: name of the vectors, for the file names.
+        content: key of the vectors, because two sets may share a name.
+        make: returns the matrix and its origin; raises `InputError` for a chain that is not affine.
+        model_spec: returns the model's specification (`isoviz.whatif.export`); raises `InputError` if there is no model.
     """
-    st.subheader("Take it home", anchor=False)
+    st.subheader("Export", anchor=False)
     if not steps:
         st.caption("Add a transform to export it.")
         return
@@ -65,13 +65,13 @@ def draw(
     try:
         built_file.offer(
             export.EXPORT,
-            *export.request(order(), affine, origin),
+            *export.request(model_spec(), affine, origin),
             label="Model (sentence-transformers)",
             build="Build the model",
             file=f"{file}-model.zip",
             key=KEY + "_model",
             about=lambda facts: (
-                f"Checked: its vectors differ from these by at most {facts['deviation']:.0e} of their length."
+                f"Verified: its vectors differ from these by at most {facts['deviation']:.0e} of their length."
             ),
         )
     except InputError as error:
