@@ -11,8 +11,8 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -260,7 +260,6 @@ class Dispatcher:
         self._owner = owner_of(f"ray {cluster.address}")
         self._submitted: dict[str, tuple[float, Resources]] = {}  # runs that Ray's list may not show yet
         self._stop_seen: dict[str, float] = {}
-        self._given_up: set[tuple[str, int]] = set()
         self._said: set[str] = set()
         self._sweep_due = 0.0
 
@@ -304,14 +303,15 @@ class Dispatcher:
         now = time.monotonic()
         for row in mine:
             if row.pid is None:  # its job has not begun, so no one else shows that it is looked after
-                with suppress(StoreError):
+                with _unless_changed():
                     self._store.heartbeat(row.id, row.attempt)
                 self._submitted[row.id] = (now, self._need(row.config))
         self._stop_seen = {row.id: self._stop_seen[row.id] for row in mine if row.id in self._stop_seen}
         if mine:
             quiet = {row.id for row in self._store.held_runs(QUIET_SECONDS)}
             for row in mine:
-                self._follow(row, quiet=row.id in quiet)
+                with _unless_changed():
+                    self._follow(row, quiet=row.id in quiet)
         if now >= self._sweep_due:
             mark_lost(self._store)
             self._resume_lost()
@@ -363,22 +363,23 @@ class Dispatcher:
     def _resume_lost(self) -> None:
         """Queue the lost runs of this dispatcher again, whoever noticed that they are lost."""
         for row in self._store.list(status="lost"):
-            key = (row.id, row.attempt)
-            if row.owner != self._owner or row.stop_requested or key in self._given_up:
-                continue
-            job = self._cluster.job(job_name(row))
-            if job is not None and job.active:  # cut off from the store: it must not write beside its successor
-                self._cluster.stop(job_name(row))
-            elif self._losses(row) >= MOST_LOSSES:
-                self._say(f"run {row.id} was lost {MOST_LOSSES} times without a new checkpoint and stays lost")
-                self._given_up.add(key)
-            elif row.host not in self._store.hosts():
-                self._say_once(
-                    f"run {row.id} stays lost: {row.host}, where its checkpoints are, has another ISOVIZ_HOME"
-                )
-            else:
-                self._store.requeue(row.id)
-                self._say(f"run {row.id} is back in the queue")
+            if row.owner == self._owner and not row.stop_requested:
+                with _unless_changed():
+                    self._resume(row)
+
+    def _resume(self, row: RunRow) -> None:
+        if self._losses(row) >= MOST_LOSSES:
+            self._say_once(f"run {row.id} was lost {MOST_LOSSES} times without a new checkpoint and stays lost")
+            return
+        if row.host not in self._store.hosts():
+            self._say_once(f"run {row.id} stays lost: {row.host}, where its checkpoints are, has another ISOVIZ_HOME")
+            return
+        job = self._cluster.job(job_name(row))
+        if job is not None and job.active:  # cut off from the store: it must not write beside its successor
+            self._cluster.stop(job_name(row))
+            return
+        self._store.requeue(row.id)
+        self._say(f"run {row.id} is back in the queue")
 
     def _hand_over(self) -> bool:
         """Submit runs while there is room; whether one was submitted, or waits for room."""
@@ -395,7 +396,7 @@ class Dispatcher:
         for row in waiting:
             need = self._need(row.config)
             if not take(nodes, need):
-                if not any(fits(need, node.total) for node in nodes):
+                if nodes and not any(fits(need, node.total) for node in nodes):
                     amounts = ", ".join(f"{amount:g} {name}" for name, amount in need.items())
                     self._say_once(f"run {row.id} waits for a node with {amounts}")
                 return True
@@ -433,6 +434,17 @@ class Dispatcher:
 
     def _need(self, config: RunConfig) -> Resources:
         return {"CPU": float(self._cpus), "GPU": float(self._gpus * config.processes)}
+
+
+@contextmanager
+def _unless_changed() -> Iterator[None]:
+    """What others do with a run at the same moment counts: it may be gone, have ended, or be resumed already."""
+    try:
+        yield
+    except StoreUnavailableError:
+        raise
+    except StoreError:
+        pass
 
 
 def job_name(row: RunRow) -> str:
