@@ -259,6 +259,14 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
         else:
             action.add_argument("id", metavar="ID")
         _add_store(action)
+    for name, text, choices in (
+        ("move", "move a run in the queue", ("first", "up", "down", "last")),
+        ("priority", "set a queued run's priority; higher ones start first", ("high", "normal", "low")),
+    ):
+        action = actions.add_parser(name, help=text)
+        action.add_argument("id", metavar="ID")
+        action.add_argument("to", choices=choices)
+        _add_store(action)
     seeds = actions.add_parser("add-seeds", help="train every setup of an experiment with more seeds, here")
     seeds.add_argument("experiment", metavar="EXPERIMENT", help="its name, as on the Experiments page")
     seeds.add_argument("--count", type=_whole, default=3, metavar="N", help="seeds to add (default: 3)")
@@ -442,7 +450,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "transform": ("apply a chain of post-hoc transforms to an array file", _add_transform),
     "export": ("write a chain as a matrix for numpy, or as a sentence-transformers model", _add_export),
     "runs": (
-        "list, show, stop, resume, delete, export or cite runs, save a model, or add seeds to an experiment",
+        "list, show, stop, resume, delete, export or cite runs, reorder the queue, save a model, or add seeds to an experiment",
         _add_runs,
     ),
     "worker": ("train queued runs of a store one after another, on any machine that can reach it", _add_worker),
