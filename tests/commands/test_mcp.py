@@ -58,7 +58,7 @@ def test_a_reading_session(tmp_path: Path) -> None:
             assert (listed["id"], listed["status"]) == (run_id, "queued")
             (shown,) = (await answer(client, "show_run", id=run_id))["runs"]
             assert shown["config"]["task"] == "demo/acceptability"
-            slugs = {one["slug"] for one in (await answer(client, "catalogue", kind="methods"))["methods"]}
+            slugs = {method["slug"] for method in (await answer(client, "catalogue", kind="methods"))["methods"]}
             assert {"baseline", "istar", "isobn"} <= slugs
             for kind in ("measures", "transforms", "tasks", "models", "studies"):
                 assert (await answer(client, "catalogue", kind=kind))[kind]
