@@ -265,8 +265,8 @@ def small_samples_look_less_isotropic(result: Result) -> Judgement:
     assert biased.high is not None
     below = [high < truth for high in biased.high]
     sentence = (
-        f"With ζ = 0 the score is {biased.y[0]:.3f} at n = {biased.x[0]:.0f} and {biased.y[-1]:.3f} at n = {biased.x[-1]:,.0f}; the "
-        f"cloud is {truth:.3f}."
+        f"With ζ = 0 the score is {biased.y[0]:.3f} at n = {biased.x[0]:.0f} and {biased.y[-1]:.3f} at n = {biased.x[-1]:,.0f}; "
+        f"that of the cloud is {truth:.3f}."
     )
     return ("held" if all(below) and biased.y[0] < biased.y[-1] else "not held"), sentence
 
