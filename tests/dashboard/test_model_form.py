@@ -89,7 +89,7 @@ def test_directories_are_checked_where_they_are_typed(
     for typed, message in (
         outside,
         (absent, f"not readable: '{absent}'"),
-        (str(tmp_path), "contains no models"),
+        (str(tmp_path), "holds no model"),
         ("", "Enter a"),
     ):
         page.text_input(key=f"{FIELD}.folder").set_value(typed)
@@ -131,7 +131,7 @@ def test_search_finds_and_takes_a_revision(
     assert f"to download, commit {other[:10]}" in captions(page)
     page.text_input(key=f"{FIELD}.search").set_value("no such thing")
     page.button[_button(page, "Search")].click().run()
-    assert "no model whose name contains 'no such thing'" in captions(page)
+    assert "No hub model has a name that contains 'no such thing'" in captions(page)
 
 
 def test_offline_is_said_and_asked_again(

@@ -299,7 +299,7 @@ def test_own_data_takes_the_place_of_the_preselected_task(open_page: OpenPage) -
 
 def test_few_validation_rows_say_what_they_could_show() -> None:
     assert "One row is 0.083 of the accuracy" in rows_view.smallest(12, "class")
-    assert "12 rows could show is 0.5 (" in rows_view.smallest(12, "class")
+    assert "12 rows can show is 0.5 (" in rows_view.smallest(12, "class")
     assert "0.012 (exact McNemar" in rows_view.smallest(500, "class")
     assert "5 rows are too few to show a difference" in rows_view.smallest(5, "class")
     assert "a correlation below 0.58 cannot" in rows_view.smallest(12, "number")
