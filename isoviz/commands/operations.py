@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -147,7 +148,7 @@ class Operations:
         if embeddings is None:
             words |= {"split": split, "pooling": pooling, "max-eval": max_eval}
         given = [word for name, value in words.items() if value is not None for word in (f"--{name}", str(value))]
-        return await _command("measure", *given, "--json")
+        return await _command(self._store, "measure", *given, "--json")
 
     def launch_runs(
         self,
@@ -215,13 +216,17 @@ class Operations:
         return run_report.as_json(self._store.get(run_id), self._store.summary(run_id))
 
 
-async def _command(*words: str) -> dict[str, Any]:
-    """The document that a command prints. It runs in a separate process, so that a large model's memory is freed afterwards."""
+async def _command(store: Store, *words: str) -> dict[str, Any]:
+    """The document that a command prints. It runs in a separate process, so that a large model's memory is freed afterwards.
+
+    It reads the runs of `store`, whose address may hold a password and so is not an argument.
+    """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "isoviz", *words),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "ISOVIZ_STORE": store.url},
     )
     try:
         out, err = await process.communicate()

@@ -75,8 +75,8 @@ def test_a_reading_session(tmp_path: Path) -> None:
                 max_eval=64,
             )
             assert measured["cloud"]["layer"] == 2 and 0 < measured["isoscore"] < 1
-            assert "unknown task 'demo/nothing'" in await refusal(
-                client, "measure", model="demo/tiny-bert", task="demo/nothing"
+            assert f"'{run_id}' is queued" in await refusal(
+                client, "measure", model=f"run:{run_id}", task="demo/acceptability"
             )
 
     anyio.run(talk)
