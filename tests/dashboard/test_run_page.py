@@ -69,9 +69,7 @@ def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> No
     (folder / "trainer.json").write_text(json.dumps({"progress": {"epoch": 6}}))
     (folder / "model.safetensors").touch()
     caption = run_view.reported_epoch(best)
-    assert caption.startswith(
-        ", after epoch 4. This run's saved weights are from epoch 6; What-if and Explore use"
-    )
+    assert caption.startswith(", after epoch 4. This run's saved weights are from epoch 6; What-if and Explore use")
     assert dict(run_view.provenance_lines(best, None))["Weights kept"] == "after epoch 6"
     app = open_page("run", id=run.id)
     assert "those after epoch 6" in texts(app)
