@@ -213,7 +213,7 @@ class _Members:
             self._judge(killed)
             if (ended or self._failure is not None) and deadline == float("inf"):
                 deadline = time.monotonic() + _EXIT_SECONDS
-            if (gone and not ready) or (ended and not self._working):
+            if gone and not ready:
                 break
         if ended:
             return
@@ -235,11 +235,6 @@ class _Members:
             with suppress(OSError, EOFError, AuthenticationError):  # not one of ours
                 connection = self._listener.accept()
                 self._ranks[connection] = -1
-
-    @property
-    def _working(self) -> bool:
-        """Whether a process has not said that it is done."""
-        return any(rank >= 0 for rank in list(self._ranks.values()))
 
     def _judge(self, killed: list[int]) -> None:
         """Where processes ended without a word, that is the cause of what the others, who cannot reach them, fail with just then."""
