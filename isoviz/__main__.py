@@ -259,6 +259,14 @@ def _add_runs(parser: argparse.ArgumentParser) -> None:
         else:
             action.add_argument("id", metavar="ID")
         _add_store(action)
+    for name, text, choices in (
+        ("move", "move a run in the queue", ("first", "up", "down", "last")),
+        ("priority", "set a queued run's priority; higher ones start first", ("high", "normal", "low")),
+    ):
+        action = actions.add_parser(name, help=text)
+        action.add_argument("id", metavar="ID")
+        action.add_argument("to", choices=choices)
+        _add_store(action)
     seeds = actions.add_parser("add-seeds", help="train every setup of an experiment with more seeds, here")
     seeds.add_argument("experiment", metavar="EXPERIMENT", help="its name, as on the Experiments page")
     seeds.add_argument("--count", type=_whole, default=3, metavar="N", help="seeds to add (default: 3)")
@@ -400,6 +408,17 @@ def _add_worker(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="stop when the queue has been empty for this long (default: 60)",
     )
+    parser.add_argument(
+        "--ray",
+        metavar="URL",
+        help="train on a Ray cluster instead of this machine; URL is that of its dashboard, such as http://127.0.0.1:8265",
+    )
+    parser.add_argument("--cpus", type=_whole, metavar="N", help="with --ray: CPUs of each run (default: 1)")
+    parser.add_argument(
+        "--gpus", type=_whole, metavar="N", help="with --ray: GPUs of each process of a run (default: 0)"
+    )
+    parser.add_argument("--run", help=argparse.SUPPRESS)  # what a job of the cluster does
+    parser.add_argument("--attempt", type=_whole, help=argparse.SUPPRESS)
     _add_store(parser, json=False)
 
 
@@ -431,7 +450,7 @@ _VERBS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "transform": ("apply a chain of post-hoc transforms to an array file", _add_transform),
     "export": ("write a chain as a matrix for numpy, or as a sentence-transformers model", _add_export),
     "runs": (
-        "list, show, stop, resume, delete, export or cite runs, save a model, or add seeds to an experiment",
+        "list, show, stop, resume, delete, export or cite runs, reorder the queue, save a model, or add seeds to an experiment",
         _add_runs,
     ),
     "worker": ("train queued runs of a store one after another, on any machine that can reach it", _add_worker),

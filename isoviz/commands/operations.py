@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,8 +20,9 @@ from isoviz import comparisons, methods, metrics, posthoc, reference, studies, t
 from isoviz.access.service import Service
 from isoviz.commands import compare, run_report
 from isoviz.demo import bundled_models
-from isoviz.errors import InputError
+from isoviz.errors import InputError, StoreError
 from isoviz.runs import duplicates, planning
+from isoviz.runs.queue_order import PRIORITIES, Move, Priority
 from isoviz.runs.recovery import mark_lost
 from isoviz.runs.store import Store
 
@@ -76,13 +78,15 @@ def operations(
         Operation(do.launch_runs, writes=True),
         Operation(do.stop_run, writes=True),
         Operation(do.resume_run, writes=True),
+        Operation(do.move_run, writes=True),
+        Operation(do.set_priority, writes=True),
     ]
 
 
 class Operations:
     """The operations. Callers see their docstrings and annotations."""
 
-    def __init__(self, store: Store, service: Service, checks: planning.DataChecks) -> None:
+    def __init__(self, store: Store, service: Service, checks: planning.DataChecks = planning.IN_THIS_PROCESS) -> None:
         self._store = store
         self._service = service
         self._checks = checks
@@ -144,7 +148,7 @@ class Operations:
         if embeddings is None:
             words |= {"split": split, "pooling": pooling, "max-eval": max_eval}
         given = [word for name, value in words.items() if value is not None for word in (f"--{name}", str(value))]
-        return await _command("measure", *given, "--json")
+        return await _command(self._store, "measure", *given, "--json")
 
     def launch_runs(
         self,
@@ -187,17 +191,42 @@ class Operations:
         self._service.resume(id)
         return run_report.document([self._document(id)])
 
+    def move_run(self, id: str, to: Move) -> dict[str, Any]:
+        """Move a run in the queue: first, one place up or down, or last. Returns the queue.
+
+        A run that passes another one takes over its priority.
+        """
+        self._service.move(id, to)
+        return self._queue()
+
+    def set_priority(self, id: str, priority: Priority) -> dict[str, Any]:
+        """Set the priority of a run in the queue. Runs with a higher priority start first. Returns the queue."""
+        status = self._store.get(id).status
+        if status != "queued":
+            raise StoreError(f"run '{id}' has no priority: it is {status}, not waiting in the queue")
+        self._service.set_priority([id], PRIORITIES[priority])
+        return self._queue()
+
+    def _queue(self) -> dict[str, Any]:
+        levels = {value: level for level, value in PRIORITIES.items()}
+        waiting = self._store.list(status="queued", order="queue", limit=MOST_LISTED)
+        return {"queue": [{"id": row.id, "priority": levels[row.priority]} for row in waiting]}
+
     def _document(self, run_id: str) -> dict[str, Any]:
         return run_report.as_json(self._store.get(run_id), self._store.summary(run_id))
 
 
-async def _command(*words: str) -> dict[str, Any]:
-    """The document that a command prints. It runs in a separate process, so that a large model's memory is freed afterwards."""
+async def _command(store: Store, *words: str) -> dict[str, Any]:
+    """The document that a command prints. It runs in a separate process, so that a large model's memory is freed afterwards.
+
+    It reads the runs of `store`, whose address may hold a password and so is not an argument.
+    """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "isoviz", *words),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "ISOVIZ_STORE": store.url},
     )
     try:
         out, err = await process.communicate()

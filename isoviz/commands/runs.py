@@ -1,4 +1,4 @@
-"""`isoviz runs`: list, show, stop, resume, delete, export and cite what the store holds; save a model; add seeds."""
+"""`isoviz runs`: list, show, stop, resume, delete, export and cite runs; reorder the queue; save a model; add seeds."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ def run(options: argparse.Namespace) -> int:
         "show": _show,
         "stop": _stop,
         "resume": _resume,
+        "move": _reorder,
+        "priority": _reorder,
         "delete": _delete,
         "export": _export,
         "cite": _cite,
@@ -156,6 +158,20 @@ def _resume(store: Store, options: argparse.Namespace) -> int:
     if options.json:
         print_json(run_report.document([_document(store, row)]))
     return 0 if row.status == "finished" else 1
+
+
+def _reorder(store: Store, options: argparse.Namespace) -> int:
+    from isoviz.commands.operations import Operations
+
+    do = Operations(store, _service(store))
+    change = do.move_run if options.action == "move" else do.set_priority
+    document = change(options.id, options.to)
+    if options.json:
+        print_json(document)
+    else:
+        for place, entry in enumerate(document["queue"], 1):
+            print(f"{place}. {entry['id']}  {entry['priority']} priority")
+    return 0
 
 
 def _delete(store: Store, options: argparse.Namespace) -> int:

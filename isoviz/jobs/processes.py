@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, MutableMapping
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import psutil
 
@@ -17,6 +19,8 @@ _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[2]
 _SIGTERM_SECONDS: Final = 0.15
 _SIGKILL_SECONDS: Final = 20.0
 """Nothing survives a SIGKILL, but a crowded machine takes its time to bury the dead."""
+_FORK_SECONDS: Final = 10.0
+"""A fork takes hundredths of a second; a crowded machine may take longer."""
 
 
 def is_alive(pid: int, started: float) -> bool:
@@ -90,39 +94,23 @@ class Process:
         return list(members)
 
 
-class Spare(Process):
-    """A process that imports what its order will need and then waits for it. Without one it exits when this process does.
+class Worker(Process):
+    """A process that waits for an order. If this process ends before giving one, it exits.
 
     Args:
-        prepare: what it does first, as `MODULE` or `MODULE:FUNCTION`; empty: nothing.
-        slot: the device slot it is for, such as `cpu` or `cuda:1`, and it sees no other device; `any` for all of them.
+        pid: its process id.
+        orders: its standard input.
         log: the file that takes its output until it has an order.
+        child: see `Process`.
     """
 
-    def __init__(self, prepare: str, slot: str, log: Path) -> None:
-        log.parent.mkdir(parents=True, exist_ok=True)
+    def __init__(self, pid: int, orders: IO[str], log: Path, child: subprocess.Popen[str] | None = None) -> None:
+        super().__init__(pid, psutil.Process(pid).create_time(), child)
+        self._orders = orders
         self.log = log
-        # -P: the folder that someone happens to be in must not shadow modules.
-        command = [sys.executable, "-P", "-m", "isoviz.jobs.worker", *(["--prepare", prepare] if prepare else [])]
-        # A separate group, so that ending it ends what it started and a Ctrl+C in a terminal does not reach it.
-        group: dict[str, Any] = {"start_new_session": True}
-        if sys.platform == "win32":
-            group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-        with log.open("wb") as output:
-            child = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                text=True,
-                env=environment(slot),
-                **group,
-            )
-        _children.append(child)
-        super().__init__(child.pid, psutil.Process(child.pid).create_time(), child)
 
     def order(self, call: str, arguments: Mapping[str, Any], log: Path) -> None:
-        """Tell it what to do; from now on it outlives this process.
+        """Say what to do; from now on it outlives this process.
 
         Args:
             call: `MODULE:FUNCTION`, which returns the exit code.
@@ -132,9 +120,129 @@ class Spare(Process):
         Raises:
             OSError: it died before.
         """
-        assert self._child is not None and self._child.stdin is not None
-        with self._child.stdin as line:
+        with self._orders as line:
             line.write(json.dumps({"call": call, "arguments": dict(arguments), "log": str(log)}) + "\n")
+
+
+class Spare(Worker):
+    """A worker that first imports what its order needs. On Linux it can then fork others, which start without imports.
+
+    Args:
+        prepare: what it does first, as `MODULE` or `MODULE:FUNCTION`; empty: nothing.
+        slot: the device slot it is for, such as `cpu` or `cuda:1`, and it sees no other device; `any` for all of them.
+        log: the file that takes its output until it has an order.
+        fork: let it fork, on Linux; only where `prepare` does no more than import. After parallel computations OpenMP hangs in a fork.
+    """
+
+    def __init__(self, prepare: str, slot: str, log: Path, *, fork: bool = False) -> None:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        # -P: the current folder must not shadow modules.
+        command = [sys.executable, "-P", "-m", "isoviz.jobs.worker", *(["--prepare", prepare] if prepare else [])]
+        # A separate group, so that ending it ends what it started and a Ctrl+C in a terminal does not reach it.
+        options: dict[str, Any] = {"start_new_session": True}
+        if sys.platform == "win32":
+            options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+        self._channel: socket.socket | None = None
+        with ExitStack() as ours:
+            output = ours.enter_context(log.open("wb"))
+            if fork and sys.platform == "linux":  # elsewhere libraries break in a forked process
+                self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                self._channel.setblocking(False)
+                options["pass_fds"] = [ours.enter_context(theirs).fileno()]
+                command += ["--channel", str(theirs.fileno())]
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                text=True,
+                env=environment(slot),
+                **options,
+            )
+        assert child.stdin is not None
+        _children.append(child)
+        super().__init__(child.pid, child.stdin, log, child)
+        self._forks: bool | None = None if self._channel is not None else False
+        self._forked: dict[int, int | None] = {}
+        self._newest: int | None = None
+
+    @property
+    def forks(self) -> bool | None:
+        """Whether it can fork; None until it has imported everything."""
+        self._listen()
+        return self._forks
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a process that it forked is running."""
+        self._listen()
+        return None in self._forked.values()
+
+    def fork(self) -> Worker:
+        """A new process that has imported what this one has.
+
+        Raises:
+            OSError: this one died, or does not answer.
+        """
+        assert self._channel is not None
+        read, write = os.pipe()
+        orders = os.fdopen(write, "w", encoding="utf-8")
+        try:
+            self._newest = None
+            socket.send_fds(self._channel, [b"fork"], [read])
+            self._wait(lambda: self._newest is not None or self.gone)
+            if self._newest is None:
+                raise OSError("the spare process does not answer")
+            return _Fork(self, self._newest, orders)
+        except (OSError, psutil.Error) as error:
+            orders.close()
+            raise OSError(str(error)) from error
+        finally:
+            os.close(read)
+
+    def code_of(self, pid: int) -> int | None:
+        """The exit code of a process that it forked and that has ended; None if this one ended before."""
+        self._wait(lambda: self._forked[pid] is not None or self.gone)
+        return self._forked[pid]
+
+    def dismiss(self) -> None:
+        """End it; processes that it forked run on."""
+        assert self._child is not None
+        self._child.kill()
+        self._child.wait()
+        self._orders.close()
+        if self._channel is not None:
+            self._channel.close()
+
+    def _wait(self, true: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + _FORK_SECONDS
+        while not true() and time.monotonic() < deadline:
+            time.sleep(0.002)
+            self._listen()
+
+    def _listen(self) -> None:
+        """Read what it reports."""
+        with suppress(OSError):  # nothing new, or it ended
+            while self._channel is not None and (message := self._channel.recv(256)):
+                report = json.loads(message)
+                if "forks" in report:
+                    self._forks = report["forks"]
+                    continue
+                self._forked[report["pid"]] = report["code"]
+                if report["code"] is None:
+                    self._newest = report["pid"]
+
+
+class _Fork(Worker):
+    """A process forked by a spare, which knows its exit code."""
+
+    def __init__(self, parent: Spare, pid: int, orders: IO[str]) -> None:
+        super().__init__(pid, orders, parent.log)
+        self._parent = parent
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._parent.code_of(self.pid) if self.gone else None
 
 
 _children: list[subprocess.Popen[str]] = []

@@ -1,6 +1,7 @@
 """A spare: a process that has imported what the next job needs, so that it begins within a second.
 
-It holds half a gigabyte, so there is one only while it is likely to be needed soon, and one for all apps that work in the same folder.
+A run gets a fork of it on Linux; otherwise a job takes the spare itself, and another one is started. A spare holds half a gigabyte, so
+there is one only while it is likely to be needed soon, and one for all apps that work in the same folder.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from typing import Final
 import psutil
 from filelock import FileLock, Timeout
 
-from isoviz.jobs.processes import Spare, is_alive
+from isoviz.jobs.processes import Spare, Worker, is_alive
 
 MEMORY: Final = 2 * 2**30
 """Bytes that must be free for a spare to be kept: it holds as much as torch and transformers take."""
 IDLE_SECONDS: Final = 600.0
 """After which an unused spare ends."""
+PREPARE_SECONDS: Final = 60.0
+"""The longest that a run waits for the imports of a spare."""
 RETRY_SECONDS: Final = 30.0
 """Before another one is started where the last one ended by itself."""
 
@@ -94,14 +97,16 @@ class SpareKeeper:
         slot: the device slot it is for; `any` for all.
         log: the file for the output of the nth spare until it has work; the one before may still be writing to its own.
         place: what apps share: `PLACE.expected`, `PLACE.lock` and `PLACE.json` (the spare that waits).
+        fork: see `isoviz.jobs.processes.Spare`.
     """
 
-    def __init__(self, prepare: str, slot: str, log: Callable[[int], Path], place: Path) -> None:
+    def __init__(self, prepare: str, slot: str, log: Callable[[int], Path], place: Path, *, fork: bool = False) -> None:
         self.prepare = prepare
         self.expectation = Expectation(place.with_name(f"{place.name}.expected"))
         self.file = place.with_name(f"{place.name}.json")
         self._slot = slot
         self._log = log
+        self._fork = fork
         # taken in the thread that tends, let go of in the one that closes
         self._place = FileLock(place.with_name(f"{place.name}.lock"), thread_local=False)
         self._lock = threading.Lock()
@@ -115,6 +120,12 @@ class SpareKeeper:
     def pid(self) -> int | None:
         """Its process id, if there is one."""
         return None if self._spare is None else self._spare.pid
+
+    @property
+    def preparing(self) -> bool:
+        """Whether a spare that will soon be able to fork is still importing: sooner than a new process, which would import the same."""
+        spare = self._spare
+        return spare is not None and spare.forks is None and time.time() - spare.started < PREPARE_SECONDS
 
     def postpone(self, seconds: float) -> None:
         """Start none for so long: importing takes a processor for some seconds, from what has just begun."""
@@ -133,21 +144,25 @@ class SpareKeeper:
                 self._let_go()
                 self.postpone(RETRY_SECONDS)
             expected = self.expectation.holds
-            if not expected or self._closed:
+            if self._closed or not (expected or (self._spare is not None and self._spare.in_use)):
                 self._end()
             elif self._spare is None and time.monotonic() >= self._due and self._may_start():
                 self._spare = self.new()
                 self._announce(self._spare)
             return ended
 
-    def take(self) -> Spare | None:
-        """The spare, if it lives and has the surroundings that a new process would have; the caller's from now on."""
+    def take(self) -> Worker | None:
+        """A fork of the spare or the spare itself, if it lives and has the surroundings that a new process would have; the caller's."""
         with self._lock:
+            spare = self._spare
+            if spare is not None and spare.forks and self._surroundings == surroundings():
+                with contextlib.suppress(OSError):
+                    return spare.fork()
             spare = self._let_go()
             if spare is None or spare.gone:
                 return None
-            if self._surroundings != surroundings():
-                spare.kill()
+            if spare.forks or self._surroundings != surroundings():
+                spare.dismiss()
                 return None
             return spare
 
@@ -155,7 +170,7 @@ class SpareKeeper:
         """Another one, whether or not there is one; the caller's."""
         self._count += 1
         self._surroundings = surroundings()
-        return Spare(self.prepare, self._slot, self._log(self._count))
+        return Spare(self.prepare, self._slot, self._log(self._count), fork=self._fork)
 
     def close(self) -> None:
         """End it, and start no other."""
@@ -190,7 +205,7 @@ class SpareKeeper:
     def _end(self) -> None:
         spare = self._let_go()
         if spare is not None:
-            spare.kill()
+            spare.dismiss()
         if self._place.is_locked:
             self._place.release()
 

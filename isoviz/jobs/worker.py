@@ -1,19 +1,27 @@
-"""The entry point of every background process: `python -m isoviz.jobs.worker [--prepare MODULE[:FUNCTION]]`.
+"""The entry point of every background process: `python -m isoviz.jobs.worker [--prepare MODULE[:FUNCTION]] [--channel FD]`.
 
 It begins as a spare: it prepares itself and waits for one line of JSON on its standard input, `{"call": "MODULE:FUNCTION",
-"arguments": {...}, "log": PATH}`. If that ends without a line, the process that started it is gone and so is the spare. From the line on
-it stands alone: its output goes to the log, and a run outlives the application.
+"arguments": {...}, "log": PATH}`. If the input ends without a line, the process that started it is gone, and the spare exits. After the
+line it is independent: its output goes to the log, and a run outlives the application.
+
+With a channel (a socket), the spare forks: each message brings the standard input of a new process, which waits for a line in the same
+way. The spare reports `{"forks": BOOL}` once it is ready. A new process reports `{"pid": N, "code": null}`; when it ends, the spare
+reports its exit code.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import json
 import os
+import select
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,9 +47,13 @@ def main(arguments: list[str] | None = None) -> int:
     """Prepare, wait for an order and carry it out; the exit code is the order's."""
     parser = argparse.ArgumentParser(prog="python -m isoviz.jobs.worker", description=__doc__)
     parser.add_argument("--prepare", default="", metavar="MODULE[:FUNCTION]", help="what to do before the order comes")
-    prepare = parser.parse_args(arguments).prepare
-    if prepare:
-        load(prepare)()
+    parser.add_argument("--channel", type=int, metavar="FD", help="the socket that brings requests to fork")
+    options = parser.parse_args(arguments)
+    if options.prepare:
+        load(options.prepare)()
+    if options.channel is not None:
+        with socket.socket(fileno=options.channel) as channel:
+            fork_on_request(channel)
     line = sys.stdin.readline()
     if not line.strip():
         return 0
@@ -49,6 +61,50 @@ def main(arguments: list[str] | None = None) -> int:
     log_to(Path(order["log"]))
     code: int = load(order["call"])(**order["arguments"])
     return code
+
+
+def fork_on_request(channel: socket.socket) -> None:
+    """Fork a process for each request. Returns in each of them, and in this one when its own standard input has a line or ends."""
+    channel.set_inheritable(False)
+    # A thread that is not there after a fork may hold a lock for ever. Native ones (OpenBLAS) have handlers for that.
+    forks = threading.active_count() == 1 and hasattr(os, "pidfd_open") and not _cuda_in_use()
+    gc.collect()
+    gc.freeze()  # a collection would touch, and so copy, every page that the processes share
+    children: dict[int, int] = {}  # handle → process id
+    with suppress(OSError):  # the other end is closed: no more requests come
+        _report(channel, forks=forks)
+        while True:
+            ready, _, _ = select.select([0, channel.fileno(), *children], [], [])
+            for handle in children.keys() & set(ready):
+                _, status = os.waitpid(pid := children.pop(handle), 0)
+                os.close(handle)
+                _report(channel, pid=pid, code=os.waitstatus_to_exitcode(status))
+            if 0 in ready:
+                return
+            if channel.fileno() in ready:
+                _, requested, _, _ = socket.recv_fds(channel, 16, 1)
+                if not requested:
+                    return
+                pid = os.fork()
+                if pid == 0:
+                    os.setsid()
+                    os.dup2(requested[0], 0)
+                    _report(channel, pid=os.getpid(), code=None)
+                    for handle in (*requested, *children):
+                        os.close(handle)
+                    return
+                os.close(requested[0])
+                children[os.pidfd_open(pid)] = pid
+
+
+def _report(channel: socket.socket, **report: Any) -> None:
+    channel.send(json.dumps(report).encode())
+
+
+def _cuda_in_use() -> bool:
+    """Whether this process has begun to use a GPU, which a forked one could not."""
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.cuda.is_initialized()
 
 
 def load(name: str) -> Callable[..., Any]:

@@ -7,8 +7,9 @@ from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 Move = Literal["first", "up", "down", "last"]
+Priority = Literal["high", "normal", "low"]
 
-PRIORITIES: Final[Mapping[str, int]] = MappingProxyType({"high": 1, "normal": 0, "low": -1})
+PRIORITIES: Final[Mapping[Priority, int]] = MappingProxyType({"high": 1, "normal": 0, "low": -1})
 """The value of each level in the column `priority`."""
 _GAP: Final = 1e-3
 """Seconds between two runs that are ordered anew."""

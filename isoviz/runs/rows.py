@@ -33,7 +33,9 @@ from isoviz.tasks.chance import AT_CHANCE, CORRELATIONS, at_chance
 
 STATUSES: tuple[str, ...] = get_args(Status)
 AT_ONCE = 0.0
-"""In the column `stop_requested`, which else holds when a stop was asked for: asked again."""
+"""In the column `stop_requested`, which else holds the time of the request: stop was requested again."""
+RETURN = -1.0
+"""In the same column: the worker of the run asks for it, to put it back into the queue."""
 
 
 @dataclass(frozen=True)

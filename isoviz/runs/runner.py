@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import Protocol
 
 from isoviz.runs.slot import Slots, SlotServer, owner_of
-from isoviz.runs.store import Store
+from isoviz.runs.store import RunRow, Store
 from isoviz.runs.worker import DEFAULT_TRAIN
 
 
@@ -62,6 +63,22 @@ class Runner:
         self._expected = True
         for server in self._servers:
             server.expect()
+
+    @property
+    def run(self) -> RunRow | None:
+        """The run that it trains now; of several, the first slot's."""
+        return next((server.run for server in self._servers if server.run is not None), None)
+
+    @property
+    def recent(self) -> list[RunRow]:
+        """The last two runs that each slot claimed."""
+        return [row for server in self._servers for row in server.recent]
+
+    def idle_seconds(self) -> float:
+        """For how long every slot has found the queue empty; -1 if one has a run or has not looked yet."""
+        since = [server.idle_since for server in self._servers]
+        known = [moment for moment in since if moment is not None]
+        return time.monotonic() - max(known) if known and len(known) == len(since) else -1.0
 
     @property
     def is_alive(self) -> bool:

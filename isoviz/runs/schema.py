@@ -37,7 +37,7 @@ runs = Table(
     Column("started", Double),
     Column("ended", Double),
     Column("heartbeat", Double),
-    # When a stop was asked for; 0 (`rows.AT_ONCE`) when it was asked for again.
+    # The time of the request to stop, or `rows.AT_ONCE` or `rows.RETURN`.
     Column("stop_requested", Double),
     Column("resume", Boolean, nullable=False),
     # Counts claims and resumes. A worker writes only while its attempt is the current one, so a worker that was given up for lost

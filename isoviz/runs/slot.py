@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 from pathlib import Path
@@ -102,6 +103,11 @@ class SlotServer:
         closing: set when the thread shall end.
         watched: the owners that the threads of this host claim for.
         train: see `isoviz.runs.worker`.
+
+    Attributes:
+        run: the one that it trains now.
+        recent: the last two that it claimed.
+        idle_since: when it found the queue empty, on the monotonic clock; None while it has a run or has not looked.
     """
 
     def __init__(
@@ -120,7 +126,11 @@ class SlotServer:
             slot,
             lambda count: store.folder / "logs" / f"spare-{name}-{count % 2}.log",
             store.folder / "locks" / f"spare-{name}",
+            fork=True,
         )
+        self.run: RunRow | None = None
+        self.recent: deque[RunRow] = deque(maxlen=2)
+        self.idle_since: float | None = None
         self._held_since: float | None = None
         self._sweep_due = 0.0
         self._look_due = 0.0
@@ -169,16 +179,20 @@ class SlotServer:
             self._sweep_due = time.monotonic() + _SWEEP_SECONDS
             reap()
         self._tend_spare()
-        if self._held() or not self._slots.take(self._slot):
+        if self._spare.preparing or self._held() or not self._slots.take(self._slot):
             self._closing.wait(POLL_SECONDS)
             return
         try:
             row = self._store.claim(self._owner, self._slot)
             if row is None:
+                self.idle_since = self.idle_since or time.monotonic()
                 self._closing.wait(POLL_SECONDS)
             else:
+                self.run, self.idle_since = row, None
+                self.recent.append(row)
                 self._drive(row)
         finally:
+            self.run = None
             self._slots.let_go(self._slot)
 
     def _held(self) -> bool:

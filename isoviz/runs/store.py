@@ -41,6 +41,7 @@ from isoviz.runs.queue_order import Move, Place
 from isoviz.runs.reading import RunReader, RunRows
 from isoviz.runs.rows import (
     AT_ONCE,
+    RETURN,
     RunRow,
     Signals,
     UnreadableRunError,
@@ -59,7 +60,8 @@ __all__ = ["RunRow", "Signals", "Store", "StoreUnavailableError"]
 
 _WAITING: Final = (_runs.c.status == "queued", _runs.c.owner.is_(None))
 REPEAT_SECONDS: Final = 1.0
-"""Between two wishes to stop, so that a double click is one."""
+"""Between two requests to stop, so that a double click is one."""
+_QUEUED_AGAIN: Final = {"status": "queued", "resume": True, "stop_requested": None, "ended": None, "error": None}
 
 
 class Store(RunReader):
@@ -84,6 +86,11 @@ class Store(RunReader):
     def url(self) -> str:
         """The URL with which another process opens the same store. It may hold a password: never show it."""
         return self._database.url
+
+    @property
+    def has_password(self) -> bool:
+        """Whether the URL contains a password."""
+        return self._database.has_password
 
     def close(self) -> None:
         """Close the database connections that are not in use."""
@@ -214,7 +221,9 @@ class Store(RunReader):
                 _runs.c.status == "queued", _runs.c.id == id, or_(_runs.c.owner.is_(None), _runs.c.owner == owner)
             )
         elif not self._database.is_sqlite:
-            free = and_(free, or_(_runs.c.resume.is_(False), _runs.c.host.in_(self._database.hosts())))
+            free = and_(
+                free, or_(_runs.c.resume.is_(False), _runs.c.host.is_(None), _runs.c.host.in_(self._database.hosts()))
+            )
         first = select(_runs.c.id).where(free).order_by(*QUEUE_ORDER).limit(1)
         with self._database.reading() as connection:
             if connection.scalar(first) is None:
@@ -249,9 +258,27 @@ class Store(RunReader):
                 raise
             return None
 
-    def set_worker(self, run_id: str, pid: int, pid_started: float) -> None:
-        """Note which process of this machine runs a run."""
-        self._set(run_id, pid=pid, pid_started=pid_started, **this_place())
+    def set_worker(self, run_id: str, pid: int, pid_started: float, attempt: int | None = None) -> None:
+        """Note which process of this machine runs a run.
+
+        Args:
+            attempt: refuse the process if the run is not running in this attempt, or already has a process.
+
+        Raises:
+            StoreError: refused.
+        """
+        mine = update(_runs).where(_runs.c.id == run_id)
+        if attempt is not None:
+            mine = mine.where(_runs.c.status == "running", _runs.c.attempt == attempt, _runs.c.pid.is_(None))
+            self.hosts()
+        with self._database.writing() as connection:
+            if connection.execute(mine.values(pid=pid, pid_started=pid_started, **this_place())).rowcount == 0:
+                self._record(connection, run_id)
+                raise StoreError(f"run '{run_id}' is no longer at attempt {attempt}, or another process trains it")
+
+    def hosts(self) -> list[str]:
+        """The machines that share this store's folder, where they find each other's checkpoints; adds this one."""
+        return self._database.hosts()
 
     def heartbeat(self, run_id: str, attempt: int | None = None) -> None:
         """Say that a run's process lives, and with it the runs that are reserved for the same owner.
@@ -284,10 +311,11 @@ class Store(RunReader):
         once, and what it did since its last checkpoint is lost.
         """
         before, now = _runs.c.stop_requested, self._database.now()
-        repeated = and_(_runs.c.status == "running", before < now - REPEAT_SECONDS)
+        repeated = and_(_runs.c.status == "running", before != RETURN, before < now - REPEAT_SECONDS)
+        first = case((before == RETURN, now), else_=func.coalesce(before, now))
         with self._database.writing() as connection:
             wish = update(_runs).where(_runs.c.id == run_id, _runs.c.status.in_(("queued", "running")))
-            wish = wish.values(stop_requested=case((repeated, AT_ONCE), else_=func.coalesce(before, now)))
+            wish = wish.values(stop_requested=case((repeated, AT_ONCE), else_=first))
             wish = wish.values(last_seq=_runs.c.last_seq + case((_runs.c.status == "queued", 1), else_=0))
             record = connection.execute(wish.returning(_runs)).mappings().one_or_none()
             if record is None:
@@ -295,6 +323,23 @@ class Store(RunReader):
             elif record["status"] == "queued":
                 stopped = Stopped(step=signals_of(record).checkpoint_step)
                 self._insert(connection, record, [stopped], [time.time()])
+
+    def request_return(self, run_id: str, attempt: int) -> None:
+        """Ask a running run to stop after its current step so that `give_back` can queue it. A user's request to stop comes first."""
+        mine = update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt, _runs.c.status == "running")
+        with self._database.writing() as connection:
+            connection.execute(mine.where(_runs.c.stop_requested.is_(None)).values(stop_requested=RETURN))
+
+    def give_back(self, run_id: str, attempt: int) -> bool:
+        """Queue a run whose worker was stopped, in its old place, unless a user stopped it. Returns whether it is queued."""
+        mine = update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt)
+        mine = mine.where(_runs.c.status.in_(("stopped", "lost")))
+        mine = mine.where(or_(_runs.c.stop_requested.is_(None), _runs.c.stop_requested == RETURN))
+        with self._database.writing() as connection:
+            queued = connection.execute(mine.values(**_QUEUED_AGAIN, attempt=attempt + 1, owner=None)).rowcount == 1
+            if queued:
+                self._changed(connection)
+        return queued
 
     def signals(self, run_id: str) -> Signals:
         """What a watcher of a run needs to know several times a second."""
@@ -315,18 +360,7 @@ class Store(RunReader):
         process = {"owner": claim, **this_process(), "heartbeat": now} if claim else {"owner": None}
         again = update(_runs).where(_runs.c.id == run_id, _runs.c.status.in_(sorted(RESUMABLE)))
         with self._database.writing() as connection:
-            done = connection.execute(
-                again.values(
-                    status="queued",
-                    queued=now,
-                    resume=True,
-                    attempt=_runs.c.attempt + 1,
-                    stop_requested=None,
-                    ended=None,
-                    error=None,
-                    **process,
-                )
-            )
+            done = connection.execute(again.values(**_QUEUED_AGAIN, queued=now, attempt=_runs.c.attempt + 1, **process))
             if done.rowcount == 0:
                 status = self._record(connection, run_id)["status"]
                 raise StoreError(
@@ -337,6 +371,7 @@ class Store(RunReader):
     def unclaim(self, run_id: str, attempt: int) -> None:
         """Put a run back to where it was in the queue: it was claimed, but no worker ever began it."""
         back = update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt, _runs.c.status == "running")
+        back = back.where(or_(_runs.c.pid.is_(None), _runs.c.pid_started.is_(None)))
         with self._database.writing() as connection:
             connection.execute(back.values(status="queued", owner=None, started=None, heartbeat=None))
             self._changed(connection)

@@ -114,10 +114,10 @@ def test_a_link_to_a_file_elsewhere_is_not_followed(shared: Path, held: None, tm
 def test_a_link_that_changes_between_two_looks_is_judged_at_each(shared: Path, held: None, tmp_path: Path) -> None:
     link = shared / "moving"
     link.symlink_to(shared / "data")
-    found = own.find(link)["train"]
+    path = own.find(link)["train"]
     link.unlink()
     link.symlink_to(tmp_path / "private" / "data")
-    assert found == (shared / "data" / "train.csv",), "what was admitted is where it led then"
+    assert path == (shared / "data" / "train.csv",), "what was admitted is where it led then"
     assert "cannot be read from the browser" in told(lambda: own.find(link))
 
 

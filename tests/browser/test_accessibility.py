@@ -34,8 +34,8 @@ def visit(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Callabl
 def found(page: Page) -> list[str]:
     """Each finding with the elements it is about."""
     answer = Axe().run(page, context={"exclude": [[STREAMLITS_MENU]]}, options={"resultTypes": ["violations"]})
-    grave = [one for one in answer.response["violations"] if one["impact"] in ("serious", "critical")]
-    return [f"{one['id']}: {node['html'][:200]}" for one in grave for node in one["nodes"]]
+    grave = [violation for violation in answer.response["violations"] if violation["impact"] in ("serious", "critical")]
+    return [f"{violation['id']}: {node['html'][:200]}" for violation in grave for node in violation["nodes"]]
 
 
 def test_the_lessons_file(visit: Callable[[str], Page], tmp_path: Path) -> None:

@@ -140,7 +140,7 @@ def held(process, database):
 
 def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path, here):
     long = [word if word != "1" or small[i - 1] != "--epochs" else "30" for i, word in enumerate(small)]
-    whole = json.loads(here("train", *long, "--store", str(tmp_path / "a"), "--json"))["runs"][0]
+    uninterrupted = json.loads(here("train", *long, "--store", str(tmp_path / "a"), "--json"))["runs"][0]
     store_dir = str(tmp_path / "b")
     process = subprocess.Popen(
         [sys.executable, "-m", "isoviz", "train", *long, "--store", store_dir, "--json"],
@@ -165,8 +165,8 @@ def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path,
     assert json.loads(output)["runs"][0]["status"] == "stopped"
     resumed = json.loads(here("runs", "resume", run_id, "--store", store_dir, "--json"))["runs"][0]
     assert resumed["status"] == "finished"
-    assert resumed["metrics"] == whole["metrics"]
-    assert resumed["isotropy"] == whole["isotropy"]
+    assert resumed["metrics"] == uninterrupted["metrics"]
+    assert resumed["isotropy"] == uninterrupted["isotropy"]
 
 
 def test_measure_an_array(tmp_path, here):

@@ -48,7 +48,7 @@ def test_the_effect_on_other_rows_of_the_file(tmp_path, capsys):
     frame.assign(id=range(300), label=labels).to_csv(tmp_path / "a.csv", index=False)
     words = ["--chain", "zca", "--fit-on", tmp_path / "a.csv", "--out", tmp_path / "a.zip"]
     code, out, _ = call(capsys, *words, "--json")
-    effects = {one["name"]: one for one in json.loads(out)["effects"]}
+    effects = {effect["name"]: effect for effect in json.loads(out)["effects"]}
     assert code == 0 and json.loads(out)["rows"] == 300
     assert effects["Silhouette"]["low"] > 0.05, "the first dimension hides the labels"
     assert effects["Silhouette"]["rows"] == "100 rows, with the chain fitted on 100 other rows"

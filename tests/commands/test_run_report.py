@@ -37,11 +37,11 @@ def test_text_names_cloud_n_d_baselines_and_its_times():
 
 def test_collapse_and_notes_stand_in_text_and_json():
     collapsed = finished(collapsed="predicts one class")
-    begun = started().model_copy(update={"notes": ["The data have no mismatched split."]})
-    text = describe(collapsed, begun)
+    start = started().model_copy(update={"notes": ["The data have no mismatched split."]})
+    text = describe(collapsed, start)
     assert "collapsed: predicts one class" in text and "note: The data have no mismatched split." in text
-    document = as_json(collapsed, begun)
-    assert document["collapsed"] == "predicts one class" and document["notes"] == begun.notes
+    document = as_json(collapsed, start)
+    assert document["collapsed"] == "predicts one class" and document["notes"] == start.notes
     assert document["baselines"] == {"majority": 0.5, "bag_of_words": 0.625}
     assert as_json(finished())["collapsed"] is None and "collapsed" not in describe(finished())
 

@@ -9,11 +9,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from isoviz.__main__ import main
+from isoviz.commands.worker import work
 from isoviz.config import RunConfig
 from isoviz.runs.store import Store
 from tests.runs.fake_training import SPEC
@@ -68,25 +71,37 @@ def test_two_array_tasks_drain_a_queue(array: Start, tmp_path: Path) -> None:
     fake = {"does": "finish", "seconds": 0.5}
     ids = store.create([RunConfig(params=fake, seed=seed) for seed in range(4)])
     tasks = [array(0), array(1)]
-    said = [task.communicate(timeout=PATIENCE)[1] for task in tasks]
-    assert [task.returncode for task in tasks] == [0, 0], said
+    output = [task.communicate(timeout=PATIENCE)[1] for task in tasks]
+    assert [task.returncode for task in tasks] == [0, 0], output
     rows = [store.get(run_id) for run_id in ids]
     assert [(row.status, row.attempt) for row in rows] == [("finished", 1)] * 4
     assert all(len((store.folder_of(run_id) / "ran").read_text().split()) == 1 for run_id in ids)
-    assert all(sum(run_id in text for text in said) <= 1 for run_id in ids)
+    assert all(sum(run_id in text for text in output) <= 1 for run_id in ids)
 
 
 @posix
 @pytest.mark.skipif(shutil.which("bash") is None, reason="the script is for bash")
-def test_a_task_that_runs_out_of_time_gives_its_run_back(array: Start, tmp_path: Path) -> None:
+@pytest.mark.parametrize("whole_step", [False, True])
+def test_a_task_that_runs_out_of_time_gives_its_run_back(array: Start, tmp_path: Path, whole_step: bool) -> None:
     store = Store(tmp_path / "store")
     (run_id,) = store.create([RunConfig(params=LONG)])
     task = array(0)
     until(lambda: "stepped" in kinds(store, run_id))
-    task.send_signal(signal.SIGTERM)  # fake: bash became `srun`, which became the worker
+    # `srun` signals every process of the step, so that the training may stop before its worker asks it to
+    worker = psutil.Process(task.pid)
+    for process in [*(worker.children(recursive=True) if whole_step else ()), worker]:
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(signal.SIGTERM)
     assert task.wait(timeout=PATIENCE) == 0
     row = store.get(run_id)
     assert (row.status, row.resume, row.owner) == ("queued", True, None)
+
+
+def test_a_worker_that_waits_for_nothing_drains_the_queue(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    ids = store.create([RunConfig(params={"does": "finish"}, seed=seed) for seed in range(2)])
+    work(store, 0, lambda: False, train=SPEC)
+    assert [store.get(run_id).status for run_id in ids] == ["finished", "finished"]
 
 
 def test_queued_runs_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

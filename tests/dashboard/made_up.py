@@ -105,11 +105,11 @@ def finish(
     (run,) = store.create([cfg], group=group)
     store.claim("test", "cpu", id=run)
     store.append(run, before)
-    found = result(value, star, **more)
+    outcome = result(value, star, **more)
     evaluated = Evaluated(
         step=10, epoch=3, loss=0.5, metrics={"accuracy": value, "matthews": value}, primary="accuracy"
     )
-    store.append(run, [started(), evaluated, measured(star, found.isotropy.number("isoscore")), found])
+    store.append(run, [started(), evaluated, measured(star, outcome.isotropy.number("isoscore")), outcome])
     return run
 
 

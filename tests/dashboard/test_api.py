@@ -67,7 +67,7 @@ def test_without_a_links_secret_nothing_is_answered(client: TestClient) -> None:
 
 def test_the_index_lists_what_the_server_offers(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     signed_in(client, Role.VIEWER)
-    listed = {one["name"]: one for one in client.get("/isoviz/api").json()["operations"]}
+    listed = {operation["name"]: operation for operation in client.get("/isoviz/api").json()["operations"]}
     assert set(listed) == {"list_runs", "show_run", "compare_runs", "catalogue", "measure"}
     assert listed["list_runs"]["arguments"]["properties"]["limit"]["default"] == 20
     assert "newest first" in listed["list_runs"]["description"]
@@ -78,8 +78,8 @@ def test_the_index_lists_what_the_server_offers(client: TestClient, monkeypatch:
 def test_a_viewer_reads_runs_and_compares_them(client: TestClient, store: Store) -> None:
     ids = [finish(store, config(method, seed), 0.5, 0.25) for method in ("baseline", "istar") for seed in (0, 1)]
     signed_in(client, Role.VIEWER)
-    status, found = asked(client, "list_runs", limit=3)
-    assert (status, [run["id"] for run in found["runs"]]) == (200, ids[:0:-1])
+    status, reply = asked(client, "list_runs", limit=3)
+    assert (status, [run["id"] for run in reply["runs"]]) == (200, ids[:0:-1])
     assert asked(client, "show_run", id=ids[0])[1]["runs"][0]["status"] == "finished"
     compared = asked(client, "compare_runs", ids=ids)[1]["parts"][0]
     assert [arm["label"] for arm in compared["arms"]][:1] == ["Baseline"]
@@ -101,6 +101,11 @@ def test_launching_must_be_switched_on(client: TestClient, store: Store, monkeyp
     assert asked(client, "resume_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "queued"
     operators = store.create([config()])[0]
     assert asked(client, "stop_run", id=operators)[0] == 403
+    assert asked(client, "move_run", id=launched["ids"][0], to="first")[0] == 403, "others' runs wait too"
+    signed_in(client, Role.OPERATOR)
+    moved = asked(client, "move_run", id=operators, to="first")[1]["queue"]
+    assert (moved[0]["id"], len(moved)) == (operators, 4)
+    assert asked(client, "set_priority", id=operators, priority="urgent")[0] == 400
     signed_in(client, Role.VIEWER)
     assert asked(client, "stop_run", id=launched["ids"][0])[0] == 403
     monkeypatch.setenv(READ_ONLY, "1")
@@ -117,12 +122,12 @@ def test_measure_reads_only_below_the_roots(
     signed_in(client, Role.RUNNER)
     status, refused = asked(client, "measure", embeddings=str(tmp_path / "points.npy"))
     assert (status, refused["field"]) == (400, "embeddings")
-    status, found = asked(client, "measure", embeddings=str(tmp_path / "open" / "points.npy"))
-    assert status == 200 and 0.5 < found["isoscore"] < 1
+    status, reply = asked(client, "measure", embeddings=str(tmp_path / "open" / "points.npy"))
+    assert status == 200 and 0.5 < reply["isoscore"] < 1
 
 
 @pytest.mark.parametrize(
-    ("operation", "body", "status", "said"),
+    ("operation", "body", "status", "message"),
     [
         ("nothing", "{}", 404, "No such operation"),
         ("list_runs", "[]", 400, ""),
@@ -135,11 +140,11 @@ def test_measure_reads_only_below_the_roots(
         ("compare_runs", '{"ids": ["gone"]}', 404, "'gone'"),
     ],
 )
-def test_bad_requests_are_one_line(client: TestClient, operation: str, body: str, status: int, said: str) -> None:
+def test_bad_requests_are_one_line(client: TestClient, operation: str, body: str, status: int, message: str) -> None:
     answer = signed_in(client, Role.RUNNER).post(f"/isoviz/api/{operation}", content=body)
     assert answer.status_code == status, answer.text
     text = answer.json()["error"] if "json" in answer.headers["content-type"] else answer.text
-    assert said in text and "\n" not in text.strip() and "isoviz.db" not in text
+    assert message in text and "\n" not in text.strip() and "isoviz.db" not in text
     long = client.post(f"/isoviz/api/{operation}", content=b"{" + b" " * 200_000)
     assert long.status_code in (404, 413)
 
@@ -148,5 +153,5 @@ def test_agents_and_programs_have_the_same_operations(store: Store) -> None:
     from isoviz.commands.mcp import server
 
     tools = {tool.name for tool in server(store, allow_writes=True)._tool_manager.list_tools()}
-    assert tools == {one.name for one in operations(store, resources.service())}
+    assert tools == {operation.name for operation in operations(store, resources.service())}
     assert os.environ.get(API_WRITES) is None

@@ -33,18 +33,18 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 class Everyone:
     """An entrance that lets everyone in with one role."""
 
-    def __init__(self, found: Visitor) -> None:
-        self.found = found
+    def __init__(self, person: Visitor) -> None:
+        self.found = person
 
     def visitor(self, cookies: object) -> Visitor:
         return self.found
 
 
-def client_of(found: Visitor = OPERATOR, base: str = "") -> TestClient:
+def client_of(person: Visitor = OPERATOR, base: str = "") -> TestClient:
     inner = Starlette(routes=routes.routes(base))
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await Doorway(inner, Everyone(found), Reach(None, hosts=frozenset({"testserver"})), base)(scope, receive, send)
+        await Doorway(inner, Everyone(person), Reach(None, hosts=frozenset({"testserver"})), base)(scope, receive, send)
 
     return TestClient(app)
 
@@ -52,8 +52,8 @@ def client_of(found: Visitor = OPERATOR, base: str = "") -> TestClient:
 def opened(client: TestClient) -> dict[str, str]:
     answer = client.post("/isoviz/classes", json=OPENING)
     assert answer.status_code == 201, answer.text
-    found: dict[str, str] = answer.json()
-    return found
+    created: dict[str, str] = answer.json()
+    return created
 
 
 def test_a_class_from_opening_to_closing() -> None:
@@ -88,7 +88,7 @@ def test_the_link_of_a_class_lets_viewers_in(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "said"),
+    ("body", "status", "message"),
     [
         ("", 400, "body: "),
         ("[]", 400, "body: "),
@@ -103,11 +103,11 @@ def test_the_link_of_a_class_lets_viewers_in(tmp_path: Path, monkeypatch: pytest
         ('{"student": "ADA"}' + " " * 1000, 413, "The request is longer than 1,000 bytes."),
     ],
 )
-def test_bad_bodies_are_refused_with_one_line(body: str, status: int, said: str) -> None:
+def test_bad_bodies_are_refused_with_one_line(body: str, status: int, message: str) -> None:
     client = client_of()
     one = opened(client)
     answer = client.post(f"/isoviz/classes/{one['code']}", content=body.replace("ADA", ADA))
-    assert (answer.status_code, answer.text[: len(said)]) == (status, said)
+    assert (answer.status_code, answer.text[: len(message)]) == (status, message)
     assert "\n" not in answer.text.strip()
     key = {class_routes.KEY_HEADER: one["key"]}
     assert client.get(f"/isoviz/classes/{one['code']}", headers=key).json()["guesses"] == {}

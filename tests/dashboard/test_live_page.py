@@ -202,8 +202,8 @@ def test_a_recorded_run_is_chosen_and_played(store: Store, open_page: OpenPage) 
     assert json.loads(app.get_by_key("live-lines").proto.json)["replay"] == 1
 
 
-@pytest.mark.parametrize(("asked", "speed"), [("20", 20), ("3", None), ("²", None), ("", None)])
-def test_an_address_may_ask_for_a_speed(store: Store, open_page: OpenPage, asked: str, speed: int | None) -> None:
+@pytest.mark.parametrize(("query", "speed"), [("20", 20), ("3", None), ("²", None), ("", None)])
+def test_an_address_may_ask_for_a_speed(store: Store, open_page: OpenPage, query: str, speed: int | None) -> None:
     run = Story(store).whole()
-    app = open_page("live", run=run.id, replay=asked)
+    app = open_page("live", run=run.id, replay=query)
     assert not app.exception and json.loads(app.get_by_key("live-lines").proto.json)["replay"] == speed

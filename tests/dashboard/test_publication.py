@@ -73,11 +73,11 @@ def test_one_seed_claims_no_spread() -> None:
 
 
 def test_the_correction_and_the_warnings_are_below_the_table() -> None:
-    told = "Nothing was learned: no run beats bag of words (0.900). Do not compare."
-    text = publication.latex(table(rows(THREE), warnings=[told]))
-    assert "Holm's correction for 2 comparisons" in text and rf"\footnotesize {told}\par" in text
-    assert told in publication.markdown(table(rows(PAIRS), warnings=[told]))
-    assert json.loads(publication.as_json(table(rows(PAIRS), warnings=[told])))["warnings"] == [told]
+    warning = "Nothing was learned: no run beats bag of words (0.900). Do not compare."
+    text = publication.latex(table(rows(THREE), warnings=[warning]))
+    assert "Holm's correction for 2 comparisons" in text and rf"\footnotesize {warning}\par" in text
+    assert warning in publication.markdown(table(rows(PAIRS), warnings=[warning]))
+    assert json.loads(publication.as_json(table(rows(PAIRS), warnings=[warning])))["warnings"] == [warning]
 
 
 def test_markdown_has_the_same_cells() -> None:

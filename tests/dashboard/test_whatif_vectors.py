@@ -53,12 +53,12 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     key = kept()
     page = opened(open_page, key, chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
     assert errors(page) == []
-    said = texts(page)
-    assert "Transforms are fitted on 30 rows; the numbers are of 30 others." in said
-    assert "held back" not in said and "too small to hold rows back" in said  # all of them are cross-validated
-    assert "Cross-validated over all 90 labelled rows: Linear probe" in said
-    assert "The smallest difference that 90 rows can show is 0.067" in said
-    assert "Best on these 30 rows: ZCA whitening: strength s" in said
+    shown = texts(page)
+    assert "Transforms are fitted on 30 rows; the numbers are of 30 others." in shown
+    assert "held back" not in shown and "too small to hold rows back" in shown  # all of them are cross-validated
+    assert "Cross-validated over all 90 labelled rows: Linear probe" in shown
+    assert "The smallest difference that 90 rows can show is 0.067" in shown
+    assert "Best on these 30 rows: ZCA whitening: strength s" in shown
     engine = VectorsWhatIf(vectors.load(key))
     answer = engine.answer(chains.read("zca:strength=0.5"))
     tiles = {tile.label: tile.value for tile in page.metric}
@@ -110,9 +110,13 @@ def comparison(low: float, high: float, n: int) -> Comparison:
 
 
 def test_words_for_a_small_set() -> None:
-    said = sentences.crossed(comparison(-0.1, 0.2, 60))
-    assert said.startswith("Cross-validated over all 60 labelled rows: Linear probe 0.5 → 0.55, +0.050 (95 % interval")
-    assert "No difference detectable with these 60 rows. The smallest difference that 60 rows can show is 0.1." in said
+    sentence = sentences.crossed(comparison(-0.1, 0.2, 60))
+    assert sentence.startswith(
+        "Cross-validated over all 60 labelled rows: Linear probe 0.5 → 0.55, +0.050 (95 % interval"
+    )
+    assert (
+        "No difference detectable with these 60 rows. The smallest difference that 60 rows can show is 0.1." in sentence
+    )
     assert sentences.crossed(comparison(-0.1, 0.2, 5)).endswith("These are too few rows to show any difference.")
     assert "Higher by more than chance on these 60 rows." in sentences.crossed(comparison(0.1, 0.2, 60))
 
@@ -132,9 +136,9 @@ def test_a_curve_has_intervals_around_its_values_and_a_line_for_no_transform() -
 
 
 def test_cosines_are_drawn_as_shares() -> None:
-    found = cosines.distribution(Image(RNG.normal(size=(40, 3))))
-    assert len(plots.cosines(found, None).data) == 2
-    figure = plots.cosines(found, found)
+    shares = cosines.distribution(Image(RNG.normal(size=(40, 3))))
+    assert len(plots.cosines(shares, None).data) == 2
+    figure = plots.cosines(shares, shares)
     assert [sum(trace.y) for trace in figure.data] == pytest.approx([1.0] * 4)
 
 

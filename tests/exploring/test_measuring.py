@@ -48,8 +48,10 @@ def test_numbers_are_those_of_the_profile(computed: Any) -> None:
     facts, _, views, _ = computed
     records = [CloudRecord.model_validate(entry) for entry in facts["entries"]]
     plain = [
-        one.model_copy(update={"readings": {slug: of for slug, of in one.readings.items() if slug != "isoscore_star"}})
-        for one in records  # see test_shrinkage.py
+        record.model_copy(
+            update={"readings": {slug: of for slug, of in record.readings.items() if slug != "isoscore_star"}}
+        )
+        for record in records  # see test_shrinkage.py
     ]
     assert plain == profile(views, split="validation", seed=3)
     assert (facts["rows"], facts["rows_in_split"], facts["depth"]) == (ROWS, 32, 2)

@@ -26,7 +26,7 @@ def bundled() -> ModelSource:
 
 
 def pairs(found: dict[str, Any]) -> dict[tuple[str, bool], tuple[float, float]]:
-    return {(one["convention"], one["scale_free"]): (one["i1"], one["i2"]) for one in found["pairs"]}
+    return {(pair["convention"], pair["scale_free"]): (pair["i1"], pair["i2"]) for pair in found["pairs"]}
 
 
 def test_a_vocabulary_is_measured_by_both_conventions(bundled: ModelSource, tmp_path: Path) -> None:

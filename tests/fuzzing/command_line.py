@@ -64,7 +64,7 @@ def without_work() -> Iterator[None]:
 def words(folder: Path) -> st.SearchStrategy[list[str]]:
     """Command lines over files in `folder` (see `fill`), most of them wrong in one or two places."""
     here = str(folder)
-    paths = nasty.near(*(f"{here}/{name}" for name in sorted(one.name for one in folder.iterdir())))
+    paths = nasty.near(*(f"{here}/{name}" for name in sorted(path.name for path in folder.iterdir())))
     stores = st.one_of(
         st.just(f"{here}/store"),
         st.just(f"{here}/store"),

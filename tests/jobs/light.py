@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -67,5 +68,25 @@ BROKEN = kind("broken", Lane("broken"), room="tests.jobs.no_such_room")
 
 
 def ready() -> None:
-    """Stands in for what a spare imports."""
+    """Stands in for what a spare imports: some of its memory is used only meanwhile."""
+    bytearray(PEAK)
     print("ready", flush=True)
+
+
+PEAK = 512 * 2**20
+
+
+def start_thread() -> None:
+    """Stands in for a library that starts a thread when it is imported."""
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+
+def ends_with_three() -> int:
+    return 3
+
+
+def peak_is_low() -> int:
+    """0 if this process has never held as much memory as `ready` did."""
+    import resource
+
+    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > PEAK)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
 from isoviz.jobs import queue, scheduling, service, spares
-from isoviz.jobs.processes import is_alive
+from isoviz.jobs.processes import Worker, is_alive
 from isoviz.jobs.service import JobService
 from isoviz.jobs.spares import SpareKeeper, waiting_elsewhere
 from tests.jobs.conftest import settled, until
 from tests.jobs.light import LIGHT, PREPARE, WARM
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a spare does not fork")
 
 
 @pytest.fixture
@@ -28,6 +32,10 @@ def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpareKee
 def pid_of(keeper: SpareKeeper) -> int:
     assert keeper.pid is not None
     return keeper.pid
+
+
+def order(worker: Worker, call: str) -> None:
+    worker.order(f"tests.jobs.light:{call}", {}, worker.log.with_name(f"{worker.pid}.log"))
 
 
 def test_one_is_enough_and_it_goes_when_nobody_expects_work(keeper: SpareKeeper) -> None:
@@ -61,6 +69,70 @@ def test_one_that_died_or_has_other_surroundings_is_not_taken(
     stranger, born = pid_of(keeper), psutil.Process(pid_of(keeper)).create_time()
     monkeypatch.setenv("ISOVIZ_HOME", str(tmp_path / "elsewhere"))
     assert keeper.take() is None and not is_alive(stranger, born)
+
+
+@pytest.fixture
+def forking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., SpareKeeper]]:
+    """Makes a keeper whose spare is ready, and may fork."""
+    made: list[SpareKeeper] = []
+    monkeypatch.setattr(spares, "MEMORY", 0)
+
+    def make(prepare: str = PREPARE) -> SpareKeeper:
+        made.append(SpareKeeper(prepare, "any", lambda _: tmp_path / "spare.log", tmp_path / "spare", fork=True))
+        made[-1].expectation.renew(60)
+        made[-1].tend()
+        until(lambda: not made[-1].preparing)
+        return made[-1]
+
+    yield make
+    for keeper in made:
+        keeper.close()
+
+
+@linux
+def test_a_ready_spare_forks_and_stays_while_a_fork_runs(forking: Callable[..., SpareKeeper]) -> None:
+    keeper = forking()
+    spare = pid_of(keeper)
+    waiting, ends, peaks = keeper.take(), keeper.take(), keeper.take()
+    assert waiting is not None and ends is not None and peaks is not None
+    for worker in (waiting, ends, peaks):
+        assert psutil.Process(worker.pid).ppid() == spare and os.getpgid(worker.pid) == worker.pid
+        assert not worker.gone and worker.exit_code is None
+    order(ends, "ends_with_three")
+    order(peaks, "peak_is_low")
+    until(lambda: ends.gone and peaks.gone)
+    assert ends.exit_code == 3 and peaks.exit_code == 0, "memory of the spare's imports is not its own"
+    keeper.expectation.renew(0)
+    keeper.tend()
+    assert keeper.pid == spare, "it still has to say how the other one ends"
+    waiting.kill()
+    assert waiting.gone and waiting.exit_code == -15
+    keeper.tend()
+    assert keeper.pid is None
+
+
+@linux
+def test_forks_outlive_a_spare_that_died_and_no_more_are_taken(forking: Callable[..., SpareKeeper]) -> None:
+    keeper = forking()
+    worker = keeper.take()
+    assert worker is not None
+    psutil.Process(pid_of(keeper)).kill()
+    until(lambda: keeper._spare is not None and keeper._spare.gone)
+    assert keeper.take() is None and keeper.pid is None
+    assert not worker.gone
+    worker.kill()
+    assert worker.gone and worker.exit_code is None, "no one can know it"
+
+
+@linux
+def test_a_spare_with_threads_serves_one_job_itself(forking: Callable[..., SpareKeeper]) -> None:
+    keeper = forking("tests.jobs.light:start_thread")
+    spare = pid_of(keeper)
+    worker = keeper.take()
+    assert worker is not None and worker.pid == spare and keeper.pid is None
+    order(worker, "ends_with_three")
+    until(lambda: worker.gone)
+    assert worker.exit_code == 3
 
 
 def test_none_where_memory_is_short(keeper: SpareKeeper, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,8 +83,10 @@ def test_finite_loss_and_gradients_from_defaults(tiny_models, slug, kind):
         assert math.isfinite(outputs.loss.item()), precision
         trained = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
         assert trained
-        assert all(one.grad is None or one.grad.isfinite().all() for one in trained.values()), precision
-        assert any(one.grad is not None and one.grad.any() for one in model.network.parameters()), precision
+        assert all(run.grad is None or run.grad.isfinite().all() for run in trained.values()), precision
+        assert any(parameter.grad is not None and parameter.grad.any() for parameter in model.network.parameters()), (
+            precision
+        )
     unused = {name for name, parameter in trained.items() if parameter.grad is None}
     assert not {name for name in unused if "position_embeddings" not in name and "token_type" not in name}
 

@@ -185,7 +185,7 @@ def test_from_how_many_points_it_is_defined(name):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UndefinedWarning)
             value = np.asarray(OF_A_CLOUD[name](cloud))
-        said = any(issubclass(one.category, UndefinedWarning) for one in caught)
+        said = any(issubclass(warning.category, UndefinedWarning) for warning in caught)
         assert bool(np.isnan(value).all() and value.size) == said == (n < FEWEST[name]), n
 
 
@@ -207,7 +207,7 @@ def test_a_transposed_cloud_is_said_where_it_matters(name):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         OF_A_CLOUD[name](spread_cloud(40, 8).T)
-    said = [one for one in caught if issubclass(one.category, metrics.SmallSampleWarning)]
+    said = [warning for warning in caught if issubclass(warning.category, metrics.SmallSampleWarning)]
     expected = name not in ("isoscore_unbiased", "isoscore_interval")
     assert bool(said) == expected
     if expected:

@@ -136,8 +136,10 @@ def test_groups_allow_for_correlated_tokens():
         points, labels = sentences(rng, 16, 8, 12)
         over_sentences.append(isoscore_interval(points * spread, labels))
         over_tokens.append(isoscore_interval(points * spread))
-    target = np.mean([one.estimate for one in over_tokens])
-    assert [one.estimate for one in over_tokens] == [one.estimate for one in over_sentences]
+    target = np.mean([over_token.estimate for over_token in over_tokens])
+    assert [over_token.estimate for over_token in over_tokens] == [
+        over_sentence.estimate for over_sentence in over_sentences
+    ]
     held = [np.mean([one.low <= target <= one.high for one in kind]) for kind in (over_sentences, over_tokens)]
     assert held[0] > 0.88
     assert held[1] < held[0] - 0.08

@@ -83,7 +83,7 @@ def test_an_older_versions_measurement_is_read_as_todays():
     )
     assert (found.curve("ev"), found.number("ev_1")) == ((0.75, 1.0), 0.75)
     assert found.clouds["head"].why_undefined("twonn") == "why"
-    assert found.by_layer("isoscore") == [0.1, None] and [one.n for one in found.layers()] == [20, 20]
+    assert found.by_layer("isoscore") == [0.1, None] and [layer.n for layer in found.layers()] == [20, 20]
     assert (found.number("i1"), found.number("i2"), found.output.norm) == (0.9, 0.01, 2.0)
     assert parse_event(event.model_dump(mode="json")) == event
 

@@ -271,7 +271,7 @@ def test_profile_names_and_measures_every_cloud(tiny_models):
     views = layer_views(source, [ONE])
     told = []
     records = profile(views, split="validation", most=50, progress=lambda *what: told.append(what[:2]))
-    assert [(one.cloud, one.pooling) for one in records] == [
+    assert [(record.cloud, record.pooling) for record in records] == [
         *((f"layer_{layer}", pooling) for pooling in ("cls", "mean", "tokens") for layer in range(3)),
         ("head", "head"),
     ]

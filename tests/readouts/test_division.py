@@ -101,7 +101,9 @@ def test_queries_are_divided_and_documents_fit() -> None:
         assert relevance is not None
         queries = ids[part.rows[relevance.queries]]
         documents = ids[part.rows[relevance.documents]]
-        assert all(one.startswith("q") for one in queries) and all(one.startswith("d") for one in documents)
+        assert all(query.startswith("q") for query in queries) and all(
+            document.startswith("d") for document in documents
+        )
         assert {
             (queries[q], documents[d]): grade
             for q, d, grade in zip(relevance.query, relevance.document, relevance.grade, strict=True)

@@ -26,9 +26,9 @@ def test_pair_scores_are_those_of_scipy() -> None:
 
 
 def test_what_applies_follows_from_what_is_known() -> None:
-    assert {one.needs for one in readouts.applicable(Annotations())} == {"nothing"}
+    assert {readout.needs for readout in readouts.applicable(Annotations())} == {"nothing"}
     labelled = Annotations(pairs=PAIRS, labels=Labels(np.arange(80), RNG.integers(0, 2, 80)))
-    assert [one.slug for one in readouts.applicable(labelled, slow=True)] == ["probe", "nmi"]
+    assert [readout.slug for readout in readouts.applicable(labelled, slow=True)] == ["probe", "nmi"]
     assert set(readouts.measure(Image(POINTS), labelled, ["knn", "spearman_dot"])) >= {"knn", "spearman_dot"}
     assert all(one.slug == slug and one.help.endswith(".") for slug, one in CATALOGUE.items())
 

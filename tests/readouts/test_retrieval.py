@@ -60,12 +60,15 @@ def test_without_ties_everything_equals_trec_eval(name: str) -> None:
     evaluated = pytrec_eval.RelevanceEvaluator(qrels, wanted - {"recip_rank_cut_10"}).evaluate(ranked)
     found = measure(Image(points), relevance)
     mean = {
-        measure_: np.mean([one[measure_] for one in evaluated.values()]) for measure_ in next(iter(evaluated.values()))
+        measure_: np.mean([evaluation[measure_] for evaluation in evaluated.values()])
+        for measure_ in next(iter(evaluated.values()))
     }
     assert found[f"ndcg_{name}"].value == pytest.approx(mean["ndcg_cut_10"], abs=1e-6)
     for k in RECALLS:
         assert found[f"recall{k}_{name}"].value == pytest.approx(mean[f"recall_{k}"], abs=1e-6)
-    cut = [one["recip_rank"] if one["recip_rank"] > 1 / 10.5 else 0.0 for one in evaluated.values()]
+    cut = [
+        evaluation["recip_rank"] if evaluation["recip_rank"] > 1 / 10.5 else 0.0 for evaluation in evaluated.values()
+    ]
     assert found[f"mrr_{name}"].value == pytest.approx(np.mean(cut), abs=1e-6)
 
 

@@ -82,9 +82,9 @@ def gone(pid: int) -> bool:
 
 
 def workers() -> list[psutil.Process]:
-    """The living worker processes that this process started, spares among them."""
+    """The living worker processes that this process started, spares and what they forked among them."""
     found = []
-    for child in psutil.Process().children():
+    for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # it ended while we looked
             if child.status() != psutil.STATUS_ZOMBIE and "isoviz.jobs.worker" in " ".join(child.cmdline()):
                 found.append(child)

@@ -17,7 +17,9 @@ from tests.dashboard.made_up import config, finish
 OF_METHODS = {
     key for method in methods.catalogue().values() if method.paper for key in bibliography.parse(method.paper.bibtex)
 }
-OF_TRANSFORMS = {key for one in transforms().values() if one.paper for key in bibliography.parse(one.paper.bibtex)}
+OF_TRANSFORMS = {
+    key for transform in transforms().values() if transform.paper for key in bibliography.parse(transform.paper.bibtex)
+}
 
 
 def test_every_entry_is_whole():

@@ -75,7 +75,11 @@ def test_summaries_are_those_of_the_runs(shipped: Examples) -> None:
 def test_curves_can_be_drawn_of_every_epoch(shipped: Examples) -> None:
     row = shipped.featured()
     measured, evaluated = shipped.events_of_kind(row.id, Measured), shipped.events_of_kind(row.id, Evaluated)
-    assert [one.epoch for one in measured] == [one.epoch for one in evaluated] == list(range(row.config.epochs + 1))
+    assert (
+        [measurement.epoch for measurement in measured]
+        == [evaluation.epoch for evaluation in evaluated]
+        == list(range(row.config.epochs + 1))
+    )
     for one in measured:
         assert one.isotropy.number("isoscore") is not None and len(one.isotropy.curve("ev")) == 50
         assert (shipped.folder_of(row.id) / one.arrays).is_file()

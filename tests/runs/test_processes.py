@@ -81,8 +81,11 @@ SPARE = """
 import sys, time
 from pathlib import Path
 from isoviz.jobs.processes import Spare
-spare = Spare(sys.argv[2], "cpu", Path(sys.argv[1]))
-print(spare.pid, flush=True)
+spare = Spare(sys.argv[2], "cpu", Path(sys.argv[1]), fork=True)
+while spare.forks is None:
+    time.sleep(0.01)
+fork = spare.fork() if spare.forks else spare
+print(spare.pid, fork.pid, flush=True)
 time.sleep(600)
 """
 
@@ -93,11 +96,11 @@ def test_a_spare_exits_when_its_parent_is_killed(tmp_path: Path) -> None:
         [sys.executable, "-c", SPARE, str(tmp_path / "log"), FAKE], stdout=subprocess.PIPE, text=True
     )
     assert parent.stdout is not None
-    pid = int(parent.stdout.readline())
-    assert not gone(pid)
+    pids = [int(pid) for pid in parent.stdout.readline().split()]
+    assert not any(gone(pid) for pid in pids)
     parent.kill()
     parent.communicate()
-    until(lambda: gone(pid))
+    until(lambda: all(gone(pid) for pid in pids))
 
 
 def test_a_spare_has_a_group_of_its_own(tmp_path: Path) -> None:

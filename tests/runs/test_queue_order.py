@@ -34,10 +34,10 @@ def test_every_move_from_every_place(move: Move, spread: float) -> None:
     levels = [1, 1, 0, 0, 0, -1, -1]
     for place in range(len(levels)):
         waiting = [Place(f"r{n}", level, now + n * spread) for n, level in enumerate(levels)]
-        assert ordered(waiting) == [one.id for one in waiting]
-        wanted = by_hand([one.id for one in waiting], f"r{place}", move)
-        changed = {one.id: one for one in moved(waiting, f"r{place}", move)}
-        assert ordered([changed.get(one.id, one) for one in waiting]) == wanted
+        assert ordered(waiting) == [entry.id for entry in waiting]
+        wanted = by_hand([entry.id for entry in waiting], f"r{place}", move)
+        changed = {entry.id: entry for entry in moved(waiting, f"r{place}", move)}
+        assert ordered([changed.get(entry.id, entry) for entry in waiting]) == wanted
 
 
 def test_many_moves_to_the_same_place_keep_the_order() -> None:
@@ -45,8 +45,8 @@ def test_many_moves_to_the_same_place_keep_the_order() -> None:
     order = ordered(places)
     for step in range(60):
         run = order[(7 * step) % 20]
-        changed = {one.id: one for one in moved(places, run, "up")}
-        places = sorted((changed.get(one.id, one) for one in places), key=lambda one: (one.queued, one.id))
+        changed = {entry.id: entry for entry in moved(places, run, "up")}
+        places = sorted((changed.get(place.id, place) for place in places), key=lambda place: (place.queued, place.id))
         order = by_hand(order, run, "up")
         assert ordered(places) == order
 

@@ -104,6 +104,38 @@ def test_resumable_runs_are_queued_again_at_the_end(store: Store, config: Make, 
     assert row.position == 2
 
 
+def test_run_of_a_stopped_worker_is_queued_in_its_old_place(store: Store, config: Make) -> None:
+    run_id = begun(store, config())
+    store.create([config()])
+    store.request_return(run_id, 1)
+    assert store.signals(run_id).stop
+    store.append(run_id, [ENDINGS["stopped"]])
+    assert not store.give_back(run_id, 2), "a later attempt is not this worker's"
+    assert store.give_back(run_id, 1)
+    row = store.get(run_id)
+    assert (row.status, row.resume, row.stop_requested, row.position) == ("queued", True, False, 1)
+
+
+@pytest.mark.parametrize("user_first", [True, False])
+def test_run_that_a_user_stopped_is_not_given_back(store: Store, config: Make, user_first: bool) -> None:
+    run_id = begun(store, config())
+    requests = [lambda: store.request_stop(run_id), lambda: store.request_return(run_id, 1)]
+    for request in requests if user_first else requests[::-1]:
+        request()
+    assert not store.signals(run_id).at_once, "the user asked only once"
+    store.append(run_id, [ENDINGS["stopped"]])
+    assert not store.give_back(run_id, 1)
+    assert store.get(run_id).status == "stopped"
+
+
+def test_run_stopped_while_waiting_can_be_claimed_again(store: Store, config: Make) -> None:
+    (run_id,) = store.create([config()])
+    store.request_stop(run_id)
+    store.requeue(run_id)
+    row = store.claim("me", "cpu")
+    assert row is not None and row.id == run_id
+
+
 @pytest.mark.parametrize("status", ["queued", "running", "finished", "diverged"])
 def test_other_runs_cannot_be_resumed(store: Store, config: Make, status: str) -> None:
     (run_id,) = store.create([config()])

@@ -171,7 +171,7 @@ def test_damage_of_the_same_length_is_met_by_the_list_of_whole_runs(store: Store
     damage(store, run, "config", config.replace('"epochs":3', '"epochs":X'))
     assert store.unreadable() == []
     assert store.list() == []
-    assert [found.id for found in store.unreadable()] == [run]
+    assert [run.id for run in store.unreadable()] == [run]
 
 
 def test_a_run_whose_summary_does_not_fit_is_read_whole(store: Store) -> None:
@@ -207,7 +207,7 @@ def test_a_running_run_with_damaged_progress_can_be_ended(store: Store, config: 
     (run,) = store.create([config()])
     store.claim("test", "cpu")
     damage(store, run, "progress")
-    assert store.list(status="running") == [] and [found.id for found in store.unreadable()] == [run]
+    assert store.list(status="running") == [] and [run.id for run in store.unreadable()] == [run]
     assert store.signals(run).status == "running"
     from isoviz.runs.recovery import lost
 

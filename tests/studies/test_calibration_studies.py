@@ -70,7 +70,7 @@ def test_collapsed_spectrum_control_counts_as_degraded_and_its_isotropy_is_kept(
 def test_printed_numbers_stand_beside_runs_of_the_same_model_and_task():
     chosen = {"models": ["FacebookAI/roberta-base"], "tasks": ["glue/mrpc", "glue/mnli"]}
     result = draw(CalibrationTable1, lambda config: {"f1": 0.8, "accuracy_mismatched": 0.7}, "full", **chosen)
-    found = {one.what: one for one in result.published}
+    found = {printed.what: printed for printed in result.published}
     assert found["RoBERTa, glue/mrpc, none, f1"].published == 85.35
     assert found["RoBERTa, glue/mrpc, none, f1"].reproduced == pytest.approx(80.0)
     assert found["RoBERTa, glue/mnli, CosReg, accuracy_mismatched"].reproduced == pytest.approx(70.0)

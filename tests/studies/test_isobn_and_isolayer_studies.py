@@ -116,7 +116,7 @@ def blocks(*sizes, inside=0.9, outside=0.05):
 def test_groups_are_found_and_assumed_to_be_copies():
     real = blocks(3, 2, 1)
     of_group = groups(real)
-    assert [list(of_group).count(one) for one in dict.fromkeys(of_group)] == [3, 2, 1]
+    assert [list(of_group).count(group) for group in dict.fromkeys(of_group)] == [3, 2, 1]
     found = assumed(real)
     assert list(found) == ["real", "batch normalisation", "IsoBN"]
     np.testing.assert_array_equal(found["batch normalisation"], np.eye(6))

@@ -87,7 +87,7 @@ def test_a_cloud_by_loops(points, cloud):
         "BN": np.stack([(c - c.mean()) / math.sqrt(spread(c) ** 2 + 1e-5) for c in points.T], axis=1),
         "IsoBN": isobn_by_loops(points),
     }
-    assert [one.form for one in cloud.spectra] == list(forms)
+    assert [spectrum.form for spectrum in cloud.spectra] == list(forms)
     for one in cloud.spectra:
         np.testing.assert_allclose(one.ev, shares(forms[one.form]), rtol=1e-8)
     assert (cloud.n, cloud.d, cloud.tiny) == (60, 6, 2)

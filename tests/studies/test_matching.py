@@ -28,6 +28,6 @@ def test_what_stands_beside_a_run(model: str, task: str, method: str, metric: st
 
 
 def test_every_paper_has_a_model_with_printed_numbers() -> None:
-    keys = {(one.task, one.method, one.metric) for one in everything() if one.task}
+    keys = {(published.task, published.method, published.metric) for published in everything() if published.task}
     found = {one.paper for model in PUBLISHED for key in keys for one in beside(model.name, *key)}
     assert found == {"isolayer", "istar", "isobn", "calibration"}

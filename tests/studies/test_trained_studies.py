@@ -28,7 +28,7 @@ from isoviz.studies.trained import TrainedStudy
 from tests.dashboard import made_up
 from tests.studies import made_runs
 
-TRAINED = [one.study for one in studies.listed() if issubclass(one.study, TrainedStudy)]
+TRAINED = [entry.study for entry in studies.listed() if issubclass(entry.study, TrainedStudy)]
 COMPUTED = [study for study in studies.catalogue().values() if issubclass(study, ComputedStudy)]
 
 
@@ -56,7 +56,9 @@ def test_it_draws_nothing_some_and_all_of_its_runs(study):
         assert studies.Result.model_validate_json(result.model_dump_json()) == result
         assert all(verdict.sentence.endswith(".") for verdict in result.verdicts)
         if not part:
-            ours = [one for one in result.verdicts if not one.sentence.startswith("From the published numbers")]
+            ours = [
+                verdict for verdict in result.verdicts if not verdict.sentence.startswith("From the published numbers")
+            ]
             assert ours and {verdict.outcome for verdict in ours} == {"cannot tell"}
             assert any(note.startswith("0 of") for note in result.notes)
     assert not any("have finished" in note for note in result.notes)
@@ -202,7 +204,10 @@ def test_a_record_names_no_folder(tmp_path):
     result = IsoBNTable1().draw(made_runs.records(planned, lambda config: {"score": 0.7}), "full", inputs)
     assert str(tmp_path) not in result.model_dump_json()
     assert result.provenance.config["models"] == ["google-bert/bert-base-cased"]
-    assert {one.published: round(one.reproduced, 6) for one in result.published} == {67.87: 70.0, 70.75: 70.0}
+    assert {printed.published: round(printed.reproduced, 6) for printed in result.published} == {
+        67.87: 70.0,
+        70.75: 70.0,
+    }
 
 
 def grids_of(scale, **chosen):
@@ -276,7 +281,7 @@ def check_profile(store, run_id):
 
 
 def test_every_place_of_the_papers_is_listed_once_and_can_be_named():
-    assert [(one.source, one.place) for one in studies.listed()] == every_place()
-    assert len({one.slug for one in studies.listed()}) == len(studies.listed()) == 23
-    assert all(studies.get(one.slug) is one.study for one in studies.listed())
+    assert [(entry.source, entry.place) for entry in studies.listed()] == every_place()
+    assert len({entry.slug for entry in studies.listed()}) == len(studies.listed()) == 23
+    assert all(studies.get(entry.slug) is entry.study for entry in studies.listed())
     assert studies.get("isobn-table-2") is studies.get("isobn-figures")

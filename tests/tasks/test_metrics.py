@@ -70,7 +70,7 @@ def test_correlations_of_constants_are_undefined(labels, predicted, recwarn):
     found = metrics.compute(("pearson", "spearman"), np.array(labels), np.array(predicted), "regression")
     assert found == {"pearson": None, "spearman": None}
     # what others left open may be swept up, and told, at this moment
-    assert not [one for one in recwarn.list if not issubclass(one.category, ResourceWarning)]
+    assert not [item for item in recwarn.list if not issubclass(item.category, ResourceWarning)]
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_windows_share_the_overlap_and_cover_the_context():
     context = " ".join(f"w{i}" for i in range(20))
     found = spans.features(["why ?"], [context], TOKENIZERS[0], 13, 3)
     starts = [[place[0] for place in places if place] for places in found.offsets]
-    assert [len(one) for one in starts] == [8, 8, 8, 5]
+    assert [len(start) for start in starts] == [8, 8, 8, 5]
     for before, after in pairwise(starts):
         assert before[-3:] == after[:3]
     assert spans.gold(found, [[context.index("w7")]], [["w7"]]).tolist() == [[11, 11], [6, 6], [0, 0], [0, 0]]

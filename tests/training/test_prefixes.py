@@ -71,7 +71,7 @@ def test_the_words_stand_before_the_texts(tiny_models, tmp_path, kind):
     second = " w33" if kind == "regression" else ""
     for text, without in zip(read, plain, strict=True):
         first, *rest = without.split(" | ") if second else [without]
-        assert text == " | ".join([f"w31 w32 {first}", *(f"w33 {one}" for one in rest)])
+        assert text == " | ".join([f"w31 w32 {first}", *(f"w33 {event}" for event in rest)])
 
 
 def test_words_for_a_second_text_want_one(tiny_models, tmp_path):

@@ -36,8 +36,12 @@ KINDS = {"istar-regression": "bert", "isobn-span": "bert", "isobn-seq2seq": "bar
 process happens to have."""
 
 
-SPLIT = ("istar", "isobn", "spectrum_pol")
-"""Methods that are also trained with FSDP, stopped after a step and resumed."""
+LORA = "baseline-lora"
+"""A run that trains low-rank matrices beside frozen weights."""
+
+
+SPLIT = ("istar", "isobn", "spectrum_pol", LORA)
+"""Runs that are also trained with FSDP, stopped after a step and resumed."""
 
 
 BEST = "baseline-best"
@@ -71,6 +75,9 @@ def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -
         )  # fmt: skip
         (folder / slug).mkdir(parents=True)
         (folder / slug / "config.json").write_text(config.model_dump_json())
+    config = RunConfig.model_validate_json((folder / "baseline" / "config.json").read_text())
+    (folder / LORA).mkdir()
+    (folder / LORA / "config.json").write_text(config.model_copy(update={"lora_rank": 4}).model_dump_json())
     for slug in SPLIT:
         (folder / f"{slug}-fsdp").mkdir()
         (folder / f"{slug}-fsdp" / "config.json").write_text((folder / slug / "config.json").read_text())
@@ -138,7 +145,7 @@ def events(folder: Path, kind: str) -> list[dict]:
     return [event for event in json.loads((folder / "events.json").read_text()) if event["kind"] == kind]
 
 
-@pytest.mark.parametrize("slug", [*SLUGS, *KINDS, BEST, *(f"{slug}-fsdp" for slug in SPLIT)])
+@pytest.mark.parametrize("slug", [*SLUGS, *KINDS, BEST, LORA, *(f"{slug}-fsdp" for slug in SPLIT)])
 def test_two_processes_give_the_one_process_result(results, slug):
     alone, shared = (folder / slug for folder in results)
     expected, found = weights(alone), weights(shared)

@@ -32,9 +32,11 @@ def test_tensorboard_reads_the_numbers_back(tmp_path: Path, tiny_models: TinyMod
     steps = [event for event in events if isinstance(event, Stepped)]
     evaluated = [event for event in events if isinstance(event, Evaluated)]
     measured = [event for event in events if isinstance(event, Measured)]
-    assert values("loss/istar") == pytest.approx({one.step: one.losses["istar"] for one in steps}, rel=1e-6)
-    assert values("validation/accuracy") == pytest.approx({one.step: one.metrics["accuracy"] for one in evaluated})
-    stars = {one.step: one.isotropy.number("isoscore_star") for one in measured}
+    assert values("loss/istar") == pytest.approx({step.step: step.losses["istar"] for step in steps}, rel=1e-6)
+    assert values("validation/accuracy") == pytest.approx(
+        {evaluation.step: evaluation.metrics["accuracy"] for evaluation in evaluated}
+    )
+    stars = {measurement.step: measurement.isotropy.number("isoscore_star") for measurement in measured}
     assert values("isotropy/isoscore_star") == pytest.approx(stars)
 
 

@@ -57,14 +57,14 @@ def test_what_follows_has_intervals_and_what_comes_at_once() -> None:
     with pytest.raises(NotReadyError):
         engine.answer(steps, build=False)
     full = _run(engine.stages(steps))
-    slugs = [one.readout.slug for one in full.comparisons]
+    slugs = [comparison.readout.slug for comparison in full.comparisons]
     assert sorted(slugs) == ["knn", "nearest", "nmi", "probe", "random_pairs", "silhouette"]
     for one in full.comparisons:
         assert one.difference.low is not None and one.difference.low <= one.difference.value <= one.difference.high
     # whitening makes the narrow direction that holds the label as wide as the others
-    knn = next(one for one in full.comparisons if one.readout.slug == "knn")
+    knn = next(comparison for comparison in full.comparisons if comparison.readout.slug == "knn")
     assert knn.after > knn.before
-    assert {one.readout.slug: one.difference.n for one in full.crossed} == {"probe": 150, "knn": 150}
+    assert {cell.readout.slug: cell.difference.n for cell in full.crossed} == {"probe": 150, "knn": 150}
     assert 0 < full.overlap.value < 1
     assert len(full.cosines.nearest) == 50
     assert _run(engine.stages(steps)) is full
