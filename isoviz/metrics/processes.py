@@ -11,7 +11,6 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-
 _REPEATED: Final = ContextVar("repeated", default=False)
 
 

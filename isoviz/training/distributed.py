@@ -296,7 +296,13 @@ def description(error: BaseException) -> dict[str, Any]:
     memory = errors.is_out_of_memory(error)
     number = next((one.errno for one in errors.causes(error) if isinstance(one, OSError)), None)
     message = str(error)
-    return {"type": type(error).__name__, "message": message, "attributes": attributes, "memory": memory, "errno": number}
+    return {
+        "type": type(error).__name__,
+        "message": message,
+        "attributes": attributes,
+        "memory": memory,
+        "errno": number,
+    }
 
 
 def _error_of(body: Mapping[str, Any]) -> BaseException:
