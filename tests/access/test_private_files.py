@@ -35,7 +35,7 @@ def public() -> Iterator[Path]:
 
 def filled(folder: Path) -> Store:
     store = Store(folder)
-    Story(store).whole()
+    Story(store).complete()
     links.read(store.folder)
     tokens.issue(store.folder, [])
     return store

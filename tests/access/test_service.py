@@ -291,8 +291,8 @@ def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callab
     encoded = vectors.from_points(rng.normal(size=(40, 4)), facts={"texts": texts})
     vectors.STORE.publish("e" * 32, *vectors.sets.stored(encoded))
     other = vectors.keep(vectors.from_points(rng.normal(size=(40, 4))))
-    for place, data in enumerate((texts, "e" * 32, other)):
-        results.STORE.publish(str(place) * 32, {"request": {"data": data}}, {"x": np.zeros(2)})
+    for index, data in enumerate((texts, "e" * 32, other)):
+        results.STORE.publish(str(index) * 32, {"request": {"data": data}}, {"x": np.zeros(2)})
     engine = whatif_vectors.engine_of(other)
     whatif_vectors.engine_of("e" * 32)
     acting(OPERATOR).forget_vectors(texts)

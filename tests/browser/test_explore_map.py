@@ -167,10 +167,10 @@ def alone(page: Page) -> list[dict[str, Any]]:
     return [one for one, least in zip(places, apart.min(axis=1), strict=True) if least > 25]
 
 
-def pixel(page: Page, one: dict[str, Any]) -> np.ndarray[Any, Any]:
+def pixel(page: Page, point: dict[str, Any]) -> np.ndarray[Any, Any]:
     """The colour on the screen where a point should be."""
     with Image.open(io.BytesIO(page.screenshot())) as picture:
-        return np.array(picture.convert("RGB").getpixel((round(one["left"]), round(one["top"]))), dtype=float)
+        return np.array(picture.convert("RGB").getpixel((round(point["left"]), round(point["top"]))), dtype=float)
 
 
 def drawn(page: Page, inside: Callable[[dict[str, Any]], bool]) -> tuple[bool, list[dict[str, Any]]]:

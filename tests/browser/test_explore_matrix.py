@@ -45,9 +45,9 @@ def ready(page: Page, count: int) -> list[Locator]:
     """The matrices of the page, once each is drawn."""
     matrix = page.locator(".ivz-cloud")
     expect(matrix).to_have_count(count, timeout=LONG)
-    for place in range(count):
-        expect(matrix.nth(place).locator(".ivz-cloud-note")).to_be_hidden(timeout=LONG)
-    return [matrix.nth(place) for place in range(count)]
+    for index in range(count):
+        expect(matrix.nth(index).locator(".ivz-cloud-note")).to_be_hidden(timeout=LONG)
+    return [matrix.nth(index) for index in range(count)]
 
 
 def test_the_matrix_tells_and_saves_what_is_stored(

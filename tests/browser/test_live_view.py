@@ -136,7 +136,7 @@ def test_a_resumed_run_draws_no_void_steps(server: Server, open_tab: OpenTab) ->
 
 def test_an_address_is_enough_for_a_fresh_server(serve: Serve, open_tab: OpenTab) -> None:
     server = serve()
-    run = Story(server.store, method="isobn").whole()
+    run = Story(server.store, method="isobn").complete()
     page = open_tab(f"{server.url}/run?id={run.id}")  # the very first request that this server sees
     expect(page.get_by_role("heading", name="isobn on demo/acceptability")).to_be_visible()
     links = page.get_by_test_id("stSidebarNav").get_by_role("link")
@@ -148,7 +148,7 @@ def test_an_address_is_enough_for_a_fresh_server(serve: Serve, open_tab: OpenTab
 
 def test_no_page_asks_a_foreign_host(serve: Serve, open_tab: OpenTab) -> None:
     server = serve()
-    run = Story(server.store).whole()
+    run = Story(server.store).complete()
     Story(server.store, seed=1).begin().walk(1, 5)
     requests: list[str] = []
     page = open_tab("about:blank")

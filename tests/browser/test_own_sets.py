@@ -52,7 +52,7 @@ def drawn(page: Page, count: int) -> float:
 
 def write(path: Path, rows: int, width: int) -> Path:
     points = np.random.default_rng(0).normal(size=(rows, width)).astype(np.float32)
-    frame = pd.DataFrame(points, columns=[f"x{place}" for place in range(width)])
+    frame = pd.DataFrame(points, columns=[f"x{index}" for index in range(width)])
     frame.insert(0, "label", [("sport", "politics", "weather")[row % 3] for row in range(rows)])
     frame.to_parquet(path)
     return path

@@ -118,7 +118,7 @@ def test_human_text_goes_to_stdout_progress_to_stderr(small, tmp_path, capsys):
 
 
 @contextlib.contextmanager
-def held(process, database):
+def lock_held(process, database):
     """Within the block the process stands still, and not while it writes into the store."""
     while True:
         process.send_signal(signal.SIGSTOP)
@@ -156,7 +156,7 @@ def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path,
             rows = store.list() if store else []
         run_id = rows[0].id
         # it would be done before a slow machine's other shell is there
-        with held(process, os.path.join(store_dir, "isoviz.db")):
+        with lock_held(process, os.path.join(store_dir, "isoviz.db")):
             here("runs", "stop", run_id, "--store", store_dir)
         output, errors = process.communicate(timeout=240)
     finally:

@@ -44,7 +44,7 @@ def test_the_effect_on_other_rows_of_the_file(tmp_path, capsys):
     rng = np.random.default_rng(0)
     labels = np.arange(300) % 2
     points = rng.normal(size=(300, 6)) * [30, 1, 1, 1, 1, 1] + 4.0 * np.outer(labels, np.eye(6)[3])
-    frame = pd.DataFrame(points, columns=[f"x{place}" for place in range(6)])
+    frame = pd.DataFrame(points, columns=[f"x{index}" for index in range(6)])
     frame.assign(id=range(300), label=labels).to_csv(tmp_path / "a.csv", index=False)
     words = ["--chain", "zca", "--fit-on", tmp_path / "a.csv", "--out", tmp_path / "a.zip"]
     code, out, _ = call(capsys, *words, "--json")

@@ -143,7 +143,7 @@ def test_a_column_of_a_table_and_its_labels(call, tmp_path):
 
 def test_pairs_and_relevance_of_a_file(call, tmp_path):
     ids = [f"t{row}" for row in range(len(CLOUD))]
-    names = [f"x{place}" for place in range(CLOUD.shape[1])]
+    names = [f"x{index}" for index in range(CLOUD.shape[1])]
     frame = pd.DataFrame(CLOUD, columns=names).assign(id=ids, label=range(len(CLOUD)))
     frame.to_parquet(tmp_path / "x.parquet")
     left, right = np.arange(0, 50), np.arange(50, 100)
@@ -366,12 +366,12 @@ def test_which_texts_are_read_of_each_kind(call, tiny_models, tmp_path, monkeypa
 def test_the_direction_says_which_language_is_read(call, tiny_models, tmp_path):
     folder = tiny.write("seq2seq", tmp_path / "data")
     words = ["--model", tiny_models("bart"), "--task", "wmt16/ro-en", "--data", folder, "--pooling", "mean", "--json"]
-    default, there, back = (
+    default, forwards, back = (
         json.loads(call(*words, *more)[1]) for more in ([], ["--direction", "ro-en"], ["--direction", "en-ro"])
     )
-    assert default == there
+    assert default == forwards
     # the tiny set's English is its Romanian backwards: other places, so other vectors
-    assert there["isoscore"] != back["isoscore"]
+    assert forwards["isoscore"] != back["isoscore"]
     code, out, err = call(*words, "--direction", "de-en")
     assert (code, out) == (2, "")
     assert "--direction: 'wmt16/ro-en' has no direction 'de-en' (allowed: ro-en, en-ro)" in err

@@ -48,13 +48,13 @@ def test_each_method_against_the_baseline_paired_by_seed_and_corrected():
     raw = [stats.ttest_rel(values, NONE).pvalue for values in (ISOBN, ISTAR)]
     holm = multipletests(raw, method="holm")[1]
     for name, values, p, corrected in zip(("IsoBN", "I-STAR"), (ISOBN, ISTAR), raw, holm, strict=True):
-        one = by_method[name]
-        assert (one.paired, one.n, one.unpaired, one.test) == (True, 6, [], "paired t-test")
-        assert one.p == pytest.approx(p) and one.p_holm == pytest.approx(corrected)
+        compared = by_method[name]
+        assert (compared.paired, compared.n, compared.unpaired, compared.test) == (True, 6, [], "paired t-test")
+        assert compared.p == pytest.approx(p) and compared.p_holm == pytest.approx(corrected)
         ends = stats.ttest_rel(values, NONE).confidence_interval()
-        assert (one.low, one.high) == pytest.approx((ends.low, ends.high))
+        assert (compared.low, compared.high) == pytest.approx((ends.low, ends.high))
         differences = [a - b for a, b in zip(values, NONE, strict=True)]
-        assert one.p_wilcoxon == pytest.approx(
+        assert compared.p_wilcoxon == pytest.approx(
             stats.wilcoxon(
                 [round(x, 6) for x in differences], method=stats.PermutationMethod(n_resamples=10_000)
             ).pvalue

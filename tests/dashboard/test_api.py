@@ -51,7 +51,7 @@ def signed_in(client: TestClient, role: Role) -> TestClient:
     return client
 
 
-def asked(client: TestClient, operation: str, **arguments: Any) -> tuple[int, Any]:
+def call(client: TestClient, operation: str, **arguments: Any) -> tuple[int, Any]:
     answer = client.post(f"/isoviz/api/{operation}", json=arguments)
     return answer.status_code, answer.json()
 
@@ -78,38 +78,38 @@ def test_the_index_lists_what_the_server_offers(client: TestClient, monkeypatch:
 def test_a_viewer_reads_runs_and_compares_them(client: TestClient, store: Store) -> None:
     ids = [finish(store, config(method, seed), 0.5, 0.25) for method in ("baseline", "istar") for seed in (0, 1)]
     signed_in(client, Role.VIEWER)
-    status, reply = asked(client, "list_runs", limit=3)
+    status, reply = call(client, "list_runs", limit=3)
     assert (status, [run["id"] for run in reply["runs"]]) == (200, ids[:0:-1])
-    assert asked(client, "show_run", id=ids[0])[1]["runs"][0]["status"] == "finished"
-    compared = asked(client, "compare_runs", ids=ids)[1]["parts"][0]
+    assert call(client, "show_run", id=ids[0])[1]["runs"][0]["status"] == "finished"
+    compared = call(client, "compare_runs", ids=ids)[1]["parts"][0]
     assert [arm["label"] for arm in compared["arms"]][:1] == ["Baseline"]
-    assert asked(client, "catalogue", kind="tasks")[1]["tasks"]
-    assert asked(client, "measure", model="demo/tiny-bert")[0] == 403
+    assert call(client, "catalogue", kind="tasks")[1]["tasks"]
+    assert call(client, "measure", model="demo/tiny-bert")[0] == 403
 
 
 def test_launching_must_be_switched_on(client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     signed_in(client, Role.RUNNER)
-    status, refused = asked(client, "launch_runs", method=["baseline"], settings=SMALL)
+    status, refused = call(client, "launch_runs", method=["baseline"], settings=SMALL)
     assert (status, refused["error"]) == (403, "This server's API is read-only") and "--api-writes" in refused["advice"]
     monkeypatch.setenv(API_WRITES, "1")
-    status, launched = asked(client, "launch_runs", method=["baseline"], experiment="by program", settings=SMALL)
+    status, launched = call(client, "launch_runs", method=["baseline"], experiment="by program", settings=SMALL)
     assert status == 200 and [row.id for row in store.list(group="by program")] == launched["ids"]
-    status, again = asked(client, "launch_runs", method=["baseline", "isobn"], settings=SMALL)
+    status, again = call(client, "launch_runs", method=["baseline", "isobn"], settings=SMALL)
     assert (status, again["existing"], len(again["ids"])) == (200, launched["ids"], 1)
-    assert len(asked(client, "launch_runs", method=["baseline"], settings=SMALL, repeat=True)[1]["ids"]) == 1
-    assert asked(client, "stop_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "stopped"
-    assert asked(client, "resume_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "queued"
+    assert len(call(client, "launch_runs", method=["baseline"], settings=SMALL, repeat=True)[1]["ids"]) == 1
+    assert call(client, "stop_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "stopped"
+    assert call(client, "resume_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "queued"
     operators = store.create([config()])[0]
-    assert asked(client, "stop_run", id=operators)[0] == 403
-    assert asked(client, "move_run", id=launched["ids"][0], to="first")[0] == 403, "others' runs wait too"
+    assert call(client, "stop_run", id=operators)[0] == 403
+    assert call(client, "move_run", id=launched["ids"][0], to="first")[0] == 403, "others' runs wait too"
     signed_in(client, Role.OPERATOR)
-    moved = asked(client, "move_run", id=operators, to="first")[1]["queue"]
+    moved = call(client, "move_run", id=operators, to="first")[1]["queue"]
     assert (moved[0]["id"], len(moved)) == (operators, 4)
-    assert asked(client, "set_priority", id=operators, priority="urgent")[0] == 400
+    assert call(client, "set_priority", id=operators, priority="urgent")[0] == 400
     signed_in(client, Role.VIEWER)
-    assert asked(client, "stop_run", id=launched["ids"][0])[0] == 403
+    assert call(client, "stop_run", id=launched["ids"][0])[0] == 403
     monkeypatch.setenv(READ_ONLY, "1")
-    assert asked(signed_in(client, Role.OPERATOR), "stop_run", id=operators)[0] == 403
+    assert call(signed_in(client, Role.OPERATOR), "stop_run", id=operators)[0] == 403
 
 
 def test_measure_reads_only_below_the_roots(
@@ -120,9 +120,9 @@ def test_measure_reads_only_below_the_roots(
     for folder in (tmp_path, tmp_path / "open"):
         np.save(folder / "points.npy", np.random.default_rng(0).standard_normal((64, 8)))
     signed_in(client, Role.RUNNER)
-    status, refused = asked(client, "measure", embeddings=str(tmp_path / "points.npy"))
+    status, refused = call(client, "measure", embeddings=str(tmp_path / "points.npy"))
     assert (status, refused["field"]) == (400, "embeddings")
-    status, reply = asked(client, "measure", embeddings=str(tmp_path / "open" / "points.npy"))
+    status, reply = call(client, "measure", embeddings=str(tmp_path / "open" / "points.npy"))
     assert status == 200 and 0.5 < reply["isoscore"] < 1
 
 

@@ -41,7 +41,7 @@ def test_a_plan_without_tasks_is_refused() -> None:
 
 def history(seconds: float, host: str | None = None, **more: object) -> RunRow:
     ended = 100.0 + seconds
-    return row(f"{seconds}", config(**more), found=result(0.5, 0.5), started=100.0, ended=ended, host=host)  # type: ignore[arg-type]
+    return row(f"{seconds}", config(**more), outcome=result(0.5, 0.5), started=100.0, ended=ended, host=host)  # type: ignore[arg-type]
 
 
 def test_estimate_scales_like_runs_by_epochs() -> None:
@@ -80,7 +80,7 @@ def test_a_first_estimate_comes_from_the_recording_that_ships_with_the_demo() ->
 def test_resumed_and_failed_runs_tell_nothing_about_time() -> None:
     own = config(model="my/encoder")
     failed = row("r", own, "failed", started=0.0, ended=1.0)
-    resumed = row("r", own, found=result(0.5, 0.5), started=0.0, ended=1.0, attempt=2)
+    resumed = row("r", own, outcome=result(0.5, 0.5), started=0.0, ended=1.0, attempt=2)
     assert timing.estimate([own], [failed, resumed]).unknown == 1
 
 

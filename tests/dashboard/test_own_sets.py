@@ -31,14 +31,14 @@ LABELS = ["red", "blue", "green"] * 20
 
 def _csv(points: np.ndarray = POINTS) -> bytes:
     frame = pd.DataFrame({"id": [f"t{row}" for row in range(len(points))], "label": LABELS[: len(points)]})
-    for place in range(points.shape[1]):
-        frame[f"x{place}"] = points[:, place]
+    for index in range(points.shape[1]):
+        frame[f"x{index}"] = points[:, index]
     buffer = io.StringIO()
     frame.to_csv(buffer, index=False)
     return buffer.getvalue().encode()
 
 
-def _kept(points: np.ndarray = POINTS, **columns: list[str]) -> str:
+def _stored_set(points: np.ndarray = POINTS, **columns: list[str]) -> str:
     return vectors.keep(vectors.from_points(points, pd.DataFrame(columns) if columns else None, name="mine.npy"))
 
 
@@ -65,7 +65,7 @@ def _upload(page: AppTest, name: str, content: bytes) -> AppTest:
 def test_own_vectors_are_measured_and_drawn_without_a_button(
     open_page: OpenPage, computed_here: list[ViewRequest]
 ) -> None:
-    key = _kept(id=[f"t{row}" for row in range(60)], label=LABELS)
+    key = _stored_set(id=[f"t{row}" for row in range(60)], label=LABELS)
     page = open_page("explore", explore_at="My vectors", explore_vectors=key, **OPEN).run()
     assert errors(page) == [] and [request.data for request in computed_here] == [key]
     assert "mine.npy: 60 vectors of 8 dimensions, with id, label" in texts(page)
@@ -95,7 +95,7 @@ def test_the_slow_measures_begin_after_the_first_pictures(open_page: OpenPage, m
         raise AccessError("too many jobs")
 
     monkeypatch.setattr(Service, "start_view", refuse)
-    page = open_page("explore", explore_at="My vectors", explore_vectors=_kept(), **OPEN).run()
+    page = open_page("explore", explore_at="My vectors", explore_vectors=_stored_set(), **OPEN).run()
     assert drawn(page) and "Still being computed" in texts(page)
     assert 1 <= len(requests) <= 3, "a refusal is not asked again and again"
 
@@ -103,7 +103,7 @@ def test_the_slow_measures_begin_after_the_first_pictures(open_page: OpenPage, m
 def test_vectors_without_labels_have_everything_that_needs_none(
     open_page: OpenPage, computed_here: list[ViewRequest]
 ) -> None:
-    page = open_page("explore", explore_at="My vectors", explore_vectors=_kept()).run()
+    page = open_page("explore", explore_at="My vectors", explore_vectors=_stored_set()).run()
     assert errors(page) == [] and page.selectbox(key="explore_colour").options == ["clusters of this map", "nothing"]
 
 
@@ -183,7 +183,7 @@ def test_prompt_and_dimensions_of_a_sentence_model(
 
 
 def test_points_are_found_by_their_text(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
-    key = _kept(text=[f"The {LABELS[row]} house number {row}" for row in range(60)])
+    key = _stored_set(text=[f"The {LABELS[row]} house number {row}" for row in range(60)])
     page = open_page("explore", explore_at="My vectors", explore_vectors=key, explore_find="RED house").run()
     assert errors(page) == [] and "20 of them contain “RED house”" in texts(page)
     page.text_input(key="explore_find").set_value("no such words").run()
@@ -196,7 +196,7 @@ def test_points_are_found_by_their_text(open_page: OpenPage, computed_here: list
 
 def test_two_sets_of_the_same_ids_are_linked(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
     ids = [f"t{row}" for row in range(60)]
-    first, second = _kept(id=ids), _kept(POINTS[::-1].copy(), id=ids[::-1])
+    first, second = _stored_set(id=ids), _stored_set(POINTS[::-1].copy(), id=ids[::-1])
     query = {"explore_at": "My vectors", "explore_vectors": first, "explore_views": "2"}
     query |= {"explore2_at": "My vectors", "explore2_vectors": second, "explore_show_similarity": "true"}
     page = open_page("explore", **query).run()

@@ -110,8 +110,8 @@ FIGURE_3 = {"papers_paper": "I-STAR", "papers_istar": "Figure 3"}
 def some_runs(store: Store, count: int) -> int:
     """So many finished runs of Figure 3's first task and model, of made-up numbers; how many there will be."""
     configs = studies.get("istar-figure-3").configs("quick")  # type: ignore[attr-defined]
-    for place, cfg in enumerate(configs[:count]):
-        finish(store, cfg, 0.5 + 0.015625 * place, 0.25 + 0.0078125 * place)
+    for index, cfg in enumerate(configs[:count]):
+        finish(store, cfg, 0.5 + 0.015625 * index, 0.25 + 0.0078125 * index)
     return len(configs)
 
 

@@ -26,7 +26,7 @@ PAIRS = [(0.70, 0.71), (0.74, 0.73), (0.68, 0.70), (0.72, 0.72)]
 def rows(pairs: list[tuple[float, ...]], **more: Any) -> list[RunRow]:
     methods = ("baseline", "isobn", "cosreg")
     return [
-        row(f"{method}{seed}", config(method, seed, **more), found=result(value, 0.25, isoscore=0.1 + seed / 100))
+        row(f"{method}{seed}", config(method, seed, **more), outcome=result(value, 0.25, isoscore=0.1 + seed / 100))
         for seed, values in enumerate(pairs)
         for method, value in zip(methods, values, strict=False)
     ]
@@ -131,7 +131,7 @@ def test_every_measure_has_a_heading_in_latex() -> None:
 
 def exported() -> list[str]:
     """Every table that pages export as LaTeX: a task's, the comparison's, several tasks side by side."""
-    runs = [*rows(THREE), row("s0", config("istar", 0, {"lam": -1}), found=result(0.71, 0.25))]
+    runs = [*rows(THREE), row("s0", config("istar", 0, {"lam": -1}), outcome=result(0.71, 0.25))]
     (part,) = comparisons.compare(runs).parts
     side = pivot.made(tables.runs_frame(runs), "task").fillna("")
     cells = {downloads.latex_text(str(name)): side[name] for name in side}

@@ -169,7 +169,7 @@ def test_a_bad_cursor_is_refused(store: Store, client: TestClient, after: str) -
 def test_a_deleted_run_and_a_store_that_is_away(
     store: Store, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = Story(store).whole()
+    run = Story(store).complete()
     pass_ = allowed(store, run.id)
     store.delete(run.id)
     assert client.get(f"/isoviz/events/{run.id}", headers=pass_).status_code == 404

@@ -247,7 +247,7 @@ def test_name_of_the_launch_groups_its_runs(open_page: OpenPage, store: Store) -
 
 def test_runs_that_exist_are_left_out_unless_wanted(open_page: OpenPage, store: Store) -> None:
     launch(open_page("train"))
-    there = {row.id for row in store.list()}
+    existing = {row.id for row in store.list()}
     page = open_page("train")
     assert numbers(page)["Runs"] == "0" and page.button(key="launch").disabled
     assert any("These runs exist already" in caption.value for caption in page.caption)
@@ -258,7 +258,7 @@ def test_runs_that_exist_are_left_out_unless_wanted(open_page: OpenPage, store: 
     assert numbers(page)["Runs"] == "4"
     page.toggle(key="train_again").set_value(False).run()
     launch(page)
-    new = [row for row in store.list() if row.id not in there]
+    new = [row for row in store.list() if row.id not in existing]
     assert {(row.config.method, row.config.seed) for row in new} == {("baseline", 1), ("isobn", 1)}
     for row in new:
         store.request_stop(row.id)

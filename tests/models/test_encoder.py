@@ -65,8 +65,8 @@ def test_every_layer_and_pooling_is_what_single_rows_without_padding_give(made, 
             np.testing.assert_allclose(views.points(layer, "last"), [row[-1] for row in rows], **CLOSE)
         if "cls" in poolings:
             np.testing.assert_allclose(views.points(layer, "cls"), [row[0] for row in rows], **CLOSE)
-    said = "its decoder takes no part"
-    assert any(said in note for note in views.warnings) == (name in readers.ENCODER_DECODERS)
+    message = "its decoder takes no part"
+    assert any(message in note for note in views.warnings) == (name in readers.ENCODER_DECODERS)
 
 
 @pytest.mark.parametrize("name", ["GPT2", "OPT", "T5"])

@@ -56,13 +56,15 @@ def test_the_union_of_some_runs():
         config("baseline", task="glue/cola"),
         config("baseline", task="own"),
     ]
-    found = bibtex(runs, ["isoscore_unbiased", "no such measure"])
-    assert list(found) == sorted(found)
-    assert set(found) == {
+    entries = bibtex(runs, ["isoscore_unbiased", "no such measure"])
+    assert list(entries) == sorted(entries)
+    assert set(entries) == {
         "zhou2021isobn", "rudman2024istar", "dagan2006pascal", "barhaim2006second", "giampiccolo2007third",
         "bentivogli2009fifth", "wang2019glue", "warstadt2019neural", "devlin2019bert", "himeno2014estimations",
     }  # fmt: skip
-    assert found["wang2019glue"].startswith("@inproceedings{wang2019glue,") and found["wang2019glue"].endswith("\n}")
+    assert entries["wang2019glue"].startswith("@inproceedings{wang2019glue,") and entries["wang2019glue"].endswith(
+        "\n}"
+    )
 
 
 def test_a_model_that_is_gone_has_no_entry(tmp_path):

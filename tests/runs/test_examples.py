@@ -156,8 +156,8 @@ def test_a_read_only_folder_is_enough_and_nothing_is_left_beside_the_file(tmp_pa
     folder = copied(tmp_path / "shipped")
     folder.chmod(0o500)
     try:
-        found = Examples(folder)
-        assert found.list(limit=1) and found.summaries(group=METHODS)
+        opened = Examples(folder)
+        assert opened.list(limit=1) and opened.summaries(group=METHODS)
         assert sorted(os.listdir(folder)) == sorted([DATABASE, examples.ABOUT])
     finally:
         folder.chmod(0o700)

@@ -166,16 +166,16 @@ def test_judgements_by_their_rules():
 
     for gain, outcome in ((0.1, "not held"), (-0.1, "held")):
         pairs = against_baseline(evidence(gain), "accuracy", ["isobn"])
-        ((name, found),) = pairs
-        assert (name, found.n, found.sign()) == ("IsoBN on Acceptability", 5, 1 if gain > 0 else -1)
-        assert found.mean == pytest.approx(1.2 * gain) and found.low < found.mean < found.high
+        ((name, judgement),) = pairs
+        assert (name, judgement.n, judgement.sign()) == ("IsoBN on Acceptability", 5, 1 if gain > 0 else -1)
+        assert judgement.mean == pytest.approx(1.2 * gain) and judgement.low < judgement.mean < judgement.high
         assert never_consistently_better({"IsoBN": pairs})[0] == outcome
         # two of three tasks are most, one is not
         ((_, other),) = against_baseline(evidence(-gain), "accuracy", ["isobn"])
         most = {"IsoBN": [pairs[0], pairs[0], ("IsoBN on RTE", other)]}
         assert never_consistently_better(most)[0] == outcome
     assert never_consistently_better({"IsoBN": []})[0] == "cannot tell"
-    assert corrected([found, found]) == pytest.approx([2 * found.p, 2 * found.p])
+    assert corrected([judgement, judgement]) == pytest.approx([2 * judgement.p, 2 * judgement.p])
     assert Difference.of({0: 1.0}, {1: 1.0}).words() == "no common seed"
     assert Difference.of({0: 1.0}, {0: 0.5}).words() == "+0.500, 1 seed"
     assert evidence(0.1).learned() is True
@@ -232,13 +232,13 @@ def test_a_run_of_the_same_configuration_is_used_again(tmp_path):
     made_up.fail(store, planned[1])
     store.create([planned[2]])
     made_up.finish(store, planned[3].model_copy(update={"epochs": 9}), 0.9, 0.2)
-    found = records.read(store, planned)
-    assert [(run.row.id == new, run.row.status) for run in found] == [
+    matched = records.read(store, planned)
+    assert [(run.row.id == new, run.row.status) for run in matched] == [
         (True, "finished"), (False, "failed"), (False, "queued"),
     ]  # fmt: skip
-    assert records.missing(planned, found) == [planned[1], *planned[3:]]
+    assert records.missing(planned, matched) == [planned[1], *planned[3:]]
     assert [run.row.id for run in records.read(store, planned[:1], since=new)] == [new] != [old]
-    assert found[0].started is not None and found[0].number("accuracy") == 0.71
+    assert matched[0].started is not None and matched[0].number("accuracy") == 0.71
 
 
 def test_the_command_trains_what_is_missing_and_draws_it(capsys, monkeypatch):
