@@ -113,7 +113,7 @@ def test_the_processes_share_each_batch(rows: int, bucketed: bool) -> None:
         assert max(map(len, dealt)) - min(map(len, dealt)) <= 1 <= min(map(len, dealt))
     order = EpochBatches(lengths, 8, 3, bucketed, (1, 3))
     order.start = 2
-    assert list(order.sizes()) == [len(batch) for batch in whole[2:]]
+    assert list(order.sizes()) == [len(batch) for batch in batches[2:]]
 
 
 # -------------------------------------------------------------------------------------------------------------- failures
