@@ -93,7 +93,7 @@ def mean_coverage(kind: str, n: int, draws: int, rng: np.random.Generator, resam
     means = values.mean(axis=1)
     order = np.sort(values[:, rng.integers(0, n, size=(resamples, n))].mean(axis=2), axis=1)
     return {
-        "Student's t": float(np.mean([found is not None and found.includes(truth) for found in ours])),
+        "Student's t": float(np.mean([interval is not None and interval.includes(truth) for interval in ours])),
         "percentile bootstrap": _covers(order, np.full(draws, 0.025), np.full(draws, 0.975), truth),
         "BCa bootstrap": _covers(order, *_bca(values, means, order), truth),
     }

@@ -30,7 +30,9 @@ def watch(allowed: Iterable[Path | str], tell: Callable[[str], None]) -> None:
                 return
         elif event in _CHANGES:
             path = arguments[1 if event in ("os.rename", "os.symlink") else 0]
-            if any(isinstance(one, int) and one >= 0 for one in arguments[2 if event == "os.mkdir" else 1 :]):
+            if any(
+                isinstance(argument, int) and argument >= 0 for argument in arguments[2 if event == "os.mkdir" else 1 :]
+            ):
                 return  # relative to an open folder, as `shutil.rmtree` works; that folder was named before
         else:
             return

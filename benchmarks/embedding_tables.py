@@ -209,7 +209,7 @@ def main() -> int:
     print(check)
     if options.out:
         packages = ["numpy", "torch", "transformers", "sentence-transformers"]
-        parts = [words + machine(packages, "one thread"), check, *(one.markdown() for one in tables)]
+        parts = [words + machine(packages, "one thread"), check, *(table.markdown() for table in tables)]
         write_section(options.out / "embeddings.md", "tables", "\n\n".join(parts))
         (options.out / "embeddings.json").write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
     return int(off > BAR)

@@ -184,7 +184,7 @@ def kept(repeats: int) -> list[Line]:
         app.run()
         took = time.perf_counter() - began
         if app.exception or not any(
-            f'"{routes.basic_plotly_path()}"' in one.proto.json for one in app.get("bidi_component")
+            f'"{routes.basic_plotly_path()}"' in element.proto.json for element in app.get("bidi_component")
         ):
             raise SystemExit(f"the page shows no picture: {app.exception}")
         return took
@@ -293,7 +293,8 @@ def big_matrix(browser: Browser, url: str, request: ViewRequest, repeats: int) -
             alone.append(came - asked + drawing)
             among.append(end - asked)
             sizes.append(
-                sum(one["request"].sizes()["responseBodySize"] for one in log if "/views/" in one["url"]) / 1e6
+                sum(request["request"].sizes()["responseBodySize"] for request in log if "/views/" in request["url"])
+                / 1e6
             )
     return [
         Line("sent", sizes, "MB", 0.6),

@@ -105,7 +105,7 @@ def main() -> int:
                     plain.append(visit(browser, bare_url, content=False))
                     found.append(visit(browser, address))
                 title, content = (statistics.median(one[kind] for one in found) for kind in ("title", "content"))
-                ratio = title / statistics.median(one["title"] for one in plain)
+                ratio = title / statistics.median(time["title"] for time in plain)
                 missed += [name or "home"] if ratio > BAR else []
                 table.rows.append([name or "home", f"{title:.0f}", f"{ratio:.2f}", f"{content:.0f}", f"{first:.0f}"])
                 print(table.rows[-1], file=sys.stderr, flush=True)

@@ -85,8 +85,8 @@ def main() -> int:
         for _ in range(options.rounds):
             for name, command in commands.items():
                 found[name].append(run(command))
-    seconds = {name: statistics.median(one[0] for one in runs) for name, runs in found.items()}
-    memory = {name: max(one[1] for one in runs) for name, runs in found.items()}
+    seconds = {name: statistics.median(run[0] for run in runs) for name, runs in found.items()}
+    memory = {name: max(run[1] for run in runs) for name, runs in found.items()}
     table, held = report(seconds, memory, f"{options.rows:,} × {options.dimensions} float32")
     print(table.text())
     if options.out:

@@ -83,7 +83,7 @@ def main() -> int:
     ratios = {}
     for name, runs in found.items():
         phases = {
-            key: statistics.median(one["phases"][key] for one in runs)
+            key: statistics.median(run["phases"][key] for run in runs)
             for key in ("training", "evaluating", "measuring")
         }
         train, evaluate, measure = phases.values()

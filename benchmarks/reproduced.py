@@ -76,14 +76,14 @@ def row_of(first: Result, second: Result) -> tuple[list[str], bool]:
     recorded, again = numbers(first), numbers(second)
     shared = recorded.keys() & again.keys()
     apart = [distance(recorded[where], again[where]) for where in shared]
-    same = [one.outcome for one in first.verdicts] == [one.outcome for one in second.verdicts]
+    same = [verdict.outcome for verdict in first.verdicts] == [verdict.outcome for verdict in second.verdicts]
     whole = recorded.keys() == again.keys() and len(first.runs) == len(second.runs)
     worst = max(apart, default=0.0)
     cells = [
         str(len(second.runs)) if second.planned else "none",
         f"{second.provenance.seconds:.0f}",
         f"{len(shared)} of {len(recorded)}",
-        str(sum(one == 0 for one in apart)),
+        str(sum(difference == 0 for difference in apart)),
         f"{worst:.2f}",
         "same" if same else "differ",
     ]

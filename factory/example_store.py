@@ -97,8 +97,10 @@ def choose(rows: Iterable[RunRow]) -> dict[str, list[RunRow]]:
 
     A study's runs are filed under the study that trained them; others draw from them too.
     """
-    titles = {one.slug: f"{GROUP}{one.source.name}, {one.place.name}" for one in reversed(studies.listed())}
-    titles |= {one.study.slug: f"{GROUP}{one.source.name}, {one.place.name}" for one in reversed(studies.listed())}
+    titles = {entry.slug: f"{GROUP}{entry.source.name}, {entry.place.name}" for entry in reversed(studies.listed())}
+    titles |= {
+        entry.study.slug: f"{GROUP}{entry.source.name}, {entry.place.name}" for entry in reversed(studies.listed())
+    }
     wanted = _study_runs()
     own = {name.removeprefix(GROUP).casefold(): name for name in (METHODS, SWEEP)}
     found: dict[tuple[str, Any], tuple[str, RunRow]] = {}
@@ -108,12 +110,12 @@ def choose(rows: Iterable[RunRow]) -> dict[str, list[RunRow]]:
             found[title, row.config.identity] = title, row
         elif _asked(row.config) in wanted and (title := titles.get(group.rsplit(" ", 1)[0])):
             found["study", row.config.identity] = title, row
-    order = [METHODS, SWEEP, *dict.fromkeys(titles[one.slug] for one in studies.listed())]
+    order = [METHODS, SWEEP, *dict.fromkeys(titles[entry.slug] for entry in studies.listed())]
     return {title: [row for name, row in found.values() if name == title] for title in order}
 
 
 def _study_runs() -> set[Any]:
-    trained = {one.study for one in studies.listed() if issubclass(one.study, TrainedStudy)}
+    trained = {entry.study for entry in studies.listed() if issubclass(entry.study, TrainedStudy)}
     return {_asked(config) for study in trained for config in study.declared("quick")}
 
 
@@ -374,7 +376,7 @@ def _write_results(store: Store, source: Path, target: Path) -> list[str]:
     """The studies' results, in which runs have the ids of the examples; their slugs. Of a study that trains, the picture of its runs."""
     target.mkdir(parents=True)
     slugs = []
-    for study in dict.fromkeys(one.study for one in studies.listed()):
+    for study in dict.fromkeys(entry.study for entry in studies.listed()):
         file = source / f"{study.slug}.json"
         if issubclass(study, TrainedStudy):
             result = study().draw(records.read(store, study.configs("quick")), "quick")

@@ -411,6 +411,17 @@ def _add_worker(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="stop when the queue has been empty for this long (default: 60)",
     )
+    parser.add_argument(
+        "--ray",
+        metavar="URL",
+        help="train on a Ray cluster instead of this machine; URL is that of its dashboard, such as http://127.0.0.1:8265",
+    )
+    parser.add_argument("--cpus", type=_whole, metavar="N", help="with --ray: CPUs of each run (default: 1)")
+    parser.add_argument(
+        "--gpus", type=_whole, metavar="N", help="with --ray: GPUs of each process of a run (default: 0)"
+    )
+    parser.add_argument("--run", help=argparse.SUPPRESS)  # what a job of the cluster does
+    parser.add_argument("--attempt", type=_whole, help=argparse.SUPPRESS)
     _add_store(parser, json=False)
 
 

@@ -7,6 +7,7 @@ can be and no library can parse is told in one line, and everything else that is
 from __future__ import annotations
 
 import errno
+import ipaddress
 import json
 import logging
 import math
@@ -172,3 +173,15 @@ def json_object(found: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None
+
+
+# ------------------------------------------------------------------------------------------------------------- addresses
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address or name is this machine itself: `localhost`, 127.0.0.0/8 or ::1."""
+    name = address.strip("[]").lower().rstrip(".")
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"

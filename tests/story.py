@@ -168,7 +168,7 @@ class Story:
         )
         return self
 
-    def whole(self) -> Story:
+    def complete(self) -> Story:
         """From the first event to the last."""
         return self.begin().walk(1, self.total).finish()
 

@@ -94,7 +94,7 @@ def queue_writes() -> set[str]:
 
 def writes_past_the_service(source: str) -> list[str]:
     """What of a page's source changes runs, jobs or uploads without asking `isoviz.access.service`."""
-    found = []
+    writes = []
     aliases: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Assign) and ast.unparse(node.value).endswith("store()"):
@@ -103,11 +103,11 @@ def writes_past_the_service(source: str) -> list[str]:
         if isinstance(node, ast.Attribute):
             owner = ast.unparse(node.value)
             if node.attr in store_writes() and (re.search(r"\b_?store(\(\))?$", owner) or owner in aliases):
-                found.append(f"{owner}.{node.attr}")
+                writes.append(f"{owner}.{node.attr}")
             if owner in ("queue", "jobs") and node.attr in {*queue_writes(), "start", "stop", "obtain"}:
-                found.append(f"{owner}.{node.attr}")
+                writes.append(f"{owner}.{node.attr}")
             if owner == "uploads" and node.attr in {"save", "save_own"}:
-                found.append(f"{owner}.{node.attr}")
+                writes.append(f"{owner}.{node.attr}")
         if isinstance(node, ast.ImportFrom):
             module, names = node.module or "", {name.name for name in node.names}
             refused = {
@@ -116,8 +116,8 @@ def writes_past_the_service(source: str) -> list[str]:
                 "isoviz.whatif.jobs": {"start", "stop"},
                 "isoviz.access.uploads": {"save", "save_own"},
             }.get(module, set())
-            found += [f"{module}.{name}" for name in names & refused]
-    return found
+            writes += [f"{module}.{name}" for name in names & refused]
+    return writes
 
 
 def test_pages_write_through_the_service():

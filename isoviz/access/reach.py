@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from isoviz.boundary import is_loopback
 from isoviz.errors import InputError
 
 URL, HOSTS, ORIGINS, FRAMES = "ISOVIZ_URL", "ISOVIZ_ALLOWED_HOSTS", "ISOVIZ_ALLOWED_ORIGINS", "ISOVIZ_FRAMED_BY"
@@ -97,15 +98,6 @@ class Reach:
         """Whether the browser that sent this request speaks TLS, to this server or to the proxy in front of it."""
         parts = urlsplit(self.url or "")
         return scheme in ("https", "wss") or (parts.scheme == "https" and parts.hostname == _name(host))
-
-
-def is_loopback(address: str) -> bool:
-    """Whether an address or name is this machine itself: `localhost`, 127.0.0.0/8 or ::1."""
-    name = address.strip("[]").lower().rstrip(".")
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"
 
 
 def switched_on(name: str, environment: Mapping[str, str] = os.environ) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import Any, Final
 
 from pydantic import Field
@@ -36,6 +37,7 @@ _WRITES: Final = ToolAnnotations(read_only_hint=False, destructive_hint=False, o
 def run(options: argparse.Namespace) -> int:
     """Serve until the client closes the connection."""
     store = Store(options.store)
+    os.environ["ISOVIZ_STORE"] = store.url  # for the process that measures a run's model
     runner = Runner(store) if options.allow_writes else None
     if runner is not None:
         runner.start()

@@ -135,6 +135,11 @@ class Database:
         """The URL with its password, for handing to a worker; never for showing."""
         return self._url.render_as_string(hide_password=False)
 
+    @property
+    def has_password(self) -> bool:
+        """Whether the URL contains a password."""
+        return self._url.password is not None or any(name in self._url.query for name in _SECRETS)
+
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection whose every statement sees the last commit. Raises `StoreUnavailableError`."""

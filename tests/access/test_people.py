@@ -33,10 +33,10 @@ LISTS = {
     ],
 )
 def test_the_highest_role_that_names_somebody(claims: dict[str, object], role: Role | None) -> None:
-    found = People.from_environment(LISTS).visitor(claims)
-    assert (found and found.role) == role
-    if found is not None:
-        assert found.id == str(claims["email"]).lower()
+    visitor = People.from_environment(LISTS).visitor(claims)
+    assert (visitor and visitor.role) == role
+    if visitor is not None:
+        assert visitor.id == str(claims["email"]).lower()
 
 
 def test_everybody_whom_the_provider_lets_in() -> None:

@@ -35,7 +35,7 @@ def public() -> Iterator[Path]:
 
 def filled(folder: Path) -> Store:
     store = Store(folder)
-    Story(store).whole()
+    Story(store).complete()
     links.read(store.folder)
     tokens.issue(store.folder, [])
     return store
@@ -90,7 +90,7 @@ def test_another_account_reads_nothing(public: Path) -> None:
         "        continue\n"
         "    print('read', path)\n"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-I", "-S", "-c", script, str(public), *map(str, targets)], capture_output=True, text=True
     )
-    assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

@@ -216,16 +216,16 @@ def test_uploads_of_one_visitor_are_counted(acting: Callable[..., Service], stor
     def keep(visitor: Visitor, number: int, limit: int = 2) -> Path:
         return acting(visitor, upload_mb=limit).keep_own_upload({"train": ("t.csv", table + b"x,%d\n" % number)})
 
-    kept = [keep(ANNA, number) for number in (1, 2)]
-    assert keep(ANNA, 1) == kept[0], "the same content is kept once"
+    uploads = [keep(ANNA, number) for number in (1, 2)]
+    assert keep(ANNA, 1) == uploads[0], "the same content is kept once"
     with pytest.raises(DataError, match=r"kept for one visitor: 3 \(at most 2; .* ISOVIZ_QUOTA_UPLOAD_MB\)"):
         keep(ANNA, 3)
-    assert sorted(path.name for path in (store.folder / "uploads").iterdir()) == sorted(path.name for path in kept)
+    assert sorted(path.name for path in (store.folder / "uploads").iterdir()) == sorted(path.name for path in uploads)
     keep(BEN, 3)
     keep(OPERATOR, 4, limit=0)
     from isoviz.tasks import own
 
-    assert own.guess(kept[0], OwnTask(text="sentence", label="label")).kind == "classification"
+    assert own.guess(uploads[0], OwnTask(text="sentence", label="label")).kind == "classification"
 
 
 @pytest.fixture
@@ -291,14 +291,14 @@ def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callab
     encoded = vectors.from_points(rng.normal(size=(40, 4)), facts={"texts": texts})
     vectors.STORE.publish("e" * 32, *vectors.sets.stored(encoded))
     other = vectors.keep(vectors.from_points(rng.normal(size=(40, 4))))
-    for place, data in enumerate((texts, "e" * 32, other)):
-        results.STORE.publish(str(place) * 32, {"request": {"data": data}}, {"x": np.zeros(2)})
-    kept = whatif_vectors.engine_of(other)
+    for index, data in enumerate((texts, "e" * 32, other)):
+        results.STORE.publish(str(index) * 32, {"request": {"data": data}}, {"x": np.zeros(2)})
+    engine = whatif_vectors.engine_of(other)
     whatif_vectors.engine_of("e" * 32)
     acting(OPERATOR).forget_vectors(texts)
     assert results.STORE.keys(lambda _: True) == ["2" * 32]
     assert vectors.STORE.keys(lambda _: True) == [other]
-    assert whatif_vectors.engine_of(other) is kept
+    assert whatif_vectors.engine_of(other) is engine
     with pytest.raises(KeyError):
         whatif_vectors.engine_of("e" * 32)
 
@@ -339,13 +339,13 @@ def test_a_runner_does_not_resubmit_what_they_could_not_name(
 ) -> None:
     private = RunConfig(data=str(tmp_path / "private"))
     (from_the_command_line,) = store.create([private])
-    (theirs,) = store.create([private], visitor="anna")  # launched when the roots were wider
-    store.request_stop(theirs)
+    (run,) = store.create([private], visitor="anna")  # launched when the roots were wider
+    store.request_stop(run)
     with pytest.raises(DataError, match="cannot be read from the browser"):
         acting(ANNA).run_again(from_the_command_line)
     with pytest.raises(DataError, match="cannot be read from the browser"):
-        acting(ANNA).resume(theirs)
-    assert store.get(theirs).status == "stopped"
+        acting(ANNA).resume(run)
+    assert store.get(run).status == "stopped"
     assert store.get(acting(OPERATOR).run_again(from_the_command_line)).config == private
 
 

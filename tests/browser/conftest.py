@@ -159,26 +159,26 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     raise AssertionError(f"the server did not come up:\n{log.read_text(errors='replace')}")
 
 
-def becomes(page: Page, read: Callable[[], object], wanted: object) -> None:
+def becomes(page: Page, read: Callable[[], object], expected: object) -> None:
     """Wait for what `read` gives to be `wanted`, where Playwright has no expectation for it: pages draw after they tell."""
     deadline = time.monotonic() + PATIENCE / 1000
-    found = read()
-    while found != wanted and time.monotonic() < deadline:
+    value = read()
+    while value != expected and time.monotonic() < deadline:
         page.wait_for_timeout(100)
-        found = read()
-    assert found == wanted
+        value = read()
+    assert value == expected
 
 
 def steady(page: Page, read: Callable[[], Value], times: int = 10) -> Value:
     """What `read` gives once it has been the same for so many looks, a tenth of a second apart: what comes late moves the page."""
     deadline = time.monotonic() + PATIENCE / 1000
-    found, same = read(), 0
+    value, same = read(), 0
     while same < times:
-        assert time.monotonic() < deadline, f"still moving: {found}"
+        assert time.monotonic() < deadline, f"still moving: {value}"
         page.wait_for_timeout(100)
-        before, found = found, read()
-        same = same + 1 if found == before else 0
-    return found
+        before, value = value, read()
+        same = same + 1 if value == before else 0
+    return value
 
 
 def fits(page: Page) -> bool:
@@ -204,7 +204,10 @@ def open_tab(chromium: Browser) -> Iterator[Callable[..., Page]]:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda said: errors.append(said.text) if "Content Security Policy" in said.text else None)
+        page.on(
+            "console",
+            lambda message: errors.append(message.text) if "Content Security Policy" in message.text else None,
+        )
         page.goto(url)
         return page
 

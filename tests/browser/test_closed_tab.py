@@ -23,12 +23,12 @@ _ENDED_SECONDS = 8.0
 
 def readers(server: Server) -> dict[int, float]:
     """The server's reading processes, and the processor seconds that they have taken."""
-    found = {}
+    pids = {}
     for child in psutil.Process(server.process.pid).children():
         with suppress(psutil.NoSuchProcess):  # it ended while we looked
             if "isoviz.jobs.guarded_worker" in " ".join(child.cmdline()):
-                found[child.pid] = sum(child.cpu_times()[:2])
-    return found
+                pids[child.pid] = sum(child.cpu_times()[:2])
+    return pids
 
 
 def at_work(server: Server) -> list[int]:

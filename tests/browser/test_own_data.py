@@ -22,8 +22,8 @@ def write(path: Path, *, faulty: bool) -> Path:
         table.writerow(["Nr", "Gesagt", "Laune", "Ort"])
         for row in range(60):
             mood, words = ("froh", GOOD) if row % 2 else ("trüb", BAD)
-            said = f"the {words[row % 3]} film number {row} was {words[(row + 1) % 3]} to see"
-            table.writerow([row, "" if faulty and row in (4, 17, 30) else said, mood, f"a small town called {row}"])
+            sentence = f"the {words[row % 3]} film number {row} was {words[(row + 1) % 3]} to see"
+            table.writerow([row, "" if faulty and row in (4, 17, 30) else sentence, mood, f"a small town called {row}"])
     return path
 
 
@@ -80,9 +80,9 @@ def test_upload_mend_look_launch_and_read_the_errors(
     expect(page.get_by_role("heading", name="Live", exact=True)).to_be_visible()
     (run,) = serving.store.list()
     wait_for_status(serving, run.id, "finished")
-    told = run.config.own
-    assert told is not None
-    assert (told.text, told.label, told.label_names) == ("Gesagt", "Laune", ("froh", "trüb"))
+    task = run.config.own
+    assert task is not None
+    assert (task.text, task.label, task.label_names) == ("Gesagt", "Laune", ("froh", "trüb"))
 
     # what it predicted: the matrix, and its rows with their texts
     result = open_tab(f"{serving.url}/run?id={run.id}")

@@ -52,7 +52,7 @@ def drawn(page: Page, count: int) -> float:
 
 def write(path: Path, rows: int, width: int) -> Path:
     points = np.random.default_rng(0).normal(size=(rows, width)).astype(np.float32)
-    frame = pd.DataFrame(points, columns=[f"x{place}" for place in range(width)])
+    frame = pd.DataFrame(points, columns=[f"x{index}" for index in range(width)])
     frame.insert(0, "label", [("sport", "politics", "weather")[row % 3] for row in range(rows)])
     frame.to_parquet(path)
     return path
@@ -123,7 +123,7 @@ def test_vectors_with_labels_are_uploaded_coloured_transformed_and_restored(
 def encoded() -> NDArray[Any]:
     """The one kept set of vectors; beside it are the texts that they were made of."""
     keys = [folder.name for folder in vectors.STORE.root.glob("results/*/")]
-    (points,) = (found.points for found in map(vectors.sets.load_any, keys) if isinstance(found, vectors.VectorSet))
+    (points,) = (loaded.points for loaded in map(vectors.sets.load_any, keys) if isinstance(loaded, vectors.VectorSet))
     return points
 
 
@@ -143,10 +143,10 @@ def test_twenty_pasted_sentences_become_a_map_and_a_model(
 
     again = open_tab(steady(page, lambda: page.url), width=1440)
     drawn(again, 20)
-    said = again.evaluate(
+    displayed = again.evaluate(
         "() => document.querySelector('.ivz-map-points').layer.parts.flatMap((part) => [...part.texts])"
     )
-    assert sorted(said) == sorted(lines)
+    assert sorted(displayed) == sorted(lines)
 
     transformed(page)
     page.get_by_role("button", name="Build the model").click()
@@ -154,8 +154,8 @@ def test_twenty_pasted_sentences_become_a_map_and_a_model(
     with zipfile.ZipFile(io.BytesIO(downloaded(page, "Model (sentence-transformers)"))) as model:
         model.extractall(tmp_path / "model")
     with zipfile.ZipFile(io.BytesIO(downloaded(page, "Matrix (numpy)"))) as matrix:
-        wanted = six_lines(matrix, encoded(), tmp_path)
+        expected = six_lines(matrix, encoded(), tmp_path)
     from sentence_transformers import SentenceTransformer
 
-    found = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(lines)
-    assert np.abs(found - wanted).max() <= 1e-5 * np.linalg.norm(wanted, axis=1).max()
+    vectors_of_model = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(lines)
+    assert np.abs(vectors_of_model - expected).max() <= 1e-5 * np.linalg.norm(expected, axis=1).max()

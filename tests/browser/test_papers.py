@@ -17,8 +17,8 @@ COMPUTING = 600_000
 def names(page: Page) -> list[str]:
     """Of the lines that the page's first figure has in its legend."""
     script = "plot => plot.data.filter(t => t.showlegend !== false).map(t => t.name)"
-    found: list[str] = page.locator(".js-plotly-plot").first.evaluate(script)
-    return found
+    titles: list[str] = page.locator(".js-plotly-plot").first.evaluate(script)
+    return titles
 
 
 def test_a_quick_study_to_its_finished_picture(server: Server, open_tab: OpenTab) -> None:

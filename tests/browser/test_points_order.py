@@ -22,7 +22,7 @@ MAKE = """(painter) => {
   const canvas = document.createElement("canvas");
   document.body.append(canvas);
   const layer = painter === "WebGLPoints" ? kinds.WebGLPoints.on(canvas) : new kinds.PaintedPoints(canvas);
-  layer.take(parts);
+  layer.setParts(parts);
   globalThis.made = { canvas, layer, colours };
 }"""
 COUNT = """({ faint, hidden }) => {
@@ -67,8 +67,8 @@ def test_no_class_hides_another_and_each_is_switched_off_by_itself(
     page = drawing(painter)
 
     def count(**more: Any) -> list[int]:
-        found: list[int] = page.evaluate(COUNT, {"faint": None, "hidden": None, **more})
-        return found
+        pixels: list[int] = page.evaluate(COUNT, {"faint": None, "hidden": None, **more})
+        return pixels
 
     red, blue = count()
     assert 0.35 < red / (red + blue) < 0.65  # drawn class by class the first would have almost nothing

@@ -28,9 +28,9 @@ def serving(serve: Callable[..., Server], tiny_models: TinyModels) -> tuple[Serv
 
 def tile(page: Page, label: str) -> str:
     """What the tile of that name says, once it says a number."""
-    found = page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
-    expect(found).to_have_text(re.compile(r"^[−\d]"))
-    return found.inner_text()
+    metric = page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
+    expect(metric).to_have_text(re.compile(r"^[−\d]"))
+    return metric.inner_text()
 
 
 def ready(page: Page) -> None:

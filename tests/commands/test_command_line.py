@@ -118,7 +118,7 @@ def test_human_text_goes_to_stdout_progress_to_stderr(small, tmp_path, capsys):
 
 
 @contextlib.contextmanager
-def held(process, database):
+def lock_held(process, database):
     """Within the block the process stands still, and not while it writes into the store."""
     while True:
         process.send_signal(signal.SIGSTOP)
@@ -140,7 +140,7 @@ def held(process, database):
 
 def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path, here):
     long = [word if word != "1" or small[i - 1] != "--epochs" else "30" for i, word in enumerate(small)]
-    whole = json.loads(here("train", *long, "--store", str(tmp_path / "a"), "--json"))["runs"][0]
+    uninterrupted = json.loads(here("train", *long, "--store", str(tmp_path / "a"), "--json"))["runs"][0]
     store_dir = str(tmp_path / "b")
     process = subprocess.Popen(
         [sys.executable, "-m", "isoviz", "train", *long, "--store", store_dir, "--json"],
@@ -156,7 +156,7 @@ def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path,
             rows = store.list() if store else []
         run_id = rows[0].id
         # it would be done before a slow machine's other shell is there
-        with held(process, os.path.join(store_dir, "isoviz.db")):
+        with lock_held(process, os.path.join(store_dir, "isoviz.db")):
             here("runs", "stop", run_id, "--store", store_dir)
         output, errors = process.communicate(timeout=240)
     finally:
@@ -165,8 +165,8 @@ def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path,
     assert json.loads(output)["runs"][0]["status"] == "stopped"
     resumed = json.loads(here("runs", "resume", run_id, "--store", store_dir, "--json"))["runs"][0]
     assert resumed["status"] == "finished"
-    assert resumed["metrics"] == whole["metrics"]
-    assert resumed["isotropy"] == whole["isotropy"]
+    assert resumed["metrics"] == uninterrupted["metrics"]
+    assert resumed["isotropy"] == uninterrupted["isotropy"]
 
 
 def test_measure_an_array(tmp_path, here):

@@ -58,7 +58,7 @@ def test_a_reading_session(tmp_path: Path) -> None:
             assert (listed["id"], listed["status"]) == (run_id, "queued")
             (shown,) = (await answer(client, "show_run", id=run_id))["runs"]
             assert shown["config"]["task"] == "demo/acceptability"
-            slugs = {one["slug"] for one in (await answer(client, "catalogue", kind="methods"))["methods"]}
+            slugs = {method["slug"] for method in (await answer(client, "catalogue", kind="methods"))["methods"]}
             assert {"baseline", "istar", "isobn"} <= slugs
             for kind in ("measures", "transforms", "tasks", "models", "studies"):
                 assert (await answer(client, "catalogue", kind=kind))[kind]
@@ -77,8 +77,8 @@ def test_a_reading_session(tmp_path: Path) -> None:
                 max_eval=64,
             )
             assert measured["cloud"]["layer"] == 2 and 0 < measured["isoscore"] < 1
-            assert "unknown task 'demo/nothing'" in await refusal(
-                client, "measure", model="demo/tiny-bert", task="demo/nothing"
+            assert f"'{run_id}' is queued" in await refusal(
+                client, "measure", model=f"run:{run_id}", task="demo/acceptability"
             )
 
     anyio.run(talk)

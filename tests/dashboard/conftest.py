@@ -35,16 +35,16 @@ class _ReaderHere:
     """Answers as a reading process does, in this one."""
 
     def ask(self, order: bytes, allowed: Limits, pulse: Callable[[], None]) -> dict[str, Any]:
-        asked = json.loads(order)
+        request = json.loads(order)
         limits.active = allowed
         try:
-            answer = guarded_worker._called(load(asked["call"]), asked["arguments"])
+            answer = guarded_worker._called(load(request["call"]), request["arguments"])
         except IsoVizError as error:
             answer = guarded_worker._refusal(type(error).__name__, str(error), error.field, error.advice)
         finally:
             limits.active = None
-        found: dict[str, Any] = json.loads(answer)
-        return found
+        reply: dict[str, Any] = json.loads(answer)
+        return reply
 
     def end(self) -> None: ...
 
@@ -94,15 +94,15 @@ def open_page(store: Store) -> OpenPage:
 @pytest.fixture
 def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], bytes]]:
     """What pages offer as files from now on: name → what makes its bytes."""
-    found: dict[str, Callable[[], bytes]] = {}
+    offers: dict[str, Callable[[], bytes]] = {}
     button = downloads.st.download_button
 
     def noted(label: str, data: Any, file_name: str, *arguments: Any, **options: Any) -> bool:
-        found[file_name] = data
+        offers[file_name] = data
         return button(label, data, file_name, *arguments, **options)
 
     monkeypatch.setattr(downloads.st, "download_button", noted)
-    return found
+    return offers
 
 
 @pytest.fixture(scope="session")

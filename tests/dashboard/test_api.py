@@ -55,7 +55,7 @@ def signed_in(client: TestClient, role: Role) -> TestClient:
     return client
 
 
-def asked(client: TestClient, operation: str, **arguments: Any) -> tuple[int, Any]:
+def call(client: TestClient, operation: str, **arguments: Any) -> tuple[int, Any]:
     answer = client.post(f"/isoviz/api/{operation}", json=arguments)
     return answer.status_code, answer.json()
 
@@ -72,7 +72,7 @@ def test_without_a_links_secret_nothing_is_answered(client: TestClient) -> None:
 
 def test_the_index_lists_what_the_server_offers(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     signed_in(client, Role.VIEWER)
-    listed = {one["name"]: one for one in client.get("/isoviz/api").json()["operations"]}
+    listed = {operation["name"]: operation for operation in client.get("/isoviz/api").json()["operations"]}
     assert set(listed) == {"list_runs", "show_run", "compare_runs", "catalogue", "measure"}
     assert listed["list_runs"]["arguments"]["properties"]["limit"]["default"] == 20
     assert "newest first" in listed["list_runs"]["description"]
@@ -83,40 +83,40 @@ def test_the_index_lists_what_the_server_offers(client: TestClient, monkeypatch:
 def test_a_viewer_reads_runs_and_compares_them(client: TestClient, store: Store) -> None:
     ids = [finish(store, config(method, seed), 0.5, 0.25) for method in ("baseline", "istar") for seed in (0, 1)]
     signed_in(client, Role.VIEWER)
-    status, found = asked(client, "list_runs", limit=3)
-    assert (status, [run["id"] for run in found["runs"]]) == (200, ids[:0:-1])
-    assert asked(client, "show_run", id=ids[0])[1]["runs"][0]["status"] == "finished"
-    compared = asked(client, "compare_runs", ids=ids)[1]["parts"][0]
+    status, reply = call(client, "list_runs", limit=3)
+    assert (status, [run["id"] for run in reply["runs"]]) == (200, ids[:0:-1])
+    assert call(client, "show_run", id=ids[0])[1]["runs"][0]["status"] == "finished"
+    compared = call(client, "compare_runs", ids=ids)[1]["parts"][0]
     assert [arm["label"] for arm in compared["arms"]][:1] == ["Baseline"]
-    assert asked(client, "catalogue", kind="tasks")[1]["tasks"]
-    assert asked(client, "measure", model="demo/tiny-bert")[0] == 403
+    assert call(client, "catalogue", kind="tasks")[1]["tasks"]
+    assert call(client, "measure", model="demo/tiny-bert")[0] == 403
 
 
 def test_launching_must_be_switched_on(client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     signed_in(client, Role.RUNNER)
-    status, refused = asked(client, "launch_runs", method=["baseline"], settings=SMALL)
+    status, refused = call(client, "launch_runs", method=["baseline"], settings=SMALL)
     assert (status, refused["error"]) == (403, "This server's API is read-only") and "--api-writes" in refused["advice"]
     monkeypatch.setenv(API_WRITES, "1")
-    status, launched = asked(client, "launch_runs", method=["baseline"], experiment="by program", settings=SMALL)
+    status, launched = call(client, "launch_runs", method=["baseline"], experiment="by program", settings=SMALL)
     assert status == 200 and [row.id for row in store.list(group="by program")] == launched["ids"]
-    status, again = asked(client, "launch_runs", method=["baseline", "isobn"], settings=SMALL)
+    status, again = call(client, "launch_runs", method=["baseline", "isobn"], settings=SMALL)
     assert (status, again["existing"], len(again["ids"])) == (200, launched["ids"], 1)
-    nothing_new = asked(client, "launch_runs", method=["baseline"], settings=SMALL)[1]
+    nothing_new = call(client, "launch_runs", method=["baseline"], settings=SMALL)[1]
     assert nothing_new == {"experiment": None, "ids": [], "existing": launched["ids"]}
-    assert len(asked(client, "launch_runs", method=["baseline"], settings=SMALL, repeat=True)[1]["ids"]) == 1
-    assert asked(client, "stop_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "stopped"
-    assert asked(client, "resume_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "queued"
+    assert len(call(client, "launch_runs", method=["baseline"], settings=SMALL, repeat=True)[1]["ids"]) == 1
+    assert call(client, "stop_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "stopped"
+    assert call(client, "resume_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "queued"
     operators = store.create([config()])[0]
-    assert asked(client, "stop_run", id=operators)[0] == 403
-    assert asked(client, "move_run", id=launched["ids"][0], to="first")[0] == 403, "others' runs wait too"
+    assert call(client, "stop_run", id=operators)[0] == 403
+    assert call(client, "move_run", id=launched["ids"][0], to="first")[0] == 403, "others' runs wait too"
     signed_in(client, Role.OPERATOR)
-    moved = asked(client, "move_run", id=operators, to="first")[1]["queue"]
+    moved = call(client, "move_run", id=operators, to="first")[1]["queue"]
     assert (moved[0]["id"], len(moved)) == (operators, 4)
-    assert asked(client, "set_priority", id=operators, priority="urgent")[0] == 400
+    assert call(client, "set_priority", id=operators, priority="urgent")[0] == 400
     signed_in(client, Role.VIEWER)
-    assert asked(client, "stop_run", id=launched["ids"][0])[0] == 403
+    assert call(client, "stop_run", id=launched["ids"][0])[0] == 403
     monkeypatch.setenv(READ_ONLY, "1")
-    assert asked(signed_in(client, Role.OPERATOR), "stop_run", id=operators)[0] == 403
+    assert call(signed_in(client, Role.OPERATOR), "stop_run", id=operators)[0] == 403
 
 
 def test_measure_reads_only_below_the_roots(
@@ -127,10 +127,10 @@ def test_measure_reads_only_below_the_roots(
     for folder in (tmp_path, tmp_path / "open"):
         np.save(folder / "points.npy", np.random.default_rng(0).standard_normal((64, 8)))
     signed_in(client, Role.RUNNER)
-    status, refused = asked(client, "measure", embeddings=str(tmp_path / "points.npy"))
+    status, refused = call(client, "measure", embeddings=str(tmp_path / "points.npy"))
     assert (status, refused["field"]) == (400, "embeddings")
-    status, found = asked(client, "measure", embeddings=str(tmp_path / "open" / "points.npy"))
-    assert status == 200 and 0.5 < found["isoscore"] < 1
+    status, reply = call(client, "measure", embeddings=str(tmp_path / "open" / "points.npy"))
+    assert status == 200 and 0.5 < reply["isoscore"] < 1
 
 
 def test_measure_keeps_to_the_limits_of_reading_and_the_quota(
@@ -140,10 +140,10 @@ def test_measure_keeps_to_the_limits_of_reading_and_the_quota(
     np.save(tmp_path / "points.npy", np.zeros((512, 8)))
     signed_in(client, Role.RUNNER)
     monkeypatch.setenv("ISOVIZ_READ_EXPANDED", "0.00001")
-    status, refused = asked(client, "measure", embeddings=str(tmp_path / "points.npy"))
+    status, refused = call(client, "measure", embeddings=str(tmp_path / "points.npy"))
     assert status == 400 and "(ISOVIZ_READ_EXPANDED)" in refused["error"]
     monkeypatch.setenv("ISOVIZ_QUOTA_JOBS", "0")
-    status, refused = asked(client, "measure", embeddings=str(tmp_path / "points.npy"))
+    status, refused = call(client, "measure", embeddings=str(tmp_path / "points.npy"))
     assert status == 403 and "ISOVIZ_QUOTA_JOBS" in refused["error"]
 
 
@@ -198,16 +198,16 @@ def test_settings_are_converted_or_refused_by_name(
     monkeypatch.setenv(API_WRITES, "1")
     monkeypatch.setenv(ROOTS, str(tmp_path))
     signed_in(client, Role.RUNNER)
-    launched = asked(client, "launch_runs", method=["baseline"], settings={**SMALL, "max_length": "48"})[1]
+    launched = call(client, "launch_runs", method=["baseline"], settings={**SMALL, "max_length": "48"})[1]
     assert store.get(launched["ids"][0]).config.max_length == 48
     for name, value in {"seeds": [1], "checks": 1, "processes": 0, "threads": None, "own": {"text": "a"}}.items():
-        status, refused = asked(client, "launch_runs", method=["baseline"], settings={name: value})
+        status, refused = call(client, "launch_runs", method=["baseline"], settings={name: value})
         assert status == 400 and refused["field"].startswith(f"settings.{name}")
     columns = {"text": "review", "label": "stars"}
-    status, refused = asked(client, "launch_runs", method=["baseline"], settings={"own": columns})
+    status, refused = call(client, "launch_runs", method=["baseline"], settings={"own": columns})
     assert (status, refused["field"]) == (400, "settings.own")
     (tmp_path / "own.csv").write_text("review,stars\n" + "".join(f"text {n},{n % 2}\n" for n in range(40)))
-    status, launched = asked(
+    status, launched = call(
         client,
         "launch_runs",
         method=["baseline"],
@@ -221,7 +221,7 @@ def test_settings_are_converted_or_refused_by_name(
 
 
 @pytest.mark.parametrize(
-    ("operation", "body", "status", "said"),
+    ("operation", "body", "status", "message"),
     [
         ("nothing", "{}", 404, "No such operation"),
         ("list_runs", "[1]", 400, "must be a JSON object (got [1])"),
@@ -236,11 +236,11 @@ def test_settings_are_converted_or_refused_by_name(
         ("compare_runs", '{"ids": ["gone"]}', 404, "'gone'"),
     ],
 )
-def test_bad_requests_are_one_line(client: TestClient, operation: str, body: str, status: int, said: str) -> None:
+def test_bad_requests_are_one_line(client: TestClient, operation: str, body: str, status: int, message: str) -> None:
     answer = signed_in(client, Role.RUNNER).post(f"/isoviz/api/{operation}", content=body)
     assert answer.status_code == status, answer.text
     text = answer.json()["error"]
-    assert said in text and "\n" not in text and "isoviz.db" not in text
+    assert message in text and "\n" not in text and "isoviz.db" not in text
 
 
 def test_every_refusal_is_json(client: TestClient) -> None:
@@ -260,5 +260,5 @@ def test_agents_and_programs_have_the_same_operations(store: Store) -> None:
     from isoviz.commands.mcp import server
 
     tools = {tool.name for tool in server(store, allow_writes=True)._tool_manager.list_tools()}
-    assert tools == {one.name for one in operations(store, resources.service())}
+    assert tools == {operation.name for operation in operations(store, resources.service())}
     assert os.environ.get(API_WRITES) is None

@@ -129,8 +129,8 @@ def test_an_archive_of_zeros(tmp_path: Path) -> None:
             out.write(bytes(2**20))
     assert (tmp_path / "zeros.npz").stat().st_size < 2**20
     allowed = Limits(memory=0.5, expanded=0.4)
-    for limits, told in ((allowed, "EXPANDED"), (Limits(memory=0.5, expanded=8.0), "MEMORY")):
-        with pytest.raises(InputError, match=rf"ISOVIZ_READ_{told}"):
+    for limits, variable in ((allowed, "EXPANDED"), (Limits(memory=0.5, expanded=8.0), "MEMORY")):
+        with pytest.raises(InputError, match=rf"ISOVIZ_READ_{variable}"):
             arguments = {"path": str(tmp_path / "zeros.npz")}
             guarded.call("tests.jobs.guarded_work:shape_of", arguments, tuple[int, ...], allowed=limits)
 

@@ -66,9 +66,9 @@ def ask(server: Server, path: str, method: str = "GET", **headers: str | None) -
             connection.putheader(name, value)
     connection.endheaders()
     answer = connection.getresponse()
-    found = answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+    reply = answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
     connection.close()
-    return found
+    return reply
 
 
 def secret(server: Server, role: Role) -> str:
@@ -244,8 +244,8 @@ def test_a_changed_link_ends_its_cookies_and_open_pages(guarded: Server) -> None
     with pytest.raises(InvalidStatus):
         connect(url, origin=guarded.url, subprotocols=["streamlit"], additional_headers={"Cookie": runner})  # type: ignore[arg-type, list-item]
     assert ask(guarded, "/", cookie=viewer)[0] == 200
-    found = json.loads(renewed.stdout)["links"]
-    assert found["runner"].endswith(secret(guarded, Role.RUNNER)) and old not in renewed.stdout
+    renewed_links = json.loads(renewed.stdout)["links"]
+    assert renewed_links["runner"].endswith(secret(guarded, Role.RUNNER)) and old not in renewed.stdout
 
 
 def test_a_link_keeps_the_rest_of_the_address(guarded: Server) -> None:
@@ -274,8 +274,8 @@ def test_every_answer_says_how_browsers_shall_treat_it(guarded: Server) -> None:
         (f"/isoviz/views/{'0' * 32}/1/cls/none", 403),
         ("/isoviz/events/x", 403),
     ):
-        found, headers, _ = ask(guarded, path, cookie=inside)
-        assert found == status, path
+        code, headers, _ = ask(guarded, path, cookie=inside)
+        assert code == status, path
         policy = headers["content-security-policy"]
         assert "frame-ancestors 'self'" in policy and "'unsafe-eval'" not in policy
         assert "'unsafe-inline'" not in policy.partition("style-src")[0]

@@ -35,9 +35,9 @@ def in_pieces(_: Request) -> Response:
 def client(base: str = "", **endpoints: object) -> TestClient:
     """The middleware as `st.App` puts it: around what compresses answers."""
     named = dict.fromkeys((*PAGES, "train"), page) | endpoints
-    found = [Route(f"{base}/{name}", endpoint, methods=["GET", "POST"]) for name, endpoint in named.items()]  # type: ignore[arg-type]
+    app_routes = [Route(f"{base}/{name}", endpoint, methods=["GET", "POST"]) for name, endpoint in named.items()]  # type: ignore[arg-type]
     middleware = [Middleware(EarlyScript, base_url=base), Middleware(GZipMiddleware, minimum_size=100)]
-    return TestClient(Starlette(routes=found, middleware=middleware))
+    return TestClient(Starlette(routes=app_routes, middleware=middleware))
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -58,7 +58,7 @@ def view(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[ty
 @pytest.fixture
 def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The jobs done at once in this process, UMAP's by PCA: what the page does with answers, without waiting."""
-    asked: list[str] = []
+    requests: list[str] = []
 
     class Fitted:
         def __init__(self, points: Any, request: MapRequest) -> None:
@@ -69,24 +69,24 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
             return self._map.place(points)
 
     def ask(kind: JobKind, request: Any, inputs: Any = None) -> JobState:
-        asked.append(kind.name)
+        requests.append(kind.name)
         return work_here(kind, queue.content_key(kind, request, inputs), request, inputs)
 
     monkeypatch.setattr(maps, "fit_umap", lambda points, request, tell=None: Fitted(points, request))
-    monkeypatch.setattr(Service, "ask_job", lambda _, *asked: ask(*asked))
-    yield asked
+    monkeypatch.setattr(Service, "ask_job", lambda _, *requests: ask(*requests))
+    yield requests
 
 
 def figures(page: AppTest) -> list[dict[str, Any]]:
     """What the maps of a page were given."""
-    found = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
-    return [data for data in found if "figure" in data]
+    components = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    return [data for data in components if "figure" in data]
 
 
 def matrices(page: AppTest) -> list[dict[str, Any]]:
     """What the correlation matrices of a page were given."""
-    found = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
-    return [data for data in found if "arrays" in data]
+    components = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    return [data for data in components if "arrays" in data]
 
 
 def numbers(trace: dict[str, Any], axis: str) -> np.ndarray:  # type: ignore[type-arg]
@@ -341,13 +341,13 @@ def test_what_is_selected_in_one_view_stands_out_in_the_others(
 ) -> None:
     second = {"explore2_layer": "1", "explore2_pooling": "mean", "explore2_rows": str(ROWS)}
     third = {"explore3_layer": "2", "explore3_pooling": "tokens", "explore3_rows": str(ROWS)}
-    asked = {**address(made[0]), **second, **third, "explore_views": "3"}
-    page = open_page("explore", **asked)
+    query = {**address(made[0]), **second, **third, "explore_views": "3"}
+    page = open_page("explore", **query)
     coordinates = maps.pca(view.points(4, "cls")).coordinates
     middle = float(np.median(coordinates[:, 0]))
     right = [(middle, -99.0), (99.0, -99.0), (99.0, 99.0), (middle, 99.0)]
     rows = np.flatnonzero(selection.inside(coordinates, selection.shortened(right)))
-    page = open_page("explore", **asked, explore_lasso=line_around(page, right))
+    page = open_page("explore", **query, explore_lasso=line_around(page, right))
     assert errors(page) == []
     own, linked, tokens = (json.loads(data["figure"])["data"] for data in figures(page))
     assert {trace["marker"]["opacity"] for trace in own} == {0.9}
@@ -394,10 +394,10 @@ def test_the_same_in_python(size: str, open_page: OpenPage, view: ViewResult, ma
     assert not page.code  # what colours it is not loaded before it is looked at
     page.session_state["explore_python"] = True
     (code,) = [block.value for block in page.run().code if "ViewRequest" in block.value]
-    told, names = io.StringIO(), {}  # type: ignore[var-annotated]
-    with redirect_stdout(told):
+    output, names = io.StringIO(), {}  # type: ignore[var-annotated]
+    with redirect_stdout(output):
         exec(code, names)
-    assert told.getvalue().split()[0] == repr(view.entry(1, "mean").number("isoscore"))
+    assert output.getvalue().split()[0] == repr(view.entry(1, "mean").number("isoscore"))
     figure = json.loads(figures(page)[0]["figure"])
     x = np.concatenate([numbers(trace, "x") for trace in figure["data"]])
     coordinates = names["film"][1].coordinates if size == point_map.FILM else names["coordinates"]
@@ -407,16 +407,16 @@ def test_the_same_in_python(size: str, open_page: OpenPage, view: ViewResult, ma
 def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(
     open_page: OpenPage, view: ViewResult, made: Any
 ) -> None:
-    asked = {"explore_measure": "IsoScore*", "explore_layer": "3", "explore_pooling": "tokens"}
-    page = open_page("explore", **address(made[0]), **asked, explore_points="1000")
+    query = {"explore_measure": "IsoScore*", "explore_layer": "3", "explore_pooling": "tokens"}
+    page = open_page("explore", **address(made[0]), **query, explore_points="1000")
     page.session_state["explore_python"] = True
     (code,) = [block.value for block in page.run().code if "ViewRequest" in block.value]
-    told = io.StringIO()
-    with redirect_stdout(told):
+    output = io.StringIO()
+    with redirect_stdout(output):
         exec(code, {})
     assert view.together is not None
     expected = [one.number("isoscore_star") for one in (view.entry(3, "tokens"), view.together)]
-    assert told.getvalue().split()[:2] == list(map(repr, expected))
+    assert output.getvalue().split()[:2] == list(map(repr, expected))
 
 
 def test_a_field_that_a_button_sets_is_not_told_as_left_out(open_page: OpenPage, view: ViewResult, made: Any) -> None:

@@ -169,13 +169,13 @@ def test_one_button_stops_what_all_views_wait_for_and_each_job_is_told_once(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = {key_for(ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=rows)) for rows in (40, 50)}
-    begun = set(running)
+    started = set(running)
     monkeypatch.setattr(queue, "look", lambda kind, key: JobState("running" if key in running else "none"))
     monkeypatch.setattr(queue, "stop", lambda kind, key: running.discard(key))
     rows = {"explore_rows": "40", "explore2_rows": "50", "explore3_rows": "40"}
     page = open_page("explore", explore_views="3", **rows)
-    told = [bar.proto.text.replace("\\", "") for bar in page.get("progress")]
-    assert [text.partition(":")[0] for text in told] == ["Views 1, 3", "View 2"] and running == begun
+    messages = [bar.proto.text.replace("\\", "") for bar in page.get("progress")]
+    assert [text.partition(":")[0] for text in messages] == ["Views 1, 3", "View 2"] and running == started
     (stop,) = [button for button in page.button if "Stop" in button.label]
     assert stop.label == "Stop all"
     stop.click().run()
@@ -238,8 +238,8 @@ def test_axis_of_the_spectrum_lives_in_the_address(
 ) -> None:
     def axis(page: AppTest) -> str | None:
         assert errors(page) == []
-        (found,) = [c["layout"] for c in drawn(page) if c["layout"]["yaxis"]["title"]["text"] == "EV_k"]
-        return found["xaxis"].get("type")
+        (layout,) = [c["layout"] for c in drawn(page) if c["layout"]["yaxis"]["title"]["text"] == "EV_k"]
+        return layout["xaxis"].get("type")
 
     assert axis(open_page("explore", **address(explored[0]))) is None
     assert axis(open_page("explore", **address(explored[0], explore_ev_axis="log axis"))) == "log"
@@ -260,8 +260,10 @@ def test_what_no_field_can_take_of_an_address_is_told(
     usual = {"explore_min_dist": "0.10", "explore_map": "PCA", "explore_neighbours": "15"}
     page = open_page("explore", **address(explored[0], **wrong, **usual))
     assert errors(page) == [] and page.slider(key="explore_layer").value == 2
-    (told,) = page.toast
-    assert told.value.replace("\\", "").endswith("of the link: explore_layer=abc, explore_split=test, explore_points=7")
+    (message,) = page.toast
+    assert message.value.replace("\\", "").endswith(
+        "of the link: explore_layer=abc, explore_split=test, explore_points=7"
+    )
     assert not open_page("explore", **address(explored[0], explore_layer="1")).toast
 
 
@@ -281,25 +283,25 @@ def test_numbers_that_are_infinite_once_read(
 ) -> None:
     """Streamlit raises where such a number is for a field of whole numbers."""
     digits = "9" * 400
-    asked = address(explored[0], explore_layer=digits, explore_neighbours=f"-{digits}")
-    assert errors(open_page("explore", **asked)) == []
+    query = address(explored[0], explore_layer=digits, explore_neighbours=f"-{digits}")
+    assert errors(open_page("explore", **query)) == []
     assert errors(open_page("explore", explore_rows=digits)) == []
     page = open_page("train", train_max_eval=digits, train_epochs="1e309")
     assert errors(page) == [] and page.number_input(key="train_epochs").value == 3
 
 
 @pytest.mark.parametrize(
-    ("model", "told"),
+    ("model", "message"),
     [
         (f"{tempfile.gettempdir()}/no/such/dir", "o such model or directory"),
         ("some/encoder", "set; restart without it to go online); use a bundled model"),
         ("not a model!", "neither a directory nor a hub id"),
     ],
 )
-def test_unknown_model_is_told_with_what_to_do(model: str, told: str, open_page: OpenPage) -> None:
+def test_unknown_model_is_told_with_what_to_do(model: str, message: str, open_page: OpenPage) -> None:
     page = open_page("explore", explore_model=model)
     (error,) = errors(page)
-    assert told in error and page.button(key="explore_look").disabled
+    assert message in error and page.button(key="explore_look").disabled
 
 
 def test_directory_that_is_no_model(open_page: OpenPage, tmp_path: Path) -> None:
@@ -320,8 +322,8 @@ def test_paper_task_wants_a_folder(open_page: OpenPage, cola: Path, tmp_path: Pa
 
 def test_a_translation_is_read_in_the_direction_of_the_form(open_page: OpenPage, tmp_path: Path) -> None:
     data = str(write("seq2seq", tmp_path / "ro-en"))
-    asked = {"explore_task": "wmt16/ro-en", "explore_data.wmt16/ro-en": data}
-    page = open_page("explore", **asked)
+    query = {"explore_task": "wmt16/ro-en", "explore_data.wmt16/ro-en": data}
+    page = open_page("explore", **query)
     assert errors(page) == [] and page.segmented_control(key="explore_direction.wmt16/ro-en").value == "ro-en"
     page.segmented_control(key="explore_direction.wmt16/ro-en").set_value("en-ro").run()
     request = ViewRequest("demo/tiny-bert", "wmt16/ro-en", data, max_rows=500, direction="en-ro")

@@ -17,7 +17,7 @@ from isoviz.exploring import own, own_vectors, results
 from isoviz.exploring.request import ViewRequest
 
 POINTS = np.random.default_rng(0).normal(size=(30, 4))
-IDS = np.array([f"{place:02d}" for place in range(30)])
+IDS = np.array([f"{index:02d}" for index in range(30)])
 
 
 def shown(points: Any, ids: Any) -> Any:

@@ -67,7 +67,7 @@ def test_settings(name: str, raw: object, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "raw", "told"),
+    ("name", "raw", "message"),
     [
         ("epochs", 0, "at least 1"),
         ("learning_rate", "0", "above 0"),
@@ -76,9 +76,9 @@ def test_settings(name: str, raw: object, value: object) -> None:
         ("early_stopping", "accuracy", "pattern"),
     ],
 )
-def test_bad_settings_say_what_is_allowed(name: str, raw: object, told: str) -> None:
+def test_bad_settings_say_what_is_allowed(name: str, raw: object, message: str) -> None:
     answer = forms.check_setting(name, raw)
-    assert answer.values == () and answer.error is not None and told in answer.error
+    assert answer.values == () and answer.error is not None and message in answer.error
 
 
 def test_every_setting_accepts_its_own_default() -> None:

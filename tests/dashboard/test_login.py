@@ -60,14 +60,14 @@ class Provider:
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[Provider]:
-    found = Provider()
+    identity_provider = Provider()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             size = int(self.headers.get("Content-Length") or 0)
             parts = urlsplit(self.path)
             query = parse_qs(self.rfile.read(size).decode() if size else parts.query)
-            status, headers, document = found.answer(parts.path, query)
+            status, headers, document = identity_provider.answer(parts.path, query)
             self.send_response(status)
             for name, value in {"Content-Type": "application/json", **headers}.items():
                 self.send_header(name, value)
@@ -80,9 +80,9 @@ def provider() -> Iterator[Provider]:
         def log_message(self, *_: object) -> None: ...
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    found.url = f"http://127.0.0.1:{server.server_port}"
+    identity_provider.url = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield found
+    yield identity_provider
     server.shutdown()
 
 
@@ -122,7 +122,7 @@ def log_in(server: Server, provider: Provider, **claims: object) -> tuple[httpx.
 
 
 def cookies(client: httpx.Client) -> str:
-    return "; ".join(f"{one.name}={one.value}" for one in client.cookies.jar)
+    return "; ".join(f"{cookie.name}={cookie.value}" for cookie in client.cookies.jar)
 
 
 def test_strangers_see_the_login_and_nothing_behind_it(shared: Server) -> None:

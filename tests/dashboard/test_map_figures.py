@@ -58,12 +58,12 @@ def test_numbers_are_a_scale_and_rare_values_go_together() -> None:
 def test_own_sentences_lie_over_the_map_and_widen_its_axes(dimensions: int) -> None:
     own = np.full((1, dimensions), 99.0)
     figure = drawn(None, dimensions=dimensions, own=own, own_texts=["1"])
-    rows, mine = figure.data
-    assert mine.marker.color == OWN_COLOUR and mine.x.tolist() == [99] and not rows.showlegend
+    rows, own_trace = figure.data
+    assert own_trace.marker.color == OWN_COLOUR and own_trace.x.tolist() == [99] and not rows.showlegend
     axis = figure.layout.scene.xaxis if dimensions == 3 else figure.layout.xaxis
     assert axis.range[1] > 99 and axis.title.text == "one"
     assert rows.type == ("scatter3d" if dimensions == 3 else "scattergl")
-    assert mine.type == ("scatter3d" if dimensions == 3 else "scatter")  # which plotly draws, over the points
+    assert own_trace.type == ("scatter3d" if dimensions == 3 else "scatter")  # which plotly draws, over the points
 
 
 def test_shared_room_and_texts_that_are_no_html() -> None:

@@ -86,7 +86,7 @@ def test_directories_are_checked_where_they_are_typed(
     page = at(open_page("train", train_max_length="48"), model_form.FOLDER)
     absent = f"{tmp_path}/none"
     outside = ("/no/such", "cannot be read from the browser")
-    for typed, told in (
+    for typed, message in (
         outside,
         (absent, f"no directory '{absent}'"),
         (str(tmp_path), "holds no model"),
@@ -94,7 +94,7 @@ def test_directories_are_checked_where_they_are_typed(
     ):
         page.text_input(key=f"{FIELD}.folder").set_value(typed)
         page.button[_button(page, "Add it")].click().run()
-        assert any(told in error for error in errors(page)), told
+        assert any(message in error for error in errors(page)), message
         assert page.multiselect(key=FIELD).value == ["demo/tiny-bert"]
     folder = str(tiny_models("bert"))
     page.text_input(key=f"{FIELD}.folder").set_value(folder)
@@ -153,15 +153,15 @@ def test_offline_is_said_and_asked_again(
     assert "to download" in captions(page) and not page.button(key="launch").disabled
 
 
-@pytest.mark.parametrize(("name", "told"), [("acme/none", "is not on the hub"), ("acme/gated", "is gated: accept")])
+@pytest.mark.parametrize(("name", "message"), [("acme/none", "is not on the hub"), ("acme/gated", "is gated: accept")])
 @pytest.mark.parametrize("where", ["train", "explore"])
 def test_what_the_hub_refuses_is_told_beside_the_field(
-    open_page: OpenPage, hub: LoopbackHub, tiny_models: TinyModels, name: str, told: str, where: str
+    open_page: OpenPage, hub: LoopbackHub, tiny_models: TinyModels, name: str, message: str, where: str
 ) -> None:
     hub.add("acme/gated", tiny_models("bert"), gated=True)
     page = open_page(where, **{{"train": FIELD, "explore": "explore_model"}[where]: name})
     (error,) = errors(page)
-    assert told in error
+    assert message in error
     assert page.button(key={"train": "launch", "explore": "explore_look"}[where]).disabled
 
 
@@ -220,7 +220,7 @@ def test_the_papers_models_are_offered(open_page: OpenPage) -> None:
     page = at(open_page("train"), model_form.PAPERS)
     offered = page.selectbox(key=f"{FIELD}.models")
     assert len(offered.options) == len(PUBLISHED)
-    chosen = next(one for one in PUBLISHED if "IsoBN" in one.papers)
+    chosen = next(model for model in PUBLISHED if "IsoBN" in model.papers)
     offered.set_value(chosen.name).run()
     assert chosen.name in page.multiselect(key=FIELD).value
     assert any(chosen.name in text for text in errors(page))  # no machine of the tests reaches the hub
@@ -228,5 +228,5 @@ def test_the_papers_models_are_offered(open_page: OpenPage) -> None:
 
 def test_each_published_model_is_of_a_family_that_can_be_trained() -> None:
     """By the family's name in the id; the hub is not asked."""
-    assert all(any(family in one.name.replace("xlm-", "") for family in CLASSIFIERS) for one in PUBLISHED)
-    assert len({one.name for one in PUBLISHED}) == len(PUBLISHED)
+    assert all(any(family in model.name.replace("xlm-", "") for family in CLASSIFIERS) for model in PUBLISHED)
+    assert len({model.name for model in PUBLISHED}) == len(PUBLISHED)

@@ -75,15 +75,15 @@ def test_a_file_becomes_a_task_and_its_run(open_page: OpenPage, store: Store, re
     command = page.code[0].value
     launch(page)
     (row,) = store.list()
-    wanted = OwnTask(
+    expected = OwnTask(
         text="Was gesagt wurde", label="Laune", kind="classification", label_names=("calm", "glad", "sad"), share=0.3,
         split_seed=7,
     )  # fmt: skip
-    assert (row.config.task, row.config.data, row.config.own) == ("own", str(reviews), wanted)
-    said = shlex.split(command)
-    assert said[said.index("--text") + 1] == "Was gesagt wurde"
-    assert said[said.index("--share") + 1] == "0.3"
-    assert said[said.index("--split-seed") + 1] == "7"
+    assert (row.config.task, row.config.data, row.config.own) == ("own", str(reviews), expected)
+    arguments = shlex.split(command)
+    assert arguments[arguments.index("--text") + 1] == "Was gesagt wurde"
+    assert arguments[arguments.index("--share") + 1] == "0.3"
+    assert arguments[arguments.index("--split-seed") + 1] == "7"
 
 
 def test_kind_can_be_corrected(open_page: OpenPage, store: Store, reviews: Path) -> None:
@@ -125,15 +125,15 @@ def test_bad_rows_are_listed_one_by_one(open_page: OpenPage, store: Store, tmp_p
     path = tmp_path / "bad.csv"
     bad.to_csv(path, index=False)
     page = choose(own(open_page, path), label="Zahl", kind="regression")
-    told = errors(page)
+    messages = errors(page)
     assert any(
-        "68 rows are invalid" in error and "Showing the first 50" in error for error in told
+        "68 rows are invalid" in error and "Showing the first 50" in error for error in messages
     )  # 67 words, and 2 empty ones of which one is both
     listed = next(frame.value for frame in page.dataframe if "what is wrong" in frame.value)
     assert len(listed) == 50
-    found = {(line["split"], line["row"]): line for line in listed.to_dict("records")}
-    held = [place for place in found if place[1] in (5, 10)]
-    assert {found[place]["column"] for place in held} <= {"Was gesagt wurde"}
+    problems = {(line["split"], line["row"]): line for line in listed.to_dict("records")}
+    long_rows = [place for place in problems if place[1] in (5, 10)]
+    assert {problems[place]["column"] for place in long_rows} <= {"Was gesagt wurde"}
     assert set(listed["value"]) <= {"'viel'", ""}
     assert page.button(key="launch").disabled
     assert page.selectbox(key="train_own.label").value == "Zahl"  # nothing is lost
@@ -143,7 +143,7 @@ def test_bad_rows_are_listed_one_by_one(open_page: OpenPage, store: Store, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("a.csv", "", "is empty"),
         ("a.txt", "text,label\na,1\n", "ends in '.txt'"),
@@ -151,12 +151,12 @@ def test_bad_rows_are_listed_one_by_one(open_page: OpenPage, store: Store, tmp_p
     ],
 )
 def test_a_file_that_is_no_table_is_told(
-    open_page: OpenPage, tmp_path: Path, name: str, content: str, told: str
+    open_page: OpenPage, tmp_path: Path, name: str, content: str, message: str
 ) -> None:
     path = tmp_path / name
     path.write_text(content)
     page = own(open_page, path)
-    assert told in errors(page)[0]
+    assert message in errors(page)[0]
     assert page.text_input(key="train_data.own").value == str(path)
     assert page.button(key="launch").disabled
 

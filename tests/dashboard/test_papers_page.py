@@ -39,7 +39,7 @@ def test_a_recorded_figure_is_on_the_page_at_once(open_page: OpenPage) -> None:
     page = open_page("papers", **FIGURE_2)
     assert not page.exception
     (figure,) = drawn(page)
-    recorded = next(one for one in records.recorded() if one.provenance.study == "istar-figure-2")
+    recorded = next(record for record in records.recorded() if record.provenance.study == "istar-figure-2")
     measured = [series for series in recorded.figures[0].panels[0].series if series.role != "expected"]
     names = {trace.get("name") for trace in figure["data"] if trace.get("showlegend") is not False}
     assert {series.name for series in measured} <= {str(name).replace("&gt;", ">") for name in names}
@@ -76,14 +76,14 @@ def test_a_press_asks_for_the_quick_study_and_the_page_waits_for_it(open_page: O
 
 
 def test_what_was_computed_here_comes_before_what_was_recorded(open_page: OpenPage) -> None:
-    recorded = next(one for one in records.recorded() if one.provenance.study == "istar-figure-2")
+    recorded = next(record for record in records.recorded() if record.provenance.study == "istar-figure-2")
     origin = recorded.provenance.model_copy(update={"scale": "quick"})
     here = recorded.model_copy(update={"provenance": origin})
     key = jobs.key_of("istar-figure-2", "quick")
     jobs.STUDY.results.publish(key, {"result": here.model_dump(mode="json")}, {})
     page = open_page("papers", **FIGURE_2)
     assert not page.exception and not buttons(page)["Reproduced (quick)"]
-    (choice,) = [one for one in page.button_group if one.label == "Result"]
+    (choice,) = [element for element in page.button_group if element.label == "Result"]
     assert choice.value == "On this machine, quick"
 
 
@@ -110,8 +110,8 @@ FIGURE_3 = {"papers_paper": "I-STAR", "papers_istar": "Figure 3"}
 def some_runs(store: Store, count: int) -> int:
     """So many finished runs of Figure 3's first task and model, of made-up numbers; how many there will be."""
     configs = studies.get("istar-figure-3").configs("quick")  # type: ignore[attr-defined]
-    for place, cfg in enumerate(configs[:count]):
-        finish(store, cfg, 0.5 + 0.015625 * place, 0.25 + 0.0078125 * place)
+    for index, cfg in enumerate(configs[:count]):
+        finish(store, cfg, 0.5 + 0.015625 * index, 0.25 + 0.0078125 * index)
     return len(configs)
 
 
@@ -168,8 +168,8 @@ def test_every_claim_of_a_paper_is_listed_with_its_verdict(open_page: OpenPage, 
     assert not page.exception
     frame = page.dataframe[-1].value.set_index("Claim")
     source = papers.get("istar")
-    found = [records.study_of(source, place.name) for place in source.places]
-    assert set(frame.index) == {claim.sentence for study in found if study for claim in study.claims}
+    studies_of_claims = [records.study_of(source, place.name) for place in source.places]
+    assert set(frame.index) == {claim.sentence for study in studies_of_claims if study for claim in study.claims}
     assert frame.loc["Isotropy and performance are inversely related.", "Where"] == "Figure 3"
     assert set(frame["Verdict"]) <= {"held", "not held", "cannot tell", "no result yet"}
 

@@ -151,7 +151,7 @@ def test_a_report_compares_however_many_runs_there_are(store: Store, monkeypatch
 
 def test_a_study_has_its_figure_printed_numbers_and_what_is_open() -> None:
     study = studies.get("istar-figure-2")
-    recorded = next(one for one in records.recorded() if one.provenance.study == study.slug)
+    recorded = next(record for record in records.recorded() if record.provenance.study == study.slug)
     document = as_report.document(papers.get("istar"), study, recorded)
     words = Elements(html_file.render(document)).words
     assert "Published and measured" in words and "--scale full" in words and study.open_points[0] in words
@@ -171,5 +171,5 @@ def test_pages_offer_reports_and_a_viewer_starts_no_browser(
     ):
         shown = open_page(page, **query)
         assert not shown.exception
-        found = {button.label: button.disabled for button in shown.get("download_button")}
-        assert found["Report (HTML)"] is False and found["Report (Markdown, PNG)"] is True, page
+        disabled = {button.label: button.disabled for button in shown.get("download_button")}
+        assert disabled["Report (HTML)"] is False and disabled["Report (Markdown, PNG)"] is True, page

@@ -167,7 +167,7 @@ def test_only_failed_runs(open_page: OpenPage, store: Store) -> None:
 
 
 def test_the_table_leaves_out_idle_columns() -> None:
-    frame = tables.runs_frame([row("r", config(), found=result(0.5, 0.25))])
+    frame = tables.runs_frame([row("r", config(), outcome=result(0.5, 0.25))])
     columns = results.readable(tables.summary(frame), [], measures.headline()).columns
     assert not {"Model", "Settings", "Remarks", "Parameters"} & set(columns)
 

@@ -70,8 +70,8 @@ def test_no_page_imports_torch() -> None:
         "print('heavy:', *heavy)"
     )
     environment = {**os.environ, "ISOVIZ_RUNNER": "off", "ISOVIZ_NO_TOKEN": "1"}
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600
     )
-    assert found.returncode == 0, found.stderr[-3000:]
-    assert found.stdout.splitlines()[-1] == "heavy:"
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert result.stdout.splitlines()[-1] == "heavy:"

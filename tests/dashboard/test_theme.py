@@ -123,7 +123,7 @@ def test_new_methods_get_colours_of_their_own_that_do_not_depend_on_the_day(monk
 
 def test_a_combination_and_a_second_line_of_a_method_are_told_from_the_first() -> None:
     assert theme.method_symbol("isobn+istar").endswith("-open") and theme.method_symbol("istar", 1) == "diamond-open"
-    assert len({theme.method_dash("istar", place) for place in range(6)}) == 6
+    assert len({theme.method_dash("istar", index) for index in range(6)}) == 6
     assert theme.method_colour("isobn+istar") not in theme.METHOD_COLOURS.values()
 
 

@@ -78,8 +78,8 @@ def test_a_one_time_secret_admits_once_and_soon(door: ByLink) -> None:
     secret = door.one_time_secret(Role.RUNNER)
     assert door.admit("x" * 32, {}) is None
     cookie = door.admit(secret, {})
-    found = door.visitor({door.cookie: cookie or ""})
-    assert found is not None and found.role is Role.RUNNER
+    admitted = door.visitor({door.cookie: cookie or ""})
+    assert admitted is not None and admitted.role is Role.RUNNER
     assert door.admit(secret, {}) is None
     assert door.admit(door.one_time_secret(Role.RUNNER, seconds=0), {}) is None
 

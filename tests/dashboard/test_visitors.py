@@ -218,14 +218,16 @@ def test_a_viewer_does_not_make_the_server_ask_the_hub(
 ) -> None:
     from dashboard import model_form
 
-    asked: list[str] = []
-    monkeypatch.setattr(model_form, "_remembered", lambda name, heads, offline: asked.append(name) or (None, "asked"))
+    requests: list[str] = []
+    monkeypatch.setattr(
+        model_form, "_remembered", lambda name, heads, offline: requests.append(name) or (None, "asked")
+    )
     visit(LOOKER)
     page = open_page("explore", explore_model="some/encoder")
-    assert "'some/encoder' is not on this machine" in shown(page) and asked == []
+    assert "'some/encoder' is not on this machine" in shown(page) and requests == []
     visit(ANNA)
     open_page("explore", explore_model="some/encoder")
-    assert asked
+    assert requests
 
 
 def test_the_default_roots_are_the_current_folder_and_home(

@@ -22,7 +22,7 @@ def full(frozen: tuple[float, float] | None, refitted: tuple[float, float] | Non
 
 
 @pytest.mark.parametrize(
-    "frozen, refitted, told",
+    "frozen, refitted, sentence",
     [
         ((-0.2, -0.1), (-0.02, 0.02), "no longer fits"),
         ((-0.2, -0.1), (0.02, 0.05), "even better"),
@@ -36,9 +36,9 @@ def full(frozen: tuple[float, float] | None, refitted: tuple[float, float] | Non
         ((0.1, 0.2), None, "cannot be compared"),
     ],
 )
-def test_the_two_heads_in_words(frozen: object, refitted: object, told: str) -> None:
-    said = sentences.heads(answer(0.5), full(frozen, refitted))  # type: ignore[arg-type]
-    assert told in said
+def test_the_two_heads_in_words(frozen: object, refitted: object, sentence: str) -> None:
+    shown = sentences.heads(answer(0.5), full(frozen, refitted))  # type: ignore[arg-type]
+    assert sentence in shown
 
 
 def test_isotropy_in_words() -> None:

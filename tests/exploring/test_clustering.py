@@ -27,9 +27,9 @@ def made(**facts: Any) -> results.ViewResult:
         for layer, pooling in clouds
     ]
     results.publish("0" * 32, {"depth": 1, "entries": entries, **facts}, arrays)
-    found = results.find("0" * 32)
-    assert found is not None
-    return found
+    view = results.find("0" * 32)
+    assert view is not None
+    return view
 
 
 def test_points_of_a_picture_are_those_it_was_computed_from() -> None:

@@ -34,22 +34,24 @@ def computed(
     from tests.tiny import write_cola
 
     folder = write_cola(tmp_path_factory.mktemp("data") / "cola")
-    told: list[tuple[int, int, str]] = []
+    reports: list[tuple[int, int, str]] = []
     request = ViewRequest(str(tiny_models("bert")), "glue/cola", str(folder), max_rows=ROWS, seed=3)
-    facts, arrays = measuring.compute(request, lambda *words: told.append(words))
+    facts, arrays = measuring.compute(request, lambda *words: reports.append(words))
     frame = tasks.load(tasks.get("glue/cola"), folder).validation.iloc[:ROWS]
     views = layer_views(
         sources.resolve(request.model), [frame["sentence"].tolist()], poolings=("cls", "mean", "tokens"), seed=3
     )
-    return facts, arrays, views, told
+    return facts, arrays, views, reports
 
 
 def test_numbers_are_those_of_the_profile(computed: Any) -> None:
     facts, _, views, _ = computed
     records = [CloudRecord.model_validate(entry) for entry in facts["entries"]]
     plain = [
-        one.model_copy(update={"readings": {slug: of for slug, of in one.readings.items() if slug != "isoscore_star"}})
-        for one in records  # see test_shrinkage.py
+        record.model_copy(
+            update={"readings": {slug: of for slug, of in record.readings.items() if slug != "isoscore_star"}}
+        )
+        for record in records  # see test_shrinkage.py
     ]
     assert plain == profile(views, split="validation", seed=3)
     assert (facts["rows"], facts["rows_in_split"], facts["depth"]) == (ROWS, 32, 2)
@@ -60,16 +62,16 @@ def test_numbers_are_those_of_the_profile(computed: Any) -> None:
 
 
 def test_progress_rises_to_the_end(computed: Any) -> None:
-    told = computed[3]
-    done = [step for step, _, _ in told]
+    reports = computed[3]
+    done = [step for step, _, _ in reports]
     assert done == sorted(done) and done[0] == 0
-    assert told[-1][0] == told[-1][1]
+    assert reports[-1][0] == reports[-1][1]
     assert {
         "loading the model",
         f"reading texts, {ROWS} of {ROWS} rows",
         "measuring, 9 of 9 clouds",
         f"reading training texts for IsoScore*, {ROWS} of {ROWS} rows",
-    } <= {text for _, _, text in told}
+    } <= {text for _, _, text in reports}
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])

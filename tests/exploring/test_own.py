@@ -17,7 +17,7 @@ from isoviz.exploring.request import ViewRequest, key_of, rows_of
 POINTS = np.random.default_rng(0).normal(size=(80, 6)).astype(np.float32) + 1
 
 
-def _kept(**columns: Any) -> str:
+def _stored_set(**columns: Any) -> str:
     return vectors.keep(vectors.from_points(POINTS, pd.DataFrame(columns) if columns else None, name="mine"))
 
 
@@ -30,7 +30,7 @@ def _view(key: str) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]
 
 
 def test_own_vectors_are_one_layer_with_every_measure() -> None:
-    facts, arrays, early = _view(_kept(label=[0, 1] * 40, text=[f"t{row}" for row in range(80)]))
+    facts, arrays, early = _view(_stored_set(label=[0, 1] * 40, text=[f"t{row}" for row in range(80)]))
     (entry,) = facts["entries"]
     assert (entry["layer"], entry["pooling"], entry["n"], entry["d"]) == (0, own.POOLING, 80, 6)
     assert entry["readings"]["isoscore"]["value"] == pytest.approx(metrics.isoscore(POINTS))
@@ -42,7 +42,7 @@ def test_own_vectors_are_one_layer_with_every_measure() -> None:
 
 
 def test_without_columns_everything_that_needs_none_is_there() -> None:
-    facts, arrays, _ = _view(_kept())
+    facts, arrays, _ = _view(_stored_set())
     assert {"ev", "sigma", "mean", "cosine", "cloud", "correlation", "order"} <= {
         name.split(".")[-1] for name in arrays
     }
@@ -51,7 +51,7 @@ def test_without_columns_everything_that_needs_none_is_there() -> None:
 
 
 def test_the_first_pictures_are_there_before_the_slow_measures() -> None:
-    key = _kept()
+    key = _stored_set()
     own_vectors.publish_first(ViewRequest("", own.VECTORS, key, own.EVERY), "f" * 32)
     view = results.find("f" * 32)
     assert view is not None and "twonn" in view.pending and len(view.points(0, own.POOLING)) == 80
@@ -65,7 +65,7 @@ def test_zero_vectors_are_reported() -> None:
 
 
 def test_a_set_that_is_gone_is_reported() -> None:
-    key = _kept()
+    key = _stored_set()
     vectors.forget(key)
     with pytest.raises(InputError, match="no longer on this server") as caught:
         _view(key)
@@ -95,7 +95,7 @@ def test_own_texts_give_the_layer_profile(tmp_path: Path) -> None:
 
 def test_own_sets_have_one_split() -> None:
     with pytest.raises(InputError, match=r"no split 'train' \(allowed: all\)"):
-        ViewRequest("", own.VECTORS, _kept(), "train").check()
+        ViewRequest("", own.VECTORS, _stored_set(), "train").check()
 
 
 def test_map_of_many_vectors_keeps_more_than_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,8 +45,8 @@ def test_neighbour_overlap_is_that_of_scikit_learn(monkeypatch: pytest.MonkeyPat
         for points in (a, b)
     ]
     expected = np.mean([len({*one} & {*other}) / 10 for one, other in zip(*sets, strict=True)])
-    found = matrix([a, b], [b], "neighbours")
-    assert found[:, 0] == pytest.approx([expected, 1]) and 0.1 < expected < 0.9
+    overlaps = matrix([a, b], [b], "neighbours")
+    assert overlaps[:, 0] == pytest.approx([expected, 1]) and 0.1 < expected < 0.9
     monkeypatch.setattr(similarity, "MOST", 50)
     rows = similarity.drawn(80)
     np.testing.assert_allclose(matrix([a], [b], "cka")[0, 0], debiased_cka(a[rows], b[rows]))

@@ -40,8 +40,8 @@ def test_plural_and_third_person(word: str, expected: str) -> None:
     ],
 )
 def test_verb_forms(lemma: str, third: str, past: str, gerund: str) -> None:
-    found = next(v for v in lexicon().all_verbs() if v.lemma == lemma)
-    assert (found.third, found.past, found.gerund) == (third, past, gerund)
+    entry = next(v for v in lexicon().all_verbs() if v.lemma == lemma)
+    assert (entry.third, entry.past, entry.gerund) == (third, past, gerund)
 
 
 def test_article() -> None:

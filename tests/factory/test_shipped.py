@@ -151,9 +151,9 @@ def test_the_weights_are_of_this_recipe(slug: str, recipe: Any) -> None:
 def test_the_card_is_current(slug: str) -> None:
     """The same words; numbers that are measured anew may differ in their last places on another machine."""
     number = re.compile(r"(?<![0-9a-f])\d+\.\d+")
-    kept, made = (bundled_model_dir(slug) / "README.md").read_text(encoding="utf-8"), card(slug)
-    assert number.sub("#", kept) == number.sub("#", made)
-    for before, now in zip(number.findall(kept), number.findall(made), strict=True):
+    shipped, made = (bundled_model_dir(slug) / "README.md").read_text(encoding="utf-8"), card(slug)
+    assert number.sub("#", shipped) == number.sub("#", made)
+    for before, now in zip(number.findall(shipped), number.findall(made), strict=True):
         assert float(now) == pytest.approx(float(before), abs=0.011)
 
 

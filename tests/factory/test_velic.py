@@ -87,8 +87,8 @@ def test_english_is_grammatical_and_velic_is_not_english() -> None:
     names = {name.lemma.lower() for name in lexicon().names}
     for build in translation.PHENOMENA.values():
         for _ in range(50):
-            said, meant = build(sampler)
-            assert render(said)[0].isupper()
+            source_text, meant = build(sampler)
+            assert render(source_text)[0].isupper()
             text = velic.render(meant)
             assert text == text.lower() and text[-1] in ".?"
             assert not set(re.findall("[a-z]+", text)) & (english - names)

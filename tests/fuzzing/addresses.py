@@ -78,7 +78,7 @@ def fill(home: Path) -> Known:
 
 def addresses(known: Known, folder: Path) -> st.SearchStrategy[Address]:
     """Addresses over what a store holds and a folder of files (see `files.fill`)."""
-    paths = nasty.near(*(str(one) for one in sorted(folder.iterdir())))
+    paths = nasty.near(*(str(path) for path in sorted(folder.iterdir())))
     model = nasty.near("demo/tiny-bert", "demo/tiny-bart", f"run:{known.trained}", str(folder / "model"))
     slug = nasty.near(*tasks.catalogue(), "own")
     fields: dict[str, dict[str, st.SearchStrategy[str]]] = {page: {} for page in PAGES}

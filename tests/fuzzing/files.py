@@ -88,8 +88,8 @@ def _whole_arrays() -> list[Content]:
     f32 = {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}
     return [
         ("points.npy", npy(good)),
-        *((f"odd{place}.npy", npy(array)) for place, array in enumerate(odd)),
-        *((f"promise{place}.npy", npy_that_promises(shape)) for place, shape in enumerate(
+        *((f"odd{index}.npy", npy(array)) for index, array in enumerate(odd)),
+        *((f"promise{index}.npy", npy_that_promises(shape)) for index, shape in enumerate(
             [(10**14, 1), (10**9, 10**5), (2**62, 4), (10**30, 2), (-1, 4), (4, -1), (3,)])),
         ("dtype.npy", npy_that_promises((2, 2), "<f99")),
         ("object.npy", npy_that_promises((2, 2), "|O")),

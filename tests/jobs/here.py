@@ -82,15 +82,15 @@ def work_here(
 @contextlib.contextmanager
 def lane_taken(lane: Lane) -> Iterator[None]:
     """Until the block ends other jobs hold every place of a lane, so that one that is asked for now waits."""
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as slots:
         for number in range(lane.at_once()):
-            process = held.enter_context(subprocess.Popen(["sleep", "600"], start_new_session=True))
-            held.callback(process.kill)
+            process = slots.enter_context(subprocess.Popen(["sleep", "600"], start_new_session=True))
+            slots.callback(process.kill)
             started = psutil.Process(process.pid).create_time()
             entry = scheduling.AtWork(process.pid, started, "held", lane.name, "", f"{process.pid}.log", taken=1)
             entry.file.parent.mkdir(parents=True, exist_ok=True)
             entry.write(f"held-{number}")
-            held.callback(entry.file.unlink, missing_ok=True)
+            slots.callback(entry.file.unlink, missing_ok=True)
         yield
     scheduling.dispatch()
 

@@ -131,6 +131,6 @@ def test_nothing_is_left_of_a_server_that_was_killed(tmp_path: Path) -> None:
 def test_a_process_is_warmed_for_the_next_call() -> None:
     guarded.warm(ROOM + "ready", ())
     until(guarded.processes)
-    there = guarded.processes()
+    running = guarded.processes()
     guarded.warm(ROOM + "ready", ())
-    assert [ask("whose", int)] == there == guarded.processes(), "one is enough"
+    assert [ask("whose", int)] == running == guarded.processes(), "one is enough"

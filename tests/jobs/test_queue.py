@@ -47,7 +47,7 @@ def test_same_content_is_computed_once_and_leaves_nothing_of_the_question() -> N
     assert done.result.facts["seen"] == [1] and done.result.arrays["doubled"].tolist() == [0, 2, 4]
     again = queue.ask(LIGHT, {"number": 1, "text": "a private sentence"}, {"x": X["x"].copy()})
     assert again.status == "done" and again.result is not None and again.result.facts == done.result.facts
-    assert len({queue.content_key(LIGHT, {"a": 1}, given) for given in (None, X, {"x": X["x"] + 1})}) == 3
+    assert len({queue.content_key(LIGHT, {"a": 1}, inputs) for inputs in (None, X, {"x": X["x"] + 1})}) == 3
     until(lambda: "a private sentence" not in on_disk())
     until(lambda: not scheduling.at_work())  # it stays for no one
 
@@ -220,12 +220,12 @@ def test_folders_of_an_older_version_are_no_jobs(monkeypatch: pytest.MonkeyPatch
 def test_job_asked_for_elsewhere_waits_for_its_own_app_or_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     with lane_taken(LANE):
         queue.start(LIGHT, "k", {})
-        asked = (STORE.job_folder("k") / scheduling.REQUEST).stat().st_mtime_ns
+        requested_at = (STORE.job_folder("k") / scheduling.REQUEST).stat().st_mtime_ns
         monkeypatch.setenv("ISOVIZ_STORE", "postgresql://somebody:password@server/isoviz")
     scheduling.dispatch()
     assert not scheduling.at_work() and queue.look(LIGHT, "k").status == "waiting", "it would look in another store"
     scheduling.adopt()
-    assert (STORE.job_folder("k") / scheduling.REQUEST).stat().st_mtime_ns == asked
+    assert (STORE.job_folder("k") / scheduling.REQUEST).stat().st_mtime_ns == requested_at
     assert settled(LIGHT, "k").status == "done"
     queue.start(LIGHT, "l", {})
     assert "password" not in on_disk()

@@ -108,8 +108,8 @@ def test_the_command(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:  # t
     assert main(["lessons", "--check", str(good)]) == 0
     assert "all claims hold" in capsys.readouterr().out
     assert main(["lessons", "--check", str(good), str(bad), str(missing)]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 2 and "bad.toml, line 5: start.d" in told[0] and "none.toml: cannot be read" in told[1]
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2 and "bad.toml, line 5: start.d" in lines[0] and "none.toml: cannot be read" in lines[1]
 
 
 def test_a_lesson_of_your_own_stands_in_the_file(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
@@ -156,8 +156,8 @@ def test_a_drawn_cloud_has_the_stated_covariance(values: dict) -> None:  # type:
     state = State(d=6, n=5000, **values)
     clouds = [checking.draw(state.model_copy(update={"seed": seed}), 0) for seed in range(40)]
     expected = checking.covariance(state, 0)
-    found = np.mean([np.cov(cloud.T) for cloud in clouds], axis=0)
-    assert np.abs(found - expected).max() < 0.03 * np.abs(expected).max()
+    covariance = np.mean([np.cov(cloud.T) for cloud in clouds], axis=0)
+    assert np.abs(covariance - expected).max() < 0.03 * np.abs(expected).max()
 
 
 def test_cluster_centres_are_equally_far_apart() -> None:

@@ -31,8 +31,8 @@ def loop_scale(cov, beta, eps):
     for i in range(d):
         gamma = sum((cov[i][j] / (sigma[i] * sigma[j])) ** 2 for j in range(d))
         theta.append((sigma[i] * gamma + eps) ** -beta)
-    kept = sum(s * s for s in sigma) / sum(s * s * t * t for s, t in zip(sigma, theta, strict=True))
-    return np.array([t * kept**0.5 for t in theta])
+    ratio = sum(s * s for s in sigma) / sum(s * s * t * t for s, t in zip(sigma, theta, strict=True))
+    return np.array([t * ratio**0.5 for t in theta])
 
 
 class AuthorsSteps:

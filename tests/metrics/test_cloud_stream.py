@@ -64,9 +64,9 @@ def test_undefined_for_one_point_or_one_dimension() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sigma", "zeta", "told"),
+    ("sigma", "zeta", "message"),
     [(np.eye(2), 0.2, "must be"), (np.eye(3), 1.5, "zeta"), (-np.eye(3), 0.2, "positive semidefinite")],
 )
-def test_what_it_cannot_mix_is_refused(sigma: np.ndarray, zeta: float, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_what_it_cannot_mix_is_refused(sigma: np.ndarray, zeta: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         star(streamed(np.random.default_rng(2).normal(size=(9, 3))), sigma, zeta)

@@ -185,8 +185,8 @@ def test_from_how_many_points_it_is_defined(name):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UndefinedWarning)
             value = np.asarray(OF_A_CLOUD[name](cloud))
-        said = any(issubclass(one.category, UndefinedWarning) for one in caught)
-        assert bool(np.isnan(value).all() and value.size) == said == (n < FEWEST[name]), n
+        warned = any(issubclass(warning.category, UndefinedWarning) for warning in caught)
+        assert bool(np.isnan(value).all() and value.size) == warned == (n < FEWEST[name]), n
 
 
 @every
@@ -207,11 +207,11 @@ def test_a_transposed_cloud_is_said_where_it_matters(name):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         OF_A_CLOUD[name](spread_cloud(40, 8).T)
-    said = [one for one in caught if issubclass(one.category, metrics.SmallSampleWarning)]
+    small_sample = [warning for warning in caught if issubclass(warning.category, metrics.SmallSampleWarning)]
     expected = name not in ("isoscore_unbiased", "isoscore_interval")
-    assert bool(said) == expected
+    assert bool(small_sample) == expected
     if expected:
-        assert "n = 8 points in d = 40" in str(said[0].message)
+        assert "n = 8 points in d = 40" in str(small_sample[0].message)
 
 
 @pytest.mark.parametrize(

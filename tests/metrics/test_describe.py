@@ -68,10 +68,10 @@ def test_twenty_outliers_at_most():
     assert metrics.describe(cloud, twonn=False)["outlier_dimensions"] == list(range(129, 109, -1))
 
 
-@pytest.mark.parametrize("n, said", [(19, True), (20, False)])
-def test_few_points_for_the_dimensions_are_said(n, said):
+@pytest.mark.parametrize("n, warned", [(19, True), (20, False)])
+def test_few_points_for_the_dimensions_are_said(n, warned):
     summary = metrics.describe(spread_cloud(n, 4), twonn=False)
-    assert any("below 5: isoscore" in note and f"n = {n} points" in note for note in summary["warnings"]) == said
+    assert any("below 5: isoscore" in note and f"n = {n} points" in note for note in summary["warnings"]) == warned
 
 
 def test_the_interval_can_be_left_out():

@@ -41,8 +41,8 @@ def exactly_centred(x):
 
 def spectrum(x):
     """The d eigenvalues of the covariance, from scikit-learn's PCA, which takes singular values."""
-    found = PCA(svd_solver="full").fit(exactly_centred(x)).explained_variance_
-    return np.concatenate([found, np.zeros(x.shape[1] - len(found))])
+    variances = PCA(svd_solver="full").fit(exactly_centred(x)).explained_variance_
+    return np.concatenate([variances, np.zeros(x.shape[1] - len(variances))])
 
 
 def isoscore(x):

@@ -45,9 +45,9 @@ def published(server, tiny_models):
 @pytest.fixture
 def nothing_listens():
     """An address where no connection is taken, and which no one else gets meanwhile."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{held.getsockname()[1]}"
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 def only_line(capsys, *words) -> str:
@@ -63,14 +63,14 @@ def test_found_fetched_and_pinned(server, published, tiny_models):
     source = sources.resolve(NAME)
     assert (source.kind, source.revision, source.fingerprint) == ("hub", published, "unfetched")
     assert server.downloads() == ["config.json"]  # nothing else before it is wanted
-    told = []
-    fetched = sources.fetch(source, lambda *what: told.append(what))
+    progress = []
+    fetched = sources.fetch(source, lambda *what: progress.append(what))
     local = sources.resolve(str(tiny_models("bert")))
     assert (fetched.kind, fetched.revision, fetched.fingerprint) == ("cached", published, local.fingerprint)
     assert set(server.downloads()) == {
         path.name for path in Path(local.location).iterdir()
     }  # no pickle, no code, no page
-    assert told[0] == (0, source.size, "downloading the model") and told[-1][:2] == (source.size, source.size)
+    assert progress[0] == (0, source.size, "downloading the model") and progress[-1][:2] == (source.size, source.size)
     assert source.size == fetched.size == local.size > 0
     before = len(server.asked)
     assert sources.resolve(NAME) == fetched and sources.fetch(fetched) is fetched
@@ -89,8 +89,8 @@ def test_a_large_file_of_the_cache_is_not_read_to_know_it(server, published, tin
 
 def test_a_revision_is_found_and_kept_apart(server, published, tiny_models):
     other = server.add(NAME, tiny_models("roberta"), branch="refs/pr/1")
-    found = sources.fetch(sources.resolve(f"{NAME}@refs/pr/1"))
-    assert (found.revision, found.name) == (other, f"{NAME}@refs/pr/1")
+    fetched = sources.fetch(sources.resolve(f"{NAME}@refs/pr/1"))
+    assert (fetched.revision, fetched.name) == (other, f"{NAME}@refs/pr/1")
     assert sources.fetch(sources.resolve(f"{NAME}@{published}")).revision == published
     assert sources.resolve(NAME).revision == published
     listed = {entry.name: entry for entry in cache.models()}
@@ -191,15 +191,17 @@ def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, pu
     assert sources.resolve(NAME).kind == "cached"
 
 
-@pytest.mark.parametrize(("name", "said"), [(NAME, "the download stopped after"), ("acme/none", "is not on the hub")])
-def test_a_process_of_its_own_says_it_in_one_line_too(server, published, name, said):
+@pytest.mark.parametrize(
+    ("name", "message"), [(NAME, "the download stopped after"), ("acme/none", "is not on the hub")]
+)
+def test_a_process_of_its_own_says_it_in_one_line_too(server, published, name, message):
     """The libraries log on stderr what they try; here nothing of that is caught by the tests' own handlers."""
     server.cut["model.safetensors"], server.down_after_cut = 2000, True
     command = [sys.executable, "-m", "isoviz", "train", "--model", name, "--max-length", "48", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stdout == ""
     (line,) = done.stderr.strip().splitlines()
-    assert line.startswith("isoviz: --model: ") and said in line
+    assert line.startswith("isoviz: --model: ") and message in line
 
 
 def test_a_connection_dropped_once_goes_on_where_it_was(server, published, tiny_models, monkeypatch):
@@ -258,9 +260,9 @@ def test_code_that_comes_with_a_model_is_refused_and_pickles_too(server, tiny_mo
             r"lacks some of its weights \(no model-00002-of-00002",
         ),
     }
-    for name, (content, said) in odd.items():
+    for name, (content, message) in odd.items():
         server.repositories[f"models/{name}"] = _repository(content)
-        with pytest.raises(ModelError, match=said):
+        with pytest.raises(ModelError, match=message):
             sources.resolve(name)
     # A family that transformers has needs no code, whatever else the repository offers.
     native = json.dumps({**json.loads(files["config.json"]), "auto_map": config["auto_map"]}).encode()
@@ -278,16 +280,16 @@ def test_search_tells_what_can_be_used(server, tiny_models, published):
     server.add("acme/tiny-gated", tiny_models("bert"), gated=True)
     server.repositories["models/acme/tiny-pickle"] = _repository({"config.json": b'{"model_type": "bert"}'})
     server.repositories["models/other/model"] = _repository({"config.json": b"{}"})
-    found = {match.name: match for match in hub.search("tiny")}
-    assert set(found) == {NAME, "acme/tiny-gated", "acme/tiny-pickle"}
-    assert (found[NAME].family, found[NAME].parameters, found[NAME].downloads, found[NAME].problem) == (
+    matches = {match.name: match for match in hub.search("tiny")}
+    assert set(matches) == {NAME, "acme/tiny-gated", "acme/tiny-pickle"}
+    assert (matches[NAME].family, matches[NAME].parameters, matches[NAME].downloads, matches[NAME].problem) == (
         "bert",
         1234,
         7,
         None,
     )
-    assert [found[name].gated for name in (NAME, "acme/tiny-gated")] == [False, True]
-    assert "safetensors" in found["acme/tiny-pickle"].problem
+    assert [matches[name].gated for name in (NAME, "acme/tiny-gated")] == [False, True]
+    assert "safetensors" in matches["acme/tiny-pickle"].problem
 
 
 @pytest.mark.parametrize(

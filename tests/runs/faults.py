@@ -66,24 +66,24 @@ def results(events: Sequence[Event]) -> list[dict[str, Any]]:
 
     What was evaluated after the last checkpoint is evaluated again, and must give the same.
     """
-    kept: dict[tuple[Any, ...], dict[str, Any]] = {}
+    by_key: dict[tuple[Any, ...], dict[str, Any]] = {}
     for event in events:
         if isinstance(event, Resumed):
-            kept = {key: fact for key, fact in kept.items() if fact["step"] <= event.step}
+            by_key = {key: fact for key, fact in by_key.items() if fact["step"] <= event.step}
         elif event.kind not in _NOT_RESULTS:
             fact = event.model_dump(mode="json", exclude=_VARYING)
             key = (fact["kind"], fact.get("step"), fact.get("epoch"))
-            assert kept.setdefault(key, fact) == fact, f"{key} was another before"
-    return list(kept.values())
+            assert by_key.setdefault(key, fact) == fact, f"{key} was another before"
+    return list(by_key.values())
 
 
 def stored(store: Store, run_id: str) -> list[Event]:
     """All events of a run, which are numbered without a gap."""
-    found: list[Event] = []
-    while batch := store.events(run_id, after=len(found)):
-        assert [seq for seq, _ in batch] == list(range(len(found) + 1, len(found) + len(batch) + 1))
-        found += [parse_event(body) for _, body in batch]
-    return found
+    events: list[Event] = []
+    while batch := store.events(run_id, after=len(events)):
+        assert [seq for seq, _ in batch] == list(range(len(events) + 1, len(events) + len(batch) + 1))
+        events += [parse_event(body) for _, body in batch]
+    return events
 
 
 def undisturbed(cfg: RunConfig, folder: Path) -> list[dict[str, Any]]:
@@ -125,18 +125,18 @@ def judge(outcome: Outcome, store: Store, run_id: str, expected: list[dict[str, 
     outcome.mid_epoch = sum(event.step % steps > 0 for event in resumed)
     outcome.fallbacks = sum(bool(event.warning) for event in resumed)
     try:
-        found = results(events)
+        stored_results = results(events)
     except AssertionError as error:
         outcome.trouble = str(error)
         return outcome
-    outcome.same = found == expected
+    outcome.same = stored_results == expected
     if not outcome.same:
-        differing = [one["kind"] for one, other in zip(found, expected, strict=False) if one != other]
-        outcome.trouble = f"{len(found)} facts for {len(expected)}, differing: {differing[:3]}"
+        differing = [one["kind"] for one, other in zip(stored_results, expected, strict=False) if one != other]
+        outcome.trouble = f"{len(stored_results)} facts for {len(expected)}, differing: {differing[:3]}"
     return outcome
 
 
-def until(true: Callable[[], object], what: str) -> None:
+def until(true: Callable[[], object], description: str) -> None:
     """Wait for something; a store that does not answer meanwhile is asked again."""
     deadline = time.monotonic() + PATIENCE
     while True:
@@ -145,7 +145,7 @@ def until(true: Callable[[], object], what: str) -> None:
                 return
         except StoreError:
             pass
-        assert time.monotonic() < deadline, f"never: {what}"
+        assert time.monotonic() < deadline, f"never: {description}"
         time.sleep(0.005)
 
 

@@ -83,12 +83,12 @@ def gone(pid: int) -> bool:
 
 def workers() -> list[psutil.Process]:
     """The living worker processes that this process started, spares and what they forked among them."""
-    found = []
+    pids = []
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # it ended while we looked
             if child.status() != psutil.STATUS_ZOMBIE and "isoviz.jobs.worker" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
+                pids.append(child)
+    return pids
 
 
 def end_workers(store: Store) -> None:

@@ -25,9 +25,9 @@ Address = Callable[[str], str]
 
 def binaries() -> Path | None:
     """The folder of `initdb` and `postgres`; None where PostgreSQL is not installed."""
-    found = shutil.which("initdb")
+    initdb = shutil.which("initdb")
     candidates = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"), reverse=True)
-    for path in [found, *candidates]:
+    for path in [initdb, *candidates]:
         if path is not None:
             return Path(path).resolve().parent
     return None

@@ -98,10 +98,10 @@ def test_without_psycopg_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) 
 def test_network_file_systems_are_refused(
     mounts: list[tuple[str, str]], refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = [
+    refusals = [
         SimpleNamespace(mountpoint=point.format(tmp_path), fstype=kind, opts="rw", device="d") for point, kind in mounts
     ]
-    monkeypatch.setattr(psutil, "disk_partitions", lambda all: found)
+    monkeypatch.setattr(psutil, "disk_partitions", lambda all: refusals)
     if not refused:
         refuse_network(tmp_path / "store")
         return

@@ -75,7 +75,11 @@ def test_summaries_are_those_of_the_runs(shipped: Examples) -> None:
 def test_curves_can_be_drawn_of_every_epoch(shipped: Examples) -> None:
     row = shipped.featured()
     measured, evaluated = shipped.events_of_kind(row.id, Measured), shipped.events_of_kind(row.id, Evaluated)
-    assert [one.epoch for one in measured] == [one.epoch for one in evaluated] == list(range(row.config.epochs + 1))
+    assert (
+        [measurement.epoch for measurement in measured]
+        == [evaluation.epoch for evaluation in evaluated]
+        == list(range(row.config.epochs + 1))
+    )
     for one in measured:
         assert one.isotropy.number("isoscore") is not None and len(one.isotropy.curve("ev")) == 50
         assert (shipped.folder_of(row.id) / one.arrays).is_file()
@@ -152,8 +156,8 @@ def test_a_read_only_folder_is_enough_and_nothing_is_left_beside_the_file(tmp_pa
     folder = copied(tmp_path / "shipped")
     folder.chmod(0o500)
     try:
-        found = Examples(folder)
-        assert found.list(limit=1) and found.summaries(group=METHODS)
+        opened = Examples(folder)
+        assert opened.list(limit=1) and opened.summaries(group=METHODS)
         assert sorted(os.listdir(folder)) == sorted([DATABASE, examples.ABOUT])
     finally:
         folder.chmod(0o700)

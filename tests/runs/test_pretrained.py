@@ -59,10 +59,10 @@ def test_the_same_logits_without_isoviz(
     done = subprocess.run(
         [sys.executable, "-c", ALONE, str(out), json.dumps(texts)], capture_output=True, text=True, check=True, cwd=tmp_path
     )  # fmt: skip
-    found = json.loads(done.stdout)
+    printed = json.loads(done.stdout)
     expected = encoders.load_run(f"run:{finished}").logits([texts], 64)
-    np.testing.assert_allclose(found["logits"], expected, atol=1e-5)
-    assert list(found["labels"].values()) == list(tasks.get("glue/cola").label_names)
+    np.testing.assert_allclose(printed["logits"], expected, atol=1e-5)
+    assert list(printed["labels"].values()) == list(tasks.get("glue/cola").label_names)
     card = (out / "README.md").read_text(encoding="utf-8")
     assert finished in card and "| accuracy | " in card and "--method isobn" in card
 

@@ -125,6 +125,6 @@ def test_a_worker_sees_its_own_device_only(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    found = environment(slot)
-    assert found.get("CUDA_VISIBLE_DEVICES") == expected
-    assert found.get("ACCELERATE_USE_CPU") == ("true" if slot == "cpu" else None)
+    variables = environment(slot)
+    assert variables.get("CUDA_VISIBLE_DEVICES") == expected
+    assert variables.get("ACCELERATE_USE_CPU") == ("true" if slot == "cpu" else None)

@@ -47,11 +47,11 @@ def test_a_worker_that_is_saving_gets_the_time(
     signals_of = local.signals
 
     def signals(run_id: str) -> Signals:
-        found = signals_of(run_id)
-        if found.phase == "saving":
+        sent = signals_of(run_id)
+        if sent.phase == "saving":
             slot.STOP_SECONDS = 0.0
-            looks.append(found.status)
-        return found
+            looks.append(sent.status)
+        return sent
 
     monkeypatch.setattr(local, "signals", signals)
     (run_id,) = local.create([config("save slowly")])

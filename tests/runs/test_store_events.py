@@ -97,10 +97,10 @@ def test_non_finite_numbers_are_null(store: Store, config: Make) -> None:
 
 def test_a_result_tells_whose_weights_are_kept(store: Store, config: Make) -> None:
     run_id = begun(store, config())
-    kept = Weights(epoch=2, step=12, path="checkpoints/step-0000012")
-    store.append(run_id, [FINISHED.model_copy(update={"weights": kept})])
+    weights = Weights(epoch=2, step=12, path="checkpoints/step-0000012")
+    store.append(run_id, [FINISHED.model_copy(update={"weights": weights})])
     result = store.get(run_id).result
-    assert result is not None and result.weights == kept
+    assert result is not None and result.weights == weights
 
 
 def test_progress_tells_the_latest(store: Store, config: Make) -> None:

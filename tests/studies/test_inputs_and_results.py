@@ -32,7 +32,7 @@ def test_words_come_back_without_this_machines_folders(tmp_path):
                               "glue/cola", "--data", "glue/mrpc=DIR"]  # fmt: skip
     sizes = Inputs.read(max_train=800, learning_rate=1e-4, epochs=None)
     assert sizes.words() == ["--max-train", "800", "--lr", "0.0001"]
-    assert {name for name, given in sizes.given().items() if given} == {"max_train", "learning_rate"}
+    assert {name for name, is_set in sizes.given().items() if is_set} == {"max_train", "learning_rate"}
     with pytest.raises(TypeError, match="no settings of a study: ..warmup"):
         Inputs.read(warmup=0.1)
     assert Inputs().words() == []
@@ -71,10 +71,10 @@ def test_a_matrix_survives_in_steps():
     rng = np.random.default_rng(0)
     half = np.triu(rng.random((9, 9)), 1)
     matrix = half + half.T + np.eye(9)
-    kept = Matrix.model_validate_json(Matrix.of(matrix).model_dump_json()).array()
-    assert kept.shape == (9, 9)
-    assert np.array_equal(kept, kept.T)
-    np.testing.assert_allclose(kept, matrix, atol=0.5 / SHADES + 1e-12)
+    restored = Matrix.model_validate_json(Matrix.of(matrix).model_dump_json()).array()
+    assert restored.shape == (9, 9)
+    assert np.array_equal(restored, restored.T)
+    np.testing.assert_allclose(restored, matrix, atol=0.5 / SHADES + 1e-12)
     assert np.array_equal(Matrix.of(np.eye(1)).array(), np.eye(1))
 
 

@@ -14,9 +14,9 @@ from isoviz.studies import istar_figure_2 as figure
 from isoviz.studies.istar_figure_2 import Cloud, Plan, compute, estimate, expected, truth
 
 
-def silent(share: float, what: str) -> None:
+def silent(share: float, activity: str) -> None:
     assert 0 <= share <= 1
-    assert what
+    assert activity
 
 
 SMALL = Plan(points=3_000, shrinkage_points=2_100, sizes=(8, 40, 70), draws=12, zetas=(0.0, 0.2, 0.8), d=24, seed=3)
@@ -44,8 +44,8 @@ def test_every_value_is_the_metric_on_those_points(small):
             assert points.shape == (n, SMALL.d)
             assert small.unbiased[n][draw] == pytest.approx(metrics.isoscore_unbiased(points), rel=1e-10)
             for zeta in SMALL.zetas:
-                wanted = metrics.isoscore_star(points, shrinkage, zeta)
-                assert small.star[zeta][n][draw] == pytest.approx(wanted, rel=1e-10)
+                reference = metrics.isoscore_star(points, shrinkage, zeta)
+                assert small.star[zeta][n][draw] == pytest.approx(reference, rel=1e-10)
     assert small.whole == pytest.approx(metrics.isoscore(cloud.rows(0, SMALL.points)), rel=1e-10)
 
 

@@ -22,12 +22,12 @@ from isoviz.studies.published.matching import beside, where
     ],
 )
 def test_what_stands_beside_a_run(model: str, task: str, method: str, metric: str, printed: list[float]) -> None:
-    found = beside(model, task, method, metric)
-    assert [one.value for one in found] == printed
-    assert all("reported elsewhere" not in one.label and "Table" in where(one) for one in found)
+    matches = beside(model, task, method, metric)
+    assert [one.value for one in matches] == printed
+    assert all("reported elsewhere" not in one.label and "Table" in where(one) for one in matches)
 
 
 def test_every_paper_has_a_model_with_printed_numbers() -> None:
-    keys = {(one.task, one.method, one.metric) for one in everything() if one.task}
-    found = {one.paper for model in PUBLISHED for key in keys for one in beside(model.name, *key)}
-    assert found == {"isolayer", "istar", "isobn", "calibration"}
+    keys = {(published.task, published.method, published.metric) for published in everything() if published.task}
+    covered = {one.paper for model in PUBLISHED for key in keys for one in beside(model.name, *key)}
+    assert covered == {"isolayer", "istar", "isobn", "calibration"}

@@ -34,7 +34,7 @@ GPUS = Devices(tuple(Slot(f"cuda:{index}", "GPU", 2**33) for index in range(2)),
 
 
 @pytest.mark.parametrize(
-    ("asked", "devices", "field", "words"),
+    ("requested", "devices", "field", "words"),
     [
         ({"processes": 5}, CPU, "processes", r"this machine has 4 cores \(got 5\)"),
         ({"processes": 3}, GPUS, "processes", r"this machine has 2 GPUs \(got 3\)"),
@@ -42,9 +42,9 @@ GPUS = Devices(tuple(Slot(f"cuda:{index}", "GPU", 2**33) for index in range(2)),
         ({"accelerate_config": "/nowhere.yaml"}, CPU, "accelerate_config", "no file"),
     ],
 )
-def test_what_cannot_start_is_refused(asked: dict, devices: Devices, field: str, words: str) -> None:
+def test_what_cannot_start_is_refused(requested: dict, devices: Devices, field: str, words: str) -> None:
     with pytest.raises(InputError, match=words) as refused:
-        distributed.resolve(asked, devices)
+        distributed.resolve(requested, devices)
     assert refused.value.field == field
 
 
@@ -95,9 +95,9 @@ def test_a_single_process_is_the_setup_it_was() -> None:
 @pytest.mark.parametrize(("rows", "bucketed"), [(64, False), (61, True), (65, True)])
 def test_the_processes_share_each_batch(rows: int, bucketed: bool) -> None:
     lengths = np.arange(rows) % 17
-    whole = list(EpochBatches(lengths, 8, 3, bucketed))
+    batches = list(EpochBatches(lengths, 8, 3, bucketed))
     parts = [list(EpochBatches(lengths, 8, 3, bucketed, (rank, 3))) for rank in range(3)]
-    for batch, *dealt in zip(whole, *parts, strict=True):
+    for batch, *dealt in zip(batches, *parts, strict=True):
         together = [item for part in dealt for item in part]
         assert together == batch if len(batch) >= 3 else set(together) == set(batch)  # 65 rows: the last batch has one
         assert max(map(len, dealt)) - min(map(len, dealt)) <= 1 <= min(map(len, dealt))
@@ -197,9 +197,9 @@ def test_two_processes_are_stopped_and_resumed_with_fsdp(tmp_path: Path, tiny_mo
 
 def left_over() -> list[int]:
     """Processes that this test started and that still run."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             if process.pid != os.getpid() and process.environ().get(TEST) == os.environ[TEST]:
-                found.append(process.pid)
-    return found
+                processes.append(process.pid)
+    return processes

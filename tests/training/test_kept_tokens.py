@@ -111,30 +111,30 @@ def test_other_answers_are_other_rows(tiny_models, tmp_path):
 
 def test_a_second_run_starts_without_tokenising(tiny_models, tmp_path, calls):
     cfg = config(tiny_models, "classification", tiny.write("classification", tmp_path / "data"))
-    told = []
+    phases = []
     for name in ("one", "two"):
         events: list[Any] = []
         before = len(calls)
         train(cfg, events.append, lambda: False, tmp_path / name)
-        told.append((len(calls) - before, events[-1].metrics, events[-1].isotropy))
-    assert [count for count, *_ in told] == [2, 0]
-    assert told[0][1:] == told[1][1:]
+        phases.append((len(calls) - before, events[-1].metrics, events[-1].isotropy))
+    assert [count for count, *_ in phases] == [2, 0]
+    assert phases[0][1:] == phases[1][1:]
     assert len(list(token_cache.folder().glob("*.safetensors"))) == 2
 
 
 @pytest.mark.parametrize("kind", list(tiny.TASKS))
 def test_many_rows_are_tokenised_in_parts_and_told(tiny_models, tmp_path, monkeypatch, kind):
     folder = tiny.write(kind, tmp_path / "data")
-    whole = rows_of(config(tiny_models, kind, folder)).train
+    expected = rows_of(config(tiny_models, kind, folder)).train
     shutil.rmtree(token_cache.folder())
     monkeypatch.setattr(protocol, "PART", 10)
     events: list[Event] = []
     train(config(tiny_models, kind, folder), events.append, lambda: False, tmp_path / "run")
-    told = [event.detail for event in events if event.kind == "entered" and event.phase == "tokenising"]
-    assert told[:4] == ["24 + 12 rows", "10 of 24 rows", "20 of 24 rows", "24 of 24 rows"]
+    details = [event.detail for event in events if event.kind == "entered" and event.phase == "tokenising"]
+    assert details[:4] == ["24 + 12 rows", "10 of 24 rows", "20 of 24 rows", "24 of 24 rows"]
     parts = rows_of(config(tiny_models, kind, folder)).train  # as they were kept
-    assert parts.inputs == whole.inputs and np.array_equal(parts.rows, whole.rows)
-    assert str(parts.labels) == str(whole.labels)
+    assert parts.inputs == expected.inputs and np.array_equal(parts.rows, expected.rows)
+    assert str(parts.labels) == str(expected.labels)
 
 
 def test_a_stop_does_not_wait_for_the_rest(tiny_models, tmp_path, monkeypatch):

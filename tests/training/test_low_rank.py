@@ -52,16 +52,16 @@ def test_a_run_is_resumed_to_the_same_numbers_and_saved_with_merged_weights(tmp_
     from transformers import AutoModelForSequenceClassification
 
     config = planned("istar", lora_dropout=0.1, learning_rate=5e-3)
-    whole = trained(config, tmp_path / "whole", never)
-    started = next(event for event in whole if isinstance(event, Started))
+    uninterrupted = trained(config, tmp_path / "whole", never)
+    started = next(event for event in uninterrupted if isinstance(event, Started))
     assert started.trainable_parameters is not None and 0 < 5 * started.trainable_parameters < started.parameters
 
     assert isinstance(trained(config, tmp_path / "parts", after_two_steps)[-1], Stopped)
     resumed = trained(config, tmp_path / "parts", never, resume=True)
-    for last in (whole[-1], resumed[-1]):
+    for last in (uninterrupted[-1], resumed[-1]):
         assert isinstance(last, Finished)
-    assert resumed[-1].metrics == whole[-1].metrics  # type: ignore[union-attr]
-    assert resumed[-1].isotropy == whole[-1].isotropy  # type: ignore[union-attr]
+    assert resumed[-1].metrics == uninterrupted[-1].metrics  # type: ignore[union-attr]
+    assert resumed[-1].isotropy == uninterrupted[-1].isotropy  # type: ignore[union-attr]
 
     checkpoint = weights.newest(tmp_path / "parts")
     assert checkpoint is not None

@@ -45,8 +45,8 @@ def run(cfg, folder, *, stop_at=None, resume=False):
 
 
 def started(events):
-    (found,) = [event for event in events if event.kind == "started"]
-    return found
+    (start,) = [event for event in events if event.kind == "started"]
+    return start
 
 
 def test_a_commit_is_pinned_when_the_branch_has_moved(server, tiny_models, data, tmp_path):
@@ -54,19 +54,19 @@ def test_a_commit_is_pinned_when_the_branch_has_moved(server, tiny_models, data,
 
     first = server.add(NAME, tiny_models("bert"))
     cfg = config(NAME, data)
-    whole = run(cfg, tmp_path / "whole")
-    begun = run(cfg, tmp_path / "run", stop_at=1)
-    assert begun[-1].kind == "stopped" and started(begun).model_revision == first
+    uninterrupted = run(cfg, tmp_path / "whole")
+    interrupted = run(cfg, tmp_path / "run", stop_at=1)
+    assert interrupted[-1].kind == "stopped" and started(interrupted).model_revision == first
     moved = server.add(NAME, tiny_models("roberta"))
     hf_hub_download(NAME, "config.json")  # another program looks: in the cache, too, main is elsewhere now
     assert sources.resolve(NAME).revision == moved != first
     again = run(cfg, tmp_path / "run", resume=True)
-    assert started(again).model_revision == first and again[-1].metrics == whole[-1].metrics
+    assert started(again).model_revision == first and again[-1].metrics == uninterrupted[-1].metrics
     # another machine, with an empty cache: that very commit is fetched
-    begun = run(config(f"{NAME}@{first}", data), tmp_path / "other", stop_at=1)
+    interrupted = run(config(f"{NAME}@{first}", data), tmp_path / "other", stop_at=1)
     shutil.rmtree(tmp_path / "cache" / "models--acme--tiny")
     again = run(cfg, tmp_path / "other", resume=True)
-    assert started(again).model_revision == first and again[-1].metrics == whole[-1].metrics
+    assert started(again).model_revision == first and again[-1].metrics == uninterrupted[-1].metrics
     model, _ = reload(cfg, checkpoints.newest(tmp_path / "run"))  # what is looked at later is that commit's, too
     assert model.network.config.model_type == "bert"
 
@@ -99,8 +99,8 @@ def test_a_folder_that_changed_is_told_with_what_to_do(tiny_models, data, tmp_pa
     (folder / "config.json").write_text(json.dumps(about | {"hidden_dropout_prob": 0.3}))
     with pytest.raises(ModelError, match=f"have changed since this run began .* the run's was {before}") as caught:
         run(cfg, tmp_path / "run", resume=True)
-    told = explain(caught.value)
-    assert "\n" not in told.message and "start a new run" in told.advice
+    message = explain(caught.value)
+    assert "\n" not in message.message and "start a new run" in message.advice
     (folder / "config.json").write_text(json.dumps(about))
     assert sources.resolve(str(folder)).fingerprint != before  # the same settings, not the same file
     shutil.copy(tiny_models("bert") / "config.json", folder)

@@ -32,14 +32,14 @@ def planned(model, kind, folder, **common):
 
 def test_it_is_resolved_stored_and_given_back_by_the_command(tiny_models, tmp_path):
     folder = tiny.write("seq2seq", tmp_path / "data")
-    for family, asked, words in (
+    for family, requested, words in (
         ("t5", None, "translate Romanian to English:"),
         ("t5", "none", "none"),
         ("t5", "w1 w2:", "w1 w2:"),
         ("bart", None, None),
         ("bart", "w1", "w1"),
     ):
-        config = planned(tiny_models(family), "seq2seq", folder, prefix=asked)
+        config = planned(tiny_models(family), "seq2seq", folder, prefix=requested)
         assert config.prefix == words
         line = planning.command([config])
         assert ("--prefix" in line) == (words is not None)
@@ -51,14 +51,14 @@ def test_the_words_stand_before_the_texts(tiny_models, tmp_path, kind):
     folder = tiny.write(kind, tmp_path / "data", train=4, validation=3)
     words = "w31 w32" if kind in ("classification", "seq2seq") else "w31 w32 | w33"
     read, plain = [], []
-    for prefix, found in ((words, read), ("none", plain)):
+    for prefix, texts in ((words, read), ("none", plain)):
         config = planned(tiny_models("t5"), kind, folder, prefix=prefix)
         task = tasks.get(config.task)
         tokenizer = load_tokenizer(sources.resolve(config.model))
         data = tasks.load(task, config.data)
         encoded = heads.head_for(task, tokenizer, config).encode(data.validation)
-        found += [tokenizer.decode(tokens).replace("[SEP]", "|") for tokens in encoded.inputs["input_ids"]]
-        found.append(encoded.labels)
+        texts += [tokenizer.decode(tokens).replace("[SEP]", "|") for tokens in encoded.inputs["input_ids"]]
+        texts.append(encoded.labels)
         assert list(data.validation.columns)  # the rows themselves stay as they are
         assert not data.validation[task.columns[0]].str.contains("w31 w32").any()
     labels, bare = read.pop(), plain.pop()
@@ -71,7 +71,7 @@ def test_the_words_stand_before_the_texts(tiny_models, tmp_path, kind):
     second = " w33" if kind == "regression" else ""
     for text, without in zip(read, plain, strict=True):
         first, *rest = without.split(" | ") if second else [without]
-        assert text == " | ".join([f"w31 w32 {first}", *(f"w33 {one}" for one in rest)])
+        assert text == " | ".join([f"w31 w32 {first}", *(f"w33 {event}" for event in rest)])
 
 
 def test_words_for_a_second_text_want_one(tiny_models, tmp_path):

@@ -43,25 +43,25 @@ def test_second_time_is_read(rows):
 
 
 def test_of_two_that_need_the_same_tokens_one_makes_them_and_the_other_waits():
-    begun, waits = threading.Event(), threading.Event()
+    started, waits = threading.Event(), threading.Event()
 
     def make():
-        begun.set()
+        started.set()
         assert waits.wait(120)  # until the other asks
         return ROWS
 
     with ThreadPoolExecutor() as threads:
         first = threads.submit(token_cache.kept, "a", make)
-        assert begun.wait(120)
+        assert started.wait(120)
         second = threads.submit(token_cache.kept, "a", never, waits.set)
         assert first.result() == second.result() == ROWS
 
 
 def test_who_waits_can_give_up():
-    begun, over = threading.Event(), threading.Event()
+    started, over = threading.Event(), threading.Event()
 
     def make():
-        begun.set()
+        started.set()
         assert over.wait(120)
         return ROWS
 
@@ -70,7 +70,7 @@ def test_who_waits_can_give_up():
 
     with ThreadPoolExecutor() as threads:
         first = threads.submit(token_cache.kept, "a", make)
-        assert begun.wait(120)
+        assert started.wait(120)
         with pytest.raises(KeyboardInterrupt):
             token_cache.kept("a", never, give_up)
         over.set()

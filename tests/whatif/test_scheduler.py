@@ -60,14 +60,14 @@ def test_a_move_does_not_wait_for_slow_work(one_core: Scheduler) -> None:
 def test_moves_come_first_then_builds_then_what_follows_each_in_turn(one_core: Scheduler) -> None:
     slow, move = hold(one_core, Rank.FOLLOW), hold(one_core, Rank.MOVE)  # both threads are taken
     order: list[str] = []
-    asked = [
+    requests = [
         one_core.ask(f"{rank.name} {number}", f"{rank.name} {number}", noted(order, f"{rank.name} {number}"), rank)
         for rank in reversed(Rank)
         for number in range(3)
     ]
     slow.open.set()
     move.open.set()
-    for future in asked:
+    for future in requests:
         future.result(PATIENCE)
     for rank in Rank:
         assert [name for name in order if name.startswith(rank.name)] == [
@@ -128,10 +128,10 @@ def test_constant_moving_does_not_starve_what_follows(one_core: Scheduler, monke
     monkeypatch.setattr(scheduler, "HEAD_START", dict.fromkeys(Rank, 0.0))
     gates = [hold(one_core, Rank.MOVE, number) for number in range(2)]  # both threads are taken
     order: list[str] = []
-    asked = [one_core.ask("me", "slow", noted(order, "slow"))]
-    asked += [one_core.ask(f"mover {n}", f"move {n}", noted(order, "move"), Rank.MOVE) for n in range(20)]
+    requests = [one_core.ask("me", "slow", noted(order, "slow"))]
+    requests += [one_core.ask(f"mover {n}", f"move {n}", noted(order, "move"), Rank.MOVE) for n in range(20)]
     gates[0].open.set()
-    for future in asked:
+    for future in requests:
         future.result(PATIENCE)
     assert order[0] == "slow" and len(order) == 21
     gates[1].open.set()
