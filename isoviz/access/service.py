@@ -7,7 +7,9 @@ server at all. Whatever writes is a method of `Service`, and begins by asking wh
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -52,6 +54,11 @@ VECTOR_MODULES: Final = (*guarded.TABLES, "isoviz.vectors.intake", OWN_VECTORS)
 """What reading own vectors and drawing their first pictures imports."""
 _counting = threading.Lock()
 """Held while a visitor's runs or jobs are counted and more of them made: two clicks at once are counted one after the other."""
+_computing: Counter[str] = Counter()
+"""Visitor → computations outside of the queue of jobs that wait or run."""
+_turn = threading.Lock()
+"""Held by the one of them that runs: a model may fill the memory."""
+_LOOK_SECONDS: Final = 0.1
 
 
 class Service:
@@ -316,6 +323,27 @@ class Service:
         if self.refusal() is None and self._asked_for(kind, key):
             queue.let_go(kind, key)
 
+    @contextmanager
+    def computing(self, pulse: Callable[[], None]) -> Iterator[None]:
+        """Around a computation outside of the queue of jobs. It counts as one, and waits until no other one runs.
+
+        Args:
+            pulse: called while it waits; raises what ends the wait.
+        """
+        with _counting:
+            self._room_for_job()
+            _computing[self.visitor.id] += 1
+        try:
+            while not _turn.acquire(timeout=_LOOK_SECONDS):
+                pulse()
+            try:
+                yield
+            finally:
+                _turn.release()
+        finally:
+            with _counting:
+                _computing[self.visitor.id] -= 1
+
     # ------------------------------------------------------------------ inside
 
     def roots(self) -> Roots | None:
@@ -372,7 +400,7 @@ class Service:
 
     def _room_for_job(self) -> None:
         if not self.visitor.may(Role.OPERATOR):
-            self._within("jobs", queue.under_way(self.visitor.id) + 1)
+            self._within("jobs", queue.under_way(self.visitor.id) + _computing[self.visitor.id] + 1)
 
     def _allowance(self) -> Allowance | None:
         if self.visitor.may(Role.OPERATOR):
