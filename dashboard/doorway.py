@@ -25,6 +25,7 @@ from dashboard.visitor import ByLink, ByLogin, Entrance
 from isoviz.access import links
 from isoviz.access.reach import Reach
 from isoviz.access.visitors import Role, Visitor
+from isoviz.errors import AccessError
 
 COOKIE_SECONDS = 30 * 86400
 """Seconds that a browser keeps a link's cookie: a month, as in Jupyter. The link itself is valid until it is renewed."""
@@ -79,13 +80,16 @@ class Doorway:
         elif secret is not None:
             answer = self._by_link(connection, secret)
         elif asking is None and scope["path"] not in self.open_to_all:
-            answer = self._sign_in_page(connection) if is_page else _refusal("Open the app by its link first.", 401)
+            text = api_routes.NOT_SIGNED_IN if api_routes.is_api(path) else "Open the app by its link first."
+            answer = self._sign_in_page(connection) if is_page else _refusal(text, 401)
         elif asking is not None and not self._may_send(asking, scope["method"], path):
             answer = _refusal(
                 "Viewers cannot upload or change anything."
             )  # Streamlit would keep the uploaded bytes in memory
         if asking is not None:
             visitor.note_request(scope, asking)
+        if answer is not None and api_routes.is_api(path):
+            answer = api_routes.refusal(answer.status_code, AccessError(bytes(answer.body).decode()))
         await (answer or self.app)(scope, receive, send)
 
     @staticmethod

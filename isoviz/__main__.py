@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from typing import Any, NoReturn
 
 from isoviz import __version__, boundary
@@ -481,6 +484,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as interrupt:
         _say("interrupted")
         return int(getattr(interrupt, "exit_code", 130))
+
+
+def measured(options: dict[str, Any]) -> dict[str, Any]:
+    """The document of `measure --json`, computed for `isoviz.jobs.guarded`.
+
+    Args:
+        options: by name; the others have the command line's defaults.
+    """
+    from isoviz.commands import measure
+    from isoviz.training.devices import available_cores
+
+    parsed = build_parser(["measure"]).parse_args(["measure", "--model", "", "--json"])
+    quiet_libraries()
+    collect_warnings()
+    if options["model"] is not None:
+        import torch
+
+        torch.set_num_threads(available_cores())  # the processes that read files have one
+    with redirect_stdout(io.StringIO()) as printed:
+        measure.run(argparse.Namespace(**{**vars(parsed), **options}))
+    document: dict[str, Any] = json.loads(printed.getvalue())
+    return document
 
 
 def _check_words(words: Sequence[str]) -> None:

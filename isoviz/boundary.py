@@ -27,7 +27,7 @@ MOST_WHOLE: Final = 2**31 - 1
 """Whole numbers that are counts, seeds or places; larger ones overflow somewhere in the libraries below."""
 MOST_JSON: Final = 50 * 2**20
 """Bytes of a JSON file that is read whole."""
-_FENCED: Final = ("data", "model", "vectors", "texts", "pairs")
+_FENCED: Final = ("data", "model", "vectors", "embeddings", "texts", "pairs")
 """Fields that people fill in a browser."""
 _NAME_BYTES, _PATH_BYTES = 255, 4096
 _ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)

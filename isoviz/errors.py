@@ -178,10 +178,10 @@ def unknown_name(kind: str, got: str, allowed: Iterable[str], *, field: str) -> 
     return InputError(f"unknown {kind} '{shortened(got)}'{hint} (allowed: {listed(names, 180)})", field=field)
 
 
-def input_error(error: ValidationError, prefix: str = "") -> InputError:
-    """The first violation of a pydantic model as a one-line `InputError`."""
+def input_error(error: ValidationError, prefix: str = "", depth: int = 1) -> InputError:
+    """The first violation of a pydantic model as a one-line `InputError`, whose field has at most `depth` parts."""
     first = error.errors()[0]
-    name = prefix + ".".join(str(part) for part in first["loc"][:1])
+    name = prefix + ".".join(str(part) for part in first["loc"][:depth])
     message = first["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
     return InputError(f"{name}: {message} (got {shortened(repr_of(first['input']))})", field=name)

@@ -7,7 +7,9 @@ first check the visitor's permission.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -52,6 +54,11 @@ VECTOR_MODULES: Final = (*guarded.TABLES, "isoviz.vectors.intake", OWN_VECTORS)
 """Modules imported for reading a user's vectors and drawing the first figures."""
 _counting = threading.Lock()
 """Held while a visitor's runs or jobs are counted and new ones created, so that two simultaneous clicks are counted in turn."""
+_computing: Counter[str] = Counter()
+"""Visitor → waiting and running computations outside the queue of jobs."""
+_turn = threading.Lock()
+"""Held by the running computation, because a model may fill the memory."""
+_LOOK_SECONDS: Final = 0.1
 
 
 class Service:
@@ -318,6 +325,27 @@ class Service:
         if self.refusal() is None and self._asked_for(kind, key):
             queue.let_go(kind, key)
 
+    @contextmanager
+    def computing(self, pulse: Callable[[], None]) -> Iterator[None]:
+        """Context of a computation outside the queue of jobs. It counts as a job, and waits until no other computation runs.
+
+        Args:
+            pulse: called while waiting; raises to end the wait.
+        """
+        with _counting:
+            self._room_for_job()
+            _computing[self.visitor.id] += 1
+        try:
+            while not _turn.acquire(timeout=_LOOK_SECONDS):
+                pulse()
+            try:
+                yield
+            finally:
+                _turn.release()
+        finally:
+            with _counting:
+                _computing[self.visitor.id] -= 1
+
     # ------------------------------------------------------------------ internal
 
     def roots(self) -> Roots | None:
@@ -374,7 +402,7 @@ class Service:
 
     def _room_for_job(self) -> None:
         if not self.visitor.may(Role.OPERATOR):
-            self._within("jobs", queue.under_way(self.visitor.id) + 1)
+            self._within("jobs", queue.under_way(self.visitor.id) + _computing[self.visitor.id] + 1)
 
     def _allowance(self) -> Allowance | None:
         if self.visitor.may(Role.OPERATOR):

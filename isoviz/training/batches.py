@@ -100,8 +100,8 @@ class EpochBatches(Sampler[list[int]]):
         batch_size: items per batch; the last batch may be smaller.
         seed: the run's seed.
         bucketed: sort rows by length inside buckets of `BUCKET` batches, then shuffle the batches.
-        part: (k, of): only the k-th of `of` nearly equal parts of each batch, for one of several processes. If the last batch has
-            fewer items than processes, some items are repeated.
+        part: (k, of): of each batch only the k-th of so many nearly equal parts, for one of several processes. A batch with fewer
+            items than processes is not divided: each process gets all of it.
     """
 
     def __init__(
@@ -124,8 +124,13 @@ class EpochBatches(Sampler[list[int]]):
         part, parts = self.part
         for batch in islice(self._batches(), self.start, None):
             if len(batch) < parts:
-                batch = (batch * parts)[:parts]
-            yield batch[len(batch) * part // parts : len(batch) * (part + 1) // parts]
+                yield batch
+            else:
+                yield batch[len(batch) * part // parts : len(batch) * (part + 1) // parts]
+
+    def sizes(self) -> Iterator[int]:
+        """Items of each whole batch, for the batches that are left of this epoch."""
+        return map(len, islice(self._batches(), self.start, None))
 
     def _batches(self) -> Iterator[list[int]]:
         generator = np.random.default_rng((self.seed, self.epoch))

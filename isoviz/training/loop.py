@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from isoviz.events import (
     Stopped,
 )
 from isoviz.methods.protocol import Representations, Sample
+from isoviz.metrics.processes import repeated
 from isoviz.tasks import baselines, metrics, outcomes, report
 from isoviz.tasks.protocol import VALIDATION
 from isoviz.training import (
@@ -81,9 +83,14 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
     Raises:
         IsoVizError: unusable model, task or parameters; DivergedError for a non-finite loss term.
     """
-    if distributed.wanted(config):
+    if config.processes > 1 or config.accelerate_config is not None:
         distributed.train(config, emit, should_stop, run_dir, resume)
-        return
+    else:
+        train_here(config, emit, should_stop, run_dir, resume)
+
+
+def train_here(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, resume: bool = False) -> None:
+    """As `train`, but starts no processes: this one trains, alone or with the others that `accelerate launch` started."""
     if config.threads:
         torch.set_num_threads(config.threads)
     parts = 1
@@ -229,11 +236,11 @@ class _Run:
         sums: dict[str, float] = {}
         batches = 0  # batches of the current optimiser step
         clock = time.perf_counter()
-        for batch in setup.loader:
+        for batch, rows in zip(setup.loader, setup.rows.order.sizes(), strict=True):
             if batches == 0 and self._stopped_or_saved():
                 clock = time.perf_counter()
-            rows = len(batch.pop("item")) * setup.processes.count
-            with setup.accelerator.accumulate(setup.model):
+            del batch["item"]
+            with setup.accelerator.accumulate(setup.model), self._sharing(rows):
                 terms = memory.backward(
                     setup.model, batch, setup.parts, setup.task.kind == "seq2seq", setup.accelerator
                 )
@@ -264,6 +271,12 @@ class _Run:
         progress.epoch += 1
         progress.batch = 0
         self._checkpoint()
+
+    def _sharing(self, rows: int) -> AbstractContextManager[None]:
+        """Around a batch: each process reads its part of the rows, or all of them where they are fewer than the processes."""
+        if rows >= self.setup.processes.count:
+            return nullcontext()
+        return repeated(self.setup.config.seed + self.progress.step)
 
     def _enter_training(self) -> None:
         self.emit(Entered(phase="training", detail=f"epoch {self.progress.epoch + 1} of {self.setup.config.epochs}"))
@@ -298,7 +311,7 @@ class _Run:
                 losses=losses,
                 learning_rate=setup.scheduler.get_last_lr()[0],
                 samples_per_second=1 / pace if pace else 0.0,
-                eta_seconds=rows_left * pace,
+                eta_seconds=max(0.0, rows_left * pace),  # a checkpoint of an older version may have counted more rows
                 step_seconds=self.session_seconds / self.session_steps,
             )
         )

@@ -26,8 +26,7 @@ class Reporter:
         self._line: Connection | None = None
         self._stop = False
         if ADDRESS in os.environ:
-            address = ("127.0.0.1", int(os.environ[ADDRESS]))
-            self._line = Client(address, authkey=bytes.fromhex(os.environ[KEY]))
+            self._line = Client(os.environ[ADDRESS], authkey=bytes.fromhex(os.environ[KEY]))
         self.send("rank", rank)
 
     def send(self, what: str, value: object = None) -> None:
@@ -59,7 +58,7 @@ class Reporter:
 
 def main() -> int:
     """Train; returns exit code 1 on failure."""
-    rank = int(os.environ["RANK"])
+    rank = int(os.environ.get("RANK", "0"))  # a launch of one process does not set it
     reporter = Reporter(rank)
     try:
         from isoviz.training import sharding
@@ -80,13 +79,13 @@ def main() -> int:
 
 
 def _train(order: dict[str, Any], reporter: Reporter | None) -> None:
-    from isoviz.training.loop import train
+    from isoviz.training.loop import train_here
 
     config = RunConfig.model_validate_json(order["config"])
     emit = reporter.emit if reporter else lambda event: None
     should_stop = reporter.should_stop if reporter else lambda: False
     with limits.confined(fence.roots_of(order["roots"])):
-        train(config, emit, should_stop, Path(order["run_dir"]), order["resume"])
+        train_here(config, emit, should_stop, Path(order["run_dir"]), order["resume"])
 
 
 if __name__ == "__main__":

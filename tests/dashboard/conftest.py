@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import downloads, resources
 from dashboard.explore import numbers
+from isoviz import limits
 from isoviz.errors import IsoVizError
 from isoviz.exploring import measuring
 from isoviz.exploring.request import ViewRequest
@@ -35,10 +36,13 @@ class _ReaderHere:
 
     def ask(self, order: bytes, allowed: Limits, pulse: Callable[[], None]) -> dict[str, Any]:
         request = json.loads(order)
+        limits.active = allowed
         try:
             answer = guarded_worker._called(load(request["call"]), request["arguments"])
         except IsoVizError as error:
             answer = guarded_worker._refusal(type(error).__name__, str(error), error.field, error.advice)
+        finally:
+            limits.active = None
         reply: dict[str, Any] = json.loads(answer)
         return reply
 
