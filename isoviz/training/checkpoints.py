@@ -311,9 +311,9 @@ def settle(run_dir: Path, progress: Progress, best: int | None) -> None:
     if best is not None and (_folder(root, best) / FILE).is_file():
         keep = _folder(root, best)
     _write_sealed(keep / _ENDED, progress.as_json())
-    for other in sorted(root.glob("step-*")):  # the newest one last: until then, a resumed run starts from it
-        if other != keep:
-            _set_aside(other)
+    for folder in sorted(root.glob("step-*")):  # the newest one last: until then, a resumed run starts from it
+        if folder != keep:
+            _set_aside(folder)
     _remove_partial(root)
     _drop_training_state(keep)
 

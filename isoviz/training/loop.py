@@ -61,8 +61,8 @@ def _ignore(event: Event) -> None:
 
 def _continued(damage: Sequence[str], step: int) -> str:
     """A resumed run's note on damaged checkpoints; empty if there were none."""
-    where = f"continued from step {step}" if step else "started again from the beginning"
-    return "; ".join([*damage, where]) if damage else ""
+    position = f"continued from step {step}" if step else "started again from the beginning"
+    return "; ".join([*damage, position]) if damage else ""
 
 
 class _StopRequestedError(Exception):

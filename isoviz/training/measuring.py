@@ -225,8 +225,10 @@ def measured_clouds(eval_pass: Pass, head: Sample, target: Shrinkage) -> dict[st
         clouds["pooled"] = pooled.with_readings(left_out)
     clouds["layers"] = layers_record(eval_pass.tokens, target)
     for number, layer in enumerate(eval_pass.tokens.layers, start=1):
-        name, where = f"layer_{number}", {"layer": number}
-        clouds[name] = measure_cloud(layer.sample(), name, "tokens", split=SPLIT, where=where, costs=("closed form",))
+        name, position = f"layer_{number}", {"layer": number}
+        clouds[name] = measure_cloud(
+            layer.sample(), name, "tokens", split=SPLIT, where=position, costs=("closed form",)
+        )
     return clouds
 
 

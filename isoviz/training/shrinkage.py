@@ -152,12 +152,12 @@ def _in_numpy(sums: CovarianceAccumulator) -> CovarianceAccumulator:
 
 def _without(total: CovarianceAccumulator, part: CovarianceAccumulator) -> Matrix:
     """(d, d) covariance of a cloud without one part."""
-    left = total.count - part.count
+    remaining = total.count - part.count
     scatter = _numpy(total.covariance) * (total.count - 1)
     if part.count > 1:
         scatter = scatter - _numpy(part.covariance) * (part.count - 1)
     gap = _numpy(part.mean) - _numpy(total.mean)
-    return (scatter - (total.count * part.count / left) * np.outer(gap, gap)) / (left - 1)
+    return (scatter - (total.count * part.count / remaining) * np.outer(gap, gap)) / (remaining - 1)
 
 
 def _score(covariance: Matrix) -> float:
