@@ -284,7 +284,7 @@ def test_an_upload_that_is_too_large_to_be_copied(
     monkeypatch.setattr(vectors.sets, "MOST_KEPT", 10**5)
     with pytest.raises(InputError, match="an upload has at most") as caught:
         acting(ANNA).keep_vectors(ImportRequest("vectors"), array_file(1))
-    assert "give its path" in caught.value.advice
+    assert "enter its path" in caught.value.advice
 
 
 def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callable[..., Service]) -> None:
