@@ -1,4 +1,4 @@
-"""`measure`: the measures of a file and of a model, one JSON document, one line for what is wrong."""
+"""`measure`: the measures of a file and of a model, one JSON document, one-line errors."""
 
 from __future__ import annotations
 

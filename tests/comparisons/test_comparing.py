@@ -1,4 +1,4 @@
-"""Which runs stand side by side, what is left out, and what is said of the rest."""
+"""Which runs are compared, which are left out, and the sentences about the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what people type into the form: lists, seeds, bounds, and what is said when it cannot be used."""
+"""Parsing form input: lists, seeds, bounds, and the errors."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def test_a_broken_download_is_reported_beside_the_field_and_can_be_retried(
 
 
 def _work(request: ViewRequest) -> str:
-    """What the job's process does, in this one; how the job stands then."""
+    """Runs the job in this process; returns its state."""
     return work_here(VIEW, key_for(request), request.as_json()).status
 
 

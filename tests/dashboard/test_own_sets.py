@@ -44,7 +44,7 @@ def _stored_set(points: np.ndarray = POINTS, **columns: list[str]) -> str:
 
 @pytest.fixture
 def computed_here(monkeypatch: pytest.MonkeyPatch) -> list[ViewRequest]:
-    """Views that pages have asked for; they are computed at once, in this process."""
+    """Views that pages requested; they are computed immediately, in this process."""
     requests: list[ViewRequest] = []
 
     def start(_: Service, request: ViewRequest, key: str) -> JobState:

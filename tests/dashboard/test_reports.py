@@ -1,4 +1,4 @@
-"""Reports: everything is in the file, nothing is asked from anywhere, and what people typed is text."""
+"""Reports are self-contained, make no requests, and escape user input."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_markdown_has_its_figures_and_tables_beside_it(monkeypatch: pytest.Monke
     assert "(figure-1.png)" in text and "<img" not in text.replace("\\<img", "")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 4 and {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}
-    assert "````\npython -m isoviz\n```\nx\n````" in text  # a fence longer than what it holds
+    assert "````\npython -m isoviz\n```\nx\n````" in text  # a fence longer than those inside
 
 
 def test_a_machine_without_a_browser_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The page of one run: finished, running, failed, unknown; what it says and what can be changed there."""
+"""The page of one run: finished, running, failed, unknown; its content and its edits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Train page: presets fill the form, bad input is told beside its field, Launch creates all runs or none."""
+"""The Train page: presets fill the form, bad input is reported beside its field, Launch creates all runs or none."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def launch(page: AppTest) -> AppTest:
 
 
 def with_istar(open_page: OpenPage) -> AppTest:
-    """The plain form with I-STAR instead of what is preselected."""
+    """The plain form with I-STAR instead of the preselected method."""
     page = open_page("train")
     return page.pills(key="train_methods").set_value(["baseline", "istar"]).run()
 

@@ -28,7 +28,7 @@ PAGES = ("home", "explore", "train", "live", "tradeoffs", "results", "whatif", "
 
 @pytest.fixture
 def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Visitor], None]:
-    """`visit(ANNA)`: the visitor who looks at pages from now on."""
+    """`visit(ANNA)`: Anna views the pages from now on."""
 
     def come(who: Visitor) -> None:
         monkeypatch.setattr(visitor, "current", lambda: who)

@@ -1,4 +1,4 @@
-"""Of how many points a picture of correlations is: all that were there, a sample of tokens, or the points that are kept."""
+"""How many points a correlation matrix uses: all, a sample of tokens, or the stored points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEPT = 12
 
 
 def made(**facts: Any) -> results.ViewResult:
-    """A view of two layers and two poolings of which few points are kept."""
+    """A view of two layers and two poolings that stores few points."""
     rng = np.random.default_rng(0)
     clouds = [(layer, pooling) for pooling in ("cls", "tokens") for layer in (0, 1)]
     arrays = {array_name(*cloud, "cloud"): rng.normal(size=(KEPT, 5)).astype(np.float32) for cloud in clouds}
@@ -34,7 +34,7 @@ def made(**facts: Any) -> results.ViewResult:
 
 def test_points_of_a_picture_are_those_it_was_computed_from() -> None:
     view = made(token_sample=500)
-    assert clustering.points_in(view, 1, "cls") == 900  # computed with the view, before points were let go
+    assert clustering.points_in(view, 1, "cls") == 900  # computed with the view, before points were dropped
     assert clustering.points_in(view, 1, "tokens") == 500
     assert (
         clustering.points_in(view, 0, "cls")

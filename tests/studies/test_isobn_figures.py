@@ -1,4 +1,4 @@
-"""IsoBN's figures: what is drawn of a cloud against plain loops, the clouds against the library's own model, row by row."""
+"""IsoBN's figures: their values against plain loops, and the clouds against the library's model, row by row."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_cloud_by_loops(points, cloud):
 def test_the_bins_hold_every_dimension(cloud):
     (panel,) = spreads([cloud], 1).panels
     (bars,) = panel.series
-    assert (panel.x_axis.low, panel.x_axis.high) == (1e-10, 10.0)  # the largest σ, about 3, lies in the decade up to 10
+    assert (panel.x_axis.low, panel.x_axis.high) == (1e-10, 10.0)  # the largest σ, about 3, is in the decade up to 10
     assert len(bars.x) == 11 * 5
     assert bars.at_zero == pytest.approx(100 / 6)
     step = 10**0.1  # half a bin

@@ -1,4 +1,4 @@
-"""What every trained study has in common: it draws whatever runs there are, claims are judged by their numbers, runs are shared."""
+"""What every trained study has in common: it draws the existing runs, judges claims by their numbers, and shares runs."""
 
 from __future__ import annotations
 
