@@ -336,7 +336,7 @@ def test_a_run_is_resumed_until_it_makes_no_progress(ray: Ray, local: Store, dis
         die({"status": "FAILED", "driver_exit_code": 2, "message": "Running entrypoint …\nisoviz: no such store\n"})
     row = local.get(run_id)
     assert row.status == "lost" and row.error is not None
-    assert row.error["message"] == "the worker ended with exit code 2 before its run did: isoviz: no such store"
+    assert row.error["message"] == "the worker ended with exit code 2 before its run finished: isoviz: no such store"
     assert row.error["advice"].startswith("Lost 3 times without a new checkpoint")
     submitted = len(ray.submissions)
     assert not dispatcher.turn() and len(ray.submissions) == submitted == 5
