@@ -1,4 +1,4 @@
-"""The numbers of a run, also to an experiment tracker: any of those that accelerate knows."""
+"""Logging a run's numbers to any experiment tracker that accelerate supports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from isoviz.metrics.summary import measurement_json
 
 PROJECT: Final = "isoviz"
 FOLDER: Final = "tracker"
-"""In a run's folder, for trackers that write files."""
+"""Folder in a run's folder, for trackers that write files."""
 
 _log = logging.getLogger(__name__)
 
@@ -37,10 +37,10 @@ def check(name: str) -> None:
 def reporting(
     config: RunConfig, run_dir: Path, emit: Callable[[Event], None], *, here: bool = True
 ) -> Iterator[Callable[[Event], None]]:
-    """`emit`, which while this lasts also logs losses, task metrics and isotropy by optimiser step.
+    """Context that returns an `emit` which also logs losses, task metrics and isotropy by optimiser step.
 
     Args:
-        here: this is the process that reports, of several that train together.
+        here: whether this process reports, if several train together.
 
     Raises:
         InputError: the tracker cannot start, for example because it needs a login.
@@ -51,13 +51,13 @@ def reporting(
     tracker: Any = _started(config, run_dir)
 
     def attempt(report: Callable[[], None]) -> None:
-        """A tracker that stops answering must not end the run."""
+        """A tracker that stops responding must not end the run."""
         nonlocal tracker
         try:
             report()
         except Exception as error:  # every tracker raises different errors
             tracker = None
-            _log.warning("report_to: %s failed, the run goes on without it: %s", config.report_to, error)
+            _log.warning("report_to: %s failed, the run continues without it: %s", config.report_to, error)
 
     def emit_and_log(event: Event) -> None:
         emit(event)

@@ -80,7 +80,7 @@ def test_one_press_on_home_hides_them() -> None:
     assert "Example runs" in [element.value for element in app.subheader]
 
 
-def test_runs_of_ones_own_come_first_everywhere() -> None:
+def test_your_own_runs_come_first_everywhere() -> None:
     Store().create([RunConfig.checked(model="demo/tiny-bert", task="demo/acceptability")], group="mine", name="my run")
     home, results_page, live = opened_app(), opened_app("results"), opened_app("live")
     assert "Example runs" not in [element.value for element in home.subheader] and "1 queued" in words(home)
@@ -126,7 +126,7 @@ def test_the_view_that_ships_is_the_one_that_explore_asks_for_at_first() -> None
     view = results.find(key)
     assert view is not None and view.points(view.depth, "cls").dtype == "float32"
     for pooling in view.poolings:
-        assert all(len(view.table(pooling)) == view.kept(layer, pooling) for layer in range(view.depth + 1))
+        assert all(len(view.table(pooling)) == view.stored_points(layer, pooling) for layer in range(view.depth + 1))
     assert examples.view_of(ViewRequest("demo/tiny-bert", "demo/sentiment")) is None
 
 

@@ -1,4 +1,4 @@
-"""Several methods in one run: which go together, and that each does there what it does alone."""
+"""Several methods in one run: which are compatible, and that each works as it does alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_each_pair_goes_together_or_says_why_not():
         ("isobn+istar+flow", "IsoBN"),
     ],
 )
-def test_what_does_not_go_together(slug, message):
+def test_incompatible_methods(slug, message):
     with pytest.raises(InputError, match=message) as caught:
         methods.get(slug)
     assert caught.value.field == "method"

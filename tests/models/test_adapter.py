@@ -95,7 +95,7 @@ def test_a_writers_classifier_reads_the_last_end_token_of_pairs(tiny_models, fam
         outputs = model(**batch)
         torch.testing.assert_close(outputs.logits, model.network(**batch).logits)
         changed = batch | {"input_ids": batch["input_ids"].masked_fill(batch["attention_mask"] == 0, 9)}
-        torch.testing.assert_close(model(**changed).logits, outputs.logits)  # padding is not looked at
+        torch.testing.assert_close(model(**changed).logits, outputs.logits)  # padding is ignored
         torch.testing.assert_close(outputs.reps.cls, model.network.get_encoder()(**batch).last_hidden_state[:, 0])
         # what a decoder can see of a text whose tokenizer sets no end token: its last token
         bare = {name: values[:1, :3] for name, values in batch.items()}
@@ -150,7 +150,7 @@ def test_next_words_and_their_loss_are_the_librarys_own(tiny_models, family):
 
 
 @pytest.mark.parametrize(("method", "family"), [("isobn", "bart"), *(("flow", family) for family in EVERY_WRITER)])
-def test_what_is_written_is_the_argmax_of_the_models_own_logits(tiny_models, family, method):
+def test_generated_text_is_the_argmax_of_the_logits(tiny_models, family, method):
     folder = tiny_models(family, dropout=0.0)
     model = headed(folder, method, kind="seq2seq").train()
     batch, labels = batch_of(folder), targets_of(folder)

@@ -1,4 +1,4 @@
-"""Printed numbers beside runs: the papers' models by their hub ids, nothing for others, nothing that a paper only copies."""
+"""Printed numbers beside runs: the papers' models by their hub ids, none for other models, none that a paper copied from another."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from isoviz.studies.published.matching import beside, where
         ("google-bert/bert-base-cased", "glue/rte", "isobn", "f1", []),
     ],
 )
-def test_what_stands_beside_a_run(model: str, task: str, method: str, metric: str, printed: list[float]) -> None:
+def test_printed_numbers_beside_a_run(model: str, task: str, method: str, metric: str, printed: list[float]) -> None:
     matches = beside(model, task, method, metric)
     assert [one.value for one in matches] == printed
     assert all("reported elsewhere" not in one.label and "Table" in where(one) for one in matches)

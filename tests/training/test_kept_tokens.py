@@ -1,4 +1,4 @@
-"""What the heads keep of their tokens: the same rows are tokenised once, and come back as they were."""
+"""Cached tokens of the heads: the same rows are tokenised once and read back unchanged."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def test_the_same_rows_are_tokenised_once(tiny_models, tmp_path, calls, kind):
     assert len(calls) > made
 
 
-def test_kept_windows_are_those_of_the_library(tiny_models, tmp_path):
-    """Against `spans` itself: nothing is lost on the way through the lists of whole numbers."""
+def test_kept_windows_match_the_library(tiny_models, tmp_path):
+    """Against `spans` itself: storing lists of integers loses nothing."""
     from isoviz.tasks import spans
 
     cfg = config(tiny_models, "span", tiny.write("span", tmp_path / "data"))
@@ -99,7 +99,7 @@ def test_kept_windows_are_those_of_the_library(tiny_models, tmp_path):
 
 
 def test_other_answers_are_other_rows(tiny_models, tmp_path):
-    """Labels of spans are kept with the tokens, so the key has to see them."""
+    """Labels of spans are cached with the tokens, so the key must depend on them."""
     cfg = config(tiny_models, "span", tiny.write("span", tmp_path / "data"))
     data = tasks.load(tasks.get(cfg.task), cfg.data)
     head = heads.head_for(tasks.get(cfg.task), load_tokenizer(sources.resolve(cfg.model)), cfg)
@@ -123,7 +123,7 @@ def test_a_second_run_starts_without_tokenising(tiny_models, tmp_path, calls):
 
 
 @pytest.mark.parametrize("kind", list(tiny.TASKS))
-def test_many_rows_are_tokenised_in_parts_and_told(tiny_models, tmp_path, monkeypatch, kind):
+def test_many_rows_are_tokenised_in_parts_with_progress(tiny_models, tmp_path, monkeypatch, kind):
     folder = tiny.write(kind, tmp_path / "data")
     expected = rows_of(config(tiny_models, kind, folder)).train
     shutil.rmtree(token_cache.folder())
@@ -147,7 +147,7 @@ def test_a_stop_does_not_wait_for_the_rest(tiny_models, tmp_path, monkeypatch):
     assert not list(token_cache.folder().glob("*.safetensors"))
 
 
-def test_of_a_million_rows_only_the_chosen_ones_are_read_and_tokenised(tiny_models, tmp_path, monkeypatch):
+def test_only_the_chosen_of_a_million_rows_are_read_and_tokenised(tiny_models, tmp_path, monkeypatch):
     import pyarrow
     import pyarrow.parquet
 

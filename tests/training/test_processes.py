@@ -32,8 +32,8 @@ normalisation): small rates keep that noise below the tolerance."""
 
 
 KINDS = {"istar-regression": "bert", "isobn-span": "bert", "isobn-seq2seq": "bart"}
-"""A method on each other head kind, and the family: a loss over numbers, over windows, and over as many words as a
-process happens to have."""
+"""A method on each other head kind, and the family: a loss over numbers, over windows, and over
+the words of a process, whose number varies."""
 
 
 LORA = "baseline-lora"
@@ -180,7 +180,7 @@ def test_the_best_epoch_is_kept_once(results):
         assert sorted(path.name for path in checkpoint.iterdir()) == ["ended.json", "model.safetensors", "trainer.json"]
 
 
-def test_stopped_in_mid_epoch_two_processes_go_on_to_the_same_numbers(results):
+def test_stopped_in_mid_epoch_two_processes_continue_to_the_same_numbers(results):
     straight, resumed = results[1] / "straight", results[1] / "resumed"
     assert [event["step"] for event in events(resumed, "resumed")] == [4]
     losses = [

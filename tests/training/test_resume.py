@@ -39,7 +39,7 @@ def config(model: Path, data: Path, method: str = "baseline", **changes: Any) ->
 def run(
     cfg: RunConfig, folder: Path, stop_when: Callable[[Event], bool] = lambda event: False, resume: bool = False
 ) -> list[Event]:
-    """The events of a run that is asked to stop by the first event of which `stop_when` is true."""
+    """The events of a run that gets a stop request at the first event for which `stop_when` is true."""
     events: list[Event] = []
     reported: list[Event] = []
 
@@ -129,7 +129,7 @@ def test_stopped_while_measuring(tiny_models, cola, tmp_path):
     assert_same(tmp_path / "whole", tmp_path / "parts", uninterrupted, first, second)
 
 
-def test_what_was_evaluated_before_a_stop_is_not_evaluated_again(tiny_models, cola, tmp_path):
+def test_evaluations_before_a_stop_are_not_repeated(tiny_models, cola, tmp_path):
     cfg = config(tiny_models("bert"), cola)
     first = run(cfg, tmp_path, lambda event: event.kind == "measured" and event.epoch == 1)
     second = run(cfg, tmp_path, resume=True)
@@ -153,7 +153,7 @@ def test_a_checkpoint_is_due_by_time(tiny_models, cola, tmp_path, monkeypatch):
     events: list[Event] = []
     train(cfg, emit, lambda: False, tmp_path / "run")
     assert [event.step for event in events if event.kind == "checkpointed"] == [3, 6, 8, 11, 14, 16]
-    assert sizes == [1, 2, 2, 2, 3, 3]  # the last two; later the best epoch's weights lie beside them
+    assert sizes == [1, 2, 2, 2, 3, 3]  # the last two; later also the best epoch's weights
     after_saving = [events[index + 2] for index, event in enumerate(events) if getattr(event, "phase", "") == "saving"]
     assert [getattr(event, "phase", event.kind) for event in after_saving[:3]] == ["training", "training", "evaluating"]
 
@@ -255,7 +255,7 @@ def test_run_whose_checkpoints_are_all_damaged_starts_again(tiny_models, cola, t
 
 
 def test_disk_that_fills_up_under_a_checkpoint_costs_nothing_but_a_resume(tiny_models, cola, tmp_path):
-    """A real limit on the size of files, in a process of its own."""
+    """A real limit on the size of files, in a separate process."""
     cfg = config(tiny_models("bert"), cola, "istar", checkpoint_minutes=1e-9)
     uninterrupted = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
     store = Store(tmp_path / "store")
@@ -298,7 +298,7 @@ execute(Store(sys.argv[1]), sys.argv[2], train=filled)
 """
 
 
-def test_what_a_killed_writer_left_goes_with_the_next_checkpoint(tiny_models, cola, tmp_path):
+def test_leftovers_of_a_killed_writer_go_with_the_next_checkpoint(tiny_models, cola, tmp_path):
     left = tmp_path / "run" / "checkpoints" / ".partial-0000003"
     left.mkdir(parents=True)
     (left / "model.safetensors").write_bytes(b"half")

@@ -1,4 +1,4 @@
-"""A really trained run: what is read of it is what it predicts; jobs, keys, the notebook's lines, an IsoLayer on the spot."""
+"""A trained run: its embeddings give its predictions; jobs, keys, the notebook code, an IsoLayer trained on demand."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_both_clouds_where_the_method_changes_the_vector(runs):
         embeddings(runs[1], cloud="layers")  # type: ignore[arg-type]
 
 
-def test_texts_and_labels_are_those_of_the_rows(runs):
+def test_texts_and_labels_match_the_rows(runs):
     stored = embeddings(runs[1])
     config = Store(None).get(runs[1]).config
     data = tasks.load(tasks.get(config.task), config.data)
@@ -94,7 +94,7 @@ def test_fewer_rows_than_there_are(runs):
 
 
 def test_a_run_that_reports_its_best_epoch_is_read_at_it(tiny_models, tmp_path, monkeypatch):
-    """Metrics, isotropy and head of the reported epoch, here and in Explore; what an older version kept is told."""
+    """Metrics, isotropy and head of the reported epoch, here and in Explore; files of an older version are reported."""
     home = tmp_path / "home"
     changes: dict[str, object] = {"epochs": 4, "learning_rate": 0.08, "schedule": "constant", "select": "best"}
     store = Store(home)
@@ -134,7 +134,7 @@ def test_the_key_is_of_the_content(runs):
     assert request.key != before
 
 
-def test_what_cannot_be_read(runs):
+def test_unfinished_runs_and_missing_checkpoints_are_refused(runs):
     store = Store(None)
     row = store.get(runs[0])
     with pytest.raises(InputError, match="is stopped; What-if needs a finished run"):
@@ -152,8 +152,8 @@ def test_a_job_reads_in_a_process_of_its_own(runs):
     request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
     shutil.rmtree(STORE.root / "results")
     assert jobs.look(request).status == "none"
-    assert work_here(ENCODING, request.key, request.as_json()).status == "done"  # what the process does, here
-    assert jobs.start(request).status == "done"  # nothing is started for what is there
+    assert work_here(ENCODING, request.key, request.as_json()).status == "done"  # the process's work, in this one
+    assert jobs.start(request).status == "done"  # existing results start nothing
     assert load(request.key).train.shape == (96, 16)
 
 
@@ -171,7 +171,7 @@ def test_a_job_that_cannot_work_says_why(runs):
         "zca:strength=0.4",
         "all_but_the_top:remove=2~isobn:beta=0.7",
         "pca_whitening:components=4",
-        "pca_whitening:components=16",  # as many as there are: the frozen head can read them
+        "pca_whitening:components=16",  # all of them: the frozen head can read them
         "none",
     ],
 )
@@ -226,9 +226,7 @@ def test_an_isolayer_is_trained_on_the_spot(runs):
 
 
 @pytest.mark.parametrize("name", ["view", "sentences", "map", "encoding", "layer"])
-def test_every_kind_is_retried_by_its_button_and_when_asked_a_while_later(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_kind_is_retried_by_its_button_and_by_a_later_request(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = KINDS[name]
     started: list[str] = []
     monkeypatch.setattr(scheduling, "_spawn", lambda kind: started.append(kind.name))

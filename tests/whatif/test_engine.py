@@ -50,7 +50,7 @@ PAIRS = [
         ["rotation:seed=4", "batch_norm", "isobn", "zca:strength=0.7,eps=0.3", "pca_whitening:strength=0.3",
          "all_but_the_top:remove=2,literal=true", "cluster_based:n_clusters=3,remove=2"],
     )
-    # which of equal directions go, or are kept, is arbitrary
+    # the choice among equal directions is arbitrary
     if first not in ("zca", "pca_whitening:components=5") or not second.startswith("all_but_the_top")
 ]  # fmt: skip
 LONGER = [
@@ -97,7 +97,7 @@ def check(engine: WhatIf, text: str, tolerance: float = 1e-9) -> None:
 
 
 @pytest.mark.parametrize("text", ["none", *SINGLE])
-def test_one_transform_is_what_the_metrics_say_of_its_image(engine, text):
+def test_one_transform_equals_the_metrics_of_its_image(engine, text):
     check(engine, text)
 
 
@@ -170,7 +170,7 @@ def test_sliders_move_without_waiting_once_the_cloud_is_there():
             engine.answer(chains.read(text), build=False)
         engine.answer(chains.read(text))
         engine.answer(chains.read(text), build=False)
-    engine.answer(chains.read("isobn~zca:strength=0.5"), build=False)  # the last slider moves on what is there
+    engine.answer(chains.read("isobn~zca:strength=0.5"), build=False)  # the last slider uses existing results
 
 
 def test_a_collapsed_cloud_has_reasons_instead_of_numbers():
@@ -189,7 +189,7 @@ def test_a_collapsed_cloud_has_reasons_instead_of_numbers():
     assert full.reasons["rogue_share"] == "all points are equal"
 
 
-def test_a_cloud_of_which_only_rounding_is_left_is_told(engine):
+def test_a_cloud_of_rounding_errors_is_reported(engine):
     for text, only_rounding in (
         ("none", False),
         ("all_but_the_top:remove=11", False),
@@ -201,7 +201,7 @@ def test_a_cloud_of_which_only_rounding_is_left_is_told(engine):
         assert engine.answer(chains.read(text)).only_rounding is only_rounding, text
 
 
-def test_what_a_step_cannot_do_here_is_said(engine):
+def test_an_inapplicable_step_says_why(engine):
     for text, reason in (
         ("all_but_the_top:remove=99", "All-but-the-top: remove must be at most 12"),
         ("pca_whitening:components=13", "PCA whitening: components must be at most 12"),
