@@ -1,4 +1,4 @@
-"""The tables of `real_encoder.py`: one line per run, means over seeds, and what the papers claim, checked on these runs."""
+"""The tables of `real_encoder.py`: one line per run, means over seeds, and the papers' claims checked on these runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Line:
     Attributes:
         method: the variant's name in tables; `slug` and `lam` (None where it has none) say what it is.
         metric: the task's primary metric, named `metric_name`.
-        isoscore, unbiased, ev, twonn, cosine: of the head cloud, what the classifier reads.
+        isoscore, unbiased, ev, twonn, cosine: of the head cloud, the classifier's input.
         pooled, pooled_ev: IsoScore and EV_k of the method's input.
         isoscore_star, tokens, tokens_cosine: IsoScore*, IsoScore and mean cosine of all layers' tokens.
         i1, i2, norm: of the output weight.
@@ -125,7 +125,7 @@ Check = tuple[bool, str]
 
 
 def claims_table(lines: Sequence[Line]) -> Table:
-    """Each claim on each task: yes if it holds in every seed that can say, the figures of each seed beside it."""
+    """Each claim on each task: yes if it holds in every seed with a value, with the figures of each seed."""
     table = Table("The papers' claims on these runs", ["task", "claim", "seen", "seeds", "figures, seed by seed"])
     for task in dict.fromkeys(line.task for line in lines):
         here = _ByVariant([line for line in lines if line.task == task and line.status == "finished"])

@@ -64,7 +64,7 @@ def _version(package: str) -> str:
 
 
 def processor() -> str:
-    """Its name as the system tells it."""
+    """The processor's name, from the system."""
     info = Path("/proc/cpuinfo")
     if info.is_file():
         named = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), flags=re.MULTILINE)

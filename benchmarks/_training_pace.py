@@ -51,7 +51,7 @@ class Marks(TrainerCallback):
 
 
 class SameBatches(Trainer):
-    """A Trainer that reads exactly the batches of our loop: same rows, same order, same padding, collated when asked for."""
+    """A Trainer that reads exactly the batches of our loop: same rows, same order, same padding, collated on demand."""
 
     def __init__(self, *args: Any, collator: Collator, order: EpochBatches, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -107,7 +107,7 @@ def trainer_pace(config: RunConfig, same: bool) -> float:
 
 
 def pace(marks: list[tuple[int, float]]) -> float:
-    """Samples per second between the first and the last mark; all batches are whole."""
+    """Samples per second between the first and the last mark; all batches are full."""
     (first, begin), (last, end) = marks[0], marks[-1]
     return (last - first) * BATCH / (end - begin)
 

@@ -57,8 +57,8 @@ class Encoder:
 
     Attributes:
         name: in tables.
-        model: what `RunConfig.model` takes: a bundled name or a directory.
-        rows: training rows of one timed epoch against `transformers.Trainer`, whole batches.
+        model: as in `RunConfig.model`: a bundled name or a directory.
+        rows: training rows of one timed epoch against `transformers.Trainer`; full batches.
     """
 
     name: str
@@ -84,7 +84,7 @@ def minilm_size(folder: Path, rows: int, layers: int = 6, width: int = 384, head
 
 
 def sentences(tokenizer: PreTrainedTokenizerBase, lengths: Lengths, rows: int, seed: int) -> pd.DataFrame:
-    """`sentence` and `label`: random words that the tokenizer keeps whole, with random labels 0 and 1."""
+    """`sentence` and `label`: random words that are single tokens, with random labels 0 and 1."""
     generator = np.random.default_rng(seed)
     words = _whole_words(tokenizer)
     counts = lengths.draw(rows, generator)

@@ -20,7 +20,7 @@ _writes.log({allowed!r}, {log!r})
 
 
 def watch(allowed: Iterable[Path | str], tell: Callable[[str], None]) -> None:
-    """From now on call `tell` with every change of a path outside `allowed`; bytecode does not count."""
+    """From now on, call `tell` for every change of a path outside `allowed`, except bytecode."""
     inside = (*map(str, allowed), *_DEVICES)
 
     def note(event: str, arguments: tuple[Any, ...]) -> None:
@@ -51,7 +51,7 @@ def log(allowed: Iterable[str], path: str) -> None:
 
 
 def starter(folder: Path, allowed: Iterable[Path], path: Path) -> str:
-    """A folder for PYTHONPATH: every Python that is started with it, and every one that those start, logs what it writes.
+    """A folder for PYTHONPATH: every Python process started with it, and its child processes, log their writes.
 
     Returns:
         The folder, which holds a `sitecustomize`.

@@ -1,10 +1,10 @@
-"""What each transform costs or gains a sentence embedding model: similarity on STS-B, retrieval on SQuAD, beside IsoScore.
+"""The effect of each transform on a sentence embedding model: similarity on STS-B, retrieval on SQuAD, and IsoScore.
 
     python benchmarks/embedding_tables.py --model DIR --stsb DIR --squad DIR [--out docs]
 
 DIR of a set holds train and validation files with the column names of the Hugging Face data sets. Transforms are fitted without
-labels and never on the pairs or questions that they are judged by: on the sentences of STS-B's training split that its
-validation split does not have; for SQuAD once on the paragraphs to be searched, once on the questions and paragraphs of its training
+labels and never on the pairs or questions of the evaluation: on the sentences of STS-B's training split that are not in its
+validation split; for SQuAD once on the paragraphs to be searched, once on the questions and paragraphs of its training
 split. Every difference is from no transform on the same pairs, questions or rows, with the 95 % interval of a paired bootstrap (of
 IsoScore: a jackknife).
 Spearman of the untouched vectors must be within 0.002 of sentence-transformers' own evaluator, or the exit status is 1.

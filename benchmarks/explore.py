@@ -1,12 +1,12 @@
-"""How soon Explore shows something: pictures, a kept view, a map of 20,000 points, a matrix of 1024 × 1024.
+"""How fast Explore shows its figures: a new view, a stored view, a map of 20,000 points, a matrix of 1024 × 1024.
 
     python benchmarks/explore.py [--repeats 5] [--quick] [--out docs]
 
 Needs Chromium and playwright. Bars (issue 6, design.md §6): on the bundled model × demo task the first pictures within 2 s and
-everything within 10 s; a kept view within 1 s of its page's being asked for, and in a new tab, of a browser that was never here,
-its first picture within 1 s of when the same page without pictures would be there; a map of 20,000 points with twenty frames a
-second while it is moved and zoomed, and a lasso's table within 1 s; of
-1024 × 1024 cells at most 0.6 MB and 500 ms from being asked for to being drawn, the waiting for other figures left out. Exit
+everything within 10 s; a stored view within 1 s of the page's request, and in a new tab of a new browser,
+its first picture at most 1 s later than the same page without pictures; a map of 20,000 points at twenty frames per
+second while panning and zooming, and a lasso's table within 1 s;
+1024 × 1024 cells in at most 0.6 MB and 500 ms from request to drawing, without the wait for other figures. Exit
 code 1 if one is missed.
 """
 
@@ -112,7 +112,7 @@ def processes(repeats: int) -> tuple[list[Line], float]:
     found: dict[str, list[tuple[float, float]]] = {"a waiting process": [], "a fresh process": []}
     for number in range(repeats + 1):
         for index, times in enumerate(found.values()):
-            shutil.rmtree(results.STORE.root / "outputs", ignore_errors=True)  # it is kept per model, whatever the view
+            shutil.rmtree(results.STORE.root / "outputs", ignore_errors=True)  # it is stored per model, not per view
             request = ViewRequest(MODEL, TASK, seed=2 * number + index)
             scheduling.spare = waiting_spare() if index == 0 else None
             took = requested(request)
@@ -164,7 +164,7 @@ def requested(request: ViewRequest) -> tuple[float, float]:
 
 
 def kept(repeats: int) -> list[Line]:
-    """Seconds that the server takes to draw the page of a kept view: anew in the same session, and in another one."""
+    """Seconds that the server takes to draw the page of a stored view: again in the same session, and in another one."""
     from streamlit.testing.v1 import AppTest
 
     from dashboard import routes
@@ -246,13 +246,13 @@ def pressed(browser: Browser, url: str, repeats: int) -> list[Line]:
             everything.append(time.perf_counter() - began)
             for log in (home() / "jobs" / "logs").glob(
                 "spare-*.log"
-            ):  # the next spare begins a moment after the view is whole
+            ):  # the next spare starts shortly after the view is complete
                 log.unlink()
     return [Line("first picture", first, "s", 2.0), Line("everything", everything, "s", 10.0)]
 
 
 def new_tab(browser: Browser, url: str, repeats: int) -> list[Line]:
-    """From an address to the first picture and to the last, beside a page without pictures; then another kept view in that tab."""
+    """From navigation to the first and the last picture, and for a page without pictures; then another stored view in that tab."""
     request, other = ViewRequest(MODEL, TASK), ViewRequest(MODEL, TASK, max_rows=499)
     jobs.obtain(request)
     jobs.obtain(other)

@@ -40,7 +40,7 @@ def tests(draws: int, rng: np.random.Generator) -> Table:
 
 
 def tables(draws: int, rng: np.random.Generator) -> Table:
-    """Familywise rates of whole tables."""
+    """Familywise error rates of complete tables."""
     table = Table(
         "At least one false finding in a table of paired t-tests, uncorrected → after Holm",
         ["table", *(f"n = {n}" for n in simulated.SEEDS)],

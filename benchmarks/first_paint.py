@@ -1,12 +1,12 @@
-"""How soon each page shows something on a fresh store with the examples, against a bare Streamlit page.
+"""Time to first paint of each page on a new store with the examples, against a bare Streamlit page.
 
     python benchmarks/first_paint.py [--repeats 7] [--quick] [--out docs]
 
 Needs Chromium and playwright. First paint is the moment when the page's title is on the screen, counted from the navigation by the
 browser's own clock (Streamlit's skeleton is painted earlier, and at the same time for every page). The bare page is one `st.title`,
-served by `streamlit run` of the same version. Both are opened in turn, each time in a browser session that was never here. Beside it:
-when the page's first content stands below the title (a chart, a table or a field), and the first visit of all, when the server still
-imports and reads. Bar: the median at most 1.5 × that of the bare page; exit code 1 if one is missed.
+served by `streamlit run` of the same version. Both are opened in turn, each time in a new browser session. Also
+reported: when the page's first content appears below the title (a chart, a table or a field), and the very first visit, while the
+server still imports and reads. Bar: the median at most 1.5 × that of the bare page; exit code 1 if one is missed.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ Run: python benchmarks/fuzz.py [cli addresses files models server] [--count N] [
 The first four are answered in this process. `server` opens addresses in a real server, with a runner's link, over folders that hold
 damaged files and small files that are large inside; it counts exception boxes and tracebacks in the server's log, and its memory is
 the server's. For the others it counts tracebacks, exception boxes and refusals that are not one line of at most 300 characters.
-Each row ends with what the process holds beside what it held after the first inputs, and every file that was opened for writing
-outside its own temporary folder counts, the server's readers included. Command lines train, measure and serve nothing: an input
-that would is counted as reached. Each fault is printed with its first input. `--seconds` ends a long count early and says where.
+Each row ends with the process's memory now and after the first inputs. Every file opened for writing outside the temporary folder
+counts as a fault, including those of the server's readers. Command lines train, measure and serve nothing: an input that would is
+counted as reached. Each fault is printed with its first input. `--seconds` ends a long count early and says where.
 """
 
 from __future__ import annotations

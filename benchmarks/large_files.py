@@ -1,10 +1,10 @@
-"""`measure` and `transform` on a file larger than they may hold, against numpy's bare work on the same file in the same run.
+"""`measure` and `transform` on a file larger than their memory limit, against plain numpy on the same file in the same run.
 
     python benchmarks/large_files.py [--rows 1000000] [--dimensions 384] [--rounds 2] [--folder DIR]
 
 Bars: `measure` takes at most 3 × the processor time of reading the file (.npy with numpy, Parquet with pyarrow) and forming XᵀX with
 numpy; `transform` (ZCA) at most 3 × that of reading, multiplying by a d × d matrix and writing; each holds less than 1 GB. One thread,
-so that processor time does not depend on what else the machine does; the contenders take turns in processes of their own. numpy works
+so that processor time does not depend on other work on the machine; the contenders take turns in separate processes. numpy works
 in float32 and float64 both: the file holds float32, and the commands sum in float64, because a covariance that was summed in float32
 loses the small eigenvalues. The bars are held to the float32 times, the shorter ones.
 """

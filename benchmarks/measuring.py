@@ -1,13 +1,13 @@
-"""What evaluating and measuring cost beside training, in processor seconds of one run: three epochs on 800 CoLA-sized rows.
+"""The cost of evaluation and measurement relative to training, in processor seconds of one run: three epochs on 800 CoLA-sized rows.
 
     python benchmarks/measuring.py [--before CHECKOUT] [--model DIR --data DIR] [--rows 800] [--epochs 3] [--rounds 1]
 
 The encoder is of MiniLM's size (6 layers, 384 dimensions) with random weights, the rows are generated, 800 for training and 1,043 for
 validation as CoLA has; or give a real encoder and a folder with CoLA's files. A second checkout (`git worktree add /tmp/before COMMIT`)
-takes turns with this one. One thread: processor time does not depend on what else the machine does, as waiting threads would.
+takes turns with this one. One thread: processor time then does not depend on other work on the machine.
 
 Bar: measuring takes at most 0.3 of the training time. Reading and scoring the validation rows, which any training that watches its
-metric does, stands apart: its share is that of the rows. Then IsoScore* with the sampled Σ_S against that of all training rows.
+metric does, is reported separately: its share is that of the rows. Then IsoScore* with the sampled Σ_S against that of all training rows.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The playground in Chromium: time of a frame while a slider is dragged, numbers included, and how soon numbers stand.
+"""The playground in Chromium: frame time while dragging a slider, and the time until the numbers are shown.
 
     python benchmarks/playground.py
 
 Opens the file of `isoviz lessons` from disk, moves a slider at every frame, and takes the times between frames from
 requestAnimationFrame. A number is "closed" when its first answer is on the screen after the move, "all" when everything but the redraws is.
 Bars: p95 of a frame at most 33 ms at n = 1,000, d = 64 and 100 ms at n = 2,000, d = 256; closed forms within 50 ms up to d = 1,024;
-all within 300 ms of a new draw at n = 1,000, d = 256. They depend on the machine: it should have nothing else to do.
+all within 300 ms of a new sample at n = 1,000, d = 256. They depend on the machine, which should be idle.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A slider's move in What-if on vectors: isotropy and read-outs of a new image, beside the same read-outs by common libraries.
+"""A slider's move in What-if on vectors: isotropy and read-outs of a new image, against the same read-outs by common libraries.
 
-"Move" is the engine's answer with a value that it has not seen, once the vectors are loaded and the step has been there before;
+"Move" is the engine's answer for a new value, once the vectors are loaded and the step has been computed before;
 "libraries" are the same read-outs from the transformed points by SciPy and scikit-learn, without isotropy (and, for search, nDCG@10
-by cosine and by dot product only). Both give the same values, and the script checks it. CPU time, of all threads together, is given
-beside the clock's, because other work on the machine stretches the clock.
+by cosine and by dot product only). Both give the same values, and the script checks it. CPU time of all threads is
+reported besides elapsed time, which other work on the machine increases.
 
-Bars by the clock: 200 ms with pair scores and labels (n = 5,000 rows shown, d = 768); 1 s with 1,000 queries x 10,000 documents.
+Bars, in elapsed time: 200 ms with pair scores and labels (n = 5,000 rows shown, d = 768); 1 s with 1,000 queries x 10,000 documents.
 """
 
 from __future__ import annotations

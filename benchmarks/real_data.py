@@ -1,9 +1,9 @@
-"""Every real set that a person has lying about, through its task with the bundled model, as the command line runs it.
+"""Every real data set in a local folder, through its task with the bundled model, as on the command line.
 
     python benchmarks/real_data.py DATA_DIR [--max-train N] [--max-eval N] [--epochs N] [--only NAME ...]
 
-DATA_DIR holds a folder per set with train and validation as the task reads them, under the names in `SETS`; one that is not
-there is left out, and said so. Prints a table: rows, the task's metrics beside its simple guess, IsoScore of the head cloud with
+DATA_DIR holds a folder per set with train and validation as the task reads them, under the names in `SETS`; missing ones
+are skipped with a message. Prints a table: rows, the task's metrics beside its simple guess, IsoScore of the head cloud with
 n and d, seconds. Exit status 1 if a run did not finish.
 """
 
@@ -61,7 +61,7 @@ def _number(value: object) -> str:
 
 
 def main() -> int:
-    """Run what is there."""
+    """Run the available sets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DATA_DIR")
     parser.add_argument("--max-train", type=int, metavar="N")

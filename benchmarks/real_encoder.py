@@ -5,8 +5,8 @@
     python benchmarks/real_encoder.py --store DIR --tables-only
 
 The data's `DIR` holds one folder per task (`cola`, `mrpc`), each with train and validation files. Needs no network. Runs are
-kept in the store, which should hold nothing else: a table goes on where it was interrupted. Runs that finished or diverged
-are not repeated, stopped or failed ones go on from their last checkpoint.
+kept in the store, which should hold nothing else: an interrupted table is continued. Finished and diverged runs are not
+repeated; stopped and failed ones resume from their last checkpoint.
 
 Prints Markdown: one line per run, means over seeds, and the papers' claims checked on these runs.
 """
@@ -48,7 +48,7 @@ SHOWN = frozenset({"finished", "diverged"})
 
 
 def main() -> int:
-    """Run what the store does not hold yet, then print the tables; 1 if a run failed."""
+    """Run what is missing in the store, then print the tables; returns 1 if a run failed."""
     chosen = options()
     store = Store(chosen.store)
     if chosen.tables_only:
@@ -95,7 +95,7 @@ def options() -> argparse.Namespace:
 
 
 def plan(chosen: argparse.Namespace) -> list[RunConfig]:
-    """All runs, seed by seed, so that an interrupted table holds whole comparisons."""
+    """All runs, seed by seed, so that an interrupted table has complete comparisons."""
     rows, epochs, eval_rows = (
         per_task(given, chosen.tasks) for given in (chosen.rows, chosen.epochs, chosen.eval_rows)
     )
@@ -136,7 +136,7 @@ def per_task(given: Sequence[str], named: Sequence[str]) -> dict[str, int]:
 
 
 def run(store: Store, config: RunConfig) -> RunRow:
-    """The run of that configuration: from the store if it has ended there, else carried on or begun."""
+    """The run of that configuration: from the store if it has ended there, else resumed or started."""
     same = [row for row in store.list() if row.config == config]
     done = [row for row in same if row.status in SHOWN]
     begun = [row for row in same if row.status in RESUMABLE]
@@ -175,7 +175,7 @@ def ordered(rows: Iterable[RunRow]) -> list[RunRow]:
 
 
 def name_of(config: RunConfig) -> str:
-    """The variant: its method, I-STAR's λ, and whatever differs from the method's defaults."""
+    """The variant: its method, I-STAR's λ, and non-default parameters."""
     default = methods.get(config.method).Params().model_dump()
     told = {name: value for name, value in config.params.items() if value != default[name]}
     if config.method == "istar":

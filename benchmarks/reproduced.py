@@ -34,7 +34,7 @@ ROUNDING = 1e-6
 
 
 def numbers(result: Result) -> dict[str, tuple[float, float]]:
-    """Where it stands → a number and its spread, half the interval's width."""
+    """Position in the table → a number and its spread, half the interval's width."""
     return dict([*_of_figures(result), *_of_tables(result)])
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/run_queue.py [--runs 20] [--out docs]
 
-Both ways train the same tiny runs, one after the other, with one thread. Start-up is the time from the claim (for the command line:
+Both train the same tiny runs, one after the other, with one thread. Start-up is the time from the claim (for the command line:
 from the start of the process) until everything is loaded and training begins (`started`), and until the first optimiser step; epoch 0
 is evaluated and measured between the two. Bars: in the median, a queued run takes its first step within 1 s, and at least three times
 sooner than the command line's. Exit code 1 if one is missed.

@@ -1,8 +1,8 @@
-"""Milliseconds per move of a What-if slider, beside the same numbers from transforms and metrics applied anew.
+"""Milliseconds per move of a What-if slider, against the same numbers recomputed with transforms and metrics.
 
 Both give IsoScore, its unbiased form, participation ratio, effective rank, EV_k, average cosine and the frozen head's accuracy of
 the validation rows, and the same values (the script checks). "Move" is the engine once the cloud is loaded and the step has been
-there before; "first" is the first answer with that step, which the page computes in the background. Every move has another value,
+computed before; "first" is the first answer with that step, which the page computes in the background. Every move has another value,
 so nothing is remembered. design.md §6: at most 200 ms at n = 5,000, d = 768.
 """
 
