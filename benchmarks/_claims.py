@@ -131,10 +131,10 @@ def claims_table(lines: Sequence[Line]) -> Table:
         here = _ByVariant([line for line in lines if line.task == task and line.status == "finished"])
         for claim, check in CLAIMS.items():
             checks = check(here)
-            held = sum(holds for holds, _ in checks)
-            seen = "not measured" if not checks else "yes" if held == len(checks) else "no"
+            confirmed = sum(holds for holds, _ in checks)
+            seen = "not measured" if not checks else "yes" if confirmed == len(checks) else "no"
             figures = "; ".join(text for _, text in checks) or NONE
-            table.rows.append([task, claim, seen, f"{held} of {len(checks)}" if checks else NONE, figures])
+            table.rows.append([task, claim, seen, f"{confirmed} of {len(checks)}" if checks else NONE, figures])
     table.notes.append(
         f"Rules: yes means in every seed. A metric is kept if it falls by at most {KEPT:g}; a mean cosine moves by at least "
         f"{MOVED:g}; an IsoScore hardly moves if it changes by less than {STILL:.0%} of the baseline's; several times means at "
@@ -184,13 +184,13 @@ def _lowers_ev(here: _ByVariant) -> list[Check]:
 
 
 def _more_than_batchnorm(here: _ByVariant) -> list[Check]:
-    found: list[Check] = []
+    checks: list[Check] = []
     for ours, foil in here.pairs(here.of("isobn"), here.of("batchnorm")):
         a, b = _ev_ratios(ours), _ev_ratios(foil)
         if a and b:
             holds = all(one < other for one, other in zip(a, b, strict=True))
-            found.append((holds, f"{_ratios(a)} against {_ratios(b)}"))
-    return found
+            checks.append((holds, f"{_ratios(a)} against {_ratios(b)}"))
+    return checks
 
 
 def _ev_ratios(line: Line) -> list[float]:
@@ -218,15 +218,15 @@ def _mean_not_shape(cosine: str, score: str) -> Callable[[_ByVariant], list[Chec
     """That CosReg moves the mean cosine and hardly the IsoScore of one cloud."""
 
     def check(here: _ByVariant) -> list[Check]:
-        found: list[Check] = []
+        checks: list[Check] = []
         for line, base in here.pairs(here.of("cosreg"), here.of("baseline")):
-            values = [getattr(which, name) for name in (cosine, score) for which in (base, line)]
+            values = [getattr(means, name) for name in (cosine, score) for means in (base, line)]
             if None in values:
                 continue
             a, b, c, d = values
             holds = abs(b - a) >= MOVED and abs(d - c) < STILL * abs(c)
-            found.append((holds, f"cosine {a:.3f} → {b:.3f}, IsoScore {_number(c)} → {_number(d)}"))
-        return found
+            checks.append((holds, f"cosine {a:.3f} → {b:.3f}, IsoScore {_number(c)} → {_number(d)}"))
+        return checks
 
     return check
 

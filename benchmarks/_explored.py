@@ -120,11 +120,11 @@ def seconds_until(page: Page, act: Any, *shown: Locator) -> list[float]:
     """Seconds from an act until each of these is visible."""
     began = time.perf_counter()
     act()
-    found = []
+    durations = []
     for locator in shown:
         locator.wait_for()
-        found.append(time.perf_counter() - began)
-    return found
+        durations.append(time.perf_counter() - began)
+    return durations
 
 
 DRAWN_AT = """(selectors) => {
@@ -150,8 +150,8 @@ def note_drawings(page: Page, *selectors: str) -> None:
 def seconds_to(page: Page, selector: str) -> float:
     """From the last time a mouse button went down to that: by the page's clock, without the time that asking takes."""
     page.wait_for_function("(selector) => ivzDrawn[selector]", arg=selector)
-    found: float = page.evaluate("(selector) => (ivzDrawn[selector] - ivzPressed) / 1000", selector)
-    return found
+    seconds: float = page.evaluate("(selector) => (ivzDrawn[selector] - ivzPressed) / 1000", selector)
+    return seconds
 
 
 FRAMES = """() => {

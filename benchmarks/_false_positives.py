@@ -78,12 +78,12 @@ def familywise(
 def rank(kind: Any, settings: int, tasks: int, draws: int, rng: np.random.Generator) -> float:
     """Permutation test of unrelated numbers whose levels differ between tasks, by far and in the same direction."""
     names = np.repeat(np.arange(tasks), settings)
-    found = []
+    rejected = []
     for _ in range(draws):
         x, y = (10.0 * names + rng.normal(size=len(names)) for _ in range(2))
         p = rank_correlation(x, y, names.tolist(), kind=kind, interval=False).p
-        found.append(1.0 if p is None else p)
-    return rate(np.array(found))
+        rejected.append(1.0 if p is None else p)
+    return rate(np.array(rejected))
 
 
 def mean_coverage(kind: str, n: int, draws: int, rng: np.random.Generator, resamples: int = 1000) -> dict[str, float]:

@@ -33,7 +33,7 @@ class Lengths:
     longest: int
 
     @property
-    def told(self) -> str:
+    def stated(self) -> str:
         return (
             f"{self.name}: log-normal words per sentence, median {np.exp(self.mean_log):.0f}, deviation of the logarithm "
             f"{self.std_log:g}, at most {self.longest}"
@@ -95,10 +95,10 @@ def sentences(tokenizer: PreTrainedTokenizerBase, lengths: Lengths, rows: int, s
 
 def _whole_words(tokenizer: PreTrainedTokenizerBase) -> list[str]:
     words = sorted(token for token in tokenizer.get_vocab() if token.isascii() and token.isalpha() and token.islower())
-    whole = [word for word, ids in zip(words, tokenizer(words)["input_ids"], strict=True) if len(ids) == 3]
-    if len(whole) < 100:
+    single_tokens = [word for word, ids in zip(words, tokenizer(words)["input_ids"], strict=True) if len(ids) == 3]
+    if len(single_tokens) < 100:
         raise SystemExit("--model: its tokenizer keeps fewer than 100 words whole; lengths could not be set")
-    return whole
+    return single_tokens
 
 
 def write_rows(folder: Path, train: pd.DataFrame, validation: pd.DataFrame) -> Path:

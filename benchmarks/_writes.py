@@ -36,9 +36,9 @@ def watch(allowed: Iterable[Path | str], tell: Callable[[str], None]) -> None:
                 return  # relative to an open folder, as `shutil.rmtree` works; that folder was named before
         else:
             return
-        place = os.path.abspath(os.fsdecode(path)) if isinstance(path, (str, bytes, os.PathLike)) else ""
-        if place and not place.startswith(inside) and "__pycache__" not in place:
-            tell(f"{event} {place}")
+        target = os.path.abspath(os.fsdecode(path)) if isinstance(path, (str, bytes, os.PathLike)) else ""
+        if target and not target.startswith(inside) and "__pycache__" not in target:
+            tell(f"{event} {target}")
 
     sys.addaudithook(note)
 

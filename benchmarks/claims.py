@@ -89,7 +89,9 @@ def main() -> None:
                 f"{share.pulses / PULSE_SECONDS:>10.0f} {len(share.refused):>14} {twice:>6}",
                 flush=True,
             )
-            print("         the server's sessions: " + ", ".join(f"{n:.0%} {what}" for what, n in seen().items()))
+            print(
+                "         the server's sessions: " + ", ".join(f"{n:.0%} {activity}" for activity, n in seen().items())
+            )
             for words in sorted(set(share.refused))[:2]:
                 print(f"         {words}")
 
@@ -130,11 +132,11 @@ def waits(url: str) -> Iterator[Callable[[], dict[str, float]]]:
         )
         with psycopg.connect(url, autocommit=True) as connection:
             while not over.wait(0.1):
-                seen.update(what for (what,) in connection.execute(f"{query} AND pid <> pg_backend_pid()"))
+                seen.update(activity for (activity,) in connection.execute(f"{query} AND pid <> pg_backend_pid()"))
 
     thread = threading.Thread(target=look)
     thread.start()
-    yield lambda: {what: count / seen.total() for what, count in seen.most_common(3)}
+    yield lambda: {activity: count / seen.total() for activity, count in seen.most_common(3)}
     over.set()
     thread.join()
 

@@ -100,11 +100,11 @@ def main() -> int:
             for name in PAGES:
                 address = f"{server.url}/{name}" + (f"?id={shipped.featured().id}" if name == "run" else "")
                 first = visit(browser, address)["title"]
-                plain, found = [], []
+                plain, visits = [], []
                 for _ in range(repeats):
                     plain.append(visit(browser, bare_url, content=False))
-                    found.append(visit(browser, address))
-                title, content = (statistics.median(one[kind] for one in found) for kind in ("title", "content"))
+                    visits.append(visit(browser, address))
+                title, content = (statistics.median(one[kind] for one in visits) for kind in ("title", "content"))
                 ratio = title / statistics.median(time["title"] for time in plain)
                 missed += [name or "home"] if ratio > BAR else []
                 table.rows.append([name or "home", f"{title:.0f}", f"{ratio:.2f}", f"{content:.0f}", f"{first:.0f}"])
@@ -135,8 +135,8 @@ def visit(browser: Browser, address: str, *, content: bool = True) -> dict[str, 
         page.wait_for_function(
             "ivzShown.title && (!CONTENT || ivzShown.content)".replace("CONTENT", str(content).lower())
         )
-        found: dict[str, float] = page.evaluate("ivzShown")
-        return found
+        times: dict[str, float] = page.evaluate("ivzShown")
+        return times
     finally:
         context.close()
 

@@ -70,18 +70,18 @@ def main() -> int:
         parser.error("--model and --data go together")
     trees = {"before": options.before.resolve()} if options.before else {}
     trees["now"] = ROOT
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in trees}
+    by_tree: dict[str, list[dict[str, Any]]] = {name: [] for name in trees}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         model, data = (options.model, options.data) if options.model else made_up(Path(folder), options.rows)
         chosen = [model, data, str(options.rows), str(options.epochs)]
         for number in range(options.rounds):
             for name in list(trees) if number % 2 == 0 else list(trees)[::-1]:
-                found[name].append(run(trees[name], Path(folder) / "home", [*chosen, ""]))
-        whole = run(ROOT, Path(folder) / "home", [*chosen, "whole"])
+                by_tree[name].append(run(trees[name], Path(folder) / "home", [*chosen, ""]))
+        full = run(ROOT, Path(folder) / "home", [*chosen, "whole"])
     header = ["processor seconds", "training", "evaluating", "measuring", "measuring / training", "both / training"]
     table = Table(f"{options.epochs} epochs on {options.rows:,} rows, {VALIDATION:,} to validate", header)
     ratios = {}
-    for name, runs in found.items():
+    for name, runs in by_tree.items():
         phases = {
             key: statistics.median(run["phases"][key] for run in runs)
             for key in ("training", "evaluating", "measuring")
@@ -92,7 +92,7 @@ def main() -> int:
         table.rows.append([name, *cells, f"{ratios[name]:.2f}", f"{(evaluate + measure) / train:.2f}"])
     print(table.text())
     scores = Table("IsoScore* after each epoch", ["epoch", "sampled Σ_S", "all rows", "difference", "stated (95 %)"])
-    for epoch, ((value, error), (exact, _)) in enumerate(zip(found["now"][0]["stars"], whole["stars"], strict=True)):
+    for epoch, ((value, error), (exact, _)) in enumerate(zip(by_tree["now"][0]["stars"], full["stars"], strict=True)):
         stated = "none: all rows" if error is None else f"± {error:.5f}"
         scores.rows.append([str(epoch), f"{value:.5f}", f"{exact:.5f}", f"{value - exact:+.5f}", stated])
     print(scores.text())

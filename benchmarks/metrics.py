@@ -140,7 +140,7 @@ def measures_table(sizes: tuple[tuple[int, int], ...], repeats: int) -> Table:
 
 def twonn_table(sizes: tuple[int, ...], d: int, repeats: int) -> tuple[Table, Panel]:
     """TwoNN against scikit-dimension's, the same convention in both."""
-    theirs, why = scikit_twonn()
+    reference, why = scikit_twonn()
     table = Table(
         f"TwoNN dimension, d = {d}, ms", ["n", "twonn", "scikit-dimension", "theirs / ours", "relative difference"]
     )
@@ -150,14 +150,14 @@ def twonn_table(sizes: tuple[int, ...], d: int, repeats: int) -> tuple[Table, Pa
     for n in sizes:
         x = cloud(n, d)
         contenders: dict[str, Callable[[], Any]] = {"twonn": partial(metrics.twonn, x)}
-        if theirs:
-            contenders["scikit-dimension"] = partial(theirs, x)
+        if reference:
+            contenders["scikit-dimension"] = partial(reference, x)
         took = medians(contenders, repeats)
         for name, column in values.items():
             column.append(took.get(name))
         cells = [NONE] * 3
-        if theirs:
-            apart = abs(float(metrics.twonn(x)) / float(theirs(x)) - 1)
+        if reference:
+            apart = abs(float(metrics.twonn(x)) / float(reference(x)) - 1)
             other = took["scikit-dimension"]
             cells = [milliseconds(other), f"{other / took['twonn']:.1f}", f"{apart:.0e}"]
         table.rows.append([str(n), milliseconds(took["twonn"]), *cells])

@@ -46,13 +46,13 @@ def measured(slug: str, direction: str | None, folder: Path, options: argparse.N
         train(config, events.append, lambda: False, Path(place))
     seconds = time.perf_counter() - began
     last = events[-1]
-    begun = next(event for event in events if isinstance(event, Started))
+    start = next(event for event in events if isinstance(event, Started))
     if not isinstance(last, Finished):
         return f"| {folder.name} | {slug} | ended as {last.kind} |"
     values = ", ".join(f"{name} {_number(last.metrics[name])}" for name in task.metrics)
-    guess = ", ".join(f"{name} {_number(value)}" for name, value in begun.baselines.items())
+    guess = ", ".join(f"{name} {_number(value)}" for name, value in start.baselines.items())
     isotropy = f"{_number(last.isotropy.number('isoscore'))} (n = {last.isotropy.clouds['head'].n}, d = {last.isotropy.clouds['head'].d})"
-    rows = f"{begun.train_rows} + {begun.eval_rows}"
+    rows = f"{start.train_rows} + {start.eval_rows}"
     return f"| {folder.name} | {slug} {direction or ''} | {rows} | {values} | {guess} | {isotropy} | {seconds:.0f} |"
 
 

@@ -242,13 +242,13 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "docs", metavar="DIR", help="where page and images go")
     chosen = parser.parse_args()
     records = [chosen.data / f"{slug}.json" for slug in studies.catalogue()]
-    found = [record for record in records if record.is_file()]
-    if not found:
+    files_found = [record for record in records if record.is_file()]
+    if not files_found:
         print(
             f"nothing drawn: no record in {chosen.data}; run `python -m isoviz study run NAME --scale full --out DIR`"
         )
         return 1
-    for record in found:
+    for record in files_found:
         result = Result.model_validate_json(record.read_text(encoding="utf-8"))
         for figure in result.figures:
             draw(figure, chosen.out / "images" / image(result, figure))

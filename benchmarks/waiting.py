@@ -65,8 +65,8 @@ def main() -> None:
                 other.kill()
                 other.wait()
         values = [statistics.median(column) for column in zip(*rounds, strict=True)]
-        told = ", ".join(f"{name} {value:.1f}" for name, value in zip([*VARIANTS, "one thread"], values, strict=True))
-        print(f"beside {busy} busy processes: {told}")
+        rates = ", ".join(f"{name} {value:.1f}" for name, value in zip([*VARIANTS, "one thread"], values, strict=True))
+        print(f"beside {busy} busy processes: {rates}")
 
 
 if __name__ == "__main__":
