@@ -38,6 +38,7 @@ def run(options: argparse.Namespace) -> int:
     _check_cluster_options(options)
     store = Store(options.store)
     if options.run is not None:
+        store.get(options.run)  # an unknown one is told here, not in a log
         log_to(store.folder_of(options.run) / LOG)
         return train_run(store.url, options.run, DEFAULT_TRAIN, attempt=options.attempt)
     if options.ray is not None:
@@ -100,4 +101,5 @@ def work(store: Store, idle: float, stop: Callable[[], bool], *, train: str = DE
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    with suppress(OSError):  # the terminal may be gone
+        print(line, file=sys.stderr, flush=True)
