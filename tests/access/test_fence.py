@@ -62,7 +62,7 @@ def test_a_root_may_itself_be_a_link(shared: Path, tmp_path: Path) -> None:
             assert fence.below(text, Roots((root,)), "data") == shared / "data"
 
 
-def test_outside_is_refused_alike_whether_it_is_there_or_not(shared: Path, confined: None, tmp_path: Path) -> None:
+def test_outside_is_refused_the_same_way_whether_it_exists_or_not(shared: Path, confined: None, tmp_path: Path) -> None:
     (shared / "out").symlink_to(tmp_path / "private")
     (shared / "dangling").symlink_to(tmp_path / "nowhere")
     (shared / "circle").symlink_to(shared / "circle")

@@ -111,7 +111,7 @@ def test_every_method_is_known_here() -> None:
         (OPERATOR, True, "read-only"),
     ],
 )
-def test_who_may_only_look_changes_nothing(
+def test_viewers_change_nothing(
     name: str, visitor: Visitor, read_only: bool, told: str, acting: Callable[..., Service], store: Store
 ) -> None:
     (run,) = store.create([RunConfig()], visitor=visitor.id)
@@ -268,7 +268,9 @@ def test_kept_vectors_of_one_visitor_are_counted_until_they_are_deleted(acting: 
     assert anna.keep_vectors(order, array_file(4)).n == 1_500
 
 
-def test_what_expands_beyond_the_quota_is_not_kept(acting: Callable[..., Service], vectors_read_here: None) -> None:
+def test_an_archive_that_expands_beyond_the_quota_is_not_kept(
+    acting: Callable[..., Service], vectors_read_here: None
+) -> None:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, np.zeros((6_000, 100), dtype=np.float32))
     with pytest.raises(DataError, match="kept for one visitor: 3"):

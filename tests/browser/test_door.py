@@ -96,7 +96,7 @@ def test_links_on_another_site_lead_in(
     assert page.url == f"{guarded.url}/run?id={run.id}"
 
 
-def test_a_stranger_from_another_site_is_told_once(
+def test_a_stranger_from_another_site_is_reported_once(
     guarded: Server, open_tab: Callable[..., Page], elsewhere: Callable[[str], str]
 ) -> None:
     page = open_tab(elsewhere(f'<a href="{guarded.url}/train">look</a>'))

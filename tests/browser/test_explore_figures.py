@@ -74,7 +74,7 @@ def test_first_picture_needs_the_small_script_alone(serving: Server, open_tab: C
     page.wait_for_function("() => document.querySelector('.ivz-map-plot')._fullLayout.dragmode === 'lasso'")
 
 
-def test_figure_is_drawn_anew_in_its_place_and_in_the_other_mode(
+def test_figure_is_redrawn_in_place_and_in_the_other_mode(
     serving: Server, open_tab: Callable[..., Page], tmp_path: Path
 ) -> None:
     page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)

@@ -181,7 +181,7 @@ def drawn(page: Page, inside: Callable[[dict[str, Any]], bool]) -> tuple[bool, l
 
 
 @pytest.mark.parametrize("drawn_by", ["PaintedPoints", "WebGLPoints"])
-def test_points_lie_where_the_axes_say_and_move_with_them(
+def test_points_are_where_the_axes_say_and_move_with_them(
     drawn_by: str, serving: Server, open_tab: Callable[..., Page]
 ) -> None:
     page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}", width=1440)
@@ -255,7 +255,7 @@ def lefts(page: Page) -> list[float]:
     return [box["x"] for box in boxes if box is not None]
 
 
-def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, open_tab: Callable[..., Page]) -> None:
+def test_two_views_are_side_by_side_and_the_link_is_copied(serving: Server, open_tab: Callable[..., Page]) -> None:
     page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     page.locator(".st-key-explore_views").get_by_text("2", exact=True).click()

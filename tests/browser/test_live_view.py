@@ -172,7 +172,7 @@ def pass_by(page: Page, milliseconds: int) -> None:
     page.wait_for_timeout(200)
 
 
-def test_asking_stops_when_the_run_has_ended_and_sleeps_when_nobody_looks(server: Server, open_tab: OpenTab) -> None:
+def test_polling_stops_when_the_run_ends_and_pauses_in_a_hidden_tab(server: Server, open_tab: OpenTab) -> None:
     run = Story(server.store).begin().walk(1, 3)
     page = open_tab("about:blank")
     requests: list[str] = []

@@ -38,7 +38,7 @@ def choose(page: Page, field: str, option: str) -> None:
     page.get_by_role("option", name=option, exact=True).click()
 
 
-def test_upload_mend_look_launch_and_read_the_errors(
+def test_upload_correct_inspect_launch_and_read_the_errors(
     serving: Server,  # noqa: F811
     open_tab: Callable[..., Page],
     tmp_path: Path,

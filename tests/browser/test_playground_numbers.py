@@ -145,7 +145,7 @@ def agree(actual: dict[str, float | None], expected: dict[str, float], without: 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", STATES)
-def test_every_number_is_that_of_the_engine_in_python(engine: Page, name: str) -> None:
+def test_every_number_matches_the_python_engine(engine: Page, name: str) -> None:
     result = engine.evaluate(COMPUTE, {"part": STATES[name], "draw": 3})
     state, d = result["state"], result["state"]["d"]
     points, known = read(result["clouds"]["before"], d), read(result["clouds"]["known"], d)

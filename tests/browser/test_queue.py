@@ -74,7 +74,7 @@ def test_failed_runs_are_retried_and_seeds_added(server: Server, open_tab: OpenT
     becomes(page, lambda: len(store.list(group="a & b")), 4 + 3 * 3)
 
 
-def test_what_exists_already_is_not_launched_twice(server: Server, open_tab: OpenTab) -> None:
+def test_existing_runs_are_not_launched_twice(server: Server, open_tab: OpenTab) -> None:
     plan = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("baseline", {})], [0])
     finish(server.store, plan[0], 0.5, 0.25)
     page = open_tab(f"{server.url}/train?models=demo/tiny-bert&tasks=demo/acceptability&seeds=0")

@@ -105,7 +105,7 @@ def test_for_others_it_prints_the_runner_s_and_the_viewer_s_link() -> None:
         (["--headless", "--host", "0.0.0.0"], {"ISOVIZ_READ_ONLY": "1"}, "Read-only"),
     ],
 )
-def test_a_door_that_stands_open_says_so(options: list[str], environment: dict[str, str], words: str) -> None:
+def test_an_open_server_says_so(options: list[str], environment: dict[str, str], words: str) -> None:
     with app(*options, **environment) as (port, lines):
         assert words in lines[-1] and "token=" not in "".join(lines)
         assert status(f"http://127.0.0.1:{port}/") == 200
@@ -135,7 +135,7 @@ def test_links_are_shown_and_renewed(capsys: pytest.CaptureFixture[str], tmp_pat
     ("arguments", "words"),
     [(["renew", "runnr"], "did you mean 'runner'?"), (["show", "--url", "example.org"], "--url: expected an address")],
 )
-def test_what_is_no_role_or_address(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_roles_and_addresses(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["links", *arguments]) == 2
     message = capsys.readouterr().err
     assert words in message and message.count("\n") == 1

@@ -246,7 +246,7 @@ def test_broken_safetensors(call, tmp_path):
     assert "holds 2 arrays" in call("--embeddings", tmp_path / "x.safetensors")[2]
 
 
-def test_one_row_is_undefined_and_said_why(call, tmp_path):
+def test_one_row_is_undefined_with_a_reason(call, tmp_path):
     code, out, err = call("--embeddings", save(tmp_path, ".npy", CLOUD[:1]))
     assert code == 0
     assert "IsoScore                        undefined" in out
@@ -512,6 +512,6 @@ def test_a_finished_run_is_measured_layer_by_layer_and_at_its_head(call, finishe
     assert call(*options, "--pooling", "head", "--layer", "1")[0] == 2
 
 
-def test_an_unknown_run_is_said(call, cola):
+def test_an_unknown_run_is_stated(call, cola):
     code, _, err = call("--model", "run:none", "--task", "glue/cola", "--data", cola)
     assert code == 2 and "there is no run 'none'" in err

@@ -35,7 +35,7 @@ def test_text_names_cloud_n_d_baselines_and_its_times():
     assert times == "    training 30.0 s, evaluating 9.0 s, measuring 4.3 s, total 52.5 s"
 
 
-def test_collapse_and_notes_stand_in_text_and_json():
+def test_collapse_and_notes_are_in_text_and_json():
     collapsed = finished(collapsed="predicts one class")
     start = started().model_copy(update={"notes": ["The data have no mismatched split."]})
     text = describe(collapsed, start)
@@ -157,7 +157,7 @@ def test_listing_waits_for_no_catalogue(tmp_path):
     assert "sqlalchemy" in imported and not imported & {"numpy", "torch", "scipy", "pandas", "transformers"}
 
 
-def test_provenance_is_that_of_the_newest_attempt(tmp_path, capsys):
+def test_provenance_describes_the_newest_attempt(tmp_path, capsys):
     from isoviz.__main__ import main
     from isoviz.runs.store import Store
     from tests.dashboard.made_up import finish

@@ -80,7 +80,7 @@ def test_sentences_read_as_answers():
     assert istar.endswith("a significant difference (p < 0.001 after Holm's correction for 2 comparisons).")
 
 
-def test_letters_say_which_cannot_be_told_apart():
+def test_letters_mark_arms_that_do_not_differ():
     letters = {arm.label.split()[0]: arm.letters for arm in only_part(three_methods()).arms}
     assert letters == {"I-STAR": "a", "Baseline": "b", "IsoBN": "b"}
 
@@ -100,7 +100,7 @@ def test_a_correction_spans_all_parts_of_the_table():
     assert table.parts[0].comparisons[0].p_holm == pytest.approx(min(1.0, 2 * table.parts[0].comparisons[0].p))
 
 
-def test_what_cannot_be_counted_is_left_out_with_its_reason():
+def test_runs_that_do_not_count_are_left_out_with_a_reason():
     rows = [
         *runs(NONE),
         *runs(ISOBN[:3], "isobn"),
@@ -168,7 +168,7 @@ def test_a_setting_or_a_parameter_can_be_compared():
         compare([*runs(NONE), *runs(ISTAR, "istar", {"lam": 1})], by="lam")
 
 
-def test_what_changes_order_or_weights_is_not_paired():
+def test_changes_of_order_or_weights_are_not_paired():
     one_size, other = runs(NONE, batch_size=16), runs(ISTAR[:5], batch_size=32)
     (one,) = only_part([*one_size, *other], by="batch_size").comparisons
     reference = stats.ttest_ind(ISTAR[:5], NONE, equal_var=False)
@@ -178,7 +178,7 @@ def test_what_changes_order_or_weights_is_not_paired():
     assert "5 and 6 unpaired seeds" in one.sentence
 
 
-def test_models_are_compared_unpaired_and_only_if_asked():
+def test_models_are_compared_unpaired_and_only_on_request():
     rows = [*runs(NONE, model="demo/tiny-bert"), *runs(ISTAR, model="other", prefix="o")]
     (one,) = only_part(rows, by="model").comparisons
     assert not one.paired
@@ -223,7 +223,7 @@ def test_a_measure_of_isotropy_can_be_compared():
     assert part.metric == "isoscore_star" and part.comparisons[0].difference == pytest.approx(0.1)
 
 
-def test_nothing_learned_is_said():
+def test_nothing_learned_is_reported():
     rows = [*runs([0.6, 0.61, 0.62]), *runs([0.6, 0.6, 0.625], "isobn")]
     starts = {row.id: started({"majority": 0.5, "bag_of_words": 0.625}) for row in rows}
     assert only_part(rows, started=starts).warnings == [

@@ -173,9 +173,7 @@ def test_reading_ends_with_the_tab(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not psutil.pid_exists(int(mark.read_text()))
 
 
-def test_what_a_visitor_has_asked_for_since_ends_it_outside_of_callbacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rerun_request_ends_it_outside_of_callbacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class RerunError(BaseException):
         pass
 

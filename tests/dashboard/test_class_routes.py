@@ -113,7 +113,7 @@ def test_bad_bodies_are_refused_with_one_line(body: str, status: int, message: s
     assert client.get(f"/isoviz/classes/{session['code']}", headers=key).json()["guesses"] == {}
 
 
-def test_ones_own_lessons_may_be_taken_in_a_class(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_your_own_lessons_work_in_a_class(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ISOVIZ_HOME", str(tmp_path))
     (tmp_path / "lessons").mkdir()
     (tmp_path / "lessons" / "mine.toml").write_text(GOOD)

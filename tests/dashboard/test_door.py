@@ -265,7 +265,7 @@ def test_a_link_keeps_the_rest_of_the_address(guarded: Server) -> None:
     assert ask(guarded, f"//evil.example?token={token}")[0] == 401
 
 
-def test_every_answer_says_how_browsers_shall_treat_it(guarded: Server) -> None:
+def test_every_response_has_security_headers(guarded: Server) -> None:
     inside = cookie(guarded, Role.VIEWER)
     for path, status in (
         ("/", 200),

@@ -80,7 +80,7 @@ def test_one_press_on_home_hides_them() -> None:
     assert "Example runs" in [element.value for element in app.subheader]
 
 
-def test_runs_of_ones_own_come_first_everywhere() -> None:
+def test_your_own_runs_come_first_everywhere() -> None:
     Store().create([RunConfig.checked(model="demo/tiny-bert", task="demo/acceptability")], group="mine", name="my run")
     home, results_page, live = opened_app(), opened_app("results"), opened_app("live")
     assert "Example runs" not in [element.value for element in home.subheader] and "1 queued" in words(home)

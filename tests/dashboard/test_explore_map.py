@@ -202,7 +202,7 @@ def test_umap_comes_from_the_desk_and_places_own_sentences(
     assert figure["data"][-1]["name"] == "own sentences"
 
 
-def test_what_is_on_its_way_or_failed_is_told(
+def test_running_and_failed_jobs_are_shown(
     open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replies = [JobState("running", "x", progress=Progress(30, 100, "laying out the map, step 60 of 200"))]
@@ -239,7 +239,7 @@ def test_sentences_that_failed_once_are_retried_from_the_page(
     assert queue.look(SENTENCES, folder.name).status == "waiting"
 
 
-def test_one_button_stops_the_umaps_of_all_views_and_what_is_not_wanted_any_more_ends(
+def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(
     open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     under_way: dict[str, Any] = {}
@@ -271,7 +271,7 @@ def test_one_button_stops_the_umaps_of_all_views_and_what_is_not_wanted_any_more
     ("name", "value"),
     [("lasso", "nonsense"), ("lasso", "0123456789abcdef:1,2;3"), ("point", "-1"), ("point", "9" * 5000)],
 )
-def test_what_can_be_no_line_or_point_is_told_and_left_out(
+def test_undrawable_lines_and_points_are_reported_and_left_out(
     open_page: OpenPage, view: ViewResult, made: Any, name: str, value: str
 ) -> None:
     page = open_page("explore", **address(made[0]), **{f"explore_{name}": value})
@@ -281,7 +281,7 @@ def test_what_can_be_no_line_or_point_is_told_and_left_out(
     assert not page.run().toast  # once
 
 
-def test_part_of_an_address_for_a_field_that_comes_later_is_told_when_it_comes(open_page: OpenPage, made: Any) -> None:
+def test_an_invalid_value_for_a_later_field_is_reported_when_the_field_appears(open_page: OpenPage, made: Any) -> None:
     page = open_page("explore", **address(made[0]), explore_layer="99")
     assert errors(page) == [] and not page.toast  # there is no layer to choose before there is a view
     keep(made)
@@ -336,9 +336,7 @@ def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResu
     assert "N = 5,600 rows of d = 128 numbers" in texts(page)
 
 
-def test_what_is_selected_in_one_view_stands_out_in_the_others(
-    open_page: OpenPage, view: ViewResult, made: Any
-) -> None:
+def test_a_selection_in_one_view_is_highlighted_in_the_others(open_page: OpenPage, view: ViewResult, made: Any) -> None:
     second = {"explore2_layer": "1", "explore2_pooling": "mean", "explore2_rows": str(ROWS)}
     third = {"explore3_layer": "2", "explore3_pooling": "tokens", "explore3_rows": str(ROWS)}
     query = {**address(made[0]), **second, **third, "explore_views": "3"}
@@ -419,7 +417,9 @@ def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(
     assert output.getvalue().split()[:2] == list(map(repr, expected))
 
 
-def test_a_field_that_a_button_sets_is_not_told_as_left_out(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+def test_a_field_that_a_button_sets_is_not_reported_as_ignored(
+    open_page: OpenPage, view: ViewResult, made: Any
+) -> None:
     page = open_page("explore", **address(made[0]), explore_layer="1")
     page.session_state["explore_layer"] = 4  # as a callback does
     assert page.run().slider(key="explore_layer").value == 4 and not page.toast and errors(page) == []
@@ -439,7 +439,7 @@ def test_files_hold_every_point() -> None:
     assert "'=1+1" in downloads.csv(table).decode("utf-8-sig")
 
 
-def test_pairs_stand_on_one_line() -> None:
+def test_pairs_are_on_one_line() -> None:
     assert points._columns(["a || b", "c"], 2) == [["a", "c"], ["b", ""]]
     assert points._columns(["a", "c"], 2) == [["a", "c"]] and points._columns(["a || b"], 1) == [["a || b"]]
 

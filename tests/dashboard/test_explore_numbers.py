@@ -28,7 +28,7 @@ def _fresh_cache() -> None:
     st.cache_data.clear()
 
 
-def test_what_a_measure_cannot_see_is_said(
+def test_what_a_measure_cannot_see_is_stated(
     open_page: OpenPage,
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
@@ -63,7 +63,7 @@ def test_a_number_tells_on_how_many_points_it_was_taken(
     assert numbers.points_of(cloud("head", 5184, 4), "twonn") == "5,184"  # of a measure that is still pending
 
 
-def test_what_few_points_do_to_a_number_is_told_beside_it(
+def test_the_effect_of_few_points_is_stated_beside_the_number(
     open_page: OpenPage,
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
@@ -124,7 +124,7 @@ def test_isoscore_star_of_every_layer_and_of_all_together(
     assert "IsoScore* is undefined: Σ_S is of training tokens" in texts(page)
 
 
-def test_cut_axis_is_told_with_the_outlier_and_its_value(
+def test_cut_axis_is_reported_with_the_outlier_and_its_value(
     open_page: OpenPage,
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]

@@ -61,7 +61,7 @@ def test_look_starts_the_job_of_what_the_form_says(open_page: OpenPage, monkeypa
     assert started == [(expected, key_for(expected))]
 
 
-def test_running_job_is_told_and_can_be_stopped(open_page: OpenPage) -> None:
+def test_running_job_is_shown_and_can_be_stopped(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
     # A process of the test's own stands in for the worker.
     stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
@@ -126,7 +126,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         stand_in.wait()
 
 
-def test_vanished_worker_is_told_with_the_way_on(open_page: OpenPage) -> None:
+def test_vanished_worker_is_reported_with_advice(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
     folder = write_job(VIEW, key_for(request), request.as_json())
     write_json(folder / scheduling.PROCESS, {"pid": 2**22 + 1, "started": 1.0})
@@ -137,7 +137,7 @@ def test_vanished_worker_is_told_with_the_way_on(open_page: OpenPage) -> None:
     assert page.code[0].value == "<b>the last words</b>"
 
 
-def test_failed_job_is_told_beside_its_field(open_page: OpenPage) -> None:
+def test_failed_job_is_reported_beside_its_field(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
     fail_job(VIEW, key_for(request), "max_rows: these clouds need 9 GiB (allowed: 4)", "max_rows", "Take fewer.")
     page = open_page("explore")
@@ -145,7 +145,7 @@ def test_failed_job_is_told_beside_its_field(open_page: OpenPage) -> None:
     assert not page.button(key="explore_look").disabled
 
 
-def test_page_is_drawn_anew_for_each_stage_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_is_redrawn_for_each_stage_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     reruns: list[str] = []
     monkeypatch.setattr(st, "rerun", lambda: reruns.append("anew"))
     monkeypatch.setattr(results, "find", lambda key: ViewResult(Path("x"), {"pending": ["twonn", "isoscore_star"]}))
@@ -165,7 +165,7 @@ def test_page_is_drawn_anew_for_each_stage_of_numbers(monkeypatch: pytest.Monkey
     assert reruns == ["anew"] * 3
 
 
-def test_one_button_stops_what_all_views_wait_for_and_each_job_is_told_once(
+def test_one_button_stops_the_jobs_of_all_views_and_each_is_listed_once(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = {key_for(ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=rows)) for rows in (40, 50)}
@@ -245,7 +245,7 @@ def test_axis_of_the_spectrum_lives_in_the_address(
     assert axis(open_page("explore", **address(explored[0], explore_ev_axis="log axis"))) == "log"
 
 
-def test_what_no_field_can_take_of_an_address_is_told(
+def test_unknown_parts_of_an_address_are_reported(
     open_page: OpenPage,
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
@@ -298,7 +298,7 @@ def test_numbers_that_are_infinite_once_read(
         ("not a model!", "neither a directory nor a hub id"),
     ],
 )
-def test_unknown_model_is_told_with_what_to_do(model: str, message: str, open_page: OpenPage) -> None:
+def test_unknown_model_is_reported_with_advice(model: str, message: str, open_page: OpenPage) -> None:
     page = open_page("explore", explore_model=model)
     (error,) = errors(page)
     assert message in error and page.button(key="explore_look").disabled

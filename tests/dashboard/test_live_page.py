@@ -53,7 +53,7 @@ def test_running_and_waiting_runs_say_where_they_are(store: Store, open_page: Op
     assert "Stop all waiting runs" in buttons(app)
 
 
-def test_stop_is_asked_once_and_counts_the_seconds(store: Store, open_page: OpenPage) -> None:
+def test_stop_is_requested_once_and_counts_the_seconds(store: Store, open_page: OpenPage) -> None:
     run = Story(store).begin().walk(1, 3)
     app = open_page("live")
     app.button(key="stop-chosen").click().run()
@@ -149,7 +149,7 @@ def test_a_diverged_run_cannot_be_resumed_but_run_again(store: Store, open_page:
     assert shown_runs(app) == [again.id]
 
 
-def test_an_unknown_run_is_told_and_the_page_goes_on(store: Store, open_page: OpenPage) -> None:
+def test_an_unknown_run_is_reported_and_the_page_continues(store: Store, open_page: OpenPage) -> None:
     run = Story(store).begin()
     app = open_page("live", run="<b>*x*")
     assert not app.exception

@@ -134,7 +134,7 @@ def test_strangers_see_the_login_and_nothing_behind_it(shared: Server) -> None:
     assert stream(shared) == 403
 
 
-def test_somebody_on_the_list_is_in_everywhere(shared: Server, provider: Provider) -> None:
+def test_someone_on_the_list_has_access_everywhere(shared: Server, provider: Provider) -> None:
     client, end = log_in(shared, provider, email="Bob@uni.example", email_verified=True)
     assert end.status_code == 200 and end.url.path == "/" and "streamlit" in end.text.lower()
     assert client.get("/explore").status_code == 200
@@ -159,7 +159,7 @@ def _token(folder: Path, run: str, holder: Visitor) -> str:
 @pytest.mark.parametrize(
     "claims", [{"email": "eve@else.example"}, {"email": "bob@uni.example", "email_verified": False}, {"name": "Bob"}]
 )
-def test_somebody_else_is_told_and_kept_out(shared: Server, provider: Provider, claims: dict[str, object]) -> None:
+def test_someone_else_is_refused_with_a_reason(shared: Server, provider: Provider, claims: dict[str, object]) -> None:
     client, end = log_in(shared, provider, **claims)
     assert end.status_code == 403 and "not on this server" in end.text
     assert client.get("/static/js/index.js").status_code == 401

@@ -134,7 +134,7 @@ def test_search_finds_and_takes_a_revision(
     assert "no model whose name contains 'no such thing'" in captions(page)
 
 
-def test_offline_is_said_and_asked_again(
+def test_offline_is_reported_and_checked_again(
     open_page: OpenPage, hub: LoopbackHub, published: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as unplugged:
@@ -155,7 +155,7 @@ def test_offline_is_said_and_asked_again(
 
 @pytest.mark.parametrize(("name", "message"), [("acme/none", "is not on the hub"), ("acme/gated", "is gated: accept")])
 @pytest.mark.parametrize("where", ["train", "explore"])
-def test_what_the_hub_refuses_is_told_beside_the_field(
+def test_refusals_of_the_hub_are_reported_beside_the_field(
     open_page: OpenPage, hub: LoopbackHub, tiny_models: TinyModels, name: str, message: str, where: str
 ) -> None:
     hub.add("acme/gated", tiny_models("bert"), gated=True)
@@ -165,7 +165,7 @@ def test_what_the_hub_refuses_is_told_beside_the_field(
     assert page.button(key={"train": "launch", "explore": "explore_look"}[where]).disabled
 
 
-def test_a_download_that_breaks_off_is_told_beside_the_field_and_can_be_tried_again(
+def test_a_broken_download_is_reported_beside_the_field_and_can_be_retried(
     open_page: OpenPage, hub: LoopbackHub, published: str, cola: Path
 ) -> None:
     request = ViewRequest(NAME, "glue/cola", str(cola), max_rows=24)

@@ -119,7 +119,7 @@ def test_an_upload_is_kept_and_named_in_the_address(open_page: OpenPage, compute
         vectors.load(key)
 
 
-def test_a_bad_upload_is_told_beside_the_field(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
+def test_a_bad_upload_is_reported_beside_the_field(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
     content = _csv().replace(b"t3,red", b"t2,red")
     page = _upload(open_page("explore", explore_at="My vectors"), "mine.csv", content)
     (message,) = errors(page)

@@ -47,7 +47,7 @@ def test_a_recorded_figure_is_on_the_page_at_once(open_page: OpenPage) -> None:
     assert "What the paper leaves open" in texts(page) and "section 3" in texts(page)
 
 
-def test_printed_numbers_stand_beside_ours_and_say_what_differs(open_page: OpenPage) -> None:
+def test_printed_numbers_are_beside_ours_and_say_what_differs(open_page: OpenPage) -> None:
     page = open_page("papers", **TABLE_2)
     assert not page.exception
     theirs, beside = page.dataframe[0].value, page.dataframe[1].value
@@ -75,7 +75,7 @@ def test_a_press_asks_for_the_quick_study_and_the_page_waits_for_it(open_page: O
     assert "Reproduce (quick)" not in buttons(page) and "Stop" in buttons(page)
 
 
-def test_what_was_computed_here_comes_before_what_was_recorded(open_page: OpenPage) -> None:
+def test_local_results_precede_recorded_ones(open_page: OpenPage) -> None:
     recorded = next(record for record in records.recorded() if record.provenance.study == "istar-figure-2")
     origin = recorded.provenance.model_copy(update={"scale": "quick"})
     here = recorded.model_copy(update={"provenance": origin})
@@ -147,7 +147,7 @@ def test_a_viewer_cannot_launch_them(open_page: OpenPage, store: Store, monkeypa
     assert not page.exception and page.button(key="papers_reproduce").disabled
 
 
-def test_lines_that_stand_for_a_number_have_its_colour_and_layers_are_counted() -> None:
+def test_lines_of_a_number_have_its_colour_and_layers_are_counted() -> None:
     panel = Panel(
         x_axis=Axis(label="layer"),
         y_axis=Axis(label="IsoScore*"),
@@ -243,7 +243,7 @@ def test_a_line_panel_has_lines_bands_and_references() -> None:
     assert figure.layout.shapes[0].y0 == 0.9
 
 
-def test_bars_stand_at_their_powers_of_ten_and_zero_has_a_bin() -> None:
+def test_bars_are_at_powers_of_ten_and_zero_has_a_bin() -> None:
     bars = Panel(
         kind="bars",
         x_axis=Axis(label="σ", log=True),

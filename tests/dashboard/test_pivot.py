@@ -34,7 +34,7 @@ def test_tasks_across_with_the_papers_average() -> None:
     assert table.loc["IsoBN β = 0.5", [f"{TWO} (accuracy)", pivot.AVERAGE]].tolist() == ["", ""]
 
 
-def test_a_setting_that_a_whole_task_shares_stands_in_its_heading() -> None:
+def test_a_setting_shared_by_a_task_is_in_its_heading() -> None:
     runs = [
         run(method, seed, 0.5, task=task, max_train=rows)
         for method in ("baseline", "isobn")

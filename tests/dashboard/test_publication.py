@@ -100,7 +100,7 @@ def test_json_has_every_number_and_seed() -> None:
     assert part["comparisons"][0]["difference"] == pytest.approx(0.005)
 
 
-def test_printed_numbers_stand_beside_the_papers_models() -> None:
+def test_printed_numbers_are_beside_the_papers_models() -> None:
     printed = table(rows(PAIRS, model="google-bert/bert-base-cased", task="glue/rte", data="x"))
     text = publication.markdown(printed)
     assert "0.708 ± 0.016 (median; IsoBN, 002, Table 1)" in text and "0.622 ± 0.005 (I-STAR, 001, Table 1)" in text

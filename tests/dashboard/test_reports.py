@@ -58,7 +58,7 @@ def sample(figure: go.Figure | None = None) -> Document:
     return Document(NASTY, "about", blocks)
 
 
-def test_what_people_typed_is_text_in_html() -> None:
+def test_user_input_is_escaped_in_html() -> None:
     elements = Elements(html_file.render(sample()))
     assert not [tag for tag, _ in elements.found if tag == "img"]
     assert elements.words.count(NASTY) >= 5

@@ -117,7 +117,7 @@ def test_unknown_group_in_the_address_shows_all_runs(open_page: OpenPage, filled
     assert not page.exception and len(page.dataframe[-1].value) == 4
 
 
-def test_columns_of_isotropy_are_those_of_the_catalogue_and_the_address_says_which(
+def test_columns_of_isotropy_match_the_catalogue_and_the_address_selects_them(
     open_page: OpenPage, filled: Store, offered: dict[str, Callable[[], bytes]]
 ) -> None:
     page = open_page("results")

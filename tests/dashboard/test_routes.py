@@ -253,7 +253,7 @@ def test_only_get(store: Store, client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("base", ["lab", "/lab/", "a/b"])
-def test_routes_stand_below_the_base_path(store: Store, base: str) -> None:
+def test_routes_are_below_the_base_path(store: Store, base: str) -> None:
     client = TestClient(Starlette(routes=routes.routes(base)))
     assert client.get(f"/{base.strip('/')}/isoviz/health").status_code == 200
     assert client.get("/isoviz/health").status_code == 404

@@ -121,7 +121,7 @@ def test_new_methods_get_colours_of_their_own_that_do_not_depend_on_the_day(monk
     assert {theme.method_dash(slug) for slug in new} <= set(theme.DASHES)
 
 
-def test_a_combination_and_a_second_line_of_a_method_are_told_from_the_first() -> None:
+def test_a_combination_and_a_second_line_of_a_method_look_different() -> None:
     assert theme.method_symbol("isobn+istar").endswith("-open") and theme.method_symbol("istar", 1) == "diamond-open"
     assert len({theme.method_dash("istar", index) for index in range(6)}) == 6
     assert theme.method_colour("isobn+istar") not in theme.METHOD_COLOURS.values()

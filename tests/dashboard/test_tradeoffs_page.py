@@ -169,7 +169,7 @@ def test_a_single_value_of_the_parameter_has_no_figure_of_its_own(open_page: Ope
     assert any("All of these runs have the same Strength β" in caption.value for caption in page.caption)
 
 
-def test_the_correlation_is_said_within_the_task_and_over_all(open_page: OpenPage, store: Store) -> None:
+def test_the_correlation_is_stated_within_the_task_and_overall(open_page: OpenPage, store: Store) -> None:
     for level, task in ((0.6, "demo/acceptability"), (0.8, "demo/paraphrase")):
         for lam in range(1, 9):
             finish(store, config("istar", 0, {"lam": lam}, task=task), level - lam / 100, level / 2 + lam / 100)

@@ -91,7 +91,7 @@ def test_preset_button_fills_the_form_and_changes_stay(open_page: OpenPage) -> N
     assert numbers(page)["Runs"] == "9"
 
 
-def test_unknown_preset_is_told(open_page: OpenPage) -> None:
+def test_unknown_preset_is_reported(open_page: OpenPage) -> None:
     page = open_page("train", preset="nope")
     assert not page.exception and "demo, lambda-sweep, isobn" in page.warning[0].value
 
@@ -136,7 +136,7 @@ def test_papers_range_is_one_click(open_page: OpenPage) -> None:
         ("train_early_stopping", "accuracy", "pattern"),
     ],
 )
-def test_bad_values_are_told_beside_the_field_and_nothing_starts(
+def test_bad_values_are_reported_beside_the_field_and_nothing_starts(
     key: str, value: str, message: str, open_page: OpenPage, store: Store
 ) -> None:
     page = with_istar(open_page)
@@ -149,7 +149,7 @@ def test_bad_values_are_told_beside_the_field_and_nothing_starts(
     assert store.list() == []
 
 
-def test_metric_that_the_task_lacks_is_told_before_launch(open_page: OpenPage) -> None:
+def test_metric_that_the_task_lacks_is_reported_before_launch(open_page: OpenPage) -> None:
     page = open_page("train")
     page.text_input(key="train_early_stopping").set_value("bleu:2").run()
     beside, in_summary = errors(page)
@@ -166,7 +166,7 @@ def test_metric_that_the_task_lacks_is_told_before_launch(open_page: OpenPage) -
         ("not a model!", "neither a directory nor a hub id"),
     ],
 )
-def test_unknown_model_is_told_with_what_to_do(model: str, message: str, open_page: OpenPage, store: Store) -> None:
+def test_unknown_model_is_reported_with_advice(model: str, message: str, open_page: OpenPage, store: Store) -> None:
     page = open_page("train")
     page.multiselect(key="train_models").set_value(["demo/tiny-bert", model]).run()
     (error,) = errors(page)
@@ -179,7 +179,7 @@ def test_local_directory_that_is_no_model(open_page: OpenPage, tmp_path: Path) -
     assert "holds no model (no config.json)" in errors(page)[0]
 
 
-def test_nothing_chosen_is_told(open_page: OpenPage) -> None:
+def test_an_empty_selection_is_reported(open_page: OpenPage) -> None:
     page = open_page("train")
     page.multiselect(key="train_tasks").set_value([]).run()
     page.multiselect(key="train_models").set_value([]).run()
@@ -229,7 +229,7 @@ def test_upload_is_kept_and_its_folder_used(open_page: OpenPage, store: Store, c
     assert {row.config.data for row in store.list()} == {str(folder)}
 
 
-def test_time_is_told_from_earlier_runs(open_page: OpenPage, store: Store) -> None:
+def test_time_is_estimated_from_earlier_runs(open_page: OpenPage, store: Store) -> None:
     for seed in range(2):
         finish(store, config("baseline", seed, threads=2, learning_rate=6e-4), 0.5, 0.5)
     page = open_page("train")
@@ -245,7 +245,7 @@ def test_name_of_the_launch_groups_its_runs(open_page: OpenPage, store: Store) -
     assert {row.group for row in store.list()} == {"my sweep"}
 
 
-def test_runs_that_exist_are_left_out_unless_wanted(open_page: OpenPage, store: Store) -> None:
+def test_existing_runs_are_skipped_unless_requested(open_page: OpenPage, store: Store) -> None:
     launch(open_page("train"))
     existing = {row.id for row in store.list()}
     page = open_page("train")

@@ -49,7 +49,7 @@ def test_a_renewed_role_ends_its_cookies_and_no_others(door: ByLink) -> None:
     assert door.visitor(viewer) is not None
 
 
-def test_a_changed_cookie_is_nobody(door: ByLink) -> None:
+def test_a_changed_cookie_admits_no_one(door: ByLink) -> None:
     value = came_in(door, Role.VIEWER)[door.cookie]
     body, _, signature = value.rpartition(".")
     for forged in (
@@ -84,7 +84,7 @@ def test_a_one_time_secret_admits_once_and_soon(door: ByLink) -> None:
     assert door.admit(door.one_time_secret(Role.RUNNER, seconds=0), {}) is None
 
 
-def test_where_no_links_can_be_read_nobody_is_in(door: ByLink) -> None:
+def test_unreadable_links_admit_no_one(door: ByLink) -> None:
     runner, secret = came_in(door, Role.RUNNER), door.links().secrets[Role.RUNNER]
     links.path_of(door.folder()).write_text('{"runner": ""}')
     assert door.visitor(runner) is None

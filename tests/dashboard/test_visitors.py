@@ -92,7 +92,7 @@ def test_the_train_page_can_be_read_but_not_launched(
     assert store.list() == []
 
 
-def test_what_belongs_to_others_cannot_be_pressed(
+def test_buttons_on_other_users_runs_are_disabled(
     open_page: OpenPage, visit: Callable[[Visitor], None], store: Store
 ) -> None:
     operators = Story(store, claim=False).id
@@ -109,7 +109,7 @@ def test_what_belongs_to_others_cannot_be_pressed(
     assert disabled(open_page("live", run=operators))["stop-chosen"]
 
 
-def test_stop_all_waiting_runs_stops_ones_own(
+def test_stop_all_waiting_runs_stops_your_own(
     open_page: OpenPage, visit: Callable[[Visitor], None], store: Store
 ) -> None:
     (operators,) = store.create([config("baseline", 0)])
@@ -122,7 +122,7 @@ def test_stop_all_waiting_runs_stops_ones_own(
     assert store.get(operators).status == "queued"
 
 
-def test_a_run_of_somebody_else_shows_no_form_to_change_it(
+def test_another_users_run_shows_no_edit_form(
     open_page: OpenPage, visit: Callable[[Visitor], None], store: Store
 ) -> None:
     run = finish(store, config("baseline", 0), 0.5, 0.5)

@@ -94,7 +94,7 @@ def test_a_set_that_is_gone_or_too_small_says_so(open_page: OpenPage) -> None:
     assert "at least 12 rows, got 6" in errors(opened(open_page, few))[0]
 
 
-def test_a_step_that_needs_a_run_is_told_beside_it(open_page: OpenPage) -> None:
+def test_a_step_that_needs_a_run_is_reported_beside_it(open_page: OpenPage) -> None:
     page = opened(open_page, stored_set(), chain="isolayer")
     assert any("trained on a run's labels and head" in error for error in errors(page))
 

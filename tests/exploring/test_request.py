@@ -78,7 +78,7 @@ def test_the_direction_of_a_translation_is_in_the_key(model: Path, tmp_path: Pat
         ({"task": "x"}, "task"),
     ],
 )
-def test_what_is_not_allowed_names_its_field(change: dict[str, object], field: str, request_: ViewRequest) -> None:
+def test_an_invalid_value_names_its_field(change: dict[str, object], field: str, request_: ViewRequest) -> None:
     with pytest.raises(InputError, match="allowed|at least|does not translate") as caught:
         replace(request_, **change).check()  # type: ignore[arg-type]
     assert caught.value.field == field

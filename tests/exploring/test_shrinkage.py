@@ -111,7 +111,7 @@ def test_all_layers_together_are_what_a_run_would_report(seen: tuple[dict[str, A
     assert together.readings.keys() == reported.readings.keys()
 
 
-def test_what_sigma_s_is_from_is_said(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
+def test_the_source_of_sigma_s_is_stated(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
     facts, _, training = seen
     shrinkage_record = facts["shrinkage"]
     words = f"ζ = 0.2, Σ_S from {len(training[0])} tokens of each layer, of 20 of 64 rows of train drawn with seed 3"

@@ -37,7 +37,7 @@ def test_axes_do_not_matter_and_small_samples_do_not_pretend() -> None:
     assert np.isnan(debiased_cka(X, np.full((9, 2), 0.1))) and np.isnan(debiased_cka(X[:3], X[:3]))
 
 
-def test_neighbour_overlap_is_that_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neighbour_overlap_matches_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
     a = random.normal(size=(80, 5))
     b = a + 0.5 * random.normal(size=(80, 5))
     sets = [

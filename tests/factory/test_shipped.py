@@ -68,7 +68,7 @@ def test_every_demo_task_of_the_catalogue_is_made_here() -> None:
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_the_factory_makes_the_rows_that_ship_and_that_old_runs_had(slug: str) -> None:
+def test_the_factory_makes_the_rows_that_ship_and_those_of_old_runs(slug: str) -> None:
     assert json.dumps(generate(slug)) == json.dumps(rows.shipped(slug))  # values, types, columns and their order
     assert tasks.load(tasks.get(slug)).fingerprint == FINGERPRINTS[slug]
 
@@ -171,7 +171,7 @@ def test_a_presets_baseline_clearly_beats_simple_approaches_in_every_seed(preset
 
 
 @pytest.mark.parametrize("slug", demo_sets.TITLES)
-def test_the_vectors_of_the_demo_sets_are_those_of_the_bundled_encoder(slug: str) -> None:
+def test_the_vectors_of_the_demo_sets_match_the_bundled_encoder(slug: str) -> None:
     key = recorded(TextsRequest(slug, layer=FIRST_LAYER))
     assert key is not None, "the encoder has changed: python -m factory.record_examples vectors"
     shipped, known = vectors.load(key), demo_sets.read(slug)

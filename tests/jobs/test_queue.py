@@ -99,7 +99,7 @@ def test_stop_ends_what_the_job_started_and_forgets_it(busy: Path, tmp_path: Pat
     assert settled(LIGHT, "next").status == "done", "what waited behind it has its turn"
 
 
-def test_lane_has_its_limit_the_urgent_go_first_and_nobody_waits_unseen(busy: Path) -> None:
+def test_lane_has_a_limit_urgent_jobs_go_first_and_every_waiter_is_shown(busy: Path) -> None:
     queue.start(LIGHT, "first", {"while": str(busy)})
     running(LIGHT, "first")
     queue.start(PATIENT, "patient", {})
@@ -137,9 +137,7 @@ def test_warm_process_keeps_what_it_loaded_and_goes_where_memory_is_short(monkey
     kinds.KINDS.pop("hungry")
 
 
-def test_failure_says_why_and_is_tried_again_when_asked_a_while_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failure_says_why_and_is_retried_by_a_later_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = {"does": "fail once", "flag": str(tmp_path / "flag")}
     key = queue.ask(LIGHT, request).key
     failed = settled(LIGHT, key)
@@ -171,7 +169,7 @@ def test_job_ends_with_the_last_app_and_the_next_app_does_it(busy: Path) -> None
     assert done.facts["pid"] == behind.facts["pid"] != pid
 
 
-def test_job_goes_on_while_another_app_lives(busy: Path) -> None:
+def test_job_continues_while_another_app_lives(busy: Path) -> None:
     code = "import time; from isoviz.jobs import scheduling; scheduling.register_app(); print('on', flush=True); time.sleep(600)"
     asking = "from isoviz.jobs import queue; from tests.jobs.light import LIGHT; queue.start(LIGHT, 'k', {'while': %r})"
     other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -217,7 +215,7 @@ def test_folders_of_an_older_version_are_no_jobs(monkeypatch: pytest.MonkeyPatch
     assert queue.start(LIGHT, "running", {}).status == "waiting"
 
 
-def test_job_asked_for_elsewhere_waits_for_its_own_app_or_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_requested_elsewhere_waits_for_its_own_app_or_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     with lane_taken(LANE):
         queue.start(LIGHT, "k", {})
         requested_at = (STORE.job_folder("k") / scheduling.REQUEST).stat().st_mtime_ns

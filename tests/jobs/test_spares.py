@@ -38,7 +38,7 @@ def order(worker: Worker, call: str) -> None:
     worker.order(f"tests.jobs.light:{call}", {}, worker.log.with_name(f"{worker.pid}.log"))
 
 
-def test_one_is_enough_and_it_goes_when_nobody_expects_work(keeper: SpareKeeper) -> None:
+def test_one_is_enough_and_it_exits_when_no_work_is_expected(keeper: SpareKeeper) -> None:
     keeper.tend()
     assert keeper.pid is None, "nobody expects work"
     keeper.expectation.renew(60)

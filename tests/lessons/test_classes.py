@@ -122,7 +122,7 @@ def test_an_idle_class_is_forgotten() -> None:
         class_store.guesses(open_class.code, open_class.key)
 
 
-def test_ones_own_lessons_are_read_and_faults_named(tmp_path: Path) -> None:
+def test_your_own_lessons_are_read_and_faults_named(tmp_path: Path) -> None:
     assert lessons.own(tmp_path / "missing") == ([], [])
     (tmp_path / "good.toml").write_text(GOOD)
     (tmp_path / "bad.toml").write_text(GOOD.replace('title = "Mine"\nidea = "Does it move?"\n', ""))

@@ -153,7 +153,7 @@ def test_half_precision_keeps_float32_statistics():
     np.testing.assert_allclose(mean.numpy(), points.double().numpy().mean(axis=0), rtol=1e-5)
 
 
-def test_what_was_learnt_is_saved():
+def test_fitted_state_is_saved():
     method, resumed = attached(), attached()
     three_batches(method, [cloud(seed=s) for s in range(3)])
     resumed.state.load_state_dict(method.state.state_dict())

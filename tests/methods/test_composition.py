@@ -50,7 +50,7 @@ def test_each_pair_goes_together_or_says_why_not():
         ("isobn+istar+flow", "IsoBN"),
     ],
 )
-def test_what_does_not_go_together(slug, message):
+def test_incompatible_methods(slug, message):
     with pytest.raises(InputError, match=message) as caught:
         methods.get(slug)
     assert caught.value.field == "method"

@@ -127,7 +127,7 @@ def test_evaluation_moves_no_statistics():
     assert torch.equal(method.state.covariance, before)
 
 
-def test_dimension_without_variance_harms_nobody():
+def test_dimension_without_variance_changes_nothing():
     points = torch.tensor(cloud(), dtype=torch.float32)
     points[:, 2] = 1.5
     out = attached(5).transform(reps(points), training=True)

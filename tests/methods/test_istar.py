@@ -64,7 +64,7 @@ def test_istar_term(zeta, layer):
     assert float(method.penalties(batch)["istar"]) == pytest.approx(expected, rel=1e-5)
 
 
-def test_istar_padding_changes_nothing_unless_asked_for():
+def test_istar_padding_changes_nothing_unless_requested():
     batch = reps()
     changed = reps()
     for hidden in changed.hidden_states:

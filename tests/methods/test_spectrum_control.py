@@ -114,7 +114,7 @@ def test_strength_zero_adds_no_term_and_a_zero_weight_needs_a_scale(slug):
         ("spectrum_exp", {"gamma": float("nan")}, "got nan"),
     ],
 )
-def test_what_does_not_decay_is_refused_with_the_reason(slug, params, reason):
+def test_a_spectrum_that_does_not_decay_is_refused_with_the_reason(slug, params, reason):
     with pytest.raises(InputError, match=reason) as caught:
         check_params(slug, params)
     assert caught.value.field == f"params.{next(iter(params))}"

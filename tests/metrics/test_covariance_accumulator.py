@@ -222,7 +222,7 @@ def test_points_equal_up_to_rounding_are_collapsed_here_too():
 
 
 @pytest.mark.parametrize("scale", [1e-90, 1e90])
-def test_what_its_sums_cannot_hold_is_undefined(scale):
+def test_overflowing_sums_are_undefined(scale):
     """Fourth powers of 1e90 leave float64; a silent zero or infinity would give a wrong unbiased score."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         accumulator = accumulate(spread_cloud(40, 3) * scale, [40])
@@ -275,7 +275,7 @@ def test_autocast_and_gradients_stay_out():
     assert not cast.covariance.requires_grad
 
 
-def test_what_is_undefined_before_two_points():
+def test_undefined_measures_below_two_points():
     accumulator = CovarianceAccumulator(3)
     for read in (lambda a: a.mean, lambda a: a.covariance, lambda a: a.trace, lambda a: a.isoscore()):
         with pytest.warns(UndefinedWarning):

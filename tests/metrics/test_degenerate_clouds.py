@@ -75,7 +75,7 @@ def test_bad_clouds_are_refused(name):
 
 
 @pytest.mark.parametrize("cloud", [[["a", "b"], ["c", "d"]], [[1, 2], [3]], [[None, 1], [2, 3]]])
-def test_what_is_not_an_array_of_numbers_is_refused(cloud):
+def test_a_non_numeric_array_is_refused(cloud):
     with pytest.raises(ValueError, match="points must be"):
         metrics.isoscore(cloud)
 
@@ -202,7 +202,7 @@ WARNS = ["isoscore", "isoscore_star", "explained_variance", "participation_ratio
 
 @pytest.mark.filterwarnings("default::isoviz.metrics.SmallSampleWarning")
 @pytest.mark.parametrize("name", [*WARNS, "participation_ratio_interval", "isoscore_unbiased", "isoscore_interval"])
-def test_a_transposed_cloud_is_said_where_it_matters(name):
+def test_a_transposed_cloud_is_reported_where_it_matters(name):
     """Fewer points than dimensions: what a transposed array looks like. The unbiased score is made for it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -224,7 +224,7 @@ def test_a_transposed_cloud_is_said_where_it_matters(name):
     ],
 )
 @pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
-def test_what_is_no_covariance_is_refused(cov, reason, kind):
+def test_an_invalid_covariance_is_refused(cov, reason, kind):
     with pytest.raises(ValueError, match=reason):
         metrics.isoscore_star(kind(spread_cloud(9, 3)), kind(cov), 0.2)
     with pytest.raises(ValueError, match=reason):

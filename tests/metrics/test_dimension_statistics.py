@@ -109,7 +109,7 @@ def test_the_order_of_very_few(d):
         (np.array([[1.0, 0.5], [0.1, 1.0]]), "symmetric"),
     ],
 )
-def test_what_is_no_absolute_correlation_is_refused(matrix, reason):
+def test_an_invalid_correlation_matrix_is_refused(matrix, reason):
     with pytest.raises(ValueError, match=reason):
         correlation_order(matrix)
 
@@ -138,7 +138,7 @@ def test_outliers_by_loops():
     assert tensor.tolist() == [100, 7, 42]
 
 
-def test_what_has_no_outliers():
+def test_clouds_without_outliers():
     assert len(outlier_dimensions(planted(np.full(40, 0.1)) * 0.0 + 0.1)) == 0
     assert len(outlier_dimensions(np.full((5, 40), 1 / 3) + np.linspace(0, 1e-17, 40))) == 0
     # The furthest of d is at most √(d − 1) standard deviations out, reached by one that stands alone.

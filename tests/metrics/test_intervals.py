@@ -49,7 +49,7 @@ def by_refits(points, labels, score, level=0.95):
 @pytest.mark.parametrize("cloud", CLOUDS)
 @pytest.mark.parametrize("grouping", GROUPINGS)
 @pytest.mark.parametrize("estimator", SCORE)
-def test_it_is_that_of_refits_without_each_group(cloud, grouping, estimator):
+def test_it_matches_refits_without_each_group(cloud, grouping, estimator):
     points = CLOUDS[cloud]
     n, d = points.shape
     labels = GROUPINGS[grouping](n)
@@ -67,7 +67,7 @@ def test_it_is_that_of_refits_without_each_group(cloud, grouping, estimator):
 
 @pytest.mark.parametrize("cloud", CLOUDS)
 @pytest.mark.parametrize("grouping", GROUPINGS)
-def test_every_sum_without_a_group_is_that_of_a_refit(cloud, grouping):
+def test_every_sum_without_a_group_matches_a_refit(cloud, grouping):
     points = CLOUDS[cloud]
     labels = GROUPINGS[grouping](len(points))
     codes = np.arange(len(points)) if labels is None else np.unique(labels, return_inverse=True)[1]
@@ -213,7 +213,7 @@ def test_tensors_give_the_same_interval():
         (9, [0, 1, 2] + [3] * 6, "unbiased", "without the largest group 3 points are left, it needs at least 4"),
     ],
 )
-def test_what_has_no_interval(n, labels, estimator, reason):
+def test_input_without_an_interval(n, labels, estimator, reason):
     points = spread_cloud(n, 3)
     with pytest.warns(UndefinedWarning, match=reason) as caught:
         interval = isoscore_interval(points, labels, estimator)

@@ -23,7 +23,7 @@ CLOUDS = {
 
 @pytest.mark.parametrize("k", [1, 2, 10, 25])
 @pytest.mark.parametrize("name", CLOUDS)
-def test_distances_are_those_of_a_full_search(name, k):
+def test_distances_match_a_full_search(name, k):
     x = CLOUDS[name]
     distances = nearest(x, k)
     k = min(k, len(x) - 1)

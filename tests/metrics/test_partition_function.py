@@ -206,7 +206,7 @@ READINGS = [
 ]
 
 
-def test_several_readings_from_one_walk_are_those_of_the_whole_matrix():
+def test_several_readings_in_one_pass_match_the_full_matrix():
     w = (np.random.default_rng(0).normal(size=(3_000, 48)) * np.geomspace(2, 0.05, 48) + 0.1).astype(np.float32)
     progress = []
     results = partitions(w, READINGS, lambda done, rows: progress.append((done, rows)))
@@ -233,7 +233,7 @@ def test_a_vocabulary_is_never_copied_whole(monkeypatch):
     assert peak < 0.35 * 8 * w.size  # of what W takes in float64
 
 
-def test_what_is_not_finite_is_found_in_any_block(monkeypatch):
+def test_non_finite_values_are_found_in_any_block(monkeypatch):
     monkeypatch.setattr("isoviz.metrics.partition_function._BLOCK", 20)
     w = np.ones((50, 4))
     w[33, 2] = np.nan

@@ -48,7 +48,7 @@ def test_tokens_give_one_per_row_or_a_reason():
     assert "twonn is taken on a sample of 25 of 60 points" in notes_of(full)
 
 
-def test_what_a_metric_was_taken_with_is_kept():
+def test_settings_of_a_metric_are_stored():
     record = measure_cloud(streamed(X, shrinkage_cov=np.eye(5), zeta=0.2), "layers", "tokens")
     assert record.readings["isoscore_star"].settings == {"zeta": 0.2}
     assert record.number("isoscore_star") == pytest.approx(metrics.isoscore_star(X, np.eye(5), 0.2), rel=1e-9)

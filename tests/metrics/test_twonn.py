@@ -100,7 +100,7 @@ def test_it_finds_the_dimension_of_a_curved_surface():
         (np.zeros((0, 4)), "at least 3 distinct points, got 0"),
     ],
 )
-def test_where_it_is_undefined(x, reason):
+def test_undefined_cases(x, reason):
     with pytest.warns(UndefinedWarning, match=reason):
         assert np.isnan(twonn(x))
 

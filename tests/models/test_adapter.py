@@ -150,7 +150,7 @@ def test_next_words_and_their_loss_are_the_librarys_own(tiny_models, family):
 
 
 @pytest.mark.parametrize(("method", "family"), [("isobn", "bart"), *(("flow", family) for family in EVERY_WRITER)])
-def test_what_is_written_is_the_argmax_of_the_models_own_logits(tiny_models, family, method):
+def test_generated_text_is_the_argmax_of_the_logits(tiny_models, family, method):
     folder = tiny_models(family, dropout=0.0)
     model = headed(folder, method, kind="seq2seq").train()
     batch, labels = batch_of(folder), targets_of(folder)

@@ -52,7 +52,7 @@ def by_hand(family, folder, columns):
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)
 @pytest.mark.parametrize("columns", [[ONE], [ONE, TWO]], ids=["single", "pair"])
-def test_every_layer_and_pooling_is_what_single_rows_without_padding_give(tiny_models, family, columns):
+def test_every_layer_and_pooling_equals_single_rows_without_padding(tiny_models, family, columns):
     folder = tiny_models(family)
     layers, heads = by_hand(family, folder, columns)
     views = layer_views(sources.resolve(str(folder)), columns, batch_size=7, max_tokens_per_layer=None)
@@ -214,7 +214,7 @@ def test_half_precision_checkpoints_are_read_in_float32(tiny_models, tmp_path):
     assert np.array_equal(*clouds)
 
 
-def test_weights_that_diverged_are_told_by_the_layer_that_shows_it(tiny_models, tmp_path):
+def test_diverged_weights_are_reported_with_their_layer(tiny_models, tmp_path):
     from transformers import BertModel
 
     network = BertModel.from_pretrained(tiny_models("bert"))
@@ -227,7 +227,7 @@ def test_weights_that_diverged_are_told_by_the_layer_that_shows_it(tiny_models, 
     assert caught.value.field == "model"
 
 
-def test_a_pooler_that_is_not_in_the_checkpoint_is_said(tiny_models, tmp_path):
+def test_a_pooler_missing_from_the_checkpoint_is_reported(tiny_models, tmp_path):
     from transformers import BertModel
 
     trained = sources.resolve(str(tiny_models("bert")))
@@ -241,7 +241,7 @@ def test_a_pooler_that_is_not_in_the_checkpoint_is_said(tiny_models, tmp_path):
         assert part in layer_views(sources.resolve(str(tiny_models(family))), [ONE]).warnings[0]
 
 
-def test_what_cannot_be_asked_for(tiny_models, monkeypatch):
+def test_invalid_requests(tiny_models, monkeypatch):
     source = sources.resolve(str(tiny_models("bert")))
     for options, message in [
         ({"layers": [3]}, r"layers 0 \(embeddings\) to 2 \(got 3\)"),

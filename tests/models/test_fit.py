@@ -83,7 +83,7 @@ def test_more_layers_configured_than_stored(
 
 
 @pytest.mark.parametrize("family", CLASSIFIERS)
-def test_the_comparison_is_that_of_loading(tiny_models: TinyModels, tmp_path: Path, family: str) -> None:
+def test_the_check_matches_loading(tiny_models: TinyModels, tmp_path: Path, family: str) -> None:
     """Whatever is taken away from a checkpoint, the header tells the same as loading all of it does."""
     names = sorted(tensors(tiny_models(family)))
     gone = set(names[:: max(1, len(names) // 5)])
@@ -97,9 +97,7 @@ def test_the_comparison_is_that_of_loading(tiny_models: TinyModels, tmp_path: Pa
     assert str(foretold) in str(caught.value)
 
 
-def test_tensors_of_layers_that_nobody_reads_and_of_another_width_are_refused(
-    tiny_models: TinyModels, tmp_path: Path
-) -> None:
+def test_tensors_of_unused_layers_and_of_another_width_are_refused(tiny_models: TinyModels, tmp_path: Path) -> None:
     shallower = configured(tiny_models("bert"), tmp_path / "shallower", num_hidden_layers=1)
     with pytest.raises(ModelError, match=r"16 encoder weights of the checkpoint are not used \(encoder\.layer\.1\."):
         fit.require(shallower)

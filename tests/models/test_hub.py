@@ -172,7 +172,7 @@ def test_not_found_and_gated_end_in_one_line(server, tiny_models, capsys, verb):
     assert "'acme/gated' is gated: accept its terms" in line and "hf auth login" in line
 
 
-def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, published, capsys, cola):
+def test_a_broken_download_is_reported_and_the_next_one_finishes(server, published, capsys, cola):
     server.cut["model.safetensors"] = 2000
     server.down_after_cut = True
     task = ("--task", "glue/cola", "--data", cola)
@@ -204,7 +204,7 @@ def test_a_process_of_its_own_says_it_in_one_line_too(server, published, name, m
     assert line.startswith("isoviz: --model: ") and message in line
 
 
-def test_a_connection_dropped_once_goes_on_where_it_was(server, published, tiny_models, monkeypatch):
+def test_a_dropped_connection_resumes(server, published, tiny_models, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 500)  # it keeps whole chunks only
     server.cut["model.safetensors"] = 2000
     fetched = sources.fetch(sources.resolve(NAME))
@@ -227,7 +227,7 @@ def test_half_a_model_is_no_model_and_is_finished_when_it_can_be(server, publish
         assert sources.resolve(NAME).revision == published
 
 
-def test_offline_is_said_with_what_can_be_done(tmp_path, monkeypatch, capsys, nothing_listens):
+def test_offline_is_reported_with_advice(tmp_path, monkeypatch, capsys, nothing_listens):
     with looking_at(nothing_listens, tmp_path / "cache", monkeypatch):
         line = only_line(capsys, "measure", "--model", "acme/tiny")
         assert "is not on this machine and the hub cannot be reached (127.0.0.1:" in line
@@ -239,7 +239,7 @@ def test_offline_is_said_with_what_can_be_done(tmp_path, monkeypatch, capsys, no
         assert "HF_HUB_OFFLINE is set" in only_line(capsys, "train", "--model", "acme/tiny")
 
 
-def test_offline_is_asked_once(server):
+def test_offline_is_checked_once(server):
     for _ in range(3):
         assert offline() is None
     assert server.asked == ["HEAD /"]

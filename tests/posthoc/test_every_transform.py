@@ -201,14 +201,14 @@ def test_a_collapsed_fit_set(name):
         (torch.ones(2, 3, dtype=torch.complex64), "real"),
     ],
 )
-def test_what_cannot_be_fitted(points, reason):
+def test_unfittable_input_is_refused(points, reason):
     for make in (MAKE["zca"], MAKE["chain"]):  # the check is that of `Transform`
         with pytest.raises(InputError, match=reason):
             make().fit(points)
 
 
 @everyone
-def test_what_cannot_be_transformed(name):
+def test_untransformable_input_is_refused(name):
     transform = MAKE[name]()
     for use in (lambda: transform.transform(cloud()), transform.affine, transform.state):
         with pytest.raises(InputError, match=r"not fitted yet: call fit\(points\) first"):
@@ -259,7 +259,7 @@ def test_a_chain_fits_each_step_on_what_came_before():
     assert fitted.steps[0].removed == 2
 
 
-def test_what_is_no_chain():
+def test_invalid_chains():
     same = posthoc.zca()
     with pytest.raises(InputError, match="same object twice"):
         chain([same, same])

@@ -63,7 +63,7 @@ def test_total_variance_is_kept_and_the_top_shrinks():
     np.testing.assert_array_equal(isobn(beta=0).fit_transform(train), train)
 
 
-def test_a_dimension_without_variance_harms_nobody():
+def test_a_dimension_without_variance_changes_nothing():
     train = with_constant(cloud())
     rest = [0, 1, 3, 4, 5, 6, 7]
     image = isobn().fit_transform(train)
@@ -77,6 +77,6 @@ def test_a_cloud_without_variance_stays():
 
 
 @pytest.mark.parametrize("wrong", [{"eps": 0}, {"beta": -1}, {"form": "other"}, {"beta": float("nan")}])
-def test_what_is_not_allowed(wrong):
+def test_invalid_values(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         isobn(**wrong)

@@ -32,7 +32,7 @@ def test_labels_are_divided_into_disjoint_thirds() -> None:
     assert shown.rest == "20 rows are held back."
 
 
-def test_the_same_ids_are_divided_alike_in_any_order() -> None:
+def test_the_same_ids_are_divided_the_same_way_in_any_order() -> None:
     ids = [f"r{number}" for number in range(30)]
     first = vectors(pd.DataFrame({"id": ids}))
     second = vectors(pd.DataFrame({"id": ids[::-1]}))
@@ -76,7 +76,7 @@ def test_rows_that_pairs_tie_together_stay_together() -> None:
             assert row["score"].tolist() == [score]
 
 
-def test_where_everything_hangs_together_the_pairs_are_divided() -> None:
+def test_connected_pairs_are_divided_individually() -> None:
     ids = [f"s{number}" for number in range(40)]
     chain = pd.DataFrame({"left": ids[:-1], "right": ids[1:], "score": 1.0})
     shown, held_back = (
@@ -145,7 +145,7 @@ def test_demo_sets_are_complete() -> None:
         ),
     ],
 )
-def test_what_is_too_little_is_told(too_small: VectorSet, message: str) -> None:
+def test_too_few_rows_are_reported(too_small: VectorSet, message: str) -> None:
     with pytest.raises(InputError, match=message):
         divide(too_small)
 
@@ -155,7 +155,7 @@ def test_labels_that_are_no_classes_are_left_out() -> None:
     assert shown.annotations.labels is None and "300 distinct values" in shown.notes[0]
 
 
-def test_of_large_sets_a_sample_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_sets_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, most in {"MOST_FIT": 15, "MOST_ROWS": 10, "MOST_QUERIES": 4, "MOST_DOCUMENTS": 30}.items():
         monkeypatch.setattr(division, name, most)
     rows = vectors(pd.DataFrame({"label": ["a", "b"] * 45}))

@@ -16,7 +16,7 @@ LABELS = RNG.integers(0, 3, 90)
 POINTS = RNG.normal(size=(90, 6)) + 1.2 * np.eye(6)[LABELS]
 
 
-def test_the_silhouette_is_that_of_scikit_learn() -> None:
+def test_the_silhouette_matches_scikit_learn() -> None:
     silhouette = labels.neighbours_and_silhouette(Image(POINTS), LABELS)["silhouette"]
     assert silhouette.value == pytest.approx(silhouette_score(POINTS, LABELS, metric="cosine"), abs=1e-5)
 
@@ -67,7 +67,7 @@ def test_the_probe_is_cross_validated() -> None:
     assert labels.probe(Image(POINTS), LABELS).value > 0.6
 
 
-def test_clusters_find_labels_that_lie_apart_and_no_others() -> None:
+def test_clusters_match_separated_labels_only() -> None:
     apart = np.eye(6)[LABELS] + 0.01 * POINTS
     assert labels.clusters(Image(apart), LABELS).value == pytest.approx(1.0)
     assert labels.clusters(Image(np.random.default_rng(2).normal(size=(90, 6))), LABELS).value < 0.2

@@ -15,7 +15,7 @@ POINTS = RNG.normal(size=(80, 5)) + 2.0
 PAIRS = RatedPairs(np.arange(0, 80, 2), np.arange(1, 80, 2), RNG.integers(0, 6, 40).astype(float))
 
 
-def test_pair_scores_are_those_of_scipy() -> None:
+def test_pair_scores_match_scipy() -> None:
     left, right = POINTS[PAIRS.left], POINTS[PAIRS.right]
     dots = (left * right).sum(axis=1)
     cosine = dots / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
@@ -25,7 +25,7 @@ def test_pair_scores_are_those_of_scipy() -> None:
         assert scores[f"pearson_{name}"].value == pytest.approx(stats.pearsonr(PAIRS.score, values)[0], abs=1e-6)
 
 
-def test_what_applies_follows_from_what_is_known() -> None:
+def test_applicable_readouts_follow_from_the_annotations() -> None:
     assert {readout.needs for readout in readouts.applicable(Annotations())} == {"nothing"}
     labelled = Annotations(pairs=PAIRS, labels=Labels(np.arange(80), RNG.integers(0, 2, 80)))
     assert [readout.slug for readout in readouts.applicable(labelled, slow=True)] == ["probe", "nmi"]
@@ -98,7 +98,7 @@ def test_one_long_vector_leaves_the_others_their_direction() -> None:
     assert Image(np.array([[3, 4], [1, 0]])).cosines[0, 1] == pytest.approx(0.6)
 
 
-def test_of_many_rows_a_sample_is_compared() -> None:
+def test_many_rows_are_compared_by_sample() -> None:
     image = Image(RNG.normal(size=(2_500, 3)))
     assert len(image.sample) == 1_500 == len(np.unique(image.sample))
     assert readouts.measure(image, Annotations(), ["nearest"])["nearest"].n == 1_500

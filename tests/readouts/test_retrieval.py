@@ -122,7 +122,7 @@ def test_the_unit_of_the_vectors_changes_nothing() -> None:
     )
 
 
-def test_only_what_is_wanted_is_ranked() -> None:
+def test_only_requested_scores_are_ranked() -> None:
     points, _, relevance = made(15)
     measured = measure(Image(points), relevance, ["ndcg_cosine"])
     assert set(measured) == {"ndcg_cosine", "mrr_cosine", *(f"recall{k}_cosine" for k in RECALLS)}

@@ -65,7 +65,7 @@ def test_nine_methods_on_two_tasks_with_three_seeds_and_a_sweep_ship(shipped: Ex
     assert len({row["lam"] for row in swept}) >= 3 and len({row["zeta"] for row in swept}) >= 3
 
 
-def test_summaries_are_those_of_the_runs(shipped: Examples) -> None:
+def test_summaries_match_the_runs(shipped: Examples) -> None:
     for summary in shipped.summaries(group=METHODS):
         row = shipped.get(summary.id)
         assert row.result is not None and dict(summary.metrics) == pytest.approx(dict(row.result.metrics))

@@ -39,7 +39,7 @@ def test_a_reserved_run_is_claimed_and_executed_here(store: Store, config: Make)
         execute(store, first, train=fake_training.train)
 
 
-def test_training_is_told_all_it_needs(local: Store, config: Make) -> None:
+def test_training_gets_all_it_needs(local: Store, config: Make) -> None:
     passed: list[Any] = []
 
     def train(*arguments: Any) -> None:

@@ -46,7 +46,7 @@ def test_a_ready_spare_begins_a_run_at_once(
     within(0.5, slower_part)
 
 
-def test_a_spare_goes_when_nobody_launches_any_more(
+def test_a_spare_exits_when_no_one_launches_runs(
     runner: Runner, local: Store, config: Make, my_workers: Callable[[], list[psutil.Process]]
 ) -> None:
     runner.expect()

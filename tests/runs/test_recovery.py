@@ -61,7 +61,7 @@ def test_living_worker_is_left_alone(store: Store, config: Make) -> None:
     assert mark_lost(store) == [run_id]
 
 
-def test_run_that_a_dead_app_had_given_no_worker_is_queued_again(store: Store, config: Make) -> None:
+def test_run_that_a_dead_app_never_started_is_queued_again(store: Store, config: Make) -> None:
     run_id = claimed(store, config())
     assert mark_lost(store) == [] and store.get(run_id).status == "running", "it may be about to"
     silent_for(store, 4)

@@ -37,7 +37,7 @@ def test_a_run_goes_from_queued_to_finished(runner: Runner, local: Store, config
     assert runner.is_alive
 
 
-def test_an_exception_is_told_and_the_next_run_starts(runner: Runner, local: Store, config: Make) -> None:
+def test_an_exception_is_reported_and_the_next_run_starts(runner: Runner, local: Store, config: Make) -> None:
     failed, after = local.create([config("raise"), config()])
     row = ended(local, failed)
     assert row.status == "failed"

@@ -27,5 +27,5 @@ def test_threads_do_not_make_another_setup() -> None:
     assert len(more_seeds([plain, plain.model_copy(update={"threads": 2, "seed": 1})], 3)) == 3
 
 
-def test_of_nothing_there_is_no_more() -> None:
+def test_no_runs_give_no_more_seeds() -> None:
     assert more_seeds([], 3) == []

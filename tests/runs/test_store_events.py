@@ -48,7 +48,7 @@ def test_events_keep_their_order_and_are_read_by_cursor(store: Store, config: Ma
         assert parse_event(data) == event
 
 
-def test_events_of_one_kind_are_read_whatever_lies_before_them(store: Store, config: Make) -> None:
+def test_events_of_one_kind_are_read_whatever_precedes_them(store: Store, config: Make) -> None:
     run_id = begun(store, config())
     download = [Entered(phase="loading", detail=f'{n} MB, {{"kind":"started"}}') for n in range(200)]
     store.append(run_id, [*download, started("d"), step(1), started("e"), step(2)])

@@ -33,7 +33,7 @@ def test_claims_take_the_oldest_first(store: Store, config: Make) -> None:
     assert row.started is not None and row.heartbeat is not None and row.position is None
 
 
-def test_of_eight_who_claim_at_once_one_wins(store: Store, config: Make) -> None:
+def test_one_of_eight_simultaneous_claims_wins(store: Store, config: Make) -> None:
     for _ in range(5):
         (run_id,) = store.create([config()])
         won: list[str] = []
@@ -117,7 +117,7 @@ def test_run_of_a_stopped_worker_is_queued_in_its_old_place(store: Store, config
 
 
 @pytest.mark.parametrize("user_first", [True, False])
-def test_run_that_a_user_stopped_is_not_given_back(store: Store, config: Make, user_first: bool) -> None:
+def test_run_that_a_user_stopped_is_not_requeued(store: Store, config: Make, user_first: bool) -> None:
     run_id = begun(store, config())
     requests = [lambda: store.request_stop(run_id), lambda: store.request_return(run_id, 1)]
     for request in requests if user_first else requests[::-1]:
@@ -257,7 +257,7 @@ def test_attempts_of_a_run_that_began_before_they_were_counted(store: Store, con
     assert store.get(run_id).attempts == 2
 
 
-def test_asked_to_stop_again_a_run_ends_at_once(store: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_stop_ends_a_run_at_once(store: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     run_id = begun(store, config())
     store.request_stop(run_id)
     store.request_stop(run_id)  # a double click

@@ -114,7 +114,7 @@ def test_the_revision_counts_what_lists_show(store: Store, config: Make) -> None
     assert changed() and store.summaries() == []
 
 
-def test_a_run_that_goes_on_after_a_failure_is_summed_up_again(store: Store) -> None:
+def test_a_run_that_continues_after_a_failure_is_summed_up_again(store: Store) -> None:
     from tests.dashboard.made_up import result
 
     run = fail(store, resolved())
@@ -193,7 +193,7 @@ def test_a_summary_of_before_chance_was_judged_counts_as_collapsed(store: Store)
     assert only(store, run).collapsed == store.get(run).collapsed == "does no better than chance"
 
 
-def test_an_unreadable_run_in_the_queue_fails_and_the_next_goes_on(store: Store, config: Make) -> None:
+def test_an_unreadable_run_in_the_queue_fails_and_the_next_continues(store: Store, config: Make) -> None:
     bad, good = store.create([config(seed=0), config(seed=1)])
     damage(store, bad, "config")
     assert store.claim("test", "cpu") is None

@@ -13,7 +13,7 @@ from isoviz.statistics.rank_correlation import RESAMPLES, rank_correlation
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_two_share_a_letter_exactly_if_they_cannot_be_told_apart(seed):
+def test_two_share_a_letter_exactly_if_they_do_not_differ(seed):
     rng = np.random.default_rng(seed)
     pairs = list(itertools.combinations(range(7), 2))
     apart = [pair for pair in pairs if rng.random() < 0.4]
@@ -49,7 +49,7 @@ def test_one_task_is_scipys_correlation(kind, reference, size):
 
 
 @pytest.mark.parametrize(("kind", "reference"), [("spearman", stats.spearmanr), ("kendall", stats.kendalltau)])
-def test_the_bootstrap_is_that_of_scipys_correlation_of_each_resample(kind, reference):
+def test_the_bootstrap_matches_scipys_correlation_of_each_resample(kind, reference):
     rng = np.random.default_rng(3)
     x, y = rng.integers(0, 6, size=10).astype(float), rng.normal(size=10)
     interval = rank_correlation(x, y, kind=kind).interval

@@ -105,7 +105,7 @@ def test_pairs_that_share_rows_are_not_taken_for_independent_ones() -> None:
     assert np.mean(excluded) <= 0.08
 
 
-def test_what_is_undefined_has_no_interval() -> None:
+def test_undefined_values_have_no_interval() -> None:
     flat = Correlation(np.ones(10), X[:10])
     assert flat.value is None
     assert difference(flat, Correlation(X[:10], X[:10])).value is None

@@ -67,7 +67,7 @@ def test_collapsed_spectrum_control_counts_as_degraded_and_its_isotropy_is_kept(
     assert [verdict.outcome for verdict in fourth.verdicts][:2] == ["held", "held"]
 
 
-def test_printed_numbers_stand_beside_runs_of_the_same_model_and_task():
+def test_printed_numbers_are_beside_runs_of_the_same_model_and_task():
     chosen = {"models": ["FacebookAI/roberta-base"], "tasks": ["glue/mrpc", "glue/mnli"]}
     result = draw(CalibrationTable1, lambda config: {"f1": 0.8, "accuracy_mismatched": 0.7}, "full", **chosen)
     by_caption = {printed.what: printed for printed in result.published}

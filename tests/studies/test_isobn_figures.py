@@ -233,7 +233,7 @@ def test_a_pooler_with_the_bias_of_a_new_one_is_named(run, tiny_models, tmp_path
         assert checkpoint.pooling_as_initialised(sources.resolve(source)) is None
 
 
-def test_printed_numbers_stand_beside_the_poolers_output(run):
+def test_printed_numbers_are_beside_the_poolers_output(run):
     result, _ = run
     ours = {(row[0], row[3]): row[4:7] for row in result.tables[1].rows if row[2] == "pooler output"}
     assert len(result.published) == 2 * 3 * 3
@@ -284,7 +284,7 @@ def test_inputs_that_cannot_serve_are_refused(words, kind, message, tiny_models)
         IsoBNFigures().run("quick", silent, Inputs.read(**filled))
 
 
-def test_the_scales_are_those_of_the_paper_and_of_the_demo():
+def test_the_scales_match_the_paper_and_the_demo():
     assert PLANS["full"].tasks == ("glue/mrpc", "glue/rte", "glue/cola", "glue/stsb")
     assert PLANS["full"].rows is None
     assert all(paper.is_its(model) for model in PLANS["full"].models)

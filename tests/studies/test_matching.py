@@ -21,7 +21,7 @@ from isoviz.studies.published.matching import beside, where
         ("google-bert/bert-base-cased", "glue/rte", "isobn", "f1", []),
     ],
 )
-def test_what_stands_beside_a_run(model: str, task: str, method: str, metric: str, printed: list[float]) -> None:
+def test_printed_numbers_beside_a_run(model: str, task: str, method: str, metric: str, printed: list[float]) -> None:
     matches = beside(model, task, method, metric)
     assert [one.value for one in matches] == printed
     assert all("reported elsewhere" not in one.label and "Table" in where(one) for one in matches)

@@ -214,7 +214,7 @@ def grids_of(scale, **chosen):
     return IStarFigure3.declared(scale, Inputs.read(**chosen))
 
 
-def test_settings_of_ones_own_go_into_every_run():
+def test_your_own_settings_go_into_every_run():
     chosen = grids_of("full", tasks=["glue/cola"], learning_rate=1e-4, batch_size=16, max_length=32, max_eval=400)
     names = ("learning_rate", "batch_size", "max_length", "max_eval")
     assert {tuple(getattr(config, name) for name in names) for config in chosen} == {(1e-4, 16, 32, 400)}

@@ -177,7 +177,7 @@ def test_report_counts_labels_and_notes_overlap(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
-def test_of_long_splits_a_sample_is_looked_at(tmp_path, suffix, monkeypatch):
+def test_long_splits_are_checked_by_sample(tmp_path, suffix, monkeypatch):
     train = frame(400, sentence=[f"text {row}" + " more" * (row % 3) for row in range(400)])
     folder = write(tmp_path, suffix, train=train, validation=frame(30))
     seen = []
@@ -212,7 +212,7 @@ def test_shards_are_one_split_and_all_must_be_there(tmp_path):
 
 @pytest.mark.parametrize("suffix", files.SUFFIXES)
 @pytest.mark.parametrize("limit", [1, 3, 7, 20, 50])
-def test_capped_rows_are_those_of_a_subset_of_the_whole(tmp_path, suffix, limit):
+def test_capped_rows_match_a_subset_of_the_whole(tmp_path, suffix, limit):
     table = frame(20, sentence=[f"text {i}" for i in range(20)])
     write(tmp_path, suffix, train=table, validation=table)
     if suffix == ".parquet":

@@ -56,7 +56,7 @@ def read(task=None, limit=None):
     return hub.load(task, task.wanted(None), dict.fromkeys(files.SPLITS, pick))
 
 
-def test_found_fetched_and_then_had_without_the_hub(server, published, cola, tmp_path, monkeypatch):
+def test_found_fetched_and_then_read_without_the_hub(server, published, cola, tmp_path, monkeypatch):
     data = read()
     assert data.revision == published
     assert tasks.load(tasks.get("glue/cola")).revision == published
@@ -84,7 +84,7 @@ def test_only_the_chosen_rows_are_read(server, published, cola):
     assert len(capped.train) == 5
 
 
-def test_what_is_not_there_is_said_in_one_line(server, published):
+def test_missing_data_are_reported_in_one_line(server, published):
     cola = tasks.get("glue/cola")
     name, _ = cola.hub
     for changed, message in {
@@ -155,7 +155,7 @@ def test_loads_that_overlap_while_the_hub_is_out_of_reach_leave_the_process_onli
     assert [len(rows[name]) for name in started] == [64, 64]
 
 
-def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, published):
+def test_a_broken_download_is_reported_and_the_next_one_finishes(server, published):
     server.cut["cola/train-00000-of-00001.parquet"] = 500
     server.down_after_cut = True
     with pytest.raises(DataError) as caught:

@@ -118,7 +118,7 @@ def evaluated_again(cfg: RunConfig, run_dir: Path) -> tuple[dict[str, float | No
 
 
 @pytest.mark.parametrize(("method", "params"), METHODS)
-def test_what_is_kept_gives_what_is_reported(tiny_models, data, tmp_path, method, params):
+def test_stored_values_give_the_reported_ones(tiny_models, data, tmp_path, method, params):
     cfg, events, folder = best_before(5, config(tiny_models("bert"), data, method, params), tmp_path)
     finished = events[-1]
     epoch = int(finished.metrics["epoch"])
@@ -153,7 +153,7 @@ def test_the_last_epochs_run_keeps_and_writes_what_it_did(best_run, tmp_path):
     assert not same(model_of(tmp_path / "last"), model_of(folder))
 
 
-def test_while_it_trains_the_best_lies_beside_the_last_and_moves_only_for_a_better_one(tiny_models, data, tmp_path):
+def test_during_training_the_best_checkpoint_moves_only_for_a_better_one(tiny_models, data, tmp_path):
     cfg = config(tiny_models("bert"), data, epochs=6)
     values: list[float] = []
     best_folders: list[str | None] = []
@@ -386,7 +386,7 @@ def test_killed_while_the_end_is_tidied_up(ends, tmp_path, monkeypatch, name, mo
     check_the_same(events, alone, again, tmp_path / "run")
 
 
-def test_a_run_begun_when_the_best_was_not_kept_says_what_it_kept(best_run, tmp_path):
+def test_a_run_started_before_best_weights_existed_says_what_it_kept(best_run, tmp_path):
     """Its best epoch's weights are gone: the last ones are kept, and told."""
     cfg, events, _ = best_run
     first: list[Event] = []
@@ -409,7 +409,7 @@ def test_without_its_last_state_a_run_is_not_trained_further(best_run, tmp_path)
         run(cfg, tmp_path, resume=True)
 
 
-def test_what_a_folder_tells(tmp_path):
+def test_weights_and_epochs_of_a_folder(tmp_path):
     assert weights.newest(tmp_path) is None and weights.kept(tmp_path) is None
     folder = tmp_path / "checkpoints" / "step-0000012"
     folder.mkdir(parents=True)

@@ -48,7 +48,7 @@ GPUS = Devices(tuple(Slot(f"cuda:{index}", "GPU", 2**33) for index in range(2)),
         ({"accelerate_config": "/nowhere.yaml"}, CPU, "accelerate_config", "no file"),
     ],
 )
-def test_what_cannot_start_is_refused(requested: dict, devices: Devices, field: str, words: str) -> None:
+def test_a_launch_that_cannot_start_is_refused(requested: dict, devices: Devices, field: str, words: str) -> None:
     with pytest.raises(InputError, match=words) as refused:
         distributed.resolve(requested, devices)
     assert refused.value.field == field

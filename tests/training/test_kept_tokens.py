@@ -83,7 +83,7 @@ def test_the_same_rows_are_tokenised_once(tiny_models, tmp_path, calls, kind):
     assert len(calls) > made
 
 
-def test_kept_windows_are_those_of_the_library(tiny_models, tmp_path):
+def test_kept_windows_match_the_library(tiny_models, tmp_path):
     """Against `spans` itself: nothing is lost on the way through the lists of whole numbers."""
     from isoviz.tasks import spans
 
@@ -123,7 +123,7 @@ def test_a_second_run_starts_without_tokenising(tiny_models, tmp_path, calls):
 
 
 @pytest.mark.parametrize("kind", list(tiny.TASKS))
-def test_many_rows_are_tokenised_in_parts_and_told(tiny_models, tmp_path, monkeypatch, kind):
+def test_many_rows_are_tokenised_in_parts_with_progress(tiny_models, tmp_path, monkeypatch, kind):
     folder = tiny.write(kind, tmp_path / "data")
     expected = rows_of(config(tiny_models, kind, folder)).train
     shutil.rmtree(token_cache.folder())
@@ -147,7 +147,7 @@ def test_a_stop_does_not_wait_for_the_rest(tiny_models, tmp_path, monkeypatch):
     assert not list(token_cache.folder().glob("*.safetensors"))
 
 
-def test_of_a_million_rows_only_the_chosen_ones_are_read_and_tokenised(tiny_models, tmp_path, monkeypatch):
+def test_only_the_chosen_of_a_million_rows_are_read_and_tokenised(tiny_models, tmp_path, monkeypatch):
     import pyarrow
     import pyarrow.parquet
 

@@ -264,7 +264,7 @@ def test_bf16_stays_finite_and_trains(tiny_models, data, tmp_path, kind):
     assert all(event.isotropy.number("isoscore_star") is not None for event in of(events, "measured"))
 
 
-def test_what_bleu_is_stands_in_the_provenance(tiny_models, data, tmp_path):
+def test_the_bleu_signature_is_in_the_provenance(tiny_models, data, tmp_path):
     seq2seq = of(run(config(tiny_models("bart"), data["seq2seq"], "seq2seq"), tmp_path / "a"), "started")[0]
     assert set(seq2seq.signatures) == {"bleu", "chrf"}
     assert seq2seq.signatures["bleu"].startswith("nrefs:1|case:mixed|") and "version:" in seq2seq.signatures["bleu"]

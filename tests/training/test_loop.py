@@ -196,7 +196,7 @@ def test_other_families_train(tiny_models, cola, tmp_path, family):
     assert np.isfinite(events[-1].isotropy.number("isoscore"))
 
 
-def test_bf16_runs_where_asked(tiny_models, cola, tmp_path):
+def test_bf16_runs_on_request(tiny_models, cola, tmp_path):
     events = run(config(tiny_models("bert"), cola, "istar", {"lam": 1.0}, epochs=1, precision="bf16"), tmp_path)
     assert of(events, "started")[0].precision == "bf16"
     assert all(math.isfinite(v) for e in of(events, "stepped") for v in e.losses.values())

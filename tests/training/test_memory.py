@@ -85,7 +85,7 @@ def test_parts_add_up_to_the_whole_batch(tiny_models, tmp_path, kind, parts):
         torch.testing.assert_close(grads[name], expected[name], rtol=1e-4, atol=1e-6)
 
 
-def test_a_run_goes_on_in_parts_to_the_same_numbers(tiny_models, cola, tmp_path, fits):
+def test_a_run_continues_in_parts_to_the_same_numbers(tiny_models, cola, tmp_path, fits):
     model = tiny_models("bert", dropout=0.0)
     full_batches = run(model, cola, tmp_path / "whole")
     assert fits["seen"] == 16

@@ -160,7 +160,7 @@ CHOICES = ["batchnorm", "spectrum_pol", "spectrum_exp", "flow"]
 
 
 @pytest.mark.parametrize("slug", CHOICES)
-def test_a_stopped_run_goes_on_to_the_same_numbers(tiny_models, cola, tmp_path, slug):
+def test_a_stopped_run_continues_to_the_same_numbers(tiny_models, cola, tmp_path, slug):
     cfg = config(tiny_models("bert"), cola, slug)
     uninterrupted = run(cfg, tmp_path / "whole")
     assert uninterrupted[-1].kind == "finished"

@@ -71,7 +71,7 @@ def test_a_commit_is_pinned_when_the_branch_has_moved(server, tiny_models, data,
     assert model.network.config.model_type == "bert"
 
 
-def test_a_commit_that_cannot_be_had_any_more_is_told(server, tiny_models, data, tmp_path, monkeypatch):
+def test_a_commit_that_is_gone_is_reported(server, tiny_models, data, tmp_path, monkeypatch):
     first = server.add(NAME, tiny_models("bert"))
     cfg = config(NAME, data)
     run(cfg, tmp_path / "run", stop_at=1)
@@ -89,7 +89,7 @@ def test_a_commit_that_cannot_be_had_any_more_is_told(server, tiny_models, data,
         run(cfg, tmp_path / "run", resume=True)
 
 
-def test_a_folder_that_changed_is_told_with_what_to_do(tiny_models, data, tmp_path):
+def test_a_changed_folder_is_reported_with_advice(tiny_models, data, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(tiny_models("bert"), folder)
     cfg = config(folder, data)
@@ -107,7 +107,7 @@ def test_a_folder_that_changed_is_told_with_what_to_do(tiny_models, data, tmp_pa
     assert run(cfg, tmp_path / "run", resume=True)[-1].kind == "finished"
 
 
-def test_rows_that_changed_are_told(tiny_models, data, tmp_path):
+def test_rows_that_changed_are_reported(tiny_models, data, tmp_path):
     cfg = config(tiny_models("bert"), data)
     run(cfg, tmp_path / "run", stop_at=1)
     tiny.write_cola(data, train=24, validation=8)

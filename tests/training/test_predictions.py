@@ -59,7 +59,7 @@ def test_with_select_best_they_are_of_the_reported_epoch(tiny_models, tmp_path):
     assert np.corrcoef(truth, predicted)[0, 1] == pytest.approx(events[-1].metrics["pearson"])
 
 
-def test_many_rows_are_cut_and_that_is_told(tmp_path, monkeypatch):
+def test_many_rows_are_cut_and_that_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(predictions, "MAX_ROWS", 3)
     frame = pd.DataFrame({"sentence": list("abcde"), "label": [0, 1, 0, 1, 0]})
     predictions.save(tmp_path, tasks.get("glue/cola"), frame, Answers([1, 1, 0, 0, 0], [0.9, 0.8, 0.7, 0.6, 0.5]), 3)

@@ -30,7 +30,7 @@ def planned(model, kind, folder, **common):
     return config
 
 
-def test_it_is_resolved_stored_and_given_back_by_the_command(tiny_models, tmp_path):
+def test_it_is_resolved_stored_and_returned_by_the_command(tiny_models, tmp_path):
     folder = tiny.write("seq2seq", tmp_path / "data")
     for family, requested, words in (
         ("t5", None, "translate Romanian to English:"),
@@ -47,7 +47,7 @@ def test_it_is_resolved_stored_and_given_back_by_the_command(tiny_models, tmp_pa
 
 
 @pytest.mark.parametrize("kind", list(tiny.TASKS))
-def test_the_words_stand_before_the_texts(tiny_models, tmp_path, kind):
+def test_the_prefix_precedes_the_texts(tiny_models, tmp_path, kind):
     folder = tiny.write(kind, tmp_path / "data", train=4, validation=3)
     words = "w31 w32" if kind in ("classification", "seq2seq") else "w31 w32 | w33"
     read, plain = [], []

@@ -180,7 +180,7 @@ def test_the_best_epoch_is_kept_once(results):
         assert sorted(path.name for path in checkpoint.iterdir()) == ["ended.json", "model.safetensors", "trainer.json"]
 
 
-def test_stopped_in_mid_epoch_two_processes_go_on_to_the_same_numbers(results):
+def test_stopped_in_mid_epoch_two_processes_continue_to_the_same_numbers(results):
     straight, resumed = results[1] / "straight", results[1] / "resumed"
     assert [event["step"] for event in events(resumed, "resumed")] == [4]
     losses = [

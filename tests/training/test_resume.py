@@ -129,7 +129,7 @@ def test_stopped_while_measuring(tiny_models, cola, tmp_path):
     assert_same(tmp_path / "whole", tmp_path / "parts", uninterrupted, first, second)
 
 
-def test_what_was_evaluated_before_a_stop_is_not_evaluated_again(tiny_models, cola, tmp_path):
+def test_evaluations_before_a_stop_are_not_repeated(tiny_models, cola, tmp_path):
     cfg = config(tiny_models("bert"), cola)
     first = run(cfg, tmp_path, lambda event: event.kind == "measured" and event.epoch == 1)
     second = run(cfg, tmp_path, resume=True)
@@ -298,7 +298,7 @@ execute(Store(sys.argv[1]), sys.argv[2], train=filled)
 """
 
 
-def test_what_a_killed_writer_left_goes_with_the_next_checkpoint(tiny_models, cola, tmp_path):
+def test_leftovers_of_a_killed_writer_go_with_the_next_checkpoint(tiny_models, cola, tmp_path):
     left = tmp_path / "run" / "checkpoints" / ".partial-0000003"
     left.mkdir(parents=True)
     (left / "model.safetensors").write_bytes(b"half")

@@ -42,7 +42,7 @@ def test_second_time_is_read(rows):
     assert files() == ["a.safetensors"]
 
 
-def test_of_two_that_need_the_same_tokens_one_makes_them_and_the_other_waits():
+def test_two_runs_that_need_the_same_tokens_tokenise_once():
     started, waits = threading.Event(), threading.Event()
 
     def make():
@@ -57,7 +57,7 @@ def test_of_two_that_need_the_same_tokens_one_makes_them_and_the_other_waits():
         assert first.result() == second.result() == ROWS
 
 
-def test_who_waits_can_give_up():
+def test_a_waiter_can_give_up():
     started, over = threading.Event(), threading.Event()
 
     def make():
@@ -90,7 +90,7 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["tokens"]
 
 
-def test_what_was_used_longest_ago_goes_first(monkeypatch):
+def test_the_least_recently_used_is_evicted_first(monkeypatch):
     for number, name in enumerate("abc"):
         token_cache.kept(name, lambda: ROWS)
         os.utime(token_cache.folder() / f"{name}.safetensors", (number, number))
@@ -120,7 +120,7 @@ def test_key_follows_everything_that_tokens_depend_on(tokenizer):
     assert token_cache.fingerprint(silent) != before
 
 
-def test_what_a_killed_writer_left_is_removed_in_time():
+def test_leftovers_of_a_killed_writer_are_removed_in_time():
     token_cache.kept("a", lambda: ROWS)
     old, new = (token_cache.folder() / f".writing-{name}" for name in ("old", "new"))
     for path in (old, new):

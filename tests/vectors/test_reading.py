@@ -92,7 +92,7 @@ def test_columns_by_name_and_by_pattern(tmp_path: Path) -> None:
     assert vectors.read(tmp_path / "a.csv").d == 4, "without a pattern every column of numbers is a dimension"
 
 
-def test_what_is_known_may_be_in_a_file_beside_the_array(tmp_path: Path) -> None:
+def test_annotations_may_be_in_a_file_beside_the_array(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", POINTS)
     pd.DataFrame(KNOWN).to_csv(tmp_path / "known.csv", index=False)
     read = vectors.read(tmp_path / "a.npy", beside=tmp_path / "known.csv")

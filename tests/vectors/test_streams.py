@@ -68,7 +68,7 @@ def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
         (".tsv", columns),
     ],
 )
-def test_the_vectors_are_those_of_the_whole_table(
+def test_the_vectors_match_the_whole_table(
     ending: str, make: Callable[[], pa.Table], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path, ending, make())

@@ -42,7 +42,7 @@ def test_only_what_is_changed_is_written():
         ("z" * 2000, "at most 1000 characters, got 2000"),
     ],
 )
-def test_what_is_no_chain(text, reason):
+def test_invalid_chains(text, reason):
     with pytest.raises(InputError, match=reason) as caught:
         chains.read(text)
     assert caught.value.field == "chain"

@@ -71,7 +71,7 @@ def test_both_clouds_where_the_method_changes_the_vector(runs):
         embeddings(runs[1], cloud="layers")  # type: ignore[arg-type]
 
 
-def test_texts_and_labels_are_those_of_the_rows(runs):
+def test_texts_and_labels_match_the_rows(runs):
     stored = embeddings(runs[1])
     config = Store(None).get(runs[1]).config
     data = tasks.load(tasks.get(config.task), config.data)
@@ -134,7 +134,7 @@ def test_the_key_is_of_the_content(runs):
     assert request.key != before
 
 
-def test_what_cannot_be_read(runs):
+def test_unfinished_runs_and_missing_checkpoints_are_refused(runs):
     store = Store(None)
     row = store.get(runs[0])
     with pytest.raises(InputError, match="is stopped; What-if needs a finished run"):
@@ -226,9 +226,7 @@ def test_an_isolayer_is_trained_on_the_spot(runs):
 
 
 @pytest.mark.parametrize("name", ["view", "sentences", "map", "encoding", "layer"])
-def test_every_kind_is_retried_by_its_button_and_when_asked_a_while_later(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_kind_is_retried_by_its_button_and_by_a_later_request(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = KINDS[name]
     started: list[str] = []
     monkeypatch.setattr(scheduling, "_spawn", lambda kind: started.append(kind.name))

@@ -97,7 +97,7 @@ def check(engine: WhatIf, text: str, tolerance: float = 1e-9) -> None:
 
 
 @pytest.mark.parametrize("text", ["none", *SINGLE])
-def test_one_transform_is_what_the_metrics_say_of_its_image(engine, text):
+def test_one_transform_equals_the_metrics_of_its_image(engine, text):
     check(engine, text)
 
 
@@ -189,7 +189,7 @@ def test_a_collapsed_cloud_has_reasons_instead_of_numbers():
     assert full.reasons["rogue_share"] == "all points are equal"
 
 
-def test_a_cloud_of_which_only_rounding_is_left_is_told(engine):
+def test_a_cloud_of_rounding_errors_is_reported(engine):
     for text, only_rounding in (
         ("none", False),
         ("all_but_the_top:remove=11", False),
@@ -201,7 +201,7 @@ def test_a_cloud_of_which_only_rounding_is_left_is_told(engine):
         assert engine.answer(chains.read(text)).only_rounding is only_rounding, text
 
 
-def test_what_a_step_cannot_do_here_is_said(engine):
+def test_an_inapplicable_step_says_why(engine):
     for text, reason in (
         ("all_but_the_top:remove=99", "All-but-the-top: remove must be at most 12"),
         ("pca_whitening:components=13", "PCA whitening: components must be at most 12"),

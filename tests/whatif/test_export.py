@@ -89,7 +89,7 @@ def test_every_family_with_one_layer_before_the_output(family: str, tmp_path: Pa
     np.testing.assert_allclose(bare.encode(TEXTS), model(**batch).head.detach().numpy(), atol=1e-5)
 
 
-def test_what_cannot_be_a_model_is_told(tmp_path: Path, tiny_models: TinyModels, original: tuple[Path, str]) -> None:
+def test_invalid_models_are_reported(tmp_path: Path, tiny_models: TinyModels, original: tuple[Path, str]) -> None:
     store = Store(original[0])
     config = store.get(original[1]).config
     with pytest.raises(InputError, match="reads two texts at once"):

@@ -144,7 +144,7 @@ def test_in_a_class_what_follows_waits_until_its_viewer_is_still(one_core: Sched
     assert time.monotonic() - began >= scheduler.SETTLED
 
 
-def test_an_error_reaches_whoever_waits_and_is_tried_again(one_core: Scheduler) -> None:
+def test_an_error_reaches_every_waiter_and_is_retried(one_core: Scheduler) -> None:
     def fail() -> None:
         raise ValueError("no")
 

@@ -36,7 +36,7 @@ CHAINS = (
 
 
 @pytest.mark.parametrize("text", CHAINS)
-def test_read_outs_are_those_of_transformed_points(text: str) -> None:
+def test_read_outs_match_transformed_points(text: str) -> None:
     steps, part = chains.read(text), divide(LABELLED)
     engine = VectorsWhatIf(LABELLED)
     chain = posthoc.chain([step.make() for step in steps]).fit(LABELLED.points[part.fit])
