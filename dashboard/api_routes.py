@@ -1,7 +1,8 @@
-"""The HTTP API: the operations that agents have over MCP, as routes of the app (docs/agents.md).
+"""The HTTP API: the MCP operations as routes of the app (docs/agents.md).
 
-A program signs in with the secret of a link, as `Authorization: Bearer SECRET`, or with a browser's cookie, and may do what that
-link's visitors may. Launching and stopping runs must be switched on as well (`ISOVIZ_API_WRITES=1`, `isoviz app --api-writes`).
+A program signs in with the secret of a link, as `Authorization: Bearer SECRET`, or with a browser's cookie, and has the same
+permissions as that link's visitors. Launching and stopping runs must also be switched
+on (`ISOVIZ_API_WRITES=1`, `isoviz app --api-writes`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from isoviz.runs.store import StoreUnavailableError
 
 PATH: Final = "isoviz/api"
 LONGEST: Final = 100_000
-"""Bytes of a body."""
+"""Most bytes of a request body."""
 NOT_SIGNED_IN: Final = "Send the secret of a link as `Authorization: Bearer SECRET`."
 _METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _UNCACHED: Final = {"Cache-Control": "no-store"}

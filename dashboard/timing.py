@@ -1,4 +1,4 @@
-"""How long runs will take, estimated from similar runs on this machine."""
+"""Estimated time of runs, from similar runs on this machine."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from isoviz.runs.rows import RunRow
 from isoviz.training import devices
 
 HISTORY: Final = 500
-"""Newest finished runs that the time is estimated from."""
+"""Number of newest finished runs used for estimates."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """How long runs will take.
+    """Estimated time of runs.
 
     Attributes:
-        seconds: until the last one ends, with every slot of this machine at work.
-        unknown: runs that nothing is known about; `seconds` leaves them out.
-        recorded: runs judged by the recording that ships with the demo tasks, made on another machine.
-        measured: earlier runs on this machine that the others are judged by.
+        seconds: until the last run ends, with every slot of this machine at work.
+        unknown: runs without an estimate, not included in `seconds`.
+        recorded: runs estimated from the bundled timings of another machine.
+        measured: earlier runs on this machine used for the estimate.
     """
 
     seconds: float
@@ -38,14 +38,14 @@ class Estimate:
     measured: int = 0
 
     def words(self) -> str:
-        """`about 45 s`, `more than 45 s` where some runs are unknown, or `unknown`."""
+        """`about 45 s`, `more than 45 s` if some runs are unknown, or `unknown`."""
         if not self.seconds:
             return "unknown"
         text = wording.duration(self.seconds)
         return f"more than {text}" if self.unknown else f"about {text}"
 
     def source(self, count: int) -> str:
-        """What the time of `count` runs is estimated from."""
+        """The basis of the estimate for `count` runs."""
         if self.unknown == count:
             return "no timing on this machine yet"
         if self.recorded:
@@ -56,22 +56,22 @@ class Estimate:
 
 
 def estimated(configs: Iterable[RunConfig]) -> Estimate:
-    """How long these will take, by the store's newest finished runs."""
+    """Estimated time of these runs, from the store's newest finished runs."""
     return estimate(configs, _history(), slots=len(devices.describe().slots))
 
 
 def remaining(rows: Sequence[RunRow]) -> Estimate:
-    """How long runs that run and wait will take from now, by what was measured on this machine alone."""
+    """Remaining time of running and waiting runs, only from timings on this machine."""
     running = [row for row in rows if row.status == "running"]
-    left = [row.progress.eta_seconds if row.progress else None for row in running]
+    seconds_left = [row.progress.eta_seconds if row.progress else None for row in running]
     slots = len(devices.describe().slots)
     busy = [
         max(0.0, seconds)
-        for row, seconds in zip(running, left, strict=True)
+        for row, seconds in zip(running, seconds_left, strict=True)
         if seconds is not None
         for _ in range(min(row.config.processes, slots))
     ]
-    starting = [row.config for row, seconds in zip(running, left, strict=True) if seconds is None]
+    starting = [row.config for row, seconds in zip(running, seconds_left, strict=True) if seconds is None]
     waiting = [row.config for row in rows if row.status == "queued"]
     return estimate([*starting, *waiting], _history(), shipped=False, slots=slots, busy=busy)
 
@@ -81,37 +81,37 @@ def _history() -> list[RunRow]:
 
 
 def estimate(
-    wanted: Iterable[RunConfig],
+    configs: Iterable[RunConfig],
     history: Iterable[RunRow],
     *,
     shipped: bool = True,
     slots: int = 1,
     busy: Sequence[float] = (),
 ) -> Estimate:
-    """From similar runs on this machine: same setup but epochs, seed and parameters; else same model, kind of task and amount of
-    work; else, with `shipped`, from the recording that ships with the bundled model.
+    """Estimate from similar runs on this machine: the same setup except epochs, seed and parameters; else the same model, kind of task
+    and amount of work; else, with `shipped`, the bundled timings of the bundled model.
 
     Args:
-        wanted: in the order in which they start; each takes the slots that are free first.
+        configs: in the order in which they start; each takes the slots that are free first.
         slots: of this machine.
         busy: seconds until each of the slots that work now is free.
     """
-    like: dict[tuple[Any, ...], dict[str, float]] = {}
+    pace_of: dict[tuple[Any, ...], dict[str, float]] = {}
     similar: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in history:
-        here = row.host in (None, host_name())
-        if here and row.status == "finished" and row.started and row.ended and row.attempt == 1:
+        on_this_machine = row.host in (None, host_name())
+        if on_this_machine and row.status == "finished" and row.started and row.ended and row.attempt == 1:
             epochs = (row.progress and row.progress.measured_epoch) or row.config.epochs  # it may have stopped early
             per_epoch = (row.ended - row.started) / epochs
-            like.setdefault(_like(row.config), {})[row.id] = per_epoch
+            pace_of.setdefault(_like(row.config), {})[row.id] = per_epoch
             if size := _similar(row.config):
                 similar.setdefault(size, {})[row.id] = per_epoch
     ends = [*busy, *(0.0 for _ in range(slots - len(busy)))]
     heapq.heapify(ends)
     unknown, recorded = 0, 0
     measured: set[str] = set()
-    for config in wanted:
-        paces = like.get(_like(config)) or similar.get(_similar(config) or ())
+    for config in configs:
+        paces = pace_of.get(_like(config)) or similar.get(_similar(config) or ())
         if paces:
             pace: float | None = statistics.median(paces.values())
             measured |= paces.keys()
@@ -121,14 +121,14 @@ def estimate(
         if pace is None:
             unknown += 1
             continue
-        own = [heapq.heappop(ends) for _ in range(min(config.processes, len(ends)))]
-        for _ in own:
-            heapq.heappush(ends, max(own) + pace * config.epochs)
+        starts = [heapq.heappop(ends) for _ in range(min(config.processes, len(ends)))]
+        for _ in starts:
+            heapq.heappush(ends, max(starts) + pace * config.epochs)
     return Estimate(max(ends), unknown, recorded, len(measured))
 
 
 def _recorded(config: RunConfig) -> float | None:
-    """Seconds per epoch of the bundled model on a demo task, by the recording that ships with them."""
+    """Seconds per epoch of the bundled model on a demo task, from the bundled timings."""
     recorded = recorded_pace(config.task) if config.model in bundled_models() else None
     if recorded is None:
         return None

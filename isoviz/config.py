@@ -271,11 +271,11 @@ class RunConfig(BaseModel):
 
         Several processes draw other dropout masks than one does.
         """
-        kept = self.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes", "report_to"})
+        fields = self.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes", "report_to"})
         for name in ("processes", "accelerate_config"):  # stores hold keys from before there were these fields
-            if kept[name] == RunConfig.model_fields[name].default:
-                del kept[name]
-        return json.dumps(kept, sort_keys=True)
+            if fields[name] == RunConfig.model_fields[name].default:
+                del fields[name]
+        return json.dumps(fields, sort_keys=True)
 
     @property
     def identity(self) -> tuple[str, int]:

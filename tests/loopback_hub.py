@@ -26,7 +26,7 @@ class Repository:
 
 @dataclass
 class LoopbackHub:
-    """What is served, what was asked, and what shall go wrong.
+    """Its repositories, the requests it received, and the faults to simulate.
 
     Attributes:
         repositories: by kind and id, `models/org/name`.

@@ -1,4 +1,4 @@
-"""Open catalogues: a package installed beside us adds methods, transforms and tasks; a broken one is left out, never a crash."""
+"""Open catalogues: an installed package adds methods, transforms and tasks; a broken one is left out, never a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store that an earlier version wrote still opens: every event, every page, and its stopped run goes on."""
+"""A store that an earlier version wrote still opens: every event, every page, and its stopped run resumes."""
 
 from __future__ import annotations
 

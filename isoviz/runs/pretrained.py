@@ -50,7 +50,7 @@ def save(run: RunRow, folder: Path, target: str) -> Path:
 def request(run: RunRow, folder: Path) -> dict[str, Any]:
     """What to ask a job of kind `SAVE`; arguments and errors as for `save`."""
     checkpoint = weights.newest(folder)
-    if run.status != "finished" or run.result is None or checkpoint is None or weights.kept(folder) is None:
+    if run.status != "finished" or run.result is None or checkpoint is None or weights.saved(folder) is None:
         why = f"it is {run.status}" if run.status != "finished" else "its weights are gone"
         raise InputError(f"run: '{run.id}' has no model to save: {why}", field="run")
     scores = {name: value for name, value in run.result.metrics.items() if value is not None}

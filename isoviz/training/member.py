@@ -1,7 +1,7 @@
-"""One of the processes that train a run together: `accelerate launch … -m isoviz.training.member`.
+"""One of several processes that train a run: `accelerate launch … -m isoviz.training.member`.
 
-Those on the machine of the command or the app report to it (`isoviz.training.distributed`); those on other machines need no more
-than the others, from whom they learn which run it is.
+Processes on the machine of the command or the app report to it (`isoviz.training.distributed`); those on other machines receive the
+run's configuration from the other processes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from isoviz.training.distributed import ADDRESS, KEY, STOP, STORED, description,
 
 
 class Reporter:
-    """The line from a process to the one that reports for the run. Without one, as on another machine, it does nothing."""
+    """A process's connection to the reporting process. Without a connection, as on another machine, it does nothing."""
 
     def __init__(self, rank: int) -> None:
         self._line: Connection | None = None
@@ -30,7 +30,7 @@ class Reporter:
         self.send("rank", rank)
 
     def send(self, what: str, value: object = None) -> None:
-        """Send a message; without a line, nothing."""
+        """Send a message, if connected."""
         if self._line is not None:
             send(self._line, (what, value))
 
@@ -49,7 +49,7 @@ class Reporter:
             self._stop = self._stop or answer == STOP
 
     def should_stop(self) -> bool:
-        """Whether the run is to stop. Raises `EOFError` where no one is left to report to."""
+        """Whether a stop was requested. Raises `EOFError` if the reporting process has ended."""
         assert self._line is not None
         while self._line.poll():
             self._stop = receive(self._line) == STOP or self._stop
@@ -57,8 +57,8 @@ class Reporter:
 
 
 def main() -> int:
-    """Train; the exit code is 1 where that failed."""
-    rank = int(os.environ.get("RANK", "0"))  # a launch of one process sets none
+    """Train; returns exit code 1 on failure."""
+    rank = int(os.environ.get("RANK", "0"))  # a launch of one process does not set it
     reporter = Reporter(rank)
     try:
         from isoviz.training import sharding

@@ -1,4 +1,4 @@
-"""The numbers of a run, also to an experiment tracker: any of those that accelerate knows."""
+"""Logging a run's numbers to any experiment tracker that accelerate supports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from isoviz.metrics.summary import measurement_json
 
 PROJECT: Final = "isoviz"
 FOLDER: Final = "tracker"
-"""In a run's folder, for trackers that write files."""
+"""Folder in a run's folder, for trackers that write files."""
 
 _log = logging.getLogger(__name__)
 
@@ -35,10 +35,10 @@ def check(name: str) -> None:
 def reporting(
     config: RunConfig, run_dir: Path, emit: Callable[[Event], None], *, here: bool = True
 ) -> Iterator[Callable[[Event], None]]:
-    """`emit`, which while this lasts also logs losses, task metrics and isotropy by optimiser step.
+    """Context that returns an `emit` which also logs losses, task metrics and isotropy by optimiser step.
 
     Args:
-        here: this is the process that reports, of several that train together.
+        here: whether this process reports, if several train together.
 
     Raises:
         InputError: the tracker cannot start, for example because it needs a login.
@@ -49,13 +49,13 @@ def reporting(
     tracker: Any = _started(config, run_dir)
 
     def attempt(report: Callable[[], None]) -> None:
-        """A tracker that stops answering must not end the run."""
+        """A tracker that stops responding must not end the run."""
         nonlocal tracker
         try:
             report()
         except Exception as error:  # every tracker raises different errors
             tracker = None
-            _log.warning("report_to: %s failed, the run goes on without it: %s", config.report_to, error)
+            _log.warning("report_to: %s failed, the run continues without it: %s", config.report_to, error)
 
     def emit_and_log(event: Event) -> None:
         emit(event)
@@ -74,12 +74,12 @@ def _started(config: RunConfig, run_dir: Path) -> Any:
 
     tracker_class = LOGGER_TYPE_TO_CLASS[config.report_to]
     run = run_dir.name
-    named = {"wandb": {"name": run}, "trackio": {"name": run}, "mlflow": {"run_name": run}, "aim": {}}
+    name_options = {"wandb": {"name": run}, "trackio": {"name": run}, "mlflow": {"run_name": run}, "aim": {}}
     try:
         if tracker_class.requires_logging_directory:
-            tracker: Any = tracker_class(PROJECT, run_dir / FOLDER, **named.get(config.report_to, {}))
+            tracker: Any = tracker_class(PROJECT, run_dir / FOLDER, **name_options.get(config.report_to, {}))
         else:
-            tracker = tracker_class(PROJECT, **named.get(config.report_to, {}))
+            tracker = tracker_class(PROJECT, **name_options.get(config.report_to, {}))
         tracker.start()
         tracker.store_init_configuration(_flat(config))
     except Exception as error:  # every tracker raises different errors

@@ -1,4 +1,4 @@
-"""What a process that serves pages reads of the disk: below the roots, and nothing of it tells what lies elsewhere."""
+"""A serving process reads only below the allowed folders, and no refusal reveals what exists elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Held = Callable[..., None]
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
-    """A folder that may be read, beside one that may not."""
+    """A readable folder beside a private one."""
     for name in ("shared", "private"):
         (tmp_path / name / "data").mkdir(parents=True)
         (tmp_path / name / "data" / "train.csv").write_text(TABLE)
@@ -142,7 +142,7 @@ def test_models(shared: Path, confined: None, tmp_path: Path, tiny_models: TinyM
 def test_a_hub_id_is_no_folder_outside(
     shared: Path, confined: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`org/name` may be a folder beside the server's files; whether it is must not be told."""
+    """`org/name` may be a folder beside the server's files; its existence must not be revealed."""
     (tmp_path / "org" / "name").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     existing, absent = (refusal(lambda name=name: sources.resolve(name)) for name in ("org/name", "org/none"))  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""What the store keeps is for its account alone: database, secrets and folders, those of older versions too."""
+"""Only the store's account can read its database, secrets and folders, including those of older versions."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
 }
 """Every method that changes or starts something, and how it is called with a run that is there."""
 SILENT = {"let_go", "let_go_of_whatif"}
-"""These end what the visitor no longer wants, and nothing where it is not theirs to end."""
+"""These stop what the visitor no longer needs, and only what the visitor may stop."""
 READS = {"refusal", "launch_refusal", "queue_refusal", "roots", "admitted", "computing"}
 
 
@@ -284,7 +284,7 @@ def test_an_upload_that_is_too_large_to_be_copied(
     monkeypatch.setattr(vectors.sets, "MOST_KEPT", 10**5)
     with pytest.raises(InputError, match="an upload has at most") as caught:
         acting(ANNA).keep_vectors(ImportRequest("vectors"), array_file(1))
-    assert "give its path" in caught.value.advice
+    assert "enter its path" in caught.value.advice
 
 
 def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callable[..., Service]) -> None:

@@ -1,4 +1,4 @@
-"""Uploads: kept by content, checked before they are kept, nothing bad left behind."""
+"""Uploads are stored by content and checked first; a bad file leaves nothing behind."""
 
 from __future__ import annotations
 

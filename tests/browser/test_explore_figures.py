@@ -1,4 +1,4 @@
-"""Explore's figures in a new tab: drawn from above with the small script, dressed as the page, kept when they are drawn anew."""
+"""Explore's figures in a new tab: drawn top to bottom with the basic script, in the page's theme, and kept when the page redraws."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_first_picture_needs_the_small_script_alone(serving: Server, open_tab: C
     loaded = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
     assert small < loaded < first  # by the page's HTML, before Streamlit's scripts have run
     full, code = page.evaluate(ASKED, routes.plotly_path()), page.evaluate(ASKED, "SyntaxHighlighter")
-    assert full is None and code is None  # the map does without the whole as well
+    assert full is None and code is None  # the map needs only the basic script, too
 
     page.locator(".st-key-explore_size").get_by_text("3-D", exact=True).click()
     expect(page.locator(".ivz-map-plot .gl-container canvas").first).to_be_visible(timeout=LONG)

@@ -29,7 +29,7 @@ def view(serve: Callable[..., Server]) -> Iterator[tuple[Server, ViewResult]]:
 
 
 def hovered(matrix: Locator, row: int, column: int, visible: int) -> tuple[int, int, str] | None:
-    """Dimensions and |ρ| told for a cell of the part in view; None as long as nothing is told."""
+    """Dimensions and |ρ| in the readout of a visible cell; None while it is empty."""
     canvas = matrix.locator("canvas")
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()

@@ -114,7 +114,7 @@ def test_zoom_is_kept_through_new_data_and_page_reruns(server: Server, open_tab:
     run.say(Stopped(step=40))  # the whole page reruns when the run has ended
     expect(page.get_by_role("button", name="Resume")).to_be_visible()
     assert ranges(page, "loss") == pytest.approx(zoomed)
-    assert plot(page, "loss").evaluate("plot => plot.marked") is True  # never mounted anew
+    assert plot(page, "loss").evaluate("plot => plot.marked") is True  # never remounted
 
 
 def test_a_resumed_run_draws_no_void_steps(server: Server, open_tab: OpenTab) -> None:
@@ -167,7 +167,7 @@ def test_no_page_asks_a_foreign_host(serve: Serve, open_tab: OpenTab) -> None:
 
 
 def pass_by(page: Page, milliseconds: int) -> None:
-    """Let that time pass in the page itself: what was to happen there before its end has happened, however busy it is."""
+    """Let this time pass in the page itself, so that its earlier timers have fired, however busy it is."""
     page.evaluate("time => new Promise((done) => setTimeout(done, time))", milliseconds)
     page.wait_for_timeout(200)
 
@@ -245,7 +245,7 @@ def test_the_next_run_of_a_launch_begins_with_an_empty_correlation_panel(server:
 
 
 def _hovered(page: Page, row: int, column: int, visible: int) -> tuple[set[int], str] | None:
-    """Dimensions and |ρ| that the matrix tells for a cell of the part in view; None as long as it tells nothing."""
+    """Dimensions and |ρ| in the readout of a visible cell; None while it is empty."""
     canvas = page.locator(".ivz-matrix canvas")
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()

@@ -195,7 +195,7 @@ def test_a_phone(chromium: Browser, file: str) -> None:
     becomes(page, lambda: page.evaluate("globalThis.playground.state().clusters") > 3, True)
     assert fits(page)
     cloud = page.locator(".ivp-canvas").first.bounding_box()
-    assert cloud is not None and 0 <= cloud["y"] < 100  # it stays in sight beside the sliders
+    assert cloud is not None and 0 <= cloud["y"] < 100  # it stays visible beside the sliders
     context.close()
 
 

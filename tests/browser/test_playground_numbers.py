@@ -108,7 +108,7 @@ def paired(count: int) -> np.ndarray:
 
 
 def measured(points: np.ndarray, originals: int) -> dict[str, float]:
-    """By the public functions, at once on what each is taken of in the browser."""
+    """The same numbers by the public functions, on the same clouds."""
     few = points[paired(len(points))]
     # of a cloud around the origin the sum of the rows, which gives eigenvectors their sign, is rounding
     i1, i2 = metrics.partition(points, centre=bool(np.abs(points.mean(axis=0)).max() < 1e-12 * np.abs(points).max()))

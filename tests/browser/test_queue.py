@@ -24,9 +24,7 @@ def waiting(store: Store) -> list[int]:
 def choose(page: Page, button: str, option: str) -> None:
     expect(page.locator(button)).to_have_count(1)  # a line that has moved is drawn twice for a moment
     item = page.get_by_role("menuitem", name=option)
-    for attempt in range(
-        12
-    ):  # on a busy machine the list may be drawn anew between the two clicks, which closes the menu
+    for attempt in range(12):  # on a busy machine the list may redraw between the two clicks, which closes the menu
         if not item.is_visible():
             page.locator(button).get_by_role("button").click()
         try:

@@ -1,4 +1,4 @@
-"""Figures leave the page only as files of the visitor's: on the page's background, under names that say what they are of."""
+"""Figures leave the page only as downloads: on the page's background, with descriptive file names."""
 
 from __future__ import annotations
 

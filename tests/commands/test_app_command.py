@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @contextlib.contextmanager
 def app(*options: str, **environment: str) -> Iterator[tuple[int, list[str]]]:
-    """A dashboard that was started as a person starts it: its port, and what it said until it served."""
+    """A dashboard started as a user starts it: its port and the lines it printed until it was ready."""
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "isoviz", "app", "--port", str(port), *options],

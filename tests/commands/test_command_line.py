@@ -1,4 +1,4 @@
-"""The command line: exit codes, one JSON document on stdout, one line for what is wrong."""
+"""The command line: exit codes, one JSON document on stdout, one-line errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def call(*words: str, expect: int = 0, **environment: str) -> subprocess.Complet
 
 @pytest.fixture
 def here(capsys):
-    """A command in this process: what it prints on stdout. Most commands need no process of their own, which takes seconds."""
+    """Run a command in this process and return its stdout; a separate process would take seconds."""
 
     def run(*words):
         capsys.readouterr()
@@ -120,10 +120,10 @@ def test_human_text_goes_to_stdout_progress_to_stderr(small, tmp_path, capsys):
 
 @contextlib.contextmanager
 def lock_held(process, database):
-    """Within the block the process stands still, and not while it writes into the store."""
+    """Within the block the process is suspended, at a moment when it is not writing to the store."""
     while True:
         process.send_signal(signal.SIGSTOP)
-        # each of its threads goes on until the signal reaches it
+        # each thread continues until the signal reaches it
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         try:
             with contextlib.closing(sqlite3.connect(database, timeout=1, isolation_level=None)) as connection:

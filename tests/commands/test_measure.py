@@ -1,4 +1,4 @@
-"""`measure`: the measures of a file and of a model, one JSON document, one line for what is wrong."""
+"""`measure`: the measures of a file and of a model, one JSON document, one-line errors."""
 
 from __future__ import annotations
 
@@ -514,4 +514,4 @@ def test_a_finished_run_is_measured_layer_by_layer_and_at_its_head(call, finishe
 
 def test_an_unknown_run_is_stated(call, cola):
     code, _, err = call("--model", "run:none", "--task", "glue/cola", "--data", cola)
-    assert code == 2 and "there is no run 'none'" in err
+    assert code == 2 and "run not found: 'none'" in err

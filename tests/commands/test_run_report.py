@@ -1,4 +1,4 @@
-"""What the command line says of runs: labelled numbers, times, baselines, collapse, and a table over seeds."""
+"""The command line's report on runs: labelled numbers, times, baselines, collapse, and a table over seeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`isoviz study`: one JSON document, a result on disk, and one line for what is wrong."""
+"""`isoviz study`: one JSON document, a result on disk, and one-line errors."""
 
 from __future__ import annotations
 

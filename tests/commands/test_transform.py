@@ -1,4 +1,4 @@
-"""`transform`: every transform of the catalogue on files, in blocks, and what a bad option is told."""
+"""`transform`: every transform of the catalogue on files, in blocks, and its errors."""
 
 from __future__ import annotations
 

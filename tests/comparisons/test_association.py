@@ -1,4 +1,4 @@
-"""Isotropy against performance: settings are the points, tasks are not mixed, seeds are no evidence of their own."""
+"""Isotropy against performance: settings are the points, tasks are not mixed, seeds are not independent evidence."""
 
 from __future__ import annotations
 

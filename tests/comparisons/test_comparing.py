@@ -1,4 +1,4 @@
-"""Which runs stand side by side, what is left out, and what is said of the rest."""
+"""Which runs are compared, which are left out, and the sentences about the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ISTAR = [0.700, 0.735, 0.690, 0.750, 0.722, 0.705]
 def runs(values, method="baseline", params=None, prefix="r", **more):
     """One finished run per value, seeds from 0."""
     return [
-        row(f"{prefix}-{method}-{seed}", config(method, seed, params, **more), found=result(value, 0.25))
+        row(f"{prefix}-{method}-{seed}", config(method, seed, params, **more), outcome=result(value, 0.25))
         for seed, value in enumerate(values)
     ]
 
@@ -104,11 +104,11 @@ def test_runs_that_do_not_count_are_left_out_with_a_reason():
     rows = [
         *runs(NONE),
         *runs(ISOBN[:3], "isobn"),
-        row("collapsed", config("isobn", 3), found=result(0.5, 0.5, collapsed="predicts one class")),
-        row("chance", config("isobn", 8), found=result(0.49, 0.5, matthews=-0.02)),
+        row("collapsed", config("isobn", 3), outcome=result(0.5, 0.5, collapsed="predicts one class")),
+        row("chance", config("isobn", 8), outcome=result(0.49, 0.5, matthews=-0.02)),
         row("failed", config("isobn", 4), "failed", error={"message": "out of memory"}),
         row("diverged", config("isobn", 5), "diverged", error={"message": "the loss became non-finite"}),
-        row("undefined", config("isobn", 6), found=result(None, 0.5)),
+        row("undefined", config("isobn", 6), outcome=result(None, 0.5)),
         row("waiting", config("isobn", 7), "queued"),
     ]
     part = only_part(rows)
@@ -128,7 +128,7 @@ def test_runs_that_do_not_count_are_left_out_with_a_reason():
 
 def test_a_seed_counts_once_with_its_newest_finished_run():
     again = [
-        row("s1", config("isobn", 0), found=result(0.9, 0.25)),  # newer by its id
+        row("s1", config("isobn", 0), outcome=result(0.9, 0.25)),  # newer by its id
         row("s2", config("isobn", 1), "failed", error={"message": "out of memory"}),
     ]
     rows = [*runs(NONE), *runs(ISOBN, "isobn", prefix="a"), *again]
@@ -215,7 +215,7 @@ def test_an_uncorrected_finding_that_does_not_survive_says_both():
 
 def test_a_measure_of_isotropy_can_be_compared():
     rows = [
-        row(f"{method}{seed}", config(method, seed), found=result(0.5 + seed / 10, 0.2 + seed / 100 + shift))
+        row(f"{method}{seed}", config(method, seed), outcome=result(0.5 + seed / 10, 0.2 + seed / 100 + shift))
         for method, shift in (("baseline", 0.0), ("isobn", 0.1))
         for seed in range(3)
     ]
@@ -229,7 +229,7 @@ def test_nothing_learned_is_reported():
     assert only_part(rows, started=starts).warnings == [
         "Nothing was learned: no run beats bag of words (0.625). Do not compare."
     ]
-    rows.append(row("better", config("isobn", 3), found=result(0.63, 0.2)))
+    rows.append(row("better", config("isobn", 3), outcome=result(0.63, 0.2)))
     assert only_part(rows, started=starts).warnings == []
 
 

@@ -51,8 +51,7 @@ class _ReaderHere:
 
 @pytest.fixture(autouse=True)
 def reading_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What pages have read is read in this process: each test has a home of its own, and so would wait seconds for a process of its
-    own. `test_bombs` has such processes."""
+    """Pages read files in this process, because starting a reader for each test's home would take seconds. `test_bombs` starts readers."""
     monkeypatch.setattr(guarded, "_reader", lambda pulse: nullcontext(_ReaderHere()))
     monkeypatch.setattr(guarded, "warm", lambda *_: None)
 
@@ -73,7 +72,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 @pytest.fixture(autouse=True)
 def no_browser_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Explore's tables come at once."""
+    """Explore's tables are drawn immediately."""
     monkeypatch.setattr(numbers, "TABLES_AFTER", 0.0)
 
 

@@ -87,7 +87,7 @@ def started(baselines: Mapping[str, float | None] | None = None) -> Started:
 
 
 def measured(star: float | None, isoscore: float | None, epoch: int = 3) -> Measured:
-    """What is measured after an epoch."""
+    """The measurement after an epoch."""
     arrays = "arrays/epoch-003.safetensors"
     return Measured(step=10, epoch=epoch, isotropy=_isotropy(star, isoscore), arrays=arrays)
 

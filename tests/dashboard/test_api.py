@@ -1,4 +1,4 @@
-"""The HTTP API through the door: who may ask, what is refused, and runs from launch to comparison."""
+"""The HTTP API with access control: who may call it, what is refused, and runs from launch to comparison."""
 
 from __future__ import annotations
 

@@ -33,12 +33,12 @@ COLUMNS = OwnTask(text="text", label="label")
 
 @pytest.fixture(autouse=True)
 def reading_here() -> None:
-    """Not here: what pages have read is read in a process of its own."""
+    """Here pages read files in a separate process."""
 
 
 @pytest.fixture(autouse=True)
 def _small_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Low limits; and whatever happens, this process never holds what the files hold."""
+    """Low limits, and a check that this process never loads the files' content."""
     for name, setting in {"MEMORY": "0.5", "EXPANDED": "0.4", "ROWS": "3000000", "CELLS": "9000000"}.items():
         monkeypatch.setenv(f"ISOVIZ_READ_{name}", setting)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -179,7 +179,7 @@ def test_a_rerun_request_ends_it_outside_of_callbacks(tmp_path: Path, monkeypatc
 
     class State:
         def __contains__(self, name: object) -> bool:
-            raise RerunError  # as Streamlit does at such a place
+            raise RerunError  # as Streamlit does at this point
 
     monkeypatch.setattr(reading, "get_script_run_ctx", lambda: FakeSession(tmp_path / "never"))
     monkeypatch.setattr(reading, "exists", lambda: False)

@@ -1,4 +1,4 @@
-"""Results says whether settings differ: sentence, table, what is left out, files; and refuses different setups by name."""
+"""Results says whether settings differ, in a sentence, a table and files, with exclusions; it refuses to compare different setups."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_a_foreign_page_is_refused_everywhere(guarded: Server, origin: str) -> N
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_files_are_not_for_pages_of_other_origins(guarded: Server, site: str) -> None:
-    """A picture or script is asked for without an Origin; another port of this machine is the same site."""
+    """Browsers request pictures and scripts without an Origin; another port of this machine is the same site."""
     inside = cookie(guarded, Role.VIEWER)
     for mode in ("no-cors", "cors", "websocket"):
         assert (
@@ -174,7 +174,7 @@ def test_without_a_cookie_nothing_is_behind_the_door(guarded: Server) -> None:
 
 
 def test_a_viewer_leaves_no_bytes_with_the_server(guarded: Server, public: Server) -> None:
-    """Streamlit keeps what is put at its upload endpoint for a session in memory, and every visitor has a session."""
+    """Streamlit keeps uploads of every session in memory."""
     path = "/_stcore/upload_file/a/b"
     for method in ("PUT", "POST", "DELETE", "PATCH"):
         status, _, body = ask(guarded, path, method=method, cookie=cookie(guarded, Role.VIEWER))

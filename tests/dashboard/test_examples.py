@@ -126,7 +126,7 @@ def test_the_view_that_ships_is_the_one_that_explore_asks_for_at_first() -> None
     view = results.find(key)
     assert view is not None and view.points(view.depth, "cls").dtype == "float32"
     for pooling in view.poolings:
-        assert all(len(view.table(pooling)) == view.kept(layer, pooling) for layer in range(view.depth + 1))
+        assert all(len(view.table(pooling)) == view.stored_points(layer, pooling) for layer in range(view.depth + 1))
     assert examples.view_of(ViewRequest("demo/tiny-bert", "demo/sentiment")) is None
 
 

@@ -78,7 +78,7 @@ def test_axis_is_cut_where_an_outlier_dwarfs_all_others() -> None:
     drawn = figures.mean_activation(mean, [5, 50], "cls")
     bars, inside, beyond = drawn.data
     low, high = drawn.layout.yaxis.range
-    assert low < -0.5 and 2.0 < high < 3.0 and low > -2.0  # 2 is no more than twice what is left
+    assert low < -0.5 and 2.0 < high < 3.0 and low > -2.0  # 2 is at most twice the rest
     assert (inside.x, inside.text) == ((50,), ("50",)) and bars.y[5] == -9.128
     assert (beyond.x, beyond.text, beyond.customdata) == ((5,), ("5: −9.13",), (-9.128,))
     assert low < beyond.y[0] < -0.5 and beyond.marker.symbol == ("triangle-down",)

@@ -57,7 +57,7 @@ def view(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[ty
 
 @pytest.fixture
 def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The jobs done at once in this process, UMAP's by PCA: what the page does with answers, without waiting."""
+    """Jobs run immediately in this process, with PCA in place of UMAP."""
     requests: list[str] = []
 
     class Fitted:
@@ -78,13 +78,13 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def figures(page: AppTest) -> list[dict[str, Any]]:
-    """What the maps of a page were given."""
+    """The data of a page's maps."""
     components = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
     return [data for data in components if "figure" in data]
 
 
 def matrices(page: AppTest) -> list[dict[str, Any]]:
-    """What the correlation matrices of a page were given."""
+    """The data of a page's correlation matrices."""
     components = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
     return [data for data in components if "arrays" in data]
 
@@ -255,7 +255,10 @@ def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(
     page = open_page("explore", **address(made[0]), explore_views="2", **second, explore_map="UMAP")
     assert errors(page) == [] and sorted(question["layer"] for question in under_way.values()) == [1, 4]
     page.number_input(key="explore_neighbours").set_value(20).run()
-    assert [question["map"]["neighbours"] for question in under_way.values()] == [20, 20]  # not those of before as well
+    assert [question["map"]["neighbours"] for question in under_way.values()] == [
+        20,
+        20,
+    ]  # not the previous ones as well
     (stop,) = [button for button in page.button if "Stop" in button.label]
     assert stop.label == "Stop all"
     stop.click().run()
@@ -389,7 +392,7 @@ def test_added_view_begins_as_a_copy(open_page: OpenPage, view: ViewResult, made
 def test_the_same_in_python(size: str, open_page: OpenPage, view: ViewResult, made: Any) -> None:
     chosen = {"explore_layer": "1", "explore_pooling": "mean", "explore_points": "1000", "explore_size": size}
     page = open_page("explore", **address(made[0], **chosen))
-    assert not page.code  # what colours it is not loaded before it is looked at
+    assert not page.code  # its colours are not loaded before it is shown
     page.session_state["explore_python"] = True
     (code,) = [block.value for block in page.run().code if "ViewRequest" in block.value]
     output, names = io.StringIO(), {}  # type: ignore[var-annotated]

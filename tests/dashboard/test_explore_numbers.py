@@ -1,4 +1,4 @@
-"""Explore's numbers: the notes beside them, what few points do to them, and the files that hold them."""
+"""Explore's numbers: their notes, the effect of few points, and their files."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_effect_of_few_points_is_stated_beside_the_number(
     assert numbers.notes_on(entry, "twonn") == ["intrinsic dimension (TwoNN) is undefined: it needs at least 3"]
 
 
-@pytest.mark.parametrize("name", ["Mean |ρ|", "Mean |ρ| of two dimensions"])  # the latter in links of before
+@pytest.mark.parametrize("name", ["Mean |ρ|", "Mean |ρ| of two dimensions"])  # the latter in old links
 def test_mean_correlation_of_every_layer(
     open_page: OpenPage,
     kept_view: ViewResult,

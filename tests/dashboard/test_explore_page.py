@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import job_progress
 from dashboard.explore import analysis, numbers
-from dashboard.job_progress import Waited
+from dashboard.job_progress import WatchedJob
 from isoviz import metrics, tasks
 from isoviz.access.service import Service
 from isoviz.exploring import encoders, measuring, results, similarity
@@ -63,7 +63,7 @@ def test_look_starts_the_job_of_what_the_form_says(open_page: OpenPage, monkeypa
 
 def test_running_job_is_shown_and_can_be_stopped(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
-    # A process of the test's own stands in for the worker.
+    # A process of this test plays the worker.
     stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
     born = psutil.Process(stand_in.pid).create_time()
     try:
@@ -152,7 +152,7 @@ def test_page_is_redrawn_for_each_stage_of_numbers(monkeypatch: pytest.MonkeyPat
     state = JobState("running")
 
     def look(pending: tuple[str, ...] | None) -> None:
-        job = Waited("", lambda: state, lambda: None, lambda: analysis._news("k", pending))
+        job = WatchedJob("", lambda: state, lambda: None, lambda: analysis._news("k", pending))
         job_progress._states([job], None)
 
     look(None)  # its first pictures
@@ -272,7 +272,7 @@ def test_names_that_no_field_can_have(
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
 ) -> None:
-    """Streamlit takes neither for a key, and raises where one is asked for."""
+    """Streamlit accepts neither as a key, and raises where it needs one."""
     assert errors(open_page("explore", **address(explored[0]), **{"": "x", "$$ID-x-none": "x"})) == []
 
 
@@ -281,7 +281,7 @@ def test_numbers_that_are_infinite_once_read(
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
 ) -> None:
-    """Streamlit raises where such a number is for a field of whole numbers."""
+    """Streamlit raises on such a number in an integer field."""
     digits = "9" * 400
     query = address(explored[0], explore_layer=digits, explore_neighbours=f"-{digits}")
     assert errors(open_page("explore", **query)) == []
@@ -347,7 +347,7 @@ def test_a_sentence_transformers_model_is_shown_with_the_vectors_it_gives(
     read = tasks.load(tasks.get("glue/cola"), request.data).validation["sentence"].tolist()[:12]
     vectors = encode(str(folder), read)
     assert [entry["layer"] for entry in facts["entries"] if entry["pooling"] == "sentence"] == [2]
-    np.testing.assert_allclose(arrays["2.sentence.cloud"], vectors, atol=1e-3)  # kept in half precision
+    np.testing.assert_allclose(arrays["2.sentence.cloud"], vectors, atol=1e-3)  # stored in half precision
     typed = encoders.load(str(folder)).embed([read[:3]], 2, "sentence", 128)
     np.testing.assert_allclose(typed.points, vectors[:3], atol=1e-5)
     key = key_for(request)

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What the browser would get."""
+    """The data sent to the browser."""
     payloads: list[dict[str, Any]] = []
     monkeypatch.setattr(component, "_mount", lambda key, data, **_: payloads.append({"key": key, **data}))
     return payloads

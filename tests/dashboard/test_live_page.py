@@ -26,7 +26,7 @@ def buttons(app: AppTest) -> list[str]:
 
 
 def shown_runs(app: AppTest) -> list[str]:
-    """The runs that the live lines were told to draw."""
+    """The runs that the live lines draw."""
     data = json.loads(app.get_by_key("live-lines").proto.json)
     return [run["id"] for run in data["runs"]]
 

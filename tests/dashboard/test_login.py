@@ -32,7 +32,7 @@ CLIENT = "isoviz"
 
 @dataclass
 class Provider:
-    """A provider that lets in at once the person whom `claims` describe."""
+    """A provider that immediately signs in the user described by `claims`."""
 
     claims: dict[str, Any] = field(default_factory=dict)
     nonces: dict[str, str] = field(default_factory=dict)
@@ -88,7 +88,7 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture(scope="module")
 def shared(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with login; the settings lie in the home folder of the account that serves."""
+    """A server with login; its settings are in the home folder of its account."""
     account = tmp_path_factory.mktemp("account")
     (account / ".streamlit").mkdir()
     (account / ".streamlit" / "secrets.toml").write_text(

@@ -155,9 +155,9 @@ def test_other_kinds(
         assert (table["row"][0], table["residual"][0]) == (4, pytest.approx(3))
         assert table["sentence1"][0] == rows["sentence1"][3]
     elif kind == "span":
-        first = shown(page, "right answers")
+        first = shown(page, "correct answers")
         assert first["prediction"].tolist()[3] == "<i>nonsense</i>"
-        assert first["right answers"].tolist()[4] == predicted[4]
+        assert first["correct answers"].tolist()[4] == predicted[4]
         table = shown(page, "f1")
         assert (table["row"][0], table["f1"][0], table["f1"][1]) == (4, 0, 1)
         assert table["question"][0] == rows["question"][3]

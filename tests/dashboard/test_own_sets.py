@@ -15,7 +15,7 @@ from dashboard import model_form
 from isoviz import vectors
 from isoviz.access.service import Service
 from isoviz.errors import AccessError
-from isoviz.exploring import maps, measuring, own, own_vectors, results
+from isoviz.exploring import maps, measuring, results, user_sets, vector_view
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import Rows, ViewRequest, key_of
 from isoviz.jobs.queue import JobState
@@ -44,12 +44,12 @@ def _stored_set(points: np.ndarray = POINTS, **columns: list[str]) -> str:
 
 @pytest.fixture
 def computed_here(monkeypatch: pytest.MonkeyPatch) -> list[ViewRequest]:
-    """Views that pages have asked for; they are computed at once, in this process."""
+    """Views that pages requested; they are computed immediately, in this process."""
     requests: list[ViewRequest] = []
 
     def start(_: Service, request: ViewRequest, key: str) -> JobState:
         requests.append(request)
-        compute = own_vectors.compute if request.task == own.VECTORS else measuring.compute
+        compute = vector_view.compute if request.task == user_sets.VECTORS else measuring.compute
         results.publish(key, *compute(request, lambda *_: None, None))
         return JobState("done", key)
 
@@ -77,8 +77,8 @@ def test_own_vectors_are_measured_and_drawn_without_a_button(
 
 
 def results_of(key: str) -> dict[str, float]:
-    request = ViewRequest("", own.VECTORS, key, own.EVERY)
-    view = results.find(key_of(request, None, Rows(key, {own.EVERY: 60})))
+    request = ViewRequest("", user_sets.VECTORS, key, user_sets.ALL_ROWS)
+    view = results.find(key_of(request, None, Rows(key, {user_sets.ALL_ROWS: 60})))
     assert view is not None
     return {
         slug: float(reading.value)
@@ -140,9 +140,9 @@ def test_pasted_sentences_become_a_map(open_page: OpenPage, computed_here: list[
     assert errors(page) == []
     key = str(page.query_params["explore_texts"])
     (request,) = computed_here
-    assert (request.model, request.task, request.data) == ("demo/tiny-bert", own.TEXTS, key)
+    assert (request.model, request.task, request.data) == ("demo/tiny-bert", user_sets.TEXTS, key)
     assert "The first 20 of 20 texts of pasted texts" in texts(page)
-    expected = key_of(request, sources.resolve("demo/tiny-bert"), Rows(key, {own.EVERY: 20}))
+    expected = key_of(request, sources.resolve("demo/tiny-bert"), Rows(key, {user_sets.ALL_ROWS: 20}))
     view = results.find(expected)
     assert view is not None and view.depth > 0 and view.table("mean")["text"].tolist() == lines.splitlines()
 
@@ -166,7 +166,7 @@ def test_prompt_and_dimensions_of_a_sentence_model(
     assert errors(page) == [] and "prompt plain" in texts(page)
     (request,) = computed_here
     assert (request.prompt, request.truncate) == ("plain", 5)
-    view = results.find(key_of(request, sources.resolve(str(model)), Rows(key, {own.EVERY: 14})))
+    view = results.find(key_of(request, sources.resolve(str(model)), Rows(key, {user_sets.ALL_ROWS: 14})))
     assert view is not None
     expected = extract.encode(str(model), sentence_folders.TEXTS, prompt="plain", truncate=5)
     np.testing.assert_allclose(view.points(view.depth, "sentence"), expected, atol=2e-3)
@@ -202,8 +202,10 @@ def test_two_sets_of_the_same_ids_are_linked(open_page: OpenPage, computed_here:
     page = open_page("explore", **query).run()
     assert errors(page) == [] and len(computed_here) == 2
     assert "CKA, pooling vectors, 60 rows with the same id" in texts(page)
-    view = key_of(ViewRequest("", own.VECTORS, first, own.EVERY), None, Rows(first, {own.EVERY: 60}))
-    layout = f"{view[:8]}{MapRequest().key(0, own.POOLING)[:8]}"
+    view = key_of(
+        ViewRequest("", user_sets.VECTORS, first, user_sets.ALL_ROWS), None, Rows(first, {user_sets.ALL_ROWS: 60})
+    )
+    layout = f"{view[:8]}{MapRequest().key(0, user_sets.POOLING)[:8]}"
     right = maps.pca(POINTS.astype(np.float16).astype(np.float32)).coordinates[:, 0] > 0
     page.query_params["explore_lasso"] = f"{layout}:0,-99;0,99;99,99;99,-99"
     page.run()

@@ -1,4 +1,4 @@
-"""Papers: the printed numbers with their doubts, recorded results drawn beside them, and a study computed by a press."""
+"""Papers: printed numbers with their doubts, recorded results, and a study computed with one click."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_viewer_sees_why_the_button_does_nothing(open_page: OpenPage, monkeypa
     page = open_page("papers", **FIGURE_2)
     button = page.button(key="papers_reproduce")
     assert button.disabled and "read" in button.help
-    assert drawn(page)  # what is there is anyone's to look at
+    assert drawn(page)  # anyone may view existing results
 
 
 def test_a_result_leaves_as_files(open_page: OpenPage, offered: dict[str, Callable[[], bytes]]) -> None:
@@ -108,7 +108,7 @@ FIGURE_3 = {"papers_paper": "I-STAR", "papers_istar": "Figure 3"}
 
 
 def some_runs(store: Store, count: int) -> int:
-    """So many finished runs of Figure 3's first task and model, of made-up numbers; how many there will be."""
+    """Stores `count` finished runs of Figure 3's first task and model, with made-up numbers; returns the planned number."""
     configs = studies.get("istar-figure-3").configs("quick")  # type: ignore[attr-defined]
     for index, cfg in enumerate(configs[:count]):
         finish(store, cfg, 0.5 + 0.015625 * index, 0.25 + 0.0078125 * index)

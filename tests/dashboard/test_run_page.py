@@ -1,4 +1,4 @@
-"""The page of one run: finished, running, failed, unknown; what it says and what can be changed there."""
+"""The page of one run: finished, running, failed, unknown; its content and its edits."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> No
         run_view.reported_epoch(run) == run_view.reported_epoch(best) == ", after epoch 4."
     )  # nothing is known of its weights
     assert run_view.reported_epoch(replace(run, result=result)) == ", after epoch 4."
-    assert run_view.reported_epoch(replace(best, result=result)) == ", after epoch 4, whose weights are the ones kept."
+    assert run_view.reported_epoch(replace(best, result=result)) == ", after epoch 4, with the saved weights."
     lines = dict(run_view.provenance_lines(replace(best, result=result), None))
     assert lines["Weights kept"] == "after epoch 4 (the one reported)"
 
@@ -69,9 +69,7 @@ def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> No
     (folder / "trainer.json").write_text(json.dumps({"progress": {"epoch": 6}}))
     (folder / "model.safetensors").touch()
     caption = run_view.reported_epoch(best)
-    assert caption.startswith(
-        ", after epoch 4. The weights that this run kept are those after epoch 6: What-if and Explore read"
-    )
+    assert caption.startswith(", after epoch 4. This run's saved weights are from epoch 6; What-if and Explore use")
     assert dict(run_view.provenance_lines(best, None))["Weights kept"] == "after epoch 6"
     app = open_page("run", id=run.id)
     assert "those after epoch 6" in texts(app)

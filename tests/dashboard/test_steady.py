@@ -1,6 +1,6 @@
-"""Fields that are written into the address keep their place in the page's tree, whatever comes and goes around them.
+"""Fields bound to the address keep their position in the page's tree, whatever appears around them.
 
-One that moves may no longer be written into the address by the browser: see `dashboard.steady`.
+The browser may stop writing a moved field to the address: see `dashboard.steady`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables: means over seeds, what is counted, what is said about runs that did not finish or collapsed."""
+"""Tables: means over seeds, counts, and notes on unfinished and collapsed runs."""
 
 from __future__ import annotations
 

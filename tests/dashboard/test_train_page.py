@@ -1,4 +1,4 @@
-"""The Train page: presets fill the form, bad input is told beside its field, Launch creates all runs or none."""
+"""The Train page: presets fill the form, bad input is reported beside its field, Launch creates all runs or none."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def launch(page: AppTest) -> AppTest:
 
 
 def with_istar(open_page: OpenPage) -> AppTest:
-    """The plain form with I-STAR instead of what is preselected."""
+    """The plain form with I-STAR instead of the preselected method."""
     page = open_page("train")
     return page.pills(key="train_methods").set_value(["baseline", "istar"]).run()
 
@@ -129,7 +129,7 @@ def test_papers_range_is_one_click(open_page: OpenPage) -> None:
     ("key", "value", "message"),
     [
         ("train_istar.lam", "200", "at least -100, at most 100"),
-        ("train_istar.lam", "", "Give at least one value."),
+        ("train_istar.lam", "", "Enter at least one value."),
         ("train_istar.zeta", "x", "at least 0, at most 1"),
         ("train_seeds", "a", "allowed: whole numbers such as 0 1 2"),
         ("train_learning_rate", "-1", "above 0"),
@@ -299,7 +299,7 @@ def test_own_data_takes_the_place_of_the_preselected_task(open_page: OpenPage) -
 
 def test_few_validation_rows_say_what_they_could_show() -> None:
     assert "One row is 0.083 of the accuracy" in rows_view.smallest(12, "class")
-    assert "12 rows could show is 0.5 (" in rows_view.smallest(12, "class")
+    assert "12 rows can show is 0.5 (" in rows_view.smallest(12, "class")
     assert "0.012 (exact McNemar" in rows_view.smallest(500, "class")
     assert "5 rows are too few to show a difference" in rows_view.smallest(5, "class")
     assert "a correlation below 0.58 cannot" in rows_view.smallest(12, "number")

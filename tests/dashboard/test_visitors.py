@@ -28,7 +28,7 @@ PAGES = ("home", "explore", "train", "live", "tradeoffs", "results", "whatif", "
 
 @pytest.fixture
 def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Visitor], None]:
-    """`visit(ANNA)`: the visitor who looks at pages from now on."""
+    """`visit(ANNA)`: Anna views the pages from now on."""
 
     def come(who: Visitor) -> None:
         monkeypatch.setattr(visitor, "current", lambda: who)
@@ -220,7 +220,7 @@ def test_a_viewer_does_not_make_the_server_ask_the_hub(
 
     requests: list[str] = []
     monkeypatch.setattr(
-        model_form, "_remembered", lambda name, heads, offline: requests.append(name) or (None, "asked")
+        model_form, "_resolved_cached", lambda name, heads, offline: requests.append(name) or (None, "asked")
     )
     visit(LOOKER)
     page = open_page("explore", explore_model="some/encoder")

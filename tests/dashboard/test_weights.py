@@ -1,4 +1,4 @@
-"""A model whose weights do not fit is found on the page; where random ones are allowed, every number of it says so."""
+"""Pages detect a model whose weights do not fit; if random weights are allowed, every number says so."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def texts(page: AppTest) -> str:
 
 
 def tiles(page: AppTest) -> dict[str, str]:
-    """What the tiles say in the end."""
+    """The final values of the tiles."""
     return {tile.label: tile.value.replace("−", "-") for tile in page.metric}
 
 
@@ -407,7 +407,7 @@ def test_the_sentence_is_above_the_tiles(
     monkeypatch.setattr(SCHEDULER, "ask", lambda *asked: Future() if asked[-1] is Rank.FOLLOW else ask(*asked))
     page = open_page("whatif", run=runs[0], chain="zca:strength=0.55")
     assert errors(page) == [] and "Still computing" in texts(page)
-    assert "isotropic (IsoScore" in texts(page)  # said already, with what is known at once
+    assert "isotropic (IsoScore" in texts(page)  # already stated, from the immediate results
 
 
 @pytest.mark.parametrize(("run", "cloud"), [(0, "nonsense"), (1, "nonsense"), (0, "pooled")])

@@ -1,4 +1,4 @@
-"""What-if on vectors without a browser: what is shown of a kept set, a bad set, a set that is gone, curves, and the words."""
+"""What-if on vectors without a browser: a stored set, a bad set, a deleted set, curves, and sentences."""
 
 from __future__ import annotations
 

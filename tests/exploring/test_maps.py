@@ -58,8 +58,8 @@ def test_settings_that_are_not_allowed(wrong: dict, message: str) -> None:  # ty
 
 
 def test_draw_is_named_by_its_seed() -> None:
-    assert maps.drawn(7, MapRequest(points=7)).tolist() == list(range(7))
-    first, again, other = (maps.drawn(50, MapRequest(points=9, seed=seed)) for seed in (0, 0, 1))
+    assert maps.sampled(7, MapRequest(points=7)).tolist() == list(range(7))
+    first, again, other = (maps.sampled(50, MapRequest(points=9, seed=seed)) for seed in (0, 0, 1))
     assert len(set(first)) == 9 and (np.diff(first) > 0).all()
     assert (first == again).all() and (first != other).any()
 
@@ -67,7 +67,7 @@ def test_draw_is_named_by_its_seed() -> None:
 def test_coordinates_are_of_the_points_that_are_drawn() -> None:
     cloud, request = np.random.default_rng(1).standard_normal((40, 6)), MapRequest("pca", 3, points=12)
     placed = maps.coordinates(cloud, request)
-    np.testing.assert_array_equal(placed, maps.pca(cloud[maps.drawn(40, request)], 3).coordinates)
+    np.testing.assert_array_equal(placed, maps.pca(cloud[maps.sampled(40, request)], 3).coordinates)
     with pytest.raises(InputError, match="dimensions"):
         maps.coordinates(cloud, MapRequest(dimensions=4))
 
@@ -110,7 +110,7 @@ def test_axes_of_very_many_points_are_of_some_and_place_all(monkeypatch: pytest.
     np.testing.assert_allclose(projection.coordinates[some], expected.coordinates, atol=1e-12)
     assert len(projection.coordinates) == 1_000
     flat, solid, umap = (MapRequest(kind, size, 1_000) for kind, size in (("pca", 2), ("pca", 3), ("umap", 2)))
-    assert [len(maps.drawn(1_000, request)) for request in (flat, solid, umap)] == [1_000, 300, 300]
+    assert [len(maps.sampled(1_000, request)) for request in (flat, solid, umap)] == [1_000, 300, 300]
 
 
 def test_layers_of_a_film_are_turned_onto_the_one_before() -> None:
@@ -126,4 +126,4 @@ def test_layers_of_a_film_are_turned_onto_the_one_before() -> None:
     assert not dead.coordinates.any() and np.square(last.coordinates).sum() == pytest.approx(200)
     np.testing.assert_allclose(other.place(7 * first @ turn + 3), other.coordinates, atol=1e-9)
     film = MapRequest(film=True)
-    assert film.key(1, "cls") != MapRequest().key(1, "cls") and len(maps.drawn(9_000, film)) == 2_000
+    assert film.key(1, "cls") != MapRequest().key(1, "cls") and len(maps.sampled(9_000, film)) == 2_000

@@ -30,7 +30,7 @@ ROWS = 20
 def computed(
     tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]], Views, list[tuple[int, int, str]]]:
-    """The facts and arrays of a view, the same clouds taken directly, and what was told on the way."""
+    """The facts and arrays of a view, the same clouds extracted directly, and the progress reports."""
     from tests.tiny import write_cola
 
     folder = write_cola(tmp_path_factory.mktemp("data") / "cola")
@@ -136,7 +136,7 @@ def test_too_many_rows_are_sampled_with_the_seed(monkeypatch: pytest.MonkeyPatch
 
 
 def _points_of(cloud: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
-    """What is kept of a cloud that is rows and tokens at once."""
+    """The stored points of a cloud with both rows and tokens."""
     n, d = cloud.shape
     numbers = np.arange(n)
     tokens = {0: TokenView(CloudStream(d), cloud, cloud, numbers, numbers)}

@@ -137,7 +137,7 @@ def test_a_view_of_the_training_split_says_what_it_shares(request_: ViewRequest)
     drawn = np.random.default_rng((SEED, 1)).permutation(64)[:ROWS]
     shared = len(set(range(ROWS)) & set(drawn.tolist()))
     assert 0 < shared < ROWS and facts["shrinkage"]["shared"] == shared
-    source = f"the split of the view itself: {shared} of them are rows of the view"
+    source = f"the view's own split: the view contains {shared} of them"
     assert source in facts["shrinkage"]["words"]
 
 
@@ -156,7 +156,7 @@ def test_a_view_of_all_training_rows_reads_them_once(request_: ViewRequest, monk
     np.testing.assert_allclose(np.array(stars(facts), dtype=float), plain, rtol=1e-12)
     together = CloudRecord.model_validate(facts["layers"])
     assert together.number("isoscore_star") == pytest.approx(together.number("isoscore"), rel=1e-12)
-    assert "the very rows of the view, so it equals isoscore" in facts["shrinkage"]["words"]
+    assert "the same rows as the view, so it equals isoscore" in facts["shrinkage"]["words"]
 
 
 def test_training_texts_that_cannot_be_read_leave_the_rest_of_the_view(

@@ -48,7 +48,7 @@ def test_neighbour_overlap_matches_scikit_learn(monkeypatch: pytest.MonkeyPatch)
     overlaps = matrix([a, b], [b], "neighbours")
     assert overlaps[:, 0] == pytest.approx([expected, 1]) and 0.1 < expected < 0.9
     monkeypatch.setattr(similarity, "MOST", 50)
-    rows = similarity.drawn(80)
+    rows = similarity.sampled(80)
     np.testing.assert_allclose(matrix([a], [b], "cka")[0, 0], debiased_cka(a[rows], b[rows]))
 
 

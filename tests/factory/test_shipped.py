@@ -1,4 +1,4 @@
-"""What lies in `isoviz/demo` is what the factory makes: rows, records and cards."""
+"""`isoviz/demo` matches the factory's output: rows, records and cards."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_the_weights_are_of_this_recipe(slug: str, recipe: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("slug", bundled_models())
 def test_the_card_is_current(slug: str) -> None:
-    """The same words; numbers that are measured anew may differ in their last places on another machine."""
+    """Words must match; numbers may differ in their last digits on another machine."""
     number = re.compile(r"(?<![0-9a-f])\d+\.\d+")
     shipped, made = (bundled_model_dir(slug) / "README.md").read_text(encoding="utf-8"), card(slug)
     assert number.sub("#", shipped) == number.sub("#", made)

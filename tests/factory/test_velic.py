@@ -71,7 +71,7 @@ def test_adjectives_and_demonstratives_follow_and_agree() -> None:
 
 
 def test_the_same_english_word_has_many_forms_and_the_same_form_many_orders() -> None:
-    """What makes a word-by-word rendering fail: a stem stands in many forms, first or last, whatever the English does."""
+    """Why word-by-word translation fails: a stem has many forms and positions, independent of the English."""
     stems = {velic.stem("noun", n): set() for n in core_lexicon().nouns["person"]}  # type: ignore[var-annotated]
     for row in tasks.generate("demo/translation")["train"]:
         for word in simple.words(row["target"]):

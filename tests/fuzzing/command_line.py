@@ -162,7 +162,7 @@ def words(folder: Path) -> st.SearchStrategy[list[str]]:
 
 
 def _stays_inside(line: list[str], folder: Path) -> bool:
-    """Whether what it may make (a store, a result) lies in `folder` or below the current one; the process may be root."""
+    """Whether its outputs (a store, a result) are inside `folder` or the current folder; the process may be root."""
     words = [word.partition("=")[2] if word.startswith(("--store=", "--out=")) else word for word in line]
     for word in words:
         plain = word.split("://")[-1] if word.startswith("sqlite") else word

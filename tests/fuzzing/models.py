@@ -15,7 +15,7 @@ from isoviz.models import sources
 from tests.fuzzing import files, nasty
 
 Damage = tuple[str, Any]
-"""What is done to a whole folder: a kind, and what it needs."""
+"""A kind of damage to a model folder, and its parameters."""
 
 _SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size", "max_position_embeddings",
           "type_vocab_size", "layer_norm_eps", "pad_token_id", "hidden_dropout_prob", "initializer_range")  # fmt: skip
@@ -56,7 +56,7 @@ damages = st.one_of(
 
 
 def damage(folder: Path, damage_: Damage) -> None:
-    """Do it to a copy of a whole folder."""
+    """Apply the damage to a copy of an intact folder."""
     kind, value = damage_
     if kind in ("set", "tokenizer"):
         path = folder / ("config.json" if kind == "set" else "tokenizer_config.json")

@@ -20,7 +20,7 @@ from tests.tiny import TinyModels
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with every kind of file; what is named without a path lands beside it."""
+    """A folder with every kind of file; outputs without a path are written beside it."""
     folder = tmp_path / "box"
     files.fill(folder)
     monkeypatch.chdir(tmp_path)

@@ -68,7 +68,7 @@ def work_here(
     inputs: Mapping[str, NDArray[Any]] | None = None,
     memory: Recent | None = None,
 ) -> JobState:
-    """Do a job; how it stands then."""
+    """Run a job in this process; returns its state."""
     shutil.rmtree(kind.results.job_folder(key), ignore_errors=True)
     folder = write_job(kind, key, request, inputs)
     me = psutil.Process()
@@ -81,7 +81,7 @@ def work_here(
 
 @contextlib.contextmanager
 def lane_taken(lane: Lane) -> Iterator[None]:
-    """Until the block ends other jobs hold every place of a lane, so that one that is asked for now waits."""
+    """Within the block, other jobs fill every slot of a lane, so that a new job waits."""
     with contextlib.ExitStack() as slots:
         for number in range(lane.at_once()):
             process = slots.enter_context(subprocess.Popen(["sleep", "600"], start_new_session=True))
@@ -96,7 +96,7 @@ def lane_taken(lane: Lane) -> Iterator[None]:
 
 
 def end_all() -> None:
-    """End every process of this home, whatever it does, and forget what is waiting."""
+    """End every process of this home and clear the queue."""
     with scheduling.exclusive():
         for job in scheduling.waiting():
             shutil.rmtree(job.folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Calls in a process with limits: what they answer, what they may not do, and that nothing is left of one no one waits for."""
+"""Calls in a process with limits: results, limits, and no leftovers of abandoned calls."""
 
 from __future__ import annotations
 

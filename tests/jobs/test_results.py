@@ -1,4 +1,4 @@
-"""What jobs leave on disk: whole or not at all, and never more than the limits, failures and inputs counted."""
+"""Results on disk are complete or absent, and stay within the limits, including failures and inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several methods in one run: which go together, and that each does there what it does alone."""
+"""Several methods in one run: which are compatible, and that each works as it does alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every method must keep, whatever it does. A new file in `isoviz/methods/` is found and held to all of it."""
+"""Rules for every method. A new file in `isoviz/methods/` is tested automatically."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def check_effects(kind: type[Method], trained: Trained) -> None:
             continue
         events = trained(kind.slug, {})
         if measure == "penalty":
-            with without_gradient(kind):  # what the term does by itself while the task is learned
+            with without_gradient(kind):  # the effect of the term alone while the task is learned
                 by_itself = own_terms(trained(kind.slug, {}))
             change, least = own_terms(events) - by_itself, 0.1 * abs(by_itself)
         elif measure != "isoscore_star" and changes_input(kind):
@@ -244,7 +244,7 @@ def new_folder(root: Path) -> Path:
 
 
 class Silent(Method):
-    """Says that it changes nothing, and halves what the output layer reads."""
+    """Claims to change nothing, but halves the output layer's input."""
 
     slug, title, summary = "silent", "Silent", "Halves."
 

@@ -36,7 +36,7 @@ def loop_scale(cov, beta, eps):
 
 
 class AuthorsSteps:
-    """What the authors' program does to a batch (INK-USC/IsoBN, commit e8088a7, model.py), one number at a time."""
+    """The authors' program on a batch (INK-USC/IsoBN, commit e8088a7, model.py), one number at a time."""
 
     def __init__(self, d, momentum, eps, beta):
         self.momentum, self.eps, self.beta = momentum, eps, beta

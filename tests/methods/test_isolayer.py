@@ -71,7 +71,7 @@ def attached(width, **params):
 
 
 def task_on(rows=400, width=12, seed=0):
-    """Two classes that the third dimension tells apart, in a cloud with one large direction."""
+    """Two classes separated along the third dimension, in a cloud with one large direction."""
     generator = torch.Generator().manual_seed(seed)
     labels = torch.arange(rows) % 2
     pooled = torch.randn(rows, width, generator=generator)

@@ -1,4 +1,4 @@
-"""All headline metrics at once are the single metrics."""
+"""`describe` gives the same values as the single metrics."""
 
 from __future__ import annotations
 

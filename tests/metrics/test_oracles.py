@@ -250,7 +250,7 @@ def test_isoscore_is_the_authors_package_1_0(cloud):
 
 @pytest.mark.parametrize(
     "cloud, golden",
-    # written down once from IsoScore 1.0, on clouds that any numpy draws alike
+    # recorded from IsoScore 1.0, on clouds that every numpy draws identically
     [
         (np.arange(60.0).reshape(20, 3) ** 2 % 37, 0.9047542153501548),
         (np.array([[0.0, 0], [1, 0], [0, 1], [3, 1]]), 0.25641025641025617),

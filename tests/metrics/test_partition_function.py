@@ -186,7 +186,7 @@ def test_unknown_options_are_refused():
 
 
 def all_at_once(w, reading):
-    """(I1, I2) from the whole matrix at once, as it was computed before W was read in blocks."""
+    """(I1, I2) from the full matrix without blocks."""
     w = np.asarray(w, dtype=np.float64)
     if reading.scale_free:
         w = w / np.sqrt(np.einsum("ij,ij->", w, w) / len(w))

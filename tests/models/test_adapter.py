@@ -95,7 +95,7 @@ def test_a_writers_classifier_reads_the_last_end_token_of_pairs(tiny_models, fam
         outputs = model(**batch)
         torch.testing.assert_close(outputs.logits, model.network(**batch).logits)
         changed = batch | {"input_ids": batch["input_ids"].masked_fill(batch["attention_mask"] == 0, 9)}
-        torch.testing.assert_close(model(**changed).logits, outputs.logits)  # padding is not looked at
+        torch.testing.assert_close(model(**changed).logits, outputs.logits)  # padding is ignored
         torch.testing.assert_close(outputs.reps.cls, model.network.get_encoder()(**batch).last_hidden_state[:, 0])
         # what a decoder can see of a text whose tokenizer sets no end token: its last token
         bare = {name: values[:1, :3] for name, values in batch.items()}

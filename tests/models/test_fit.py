@@ -84,7 +84,7 @@ def test_more_layers_configured_than_stored(
 
 @pytest.mark.parametrize("family", CLASSIFIERS)
 def test_the_check_matches_loading(tiny_models: TinyModels, tmp_path: Path, family: str) -> None:
-    """Whatever is taken away from a checkpoint, the header tells the same as loading all of it does."""
+    """For any missing tensors, the check of the header agrees with loading the checkpoint."""
     names = sorted(tensors(tiny_models(family)))
     gone = set(names[:: max(1, len(names) // 5)])
     holed = rewritten(tiny_models(family), tmp_path / "holed", lambda name: None if name in gone else name)
@@ -123,7 +123,7 @@ def test_a_checkpoint_with_a_task_head_serves_its_encoder(tiny_models: TinyModel
     for kind in ("classification", "regression", "span"):
         assert family in families_of(kind)
         fit.require(source, kind)
-    again = load_network(source, 5, 0)  # the head is for three classes: drawn anew for five
+    again = load_network(source, 5, 0)  # the head has three classes: reinitialised for five
     assert again.config.num_labels == 5
     expected, got = (
         {name: value for name, value in network.base_model.state_dict().items() if "qa_outputs" not in name}

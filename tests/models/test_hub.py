@@ -34,7 +34,7 @@ def server(tmp_path, monkeypatch):
 
 @pytest.fixture
 def published(server, tiny_models):
-    """The same hub with one BERT on it, beside files that no one needs; the commit."""
+    """The hub with one BERT and unneeded files; returns the commit."""
     folder = tiny_models("bert")
     commit = server.add(NAME, folder)
     files = server.repositories[f"models/{NAME}"].commits[commit]
@@ -187,7 +187,7 @@ def test_a_broken_download_is_reported_and_the_next_one_finishes(server, publish
     before = len(server.downloads())
     assert main(["measure", "--model", NAME, *map(str, task), "--pooling", "mean", "--json"]) == 0
     again = server.downloads()[before:]
-    assert "model.safetensors" in again and "config.json" not in again  # what was complete is not fetched twice
+    assert "model.safetensors" in again and "config.json" not in again  # complete files are not fetched twice
     assert sources.resolve(NAME).kind == "cached"
 
 
@@ -195,7 +195,7 @@ def test_a_broken_download_is_reported_and_the_next_one_finishes(server, publish
     ("name", "message"), [(NAME, "the download stopped after"), ("acme/none", "is not on the hub")]
 )
 def test_a_process_of_its_own_says_it_in_one_line_too(server, published, name, message):
-    """The libraries log on stderr what they try; here nothing of that is caught by the tests' own handlers."""
+    """The libraries log their retries to stderr, and the tests' log handlers do not capture those of a separate process."""
     server.cut["model.safetensors"], server.down_after_cut = 2000, True
     command = [sys.executable, "-m", "isoviz", "train", "--model", name, "--max-length", "48", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -205,7 +205,7 @@ def test_a_process_of_its_own_says_it_in_one_line_too(server, published, name, m
 
 
 def test_a_dropped_connection_resumes(server, published, tiny_models, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 500)  # it keeps whole chunks only
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 500)  # it keeps only complete chunks
     server.cut["model.safetensors"] = 2000
     fetched = sources.fetch(sources.resolve(NAME))
     assert server.downloads().count("model.safetensors") == 2 and "bytes=2000-" in server.ranges

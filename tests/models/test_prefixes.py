@@ -1,4 +1,4 @@
-"""What a text-to-text model was taught to find before a text: its own words, the published ones, or what was asked for."""
+"""The prefix of a text-to-text model: from its configuration, from the publication, or as requested."""
 
 from __future__ import annotations
 

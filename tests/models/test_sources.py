@@ -1,4 +1,4 @@
-"""Finding models: what is found says where, what is not says what is allowed."""
+"""Finding models: results name their source, errors name the allowed forms."""
 
 from __future__ import annotations
 

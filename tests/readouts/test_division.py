@@ -1,4 +1,4 @@
-"""No row fits a transform and is shown or held back; ids decide, not places; what cannot be divided says so."""
+"""Rows that fit a transform are neither shown nor held back; ids decide, not positions; indivisible sets are reported."""
 
 from __future__ import annotations
 

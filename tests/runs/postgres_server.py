@@ -50,13 +50,13 @@ def served(programs: Path) -> Iterator[Address]:
 
 
 class Server:
-    """A server with a folder of its own, which goes at the end of the context.
+    """A server with a temporary folder.
 
     Args:
-        programs: the folder of its programs.
+        programs: folder of the PostgreSQL programs.
         port: it listens there on the loopback, too, and its addresses say so.
         password: on that port it takes only encrypted connections with this password, and only its socket is open to all.
-        connections: how many it takes at once.
+        connections: at most.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Server:
 
     @property
     def certificate(self) -> Path:
-        """What it shows to be `localhost`, signed by itself."""
+        """A self-signed certificate for `localhost`."""
         return self._folder / "server.crt"
 
     def _encrypt(self) -> None:

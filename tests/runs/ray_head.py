@@ -1,4 +1,4 @@
-"""The head of a Ray cluster of the tests' own: the real one, from a virtual environment of its own, on ports that no other has."""
+"""A real Ray head for the tests, from a separate virtual environment, on free ports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def installed() -> str:
 
 
 class Head:
-    """A head with a folder of its own. It goes at the end of the context, with all that it started, and no other Ray does.
+    """A head with a temporary folder. At the end of the context it stops with everything it started, and no other Ray does.
 
     Args:
         program: see `installed`.

@@ -1,4 +1,4 @@
-"""What to cite: every declaration has its entry, and a set of runs the union of its own."""
+"""What to cite: every declaration has an entry; a set of runs has the union of its entries."""
 
 from __future__ import annotations
 

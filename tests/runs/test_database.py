@@ -1,4 +1,4 @@
-"""Where a store may lie, and what is said when it may not."""
+"""Where a store may be, and the errors otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples: what ships, how it is read beside a store, and what happens where it cannot be read."""
+"""The bundled examples: their content, reading them beside a store, and failures to read them."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_what_if_reads_the_embeddings_of_an_example(shipped: Examples) -> None:
         assert embeddings.frozen_metric(embeddings.validation) == pytest.approx(result.metrics["accuracy"], abs=0.002)
 
 
-# ------------------------------------------------------------------------------------------- beside a store of one's own
+# ------------------------------------------------------------------------------------------- beside your own store
 
 
 def test_a_library_finds_runs_by_their_id_and_never_mixes_lists(shipped: Examples, store: Store) -> None:

@@ -1,4 +1,4 @@
-"""The dispatcher for Ray, against a small server that answers as Ray does: whom it trusts, what it hands over, what it does then."""
+"""The dispatcher for Ray, against a small server that imitates Ray: which servers it trusts, what it submits, and how it follows up."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ TOKEN = "t0ken"
 
 
 class Ray:
-    """What the server of a cluster knows.
+    """The state of a cluster's server.
 
     Attributes:
-        nodes: what is used and there on each, in Ray's words.
+        nodes: used and available resources of each, in Ray's format.
         jobs: submission id → the body that it was submitted with, and its status.
         submissions: the ids, in order, refused ones too.
-        stopped: ids of jobs that were to be stopped.
-        token: without which it refuses; None: it takes anyone.
-        broken: it answers with errors.
+        stopped: ids of jobs with a stop request.
+        token: required; None: no authentication.
+        broken: respond with errors.
     """
 
     def __init__(self) -> None:

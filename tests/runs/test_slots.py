@@ -1,4 +1,4 @@
-"""Runs that train on several of a machine's slots: they wait for enough of them, and nothing begins beside them meanwhile."""
+"""Runs that train on several of a machine's slots: they wait for enough free slots, and no other run starts in the meantime."""
 
 from __future__ import annotations
 

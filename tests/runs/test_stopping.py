@@ -68,7 +68,7 @@ def test_a_worker_that_is_saving_gets_the_time(
 def test_a_slow_step_gets_the_time_it_needs(
     runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slot, "STOP_SECONDS", 0.0)  # no patience but for the step at hand
+    monkeypatch.setattr(slot, "STOP_SECONDS", 0.0)  # no grace period beyond the current step
     (run_id,) = local.create([config("step slowly")])
     until(lambda: local.signals(run_id).step_seconds == 600.0)
     local.request_stop(run_id)

@@ -1,4 +1,4 @@
-"""What every store promises of the events of a run: kept in order, once, and the run tells what they mean."""
+"""Events of a run in every store: in order, exactly once, and reflected in the run's status."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ def test_a_run_resumes_where_its_checkpoints_are(store: Store, config: Make, mon
     store.append(run_id, [Stopped(step=2)])
     store.requeue(run_id)
     other = Store(store.url)
-    if store.url.startswith("postgresql"):  # an SQLite store lies on one machine
+    if store.url.startswith("postgresql"):  # an SQLite store is on one machine
         assert other.claim("me", "cpu") is None
     (store.folder / "hosts").mkdir(exist_ok=True)
     (store.folder / "hosts" / "node%2F7").touch()

@@ -1,4 +1,4 @@
-"""What lists show of runs: the columns say what the runs say, and one that cannot be read harms no list."""
+"""Lists of runs: columns match the runs, and an unreadable run does not break a list."""
 
 from __future__ import annotations
 

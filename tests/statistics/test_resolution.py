@@ -1,4 +1,4 @@
-"""What so many validation rows could show at best: against scipy's exact tests."""
+"""The smallest effect that a number of validation rows can show, against scipy's exact tests."""
 
 from __future__ import annotations
 

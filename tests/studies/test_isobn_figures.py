@@ -1,4 +1,4 @@
-"""IsoBN's figures: what is drawn of a cloud against plain loops, the clouds against the library's own model, row by row."""
+"""IsoBN's figures: their values against plain loops, and the clouds against the library's model, row by row."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_cloud_by_loops(points, cloud):
 def test_the_bins_hold_every_dimension(cloud):
     (panel,) = spreads([cloud], 1).panels
     (bars,) = panel.series
-    assert (panel.x_axis.low, panel.x_axis.high) == (1e-10, 10.0)  # the largest σ, about 3, lies in the decade up to 10
+    assert (panel.x_axis.low, panel.x_axis.high) == (1e-10, 10.0)  # the largest σ, about 3, is in the decade up to 10
     assert len(bars.x) == 11 * 5
     assert bars.at_zero == pytest.approx(100 / 6)
     step = 10**0.1  # half a bin
@@ -139,7 +139,7 @@ def test_how_many_components_figure_4_shows():
 )
 def test_the_printed_numbers_have_the_averages_of_the_text(model, averages):
     """Section 4.3 gives the mean EV_3 and by how much each normalisation lowers it."""
-    assert paper.is_its(model)
+    assert paper.is_from_paper(model)
     mean = {form: np.mean([paper.printed(paper.compared(model), task, form)[2] for task in paper.TASKS])
             for form in paper.FORMS}  # fmt: skip
     from_table = (mean["none"], mean["none"] - mean["BN"], mean["none"] - mean["IsoBN"])
@@ -287,7 +287,7 @@ def test_inputs_that_cannot_serve_are_refused(words, kind, message, tiny_models)
 def test_the_scales_match_the_paper_and_the_demo():
     assert PLANS["full"].tasks == ("glue/mrpc", "glue/rte", "glue/cola", "glue/stsb")
     assert PLANS["full"].rows is None
-    assert all(paper.is_its(model) for model in PLANS["full"].models)
+    assert all(paper.is_from_paper(model) for model in PLANS["full"].models)
     assert all(tasks.get(slug).generated for slug in PLANS["quick"].tasks)
     json.dumps(IsoBNFigures.card())
 

@@ -1,4 +1,4 @@
-"""Printed numbers beside runs: the papers' models by their hub ids, nothing for others, nothing that a paper only copies."""
+"""Printed numbers beside runs: the papers' models by their hub ids, none for other models, none that a paper copied from another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every trained study has in common: it draws whatever runs there are, claims are judged by their numbers, runs are shared."""
+"""What every trained study has in common: it draws the existing runs, judges claims by their numbers, and shares runs."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def test_the_command_trains_what_is_missing_and_draws_it(capsys, monkeypatch):
 def check_profile(store, run_id):
     """The layers of a finished run, against what training itself measured of the same tokens."""
     run = records.record(store, run_id)
-    assert run.layers is None and layer_profiles.lacking([run]) == [run_id]
+    assert run.layers is None and layer_profiles.unmeasured([run]) == [run_id]
     (measured,) = layer_profiles.complete(store, [run], lambda share, what: None)
     profile = measured.layers
     assert profile.layers == (0, 1, 2, 3, 4) and profile.rows == 500
@@ -277,7 +277,7 @@ def check_profile(store, run_id):
     assert cloud.dimensions.mean_norm == pytest.approx(math.hypot(*profile.mean_activation), rel=1e-4)
     # Σ_S of 32 training rows moves it a little
     assert profile.isoscore_star[4] == pytest.approx(cloud.number("isoscore"), rel=0.1)
-    assert records.record(store, run_id).layers == profile and layer_profiles.lacking([measured]) == []
+    assert records.record(store, run_id).layers == profile and layer_profiles.unmeasured([measured]) == []
 
 
 def test_every_place_of_the_papers_is_listed_once_and_can_be_named():

@@ -119,7 +119,7 @@ def test_offline(tmp_path, monkeypatch):
 def test_loads_that_overlap_while_the_hub_is_out_of_reach_leave_the_process_online(
     server, published, cola, tmp_path, monkeypatch
 ):
-    """Both look into the cache at once, and the one that began first ends first."""
+    """Both read the cache simultaneously, and the first to start finishes first."""
     from datasets.packaged_modules.cache import cache
     from huggingface_hub import constants
 

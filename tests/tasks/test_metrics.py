@@ -17,7 +17,7 @@ from isoviz.tasks import metrics
         ([0, 1, 1, 1], [1, 1, 1, 1], 0.75, 0.0, 6 / 7),
         ([1, 1, 0, 0], [0, 0, 0, 0], 0.5, 0.0, 0.0),
         ([1, 1, 1, 0], [1, 1, 0, 0], 0.75, 1 / np.sqrt(3), 0.8),
-        ([1, 1, 1], [0, 1, 2], 1 / 3, 0.0, 0.5),  # F1 is that of the class with code 1, whatever else there is
+        ([1, 1, 1], [0, 1, 2], 1 / 3, 0.0, 0.5),  # F1 is always that of the class with code 1
         ([0, 1, 0, 1], [0, 2, 2, 1], 0.5, 1 / np.sqrt(5), 2 / 3),
     ],
 )
@@ -69,7 +69,7 @@ def test_correlations_are_the_textbook_ones():
 def test_correlations_of_constants_are_undefined(labels, predicted, recwarn):
     scores = metrics.compute(("pearson", "spearman"), np.array(labels), np.array(predicted), "regression")
     assert scores == {"pearson": None, "spearman": None}
-    # what others left open may be swept up, and told, at this moment
+    # the garbage collector may report unclosed files of other tests here
     assert not [item for item in recwarn.list if not issubclass(item.category, ResourceWarning)]
 
 

@@ -1,4 +1,4 @@
-"""A person's own files: preview, guesses, the split that is made, what is refused, and a run from the command line."""
+"""A user's own files: preview, guesses, the split, errors, and a run from the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows over contexts: gold answers go in and come out again, whatever the text, the window and its overlap."""
+"""Windows over contexts: gold answers survive the round trip for any text, window and overlap."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def one_hot(windows, positions, longest=70):
     logits = np.full((2, len(windows), longest), -9.0)
     for number, (first, last) in enumerate(positions):
         logits[0, number, first], logits[1, number, last] = 9.0, 9.0
-    logits[:, :, max(len(places) for places in windows.offsets) :] = np.inf  # padding is never looked at
+    logits[:, :, max(len(places) for places in windows.offsets) :] = np.inf  # padding is always ignored
     return logits
 
 

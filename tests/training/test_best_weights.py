@@ -1,4 +1,4 @@
-"""`select=best` keeps what it reports: one model on disk, that of the best epoch, through stops and kills; its files, its words."""
+"""`select=best` keeps what it reports: one model on disk, of the best epoch, through stops and kills; its files and messages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ METHODS: list[tuple[str, dict[str, object]]] = [
 
 
 class Killed(BaseException):
-    """Stands in for a kill where a real one would only be slower."""
+    """Replaces a kill where a real one would only be slower."""
 
 
 def config(model: Path, data: Path, method: str = "baseline", params: Any = None, **changes: Any) -> RunConfig:
@@ -99,7 +99,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def evaluated_again(cfg: RunConfig, run_dir: Path) -> tuple[dict[str, float | None], Any]:
-    """Metrics and isotropy of what the run's folder holds, through the code that measures an epoch, in a fresh model."""
+    """Metrics and isotropy of the weights in the run's folder, loaded into a new model and measured like an epoch."""
     folder = checkpoints.newest(run_dir)
     assert folder is not None
     model, head = reload(cfg, folder)
@@ -242,7 +242,7 @@ def test_early_stopping_goes_with_it(tiny_models, data, tmp_path):
     events = run(cfg, tmp_path)
     epoch = int(events[-1].metrics["epoch"])
     assert len(of(events, "evaluated")) == 1 + epoch + 2 < 10
-    assert events[-1].weights.epoch == weights.kept(tmp_path).epoch == epoch
+    assert events[-1].weights.epoch == weights.saved(tmp_path).epoch == epoch
     assert evaluated_again(cfg, tmp_path)[0]["pearson"] == events[-1].metrics["pearson"]
 
 
@@ -387,7 +387,7 @@ def test_killed_while_the_end_is_tidied_up(ends, tmp_path, monkeypatch, name, mo
 
 
 def test_a_run_started_before_best_weights_existed_says_what_it_kept(best_run, tmp_path):
-    """Its best epoch's weights are gone: the last ones are kept, and told."""
+    """Its best epoch's weights are gone: the last ones are kept and reported."""
     cfg, events, _ = best_run
     first: list[Event] = []
     train(cfg, first.append, lambda: any(e.kind == "stepped" and e.step >= 27 for e in first), tmp_path)
@@ -399,24 +399,24 @@ def test_a_run_started_before_best_weights_existed_says_what_it_kept(best_run, t
 
 
 def test_without_its_last_state_a_run_is_not_trained_further(best_run, tmp_path):
-    """Training does not go on from the best epoch's weights: its numbers would be other ones."""
+    """Training must not continue from the best epoch's weights: its numbers would differ."""
     cfg, _, _ = best_run
     first: list[Event] = []
     train(cfg, first.append, lambda: any(e.kind == "stepped" and e.step >= 27 for e in first), tmp_path)
     for step in ("step-0000024", "step-0000027"):
         shutil.rmtree(tmp_path / "checkpoints" / step)
-    with pytest.raises(InputError, match="only the weights of this run"):
+    with pytest.raises(InputError, match="only the final weights of this run"):
         run(cfg, tmp_path, resume=True)
 
 
 def test_weights_and_epochs_of_a_folder(tmp_path):
-    assert weights.newest(tmp_path) is None and weights.kept(tmp_path) is None
+    assert weights.newest(tmp_path) is None and weights.saved(tmp_path) is None
     folder = tmp_path / "checkpoints" / "step-0000012"
     folder.mkdir(parents=True)
-    assert weights.kept(tmp_path) is None
+    assert weights.saved(tmp_path) is None
     (folder / "trainer.json").write_text(json.dumps({"progress": {"epoch": 2}}))
-    assert weights.epoch_of(folder) == 2 and weights.kept(tmp_path) is None
+    assert weights.epoch_of(folder) == 2 and weights.saved(tmp_path) is None
     (folder / "model.safetensors").touch()
-    assert weights.kept(tmp_path).model_dump() == {"epoch": 2, "step": 12, "path": "checkpoints/step-0000012"}
+    assert weights.saved(tmp_path).model_dump() == {"epoch": 2, "step": 12, "path": "checkpoints/step-0000012"}
     (folder / "trainer.json").write_text("[]")
     assert weights.epoch_of(folder) is None

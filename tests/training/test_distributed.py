@@ -127,7 +127,7 @@ class Launcher:
 
 @pytest.fixture
 def report(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Reports for processes that do what they are given, until the run is over."""
+    """Serves the processes of a run until it is over."""
     monkeypatch.setattr(distributed, "_EXIT_SECONDS", 0.5)
 
     def run(*acts: Callable[[Connection], None]) -> None:

@@ -1,4 +1,4 @@
-"""What the heads keep of their tokens: the same rows are tokenised once, and come back as they were."""
+"""Cached tokens of the heads: the same rows are tokenised once and read back unchanged."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_same_rows_are_tokenised_once(tiny_models, tmp_path, calls, kind):
 
 
 def test_kept_windows_match_the_library(tiny_models, tmp_path):
-    """Against `spans` itself: nothing is lost on the way through the lists of whole numbers."""
+    """Against `spans` itself: storing lists of integers loses nothing."""
     from isoviz.tasks import spans
 
     cfg = config(tiny_models, "span", tiny.write("span", tmp_path / "data"))
@@ -99,7 +99,7 @@ def test_kept_windows_match_the_library(tiny_models, tmp_path):
 
 
 def test_other_answers_are_other_rows(tiny_models, tmp_path):
-    """Labels of spans are kept with the tokens, so the key has to see them."""
+    """Labels of spans are cached with the tokens, so the key must depend on them."""
     cfg = config(tiny_models, "span", tiny.write("span", tmp_path / "data"))
     data = tasks.load(tasks.get(cfg.task), cfg.data)
     head = heads.head_for(tasks.get(cfg.task), load_tokenizer(sources.resolve(cfg.model)), cfg)

@@ -1,4 +1,4 @@
-"""A whole run on a tiny encoder: it learns, and reports what the design asks for (stopping and resuming: test_resume.py)."""
+"""A complete run on a tiny encoder: it learns, and reports what the design asks for (stopping and resuming: test_resume.py)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_run_reports_everything_in_order(tiny_models, cola, tmp_path, method, 
     for name, last in spent[-1].items():  # so far, and in the end the run's
         assert [t[name] for t in spent] == sorted(t[name] for t in spent) and last == finished.timing[name]
     assert spent[0]["train_seconds"] == 0 < spent[0]["measure_seconds"] < spent[1]["measure_seconds"]
-    for event in events:  # what is stored comes back
+    for event in events:  # stored values are read back
         assert parse_event(event.model_dump(mode="json")).kind == event.kind
 
 

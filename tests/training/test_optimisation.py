@@ -17,7 +17,7 @@ from isoviz.training.optimisation import clip_before_step, make_optimizer, make_
 
 
 class Small(torch.nn.Module):
-    """A model with two parameters of its own and two of a method."""
+    """A model with two parameters and a method with two more."""
 
     def __init__(self, groups=lambda model: []):
         super().__init__()
@@ -78,7 +78,7 @@ def test_the_schedule_scales_each_groups_own_rate(schedule):
 
 
 def gradients_at_the_step(accelerator, parts, scale):
-    """What the optimiser saw, per step: norms of the own group's and of the linear layer's gradient."""
+    """Per step, the gradient norms of the own group and of the linear layer."""
     torch.manual_seed(0)
     model = Small(own_group)
     optimizer = make_optimizer(model, settings())

@@ -1,4 +1,4 @@
-"""A resumed run goes on with the model and the rows that it began with, or says plainly that they are others now."""
+"""A resumed run uses the model and rows it started with, or says that they have changed."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_rows_that_changed_are_reported(tiny_models, data, tmp_path):
     with pytest.raises(DataError, match="^data: the rows have changed since this run began") as caught:
         run(cfg, tmp_path / "run", resume=True)
     assert "a run cannot change its" in caught.value.advice
-    assert run(cfg, tmp_path / "run")[-1].kind == "finished"  # begun anew, it begins with what is there now
+    assert run(cfg, tmp_path / "run")[-1].kind == "finished"  # restarted, it uses the current version
 
 
 def test_older_runs_have_no_such_file(tiny_models, data, tmp_path):

@@ -63,7 +63,7 @@ def test_the_prefix_precedes_the_texts(tiny_models, tmp_path, kind):
         assert not data.validation[task.columns[0]].str.contains("w31 w32").any()
     labels, bare = read.pop(), plain.pop()
     if kind == "span":
-        # both around the question, so that answers stand where they stood, the words further on
+        # both around the question, so that answers keep their positions
         assert all(text.startswith("w31 w32 w") and " w33 | " in text for text in read)
         assert ((labels - bare == 3) | (bare == 0)).all() or len(read) != len(plain)
         return

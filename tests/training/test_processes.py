@@ -32,8 +32,8 @@ normalisation): small rates keep that noise below the tolerance."""
 
 
 KINDS = {"istar-regression": "bert", "isobn-span": "bert", "isobn-seq2seq": "bart"}
-"""A method on each other head kind, and the family: a loss over numbers, over windows, and over as many words as a
-process happens to have."""
+"""A method on each other head kind, and the family: a loss over numbers, over windows, and over
+the words of a process, whose number varies."""
 
 
 LORA = "baseline-lora"

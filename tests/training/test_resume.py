@@ -39,7 +39,7 @@ def config(model: Path, data: Path, method: str = "baseline", **changes: Any) ->
 def run(
     cfg: RunConfig, folder: Path, stop_when: Callable[[Event], bool] = lambda event: False, resume: bool = False
 ) -> list[Event]:
-    """The events of a run that is asked to stop by the first event of which `stop_when` is true."""
+    """The events of a run that gets a stop request at the first event for which `stop_when` is true."""
     events: list[Event] = []
     reported: list[Event] = []
 
@@ -153,7 +153,7 @@ def test_a_checkpoint_is_due_by_time(tiny_models, cola, tmp_path, monkeypatch):
     events: list[Event] = []
     train(cfg, emit, lambda: False, tmp_path / "run")
     assert [event.step for event in events if event.kind == "checkpointed"] == [3, 6, 8, 11, 14, 16]
-    assert sizes == [1, 2, 2, 2, 3, 3]  # the last two; later the best epoch's weights lie beside them
+    assert sizes == [1, 2, 2, 2, 3, 3]  # the last two; later also the best epoch's weights
     after_saving = [events[index + 2] for index, event in enumerate(events) if getattr(event, "phase", "") == "saving"]
     assert [getattr(event, "phase", event.kind) for event in after_saving[:3]] == ["training", "training", "evaluating"]
 
@@ -255,7 +255,7 @@ def test_run_whose_checkpoints_are_all_damaged_starts_again(tiny_models, cola, t
 
 
 def test_disk_that_fills_up_under_a_checkpoint_costs_nothing_but_a_resume(tiny_models, cola, tmp_path):
-    """A real limit on the size of files, in a process of its own."""
+    """A real limit on the size of files, in a separate process."""
     cfg = config(tiny_models("bert"), cola, "istar", checkpoint_minutes=1e-9)
     uninterrupted = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
     store = Store(tmp_path / "store")

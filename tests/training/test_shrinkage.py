@@ -22,7 +22,7 @@ Rows = NDArray[np.float64]
 
 
 def dependent_rows(generator: np.random.Generator) -> Rows:
-    """(ROWS, TOKENS, D): tokens of one row are alike, as those of one text are."""
+    """(ROWS, TOKENS, D): tokens of a row are similar, like those of a text."""
     spread = np.linspace(3.0, 0.5, D)
     rows = generator.standard_normal((ROWS, 1, D)) * spread
     return rows + generator.standard_normal((ROWS, TOKENS, D)) * spread * 0.7

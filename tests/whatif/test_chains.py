@@ -1,4 +1,4 @@
-"""Chains as text: every transform there and back, and what a bad address is told."""
+"""Chains as text: a round trip of every transform, and errors for bad addresses."""
 
 from __future__ import annotations
 

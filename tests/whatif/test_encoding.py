@@ -1,4 +1,4 @@
-"""A really trained run: what is read of it is what it predicts; jobs, keys, the notebook's lines, an IsoLayer on the spot."""
+"""A trained run: its embeddings give its predictions; jobs, keys, the notebook code, an IsoLayer trained on demand."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_fewer_rows_than_there_are(runs):
 
 
 def test_a_run_that_reports_its_best_epoch_is_read_at_it(tiny_models, tmp_path, monkeypatch):
-    """Metrics, isotropy and head of the reported epoch, here and in Explore; what an older version kept is told."""
+    """Metrics, isotropy and head of the reported epoch, here and in Explore; files of an older version are reported."""
     home = tmp_path / "home"
     changes: dict[str, object] = {"epochs": 4, "learning_rate": 0.08, "schedule": "constant", "select": "best"}
     store = Store(home)
@@ -152,8 +152,8 @@ def test_a_job_reads_in_a_process_of_its_own(runs):
     request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
     shutil.rmtree(STORE.root / "results")
     assert jobs.look(request).status == "none"
-    assert work_here(ENCODING, request.key, request.as_json()).status == "done"  # what the process does, here
-    assert jobs.start(request).status == "done"  # nothing is started for what is there
+    assert work_here(ENCODING, request.key, request.as_json()).status == "done"  # the process's work, in this one
+    assert jobs.start(request).status == "done"  # existing results start nothing
     assert load(request.key).train.shape == (96, 16)
 
 
@@ -171,7 +171,7 @@ def test_a_job_that_cannot_work_says_why(runs):
         "zca:strength=0.4",
         "all_but_the_top:remove=2~isobn:beta=0.7",
         "pca_whitening:components=4",
-        "pca_whitening:components=16",  # as many as there are: the frozen head can read them
+        "pca_whitening:components=16",  # all of them: the frozen head can read them
         "none",
     ],
 )

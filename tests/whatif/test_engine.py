@@ -50,7 +50,7 @@ PAIRS = [
         ["rotation:seed=4", "batch_norm", "isobn", "zca:strength=0.7,eps=0.3", "pca_whitening:strength=0.3",
          "all_but_the_top:remove=2,literal=true", "cluster_based:n_clusters=3,remove=2"],
     )
-    # which of equal directions go, or are kept, is arbitrary
+    # the choice among equal directions is arbitrary
     if first not in ("zca", "pca_whitening:components=5") or not second.startswith("all_but_the_top")
 ]  # fmt: skip
 LONGER = [
@@ -170,7 +170,7 @@ def test_sliders_move_without_waiting_once_the_cloud_is_there():
             engine.answer(chains.read(text), build=False)
         engine.answer(chains.read(text))
         engine.answer(chains.read(text), build=False)
-    engine.answer(chains.read("isobn~zca:strength=0.5"), build=False)  # the last slider moves on what is there
+    engine.answer(chains.read("isobn~zca:strength=0.5"), build=False)  # the last slider uses existing results
 
 
 def test_a_collapsed_cloud_has_reasons_instead_of_numbers():

@@ -28,7 +28,7 @@ class Gate:
 
 @pytest.fixture
 def one_core() -> Iterator[Scheduler]:
-    """Two threads, one of them for what is slow."""
+    """Two threads, one of them for slow work."""
     one = Scheduler(cores=1)
     yield one
     one.close()
@@ -100,7 +100,7 @@ def test_the_newest_question_of_a_viewer_counts(one_core: Scheduler) -> None:
     shared = one_core.ask("you", "a", lambda: "never computed")
     second = one_core.ask("me", "b", lambda: "b")
     third = one_core.ask("me", "c", lambda: "c")
-    assert shared is first  # one answer for one key, kept because you still want it
+    assert shared is first  # one answer per key, kept because it is still needed
     assert second.cancelled()
     gate.open.set()
     assert (first.result(PATIENCE), third.result(PATIENCE)) == ("a", "c")

@@ -82,7 +82,7 @@ class Head:
             if tell is not None:
                 tell(0, len(read))
 
-        return self.assemble(frame, token_cache.kept(key, lambda: self._in_parts(read, tell), waiting))
+        return self.assemble(frame, token_cache.cached(key, lambda: self._in_parts(read, tell), waiting))
 
     def _in_parts(self, read: pd.DataFrame, tell: Tell | None) -> token_cache.Ragged:
         whole: token_cache.Ragged = {}
