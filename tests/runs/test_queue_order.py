@@ -67,7 +67,7 @@ def test_the_store_takes_runs_by_priority_and_then_as_moved(store: Store, config
     with pytest.raises(StoreError, match="cannot be moved: it is running"):
         store.move(a, "up")
     store.set_priority([a], PRIORITIES["low"])
-    assert store.get(a).priority == PRIORITIES["normal"], "of waiting runs only"
+    assert store.get(a).priority == PRIORITIES["high"], "of waiting runs only"
     with pytest.raises(InputError, match="priority: must be one of"):
         store.set_priority([a], 99)
     with pytest.raises(StoreError, match="no run 'gone'"):
