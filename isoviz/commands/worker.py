@@ -39,6 +39,7 @@ def run(options: argparse.Namespace) -> int:
     _check_cluster_options(options)
     store = Store(options.store)
     if options.run is not None:
+        store.get(options.run)  # an unknown one is told here, not in a log
         log_to(store.folder_of(options.run) / LOG)
         return train_run(store.url, options.run, DEFAULT_TRAIN, attempt=options.attempt)
     if options.ray is not None:
@@ -105,4 +106,5 @@ def work(
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    with suppress(OSError):  # the terminal may be gone
+        print(line, file=sys.stderr, flush=True)

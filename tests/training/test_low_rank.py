@@ -87,10 +87,6 @@ def test_nothing_changes_before_the_first_step() -> None:
     before = network(input_ids=ids).logits
     low_rank.add(network, "classification", LowRank(4, 16, 0.0), seed=0)
     assert torch.equal(network(input_ids=ids).logits, before)
-    with pytest.raises(InputError, match="no linear layer to adapt that is called nothing"):
-        low_rank.add(
-            load_network(sources.resolve(BERT), 2, seed=0), "classification", LowRank(4, 16, 0.0, ("nothing",)), 0
-        )
 
 
 @pytest.mark.parametrize(
@@ -111,6 +107,20 @@ def test_a_writing_network_keeps_its_output_layer() -> None:
     low_rank.add(network, "seq2seq", LowRank(4, 16, 0.0), seed=0)
     trains = [name for name, weight in network.named_parameters() if weight.requires_grad]
     assert trains and all("lora_" in name for name in trains)
+
+
+@pytest.mark.parametrize("targets", ["nonsense", "query, nonsense", "classifier", "LayerNorm", "uery"])
+def test_names_that_are_no_layer_are_refused_before_the_launch(targets: str) -> None:
+    with pytest.raises(
+        InputError, match=rf"'{targets.split(', ')[-1]}' before its head \(it has dense, key, query, value\)"
+    ) as e:
+        planned(lora_targets=targets)
+    assert e.value.field == "lora_targets"
+
+
+def test_the_order_of_layer_names_makes_no_other_setup() -> None:
+    plans = [planned(lora_targets=names) for names in ("query,value", "value, query", "value,  query")]
+    assert {plan.lora_targets for plan in plans} == {"query, value"} and len({plan.setup_key() for plan in plans}) == 1
 
 
 @pytest.mark.parametrize("method", ["spectrum_pol", "spectrum_exp"])
