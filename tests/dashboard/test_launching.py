@@ -49,7 +49,7 @@ def test_estimate_scales_like_runs_by_epochs() -> None:
     assert timing.estimate([config(epochs=6, seed=9)], past) == timing.Estimate(18.0, 0, measured=3)  # type: ignore[arg-type]
 
 
-def test_runs_of_another_machine_say_nothing_about_this_one() -> None:
+def test_runs_of_another_machine_give_no_estimate_for_this_one() -> None:
     own = {"model": "my/encoder", "epochs": 3}
     past = [history(9.0, host=host_name(), **own), history(900.0, host="another", **own)]
     estimate = timing.estimate([config(**own)], past)  # type: ignore[arg-type]

@@ -121,7 +121,7 @@ def test_resumable_runs_are_queued_again_at_the_end(store: Store, config: Make, 
     assert row.position == 2
 
 
-def test_run_of_a_stopped_worker_is_queued_in_its_old_place(store: Store, config: Make) -> None:
+def test_run_of_a_stopped_worker_keeps_its_place_in_the_queue(store: Store, config: Make) -> None:
     run_id = begun(store, config())
     store.create([config()])
     store.request_return(run_id, 1)
