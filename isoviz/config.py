@@ -258,13 +258,18 @@ class RunConfig(BaseModel):
             raise ValueError("expected a prefix, with at most one | between the first and the second text's")
         return value
 
+    @field_validator("lora_targets")
+    @classmethod
+    def _in_one_order(cls, value: str | None) -> str | None:
+        return None if value is None else ", ".join(sorted({name.strip() for name in value.split(",")}))
+
     @property
     def low_rank(self) -> LowRank | None:
         """How LoRA adapts the model; None where all weights train."""
         if not self.lora_rank:
             return None
-        targets = tuple(name.strip() for name in (self.lora_targets or "").split(",") if name.strip())
-        return LowRank(self.lora_rank, self.lora_alpha, self.lora_dropout, targets)
+        targets = self.lora_targets.split(", ") if self.lora_targets else ()
+        return LowRank(self.lora_rank, self.lora_alpha, self.lora_dropout, tuple(targets))
 
     def setup_key(self) -> str:
         """Equal for runs that differ in nothing but seed and what changes no number: threads, minutes between checkpoints, tracker.

@@ -16,7 +16,7 @@ _THERE: Final = ("finished", "queued", "running")
 def existing(store: Store, configs: Sequence[RunConfig]) -> dict[tuple[str, int], str]:
     """`RunConfig.identity` → id of the newest equal run that has finished, waits or runs.
 
-    Equal runs have the same data folder; changes of its files are not detected.
+    Stopping runs do not count. Equal runs have the same data folder; changes of its files are not detected.
     """
     identities = {config.identity for config in configs}
     summaries = store.summaries(
@@ -26,8 +26,9 @@ def existing(store: Store, configs: Sequence[RunConfig]) -> dict[tuple[str, int]
         method={config.method for config in configs},
         kinds=(),
     )
+    stopping = {row.id for row in store.list(status="running") if row.stop_requested}
     ids: dict[tuple[str, int], str] = {}
     for run in summaries:  # newest first
-        if (run.setup, run.seed) in identities and not run.unreadable:
+        if (run.setup, run.seed) in identities and not run.unreadable and run.id not in stopping:
             ids.setdefault((run.setup, run.seed), run.id)
     return ids

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,11 +24,13 @@ class Origin:
         model: fingerprint of the model's files.
         revision: the model's commit, if it came from the hub.
         data: fingerprint of the rows.
+        generation: how it writes texts, which the training rows decide (`Head.generation`); empty if it writes none.
     """
 
     model: str
     revision: str | None
     data: str
+    generation: dict[str, int | None] = field(default_factory=dict)
 
     def check(self, source: ModelSource, data: str) -> None:
         """Check that model and data have not changed.

@@ -145,7 +145,7 @@ def load_setup(
     loader = prepare_data_loader(rows.loader, accelerator.device, num_processes=1, process_index=0, put_on_device=True)
     # dropout's generator, different in each process; data order and new weights use separate ones
     torch.manual_seed(config.seed + 1_000_003 * processes.rank)
-    started_with = Origin(source.fingerprint, source.revision, data.fingerprint)
+    started_with = Origin(source.fingerprint, source.revision, data.fingerprint, head.generation)
     if not earlier_origin and processes.is_main:
         origin.save(run_dir, started_with)
     return Setup(

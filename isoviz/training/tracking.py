@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -73,20 +75,35 @@ def _started(config: RunConfig, run_dir: Path) -> Any:
     from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
     tracker_class = LOGGER_TYPE_TO_CLASS[config.report_to]
-    run = run_dir.name
-    name_options = {"wandb": {"name": run}, "trackio": {"name": run}, "mlflow": {"run_name": run}, "aim": {}}
+    run, folder = run_dir.name, run_dir / FOLDER
+    options = {
+        "wandb": {"name": run, "dir": os.environ.get("WANDB_DIR", str(folder))},
+        "trackio": {"name": run},
+        "mlflow": {"run_name": run},
+    }.get(config.report_to, {})
     try:
-        if tracker_class.requires_logging_directory:
-            tracker: Any = tracker_class(PROJECT, run_dir / FOLDER, **name_options.get(config.report_to, {}))
-        else:
-            tracker = tracker_class(PROJECT, **name_options.get(config.report_to, {}))
-        tracker.start()
+        folder.mkdir(parents=True, exist_ok=True)  # wandb writes to the working directory if it is missing
+        where = (folder,) if tracker_class.requires_logging_directory else ()
+        tracker: Any = tracker_class(PROJECT, *where, **options)
+        with _without_arguments():
+            tracker.start()
         tracker.store_init_configuration(_flat(config))
     except Exception as error:  # every tracker raises different errors
         raise InputError(
             f"report_to: {config.report_to} did not start: {one_line(str(error))}", field="report_to"
         ) from error
     return tracker
+
+
+@contextmanager
+def _without_arguments() -> Iterator[None]:
+    """Hide the command line, which trackers record and upload: the URL of a store may hold a password."""
+    arguments = sys.argv
+    sys.argv = arguments[:1]
+    try:
+        yield
+    finally:
+        sys.argv = arguments
 
 
 def _flat(config: RunConfig) -> dict[str, int | float | str | bool]:

@@ -20,13 +20,18 @@ ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "0123456789abcdef-of-the-tests"
 
 
+def program() -> str | None:
+    """The program `ray`; None where it is not installed."""
+    return shutil.which("ray", path=f"{ROOT / '.ray' / 'bin'}{os.pathsep}{os.environ['PATH']}")
+
+
 def installed() -> str:
-    """The program `ray`, or the test is skipped; in CI it fails, because a skip would hide something there."""
-    program = shutil.which("ray", path=f"{ROOT / '.ray' / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    if program is None:
+    """`program`, or the test is skipped; in CI it fails, because a skip would hide something there."""
+    path = program()
+    if path is None:
         reason = "Ray was not found: `make ray` installs it"
         pytest.fail(reason) if os.environ.get("CI", "").lower() in ("1", "true") else pytest.skip(reason)
-    return program
+    return path
 
 
 class Head:

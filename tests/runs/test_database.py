@@ -72,6 +72,19 @@ def test_a_server_that_is_away_is_named_without_its_password() -> None:
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://user:half@secret@127.0.0.1:1/d",
+        "postgresql://user@127.0.0.1:1/d?Password=secret&sslPassword=secret",
+    ],
+)
+def test_an_address_with_a_mistake_is_named_without_its_password(url: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        Store(url)
+    assert "secret" not in f"{caught.value} {caught.value.advice}"
+
+
 def test_without_psycopg_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(StoreError, match="psycopg") as caught:

@@ -80,6 +80,20 @@ def test_the_same_logits_without_isoviz(
     assert "is not empty" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("prefix", "task", "words"),
+    [
+        ("none", "glue/cola", ""),
+        ("cola sentence:", "glue/cola", "`cola sentence:` before every input."),
+        ("one: | two:", "glue/mrpc", "`one:` before every first text and `two:` before every second text."),
+        ("| two:", "glue/mrpc", "with `two:` before every second text."),
+    ],
+)
+def test_the_card_names_the_prefixes(prefix: str, task: str, words: str) -> None:
+    card = pretrained._card("a-run", RunConfig(task=task, prefix=prefix), {}, "folder")
+    assert words in card and ("It was trained with" in card) is bool(words)
+
+
 def test_a_run_without_weights_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run_id,) = Store(tmp_path).create([RunConfig.checked(model="demo/tiny-bert", task="demo/acceptability")])
     words = ["runs", "save-model", run_id, "--store", str(tmp_path), "--out", str(tmp_path / "out")]

@@ -198,7 +198,7 @@ def test_beams_and_length_reach_the_generation(tiny_models, data):
         batch.pop("item")
         with torch.no_grad():
             outputs = model(**batch)
-            tokens = model.generate(batch["input_ids"], batch["attention_mask"], **head.options)
+            tokens = model.generate(batch["input_ids"], batch["attention_mask"], **head.generation)
             assert head.predict(model, outputs, batch) == [
                 text.strip() for text in head.tokenizer.batch_decode(tokens, skip_special_tokens=True)
             ]
@@ -219,7 +219,7 @@ def test_mbart_writes_in_the_language_of_the_direction(data, tmp_path, fifty):
         assert {ids[position] for ids in rows.train.inputs["input_ids"]} == {read}
         assert {ids[position] for ids in rows.train.labels} == {written}
         batch = next(iter(rows.evaluation))
-        tokens = model.generate(batch["input_ids"], batch["attention_mask"], **head.options)
+        tokens = model.generate(batch["input_ids"], batch["attention_mask"], **head.generation)
         assert set(tokens[:, 1 if fifty else 0].tolist()) == {written}
     assert run(cfg, tmp_path / "run")[-1].kind == "finished"
     with pytest.raises(ValueError, match="direction: .* has no language 'xq' \\(it has a"):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from isoviz import tasks
+from isoviz.config import RunConfig
 from isoviz.errors import DataError
+from isoviz.runs import pretrained
 from isoviz.tasks import metrics
-from isoviz.training import predictions
+from isoviz.training import predictions, weights
 from isoviz.training.heads import Answers
 from tests import tiny
 from tests.training.test_kinds import config, of, run
@@ -18,7 +22,8 @@ from tests.training.test_kinds import config, of, run
 @pytest.mark.parametrize("kind", list(tiny.TASKS))
 def test_kept_predictions_give_the_reported_metrics(tiny_models, tmp_path, kind):
     folder = tiny.write(kind, tmp_path / "data")
-    cfg = config(tiny_models("bart" if kind == "seq2seq" else "bert"), folder, kind, epochs=2)
+    beams = {"num_beams": 4} if kind == "seq2seq" else {}
+    cfg = config(tiny_models("bart" if kind == "seq2seq" else "bert"), folder, kind, epochs=2, **beams)
     events = run(cfg, tmp_path / "run")
     stored = predictions.load(tmp_path / "run")
     assert stored is not None
@@ -39,7 +44,23 @@ def test_kept_predictions_give_the_reported_metrics(tiny_models, tmp_path, kind)
     if kind == "classification":
         assert stored.table["confidence"].between(0.5, 1).all()
         assert stored.table["confidence"].nunique() > 1
+    if kind == "seq2seq":
+        texts = rows["source"].tolist()
+        assert written_without_isoviz(cfg, tmp_path, texts) == predicted
     assert [path.name for path in (tmp_path / "run" / "arrays").glob("*.partial")] == []
+
+
+def written_without_isoviz(config: RunConfig, folder: Path, texts: list[str]) -> list[str]:
+    """What the run in `folder / "run"`, saved for transformers, writes with the options that come with it."""
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    order = {"run": "run", "config": config, "checkpoint": weights.newest(folder / "run"), "scores": {}}
+    (folder / "saved").mkdir()
+    pretrained._write(order, folder / "saved", "saved")
+    tokenizer = AutoTokenizer.from_pretrained(folder / "saved")
+    model = AutoModelForSeq2SeqLM.from_pretrained(folder / "saved").eval()
+    tokens = model.generate(**tokenizer(texts, padding=True, return_tensors="pt"))
+    return [text.strip() for text in tokenizer.batch_decode(tokens, skip_special_tokens=True)]
 
 
 def test_with_select_best_they_are_of_the_reported_epoch(tiny_models, tmp_path):
