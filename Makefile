@@ -11,7 +11,7 @@ PORT ?= 8501
 app: $(VENV)/.app
 	$(BIN)/python -m isoviz app --port $(PORT)
 
-# One thread per test process: several at once share the cores.
+# One thread per test process, because several processes share the cores.
 test: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder
 
@@ -37,7 +37,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
-# A Ray cluster for tests/runs/test_ray_head.py, in an environment of its own: the app needs no Ray.
+# A Ray cluster for tests/runs/test_ray_head.py, in a separate environment: the app needs no Ray.
 ray: .ray/.made
 
 .ray/.made: requirements-ray.txt

@@ -83,9 +83,9 @@ class Others:
 
 def _busy() -> float:
     """Seconds that all processors have worked since the start of the machine, stolen time included."""
-    found = psutil.cpu_times()
+    times = psutil.cpu_times()
     return (
-        sum(found) - found.idle - found.iowait - found.guest - found.guest_nice
+        sum(times) - times.idle - times.iowait - times.guest - times.guest_nice
     )  # guests are in user and nice already
 
 

@@ -1,20 +1,23 @@
 """The command line: `python -m isoviz VERB`; `_VERBS` lists the verbs.
 
 Exit codes: 0 done; 1 a run failed, or was stopped; 2 bad input, with one line on stderr that says which option and what is allowed;
-130 (Ctrl-C) or 143 (SIGTERM) where it was ended at once.
+130 (Ctrl-C) or 143 (SIGTERM) where it was ended at once; 141 where no one reads its output any more.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import io
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from typing import Any, NoReturn
 
 from isoviz import __version__, boundary
-from isoviz.commands.output import collect_warnings, quiet_libraries
+from isoviz.commands.output import collect_warnings, quiet_libraries, reader_is_gone
 from isoviz.errors import LINE, InputError, IsoVizError, one_line, shortened
 from isoviz.jobs.processes import share_cores
 
@@ -121,6 +124,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--queue", action="store_true", help="queue the runs for workers or the app; train nothing here"
     )
+    parser.add_argument("--repeat", action="store_true", help="with --queue: also queue runs that exist already")
     _add_store(parser)
 
 
@@ -128,26 +132,26 @@ def _add_own(parser: argparse.ArgumentParser) -> None:
     from isoviz.runs.planning import OWN_OPTIONS
     from isoviz.tasks.protocol import HEAD_KINDS, OwnTask
 
-    own = parser.add_argument_group("own data", "for --task own: the columns of the files, and what they are")
+    group = parser.add_argument_group("own data", "for --task own: the columns of the files, and what they are")
     for name, option in OWN_OPTIONS.items():
-        rest: dict[str, Any] = {"type": {"share": _number, "split_seed": _whole}.get(name, str), "metavar": "COLUMN"}
+        options: dict[str, Any] = {"type": {"share": _number, "split_seed": _whole}.get(name, str), "metavar": "COLUMN"}
         if name == "kind":
-            rest |= {"choices": HEAD_KINDS, "metavar": "KIND"}
+            options |= {"choices": HEAD_KINDS, "metavar": "KIND"}
         elif name == "label_names":
-            rest |= {"nargs": "+", "metavar": "NAME"}
+            options |= {"nargs": "+", "metavar": "NAME"}
         elif name in ("share", "split_seed"):
-            rest["metavar"] = "N"
-        own.add_argument(option, dest=f"own.{name}", help=OwnTask.model_fields[name].description, **rest)
+            options["metavar"] = "N"
+        group.add_argument(option, dest=f"own.{name}", help=OwnTask.model_fields[name].description, **options)
 
 
 def _add_measure(parser: argparse.ArgumentParser) -> None:
     from isoviz.config import RunConfig
 
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument(
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
         "--embeddings", metavar="FILE", help="vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl"
     )
-    what.add_argument("--model", help="bundled model, local directory or hub id, which may end in @REVISION")
+    source.add_argument("--model", help="bundled model, local directory or hub id, which may end in @REVISION")
     parser.add_argument("--task", default="demo/acceptability")
     parser.add_argument("--data", metavar="DIR", help="the task's files; for --task own also one file")
     parser.add_argument("--direction", metavar="FROM-TO", help=RunConfig.model_fields["direction"].description)
@@ -325,40 +329,40 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 def _add_study(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="all studies")
-    one = actions.add_parser("run", help="compute one, beside the published numbers")
-    one.add_argument("name", metavar="NAME")
-    one.add_argument("--scale", choices=("quick", "full"), default="quick", help="size (default: quick)")
-    one.add_argument("--out", metavar="DIR", help="write the result there, as NAME.json")
-    own = one.add_argument_group(
+    run_parser = actions.add_parser("run", help="compute one, beside the published numbers")
+    run_parser.add_argument("name", metavar="NAME")
+    run_parser.add_argument("--scale", choices=("quick", "full"), default="quick", help="size (default: quick)")
+    run_parser.add_argument("--out", metavar="DIR", help="write the result there, as NAME.json")
+    group = run_parser.add_argument_group(
         "of your own", "replace the study's models, tasks and settings, where it allows that (`study list`)"
     )
-    own.add_argument(
+    group.add_argument(
         "--model",
         nargs="+",
         default=[],
         metavar="[NAME=]MODEL",
         help="bundled model, local directory or hub id; NAME is what the record calls it",
     )
-    own.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks of the catalogue")
-    own.add_argument("--data", nargs="+", default=[], metavar="TASK=DIR", help="the files of a task")
-    own.add_argument(
+    group.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks of the catalogue")
+    group.add_argument("--data", nargs="+", default=[], metavar="TASK=DIR", help="the files of a task")
+    group.add_argument(
         "--seeds", nargs="+", type=int, default=[], metavar="N", help="seeds of the runs; a verdict needs three"
     )
-    own.add_argument("--max-train", type=int, metavar="N", help="at most this many training rows per run")
-    own.add_argument("--max-eval", type=int, metavar="N", help="at most this many validation rows per run")
-    own.add_argument("--epochs", type=int, metavar="N", help="of a run")
-    own.add_argument("--batch-size", type=int, metavar="N", help="batch size of a run")
-    own.add_argument("--max-length", type=int, metavar="N", help="tokens of a text; longer texts are cut")
-    own.add_argument("--lr", type=float, dest="learning_rate", metavar="RATE", help="peak learning rate of a run")
-    one.add_argument("--fresh", action="store_true", help="run again even what the store already has")
-    _add_store(one)
+    group.add_argument("--max-train", type=int, metavar="N", help="at most this many training rows per run")
+    group.add_argument("--max-eval", type=int, metavar="N", help="at most this many validation rows per run")
+    group.add_argument("--epochs", type=int, metavar="N", help="of a run")
+    group.add_argument("--batch-size", type=int, metavar="N", help="batch size of a run")
+    group.add_argument("--max-length", type=int, metavar="N", help="tokens of a text; longer texts are cut")
+    group.add_argument("--lr", type=float, dest="learning_rate", metavar="RATE", help="peak learning rate of a run")
+    run_parser.add_argument("--fresh", action="store_true", help="run again even what the store already has")
+    _add_store(run_parser)
     listing.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def _add_lessons(parser: argparse.ArgumentParser) -> None:
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--out", metavar="FILE", help="where to write the HTML file")
-    what.add_argument("--check", nargs="+", metavar="FILE", help="report the errors in lessons you have written")
+    output = parser.add_mutually_exclusive_group(required=True)
+    output.add_argument("--out", metavar="FILE", help="where to write the HTML file")
+    output.add_argument("--check", nargs="+", metavar="FILE", help="report the errors in lessons you have written")
     parser.add_argument("--add", nargs="+", default=[], metavar="FILE", help="your own lessons for the HTML file")
 
 
@@ -474,13 +478,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
         collect_warnings()
         share_cores(os.environ)
         verb = "train" if options.verb == "sweep" else options.verb
-        return int(importlib.import_module(f"isoviz.commands.{verb}").run(options))
+        exit_code = int(importlib.import_module(f"isoviz.commands.{verb}").run(options))
+        sys.stdout.flush()
+        return exit_code
+    except BrokenPipeError:
+        if not reader_is_gone():
+            raise
+        return 141  # as by SIGPIPE
     except IsoVizError as error:
         _say(" ".join(filter(None, (_with_option(error), error.advice))))
         return 2
     except KeyboardInterrupt as interrupt:
         _say("interrupted")
         return int(getattr(interrupt, "exit_code", 130))
+
+
+def measured(options: dict[str, Any]) -> dict[str, Any]:
+    """The document of `measure --json`, for `isoviz.jobs.guarded`; `options` replace the command line's defaults."""
+    from isoviz.commands import measure
+    from isoviz.training.devices import available_cores
+
+    quiet_libraries()
+    collect_warnings()
+    parsed = build_parser(["measure"]).parse_args(["measure", "--model", "", "--json"])
+    if options["model"] is not None:
+        import torch
+
+        torch.set_num_threads(available_cores())  # the processes that read files have one
+    with redirect_stdout(io.StringIO()) as printed:
+        measure.run(argparse.Namespace(**{**vars(parsed), **options}))
+    return dict(json.loads(printed.getvalue()))
 
 
 def _check_words(words: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
 // The four live figures as plotly traces and layout. Pure.
 // items: [{id, short, colour, epochs, run}], with `run` as folded by fold.js. A null is a gap in a line.
 
-const RAW_POINTS = 4000; // at most so many points of a raw loss line; longer lines are thinned, and the caption says so
+const RAW_POINTS = 4000; // points of a raw loss line; longer lines are thinned, and the caption says so
 
 const TERM_NAMES = { total: "total loss", task: "task loss" };
 const TERM_DASHES = ["dot", "dashdot", "longdash"];

@@ -14,8 +14,8 @@ export function pointsOf(figure, unknown) {
     const x = numbers(trace.x);
     const scale = figure.layout.coloraxis;
     const values = typeof marker.color === "string" ? null : numbers(marker.color);
-    const told = (i) => (values ? `${scale.colorbar.title.text} ${Number.isInteger(values[i]) ? count(values[i]) : number(values[i])}` : trace.name);
-    return { trace: index, x, y: numbers(trace.y), colours: coloursOf(marker, x.length, values, scale, rgb(unknown)), size: marker.size, symbol: marker.symbol, path: trace.meta ? Float32Array.from(trace.meta) : null, texts: trace.text ?? [], textRows: trace.customdata ? numbers(trace.customdata) : null, describe: told };
+    const describe = (i) => (values ? `${scale.colorbar.title.text} ${Number.isInteger(values[i]) ? count(values[i]) : number(values[i])}` : trace.name);
+    return { trace: index, x, y: numbers(trace.y), colours: coloursOf(marker, x.length, values, scale, rgb(unknown)), size: marker.size, symbol: marker.symbol, path: trace.meta ? Float32Array.from(trace.meta) : null, texts: trace.text ?? [], textRows: trace.customdata ? numbers(trace.customdata) : null, describe };
   });
 }
 

@@ -4,7 +4,7 @@
 
 const scatterMaps = new WeakMap();
 const SELECTION_DELAY = 400; // milliseconds; see `show`
-const SHAPES = 5000; // up to so many points, a saved picture has one shape per point; beyond, one image
+const SHAPES = 5000; // up to this many points, a saved picture has one shape per point; beyond, one image
 const FRAME = 900; // milliseconds from one layer of the film to the next
 const REACH = 12; // pixels; the tooltip shows the nearest point within this distance
 

@@ -18,6 +18,7 @@ from isoviz.runs.runner import Runner
 from isoviz.runs.slot import POLL_SECONDS
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
 from isoviz.runs.worker import DEFAULT_TRAIN, train_run
+from isoviz.training import devices
 from isoviz.training.distributed import LOG
 
 
@@ -38,13 +39,15 @@ def run(options: argparse.Namespace) -> int:
     _check_cluster_options(options)
     store = Store(options.store)
     if options.run is not None:
+        store.get(options.run)  # an unknown one is told here, not in a log
         log_to(store.folder_of(options.run) / LOG)
         return train_run(store.url, options.run, DEFAULT_TRAIN, attempt=options.attempt)
     if options.ray is not None:
         return _serve_cluster(store, options)
     mark_lost(store)
+    found = devices.describe()
     with gentle_stop(_say) as stop:
-        work(store, options.idle, stop)
+        work(store, options.idle, stop, gpus=len(found.slots) if found.on_gpu else None)
     return 0
 
 
@@ -67,15 +70,18 @@ def _serve_cluster(store: Store, options: argparse.Namespace) -> int:
     return 0
 
 
-def work(store: Store, idle: float, stop: Callable[[], bool], *, train: str = DEFAULT_TRAIN) -> None:
+def work(
+    store: Store, idle: float, stop: Callable[[], bool], *, train: str = DEFAULT_TRAIN, gpus: int | None = None
+) -> None:
     """Train queued runs until none has come for `idle` seconds, or `stop` says so.
 
     Args:
         store: whose runs.
         train: see `isoviz.runs.worker`.
+        gpus: of this machine. Runs of more processes are left to other workers.
     """
     slot = _Devices(f"worker-{os.getpid()}")
-    runner = Runner(store, [slot], train=train)
+    runner = Runner(store, [slot], train=train, gpus=gpus)
     runner.start()
     try:
         shown: RunRow | None = None
@@ -100,4 +106,5 @@ def work(store: Store, idle: float, stop: Callable[[], bool], *, train: str = DE
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    with suppress(OSError):  # the terminal may be gone
+        print(line, file=sys.stderr, flush=True)

@@ -119,10 +119,10 @@ class BatchNorm(Method):
     def moving(self) -> tuple[Tensor, Tensor]:
         """(h,) mean and (h,) variance that evaluation uses; at least one batch must have been seen."""
         mean, variance = self.buffer("mean"), self.buffer("variance")
-        left = (1 - self.params.momentum) ** int(self.buffer("batches"))  # weight of the start, which is 0
+        start_weight = (1 - self.params.momentum) ** int(self.buffer("batches"))  # weight of the start, which is 0
         if self.params.bias_correction:
-            return mean / (1 - left), variance / (1 - left)
-        return mean, variance + left
+            return mean / (1 - start_weight), variance / (1 - start_weight)
+        return mean, variance + start_weight
 
     def _update(self, mean: Tensor, variance: Tensor) -> None:
         # population statistics: a framework's layer keeps those with divisor m − 1, and divides by those with m

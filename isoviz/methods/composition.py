@@ -175,7 +175,7 @@ def _renamed(error: InputError, slug: str) -> InputError:
 
 def _labelled(field: Any, part: type[Method], parts: Sequence[type[Method]]) -> Any:
     """The field as the combination shows it: under its method's title; its symbol too where another part has the same."""
-    own = copy(field)
+    labelled_field = copy(field)
     extra = _extra(field)
     symbol = extra.get("symbol")
     shared = sum(
@@ -183,9 +183,9 @@ def _labelled(field: Any, part: type[Method], parts: Sequence[type[Method]]) -> 
     )
     extra["symbol"] = f"{symbol} of {part.title}" if symbol and shared > 1 else symbol
     extra["leading"] = field is next(iter(part.Params.model_fields.values()))
-    own.json_schema_extra = extra
-    own.title = f"{part.title}: {str(field.title)[:1].lower()}{str(field.title)[1:]}"
-    return own
+    labelled_field.json_schema_extra = extra
+    labelled_field.title = f"{part.title}: {str(field.title)[:1].lower()}{str(field.title)[1:]}"
+    return labelled_field
 
 
 def _extra(field: Any) -> dict[str, Any]:

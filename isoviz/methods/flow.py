@@ -109,17 +109,17 @@ def plan(width: int, levels: int, depth: int) -> list[Step]:
     from isoviz.errors import InputError
 
     steps: list[Step] = []
-    rest = width
+    remaining = width
     for level in range(levels):
-        if rest < 2:
+        if remaining < 2:
             raise InputError(
                 f"levels: {width} dimensions can be halved for at most {level} levels (got {levels})",
                 field="params.levels",
             )
-        leaves = rest // 2 if level < levels - 1 else 0
+        leaves = remaining // 2 if level < levels - 1 else 0
         for number in range(depth):
-            steps.append(Step(rest, bool(number % 2), leaves if number == depth - 1 else 0))
-        rest -= leaves
+            steps.append(Step(remaining, bool(number % 2), leaves if number == depth - 1 else 0))
+        remaining -= leaves
     return steps
 
 
@@ -135,9 +135,14 @@ def make_map(steps: list[Step], hidden: int) -> nn.Module:
     generator = torch.Generator().manual_seed(0)
     root = torch.nn.Module()
     for number, step in enumerate(steps):
-        given, moved = (step.first, step.width - step.first)[:: -1 if step.flipped else 1]
+        conditioning, moved = (step.first, step.width - step.first)[:: -1 if step.flipped else 1]
         shapes = {"shift": (step.width,), "log_scale": (step.width,), "lu": (step.width, step.width)}
-        shapes |= {"weight1": (hidden, given), "bias1": (hidden,), "weight2": (hidden, hidden), "bias2": (hidden,)}
+        shapes |= {
+            "weight1": (hidden, conditioning),
+            "bias1": (hidden,),
+            "weight2": (hidden, hidden),
+            "bias2": (hidden,),
+        }
         shapes |= {"weight3": (moved, hidden), "bias3": (moved,)}
         part = torch.nn.Module()
         for name, shape in shapes.items():
@@ -167,15 +172,15 @@ def gaussianise(
     log_det = points.new_zeros(())
     parts: list[Tensor] = []
     for number, step in enumerate(steps):
-        own = _of_step(parameters, number)
+        step_parameters = _of_step(parameters, number)
         if start:  # after the first actnorm every dimension has deviation 1, or none
-            _start_actnorm(own, points, spread(points) if number == 0 else points.new_ones(()))
-        points = (points + own["shift"]) * own["log_scale"].exp()
-        lower, upper = _triangles(own["lu"])
+            _start_actnorm(step_parameters, points, spread(points) if number == 0 else points.new_ones(()))
+        points = (points + step_parameters["shift"]) * step_parameters["log_scale"].exp()
+        lower, upper = _triangles(step_parameters["lu"])
         points = points @ upper.T
         points = points + points @ lower.T  # L has a unit diagonal
-        log_det = log_det + own["log_scale"].sum() + own["lu"].diagonal().sum()
-        points = _couple(own, step, points)
+        log_det = log_det + step_parameters["log_scale"].sum() + step_parameters["lu"].diagonal().sum()
+        points = _couple(step_parameters, step, points)
         if step.split:
             parts.append(points[:, step.width - step.split :])
             points = points[:, : step.width - step.split]
@@ -204,24 +209,24 @@ def _triangles(lu: Tensor) -> tuple[Tensor, Tensor]:
     return lu.tril(-1), lu.triu(1) + lu.diagonal().exp().diag()
 
 
-def _couple(own: Mapping[str, Tensor], step: Step, points: Tensor) -> Tensor:
+def _couple(parameters: Mapping[str, Tensor], step: Step, points: Tensor) -> Tensor:
     """One half moves by a function of the other."""
     from torch.nn.functional import linear, relu
 
     first, second = points[:, : step.first], points[:, step.first :]
-    hidden = relu(linear(second if step.flipped else first, own["weight1"], own["bias1"]))
-    hidden = relu(linear(hidden, own["weight2"], own["bias2"]))
-    shift = linear(hidden, own["weight3"], own["bias3"])
+    hidden = relu(linear(second if step.flipped else first, parameters["weight1"], parameters["bias1"]))
+    hidden = relu(linear(hidden, parameters["weight2"], parameters["bias2"]))
+    shift = linear(hidden, parameters["weight3"], parameters["bias3"])
     return _cat([first + shift, second] if step.flipped else [first, second + shift])
 
 
-def _start_actnorm(own: Mapping[str, Tensor], points: Tensor, usual: Tensor) -> None:
+def _start_actnorm(parameters: Mapping[str, Tensor], points: Tensor, usual: Tensor) -> None:
     import torch
 
     std, mean = torch.std_mean(points, dim=0, correction=0)
-    own["shift"].copy_(-mean)
+    parameters["shift"].copy_(-mean)
     # a constant dimension is scaled like the others: stretched by a floor, it would be once more in each step
-    own["log_scale"].copy_(-torch.where(std > NOISE * usual, std, usual).log())
+    parameters["log_scale"].copy_(-torch.where(std > NOISE * usual, std, usual).log())
 
 
 def _cat(parts: list[Tensor]) -> Tensor:

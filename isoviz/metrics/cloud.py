@@ -75,14 +75,14 @@ def blocks(points: NDArray[Any], rows: int) -> Iterator[tuple[int, NDArray[Any]]
     """
     mapped = getattr(points, "_mmap", None)
     release = getattr(mmap, "MADV_DONTNEED", None)
-    held = 0
+    buffered_bytes = 0
     for start in range(0, len(points), rows):
         block = points[start : start + rows]
         yield start, block
-        held += block.nbytes
-        if mapped is not None and release is not None and held > _MAPPED_AT_ONCE:
+        buffered_bytes += block.nbytes
+        if mapped is not None and release is not None and buffered_bytes > _MAPPED_AT_ONCE:
             mapped.madvise(release)
-            held = 0
+            buffered_bytes = 0
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> None:

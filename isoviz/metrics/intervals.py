@@ -157,16 +157,16 @@ def one_per_group(points: Points, groups: ArrayLike, seed: int = 0) -> Any:
 
 
 def interval_of(
-    whole: Moments, codes: NDArray[np.int64] | None = None, estimator: Estimator = "unbiased", level: float = 0.95
+    complete: Moments, codes: NDArray[np.int64] | None = None, estimator: Estimator = "unbiased", level: float = 0.95
 ) -> Interval:
     """The interval of a cloud from its moments, with matrix, Q and the centred points.
 
     Args:
         codes: (n,) the group of each point, 0 .. G − 1; None if each point is its own.
     """
-    n, d = whole.n, whole.d
+    n, d = complete.n, complete.d
     count = n if codes is None else int(codes.max()) + 1
-    estimate = unbiased_estimate(whole) if estimator == "unbiased" else plug_in_estimate(whole)
+    estimate = unbiased_estimate(complete) if estimator == "unbiased" else plug_in_estimate(complete)
     problem = estimate.problem
     if problem is None and count < 3:
         problem = f"the jackknife needs at least 3 groups to leave out, got {count}"
@@ -176,7 +176,7 @@ def interval_of(
         if n - int(sizes.max()) < fewest:
             problem = f"without the largest group {n - int(sizes.max())} points are left, it needs at least {fewest}"
     if problem is None:
-        ratios = _ratios(left_out(whole, codes), estimator)
+        ratios = _ratios(left_out(complete, codes), estimator)
         if np.isfinite(ratios).all():
             return _from_ratios(1.0 + (d - 1) * float(estimate.value), ratios, level, n, d)
         problem = "it is undefined without one of the groups, which holds nearly all the variance"
@@ -193,26 +193,26 @@ def _from_ratios(ratio: float, ratios: NDArray[np.float64], level: float, n: int
     return Interval(estimate, estimate - reach, estimate + reach, error, level, n, d, count)
 
 
-def _ratios(rest: Moments, estimator: Estimator) -> NDArray[np.float64]:
+def _ratios(remaining: Moments, estimator: Estimator) -> NDArray[np.float64]:
     """T²/F or V/U of each remainder, shape (G,); nan where undefined."""
     with np.errstate(divide="ignore", invalid="ignore"):
         if estimator == "plain":
-            ratios = np.where(rest.collapsed, np.nan, rest.trace**2 / rest.frobenius)
+            ratios = np.where(remaining.collapsed, np.nan, remaining.trace**2 / remaining.frobenius)
         else:
-            u, v = unbiased_sums(rest)
-            ratios = np.where(rest.collapsed | ~is_usable(u, rest), np.nan, v / u)
+            u, v = unbiased_sums(remaining)
+            ratios = np.where(remaining.collapsed | ~is_usable(u, remaining), np.nan, v / u)
     return np.where(ratios > 0, ratios, np.nan)
 
 
-def left_out(whole: Moments, codes: NDArray[np.int64] | None = None) -> Moments:
+def left_out(complete: Moments, codes: NDArray[np.int64] | None = None) -> Moments:
     """The moments without each group in turn: n, trace, frobenius, quartic and collapsed of shape (G,).
 
     Args:
         whole: with matrix, Q and the centred points.
         codes: as in `interval_of`.
     """
-    x, matrix = whole.centred, whole.matrix
-    if x is None or matrix is None or whole.quartic is None:
+    x, matrix = complete.centred, complete.matrix
+    if x is None or matrix is None or complete.quartic is None:
         raise ValueError("left_out needs the matrix, the fourth moment and the centred points")
     n, d = x.shape
     gram = prefers_gram(n, d)
@@ -220,7 +220,7 @@ def left_out(whole: Moments, codes: NDArray[np.int64] | None = None) -> Moments:
     squares = np.einsum("ij,ij->i", x, x)
     bent = np.einsum("ij,ij->i", scatter, scatter) if gram else _quadratic_forms(x, scatter)  # x_iᵀSx_i
     weighted = squares @ x  # Σ‖x‖²x
-    trace, frobenius, quartic = squares.sum(), whole.frobenius * (n - 1) ** 2, whole.quartic * (n - 1)
+    trace, frobenius, quartic = squares.sum(), complete.frobenius * (n - 1) ** 2, complete.quartic * (n - 1)
 
     codes = np.arange(n) if codes is None else codes
     sizes = np.bincount(codes)
@@ -237,40 +237,40 @@ def left_out(whole: Moments, codes: NDArray[np.int64] | None = None) -> Moments:
     else:
         of_sum = np.einsum("ij,ij->i", sums @ scatter, sums)
     inner = np.add.reduceat(along_sum**2, starts)  # s_gᵀS_g s_g
-    rest: Any = n - sizes
-    moved = np.einsum("ij,ij->i", sums, sums) / rest  # ‖s_g‖²/(n − m)
+    remaining: Any = n - sizes
+    moved = np.einsum("ij,ij->i", sums, sums) / remaining  # ‖s_g‖²/(n − m)
     trace_left = trace - np.add.reduceat(squares, starts)
     other_trace = trace_left - moved
     other_frobenius = (
         frobenius
-        - 2 * (np.add.reduceat(bent, starts) + of_sum / rest)
+        - 2 * (np.add.reduceat(bent, starts) + of_sum / remaining)
         + _own_norms(rows, starts, sizes)
-        + 2 * inner / rest
+        + 2 * inner / remaining
         + moved**2
     )
-    length = moved / rest  # the squared length of the new mean, −s_g/(n − m)
+    length = moved / remaining  # the squared length of the new mean, −s_g/(n − m)
     other_quartic = (
         quartic
         - np.add.reduceat(squares**2, starts)
-        + 4 * (of_sum - inner) / rest**2
-        + 4 * (sums @ weighted - np.add.reduceat(squares * along_sum, starts)) / rest
+        + 4 * (of_sum - inner) / remaining**2
+        + 4 * (sums @ weighted - np.add.reduceat(squares * along_sum, starts)) / remaining
         + 2 * trace_left * length
-        - 3 * rest * length**2
+        - 3 * remaining * length**2
     )
     collapsed = np.zeros(len(sizes), dtype=bool)
     # Where one group holds nearly everything these differences cancel; only a few groups can, and are refitted.
     cancelled = (other_frobenius < 1e-4 * frobenius) | (other_quartic < 1e-4 * quartic)
-    for group in np.flatnonzero(cancelled & (rest >= 2)):
+    for group in np.flatnonzero(cancelled & (remaining >= 2)):
         refitted = cloud_moments(x[codes != group], float(np.finfo(np.float64).eps), quartic=True)
         collapsed[group] = refitted.collapsed
         # perhaps in another unit, to which scores are invariant
-        degrees = rest[group] - 1
+        degrees = remaining[group] - 1
         other_trace[group] = refitted.trace * degrees
         other_frobenius[group] = refitted.frobenius * degrees**2
         other_quartic[group] = refitted.quartic * degrees
-    divisor = rest - 1
+    divisor = remaining - 1
     return Moments(
-        rest, d, other_trace / divisor, other_frobenius / divisor**2, other_quartic / divisor, None, collapsed
+        remaining, d, other_trace / divisor, other_frobenius / divisor**2, other_quartic / divisor, None, collapsed
     )
 
 
@@ -327,8 +327,8 @@ def _checked_interval(
 
 def _codes(groups: ArrayLike, n: int) -> NDArray[np.int64]:
     """(n,) group numbers 0 .. G − 1 from any labels."""
-    given: Any = groups
-    labels = given.detach().cpu().numpy() if is_tensor(given) else np.asarray(given)
+    group_labels: Any = groups
+    labels = group_labels.detach().cpu().numpy() if is_tensor(group_labels) else np.asarray(group_labels)
     if labels.shape != (n,):
         raise InputError(f"groups must name the group of each of the {n} points, shape ({n},), got {labels.shape}")
     if labels.dtype.kind not in "biufSU":

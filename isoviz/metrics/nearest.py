@@ -38,8 +38,8 @@ def nearest(points: NDArray[np.float64], k: int) -> Neighbours:
     distances, indices = _nearest_of(x, np.arange(n), candidates, k)
     if candidate_count < n - 1:
         # a nearer point lies within `own` + `farthest` of the origin, and the error grows with its length
-        own, farthest = np.sqrt(lengths), distances[:, -1]
-        error = (d + 8) * (2.0**-24 * (2 * own + farthest) ** 2 + 2.0**-126)
+        norms, farthest = np.sqrt(lengths), distances[:, -1]
+        error = (d + 8) * (2.0**-24 * (2 * norms + farthest) ** 2 + 2.0**-126)
         unsure = np.flatnonzero(farthest**2 > beyond + lengths - error)
         candidates, _ = _candidates(x, unsure, candidate_count, np.float64)
         distances[unsure], indices[unsure] = _nearest_of(x, unsure, candidates, k)
@@ -58,10 +58,10 @@ def _candidates(
     step = max(1, _BLOCK // len(x))
     for start in range(0, len(rows), step):
         part = rows[start : start + step]
-        here = np.arange(len(part))
+        positions = np.arange(len(part))
         squared = y[part] @ minus_twice
         squared += lengths
-        squared[here, part] = np.inf
+        squared[positions, part] = np.inf
         if count > _FEW:
             block = np.argpartition(squared, count - 1, axis=1)[:, :count]
             farthest[start : start + step] = np.take_along_axis(squared, block, axis=1).max(axis=1)
@@ -69,8 +69,8 @@ def _candidates(
             block = np.empty((len(part), count), dtype=np.int64)
             for j in range(count):
                 block[:, j] = squared.argmin(axis=1)
-                farthest[start : start + step] = squared[here, block[:, j]]
-                squared[here, block[:, j]] = np.inf
+                farthest[start : start + step] = squared[positions, block[:, j]]
+                squared[positions, block[:, j]] = np.inf
         candidates[start : start + step] = np.sort(block, axis=1)
     return candidates, farthest
 
@@ -82,11 +82,11 @@ def _nearest_of(
     distances, indices = np.empty((len(rows), k)), np.empty((len(rows), k), dtype=np.int64)
     step = max(1, _BLOCK // x.shape[1])
     for part in (slice(start, start + step) for start in range(0, len(rows), step)):
-        queries, other = x[rows[part]], candidates[part]
-        exact = np.stack([_squared_distance(queries, x[other[:, j]]) for j in range(other.shape[1])], axis=1)
+        queries, targets = x[rows[part]], candidates[part]
+        exact = np.stack([_squared_distance(queries, x[targets[:, j]]) for j in range(targets.shape[1])], axis=1)
         order = np.argsort(exact, axis=1, kind="stable")[:, :k]
         distances[part] = np.sqrt(np.take_along_axis(exact, order, axis=1))
-        indices[part] = np.take_along_axis(other, order, axis=1)
+        indices[part] = np.take_along_axis(targets, order, axis=1)
     return distances, indices
 
 

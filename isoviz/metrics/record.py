@@ -45,8 +45,8 @@ class Reading(_Record):
 
     @model_serializer(mode="wrap")
     def _short(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        whole: dict[str, Any] = handler(self)
-        return {name: value for name, value in whole.items() if name == "value" or value not in (None, "", {})}
+        fields: dict[str, Any] = handler(self)
+        return {name: value for name, value in fields.items() if name == "value" or value not in (None, "", {})}
 
 
 class _Readings(_Record):
@@ -128,9 +128,9 @@ class CloudRecord(_Readings):
         from isoviz import metrics
 
         order = {slug: index for index, slug in enumerate(metrics.catalogue())}
-        both = {**self.readings, **readings}
+        merged = {**self.readings, **readings}
         return self.model_copy(
-            update={"readings": dict(sorted(both.items(), key=lambda item: order.get(item[0], 1000)))}
+            update={"readings": dict(sorted(merged.items(), key=lambda item: order.get(item[0], 1000)))}
         )
 
     def points_of(self, slug: str) -> int:
@@ -228,9 +228,9 @@ def _cloud_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
         readings["isoscore_unbiased"]["interval"] = ends
     if "ev" in data:
         curve = [share for share in data["ev"] or () if share is not None]
-        why = "" if curve else undefined.get("ev") or undefined.get("effective_rank") or "all points are equal"
-        readings["ev"] = {"value": curve or None, "undefined": why}
-        readings["ev_1"] = {"value": curve[0] if curve else None, "undefined": why}
+        reason = "" if curve else undefined.get("ev") or undefined.get("effective_rank") or "all points are equal"
+        readings["ev"] = {"value": curve or None, "undefined": reason}
+        readings["ev_1"] = {"value": curve[0] if curve else None, "undefined": reason}
     unchanged = {name: data[name] for name in ("cloud", "split", "drawn", "layer", "pooling") if name in data}
     return {**unchanged, "n": data.get("n") or 0, "d": data.get("d") or 0, "readings": readings}
 
@@ -240,9 +240,9 @@ def _measurement_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
     clouds: dict[str, Any] = {}
     head = {**data, "cloud": data.get("cloud", "head"), "split": data.get("split", "validation")}
     clouds["head"] = _cloud_of_old({name: value for name, value in head.items() if name != "isoscore_star"})
-    same = {"n": data.get("n"), "d": data.get("d"), "split": head["split"]}
+    shared_fields = {"n": data.get("n"), "d": data.get("d"), "split": head["split"]}
     if isinstance(data.get("pooled"), Mapping):
-        clouds["pooled"] = _cloud_of_old({**data["pooled"], **same, "cloud": "pooled"})
+        clouds["pooled"] = _cloud_of_old({**data["pooled"], **shared_fields, "cloud": "pooled"})
     if "isoscore_star" in data:
         clouds["layers"] = _cloud_of_old(
             {"isoscore_star": data["isoscore_star"], "cloud": "layers", "split": "validation"}
@@ -264,9 +264,11 @@ def upgraded_measured(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _layers_of_old(scores: Any, n: int, d: int) -> dict[str, Any]:
     """The clouds of single layers from their IsoScores."""
-    same = {"split": "validation", "n": n, "d": d}
+    shared_fields = {"split": "validation", "n": n, "d": d}
     return {
-        f"layer_{number}": _cloud_of_old({**same, "cloud": f"layer_{number}", "layer": number, "isoscore": score})
+        f"layer_{number}": _cloud_of_old(
+            {**shared_fields, "cloud": f"layer_{number}", "layer": number, "isoscore": score}
+        )
         for number, score in enumerate(scores, start=1)
     }
 

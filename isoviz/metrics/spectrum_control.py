@@ -98,8 +98,8 @@ def spectrum_penalty(weight: Tensor, target: Tensor) -> Tensor:
         values, vectors = torch.linalg.eigh(wide.T @ wide if tall else wide @ wide.T)
         sigma, vectors = values.clamp_min(0).sqrt().flip(0), vectors.flip(1)
         gap = sigma - target.to(sigma)
-        seen = sigma > FLOOR * sigma[0]
-        share = torch.where(seen, gap / torch.where(seen, sigma, 1.0), 0.0)
+        nonzero = sigma > FLOOR * sigma[0]
+        share = torch.where(nonzero, gap / torch.where(nonzero, sigma, 1.0), 0.0)
         inner = 2 * (vectors * share) @ vectors.T
         gradient = (wide @ inner if tall else inner @ wide).to(weight.device, dtype)
         value = gap.square().sum().to(weight.device, dtype)

@@ -75,8 +75,8 @@ def _estimate(sample: Sample) -> Estimate:
         pairs = rows @ unit[start:].T
         pairs *= 4.0  # ‖x − y‖² = 2 − 2x·y, so −2‖x − y‖² = 4x·y − 4, here without the −4
         np.exp(pairs, out=pairs)
-        own = pairs[:, : len(rows)]
-        total += float(pairs.sum() - np.tril(own).sum())  # each pair once, none with itself
+        diagonal_block = pairs[:, : len(rows)]
+        total += float(pairs.sum() - np.tril(diagonal_block).sum())  # each pair once, none with itself
     return Estimate(math.log(total / (n * (n - 1) / 2)) - 4.0, note=note)
 
 

@@ -136,8 +136,8 @@ class CovarianceAccumulator:
             head: dict[str, Any] = {"count": torch.tensor(self.count), "d": torch.tensor(self.d)}
             head["resolution"] = torch.tensor(self._eps, dtype=torch.float64)
             return {**head, **{name: value.clone() for name, value in held.items()}}
-        plain = {"count": np.int64(self.count), "d": np.int64(self.d), "resolution": np.float64(self._eps)}
-        return {**plain, **{name: np.array(value) for name, value in held.items()}}
+        scalars = {"count": np.int64(self.count), "d": np.int64(self.d), "resolution": np.float64(self._eps)}
+        return {**scalars, **{name: np.array(value) for name, value in held.items()}}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> CovarianceAccumulator:

@@ -65,11 +65,11 @@ class MeanRemoval(CataloguedTransform):
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         direction = learnt["direction"]
-        rest = x - (x @ direction)[:, None] * direction
-        before, after = (x * x).sum(1), (rest * rest).sum(1)
+        remainder = x - (x @ direction)[:, None] * direction
+        before, after = (x * x).sum(1), (remainder * remainder).sum(1)
         on_line = after <= learnt["floor"] ** 2 * before
         stretch = ((before + on_line) / (after + on_line)) ** 0.5  # 0/0 has no gradient
-        return rest * (stretch * ~on_line)[:, None]
+        return remainder * (stretch * ~on_line)[:, None]
 
     @property
     def removed(self) -> int:

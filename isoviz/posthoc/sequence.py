@@ -37,13 +37,13 @@ class Chain(Transform):
     def affine(self) -> Affine | None:
         """The steps' maps as one; None if one of them has none."""
         width = self._width()
-        whole = Affine(np.ones(width), np.zeros(width))
+        composed = Affine(np.ones(width), np.zeros(width))
         for step in self.steps:
             part = step.affine()
             if part is None:
                 return None
-            whole = whole.then(part)
-        return whole
+            composed = composed.then(part)
+        return composed
 
     def state(self) -> State:
         width = self._width()
@@ -65,11 +65,13 @@ class Chain(Transform):
             raise InputError(f"a saved 'chain' must hold its width, an integer, got {spec.get('width')!r}")
         steps = []
         for i, step in enumerate(spec["steps"]):
-            own = {name.partition(".")[2]: value for name, value in arrays.items() if name.partition(".")[0] == str(i)}
-            steps.append(restore(cast(State, {"spec": step, "arrays": own})))
-        whole = cls(steps)
-        whole._given_width = spec["width"]
-        return whole
+            step_arrays = {
+                name.partition(".")[2]: value for name, value in arrays.items() if name.partition(".")[0] == str(i)
+            }
+            steps.append(restore(cast(State, {"spec": step, "arrays": step_arrays})))
+        restored = cls(steps)
+        restored._given_width = spec["width"]
+        return restored
 
     @property
     def fits_on(self) -> FitsOn:

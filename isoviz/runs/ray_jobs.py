@@ -377,9 +377,8 @@ class Dispatcher:
         job = self._cluster.job(job_name(row))
         if job is not None and job.active:  # cut off from the store: it must not write beside its successor
             self._cluster.stop(job_name(row))
-            return
-        self._store.requeue(row.id)
-        self._say(f"run {row.id} is back in the queue")
+        elif self._store.give_back(row.id, row.attempt):
+            self._say(f"run {row.id} is back in the queue")
 
     def _hand_over(self) -> bool:
         """Submit runs while there is room; whether one was submitted, or waits for room."""

@@ -77,14 +77,7 @@ def train_run(
             return 0 if execute(opened, run, train=trainer, stop=stop, attempt=attempt).ended is not None else 1
         finally:
             if attempt is not None and stop():
-                _requeue(opened, run, attempt)
-
-
-def _requeue(store: Store, run: str, attempt: int) -> None:
-    """Put a run back into the queue that the cluster has stopped, unless someone has asked for that here."""
-    row = store.get(run)
-    if row.status == "stopped" and row.attempt == attempt and not row.stop_requested:
-        store.requeue(run)
+                opened.give_back(run, attempt)
 
 
 def _say(line: str) -> None:

@@ -13,7 +13,7 @@ from isoviz.access.visitors import Role
 from isoviz.errors import StoreError
 
 
-def test_each_role_has_a_secret_of_its_own_which_stays(tmp_path: Path) -> None:
+def test_each_role_has_a_separate_lasting_secret(tmp_path: Path) -> None:
     first, again = links.read(tmp_path), links.read(tmp_path)
     assert first == again and len(set(first.secrets.values())) == 3
     assert {first.role_of(secret) for secret in first.secrets.values()} == set(Role)
@@ -51,7 +51,7 @@ def test_servers_that_start_at_once_agree(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"viewer": "", "runner": "", "operator": ""}', "\xff"])
-def test_a_damaged_file_admits_nobody(tmp_path: Path, content: str) -> None:
+def test_a_damaged_file_admits_no_one(tmp_path: Path, content: str) -> None:
     links.path_of(tmp_path).write_bytes(content.encode("latin-1"))
     with pytest.raises(StoreError, match="does not contain links"):
         links.read(tmp_path)

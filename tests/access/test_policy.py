@@ -64,7 +64,7 @@ def test_the_table_names_every_variable_that_is_read() -> None:
     }
 
 
-def test_the_table_stands_in_the_documentation() -> None:
+def test_the_table_is_in_the_documentation() -> None:
     assert policy.table() in (Path(__file__).parents[2] / "docs" / "security.md").read_text()
 
 

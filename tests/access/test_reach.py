@@ -94,7 +94,7 @@ def test_its_own_pages_and_no_others() -> None:
         (reach.FRAMES, "https://a.example\nx: y", "allow-frame"),
     ],
 )
-def test_what_is_no_address_is_refused(name: str, value: str, option: str) -> None:
+def test_an_invalid_address_is_refused(name: str, value: str, option: str) -> None:
     with pytest.raises(InputError, match=f"^{option}: ") as refused:
         Reach.from_environment(None, {name: value})
     assert "\n" not in str(refused.value)

@@ -63,8 +63,8 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
 }
 """Every method that changes or starts something, and how it is called with a run that is there."""
 SILENT = {"let_go", "let_go_of_whatif"}
-"""These end what the visitor no longer wants, and nothing where it is not theirs to end."""
-READS = {"refusal", "launch_refusal", "queue_refusal", "roots", "admitted"}
+"""These stop what the visitor no longer needs, and only what the visitor may stop."""
+READS = {"refusal", "launch_refusal", "queue_refusal", "roots", "admitted", "computing"}
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def everything(store: Store) -> Any:
     return store.list(), files
 
 
-def test_every_method_is_known_here() -> None:
+def test_every_method_is_tested_here() -> None:
     public = {name for name, _ in inspect.getmembers(Service, inspect.isfunction) if not name.startswith("_")}
     assert public == WRITES.keys() | SILENT | READS
 
@@ -111,7 +111,7 @@ def test_every_method_is_known_here() -> None:
         (OPERATOR, True, "read-only"),
     ],
 )
-def test_who_may_only_look_changes_nothing(
+def test_viewers_change_nothing(
     name: str, visitor: Visitor, read_only: bool, told: str, acting: Callable[..., Service], store: Store
 ) -> None:
     (run,) = store.create([RunConfig()], visitor=visitor.id)
@@ -268,7 +268,9 @@ def test_kept_vectors_of_one_visitor_are_counted_until_they_are_deleted(acting: 
     assert anna.keep_vectors(order, array_file(4)).n == 1_500
 
 
-def test_what_expands_beyond_the_quota_is_not_kept(acting: Callable[..., Service], vectors_read_here: None) -> None:
+def test_an_archive_that_expands_beyond_the_quota_is_not_kept(
+    acting: Callable[..., Service], vectors_read_here: None
+) -> None:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, np.zeros((6_000, 100), dtype=np.float32))
     with pytest.raises(DataError, match="kept for one visitor: 3"):
@@ -282,7 +284,7 @@ def test_an_upload_that_is_too_large_to_be_copied(
     monkeypatch.setattr(vectors.sets, "MOST_KEPT", 10**5)
     with pytest.raises(InputError, match="an upload has at most") as caught:
         acting(ANNA).keep_vectors(ImportRequest("vectors"), array_file(1))
-    assert "give its path" in caught.value.advice
+    assert "enter its path" in caught.value.advice
 
 
 def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callable[..., Service]) -> None:
@@ -291,8 +293,8 @@ def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callab
     encoded = vectors.from_points(rng.normal(size=(40, 4)), facts={"texts": texts})
     vectors.STORE.publish("e" * 32, *vectors.sets.stored(encoded))
     other = vectors.keep(vectors.from_points(rng.normal(size=(40, 4))))
-    for place, data in enumerate((texts, "e" * 32, other)):
-        results.STORE.publish(str(place) * 32, {"request": {"data": data}}, {"x": np.zeros(2)})
+    for index, data in enumerate((texts, "e" * 32, other)):
+        results.STORE.publish(str(index) * 32, {"request": {"data": data}}, {"x": np.zeros(2)})
     engine = whatif_vectors.engine_of(other)
     whatif_vectors.engine_of("e" * 32)
     acting(OPERATOR).forget_vectors(texts)

@@ -1,4 +1,4 @@
-"""Uploads: kept by content, checked before they are kept, nothing bad left behind."""
+"""Uploads are stored by content and checked first; a bad file leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_same_content_gives_the_same_folder(tmp_path: Path) -> None:
         ("sentence,label\nGrün,1\nb,0\n".encode("latin-1"), "not UTF-8"),
     ],
 )
-def test_bad_files_are_told_in_one_line_and_not_kept(tmp_path: Path, content: bytes, message: str) -> None:
+def test_bad_files_are_reported_in_one_line_and_not_kept(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(DataError) as caught:
         save(tmp_path, content)
     assert message in str(caught.value) and "\n" not in str(caught.value)

@@ -64,7 +64,7 @@ def test_a_claim_is_seen_only_if_every_seed_shows_it(claims):
     assert outcome["Flow costs several times the time"] == ("no", "0 of 2", "1.50 ×; 1.50 ×")
 
 
-def test_what_was_not_run_or_did_not_finish_is_not_measured(claims):
+def test_missing_and_unfinished_runs_are_not_measured(claims):
     lines = [line for line in two_seeds(claims) if line.slug != "isobn"]
     lines.append(made_up(claims, "spectrum_exp", 0, status="diverged", norm=0.1))
     outcome = verdicts(claims, lines)

@@ -26,7 +26,7 @@ PLAIN = 27
 
 @pytest.fixture
 def tabs(chromium: Browser) -> Iterator[Callable[..., Page]]:
-    """`tabs(url)`: a tab in a browser session of its own."""
+    """`tabs(url)`: a tab in a separate browser session."""
     contexts = []
 
     def opened(url: str) -> Page:
@@ -67,7 +67,7 @@ def post(client: urllib.request.OpenerDirector, url: str, body: dict[str, Any]) 
 
 
 def value_of(student: int, step: int) -> float:
-    """A guess of its own for each of the plain clients, so that a lost or doubled one shows."""
+    """A different guess for each plain client, so that lost and duplicate guesses are detected."""
     asked_guess = LESSON.steps[step - 1].guess
     if asked_guess.kind == "choice":
         return float(student % len(asked_guess.options))
@@ -75,7 +75,7 @@ def value_of(student: int, step: int) -> float:
 
 
 def students_at(link: str, url: str, statuses: list[int]) -> list[threading.Thread]:
-    """Plain clients that open the class's link at once, join, and send each guess twice, as one does whose first answer was lost."""
+    """Plain clients that open the class's link simultaneously, join, and send each guess twice, as after a lost response."""
     together = threading.Barrier(PLAIN)
 
     def student(k: int) -> None:

@@ -16,7 +16,7 @@ from tests.fuzzing.files import bomb
 from tests.runs.observing import gone, until
 
 _LOOK_SECONDS, _BUSY_SECONDS = 2.0, 0.4
-"""A reader that takes so much processor time from one look to the next is at work, even on a crowded machine."""
+"""A reader that uses this much processor time between two checks is working, even on a busy machine."""
 _ENDED_SECONDS = 8.0
 """The file takes longer than that by far; the server looks twenty times a second."""
 
@@ -32,7 +32,7 @@ def readers(server: Server) -> dict[int, float]:
 
 
 def at_work(server: Server) -> list[int]:
-    """Those that take processor time now."""
+    """Reader processes that are using the processor."""
     before = readers(server)
     time.sleep(_LOOK_SECONDS)
     return [pid for pid, seconds in readers(server).items() if seconds - before.get(pid, seconds) > _BUSY_SECONDS]

@@ -62,7 +62,7 @@ def inside(page: Page) -> None:
 
 
 def test_a_link_opens_the_page_it_names_and_leaves_the_address(guarded: Server, open_tab: Callable[..., Page]) -> None:
-    run = Story(guarded.store).whole()
+    run = Story(guarded.store).complete()
     page = open_tab(link(guarded, page="run", query=f"id={run.id}"))
     assert page.url == f"{guarded.url}/run?id={run.id}"
     expect(page.locator("[data-figure=loss] .ivz-plot")).to_be_visible()
@@ -72,7 +72,7 @@ def test_a_link_opens_the_page_it_names_and_leaves_the_address(guarded: Server, 
     assert page.evaluate("document.referrer") == ""
 
 
-def test_without_a_link_there_is_a_page_that_says_so(guarded: Server, open_tab: Callable[..., Page]) -> None:
+def test_without_a_link_a_page_asks_for_one(guarded: Server, open_tab: Callable[..., Page]) -> None:
     page = open_tab(f"{guarded.url}/train")
     expect(page.get_by_role("heading")).to_have_text("This IsoViz needs a link")
     assert page.locator("script").count() == 0
@@ -84,7 +84,7 @@ def test_links_on_another_site_lead_in(
     guarded: Server, open_tab: Callable[..., Page], elsewhere: Callable[[str], str]
 ) -> None:
     """A Strict cookie is not sent with a visit that another site began: neither the link itself nor a run's address may end there."""
-    run = Story(guarded.store).whole()
+    run = Story(guarded.store).complete()
     teacher = f'<a href="{link(guarded)}">come in</a><a href="{guarded.url}/run?id={run.id}">the run</a>'
     page = open_tab(elsewhere(teacher))
     page.get_by_text("come in").click()
@@ -96,7 +96,7 @@ def test_links_on_another_site_lead_in(
     assert page.url == f"{guarded.url}/run?id={run.id}"
 
 
-def test_a_stranger_from_another_site_is_told_once(
+def test_a_stranger_from_another_site_is_reported_once(
     guarded: Server, open_tab: Callable[..., Page], elsewhere: Callable[[str], str]
 ) -> None:
     page = open_tab(elsewhere(f'<a href="{guarded.url}/train">look</a>'))
@@ -156,7 +156,7 @@ def test_no_page_of_another_site_shows_or_reads_it(
 @pytest.mark.parametrize("address", PAGES)
 def test_every_page_works_under_its_policy(guarded: Server, open_tab: Callable[..., Page], address: str) -> None:
     """`open_tab` fails for whatever the policy stops."""
-    run = Story(guarded.store).whole()
+    run = Story(guarded.store).complete()
     finish(guarded.store, config("istar", 0, {"lam": 1}), 0.75, 0.5, group="sweep")
     page = open_tab(link(guarded, page=address, query=f"id={run.id}" if address == "run" else ""))
     inside(page)

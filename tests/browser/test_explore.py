@@ -22,7 +22,7 @@ LONG = 240_000
 
 @pytest.fixture
 def serving(serve: Callable[..., Server]) -> Iterator[Server]:
-    """A server with nothing kept yet; what still computes at the end is stopped."""
+    """A server with an empty store; jobs still running at the end are stopped."""
     yield serve()
     end_all()
 

@@ -20,7 +20,7 @@ from tests.browser.conftest import EVERY_SECTION, Server, becomes, fits, keep_vi
 from tests.jobs.here import end_all
 
 ROWS = 100
-"""Enough that their lengths are coloured by a scale, and few enough that some points lie alone."""
+"""Enough rows to colour their lengths by a scale, few enough that some points are isolated."""
 LONG = 240_000
 """Milliseconds for what waits on a process that imports torch on a busy machine."""
 
@@ -152,7 +152,7 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     field.press("Control+Enter")
     expect(page.get_by_text("Nearest to your sentences")).to_be_visible(timeout=LONG)
     expect(page.locator(".ivz-map-plot .scatterlayer .textpoint")).to_have_count(2)  # over the map, with their names
-    expect(page.get_by_text(summary)).to_be_visible()  # what was drawn is still there
+    expect(page.get_by_text(summary)).to_be_visible()  # the selection is still there
 
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(selected).to_have_count(0)
@@ -167,10 +167,10 @@ def alone(page: Page) -> list[dict[str, Any]]:
     return [one for one, least in zip(places, apart.min(axis=1), strict=True) if least > 25]
 
 
-def pixel(page: Page, one: dict[str, Any]) -> np.ndarray[Any, Any]:
+def pixel(page: Page, point: dict[str, Any]) -> np.ndarray[Any, Any]:
     """The colour on the screen where a point should be."""
     with Image.open(io.BytesIO(page.screenshot())) as picture:
-        return np.array(picture.convert("RGB").getpixel((round(one["left"]), round(one["top"]))), dtype=float)
+        return np.array(picture.convert("RGB").getpixel((round(point["left"]), round(point["top"]))), dtype=float)
 
 
 def drawn(page: Page, inside: Callable[[dict[str, Any]], bool]) -> tuple[bool, list[dict[str, Any]]]:
@@ -181,7 +181,7 @@ def drawn(page: Page, inside: Callable[[dict[str, Any]], bool]) -> tuple[bool, l
 
 
 @pytest.mark.parametrize("drawn_by", ["PaintedPoints", "WebGLPoints"])
-def test_points_lie_where_the_axes_say_and_move_with_them(
+def test_points_are_where_the_axes_say_and_move_with_them(
     drawn_by: str, serving: Server, open_tab: Callable[..., Page]
 ) -> None:
     page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}", width=1440)
@@ -225,10 +225,10 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
     draw_around(page)
     expect(page.get_by_text(f"of {ROWS} points selected")).to_be_visible()
     page.wait_for_timeout(1500)
-    assert page.evaluate(RANGES) == pytest.approx(before)  # what was moved stays
+    assert page.evaluate(RANGES) == pytest.approx(before)  # the pan stays
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(page.get_by_text(f"of {ROWS} points selected")).to_have_count(0)
-    area_of(page)  # the button lay below it
+    area_of(page)  # the button was below it
     becomes(page, lambda: inner()[0], True)
 
     one = next(one for one in inner()[1] if one["part"] == 0)  # its name in the legend switched off
@@ -255,7 +255,7 @@ def lefts(page: Page) -> list[float]:
     return [box["x"] for box in boxes if box is not None]
 
 
-def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, open_tab: Callable[..., Page]) -> None:
+def test_two_views_are_side_by_side_and_the_link_is_copied(serving: Server, open_tab: Callable[..., Page]) -> None:
     page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     page.locator(".st-key-explore_views").get_by_text("2", exact=True).click()

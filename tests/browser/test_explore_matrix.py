@@ -29,7 +29,7 @@ def view(serve: Callable[..., Server]) -> Iterator[tuple[Server, ViewResult]]:
 
 
 def hovered(matrix: Locator, row: int, column: int, visible: int) -> tuple[int, int, str] | None:
-    """Dimensions and |ρ| told for a cell of the part in view; None as long as nothing is told."""
+    """Dimensions and |ρ| in the readout of a visible cell; None while it is empty."""
     canvas = matrix.locator("canvas")
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
@@ -45,9 +45,9 @@ def ready(page: Page, count: int) -> list[Locator]:
     """The matrices of the page, once each is drawn."""
     matrix = page.locator(".ivz-cloud")
     expect(matrix).to_have_count(count, timeout=LONG)
-    for place in range(count):
-        expect(matrix.nth(place).locator(".ivz-cloud-note")).to_be_hidden(timeout=LONG)
-    return [matrix.nth(place) for place in range(count)]
+    for index in range(count):
+        expect(matrix.nth(index).locator(".ivz-cloud-note")).to_be_hidden(timeout=LONG)
+    return [matrix.nth(index) for index in range(count)]
 
 
 def test_the_matrix_tells_and_saves_what_is_stored(

@@ -114,7 +114,7 @@ def test_zoom_is_kept_through_new_data_and_page_reruns(server: Server, open_tab:
     run.say(Stopped(step=40))  # the whole page reruns when the run has ended
     expect(page.get_by_role("button", name="Resume")).to_be_visible()
     assert ranges(page, "loss") == pytest.approx(zoomed)
-    assert plot(page, "loss").evaluate("plot => plot.marked") is True  # never mounted anew
+    assert plot(page, "loss").evaluate("plot => plot.marked") is True  # never remounted
 
 
 def test_a_resumed_run_draws_no_void_steps(server: Server, open_tab: OpenTab) -> None:
@@ -136,7 +136,7 @@ def test_a_resumed_run_draws_no_void_steps(server: Server, open_tab: OpenTab) ->
 
 def test_an_address_is_enough_for_a_fresh_server(serve: Serve, open_tab: OpenTab) -> None:
     server = serve()
-    run = Story(server.store, method="isobn").whole()
+    run = Story(server.store, method="isobn").complete()
     page = open_tab(f"{server.url}/run?id={run.id}")  # the very first request that this server sees
     expect(page.get_by_role("heading", name="isobn on demo/acceptability")).to_be_visible()
     links = page.get_by_test_id("stSidebarNav").get_by_role("link")
@@ -148,7 +148,7 @@ def test_an_address_is_enough_for_a_fresh_server(serve: Serve, open_tab: OpenTab
 
 def test_no_page_asks_a_foreign_host(serve: Serve, open_tab: OpenTab) -> None:
     server = serve()
-    run = Story(server.store).whole()
+    run = Story(server.store).complete()
     Story(server.store, seed=1).begin().walk(1, 5)
     requests: list[str] = []
     page = open_tab("about:blank")
@@ -167,12 +167,12 @@ def test_no_page_asks_a_foreign_host(serve: Serve, open_tab: OpenTab) -> None:
 
 
 def pass_by(page: Page, milliseconds: int) -> None:
-    """Let that time pass in the page itself: what was to happen there before its end has happened, however busy it is."""
+    """Let this time pass in the page itself, so that its earlier timers have fired, however busy it is."""
     page.evaluate("time => new Promise((done) => setTimeout(done, time))", milliseconds)
     page.wait_for_timeout(200)
 
 
-def test_asking_stops_when_the_run_has_ended_and_sleeps_when_nobody_looks(server: Server, open_tab: OpenTab) -> None:
+def test_polling_stops_when_the_run_ends_and_pauses_in_a_hidden_tab(server: Server, open_tab: OpenTab) -> None:
     run = Story(server.store).begin().walk(1, 3)
     page = open_tab("about:blank")
     requests: list[str] = []
@@ -245,7 +245,7 @@ def test_the_next_run_of_a_launch_begins_with_an_empty_correlation_panel(server:
 
 
 def _hovered(page: Page, row: int, column: int, visible: int) -> tuple[set[int], str] | None:
-    """Dimensions and |ρ| that the matrix tells for a cell of the part in view; None as long as it tells nothing."""
+    """Dimensions and |ρ| in the readout of a visible cell; None while it is empty."""
     canvas = page.locator(".ivz-matrix canvas")
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
@@ -264,7 +264,7 @@ def _stored(server: Server, run: Story, epoch: int, row: int, column: int) -> tu
     return {int(i), int(j)}, f"{value:.2f}"
 
 
-def test_names_from_people_are_never_html(server: Server, open_tab: OpenTab) -> None:
+def test_user_names_are_never_html(server: Server, open_tab: OpenTab) -> None:
     nasty = '<img src=x onerror="window.hit=1"> **bold** $x$'
     run = Story(server.store, name=nasty).begin().walk(1, 3)
     server.store.tag(run.id, ["<img src=x onerror=window.hit=1>"])

@@ -1,4 +1,4 @@
-"""A person's own file, from the upload to what the run made of it: bad rows told, mended, looked at, launched, its errors read."""
+"""A user's own file, from upload to results: bad rows are reported and fixed, a run is launched, its errors are read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def choose(page: Page, field: str, option: str) -> None:
     page.get_by_role("option", name=option, exact=True).click()
 
 
-def test_upload_mend_look_launch_and_read_the_errors(
+def test_upload_correct_inspect_launch_and_read_the_errors(
     serving: Server,  # noqa: F811
     open_tab: Callable[..., Page],
     tmp_path: Path,
@@ -63,7 +63,7 @@ def test_upload_mend_look_launch_and_read_the_errors(
         expect(page.get_by_text(words).first).to_be_attached()
     expect(launch).to_be_disabled()
 
-    # mended outside and uploaded again; columns that were chosen are guessed anew, the rest of the form stays
+    # fixed outside and uploaded again; columns are guessed again, the rest of the form stays
     upload.set_input_files(write(tmp_path / "mended.csv", faulty=False))
     expect(page.get_by_text("Inferred: class")).to_be_visible()
     expect(page.get_by_text("48 rows: froh")).to_be_visible()
@@ -90,6 +90,6 @@ def test_upload_mend_look_launch_and_read_the_errors(
     expect(result.get_by_text("n = 12").first).to_be_visible()
     expect(result.locator(".st-key-run_confusion .main-svg").first).to_be_visible(timeout=LONG)
     result.get_by_text("Row by row, worst first").click()
-    result.get_by_text("Wrong ones only").click()
+    result.get_by_text("Errors only").click()
     expect(result.get_by_text("12 rows.")).to_be_visible(timeout=LONG)
     expect(result.get_by_text("film number").first).to_be_attached()

@@ -11,7 +11,7 @@ from tests.browser.conftest import Server, fits
 OpenTab = Callable[..., Page]
 
 COMPUTING = 600_000
-"""Milliseconds that the study may compute: it takes 25 s of a free processor, and tests beside this one leave it little."""
+"""Milliseconds for the study: it takes 25 s of an idle processor, and other tests run at the same time."""
 
 
 def names(page: Page) -> list[str]:

@@ -108,7 +108,7 @@ def paired(count: int) -> np.ndarray:
 
 
 def measured(points: np.ndarray, originals: int) -> dict[str, float]:
-    """By the public functions, at once on what each is taken of in the browser."""
+    """The same numbers by the public functions, on the same clouds."""
     few = points[paired(len(points))]
     # of a cloud around the origin the sum of the rows, which gives eigenvectors their sign, is rounding
     i1, i2 = metrics.partition(points, centre=bool(np.abs(points.mean(axis=0)).max() < 1e-12 * np.abs(points).max()))
@@ -145,7 +145,7 @@ def agree(actual: dict[str, float | None], expected: dict[str, float], without: 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", STATES)
-def test_every_number_is_that_of_the_engine_in_python(engine: Page, name: str) -> None:
+def test_every_number_matches_the_python_engine(engine: Page, name: str) -> None:
     result = engine.evaluate(COMPUTE, {"part": STATES[name], "draw": 3})
     state, d = result["state"], result["state"]["d"]
     points, known = read(result["clouds"]["before"], d), read(result["clouds"]["known"], d)

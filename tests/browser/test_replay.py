@@ -29,7 +29,7 @@ class Recorded(Story):
 
 @pytest.fixture
 def recorded(server: Server) -> Story:
-    return Recorded(server.store, method="istar", params={"lam": 1.0}).whole()
+    return Recorded(server.store, method="istar", params={"lam": 1.0}).complete()
 
 
 def losses(page: Page) -> int:

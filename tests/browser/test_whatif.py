@@ -57,7 +57,7 @@ def test_a_slider_its_numbers_its_address_and_a_download(
     after = tile(page, "Participation ratio")
     assert float(after) > float(before)
     mark = page.locator(".st-key-whatif_map_before .js-plotly-plot")
-    assert mark.get_attribute("data-mark") == "same node"  # the map without transform was not mounted anew
+    assert mark.get_attribute("data-mark") == "same node"  # the map without transform was not remounted
 
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Numbers (CSV)").click()

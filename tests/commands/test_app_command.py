@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @contextlib.contextmanager
 def app(*options: str, **environment: str) -> Iterator[tuple[int, list[str]]]:
-    """A dashboard that was started as a person starts it: its port, and what it said until it served."""
+    """A dashboard started as a user starts it: its port and the lines it printed until it was ready."""
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "isoviz", "app", "--port", str(port), *options],
@@ -70,7 +70,7 @@ def status(url: str) -> int:
         return error.code
 
 
-def test_the_printed_link_opens_it_and_a_browser_gets_one_of_its_own(tmp_path: Path) -> None:
+def test_the_printed_link_works_and_the_browser_gets_another(tmp_path: Path) -> None:
     opened, browser = tmp_path / "opened", tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part && mv {opened}.part {opened}\n')
     browser.chmod(0o755)
@@ -105,7 +105,7 @@ def test_for_others_it_prints_the_runner_s_and_the_viewer_s_link() -> None:
         (["--headless", "--host", "0.0.0.0"], {"ISOVIZ_READ_ONLY": "1"}, "Read-only"),
     ],
 )
-def test_a_door_that_stands_open_says_so(options: list[str], environment: dict[str, str], words: str) -> None:
+def test_an_open_server_says_so(options: list[str], environment: dict[str, str], words: str) -> None:
     with app(*options, **environment) as (port, lines):
         assert words in lines[-1] and "token=" not in "".join(lines)
         assert status(f"http://127.0.0.1:{port}/") == 200
@@ -135,7 +135,7 @@ def test_links_are_shown_and_renewed(capsys: pytest.CaptureFixture[str], tmp_pat
     ("arguments", "words"),
     [(["renew", "runnr"], "did you mean 'runner'?"), (["show", "--url", "example.org"], "--url: expected an address")],
 )
-def test_what_is_no_role_or_address(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_roles_and_addresses(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["links", *arguments]) == 2
     message = capsys.readouterr().err
     assert words in message and message.count("\n") == 1

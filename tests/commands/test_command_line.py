@@ -1,4 +1,4 @@
-"""The command line: exit codes, one JSON document on stdout, one line for what is wrong."""
+"""The command line: exit codes, one JSON document on stdout, one-line errors."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from isoviz.__main__ import main
+from isoviz.config import RunConfig
 from isoviz.runs.store import Store
 
 
@@ -31,7 +32,7 @@ def call(*words: str, expect: int = 0, **environment: str) -> subprocess.Complet
 
 @pytest.fixture
 def here(capsys):
-    """A command in this process: what it prints on stdout. Most commands need no process of their own, which takes seconds."""
+    """Run a command in this process and return its stdout; a separate process would take seconds."""
 
     def run(*words):
         capsys.readouterr()
@@ -118,11 +119,11 @@ def test_human_text_goes_to_stdout_progress_to_stderr(small, tmp_path, capsys):
 
 
 @contextlib.contextmanager
-def held(process, database):
-    """Within the block the process stands still, and not while it writes into the store."""
+def lock_held(process, database):
+    """Within the block the process is suspended, at a moment when it is not writing to the store."""
     while True:
         process.send_signal(signal.SIGSTOP)
-        # each of its threads goes on until the signal reaches it
+        # each thread continues until the signal reaches it
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         try:
             with contextlib.closing(sqlite3.connect(database, timeout=1, isolation_level=None)) as connection:
@@ -156,7 +157,7 @@ def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path,
             rows = store.list() if store else []
         run_id = rows[0].id
         # it would be done before a slow machine's other shell is there
-        with held(process, os.path.join(store_dir, "isoviz.db")):
+        with lock_held(process, os.path.join(store_dir, "isoviz.db")):
             here("runs", "stop", run_id, "--store", store_dir)
         output, errors = process.communicate(timeout=240)
     finally:
@@ -249,3 +250,14 @@ def test_import_is_cheap_and_loads_neither_torch_nor_streamlit():
     first, heavy = done.stdout.splitlines()
     assert first == "['isoviz']"  # nothing but the standard library
     assert heavy == "[]"
+
+
+def test_a_reader_that_has_enough_ends_the_command(tmp_path):
+    Store(tmp_path).create([RunConfig(seed=seed) for seed in range(1500)])
+    command = [sys.executable, "-m", "isoviz", "runs", "list", "--limit", "0", "--store", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stderr
+        assert "queued" in process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141

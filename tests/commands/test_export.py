@@ -44,7 +44,7 @@ def test_the_effect_on_other_rows_of_the_file(tmp_path, capsys):
     rng = np.random.default_rng(0)
     labels = np.arange(300) % 2
     points = rng.normal(size=(300, 6)) * [30, 1, 1, 1, 1, 1] + 4.0 * np.outer(labels, np.eye(6)[3])
-    frame = pd.DataFrame(points, columns=[f"x{place}" for place in range(6)])
+    frame = pd.DataFrame(points, columns=[f"x{index}" for index in range(6)])
     frame.assign(id=range(300), label=labels).to_csv(tmp_path / "a.csv", index=False)
     words = ["--chain", "zca", "--fit-on", tmp_path / "a.csv", "--out", tmp_path / "a.zip"]
     code, out, _ = call(capsys, *words, "--json")
@@ -87,7 +87,7 @@ def test_a_run_in_both_forms(tiny_models, tmp_path, capsys, monkeypatch):
         ),
     ],
 )
-def test_bad_words_are_one_line(made, tmp_path, capsys, monkeypatch, words, message):
+def test_bad_arguments_give_one_line(made, tmp_path, capsys, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
     code, out, err = call(capsys, "--fit-on", made[1], *words)
     assert code == 2 and out == "" and message in err.strip().splitlines()[-1]

@@ -1,4 +1,4 @@
-"""`measure`: the measures of a file and of a model, one JSON document, one line for what is wrong."""
+"""`measure`: the measures of a file and of a model, one JSON document, one-line errors."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_bfloat16_tensors_are_read(call, tmp_path):
     assert json.loads(out)["isoscore"] == pytest.approx(metrics.isoscore(tensor.double().numpy()), rel=1e-6)
 
 
-def test_text_for_people(call, tmp_path):
+def test_text_output(call, tmp_path):
     code, out, err = call("--embeddings", save(tmp_path, ".npy"))
     assert (code, err) == (0, "")
     assert "x.npy: n = 300 points, d = 6 dimensions" in out
@@ -143,7 +143,7 @@ def test_a_column_of_a_table_and_its_labels(call, tmp_path):
 
 def test_pairs_and_relevance_of_a_file(call, tmp_path):
     ids = [f"t{row}" for row in range(len(CLOUD))]
-    names = [f"x{place}" for place in range(CLOUD.shape[1])]
+    names = [f"x{index}" for index in range(CLOUD.shape[1])]
     frame = pd.DataFrame(CLOUD, columns=names).assign(id=ids, label=range(len(CLOUD)))
     frame.to_parquet(tmp_path / "x.parquet")
     left, right = np.arange(0, 50), np.arange(50, 100)
@@ -246,7 +246,7 @@ def test_broken_safetensors(call, tmp_path):
     assert "holds 2 arrays" in call("--embeddings", tmp_path / "x.safetensors")[2]
 
 
-def test_one_row_is_undefined_and_said_why(call, tmp_path):
+def test_one_row_is_undefined_with_a_reason(call, tmp_path):
     code, out, err = call("--embeddings", save(tmp_path, ".npy", CLOUD[:1]))
     assert code == 0
     assert "IsoScore                        undefined" in out
@@ -366,12 +366,12 @@ def test_which_texts_are_read_of_each_kind(call, tiny_models, tmp_path, monkeypa
 def test_the_direction_says_which_language_is_read(call, tiny_models, tmp_path):
     folder = tiny.write("seq2seq", tmp_path / "data")
     words = ["--model", tiny_models("bart"), "--task", "wmt16/ro-en", "--data", folder, "--pooling", "mean", "--json"]
-    default, there, back = (
+    default, forwards, back = (
         json.loads(call(*words, *more)[1]) for more in ([], ["--direction", "ro-en"], ["--direction", "en-ro"])
     )
-    assert default == there
+    assert default == forwards
     # the tiny set's English is its Romanian backwards: other places, so other vectors
-    assert there["isoscore"] != back["isoscore"]
+    assert forwards["isoscore"] != back["isoscore"]
     code, out, err = call(*words, "--direction", "de-en")
     assert (code, out) == (2, "")
     assert "--direction: 'wmt16/ro-en' has no direction 'de-en' (allowed: ro-en, en-ro)" in err
@@ -512,6 +512,6 @@ def test_a_finished_run_is_measured_layer_by_layer_and_at_its_head(call, finishe
     assert call(*options, "--pooling", "head", "--layer", "1")[0] == 2
 
 
-def test_an_unknown_run_is_said(call, cola):
+def test_an_unknown_run_is_stated(call, cola):
     code, _, err = call("--model", "run:none", "--task", "glue/cola", "--data", cola)
-    assert code == 2 and "there is no run 'none'" in err
+    assert code == 2 and "run not found: 'none'" in err

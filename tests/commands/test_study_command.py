@@ -1,4 +1,4 @@
-"""`isoviz study`: one JSON document, a result on disk, and one line for what is wrong."""
+"""`isoviz study`: one JSON document, a result on disk, and one-line errors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_run_speaks_plainly(tiny_quick, capsys):
     assert "scale quick, seed 0" in out
 
 
-def test_a_study_of_ones_own_encoder_and_files(tiny_models, cola, capsys, tmp_path):
+def test_a_study_of_your_own_encoder_and_files(tiny_models, cola, capsys, tmp_path):
     words = ["--model", f"toy/bert={tiny_models('bert')}", "--tasks", "glue/cola", "--data", f"glue/cola={cola}"]
     assert main(["study", "run", "isobn-figures", *words, "--out", str(tmp_path)]) == 0
     out, err = capsys.readouterr()

@@ -1,4 +1,4 @@
-"""`transform`: every transform of the catalogue on files, in blocks, and what a bad option is told."""
+"""`transform`: every transform of the catalogue on files, in blocks, and its errors."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_float32_stays_float32_and_a_file_may_be_replaced(files: Path, capsys: p
         (["--in", "words.npy"], "--in: 'words.npy' holds <U1, not numbers"),
     ],
 )
-def test_what_is_refused_in_one_line(
+def test_bad_input_is_refused_in_one_line(
     words: list[str], reason: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     np.save("narrow.npy", cloud(9, 3))

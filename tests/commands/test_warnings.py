@@ -34,7 +34,7 @@ def holed(tiny_models: TinyModels, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _quiet_library() -> Iterator[None]:
-    """As in a process of its own, where the command line says so before transformers is there."""
+    """As in a separate process, where the command line sets this before importing transformers."""
     from transformers.utils import logging
 
     level = logging.get_verbosity()
@@ -53,7 +53,7 @@ def small(holed: Path, cola: Path, tmp_path: Path) -> list[str]:
 
 
 def noted(captured: Captured) -> list[str]:
-    """What the text said in notes, wherever it said it."""
+    """The notes of the text output, on stdout or stderr."""
     output = captured.readouterr()
     return [text.strip() for text in _NOTED.findall(output.out + "\n" + output.err)]
 

@@ -1,4 +1,4 @@
-"""Isotropy against performance: settings are the points, tasks are not mixed, seeds are no evidence of their own."""
+"""Isotropy against performance: settings are the points, tasks are not mixed, seeds are not independent evidence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def sweep(task, level, slope, settings=8, seeds=3, prefix=""):
         row(
             f"{prefix}{task}{lam}-{seed}",
             config("istar", seed, {"lam": lam}, task=task),
-            found=result(level + slope * (lam + (lam == 3) * 1.5) / 100 + seed / 1000, level / 2 + lam / 100),
+            outcome=result(level + slope * (lam + (lam == 3) * 1.5) / 100 + seed / 1000, level / 2 + lam / 100),
         )
         for lam in range(1, settings + 1)
         for seed in range(seeds)
@@ -43,7 +43,7 @@ def test_tasks_are_not_mixed_and_simpson_is_named():
 
 def test_setups_are_not_mixed_either():
     longer = [
-        row(f"l{one.id}", one.config.model_copy(update={"epochs": 9}), found=one.result)
+        row(f"l{one.id}", one.config.model_copy(update={"epochs": 9}), outcome=one.result)
         for one in sweep("demo/sentiment", 0.9, 1)
     ]
     association = associate([*sweep("demo/sentiment", 0.2, 1), *longer], "isoscore_star")
@@ -56,8 +56,8 @@ def test_setups_are_not_mixed_either():
 def test_collapsed_and_undefined_runs_are_left_out_by_name():
     rows = [
         *sweep("demo/sentiment", 0.4, 1),
-        row("c", config("isobn", 0, task="demo/sentiment"), found=result(0.5, 0.1, collapsed="predicts one class")),
-        row("u", config("isobn", 1, task="demo/sentiment"), found=result(0.5, None)),
+        row("c", config("isobn", 0, task="demo/sentiment"), outcome=result(0.5, 0.1, collapsed="predicts one class")),
+        row("u", config("isobn", 1, task="demo/sentiment"), outcome=result(0.5, None)),
     ]
     association = associate(rows, "isoscore_star", kind="kendall")
     assert {run.run: run.reason for run in association.excluded} == {

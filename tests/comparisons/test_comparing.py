@@ -1,4 +1,4 @@
-"""Which runs stand side by side, what is left out, and what is said of the rest."""
+"""Which runs are compared, which are left out, and the sentences about the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ISTAR = [0.700, 0.735, 0.690, 0.750, 0.722, 0.705]
 def runs(values, method="baseline", params=None, prefix="r", **more):
     """One finished run per value, seeds from 0."""
     return [
-        row(f"{prefix}-{method}-{seed}", config(method, seed, params, **more), found=result(value, 0.25))
+        row(f"{prefix}-{method}-{seed}", config(method, seed, params, **more), outcome=result(value, 0.25))
         for seed, value in enumerate(values)
     ]
 
@@ -48,13 +48,13 @@ def test_each_method_against_the_baseline_paired_by_seed_and_corrected():
     raw = [stats.ttest_rel(values, NONE).pvalue for values in (ISOBN, ISTAR)]
     holm = multipletests(raw, method="holm")[1]
     for name, values, p, corrected in zip(("IsoBN", "I-STAR"), (ISOBN, ISTAR), raw, holm, strict=True):
-        one = by_method[name]
-        assert (one.paired, one.n, one.unpaired, one.test) == (True, 6, [], "paired t-test")
-        assert one.p == pytest.approx(p) and one.p_holm == pytest.approx(corrected)
+        compared = by_method[name]
+        assert (compared.paired, compared.n, compared.unpaired, compared.test) == (True, 6, [], "paired t-test")
+        assert compared.p == pytest.approx(p) and compared.p_holm == pytest.approx(corrected)
         ends = stats.ttest_rel(values, NONE).confidence_interval()
-        assert (one.low, one.high) == pytest.approx((ends.low, ends.high))
+        assert (compared.low, compared.high) == pytest.approx((ends.low, ends.high))
         differences = [a - b for a, b in zip(values, NONE, strict=True)]
-        assert one.p_wilcoxon == pytest.approx(
+        assert compared.p_wilcoxon == pytest.approx(
             stats.wilcoxon(
                 [round(x, 6) for x in differences], method=stats.PermutationMethod(n_resamples=10_000)
             ).pvalue
@@ -80,7 +80,7 @@ def test_sentences_read_as_answers():
     assert istar.endswith("a significant difference (p < 0.001 after Holm's correction for 2 comparisons).")
 
 
-def test_letters_say_which_cannot_be_told_apart():
+def test_letters_mark_arms_that_do_not_differ():
     letters = {arm.label.split()[0]: arm.letters for arm in only_part(three_methods()).arms}
     assert letters == {"I-STAR": "a", "Baseline": "b", "IsoBN": "b"}
 
@@ -100,15 +100,15 @@ def test_a_correction_spans_all_parts_of_the_table():
     assert table.parts[0].comparisons[0].p_holm == pytest.approx(min(1.0, 2 * table.parts[0].comparisons[0].p))
 
 
-def test_what_cannot_be_counted_is_left_out_with_its_reason():
+def test_runs_that_do_not_count_are_left_out_with_a_reason():
     rows = [
         *runs(NONE),
         *runs(ISOBN[:3], "isobn"),
-        row("collapsed", config("isobn", 3), found=result(0.5, 0.5, collapsed="predicts one class")),
-        row("chance", config("isobn", 8), found=result(0.49, 0.5, matthews=-0.02)),
+        row("collapsed", config("isobn", 3), outcome=result(0.5, 0.5, collapsed="predicts one class")),
+        row("chance", config("isobn", 8), outcome=result(0.49, 0.5, matthews=-0.02)),
         row("failed", config("isobn", 4), "failed", error={"message": "out of memory"}),
         row("diverged", config("isobn", 5), "diverged", error={"message": "the loss became non-finite"}),
-        row("undefined", config("isobn", 6), found=result(None, 0.5)),
+        row("undefined", config("isobn", 6), outcome=result(None, 0.5)),
         row("waiting", config("isobn", 7), "queued"),
     ]
     part = only_part(rows)
@@ -128,7 +128,7 @@ def test_what_cannot_be_counted_is_left_out_with_its_reason():
 
 def test_a_seed_counts_once_with_its_newest_finished_run():
     again = [
-        row("s1", config("isobn", 0), found=result(0.9, 0.25)),  # newer by its id
+        row("s1", config("isobn", 0), outcome=result(0.9, 0.25)),  # newer by its id
         row("s2", config("isobn", 1), "failed", error={"message": "out of memory"}),
     ]
     rows = [*runs(NONE), *runs(ISOBN, "isobn", prefix="a"), *again]
@@ -168,7 +168,7 @@ def test_a_setting_or_a_parameter_can_be_compared():
         compare([*runs(NONE), *runs(ISTAR, "istar", {"lam": 1})], by="lam")
 
 
-def test_what_changes_order_or_weights_is_not_paired():
+def test_changes_of_order_or_weights_are_not_paired():
     one_size, other = runs(NONE, batch_size=16), runs(ISTAR[:5], batch_size=32)
     (one,) = only_part([*one_size, *other], by="batch_size").comparisons
     reference = stats.ttest_ind(ISTAR[:5], NONE, equal_var=False)
@@ -178,7 +178,7 @@ def test_what_changes_order_or_weights_is_not_paired():
     assert "5 and 6 unpaired seeds" in one.sentence
 
 
-def test_models_are_compared_unpaired_and_only_if_asked():
+def test_models_are_compared_unpaired_and_only_on_request():
     rows = [*runs(NONE, model="demo/tiny-bert"), *runs(ISTAR, model="other", prefix="o")]
     (one,) = only_part(rows, by="model").comparisons
     assert not one.paired
@@ -201,7 +201,7 @@ def test_the_same_in_every_seed_is_no_test():
     assert "+0.125, 3 paired seeds: the same difference in every seed" in shifted.sentence
 
 
-def test_an_uncorrected_finding_that_does_not_survive_says_both():
+def test_a_finding_that_does_not_survive_correction_says_both():
     near = [a + b for a, b in zip(NONE, (0.02, 0.012, 0.004, 0.03, 0.001, 0.017), strict=True)]
     rows = [
         *runs(NONE),
@@ -215,7 +215,7 @@ def test_an_uncorrected_finding_that_does_not_survive_says_both():
 
 def test_a_measure_of_isotropy_can_be_compared():
     rows = [
-        row(f"{method}{seed}", config(method, seed), found=result(0.5 + seed / 10, 0.2 + seed / 100 + shift))
+        row(f"{method}{seed}", config(method, seed), outcome=result(0.5 + seed / 10, 0.2 + seed / 100 + shift))
         for method, shift in (("baseline", 0.0), ("isobn", 0.1))
         for seed in range(3)
     ]
@@ -223,13 +223,13 @@ def test_a_measure_of_isotropy_can_be_compared():
     assert part.metric == "isoscore_star" and part.comparisons[0].difference == pytest.approx(0.1)
 
 
-def test_nothing_learned_is_said():
+def test_nothing_learned_is_reported():
     rows = [*runs([0.6, 0.61, 0.62]), *runs([0.6, 0.6, 0.625], "isobn")]
     starts = {row.id: started({"majority": 0.5, "bag_of_words": 0.625}) for row in rows}
     assert only_part(rows, started=starts).warnings == [
         "Nothing was learned: no run beats bag of words (0.625). Do not compare."
     ]
-    rows.append(row("better", config("isobn", 3), found=result(0.63, 0.2)))
+    rows.append(row("better", config("isobn", 3), outcome=result(0.63, 0.2)))
     assert only_part(rows, started=starts).warnings == []
 
 

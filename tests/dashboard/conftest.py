@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import downloads, resources
 from dashboard.explore import numbers
+from isoviz import limits
 from isoviz.errors import IsoVizError
 from isoviz.exploring import measuring
 from isoviz.exploring.request import ViewRequest
@@ -35,10 +36,13 @@ class _ReaderHere:
 
     def ask(self, order: bytes, allowed: Limits, pulse: Callable[[], None]) -> dict[str, Any]:
         request = json.loads(order)
+        limits.active = allowed
         try:
             answer = guarded_worker._called(load(request["call"]), request["arguments"])
         except IsoVizError as error:
             answer = guarded_worker._refusal(type(error).__name__, str(error), error.field, error.advice)
+        finally:
+            limits.active = None
         reply: dict[str, Any] = json.loads(answer)
         return reply
 
@@ -47,8 +51,7 @@ class _ReaderHere:
 
 @pytest.fixture(autouse=True)
 def reading_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What pages have read is read in this process: each test has a home of its own, and so would wait seconds for a process of its
-    own. `test_bombs` has such processes."""
+    """Pages read files in this process, because starting a reader for each test's home would take seconds. `test_bombs` starts readers."""
     monkeypatch.setattr(guarded, "_reader", lambda pulse: nullcontext(_ReaderHere()))
     monkeypatch.setattr(guarded, "warm", lambda *_: None)
 
@@ -69,7 +72,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 @pytest.fixture(autouse=True)
 def no_browser_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Explore's tables come at once."""
+    """Explore's tables are drawn immediately."""
     monkeypatch.setattr(numbers, "TABLES_AFTER", 0.0)
 
 

@@ -65,7 +65,7 @@ def texts(page: AppTest) -> str:
 
 
 def mounted(page: AppTest) -> list[dict[str, Any]]:
-    """What the browser gets of each finished figure, in the order of the page."""
+    """The data that the browser gets for each figure, in page order."""
     components = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
     return [data for data in components if "spec" in data]
 
@@ -76,7 +76,7 @@ def drawn(page: AppTest) -> list[dict[str, Any]]:
 
 
 def places(page: AppTest) -> dict[str, tuple[int, ...]]:
-    """Where in the page's tree each field stands that is written into the address."""
+    """The position in the page's tree of each field that the address holds."""
 
     def below(block: Any, path: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
         paths = {}

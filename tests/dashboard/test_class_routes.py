@@ -58,9 +58,9 @@ def opened(client: TestClient) -> dict[str, str]:
 
 def test_a_class_from_opening_to_closing() -> None:
     teacher, student = client_of(), client_of(Visitor("pupil", Role.VIEWER))
-    one = opened(teacher)
-    address, key = f"/isoviz/classes/{one['code']}", {class_routes.KEY_HEADER: one["key"]}
-    assert one["link"] == f"lessons?class={one['code']}"
+    session = opened(teacher)
+    address, key = f"/isoviz/classes/{session['code']}", {class_routes.KEY_HEADER: session["key"]}
+    assert session["link"] == f"lessons?class={session['code']}"
     assert student.post(address, json={"student": ADA}).json() == OPENING
     for _ in range(2):
         assert student.post(address, json=GUESS).status_code == 200
@@ -69,7 +69,7 @@ def test_a_class_from_opening_to_closing() -> None:
     assert student.delete(address, headers=key).status_code == 403
     assert teacher.delete(address, headers=key).status_code == 200
     ended = student.post(address, json=GUESS)
-    assert (ended.status_code, ended.text) == (404, f"No open class has the code {one['code']}. Check the code.")
+    assert (ended.status_code, ended.text) == (404, f"No open class has the code {session['code']}. Check the code.")
 
 
 def test_viewers_open_none_and_no_one_does_on_a_read_only_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,20 +105,20 @@ def test_the_link_of_a_class_lets_viewers_in(tmp_path: Path, monkeypatch: pytest
 )
 def test_bad_bodies_are_refused_with_one_line(body: str, status: int, message: str) -> None:
     client = client_of()
-    one = opened(client)
-    answer = client.post(f"/isoviz/classes/{one['code']}", content=body.replace("ADA", ADA))
+    session = opened(client)
+    answer = client.post(f"/isoviz/classes/{session['code']}", content=body.replace("ADA", ADA))
     assert (answer.status_code, answer.text[: len(message)]) == (status, message)
     assert "\n" not in answer.text.strip()
-    key = {class_routes.KEY_HEADER: one["key"]}
-    assert client.get(f"/isoviz/classes/{one['code']}", headers=key).json()["guesses"] == {}
+    key = {class_routes.KEY_HEADER: session["key"]}
+    assert client.get(f"/isoviz/classes/{session['code']}", headers=key).json()["guesses"] == {}
 
 
-def test_ones_own_lessons_may_be_taken_in_a_class(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_your_own_lessons_work_in_a_class(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ISOVIZ_HOME", str(tmp_path))
     (tmp_path / "lessons").mkdir()
     (tmp_path / "lessons" / "mine.toml").write_text(GOOD)
     client = client_of()
-    one = client.post("/isoviz/classes", json={"lesson": "mine"}).json()
-    sent = client.post(f"/isoviz/classes/{one['code']}", json=GUESS | {"lesson": "mine"})
+    session = client.post("/isoviz/classes", json={"lesson": "mine"}).json()
+    sent = client.post(f"/isoviz/classes/{session['code']}", json=GUESS | {"lesson": "mine"})
     assert sent.status_code == 200
     assert client.post("/isoviz/classes", json={"lesson": "yours"}).status_code == 400

@@ -1,4 +1,4 @@
-"""Results says whether settings differ: sentence, table, what is left out, files; and refuses different setups by name."""
+"""Results says whether settings differ, in a sentence, a table and files, with exclusions; it refuses to compare different setups."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_different_setups_are_refused_by_name(open_page: OpenPage, filled: Store
     assert "Filter to runs" in info
 
 
-def test_one_setting_has_nothing_to_be_told_apart_from(open_page: OpenPage, store: Store) -> None:
+def test_one_setting_has_nothing_to_compare_with(open_page: OpenPage, store: Store) -> None:
     finish(store, config("baseline", 0), 0.7, 0.25)
     finish(store, config("baseline", 1), 0.7, 0.25)
     page = open_page("results")

@@ -133,7 +133,7 @@ def test_a_foreign_page_is_refused_everywhere(guarded: Server, origin: str) -> N
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_files_are_not_for_pages_of_other_origins(guarded: Server, site: str) -> None:
-    """A picture or script is asked for without an Origin; another port of this machine is the same site."""
+    """Browsers request pictures and scripts without an Origin; another port of this machine is the same site."""
     inside = cookie(guarded, Role.VIEWER)
     for mode in ("no-cors", "cors", "websocket"):
         assert (
@@ -174,7 +174,7 @@ def test_without_a_cookie_nothing_is_behind_the_door(guarded: Server) -> None:
 
 
 def test_a_viewer_leaves_no_bytes_with_the_server(guarded: Server, public: Server) -> None:
-    """Streamlit keeps what is put at its upload endpoint for a session in memory, and every visitor has a session."""
+    """Streamlit keeps uploads of every session in memory."""
     path = "/_stcore/upload_file/a/b"
     for method in ("PUT", "POST", "DELETE", "PATCH"):
         status, _, body = ask(guarded, path, method=method, cookie=cookie(guarded, Role.VIEWER))
@@ -265,7 +265,7 @@ def test_a_link_keeps_the_rest_of_the_address(guarded: Server) -> None:
     assert ask(guarded, f"//evil.example?token={token}")[0] == 401
 
 
-def test_every_answer_says_how_browsers_shall_treat_it(guarded: Server) -> None:
+def test_every_response_has_security_headers(guarded: Server) -> None:
     inside = cookie(guarded, Role.VIEWER)
     for path, status in (
         ("/", 200),
@@ -283,7 +283,7 @@ def test_every_answer_says_how_browsers_shall_treat_it(guarded: Server) -> None:
         assert headers["referrer-policy"] == "no-referrer"
 
 
-def test_a_public_demo_lets_everybody_look(public: Server) -> None:
+def test_a_public_demo_lets_everyone_view(public: Server) -> None:
     assert ask(public, "/")[0] == 200 and stream(public) == 101
     assert ask(public, "/", host="isoviz.example.org")[0] == 200
     assert ask(public, "/", host="evil.example")[0] == 403
@@ -296,7 +296,7 @@ def test_a_public_demo_lets_everybody_look(public: Server) -> None:
     assert (status, headers.get("set-cookie")) == (303, None)  # a link gives no one more
 
 
-def test_below_a_path_of_its_own(tmp_path: Path) -> None:
+def test_below_a_base_path(tmp_path: Path) -> None:
     entrance = ByLink(lambda: tmp_path, "visitor")
 
     async def everything(scope: Scope, receive: Receive, send: Send) -> None:

@@ -50,7 +50,7 @@ def test_page_with_figures_asks_for_the_script(name: str, base: str) -> None:
     assert "etag" not in answer.headers and answer.headers["cache-control"] == "no-cache"
 
 
-def test_address_is_that_of_the_route_below_the_same_path() -> None:
+def test_address_matches_the_route_below_the_same_path() -> None:
     served = TestClient(Starlette(routes=routes.routes("lab")))
     address = client("/lab").get("/lab/explore").text.split('src=".')[1].split('"')[0]
     assert served.get(f"/lab{address}").headers["content-type"].startswith("text/javascript")
@@ -66,6 +66,6 @@ def test_other_answers_pass_as_they_are() -> None:
     assert (gone.status_code, gone.text) == (404, HTML)
 
 
-def test_answer_in_pieces_is_whole() -> None:
+def test_a_reply_in_pieces_is_complete() -> None:
     answer = client(explore=in_pieces).get("/explore")
     assert answer.text.count(TAG) == 1 and answer.text.endswith("</body></html>")

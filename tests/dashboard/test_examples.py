@@ -46,7 +46,7 @@ def words(app: AppTest) -> str:
 
 
 @pytest.mark.parametrize("page", ["home", *PAGES])
-def test_every_page_is_full_on_a_fresh_store_and_says_that_it_shows_examples(page: str) -> None:
+def test_every_page_shows_labelled_examples_on_a_new_store(page: str) -> None:
     shipped = opened()
     assert shipped is not None
     app = opened_app(page, **({"id": shipped.featured().id} if page == "run" else {}))
@@ -60,7 +60,7 @@ def frames(app: AppTest) -> list[str]:
 
 
 @pytest.mark.parametrize("page", ["home", "live", "experiments", "tradeoffs", "results", "whatif", "explore"])
-def test_the_address_hides_them_from_the_first_look(page: str) -> None:
+def test_the_address_hides_them_from_the_start(page: str) -> None:
     app = AppTest.from_file(APP, default_timeout=120)
     app.query_params[examples.KEY] = "false"
     app.run()
@@ -71,7 +71,7 @@ def test_the_address_hides_them_from_the_first_look(page: str) -> None:
     assert "Example:" not in words(app) + " ".join(frames(app))
 
 
-def test_one_press_on_home_hides_them() -> None:
+def test_one_click_on_home_hides_them() -> None:
     app = opened_app()
     app.button("home_hide_examples").click().run()
     assert not app.exception and "No run yet" in words(app)
@@ -80,7 +80,7 @@ def test_one_press_on_home_hides_them() -> None:
     assert "Example runs" in [element.value for element in app.subheader]
 
 
-def test_runs_of_ones_own_come_first_everywhere() -> None:
+def test_your_own_runs_come_first_everywhere() -> None:
     Store().create([RunConfig.checked(model="demo/tiny-bert", task="demo/acceptability")], group="mine", name="my run")
     home, results_page, live = opened_app(), opened_app("results"), opened_app("live")
     assert "Example runs" not in [element.value for element in home.subheader] and "1 queued" in words(home)
@@ -126,7 +126,7 @@ def test_the_view_that_ships_is_the_one_that_explore_asks_for_at_first() -> None
     view = results.find(key)
     assert view is not None and view.points(view.depth, "cls").dtype == "float32"
     for pooling in view.poolings:
-        assert all(len(view.table(pooling)) == view.kept(layer, pooling) for layer in range(view.depth + 1))
+        assert all(len(view.table(pooling)) == view.stored_points(layer, pooling) for layer in range(view.depth + 1))
     assert examples.view_of(ViewRequest("demo/tiny-bert", "demo/sentiment")) is None
 
 

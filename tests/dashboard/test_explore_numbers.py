@@ -1,4 +1,4 @@
-"""Explore's numbers: the notes beside them, what few points do to them, and the files that hold them."""
+"""Explore's numbers: their notes, the effect of few points, and their files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _fresh_cache() -> None:
     st.cache_data.clear()
 
 
-def test_what_a_measure_cannot_see_is_said(
+def test_what_a_measure_cannot_see_is_stated(
     open_page: OpenPage,
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
@@ -63,7 +63,7 @@ def test_a_number_tells_on_how_many_points_it_was_taken(
     assert numbers.points_of(cloud("head", 5184, 4), "twonn") == "5,184"  # of a measure that is still pending
 
 
-def test_what_few_points_do_to_a_number_is_told_beside_it(
+def test_the_effect_of_few_points_is_stated_beside_the_number(
     open_page: OpenPage,
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
@@ -78,7 +78,7 @@ def test_what_few_points_do_to_a_number_is_told_beside_it(
     assert numbers.notes_on(entry, "twonn") == ["intrinsic dimension (TwoNN) is undefined: it needs at least 3"]
 
 
-@pytest.mark.parametrize("name", ["Mean |ρ|", "Mean |ρ| of two dimensions"])  # the latter in links of before
+@pytest.mark.parametrize("name", ["Mean |ρ|", "Mean |ρ| of two dimensions"])  # the latter in old links
 def test_mean_correlation_of_every_layer(
     open_page: OpenPage,
     kept_view: ViewResult,
@@ -124,7 +124,7 @@ def test_isoscore_star_of_every_layer_and_of_all_together(
     assert "IsoScore* is undefined: Σ_S is of training tokens" in texts(page)
 
 
-def test_cut_axis_is_told_with_the_outlier_and_its_value(
+def test_cut_axis_is_reported_with_the_outlier_and_its_value(
     open_page: OpenPage,
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What the browser would get."""
+    """The data sent to the browser."""
     payloads: list[dict[str, Any]] = []
     monkeypatch.setattr(component, "_mount", lambda key, data, **_: payloads.append({"key": key, **data}))
     return payloads
@@ -46,6 +46,6 @@ def test_every_finished_figure_is_ours() -> None:
 
 
 @pytest.mark.parametrize("trace", [go.Scattergl(), go.Heatmap(), go.Scatter3d()])
-def test_anything_else_needs_the_whole(sent: list[dict[str, Any]], trace: Any) -> None:
+def test_other_figures_need_full_plotly(sent: list[dict[str, Any]], trace: Any) -> None:
     component.draw(go.Figure([go.Scatter(), trace]), key="k", words="")
     assert not sent[0]["basic"] and sent[0]["plotly"] == routes.plotly_path()

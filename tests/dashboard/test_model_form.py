@@ -63,7 +63,7 @@ def at(page: AppTest, place: str, field: str = FIELD) -> AppTest:
 
 def test_cached_models_are_offered_with_their_size(open_page: OpenPage, published: str) -> None:
     page = open_page("train")
-    assert "hub cache of this machine holds no model" in captions(page)
+    assert "hub cache of this machine contains no models" in captions(page)
     size = sources.fetch(sources.resolve(NAME)).size
     model_form.forget()
     page = open_page("train", train_max_length="48")
@@ -88,9 +88,9 @@ def test_directories_are_checked_where_they_are_typed(
     outside = ("/no/such", "cannot be read from the browser")
     for typed, message in (
         outside,
-        (absent, f"no directory '{absent}'"),
+        (absent, f"not readable: '{absent}'"),
         (str(tmp_path), "holds no model"),
-        ("", "Give a"),
+        ("", "Enter a"),
     ):
         page.text_input(key=f"{FIELD}.folder").set_value(typed)
         page.button[_button(page, "Add it")].click().run()
@@ -131,10 +131,10 @@ def test_search_finds_and_takes_a_revision(
     assert f"to download, commit {other[:10]}" in captions(page)
     page.text_input(key=f"{FIELD}.search").set_value("no such thing")
     page.button[_button(page, "Search")].click().run()
-    assert "no model whose name contains 'no such thing'" in captions(page)
+    assert "No hub model has a name that contains 'no such thing'" in captions(page)
 
 
-def test_offline_is_said_and_asked_again(
+def test_offline_is_reported_and_checked_again(
     open_page: OpenPage, hub: LoopbackHub, published: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as unplugged:
@@ -155,7 +155,7 @@ def test_offline_is_said_and_asked_again(
 
 @pytest.mark.parametrize(("name", "message"), [("acme/none", "is not on the hub"), ("acme/gated", "is gated: accept")])
 @pytest.mark.parametrize("where", ["train", "explore"])
-def test_what_the_hub_refuses_is_told_beside_the_field(
+def test_refusals_of_the_hub_are_reported_beside_the_field(
     open_page: OpenPage, hub: LoopbackHub, tiny_models: TinyModels, name: str, message: str, where: str
 ) -> None:
     hub.add("acme/gated", tiny_models("bert"), gated=True)
@@ -165,7 +165,7 @@ def test_what_the_hub_refuses_is_told_beside_the_field(
     assert page.button(key={"train": "launch", "explore": "explore_look"}[where]).disabled
 
 
-def test_a_download_that_breaks_off_is_told_beside_the_field_and_can_be_tried_again(
+def test_a_broken_download_is_reported_beside_the_field_and_can_be_retried(
     open_page: OpenPage, hub: LoopbackHub, published: str, cola: Path
 ) -> None:
     request = ViewRequest(NAME, "glue/cola", str(cola), max_rows=24)
@@ -186,7 +186,7 @@ def test_a_download_that_breaks_off_is_told_beside_the_field_and_can_be_tried_ag
 
 
 def _work(request: ViewRequest) -> str:
-    """What the job's process does, in this one; how the job stands then."""
+    """Runs the job in this process; returns its state."""
     return work_here(VIEW, key_for(request), request.as_json()).status
 
 

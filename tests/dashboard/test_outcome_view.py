@@ -110,7 +110,7 @@ def test_wrong_and_sure_rows_come_first_with_their_texts(store: Store, open_page
     assert not [element for element in page.markdown if element.allow_html]
 
 
-def test_changed_and_missing_data_are_told(store: Store, open_page: OpenPage, own: RunConfig) -> None:
+def test_changed_and_missing_data_are_reported(store: Store, open_page: OpenPage, own: RunConfig) -> None:
     run = finished(store, own, SAID, SURE)
     assert own.data is not None
     path = Path(own.data) / "validation.csv"
@@ -155,9 +155,9 @@ def test_other_kinds(
         assert (table["row"][0], table["residual"][0]) == (4, pytest.approx(3))
         assert table["sentence1"][0] == rows["sentence1"][3]
     elif kind == "span":
-        first = shown(page, "right answers")
+        first = shown(page, "correct answers")
         assert first["prediction"].tolist()[3] == "<i>nonsense</i>"
-        assert first["right answers"].tolist()[4] == predicted[4]
+        assert first["correct answers"].tolist()[4] == predicted[4]
         table = shown(page, "f1")
         assert (table["row"][0], table["f1"][0], table["f1"][1]) == (4, 0, 1)
         assert table["question"][0] == rows["question"][3]
@@ -174,7 +174,7 @@ def test_nothing_is_shown_before_there_are_predictions(store: Store, open_page: 
     assert "Predictions" not in [heading.value for heading in page.subheader]
 
 
-def test_a_broken_file_is_told(store: Store, open_page: OpenPage, own: RunConfig) -> None:
+def test_a_broken_file_is_reported(store: Store, open_page: OpenPage, own: RunConfig) -> None:
     run = finished(store, own, SAID, SURE)
     (store.folder_of(run) / predictions.FILE).write_bytes(b"PAR1")
     page = open_page("run", id=run)

@@ -150,7 +150,7 @@ def test_bad_rows_are_listed_one_by_one(open_page: OpenPage, store: Store, tmp_p
         ("a.jsonl", "no json", "cannot be read as jsonl"),
     ],
 )
-def test_a_file_that_is_no_table_is_told(
+def test_a_file_without_a_table_is_reported(
     open_page: OpenPage, tmp_path: Path, name: str, content: str, message: str
 ) -> None:
     path = tmp_path / name
@@ -161,7 +161,7 @@ def test_a_file_that_is_no_table_is_told(
     assert page.button(key="launch").disabled
 
 
-def test_wrong_columns_are_told_beside_their_field(open_page: OpenPage, reviews: Path) -> None:
+def test_wrong_columns_are_reported_beside_their_field(open_page: OpenPage, reviews: Path) -> None:
     page = choose(own(open_page, reviews), label="Laune", second="Laune")
     assert any("each column once" in error.lower() for error in errors(page))
     page = choose(page, second="Nr.", kind="seq2seq")
@@ -210,7 +210,7 @@ def test_the_address_restores_the_form(open_page: OpenPage, reviews: Path) -> No
     assert numbers(page)["Runs"] == "2"
 
 
-def test_another_file_is_guessed_anew(open_page: OpenPage, reviews: Path, tmp_path: Path) -> None:
+def test_another_file_is_guessed_again(open_page: OpenPage, reviews: Path, tmp_path: Path) -> None:
     page = choose(own(open_page, reviews), label="Laune", kind="seq2seq")
     other = tmp_path / "pairs.jsonl"
     rows = [{"sentence": f"one two three {row}", "Laune": "so so so", "label": row % 2} for row in range(20)]
@@ -224,7 +224,7 @@ def test_another_file_is_guessed_anew(open_page: OpenPage, reviews: Path, tmp_pa
     assert errors(page) == []
 
 
-def test_rows_of_a_task_are_drawn_when_asked_for(
+def test_rows_of_a_task_are_sampled_on_request(
     open_page: OpenPage, tmp_path: Path, offered: dict[str, Callable[[], bytes]]
 ) -> None:
     folder = tiny.write("regression", tmp_path / "stsb")

@@ -61,7 +61,7 @@ def _contrast(one: str, other: str) -> float:
 
 
 def test_no_page_imports_torch() -> None:
-    """Everything that the server and its pages import, in a process of its own."""
+    """All imports of the server and its pages, in a separate process."""
     pages = "".join(f"runpy.run_path('pages/{page.name}');" for page in sorted((ROOT / "pages").glob("*.py")))
     script = (
         "import sys, runpy, logging; logging.disable(logging.CRITICAL);"

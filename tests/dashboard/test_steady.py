@@ -1,6 +1,6 @@
-"""Fields that are written into the address keep their place in the page's tree, whatever comes and goes around them.
+"""Fields bound to the address keep their position in the page's tree, whatever appears around them.
 
-One that moves may no longer be written into the address by the browser: see `dashboard.steady`.
+The browser may stop writing a moved field to the address: see `dashboard.steady`.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def test_explore_with_one_view_and_with_two(
         {"train_seeds": "many"},
     ],
 )
-def test_train_whatever_is_chosen(open_page: OpenPage, changed: dict[str, str | list[str]]) -> None:
+def test_train_with_any_selection(open_page: OpenPage, changed: dict[str, str | list[str]]) -> None:
     page = open_page("train", train_tasks=["glue/cola"])
     before = places(page)
     after = places(open_page("train", **{"train_tasks": ["glue/cola"], **changed}))

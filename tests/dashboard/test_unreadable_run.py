@@ -1,4 +1,4 @@
-"""A run whose record is damaged: every page opens, names it and offers to delete it; the tables go on without it."""
+"""A run whose record is damaged: every page opens, names it and offers to delete it; the tables work without it."""
 
 from __future__ import annotations
 

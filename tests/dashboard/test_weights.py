@@ -1,4 +1,4 @@
-"""A model whose weights do not fit is found on the page; where random ones are allowed, every number of it says so."""
+"""Pages detect a model whose weights do not fit; if random weights are allowed, every number says so."""
 
 from __future__ import annotations
 
@@ -71,5 +71,5 @@ def test_explore(open_page: OpenPage, holed: Path, cola: Path) -> None:
 
 def test_whatif_names_such_a_run() -> None:
     ended = result(0.5, 0.25).model_copy(update={"random_weights": LACKS})
-    assert " · random weights · " in run_title(row("r", config(), found=ended))
-    assert "random" not in run_title(row("r", config(), found=result(0.5, 0.25)))
+    assert " · random weights · " in run_title(row("r", config(), outcome=ended))
+    assert "random" not in run_title(row("r", config(), outcome=result(0.5, 0.25)))

@@ -74,7 +74,7 @@ def texts(page: AppTest) -> str:
 
 
 def tiles(page: AppTest) -> dict[str, str]:
-    """What the tiles say in the end."""
+    """The final values of the tiles."""
     return {tile.label: tile.value.replace("−", "-") for tile in page.metric}
 
 
@@ -195,7 +195,7 @@ def test_steps_are_added_moved_and_removed(runs: tuple[str, str], open_page: Ope
         ("zca:strength=9", "less than or equal to 1"),
     ],
 )
-def test_a_bad_link_is_told_beside_the_chain(
+def test_a_bad_link_is_reported_beside_the_chain(
     runs: tuple[str, str], open_page: OpenPage, chain: str, reason: str
 ) -> None:
     page = open_page("whatif", run=runs[0], chain=chain)
@@ -237,7 +237,7 @@ def the_panel(run: object, key: str) -> None:
     panel.draw(run, key, "head")  # type: ignore[arg-type]
 
 
-def test_a_run_deleted_or_made_room_for_while_it_is_looked_at(runs: tuple[str, str], store: Store) -> None:
+def test_a_run_deleted_or_evicted_while_it_is_viewed(runs: tuple[str, str], store: Store) -> None:
     row = store.get(runs[0])
     key = request_for(row, store.folder_of(row.id)).key
     store.delete(row.id)
@@ -264,7 +264,7 @@ def test_a_first_visit_shows_a_run_that_can_serve(runs: tuple[str, str], store: 
     assert errors(page) == [] and "The finished runs here have other tasks" in texts(page)
 
 
-def test_own_files_are_taken_along_to_the_train_page(tmp_path: Path, open_page: OpenPage) -> None:
+def test_own_files_are_passed_on_to_the_train_page(tmp_path: Path, open_page: OpenPage) -> None:
     file = tmp_path / "own.csv"
     file.write_text("words,topic,mark\n" + "".join(f"a text no {n},x,{'yes' if n % 2 else 'no'}\n" for n in range(40)))
     own = OwnTask(
@@ -289,7 +289,7 @@ def test_own_files_are_taken_along_to_the_train_page(tmp_path: Path, open_page: 
     )
 
 
-def test_what_this_run_cannot_do_is_told(runs: tuple[str, str], open_page: OpenPage) -> None:
+def test_impossible_actions_on_a_run_are_explained(runs: tuple[str, str], open_page: OpenPage) -> None:
     page = open_page("whatif", run=runs[0], chain="pca_whitening:components=40")
     assert any("components must be at most 16" in error for error in errors(page))
     page = open_page("whatif", run=runs[0], chain="pca_whitening:components=3")
@@ -353,7 +353,7 @@ def test_a_layer_in_training_is_stopped_by_its_button_and_by_the_next_move(
     assert trainings.running == []
 
 
-def test_before_the_first_reading_and_while_it_goes_on(
+def test_before_and_during_the_first_reading(
     runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import psutil
@@ -375,7 +375,7 @@ def test_before_the_first_reading_and_while_it_goes_on(
 
 
 @pytest.mark.parametrize("ending", ["all", "output layer"])
-def test_a_run_that_diverged_is_told_in_one_line(runs: tuple[str, str], open_page: OpenPage, ending: str) -> None:
+def test_a_run_that_diverged_is_reported_in_one_line(runs: tuple[str, str], open_page: OpenPage, ending: str) -> None:
     from safetensors.numpy import load_file, save_file
 
     store = Store(None)
@@ -394,7 +394,7 @@ def test_a_run_that_diverged_is_told_in_one_line(runs: tuple[str, str], open_pag
     assert "\n" not in message and not page.code and "Compute again" not in [element.label for element in page.button]
 
 
-def test_the_sentence_stands_over_the_tiles(
+def test_the_sentence_is_above_the_tiles(
     runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = open_page("whatif", run=runs[0], chain="zca:strength=0.5")
@@ -407,11 +407,11 @@ def test_the_sentence_stands_over_the_tiles(
     monkeypatch.setattr(SCHEDULER, "ask", lambda *asked: Future() if asked[-1] is Rank.FOLLOW else ask(*asked))
     page = open_page("whatif", run=runs[0], chain="zca:strength=0.55")
     assert errors(page) == [] and "Still computing" in texts(page)
-    assert "isotropic (IsoScore" in texts(page)  # said already, with what is known at once
+    assert "isotropic (IsoScore" in texts(page)  # already stated, from the immediate results
 
 
 @pytest.mark.parametrize(("run", "cloud"), [(0, "nonsense"), (1, "nonsense"), (0, "pooled")])
-def test_a_cloud_that_is_none_of_the_run_is_told_and_left_out(
+def test_a_cloud_the_run_lacks_is_reported_and_left_out(
     runs: tuple[str, str], open_page: OpenPage, run: int, cloud: str
 ) -> None:
     page = open_page("whatif", run=runs[run], chain="none", cloud=cloud)

@@ -1,4 +1,4 @@
-"""What-if on vectors without a browser: what is shown of a kept set, a bad set, a set that is gone, curves, and the words."""
+"""What-if on vectors without a browser: a stored set, a bad set, a deleted set, curves, and sentences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _quiet() -> object:
     SCHEDULER.close()
 
 
-def kept(n: int = 90, **columns: object) -> str:
+def stored_set(n: int = 90, **columns: object) -> str:
     labels = RNG.integers(0, 2, n)
     points = RNG.normal(size=(n, 8)) + np.outer(labels, np.eye(8)[0])
     named = {"label": np.array(["no", "yes"])[labels], **columns}
@@ -50,7 +50,7 @@ def texts(page: AppTest) -> str:
 
 
 def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
-    key = kept()
+    key = stored_set()
     page = opened(open_page, key, chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
     assert errors(page) == []
     shown = texts(page)
@@ -74,7 +74,7 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     assert any(button.label == "Matrix (numpy)" for button in page.get("download_button"))
     assert "their model is unknown" in texts(page)
 
-    page.query_params["whatif_either"] = kept()  # of the same name, and with the same chain
+    page.query_params["whatif_either"] = stored_set()  # of the same name, and with the same chain
     page.run()
     assert any(button.label == "Prepare files" for button in page.button)
     assert not any(button.label == "Matrix (numpy)" for button in page.get("download_button"))
@@ -82,7 +82,7 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
 
 def test_the_best_value_is_checked_once_on_rows_held_back(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whatif_vectors, "CROSSED", 50)
-    page = opened(open_page, kept(), chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
+    page = opened(open_page, stored_set(), chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
     assert "30 rows are held back." in texts(page) and "Cross-validated" not in texts(page)
     next(button for button in page.button if button.label == "Check on the held-back rows").click().run()
     assert "Held back: k-NN accuracy" in texts(page)
@@ -94,13 +94,13 @@ def test_a_set_that_is_gone_or_too_small_says_so(open_page: OpenPage) -> None:
     assert "at least 12 rows, got 6" in errors(opened(open_page, few))[0]
 
 
-def test_a_step_that_needs_a_run_is_told_beside_it(open_page: OpenPage) -> None:
-    page = opened(open_page, kept(), chain="isolayer")
+def test_a_step_that_needs_a_run_is_reported_beside_it(open_page: OpenPage) -> None:
+    page = opened(open_page, stored_set(), chain="isolayer")
     assert any("trained on a run's labels and head" in error for error in errors(page))
 
 
 def test_a_chain_without_numbers_has_no_curve(open_page: OpenPage) -> None:
-    page = opened(open_page, kept(), chain="none")
+    page = opened(open_page, stored_set(), chain="none")
     assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
 
 
@@ -144,7 +144,7 @@ def test_cosines_are_drawn_as_shares() -> None:
 
 def test_a_parameter_that_is_gone_gives_way_to_the_next(open_page: OpenPage) -> None:
     page = opened(
-        open_page, kept(), chain="zca:strength=0.5~all_but_the_top:remove=1", whatif_axis="ZCA whitening: ridge ε"
+        open_page, stored_set(), chain="zca:strength=0.5~all_but_the_top:remove=1", whatif_axis="ZCA whitening: ridge ε"
     )
     assert errors(page) == [] and page.selectbox(key="whatif_axis").value == "ZCA whitening: ridge ε"
     next(button for button in page.button if "ZCA" in (button.help or "") and "remove" in button.help).click().run()

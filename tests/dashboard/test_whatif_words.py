@@ -1,4 +1,4 @@
-"""What the What-if page says and draws, without the page."""
+"""The sentences and figures of What-if, without the page."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def test_isotropy_in_words() -> None:
     assert sentences.signed(-0.0123) == "−0.012" and sentences.signed(0.0) == "±0"
 
 
-def test_maps_name_their_sample_and_escape_what_people_wrote() -> None:
+def test_maps_name_their_sample_and_escape_user_input() -> None:
     places = np.random.default_rng(0).normal(size=(4000, 2)).astype(np.float32)
     labels = np.arange(4000) % 2
     figure = plots.cloud_map(places, (0.5, 0.25), labels, ["<b>no", "yes"], ["<script>" + "x" * 200] * 4000)
     assert sum(len(trace.x) for trace in figure.data) == plots.DRAWN
     assert {trace.type for trace in figure.data} == {"scattergl"}
     names = [trace.name for trace in figure.data]
-    assert names == ["&lt;b&gt;no", "yes"] * 12  # in turn, so that the last class does not lie over the first
+    assert names == ["&lt;b&gt;no", "yes"] * 12  # alternating, so that the last class does not cover the first
     assert [trace.showlegend for trace in figure.data] == [True] * 2 + [False] * 22
     assert all(trace.legendgroup == trace.name for trace in figure.data)  # switched on and off together
     drawn_places = np.concatenate([np.column_stack([trace.x, trace.y]) for trace in figure.data])

@@ -111,11 +111,11 @@ def test_all_layers_together_are_what_a_run_would_report(seen: tuple[dict[str, A
     assert together.readings.keys() == reported.readings.keys()
 
 
-def test_what_sigma_s_is_from_is_said(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
+def test_the_source_of_sigma_s_is_stated(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
     facts, _, training = seen
-    told = facts["shrinkage"]
+    shrinkage_record = facts["shrinkage"]
     words = f"ζ = 0.2, Σ_S from {len(training[0])} tokens of each layer, of 20 of 64 rows of train drawn with seed 3"
-    assert told == {
+    assert shrinkage_record == {
         "zeta": REPORTED_ZETA, "split": "train", "rows": 20, "rows_in_split": 64, "seed": 3, "shared": 0, "truncated": 0,
         "tokens": len(training[0]), "words": words,
     }  # fmt: skip
@@ -137,8 +137,8 @@ def test_a_view_of_the_training_split_says_what_it_shares(request_: ViewRequest)
     drawn = np.random.default_rng((SEED, 1)).permutation(64)[:ROWS]
     shared = len(set(range(ROWS)) & set(drawn.tolist()))
     assert 0 < shared < ROWS and facts["shrinkage"]["shared"] == shared
-    told = f"the split of the view itself: {shared} of them are rows of the view"
-    assert told in facts["shrinkage"]["words"]
+    source = f"the view's own split: the view contains {shared} of them"
+    assert source in facts["shrinkage"]["words"]
 
 
 def test_a_view_of_all_training_rows_reads_them_once(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +156,7 @@ def test_a_view_of_all_training_rows_reads_them_once(request_: ViewRequest, monk
     np.testing.assert_allclose(np.array(stars(facts), dtype=float), plain, rtol=1e-12)
     together = CloudRecord.model_validate(facts["layers"])
     assert together.number("isoscore_star") == pytest.approx(together.number("isoscore"), rel=1e-12)
-    assert "the very rows of the view, so it equals isoscore" in facts["shrinkage"]["words"]
+    assert "the same rows as the view, so it equals isoscore" in facts["shrinkage"]["words"]
 
 
 def test_training_texts_that_cannot_be_read_leave_the_rest_of_the_view(
@@ -186,8 +186,8 @@ def test_a_single_training_token_has_no_covariance(request_: ViewRequest) -> Non
         view = TokenView(stream, points, points, numbers, numbers)
         return Views("made up", 1, 0, numbers, 8, 0, "cpu", {}, {0: view}, ())
 
-    found = shrinkage.target(request_, 64, views_of(9), lambda rows: views_of(1))
-    assert found == "Σ_S is undefined: it needs at least 2 points, got 1"
+    shrinkage_target = shrinkage.target(request_, 64, views_of(9), lambda rows: views_of(1))
+    assert shrinkage_target == "Σ_S is undefined: it needs at least 2 points, got 1"
 
 
 def test_training_rows_are_drawn_by_the_seed() -> None:

@@ -149,7 +149,7 @@ def _query(known: Mapping[str, st.SearchStrategy[str]]) -> st.SearchStrategy[dic
 
 @contextlib.contextmanager
 def without_jobs() -> Iterator[None]:
-    """No process is started and none runs in the background: a page shows what is there."""
+    """No process is started: a page shows only stored results."""
     environment = patch.dict(os.environ, {"ISOVIZ_RUNNER": "off", "HF_HUB_OFFLINE": "1"})
     with environment, patch.object(queue, "start", lambda *_, **__: JobState("none")), packages_scanned_once():
         yield

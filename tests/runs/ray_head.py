@@ -1,4 +1,4 @@
-"""The head of a Ray cluster of the tests' own: the real one, from a virtual environment of its own, on ports that no other has."""
+"""A real Ray head for the tests, from a separate virtual environment, on free ports."""
 
 from __future__ import annotations
 
@@ -20,17 +20,22 @@ ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "0123456789abcdef-of-the-tests"
 
 
+def program() -> str | None:
+    """The program `ray`; None where it is not installed."""
+    return shutil.which("ray", path=f"{ROOT / '.ray' / 'bin'}{os.pathsep}{os.environ['PATH']}")
+
+
 def installed() -> str:
-    """The program `ray`, or the test is skipped; in CI it fails, because a skip would hide something there."""
-    program = shutil.which("ray", path=f"{ROOT / '.ray' / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    if program is None:
+    """`program`, or the test is skipped; in CI it fails, because a skip would hide something there."""
+    path = program()
+    if path is None:
         reason = "Ray was not found: `make ray` installs it"
         pytest.fail(reason) if os.environ.get("CI", "").lower() in ("1", "true") else pytest.skip(reason)
-    return program
+    return path
 
 
 class Head:
-    """A head with a folder of its own. It goes at the end of the context, with all that it started, and no other Ray does.
+    """A head with a temporary folder. At the end of the context it stops with everything it started, and no other Ray does.
 
     Args:
         program: see `installed`.

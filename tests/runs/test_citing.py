@@ -1,4 +1,4 @@
-"""What to cite: every declaration has its entry, and a set of runs the union of its own."""
+"""What to cite: every declaration has an entry; a set of runs has the union of its entries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OF_TRANSFORMS = {
 }
 
 
-def test_every_entry_is_whole():
+def test_every_entry_is_complete():
     entries = bibliography.entries()
     assert len(entries) > 30 and list(entries) == sorted(entries)
     for key, entry in entries.items():
@@ -44,7 +44,7 @@ def test_every_declared_key_has_an_entry_and_none_is_idle():
     assert not set(bibliography.entries()) & OF_METHODS
 
 
-def test_whatever_comes_from_a_paper_cites_it():
+def test_everything_from_a_paper_cites_it():
     for task in tasks.catalogue().values():
         assert bool(task.cites) != task.generated, task.slug
     assert families.CITES.keys() == set(families.CLASSIFIERS) | families.SEQ2SEQ
@@ -56,13 +56,15 @@ def test_the_union_of_some_runs():
         config("baseline", task="glue/cola"),
         config("baseline", task="own"),
     ]
-    found = bibtex(runs, ["isoscore_unbiased", "no such measure"])
-    assert list(found) == sorted(found)
-    assert set(found) == {
+    entries = bibtex(runs, ["isoscore_unbiased", "no such measure"])
+    assert list(entries) == sorted(entries)
+    assert set(entries) == {
         "zhou2021isobn", "rudman2024istar", "dagan2006pascal", "barhaim2006second", "giampiccolo2007third",
         "bentivogli2009fifth", "wang2019glue", "warstadt2019neural", "devlin2019bert", "himeno2014estimations",
     }  # fmt: skip
-    assert found["wang2019glue"].startswith("@inproceedings{wang2019glue,") and found["wang2019glue"].endswith("\n}")
+    assert entries["wang2019glue"].startswith("@inproceedings{wang2019glue,") and entries["wang2019glue"].endswith(
+        "\n}"
+    )
 
 
 def test_a_model_that_is_gone_has_no_entry(tmp_path):

@@ -1,4 +1,4 @@
-"""The examples: what ships, how it is read beside a store, and what happens where it cannot be read."""
+"""The bundled examples: their content, reading them beside a store, and failures to read them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_examples_are_small_enough_to_ship() -> None:
     assert sum(path.stat().st_size for path in EXAMPLES.rglob("*") if path.is_file()) <= LARGEST
 
 
-def test_every_shipped_run_says_with_what_it_was_made(shipped: Examples) -> None:
+def test_every_shipped_run_names_the_versions_that_made_it(shipped: Examples) -> None:
     rows = shipped.list()
     assert len(rows) == shipped.about["runs"] and not shipped.unreadable()
     for row in rows:
@@ -65,7 +65,7 @@ def test_nine_methods_on_two_tasks_with_three_seeds_and_a_sweep_ship(shipped: Ex
     assert len({row["lam"] for row in swept}) >= 3 and len({row["zeta"] for row in swept}) >= 3
 
 
-def test_summaries_are_those_of_the_runs(shipped: Examples) -> None:
+def test_summaries_match_the_runs(shipped: Examples) -> None:
     for summary in shipped.summaries(group=METHODS):
         row = shipped.get(summary.id)
         assert row.result is not None and dict(summary.metrics) == pytest.approx(dict(row.result.metrics))
@@ -98,7 +98,7 @@ def test_what_if_reads_the_embeddings_of_an_example(shipped: Examples) -> None:
         assert embeddings.frozen_metric(embeddings.validation) == pytest.approx(result.metrics["accuracy"], abs=0.002)
 
 
-# ------------------------------------------------------------------------------------------- beside a store of one's own
+# ------------------------------------------------------------------------------------------- beside your own store
 
 
 def test_a_library_finds_runs_by_their_id_and_never_mixes_lists(shipped: Examples, store: Store) -> None:
@@ -152,19 +152,19 @@ def copied(target: Path) -> Path:
     return target
 
 
-def test_a_read_only_folder_is_enough_and_nothing_is_left_beside_the_file(tmp_path: Path) -> None:
+def test_a_read_only_folder_suffices_and_no_files_are_left_behind(tmp_path: Path) -> None:
     folder = copied(tmp_path / "shipped")
     folder.chmod(0o500)
     try:
-        found = Examples(folder)
-        assert found.list(limit=1) and found.summaries(group=METHODS)
+        opened = Examples(folder)
+        assert opened.list(limit=1) and opened.summaries(group=METHODS)
         assert sorted(os.listdir(folder)) == sorted([DATABASE, examples.ABOUT])
     finally:
         folder.chmod(0o700)
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "no about", "about of another kind", "newer tables"])
-def test_without_sound_examples_the_app_does_without_and_says_so(
+def test_damaged_examples_are_skipped_with_a_message(
     damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv(examples.SWITCH, "on")

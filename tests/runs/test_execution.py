@@ -39,18 +39,18 @@ def test_a_reserved_run_is_claimed_and_executed_here(store: Store, config: Make)
         execute(store, first, train=fake_training.train)
 
 
-def test_training_is_told_all_it_needs(local: Store, config: Make) -> None:
-    told: list[Any] = []
+def test_training_gets_all_it_needs(local: Store, config: Make) -> None:
+    passed: list[Any] = []
 
     def train(*arguments: Any) -> None:
-        told.append(arguments)
+        passed.append(arguments)
         arguments[1](Stopped(step=1))
 
     (run_id,) = local.create([config(seed=3)])
     assert execute(local, run_id, train=train).status == "stopped"
     local.requeue(run_id)
     execute(local, run_id, train=train)
-    (first, second) = told
+    (first, second) = passed
     assert first[0] == config(seed=3)
     assert first[3] == local.folder_of(run_id) and first[3].is_dir()
     assert (first[4], second[4]) == (False, True)
@@ -118,7 +118,7 @@ def test_an_interrupt_stops_the_run_and_is_passed_on(local: Store, config: Make)
     assert local.events(run_id)[-1][1]["step"] == 8
 
 
-def test_the_wish_to_stop_arrives_soon_and_the_heart_beats(local: Store, config: Make) -> None:
+def test_a_stop_request_arrives_soon_and_heartbeats_continue(local: Store, config: Make) -> None:
     took: list[float] = []
 
     def train(config: RunConfig, emit: Callable[[Event], None], should_stop: Callable[[], bool], *_: object) -> None:
@@ -215,8 +215,8 @@ def fill_disk(store: Store) -> Callable[[], None]:
 
     @event.listens_for(store._database.engine, "begin")
     def limit(connection: Any) -> None:
-        found = connection.exec_driver_sql("PRAGMA page_count").scalar()
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages['limit'] or found}")
+        page_count = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages['limit'] or page_count}")
 
     def free() -> None:
         pages["limit"] = 1_000_000
@@ -271,7 +271,7 @@ def test_a_disk_that_was_full_for_a_while_costs_nothing(local: Store, config: Ma
     assert [e["detail"][:4] for _, e in local.events(run_id)[:-1]] == [f"{n:04d}" for n in range(40)]
 
 
-def test_giving_up_takes_as_long_as_patience_says(local: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_giving_up_takes_the_stated_patience(local: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     (run_id,) = local.create([config()])
     row = local.claim("me", "cpu")
     assert row is not None

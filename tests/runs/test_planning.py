@@ -1,4 +1,4 @@
-"""From choices to runs: what is expanded, what is refused before anything exists, and the command that does the same."""
+"""From choices to runs: the expansion, refusals before any run exists, and the equivalent command."""
 
 from __future__ import annotations
 
@@ -90,6 +90,16 @@ def test_fp16_without_a_gpu(monkeypatch):
         else:
             with pytest.raises(InputError, match="needs a GPU"):
                 expand(precision="fp16")
+
+
+def test_runs_for_other_machines_need_no_devices_here(monkeypatch):
+    devices = planning.devices
+    one_core = devices.Devices((devices.Slot("cpu", "CPU", 0),), bf16=False, cores=1)
+    monkeypatch.setattr(devices, "describe", lambda: one_core)
+    (queued,) = expand(precision="fp16", processes=4, trains_here=False)
+    assert (queued.precision, queued.processes) == ("fp16", 4)
+    with pytest.raises(InputError, match="has 1 core"):
+        expand(processes=4)
 
 
 def test_data_folder_is_stored_absolute_and_for_file_tasks_only(cola, monkeypatch):

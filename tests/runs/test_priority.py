@@ -19,7 +19,7 @@ from tests.runs.observing import LONG, ended, kinds, until
 Make = Callable[..., RunConfig]
 
 
-def test_queued_run_starts_after_the_view_that_somebody_waits_for(runner: Runner, local: Store, config: Make) -> None:
+def test_queued_run_starts_after_the_view_someone_waits_for(runner: Runner, local: Store, config: Make) -> None:
     with lane_taken(LANE):
         queue.start(LIGHT, "k", {})
         (run_id,) = local.create([config()])
@@ -42,7 +42,7 @@ def test_class_that_never_stops_asking_does_not_hold_runs_up_for_ever(
     end_all()
 
 
-def test_view_runs_beside_a_training_that_runs(runner: Runner, local: Store, config: Make) -> None:
+def test_view_runs_beside_a_running_training(runner: Runner, local: Store, config: Make) -> None:
     (run_id,) = local.create([config(params=LONG)])
     until(lambda: "stepped" in kinds(local, run_id))
     queue.start(LIGHT, "k", {})

@@ -34,7 +34,7 @@ sys.exit(isoviz.__main__.main(sys.argv[3:]))' "$@"
 
 @contextmanager
 def dispatched(store: Store, head: Head) -> Iterator[list[str]]:
-    """A dispatcher at work, and what it says."""
+    """A running dispatcher and its output."""
     said: list[str] = []
     over = threading.Event()
     dispatcher = Dispatcher(store, Cluster(head.address, TOKEN), say=said.append)

@@ -1,4 +1,4 @@
-"""The dispatcher for Ray, against a small server that answers as Ray does: whom it trusts, what it hands over, what it does then."""
+"""The dispatcher for Ray, against a small server that imitates Ray: which servers it trusts, what it submits, and how it follows up."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ TOKEN = "t0ken"
 
 
 class Ray:
-    """What the server of a cluster knows.
+    """The state of a cluster's server.
 
     Attributes:
-        nodes: what is used and there on each, in Ray's words.
+        nodes: used and available resources of each, in Ray's format.
         jobs: submission id → the body that it was submitted with, and its status.
         submissions: the ids, in order, refused ones too.
-        stopped: ids of jobs that were to be stopped.
-        token: without which it refuses; None: it takes anyone.
-        broken: it answers with errors.
+        stopped: ids of jobs with a stop request.
+        token: required; None: no authentication.
+        broken: respond with errors.
     """
 
     def __init__(self) -> None:
@@ -145,7 +145,12 @@ def test_an_address_is_refused_in_one_line(
     assert words in said and said.count("\n") == 1 and "secret" not in said
 
 
-def test_off_this_machine_a_cluster_must_want_a_token(ray: Ray, local: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_remote_cluster_must_require_a_token(
+    ray: Ray, local: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    netrc = tmp_path / "netrc"  # must not take the token's place
+    netrc.write_text("machine 127.0.0.1 login me password secret")
+    monkeypatch.setenv("NETRC", str(netrc))
     monkeypatch.setattr(ray_jobs, "_check_address", lambda address: False)
     cluster = Cluster(ray.address, TOKEN)
     with pytest.raises(InputError, match="SQLite must stay on one machine"):
@@ -155,10 +160,7 @@ def test_off_this_machine_a_cluster_must_want_a_token(ray: Ray, local: Store, mo
         Cluster(ray.address, TOKEN)
 
 
-def test_the_token_is_needed_and_must_be_right(ray: Ray, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    netrc = tmp_path / "netrc"  # must not take the token's place
-    netrc.write_text("machine 127.0.0.1 login me password secret")
-    monkeypatch.setenv("NETRC", str(netrc))
+def test_the_token_is_needed_and_must_be_right(ray: Ray) -> None:
     assert Cluster(ray.address, TOKEN).nodes()[0].free == {"CPU": 2.0}
     with pytest.raises(InputError, match="needs a token"):
         Cluster(ray.address)
@@ -194,6 +196,8 @@ def test_options_of_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "--gpus: only with --ray" in capsys.readouterr().err
     assert main(["worker", "--store", str(tmp_path), "--ray", "http://127.0.0.1:1", "--cpus", "0"]) == 2
     assert "--cpus: expected 1 or more (got 0)" in capsys.readouterr().err
+    assert main(["worker", "--store", str(tmp_path), "--run", "unknown", "--attempt", "1"]) == 2
+    assert "unknown" in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------------------------------- what it hands over

@@ -1,4 +1,4 @@
-"""Runs that train on several of a machine's slots: they wait for enough of them, and nothing begins beside them meanwhile."""
+"""Runs that train on several of a machine's slots: they wait for enough free slots, and no other run starts in the meantime."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_run_on_three_slots_waits_for_two_others() -> None:
     assert slots.take("cuda:2") and slots.take("cuda:3")
 
 
-def test_of_two_wide_runs_the_first_goes_first() -> None:
+def test_the_first_of_two_wide_runs_goes_first() -> None:
     slots = Slots(FOUR)
     assert all(slots.take(name) for name in FOUR)
     assert slots.extend("cuda:0", 2) is None and slots.extend("cuda:1", 2) is None
@@ -46,6 +46,15 @@ def test_one_that_gives_up_waiting_holds_nothing() -> None:
     assert slots.take("cuda:0") and slots.take("cuda:1") and slots.extend("cuda:0", 2) is None
     slots.let_go("cuda:0")
     assert slots.take("cuda:0")
+
+
+def test_runs_of_more_processes_than_gpus_are_left_to_others(
+    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig]
+) -> None:
+    wide, narrow = local.create([config(processes=3), config(processes=2)])
+    start_runner("cuda:0", "cuda:1")
+    assert ended(local, narrow).status == "finished"
+    assert local.get(wide).status == "queued"
 
 
 def test_a_process_sees_the_devices_of_its_slots(monkeypatch: pytest.MonkeyPatch) -> None:
