@@ -89,7 +89,7 @@ def test_encoder_of_a_finished_run(finished: str, store: Store, tiny_models: Tin
 
 
 def test_unknown_and_unfinished_runs(store: Store, tiny_models: TinyModels) -> None:
-    with pytest.raises(ModelError, match="no run 'nothing'"):
+    with pytest.raises(ModelError, match="run not found: 'nothing'"):
         encoders.resolve("run:nothing")
     config = RunConfig(model="demo/tiny-bert", task="demo/acceptability", method="baseline")
     (id,) = store.create([config])
