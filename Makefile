@@ -6,12 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
 
-.PHONY: app test check format docs bench clean
+.PHONY: app test check format docs bench ray clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m isoviz app --port $(PORT)
 
-# One thread per test process: several at once share the cores.
+# One thread per test process, because several processes share the cores.
 test: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder
 
@@ -37,8 +37,16 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
+# A Ray cluster for tests/runs/test_ray_head.py, in a separate environment: the app needs no Ray.
+ray: .ray/.made
+
+.ray/.made: requirements-ray.txt
+	$(PYTHON) -m venv .ray
+	.ray/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-ray.txt
+	touch $@
+
 clean:
-	rm -rf $(VENV)
+	rm -rf $(VENV) .ray
 
 $(VENV)/bin/python:
 	$(PYTHON) -c "import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else 'IsoViz needs Python 3.11 to 3.13, found %d.%d: run make PYTHON=/path/to/python3.11' % v[:2])"

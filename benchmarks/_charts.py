@@ -1,5 +1,5 @@
-"""Plots for the documentation: a white card, readable on a light and on a dark page, in colours that the colour-blind can
-tell apart (Okabe & Ito 2008)."""
+"""Plots for the documentation: a white card, readable on a light and on a dark page, in colours that are
+distinct to colour-blind readers (Okabe & Ito 2008)."""
 
 from __future__ import annotations
 

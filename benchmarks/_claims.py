@@ -1,4 +1,4 @@
-"""The tables of `real_encoder.py`: one line per run, means over seeds, and what the papers claim, checked on these runs."""
+"""The tables of `real_encoder.py`: one line per run, means over seeds, and the papers' claims checked on these runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Line:
     Attributes:
         method: the variant's name in tables; `slug` and `lam` (None where it has none) say what it is.
         metric: the task's primary metric, named `metric_name`.
-        isoscore, unbiased, ev, twonn, cosine: of the head cloud, what the classifier reads.
+        isoscore, unbiased, ev, twonn, cosine: of the head cloud, the classifier's input.
         pooled, pooled_ev: IsoScore and EV_k of the method's input.
         isoscore_star, tokens, tokens_cosine: IsoScore*, IsoScore and mean cosine of all layers' tokens.
         i1, i2, norm: of the output weight.
@@ -125,16 +125,16 @@ Check = tuple[bool, str]
 
 
 def claims_table(lines: Sequence[Line]) -> Table:
-    """Each claim on each task: yes if it holds in every seed that can say, the figures of each seed beside it."""
+    """Each claim on each task: yes if it holds in every seed with a value, with the figures of each seed."""
     table = Table("The papers' claims on these runs", ["task", "claim", "seen", "seeds", "figures, seed by seed"])
     for task in dict.fromkeys(line.task for line in lines):
         here = _ByVariant([line for line in lines if line.task == task and line.status == "finished"])
         for claim, check in CLAIMS.items():
             checks = check(here)
-            held = sum(holds for holds, _ in checks)
-            seen = "not measured" if not checks else "yes" if held == len(checks) else "no"
+            confirmed = sum(holds for holds, _ in checks)
+            seen = "not measured" if not checks else "yes" if confirmed == len(checks) else "no"
             figures = "; ".join(text for _, text in checks) or NONE
-            table.rows.append([task, claim, seen, f"{held} of {len(checks)}" if checks else NONE, figures])
+            table.rows.append([task, claim, seen, f"{confirmed} of {len(checks)}" if checks else NONE, figures])
     table.notes.append(
         f"Rules: yes means in every seed. A metric is kept if it falls by at most {KEPT:g}; a mean cosine moves by at least "
         f"{MOVED:g}; an IsoScore hardly moves if it changes by less than {STILL:.0%} of the baseline's; several times means at "
@@ -184,13 +184,13 @@ def _lowers_ev(here: _ByVariant) -> list[Check]:
 
 
 def _more_than_batchnorm(here: _ByVariant) -> list[Check]:
-    found: list[Check] = []
+    checks: list[Check] = []
     for ours, foil in here.pairs(here.of("isobn"), here.of("batchnorm")):
         a, b = _ev_ratios(ours), _ev_ratios(foil)
         if a and b:
             holds = all(one < other for one, other in zip(a, b, strict=True))
-            found.append((holds, f"{_ratios(a)} against {_ratios(b)}"))
-    return found
+            checks.append((holds, f"{_ratios(a)} against {_ratios(b)}"))
+    return checks
 
 
 def _ev_ratios(line: Line) -> list[float]:
@@ -218,15 +218,15 @@ def _mean_not_shape(cosine: str, score: str) -> Callable[[_ByVariant], list[Chec
     """That CosReg moves the mean cosine and hardly the IsoScore of one cloud."""
 
     def check(here: _ByVariant) -> list[Check]:
-        found: list[Check] = []
+        checks: list[Check] = []
         for line, base in here.pairs(here.of("cosreg"), here.of("baseline")):
-            values = [getattr(which, name) for name in (cosine, score) for which in (base, line)]
+            values = [getattr(means, name) for name in (cosine, score) for means in (base, line)]
             if None in values:
                 continue
             a, b, c, d = values
             holds = abs(b - a) >= MOVED and abs(d - c) < STILL * abs(c)
-            found.append((holds, f"cosine {a:.3f} → {b:.3f}, IsoScore {_number(c)} → {_number(d)}"))
-        return found
+            checks.append((holds, f"cosine {a:.3f} → {b:.3f}, IsoScore {_number(c)} → {_number(d)}"))
+        return checks
 
     return check
 

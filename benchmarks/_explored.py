@@ -34,7 +34,7 @@ PATIENCE = 120_000
 
 
 def key_for(request: ViewRequest) -> str:
-    """Under which the view of a request is kept."""
+    """The key under which the view of a request is stored."""
     return key_of(request, sources.resolve(request.model), rows_of(request.task, request.data))
 
 
@@ -70,7 +70,7 @@ def publish(n: int, d: int, rows: int) -> ViewRequest:
 
 @dataclass(frozen=True)
 class Line:
-    """One figure: what it is of, its values, and the most that the median may be."""
+    """One figure: its title, its values, and the bar for the median."""
 
     what: str
     values: list[float]
@@ -95,7 +95,7 @@ def address(url: str, request: ViewRequest, **more: object) -> str:
 
 @contextlib.contextmanager
 def opened(browser: Browser, address: str, log: list[dict[str, Any]] | None = None) -> Iterator[Page]:
-    """A tab of a session of its own; `log` takes the address, bytes on the wire and moments of what it fetches."""
+    """A tab in a separate session; `log` collects the address, transferred bytes and times of its requests."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
@@ -120,11 +120,11 @@ def seconds_until(page: Page, act: Any, *shown: Locator) -> list[float]:
     """Seconds from an act until each of these is visible."""
     began = time.perf_counter()
     act()
-    found = []
+    durations = []
     for locator in shown:
         locator.wait_for()
-        found.append(time.perf_counter() - began)
-    return found
+        durations.append(time.perf_counter() - began)
+    return durations
 
 
 DRAWN_AT = """(selectors) => {
@@ -150,8 +150,8 @@ def note_drawings(page: Page, *selectors: str) -> None:
 def seconds_to(page: Page, selector: str) -> float:
     """From the last time a mouse button went down to that: by the page's clock, without the time that asking takes."""
     page.wait_for_function("(selector) => ivzDrawn[selector]", arg=selector)
-    found: float = page.evaluate("(selector) => (ivzDrawn[selector] - ivzPressed) / 1000", selector)
-    return found
+    seconds: float = page.evaluate("(selector) => (ivzDrawn[selector] - ivzPressed) / 1000", selector)
+    return seconds
 
 
 FRAMES = """() => {

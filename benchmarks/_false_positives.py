@@ -1,6 +1,6 @@
-"""Simulations in which nothing is there to be found: how often do our tests find it, and how often does an interval cover the truth?
+"""Simulations without an effect: how often do our tests report one, and how often does an interval cover the truth?
 
-Each simulation calls the functions that the tables call, on many tables at once.
+Each simulation calls the functions behind the tables, on many tables together.
 """
 
 from __future__ import annotations
@@ -78,22 +78,22 @@ def familywise(
 def rank(kind: Any, settings: int, tasks: int, draws: int, rng: np.random.Generator) -> float:
     """Permutation test of unrelated numbers whose levels differ between tasks, by far and in the same direction."""
     names = np.repeat(np.arange(tasks), settings)
-    found = []
+    rejected = []
     for _ in range(draws):
         x, y = (10.0 * names + rng.normal(size=len(names)) for _ in range(2))
         p = rank_correlation(x, y, names.tolist(), kind=kind, interval=False).p
-        found.append(1.0 if p is None else p)
-    return rate(np.array(found))
+        rejected.append(1.0 if p is None else p)
+    return rate(np.array(rejected))
 
 
 def mean_coverage(kind: str, n: int, draws: int, rng: np.random.Generator, resamples: int = 1000) -> dict[str, float]:
-    """How often 95 % intervals of a mean cover it: ours, and the bootstrap's two that we do not use."""
+    """Coverage of 95 % intervals of a mean: ours, and two bootstrap intervals that we do not use."""
     values, truth = SCORES[kind](rng, (draws, n)), MEANS[kind]
     ours = [intervals.of_mean(row) for row in values]
     means = values.mean(axis=1)
     order = np.sort(values[:, rng.integers(0, n, size=(resamples, n))].mean(axis=2), axis=1)
     return {
-        "Student's t": float(np.mean([found is not None and found.includes(truth) for found in ours])),
+        "Student's t": float(np.mean([interval is not None and interval.includes(truth) for interval in ours])),
         "percentile bootstrap": _covers(order, np.full(draws, 0.025), np.full(draws, 0.975), truth),
         "BCa bootstrap": _covers(order, *_bca(values, means, order), truth),
     }

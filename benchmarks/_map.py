@@ -39,7 +39,7 @@ def map_of(request: ViewRequest) -> Any:
 
 
 def big_map(browser: Browser, url: str, request: ViewRequest, n: int, repeats: int) -> list[Line]:
-    """All points at once: first drawing, frames while it is moved and zoomed, and the table of a lasso."""
+    """A map of all points: first drawing, frames while panning and zooming, and the table of a lasso."""
     drawn, moved, zoomed, listed = [], [], [], []
     plainly: list[tuple[float, float]] = []
     for _ in range(repeats):

@@ -51,8 +51,8 @@ def literal(text: str) -> str:
 def machine(packages: Sequence[str], threads: str) -> str:
     """One line on the processor, its cores, the libraries and the date; `threads` says how many were used."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    found = [f"{name} {_version(name)}" for name in packages]
-    parts = [f"{processor()}, {cores} cores, {threads}", f"Python {platform.python_version()}", *found]
+    versions = [f"{name} {_version(name)}" for name in packages]
+    parts = [f"{processor()}, {cores} cores, {threads}", f"Python {platform.python_version()}", *versions]
     return f"{'; '.join(parts)}; {date.today().isoformat()}."
 
 
@@ -64,7 +64,7 @@ def _version(package: str) -> str:
 
 
 def processor() -> str:
-    """Its name as the system tells it."""
+    """The processor's name, from the system."""
     info = Path("/proc/cpuinfo")
     if info.is_file():
         named = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), flags=re.MULTILINE)

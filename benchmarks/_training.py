@@ -1,4 +1,4 @@
-"""What the parts of `training.py` have in common: how much is measured, rows that are tokenised here and now, the clock."""
+"""Shared parts of `training.py`: scales, freshly tokenised rows, and the clock."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def tokenised(encoder: Encoder, lengths: Lengths, rows: int, seed: int) -> tuple
 
 
 def encode(frame: pd.DataFrame, columns: Sequence[str], tokenizer: PreTrainedTokenizerBase, longest: int) -> Encoded:
-    """Rows of a classification task, tokenised here and now: nothing kept is read."""
+    """Rows of a classification task, tokenised without the cache."""
     return Encoded(tokenise(frame, columns, tokenizer, longest), frame["label"].to_numpy(), np.arange(len(frame)))
 
 

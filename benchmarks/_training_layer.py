@@ -48,13 +48,13 @@ def second_stage_seconds(encoder: Encoder, encoded: Encoded, collator: Collator)
     # every epoch of the stage is run, however early the metric settles
     method = kind(kind.Params(layer_epochs=LAYER_EPOCHS, patience=LAYER_EPOCHS))
     model = accelerator.prepare(HeadedModel(load_network(sources.resolve(encoder.model), 2, 0), method))
-    begun: list[float] = []
+    starts: list[float] = []
 
     planned = method.frozen_steps(len(encoded))
 
     def report(event: Stepped) -> None:
-        if not begun:  # after the first step: the time left is that step's, once for each of the others
-            begun.append(time.perf_counter() - event.eta_seconds / (planned - 1))  # when the vectors were ready
+        if not starts:  # after the first step: the time left is that step's, once for each of the others
+            starts.append(time.perf_counter() - event.eta_seconds / (planned - 1))  # when the vectors were ready
 
     begin = moment()
     steps = second_stage.fit(
@@ -71,7 +71,7 @@ def second_stage_seconds(encoder: Encoder, encoded: Encoded, collator: Collator)
     )
     end = moment()
     assert steps == planned, "the layer stopped early"
-    return begun[0] - begin, (end - begun[0]) / LAYER_EPOCHS
+    return starts[0] - begin, (end - starts[0]) / LAYER_EPOCHS
 
 
 def layer_table(rows: list[list[str]], scale: Scale) -> Table:

@@ -51,7 +51,7 @@ class Marks(TrainerCallback):
 
 
 class SameBatches(Trainer):
-    """A Trainer that reads exactly the batches of our loop: same rows, same order, same padding, collated when asked for."""
+    """A Trainer that reads exactly the batches of our loop: same rows, same order, same padding, collated on demand."""
 
     def __init__(self, *args: Any, collator: Collator, order: EpochBatches, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -107,7 +107,7 @@ def trainer_pace(config: RunConfig, same: bool) -> float:
 
 
 def pace(marks: list[tuple[int, float]]) -> float:
-    """Samples per second between the first and the last mark; all batches are whole."""
+    """Samples per second between the first and the last mark; all batches are full."""
     (first, begin), (last, end) = marks[0], marks[-1]
     return (last - first) * BATCH / (end - begin)
 
@@ -139,14 +139,14 @@ def pace_rows(
                 "ours": lambda config=config: our_pace(config),
                 "Trainer": lambda config=config, same=same: trainer_pace(config, same),
             }
-            found = alternate(sides, scale.rounds)
-            ours, theirs = (statistics.median(found[name]) for name in sides)
-            each = [a / b for a, b in zip(found["ours"], found["Trainer"], strict=True)]
-            what = "same batches" if same else "defaults"
-            label = f"{encoder.name}, {lengths.name}, {what}"
+            rates = alternate(sides, scale.rounds)
+            ours, theirs = (statistics.median(rates[name]) for name in sides)
+            each = [a / b for a, b in zip(rates["ours"], rates["Trainer"], strict=True)]
+            order = "same batches" if same else "defaults"
+            label = f"{encoder.name}, {lengths.name}, {order}"
             spread = f"{min(each):.2f} to {max(each):.2f}"
             rows.append([label, f"{ours:.0f}", f"{theirs:.0f}", f"{ours / theirs:.2f}", spread, f"{bar:g}"])
-            drawn.append((f"{encoder.name},\n{lengths.name}, {what}", 1e3 / ours, 1e3 / theirs))
+            drawn.append((f"{encoder.name},\n{lengths.name}, {order}", 1e3 / ours, 1e3 / theirs))
             print("  ".join(rows[-1]), flush=True)
             if ours < bar * theirs:
                 missed.append(f"{rows[-1][0]}: {ours / theirs:.3f} × Trainer, at least {bar:g} wanted")
@@ -155,18 +155,18 @@ def pace_rows(
 
 def alternate(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
     """Each side once per round; who begins changes from round to round."""
-    found: dict[str, list[float]] = {name: [] for name in sides}
+    rates: dict[str, list[float]] = {name: [] for name in sides}
     for number in range(rounds):
         for name in list(sides)[:: -1 if number % 2 else 1]:
-            found[name].append(sides[name]())
-    return found
+            rates[name].append(sides[name]())
+    return rates
 
 
 def pace_table(rows: list[list[str]], scale: Scale) -> Table:
     header = ["encoder, lengths, batches", "ours, samples/s", "Trainer, samples/s", "ours / Trainer", "by round", "bar"]
-    told = "; ".join(lengths.told for lengths in scale.lengths)
+    stated_lengths = "; ".join(lengths.stated for lengths in scale.lengths)
     notes = [
-        f"Batches of {BATCH}, float32, medians of {scale.rounds} rounds in turns. {told}.",
+        f"Batches of {BATCH}, float32, medians of {scale.rounds} rounds in turns. {stated_lengths}.",
         "Same batches: the same rows in the same random order with the same padding on both sides. Defaults: rows of like length "
         "together (ours), random order (Trainer). Gradient clipping is off on both sides.",
     ]

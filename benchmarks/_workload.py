@@ -33,7 +33,7 @@ class Lengths:
     longest: int
 
     @property
-    def told(self) -> str:
+    def stated(self) -> str:
         return (
             f"{self.name}: log-normal words per sentence, median {np.exp(self.mean_log):.0f}, deviation of the logarithm "
             f"{self.std_log:g}, at most {self.longest}"
@@ -57,8 +57,8 @@ class Encoder:
 
     Attributes:
         name: in tables.
-        model: what `RunConfig.model` takes: a bundled name or a directory.
-        rows: training rows of one timed epoch against `transformers.Trainer`, whole batches.
+        model: as in `RunConfig.model`: a bundled name or a directory.
+        rows: training rows of one timed epoch against `transformers.Trainer`; full batches.
     """
 
     name: str
@@ -84,7 +84,7 @@ def minilm_size(folder: Path, rows: int, layers: int = 6, width: int = 384, head
 
 
 def sentences(tokenizer: PreTrainedTokenizerBase, lengths: Lengths, rows: int, seed: int) -> pd.DataFrame:
-    """`sentence` and `label`: random words that the tokenizer keeps whole, with random labels 0 and 1."""
+    """`sentence` and `label`: random words that are single tokens, with random labels 0 and 1."""
     generator = np.random.default_rng(seed)
     words = _whole_words(tokenizer)
     counts = lengths.draw(rows, generator)
@@ -95,10 +95,10 @@ def sentences(tokenizer: PreTrainedTokenizerBase, lengths: Lengths, rows: int, s
 
 def _whole_words(tokenizer: PreTrainedTokenizerBase) -> list[str]:
     words = sorted(token for token in tokenizer.get_vocab() if token.isascii() and token.isalpha() and token.islower())
-    whole = [word for word, ids in zip(words, tokenizer(words)["input_ids"], strict=True) if len(ids) == 3]
-    if len(whole) < 100:
+    single_tokens = [word for word, ids in zip(words, tokenizer(words)["input_ids"], strict=True) if len(ids) == 3]
+    if len(single_tokens) < 100:
         raise SystemExit("--model: its tokenizer keeps fewer than 100 words whole; lengths could not be set")
-    return whole
+    return single_tokens
 
 
 def write_rows(folder: Path, train: pd.DataFrame, validation: pd.DataFrame) -> Path:

@@ -20,7 +20,7 @@ _writes.log({allowed!r}, {log!r})
 
 
 def watch(allowed: Iterable[Path | str], tell: Callable[[str], None]) -> None:
-    """From now on call `tell` with every change of a path outside `allowed`; bytecode does not count."""
+    """From now on, call `tell` for every change of a path outside `allowed`, except bytecode."""
     inside = (*map(str, allowed), *_DEVICES)
 
     def note(event: str, arguments: tuple[Any, ...]) -> None:
@@ -30,13 +30,15 @@ def watch(allowed: Iterable[Path | str], tell: Callable[[str], None]) -> None:
                 return
         elif event in _CHANGES:
             path = arguments[1 if event in ("os.rename", "os.symlink") else 0]
-            if any(isinstance(one, int) and one >= 0 for one in arguments[2 if event == "os.mkdir" else 1 :]):
+            if any(
+                isinstance(argument, int) and argument >= 0 for argument in arguments[2 if event == "os.mkdir" else 1 :]
+            ):
                 return  # relative to an open folder, as `shutil.rmtree` works; that folder was named before
         else:
             return
-        place = os.path.abspath(os.fsdecode(path)) if isinstance(path, (str, bytes, os.PathLike)) else ""
-        if place and not place.startswith(inside) and "__pycache__" not in place:
-            tell(f"{event} {place}")
+        target = os.path.abspath(os.fsdecode(path)) if isinstance(path, (str, bytes, os.PathLike)) else ""
+        if target and not target.startswith(inside) and "__pycache__" not in target:
+            tell(f"{event} {target}")
 
     sys.addaudithook(note)
 
@@ -49,7 +51,7 @@ def log(allowed: Iterable[str], path: str) -> None:
 
 
 def starter(folder: Path, allowed: Iterable[Path], path: Path) -> str:
-    """A folder for PYTHONPATH: every Python that is started with it, and every one that those start, logs what it writes.
+    """A folder for PYTHONPATH: every Python process started with it, and its child processes, log their writes.
 
     Returns:
         The folder, which holds a `sitecustomize`.

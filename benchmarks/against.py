@@ -6,7 +6,7 @@
 
 The store is the fixture of `tests/old_store`, its finished runs repeated in setups of 25 seeds, so that both versions open it;
 `--events` fills each run up with optimiser steps. A page's figure is a warm rerun in the server's process, without browser: the
-median of its processor time, and the 95th percentile of its time on the clock, over `RERUNS_PER_ROUND` reruns per round. Of each command
+median of its processor time, and the 95th percentile of its elapsed time, over `RERUNS_PER_ROUND` reruns per round. Of each command
 the whole process counts, beside what its imports take. Bars: at most 1.15 times as slow as the other checkout, which is what two equal
 ones differ by on a noisy machine; a page's 95th percentile at most 300 ms.
 """
@@ -132,7 +132,7 @@ def main() -> None:
 
 
 def commands(lists: bool) -> dict[str, list[str]]:
-    """What runs as a process of its own, by the name of its row."""
+    """Commands that run as separate processes, by row name."""
     importing = {f"import {module}": ["-c", f"import {module}"] for module in IMPORTS}
     helping = {"isoviz --help": ["-m", "isoviz", "--help"]}
     listing = {
@@ -150,7 +150,7 @@ def percentile(seconds: list[float]) -> float:
 
 
 def fill(home: Path, runs: int, events_of_run: int) -> str:
-    """A store with so many finished runs of the old format, in setups of 25 seeds; the id of one."""
+    """Create a store with `runs` finished runs of the old format, in setups of 25 seeds; returns the id of one."""
     home.mkdir(parents=True)
     dump = (ROOT / "tests" / "old_store" / "store.sql").read_text().replace("{ASSETS}", str(home))
     with sqlite3.connect(home / "isoviz.db") as database:

@@ -1,9 +1,9 @@
-"""How many queued runs a PostgreSQL server hands out per second, and what gives first: 10,000 runs, up to 500 workers.
+"""How many queued runs a PostgreSQL server hands out per second, and its bottleneck: 10,000 runs, up to 500 workers.
 
     python benchmarks/claims.py [--runs 10000] [--workers 1 16 100 500] [--processes 4] [--seconds 60] [--connections 600]
 
-Starts a server in a temporary folder. A worker is a thread with a connection. First each takes one run, and asks and tells what a
-worker does while it trains, as fast as the server answers: "can train" is how many workers that rate would serve. Then it claims a
+Starts a server in a temporary folder. A worker is a thread with a connection. First each takes one run and repeats the queries of a
+training worker as fast as the server answers: "can train" is how many workers that rate would serve. Then it claims a
 run, ends it, and claims the next, until the queue is empty or a minute is over. Clients and server share this machine, so a server
 with its own cores does better.
 """
@@ -44,13 +44,13 @@ READS: Final = round(1 / WATCH_SECONDS + 1 / TICK_SECONDS)
 
 @dataclass
 class Share:
-    """What the workers of one process did.
+    """The work done by the workers of one process.
 
     Attributes:
         runs: the ids that they claimed.
         seconds: of each claim.
-        refused: what workers that got no connection were told.
-        pulses: seconds' worth of what a worker asks and tells while it trains, done as fast as the server answers.
+        refused: errors of workers without a connection.
+        pulses: seconds of a training worker's queries, done as fast as the server answers.
     """
 
     runs: list[str] = field(default_factory=list)
@@ -89,13 +89,15 @@ def main() -> None:
                 f"{share.pulses / PULSE_SECONDS:>10.0f} {len(share.refused):>14} {twice:>6}",
                 flush=True,
             )
-            print("         the server's sessions: " + ", ".join(f"{n:.0%} {what}" for what, n in seen().items()))
+            print(
+                "         the server's sessions: " + ", ".join(f"{n:.0%} {activity}" for activity, n in seen().items())
+            )
             for words in sorted(set(share.refused))[:2]:
                 print(f"         {words}")
 
 
 def drain(url: str, workers: int, processes: int, most: float) -> tuple[Share, float]:
-    """Let workers train, then empty a queue; what they did together, and the seconds that the queue took."""
+    """Let workers train, then empty a queue; returns their combined work and the seconds for the queue."""
     context = multiprocessing.get_context("spawn")
     answers = context.Queue()
     together = context.Barrier(processes + 1)
@@ -120,7 +122,7 @@ def drain(url: str, workers: int, processes: int, most: float) -> tuple[Share, f
 
 @contextmanager
 def waits(url: str) -> Iterator[Callable[[], dict[str, float]]]:
-    """Meanwhile looks at what the sessions that have something to do wait for; the function gives each thing's share."""
+    """Samples the wait events of active sessions in the background; the function returns the share of each."""
     seen: Counter[str] = Counter()
     over = threading.Event()
 
@@ -130,11 +132,11 @@ def waits(url: str) -> Iterator[Callable[[], dict[str, float]]]:
         )
         with psycopg.connect(url, autocommit=True) as connection:
             while not over.wait(0.1):
-                seen.update(what for (what,) in connection.execute(f"{query} AND pid <> pg_backend_pid()"))
+                seen.update(activity for (activity,) in connection.execute(f"{query} AND pid <> pg_backend_pid()"))
 
     thread = threading.Thread(target=look)
     thread.start()
-    yield lambda: {what: count / seen.total() for what, count in seen.most_common(3)}
+    yield lambda: {activity: count / seen.total() for activity, count in seen.most_common(3)}
     over.set()
     thread.join()
 

@@ -1,10 +1,10 @@
-"""What each transform costs or gains a sentence embedding model: similarity on STS-B, retrieval on SQuAD, beside IsoScore.
+"""The effect of each transform on a sentence embedding model: similarity on STS-B, retrieval on SQuAD, and IsoScore.
 
     python benchmarks/embedding_tables.py --model DIR --stsb DIR --squad DIR [--out docs]
 
 DIR of a set holds train and validation files with the column names of the Hugging Face data sets. Transforms are fitted without
-labels and never on the pairs or questions that they are judged by: on the sentences of STS-B's training split that its
-validation split does not have; for SQuAD once on the paragraphs to be searched, once on the questions and paragraphs of its training
+labels and never on the pairs or questions of the evaluation: on the sentences of STS-B's training split that are not in its
+validation split; for SQuAD once on the paragraphs to be searched, once on the questions and paragraphs of its training
 split. Every difference is from no transform on the same pairs, questions or rows, with the 95 % interval of a paired bootstrap (of
 IsoScore: a jackknife).
 Spearman of the untouched vectors must be within 0.002 of sentence-transformers' own evaluator, or the exit status is 1.
@@ -76,9 +76,11 @@ def isoscores(before: Points, after: Points) -> tuple[float, Difference]:
     if before is after:
         return score, Difference(0.0, 0.0, 0.0, len(after), 0)
     group = np.random.default_rng(0).permutation(len(before)) % GROUPS
-    kept = [group != number for number in range(GROUPS)]
-    found = np.array([float(metrics.isoscore(after[rows])) - float(metrics.isoscore(before[rows])) for rows in kept])
-    error = float(np.sqrt((GROUPS - 1) / GROUPS * np.sum((found - found.mean()) ** 2)))
+    subsets = [group != number for number in range(GROUPS)]
+    differences = np.array(
+        [float(metrics.isoscore(after[rows])) - float(metrics.isoscore(before[rows])) for rows in subsets]
+    )
+    error = float(np.sqrt((GROUPS - 1) / GROUPS * np.sum((differences - differences.mean()) ** 2)))
     value, reach = score - float(metrics.isoscore(before)), float(stats.t.ppf(0.975, GROUPS - 1)) * error
     return score, Difference(value, value - reach, value + reach, len(after), GROUPS)
 
@@ -92,9 +94,9 @@ def table(
     first = measure(Image(plain), annotations, slugs)
     for name, transform in maps(fit).items():
         image = np.asarray(transform(plain), dtype=np.float64)
-        found = measure(Image(image), annotations, slugs)
+        scores = measure(Image(image), annotations, slugs)
         score, change = isoscores(plain[rows], plain[rows] if name == "none" else image[rows])
-        lines[name] = {slug: _line(found[slug].value, difference(first[slug], found[slug])) for slug in slugs}
+        lines[name] = {slug: _line(scores[slug].value, difference(first[slug], scores[slug])) for slug in slugs}
         lines[name]["isoscore"] = _line(score, change)
         print(f"{title}: {name}: {lines[name]}", flush=True)
     return {"title": title, "fitted_on": len(fit), "lines": lines}
@@ -112,11 +114,11 @@ def of_stsb(embed: Callable[[list[str]], Points], folder: Path, model: str) -> l
     pairs = rows.validation
     texts = sorted({*pairs["sentence1"], *pairs["sentence2"]})
     fit = sorted({*rows.train["sentence1"], *rows.train["sentence2"]} - set(texts))
-    place = {text: number for number, text in enumerate(texts)}
+    row_of = {text: number for number, text in enumerate(texts)}
     scores = pairs["label"].to_numpy(np.float64)
     known = Annotations(
         pairs=RatedPairs(
-            *(np.array([place[text] for text in pairs[column]]) for column in ("sentence1", "sentence2")), scores
+            *(np.array([row_of[text] for text in pairs[column]]) for column in ("sentence1", "sentence2")), scores
         )
     )
     title = f"STS-B validation, {len(pairs):,} pairs; fitted on {len(fit):,} training sentences"
@@ -131,29 +133,29 @@ def of_stsb(embed: Callable[[list[str]], Points], folder: Path, model: str) -> l
 def of_squad(embed: Callable[[list[str]], Points], folder: Path) -> list[dict[str, Any]]:
     """Retrieval: questions of the validation split, and its paragraphs."""
     rows = tasks.load(tasks.get("squad"), folder)
-    asked = rows.validation
-    documents = sorted(set(asked["context"]))
-    place = {text: number for number, text in enumerate(documents)}
-    count = len(asked)
+    questions = rows.validation
+    documents = sorted(set(questions["context"]))
+    row_of = {text: number for number, text in enumerate(documents)}
+    count = len(questions)
     known = Annotations(
         queries=Relevance(
             queries=np.arange(count),
             documents=count + np.arange(len(documents)),
             query=np.arange(count),
-            document=np.array([place[text] for text in asked["context"]]),
+            document=np.array([row_of[text] for text in questions["context"]]),
             grade=np.ones(count),
         )
     )
-    queries, found = embed(asked["question"].tolist()), embed(documents)
-    judged = np.concatenate([queries, found])
-    train = sorted({*rows.train["question"], *rows.train["context"]} - {*asked["question"], *documents})
+    queries, paragraph_vectors = embed(questions["question"].tolist()), embed(documents)
+    judged = np.concatenate([queries, paragraph_vectors])
+    train = sorted({*rows.train["question"], *rows.train["context"]} - {*questions["question"], *documents})
     title = f"SQuAD validation, {count:,} questions, {len(documents)} paragraphs; fitted on"
     slugs = ["ndcg_cosine", "recall10_cosine", "hubness_cosine"]
     return [
-        table(f"{title} {what}", fit, judged, slice(0, count), known, slugs)
-        for what, fit in (
+        table(f"{title} {fit_name}", fit, judged, slice(0, count), known, slugs)
+        for fit_name, fit in (
             (f"{len(train):,} training questions and paragraphs", embed(train)),
-            ("these paragraphs", found),
+            ("these paragraphs", paragraph_vectors),
         )
     ]
 
@@ -209,7 +211,7 @@ def main() -> int:
     print(check)
     if options.out:
         packages = ["numpy", "torch", "transformers", "sentence-transformers"]
-        parts = [words + machine(packages, "one thread"), check, *(one.markdown() for one in tables)]
+        parts = [words + machine(packages, "one thread"), check, *(table.markdown() for table in tables)]
         write_section(options.out / "embeddings.md", "tables", "\n\n".join(parts))
         (options.out / "embeddings.json").write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
     return int(off > BAR)

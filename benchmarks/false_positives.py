@@ -40,7 +40,7 @@ def tests(draws: int, rng: np.random.Generator) -> Table:
 
 
 def tables(draws: int, rng: np.random.Generator) -> Table:
-    """Familywise rates of whole tables."""
+    """Familywise error rates of complete tables."""
     table = Table(
         "At least one false finding in a table of paired t-tests, uncorrected → after Holm",
         ["table", *(f"n = {n}" for n in simulated.SEEDS)],
@@ -72,8 +72,8 @@ def coverage(draws: int, rng: np.random.Generator) -> list[Table]:
     means = Table(f"Coverage of 95 % intervals of a mean, {count:,} draws", ["scores, n", *_KINDS])
     for kind in simulated.SCORES:
         for n in (3, 5, 10, 20):
-            found = simulated.mean_coverage(kind, n, count, rng)
-            means.rows.append([f"{kind}, {n}", *(_percent(found[name]) for name in _KINDS)])
+            rates = simulated.mean_coverage(kind, n, count, rng)
+            means.rows.append([f"{kind}, {n}", *(_percent(rates[name]) for name in _KINDS)])
     count = max(100, draws // 50)
     ranks = Table(
         f"Coverage of the bootstrap's 95 % interval of Spearman's ρ, {count:,} draws",
@@ -96,13 +96,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the section of DIR/statistics.md")
     options = parser.parse_args()
     rng = np.random.default_rng(0)
-    found = [tests(options.draws, rng), tables(options.draws, rng), correlations(options.draws, rng)]
-    found += coverage(options.draws, rng)
-    for table in found:
+    sections = [tests(options.draws, rng), tables(options.draws, rng), correlations(options.draws, rng)]
+    sections += coverage(options.draws, rng)
+    for table in sections:
         print(table.text(), flush=True)
     if options.out:
         stamp = f"{options.draws:,} draws where nothing else is said, seed 0. {machine(['numpy', 'scipy'], '1 thread')}"
-        parts = [stamp, *(table.markdown() for table in found)]
+        parts = [stamp, *(table.markdown() for table in sections)]
         write_section(options.out / "statistics.md", "false positives", "\n\n".join(parts))
 
 

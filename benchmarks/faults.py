@@ -1,12 +1,12 @@
-"""Runs under faults: whatever happens to them, they end with every event, metric and measure of the undisturbed run, bit for bit.
+"""Runs under faults: they end with every event, metric and measure of the undisturbed run, bit for bit.
 
     python benchmarks/faults.py [--only kills apps postgres disks queue] [--methods istar isobn ...] [--seed 0]
 
-- kills: 40 at random events, over all methods; half of commands without an app, resumed at once by `isoviz runs resume`. `--methods`
-  takes some of the methods, for a machine that has little time at once.
-- apps: 10 apps killed, each under a run of its own, half of them with the run's worker.
+- kills: 40 at random events, over all methods; half of commands without an app, resumed immediately by `isoviz runs resume`. `--methods`
+  selects some of the methods, for shorter sessions.
+- apps: 10 apps killed, each with a separate run, half of them with the run's worker.
 - postgres: 5 crashes of the server (its programs must be installed).
-- disks: 5 that fill up under a run, and are freed (file systems in memory: needs root).
+- disks: 5 that fill up during a run and are freed later (file systems in memory: needs root).
 - queue: 500 runs for two apps and four other workers at once, on SQLite and on PostgreSQL by TCP.
 
 Prints one table, after a line for each run on stderr, and ends with exit code 1 where anything is lost, doubled or different.
@@ -44,7 +44,7 @@ TRIES = 3
 
 
 class References:
-    """What the undisturbed runs report, made when asked for."""
+    """The events of the undisturbed runs, produced on demand."""
 
     def __init__(self, folder: Path, chosen: list[str]) -> None:
         self._folder = folder
@@ -59,14 +59,14 @@ class References:
 
 @dataclass
 class Line:
-    """What became of the runs under one kind of fault.
+    """The outcome of the runs under one kind of fault.
 
     Attributes:
-        wanted, done: how many faults there were to be, and how many met a run that still ran.
-        runs, same: how many runs, and how many of them report what the undisturbed ones do.
+        wanted, done: planned faults, and those that hit a running run.
+        runs, same: number of runs, and of those that report the same as the undisturbed ones.
         inside, older: resumes inside an epoch; resumes from the checkpoint before the newest.
-        lost, doubled: runs that did not happen, or twice.
-        notes: what went wrong, and what runs said meanwhile.
+        lost, doubled: runs that were lost or executed twice.
+        notes: errors, and messages of the runs.
     """
 
     fault: str
@@ -82,10 +82,10 @@ class Line:
     notes: list[str] = field(default_factory=list)
 
     def until(self, done: int, disturb: Callable[[int], Outcome]) -> None:
-        """Disturb runs until so many faults have met one.
+        """Disturb runs until enough faults have hit one.
 
         Args:
-            disturb: takes how many are missing.
+            disturb: called with the number of missing faults.
         """
         tries = TRIES * (done - self.done)
         while self.done < done and tries:
@@ -237,7 +237,7 @@ def queue(folder: Path, references: References, draw: random.Random) -> Iterator
 
 
 def sampled(slugs: list[str], count: int, draw: random.Random) -> list[str]:
-    """So many methods at random, each as often as any other."""
+    """Methods in random order, each equally often."""
     return [
         slug for begin in range(0, count, len(slugs)) for slug in draw.sample(slugs, min(len(slugs), count - begin))
     ]

@@ -1,12 +1,12 @@
-"""How soon each page shows something on a fresh store with the examples, against a bare Streamlit page.
+"""Time to first paint of each page on a new store with the examples, against a bare Streamlit page.
 
     python benchmarks/first_paint.py [--repeats 7] [--quick] [--out docs]
 
 Needs Chromium and playwright. First paint is the moment when the page's title is on the screen, counted from the navigation by the
 browser's own clock (Streamlit's skeleton is painted earlier, and at the same time for every page). The bare page is one `st.title`,
-served by `streamlit run` of the same version. Both are opened in turn, each time in a browser session that was never here. Beside it:
-when the page's first content stands below the title (a chart, a table or a field), and the first visit of all, when the server still
-imports and reads. Bar: the median at most 1.5 × that of the bare page; exit code 1 if one is missed.
+served by `streamlit run` of the same version. Both are opened in turn, each time in a new browser session. Also
+reported: when the page's first content appears below the title (a chart, a table or a field), and the very first visit, while the
+server still imports and reads. Bar: the median at most 1.5 × that of the bare page; exit code 1 if one is missed.
 """
 
 from __future__ import annotations
@@ -100,12 +100,12 @@ def main() -> int:
             for name in PAGES:
                 address = f"{server.url}/{name}" + (f"?id={shipped.featured().id}" if name == "run" else "")
                 first = visit(browser, address)["title"]
-                plain, found = [], []
+                plain, visits = [], []
                 for _ in range(repeats):
                     plain.append(visit(browser, bare_url, content=False))
-                    found.append(visit(browser, address))
-                title, content = (statistics.median(one[kind] for one in found) for kind in ("title", "content"))
-                ratio = title / statistics.median(one["title"] for one in plain)
+                    visits.append(visit(browser, address))
+                title, content = (statistics.median(one[kind] for one in visits) for kind in ("title", "content"))
+                ratio = title / statistics.median(time["title"] for time in plain)
                 missed += [name or "home"] if ratio > BAR else []
                 table.rows.append([name or "home", f"{title:.0f}", f"{ratio:.2f}", f"{content:.0f}", f"{first:.0f}"])
                 print(table.rows[-1], file=sys.stderr, flush=True)
@@ -135,8 +135,8 @@ def visit(browser: Browser, address: str, *, content: bool = True) -> dict[str, 
         page.wait_for_function(
             "ivzShown.title && (!CONTENT || ivzShown.content)".replace("CONTENT", str(content).lower())
         )
-        found: dict[str, float] = page.evaluate("ivzShown")
-        return found
+        times: dict[str, float] = page.evaluate("ivzShown")
+        return times
     finally:
         context.close()
 

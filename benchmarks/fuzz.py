@@ -5,9 +5,9 @@ Run: python benchmarks/fuzz.py [cli addresses files models server] [--count N] [
 The first four are answered in this process. `server` opens addresses in a real server, with a runner's link, over folders that hold
 damaged files and small files that are large inside; it counts exception boxes and tracebacks in the server's log, and its memory is
 the server's. For the others it counts tracebacks, exception boxes and refusals that are not one line of at most 300 characters.
-Each row ends with what the process holds beside what it held after the first inputs, and every file that was opened for writing
-outside its own temporary folder counts, the server's readers included. Command lines train, measure and serve nothing: an input
-that would is counted as reached. Each fault is printed with its first input. `--seconds` ends a long count early and says where.
+Each row ends with the process's memory now and after the first inputs. Every file opened for writing outside the temporary folder
+counts as a fault, including those of the server's readers. Command lines train, measure and serve nothing: an input that would is
+counted as reached. Each fault is printed with its first input. `--seconds` ends a long count early and says where.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def main() -> int:
     _writes.watch([root], outside.add)
     good = True
     try:
-        for what in options.what:
-            good &= _measure(what, options, root, outside)
+        for kind in options.what:
+            good &= _measure(kind, options, root, outside)
     finally:
         os.chdir("/")
         shutil.rmtree(root, ignore_errors=True)
@@ -73,7 +73,7 @@ def main() -> int:
     return 0 if good and not outside else 1
 
 
-def _measure(what: str, options: argparse.Namespace, root: Path, outside: set[str]) -> bool:
+def _measure(kind: str, options: argparse.Namespace, root: Path, outside: set[str]) -> bool:
     import psutil
     from hypothesis import strategies as st
 
@@ -81,53 +81,53 @@ def _measure(what: str, options: argparse.Namespace, root: Path, outside: set[st
     from tests.fuzzing.collecting import collect
     from tests.tiny import TinyModels
 
-    box = root / f"box-{what}"
+    box = root / f"box-{kind}"
     files.fill(box)
     check: Callable[[Any], object]
     process = psutil.Process()
     with ExitStack() as stack:
-        if what == "cli":
+        if kind == "cli":
             strategy, check = command_line.words(box), command_line.check
-        elif what == "addresses":
+        elif kind == "addresses":
             stack.enter_context(addresses.without_jobs())
             strategy, check = addresses.addresses(addresses.fill(root / "home"), box), addresses.check
-        elif what == "server":
+        elif kind == "server":
             files.bomb(box / "bomb.parquet", *_BOMB)
             with addresses.without_jobs():
                 known = addresses.fill(root / "home")
             check, number = stack.enter_context(_served(root, outside))
             strategy, process = addresses.addresses(known, box), psutil.Process(number)
-        elif what == "files":
+        elif kind == "files":
             strategy = st.tuples(files.damaged(), files.columns)
             check = lambda case: files.check(case, box)  # noqa: E731
         else:
-            whole = TinyModels(root / "models")("bert")
-            strategy, check = models.damages, lambda damage: models.check(damage, whole, root / "copy")
-        begun, held, most = time.monotonic(), 0.0, 0.0
+            intact = TinyModels(root / "models")("bert")
+            strategy, check = models.damages, lambda damage: models.check(damage, intact, root / "copy")
+        started, memory, most = time.monotonic(), 0.0, 0.0
         seen = 0
 
         def checked(example: Any) -> object:
-            nonlocal seen, held, most
-            if time.monotonic() - begun > options.seconds:
+            nonlocal seen, memory, most
+            if time.monotonic() - started > options.seconds:
                 return "not drawn any more"
             seen += 1
             if seen == _WARM_UP:
-                held = _megabytes(process)
+                memory = _megabytes(process)
             most = max(most, _megabytes(process))
             if seen % 200 == 0:
-                print(f"{what}: {seen} after {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+                print(f"{kind}: {seen} after {time.monotonic() - started:.0f} s", file=sys.stderr, flush=True)
             return check(example)
 
-        outcome = collect(strategy, checked, options.count or COUNTS[what], options.seed)
+        outcome = collect(strategy, checked, options.count or COUNTS[kind], options.seed)
         gc.collect()
-        growth = _megabytes(process) - held
+        growth = _megabytes(process) - memory
     faults = sum(outcome.counts.values())
-    seconds = time.monotonic() - begun
+    seconds = time.monotonic() - started
     print(
-        f"{what}: {seen} inputs in {seconds:.0f} s, {faults} faults, memory {held:.0f} MB {growth:+.0f} MB (at most {most - held:+.0f})"
+        f"{kind}: {seen} inputs in {seconds:.0f} s, {faults} faults, memory {memory:.0f} MB {growth:+.0f} MB (at most {most - memory:+.0f})"
     )
     print(outcome, flush=True)
-    return not faults and (what not in ("addresses", "server") or growth <= MOST_GROWTH_MB)
+    return not faults and (kind not in ("addresses", "server") or growth <= MOST_GROWTH_MB)
 
 
 @contextmanager
@@ -150,13 +150,13 @@ def _served(root: Path, outside: set[str]) -> Iterator[tuple[Callable[[Any], obj
     )
     log = next((root / "home").glob("server-*.log"))
     visitor = sessions.by_link(server.url, links.read(server.store.folder).secrets[Role.RUNNER])
-    said = 0
+    printed = 0
 
     def check(address: Any) -> object:
-        nonlocal said
+        nonlocal printed
         answer = visitor.check(address)
         text = log.read_text(errors="replace")
-        new, said = text[said:], len(text)
+        new, printed = text[printed:], len(text)
         assert "Traceback" not in new, re.sub(r"^.*?(?=Traceback)", "", new, flags=re.DOTALL)
         return answer
 

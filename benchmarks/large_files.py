@@ -1,10 +1,10 @@
-"""`measure` and `transform` on a file larger than they may hold, against numpy's bare work on the same file in the same run.
+"""`measure` and `transform` on a file larger than their memory limit, against plain numpy on the same file in the same run.
 
     python benchmarks/large_files.py [--rows 1000000] [--dimensions 384] [--rounds 2] [--folder DIR]
 
 Bars: `measure` takes at most 3 × the processor time of reading the file (.npy with numpy, Parquet with pyarrow) and forming XᵀX with
 numpy; `transform` (ZCA) at most 3 × that of reading, multiplying by a d × d matrix and writing; each holds less than 1 GB. One thread,
-so that processor time does not depend on what else the machine does; the contenders take turns in processes of their own. numpy works
+so that processor time does not depend on other work on the machine; the contenders take turns in separate processes. numpy works
 in float32 and float64 both: the file holds float32, and the commands sum in float64, because a covariance that was summed in float32
 loses the small eigenvalues. The bars are held to the float32 times, the shorter ones.
 """
@@ -81,31 +81,31 @@ def main() -> int:
         for name, words in COMMANDS.items():
             filled = [word.format(file=file, out=out, table=table_file) for word in words]
             commands[name] = [sys.executable, "-m", "isoviz", *filled]
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+        measured: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
         for _ in range(options.rounds):
             for name, command in commands.items():
-                found[name].append(run(command))
-    seconds = {name: statistics.median(one[0] for one in runs) for name, runs in found.items()}
-    memory = {name: max(one[1] for one in runs) for name, runs in found.items()}
-    table, held = report(seconds, memory, f"{options.rows:,} × {options.dimensions} float32")
+                measured[name].append(run(command))
+    seconds = {name: statistics.median(run[0] for run in runs) for name, runs in measured.items()}
+    memory = {name: max(run[1] for run in runs) for name, runs in measured.items()}
+    table, met = report(seconds, memory, f"{options.rows:,} × {options.dimensions} float32")
     print(table.text())
     if options.out:
         about = machine(["numpy"], "1 thread")
         write_section(options.out / "benchmarks.md", "large-files", f"{HEADING}\n\n{table.markdown()}\n\n{about}")
-    return 0 if held else 1
+    return 0 if met else 1
 
 
 def report(seconds: dict[str, float], memory: dict[str, float], size: str) -> tuple[Table, bool]:
     """The figures of all contenders, and whether both bars are held."""
     table = Table(f"{size}, processor seconds", ["", "seconds", "most memory, GB", "× numpy"])
-    held = True
-    for name, taken in seconds.items():
-        ratio = taken / seconds[AGAINST[name]] if name in AGAINST else None
+    met = True
+    for name, spent in seconds.items():
+        ratio = spent / seconds[AGAINST[name]] if name in AGAINST else None
         if ratio is not None:
-            held &= ratio <= BAR and memory[name] <= MOST_GB
-        table.rows.append([name, f"{taken:.1f}", f"{memory[name]:.2f}", "" if ratio is None else f"{ratio:.2f}"])
-    table.notes.append(f"Bars: {BAR:g} × numpy in float32, {MOST_GB:g} GB: {'held' if held else 'not held'}.")
-    return table, held
+            met &= ratio <= BAR and memory[name] <= MOST_GB
+        table.rows.append([name, f"{spent:.1f}", f"{memory[name]:.2f}", "" if ratio is None else f"{ratio:.2f}"])
+    table.notes.append(f"Bars: {BAR:g} × numpy in float32, {MOST_GB:g} GB: {'held' if met else 'not held'}.")
+    return table, met
 
 
 def write(file: Path, rows: int, width: int) -> None:

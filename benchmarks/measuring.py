@@ -1,13 +1,13 @@
-"""What evaluating and measuring cost beside training, in processor seconds of one run: three epochs on 800 CoLA-sized rows.
+"""The cost of evaluation and measurement relative to training, in processor seconds of one run: three epochs on 800 CoLA-sized rows.
 
     python benchmarks/measuring.py [--before CHECKOUT] [--model DIR --data DIR] [--rows 800] [--epochs 3] [--rounds 1]
 
 The encoder is of MiniLM's size (6 layers, 384 dimensions) with random weights, the rows are generated, 800 for training and 1,043 for
 validation as CoLA has; or give a real encoder and a folder with CoLA's files. A second checkout (`git worktree add /tmp/before COMMIT`)
-takes turns with this one. One thread: processor time does not depend on what else the machine does, as waiting threads would.
+takes turns with this one. One thread: processor time then does not depend on other work on the machine.
 
 Bar: measuring takes at most 0.3 of the training time. Reading and scoring the validation rows, which any training that watches its
-metric does, stands apart: its share is that of the rows. Then IsoScore* with the sampled Σ_S against that of all training rows.
+metric does, is reported separately: its share is that of the rows. Then IsoScore* with the sampled Σ_S against that of all training rows.
 """
 
 from __future__ import annotations
@@ -70,20 +70,20 @@ def main() -> int:
         parser.error("--model and --data go together")
     trees = {"before": options.before.resolve()} if options.before else {}
     trees["now"] = ROOT
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in trees}
+    by_tree: dict[str, list[dict[str, Any]]] = {name: [] for name in trees}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         model, data = (options.model, options.data) if options.model else made_up(Path(folder), options.rows)
         chosen = [model, data, str(options.rows), str(options.epochs)]
         for number in range(options.rounds):
             for name in list(trees) if number % 2 == 0 else list(trees)[::-1]:
-                found[name].append(run(trees[name], Path(folder) / "home", [*chosen, ""]))
-        whole = run(ROOT, Path(folder) / "home", [*chosen, "whole"])
+                by_tree[name].append(run(trees[name], Path(folder) / "home", [*chosen, ""]))
+        full = run(ROOT, Path(folder) / "home", [*chosen, "whole"])
     header = ["processor seconds", "training", "evaluating", "measuring", "measuring / training", "both / training"]
     table = Table(f"{options.epochs} epochs on {options.rows:,} rows, {VALIDATION:,} to validate", header)
     ratios = {}
-    for name, runs in found.items():
+    for name, runs in by_tree.items():
         phases = {
-            key: statistics.median(one["phases"][key] for one in runs)
+            key: statistics.median(run["phases"][key] for run in runs)
             for key in ("training", "evaluating", "measuring")
         }
         train, evaluate, measure = phases.values()
@@ -92,7 +92,7 @@ def main() -> int:
         table.rows.append([name, *cells, f"{ratios[name]:.2f}", f"{(evaluate + measure) / train:.2f}"])
     print(table.text())
     scores = Table("IsoScore* after each epoch", ["epoch", "sampled Σ_S", "all rows", "difference", "stated (95 %)"])
-    for epoch, ((value, error), (exact, _)) in enumerate(zip(found["now"][0]["stars"], whole["stars"], strict=True)):
+    for epoch, ((value, error), (exact, _)) in enumerate(zip(by_tree["now"][0]["stars"], full["stars"], strict=True)):
         stated = "none: all rows" if error is None else f"± {error:.5f}"
         scores.rows.append([str(epoch), f"{value:.5f}", f"{exact:.5f}", f"{value - exact:+.5f}", stated])
     print(scores.text())

@@ -1,4 +1,4 @@
-"""How long the measures take, beside what they are measured against, in one run on one thread.
+"""Time of the measures and of their reference implementations, in one run on one thread.
 
     python benchmarks/metrics.py [--repeats 7] [--quick] [--out docs]
 
@@ -88,7 +88,7 @@ def score_table(sizes: tuple[tuple[int, int], ...], repeats: int) -> tuple[Table
         x = cloud(n, d)
         contenders: dict[str, Callable[[], Any]] = {
             OURS: partial(metrics.isoscore, x),
-            # x.T lies in Fortran order already, so nothing is copied; the smaller of XᵀX and XXᵀ, as ours takes
+            # x.T is in Fortran order already, so nothing is copied; the smaller of XᵀX and XXᵀ, as ours takes
             FLOOR: partial(dsyrk, 1.0, x.T, trans=int(n < d)),
         }
         if n >= d:  # IsoScore 1.0 raises where there are fewer points than dimensions
@@ -121,7 +121,7 @@ def score_table(sizes: tuple[tuple[int, int], ...], repeats: int) -> tuple[Table
 
 
 def measures_table(sizes: tuple[tuple[int, int], ...], repeats: int) -> Table:
-    """The other measures, beside `isoscore` in the same turns."""
+    """The other measures, in turns with `isoscore`."""
     calls: dict[str, Callable[[Any], Any]] = {
         "isoscore": metrics.isoscore,
         "isoscore_unbiased": metrics.isoscore_unbiased,
@@ -140,7 +140,7 @@ def measures_table(sizes: tuple[tuple[int, int], ...], repeats: int) -> Table:
 
 def twonn_table(sizes: tuple[int, ...], d: int, repeats: int) -> tuple[Table, Panel]:
     """TwoNN against scikit-dimension's, the same convention in both."""
-    theirs, why = scikit_twonn()
+    reference, why = scikit_twonn()
     table = Table(
         f"TwoNN dimension, d = {d}, ms", ["n", "twonn", "scikit-dimension", "theirs / ours", "relative difference"]
     )
@@ -150,14 +150,14 @@ def twonn_table(sizes: tuple[int, ...], d: int, repeats: int) -> tuple[Table, Pa
     for n in sizes:
         x = cloud(n, d)
         contenders: dict[str, Callable[[], Any]] = {"twonn": partial(metrics.twonn, x)}
-        if theirs:
-            contenders["scikit-dimension"] = partial(theirs, x)
+        if reference:
+            contenders["scikit-dimension"] = partial(reference, x)
         took = medians(contenders, repeats)
         for name, column in values.items():
             column.append(took.get(name))
         cells = [NONE] * 3
-        if theirs:
-            apart = abs(float(metrics.twonn(x)) / float(theirs(x)) - 1)
+        if reference:
+            apart = abs(float(metrics.twonn(x)) / float(reference(x)) - 1)
             other = took["scikit-dimension"]
             cells = [milliseconds(other), f"{other / took['twonn']:.1f}", f"{apart:.0e}"]
         table.rows.append([str(n), milliseconds(took["twonn"]), *cells])

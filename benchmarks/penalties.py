@@ -103,9 +103,9 @@ def istar_table(rows: tuple[tuple[int, torch.dtype], ...], d: int, repeats: int)
         }
         took = medians({name: partial(gradient, penalty, x) for name, penalty in penalties.items()}, of(n, repeats))
         wide = x.detach().double().requires_grad_()
-        wanted = gradient(partial(by_eigenvalues, shrinkage=shrinkage.double()), wide)
-        size = wanted.norm()
-        off = {name: float((gradient(penalty, x) - wanted).norm() / size) for name, penalty in penalties.items()}
+        exact = gradient(partial(by_eigenvalues, shrinkage=shrinkage.double()), wide)
+        size = exact.norm()
+        off = {name: float((gradient(penalty, x) - exact).norm() / size) for name, penalty in penalties.items()}
         if dtype == torch.float64 and off[OURS] > 1e-10:
             missed.append(f"{n} × {d}: gradient {off[OURS]:.1e} from float64 eigvalsh, allowed 1e-10")
         kind = str(dtype).removeprefix("torch.")

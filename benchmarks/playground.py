@@ -1,11 +1,11 @@
-"""The playground in Chromium: time of a frame while a slider is dragged, numbers included, and how soon numbers stand.
+"""The playground in Chromium: frame time while dragging a slider, and the time until the numbers are shown.
 
     python benchmarks/playground.py
 
 Opens the file of `isoviz lessons` from disk, moves a slider at every frame, and takes the times between frames from
 requestAnimationFrame. A number is "closed" when its first answer is on the screen after the move, "all" when everything but the redraws is.
 Bars: p95 of a frame at most 33 ms at n = 1,000, d = 64 and 100 ms at n = 2,000, d = 256; closed forms within 50 ms up to d = 1,024;
-all within 300 ms of a new draw at n = 1,000, d = 256. They depend on the machine: it should have nothing else to do.
+all within 300 ms of a new sample at n = 1,000, d = 256. They depend on the machine, which should be idle.
 """
 
 from __future__ import annotations
@@ -103,19 +103,19 @@ def measure(page: Page, repeats: int) -> None:
     for n, d, bar in SIZES:
         for name, start, end in DRAGS:
             part = {"n": n, "d": d, "block": 8 if name == "rho" else 1}
-            found = page.evaluate(DRAG, {"part": part, "name": name, "from": start, "to": end, "frames": FRAMES})
-            frame, age = quantile(found["times"], 0.95), quantile(found["ages"], 0.95)
+            moves = page.evaluate(DRAG, {"part": part, "name": name, "from": start, "to": end, "frames": FRAMES})
+            frame, age = quantile(moves["times"], 0.95), quantile(moves["ages"], 0.95)
             print(
                 f"drag {name} at n = {n:,}, d = {d}: p95 of a frame {frame:.1f} ms{verdict(frame, bar)}, of its numbers {age:.1f} ms"
             )
     for words, part, then, closed_bar, all_bar in MOVES:
-        found = []
+        moves = []
         for k in range(repeats):
             again = {**then, "seed": then["seed"] + k} if "seed" in then else then
-            found.append(page.evaluate(MOVE, {"part": part, "then": again}))
-        closed, whole = (quantile([one[name] for one in found], 0.5) for name in ("closed", "all"))
+            moves.append(page.evaluate(MOVE, {"part": part, "then": again}))
+        closed, complete = (quantile([one[name] for one in moves], 0.5) for name in ("closed", "all"))
         print(
-            f"{words}: closed forms {closed:.0f} ms{verdict(closed, closed_bar)}, all {whole:.0f} ms{verdict(whole, all_bar)}"
+            f"{words}: closed forms {closed:.0f} ms{verdict(closed, closed_bar)}, all {complete:.0f} ms{verdict(complete, all_bar)}"
         )
 
 

@@ -47,7 +47,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     chosen = parser.parse_args()
     # several places of one computation are one study
-    slugs = chosen.names or list(dict.fromkeys(one.study.slug for one in studies.listed()))
+    slugs = chosen.names or list(dict.fromkeys(entry.study.slug for entry in studies.listed()))
     seconds: dict[str, float] = {}
     used = failed = 0.0
     for slug in slugs:

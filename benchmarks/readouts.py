@@ -1,11 +1,11 @@
-"""A slider's move in What-if on vectors: isotropy and read-outs of a new image, beside the same read-outs by common libraries.
+"""A slider's move in What-if on vectors: isotropy and read-outs of a new image, against the same read-outs by common libraries.
 
-"Move" is the engine's answer with a value that it has not seen, once the vectors are loaded and the step has been there before;
+"Move" is the engine's answer for a new value, once the vectors are loaded and the step has been computed before;
 "libraries" are the same read-outs from the transformed points by SciPy and scikit-learn, without isotropy (and, for search, nDCG@10
-by cosine and by dot product only). Both give the same values, and the script checks it. CPU time, of all threads together, is given
-beside the clock's, because other work on the machine stretches the clock.
+by cosine and by dot product only). Both give the same values, and the script checks it. CPU time of all threads is
+reported besides elapsed time, which other work on the machine increases.
 
-Bars by the clock: 200 ms with pair scores and labels (n = 5,000 rows shown, d = 768); 1 s with 1,000 queries x 10,000 documents.
+Bars, in elapsed time: 200 ms with pair scores and labels (n = 5,000 rows shown, d = 768); 1 s with 1,000 queries x 10,000 documents.
 """
 
 from __future__ import annotations
@@ -130,21 +130,21 @@ def main() -> int:
         f"d = {D}, medians of {chosen.repeats} moves, ms",
         ["", "move", "CPU", "bar", "libraries", "CPU", "libraries / move", "largest difference"],
     )
-    held = True
+    met = True
     for name, vectors, bar in cases:
         moves, libraries, apart = compared(VectorsWhatIf(vectors), chosen.repeats)
         clock, cpu, other_clock, other = (
             statistics.median(column) for times in (moves, libraries) for column in zip(*times, strict=True)
         )
-        held &= apart <= 1e-4 and (chosen.quick or clock <= bar)
+        met &= apart <= 1e-4 and (chosen.quick or clock <= bar)
         cells = [f"{number:.0f}" for number in (clock, cpu, bar, other_clock, other)]
         table.rows.append([name, *cells, f"{other_clock / clock:.1f}", f"{apart:.1e}"])
-    table.notes.append(f"Bars: {'held' if held else 'not held'}.")
+    table.notes.append(f"Bars: {'held' if met else 'not held'}.")
     print(table.text())
     if chosen.out:
         about = machine(["numpy", "scipy", "scikit-learn"], "2 threads")
         write_section(chosen.out / "benchmarks.md", "readouts", f"{HEADING}\n\n{table.markdown()}\n\n{about}")
-    return 0 if held else 1
+    return 0 if met else 1
 
 
 def compared(engine: VectorsWhatIf, repeats: int) -> tuple[list[Times], list[Times], float]:
@@ -161,10 +161,10 @@ def compared(engine: VectorsWhatIf, repeats: int) -> tuple[list[Times], list[Tim
             return {slug: one.value or 0.0 for slug, one in answer.readouts.items()}
 
         ours = timed(move)
-        theirs = timed(lambda points=points: by_libraries(engine, points))
+        reference = timed(lambda points=points: by_libraries(engine, points))
         moves.append(ours[:2])
-        libraries.append(theirs[:2])
-        apart = max(apart, *(abs(ours[2][slug] - value) for slug, value in theirs[2].items()))
+        libraries.append(reference[:2])
+        apart = max(apart, *(abs(ours[2][slug] - value) for slug, value in reference[2].items()))
     return moves, libraries, apart
 
 

@@ -1,9 +1,9 @@
-"""Every real set that a person has lying about, through its task with the bundled model, as the command line runs it.
+"""Every real data set in a local folder, through its task with the bundled model, as on the command line.
 
     python benchmarks/real_data.py DATA_DIR [--max-train N] [--max-eval N] [--epochs N] [--only NAME ...]
 
-DATA_DIR holds a folder per set with train and validation as the task reads them, under the names in `SETS`; one that is not
-there is left out, and said so. Prints a table: rows, the task's metrics beside its simple guess, IsoScore of the head cloud with
+DATA_DIR holds a folder per set with train and validation as the task reads them, under the names in `SETS`; missing ones
+are skipped with a message. Prints a table: rows, the task's metrics beside its simple guess, IsoScore of the head cloud with
 n and d, seconds. Exit status 1 if a run did not finish.
 """
 
@@ -46,13 +46,13 @@ def measured(slug: str, direction: str | None, folder: Path, options: argparse.N
         train(config, events.append, lambda: False, Path(place))
     seconds = time.perf_counter() - began
     last = events[-1]
-    begun = next(event for event in events if isinstance(event, Started))
+    start = next(event for event in events if isinstance(event, Started))
     if not isinstance(last, Finished):
         return f"| {folder.name} | {slug} | ended as {last.kind} |"
     values = ", ".join(f"{name} {_number(last.metrics[name])}" for name in task.metrics)
-    guess = ", ".join(f"{name} {_number(value)}" for name, value in begun.baselines.items())
+    guess = ", ".join(f"{name} {_number(value)}" for name, value in start.baselines.items())
     isotropy = f"{_number(last.isotropy.number('isoscore'))} (n = {last.isotropy.clouds['head'].n}, d = {last.isotropy.clouds['head'].d})"
-    rows = f"{begun.train_rows} + {begun.eval_rows}"
+    rows = f"{start.train_rows} + {start.eval_rows}"
     return f"| {folder.name} | {slug} {direction or ''} | {rows} | {values} | {guess} | {isotropy} | {seconds:.0f} |"
 
 
@@ -61,7 +61,7 @@ def _number(value: object) -> str:
 
 
 def main() -> int:
-    """Run what is there."""
+    """Run the available sets."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DATA_DIR")
     parser.add_argument("--max-train", type=int, metavar="N")

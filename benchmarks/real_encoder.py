@@ -5,8 +5,8 @@
     python benchmarks/real_encoder.py --store DIR --tables-only
 
 The data's `DIR` holds one folder per task (`cola`, `mrpc`), each with train and validation files. Needs no network. Runs are
-kept in the store, which should hold nothing else: a table goes on where it was interrupted. Runs that finished or diverged
-are not repeated, stopped or failed ones go on from their last checkpoint.
+kept in the store, which should hold nothing else: an interrupted table is continued. Finished and diverged runs are not
+repeated; stopped and failed ones resume from their last checkpoint.
 
 Prints Markdown: one line per run, means over seeds, and the papers' claims checked on these runs.
 """
@@ -48,7 +48,7 @@ SHOWN = frozenset({"finished", "diverged"})
 
 
 def main() -> int:
-    """Run what the store does not hold yet, then print the tables; 1 if a run failed."""
+    """Run what is missing in the store, then print the tables; returns 1 if a run failed."""
     chosen = options()
     store = Store(chosen.store)
     if chosen.tables_only:
@@ -95,23 +95,23 @@ def options() -> argparse.Namespace:
 
 
 def plan(chosen: argparse.Namespace) -> list[RunConfig]:
-    """All runs, seed by seed, so that an interrupted table holds whole comparisons."""
+    """All runs, seed by seed, so that an interrupted table has complete comparisons."""
     rows, epochs, eval_rows = (
-        per_task(given, chosen.tasks) for given in (chosen.rows, chosen.epochs, chosen.eval_rows)
+        per_task(values, chosen.tasks) for values in (chosen.rows, chosen.epochs, chosen.eval_rows)
     )
     layer = {"layer_batch": chosen.layer_rows, "layer_epochs": chosen.layer_epochs}
     layer = {name: value for name, value in layer.items() if value is not None}
     known = {slug for slug, _ in VARIANTS}
     variants = VARIANTS + [(slug, {}) for slug in methods.catalogue() if slug not in known]
-    wanted = [(slug, {**params, **(layer if slug == "isolayer" else {})}) for slug, params in variants]
-    wanted = [(slug, params) for slug, params in wanted if slug in chosen.methods]
+    variants_ = [(slug, {**params, **(layer if slug == "isolayer" else {})}) for slug, params in variants]
+    variants_ = [(slug, params) for slug, params in variants_ if slug in chosen.methods]
     return [
         config
         for task in chosen.tasks
         for config in planning.expand(
             [chosen.model],
             [task],
-            wanted,
+            variants_,
             chosen.seeds,
             data=str(chosen.data / task.split("/")[-1]),
             max_train=rows.get(task),
@@ -123,28 +123,28 @@ def plan(chosen: argparse.Namespace) -> list[RunConfig]:
     ]
 
 
-def per_task(given: Sequence[str], named: Sequence[str]) -> dict[str, int]:
+def per_task(values: Sequence[str], named: Sequence[str]) -> dict[str, int]:
     """`2000` is for all tasks, `glue/cola=2000` for one and comes before it."""
     try:
-        common = {task: int(text) for text in given if "=" not in text for task in named}
-        own = {task: int(number) for task, _, number in (text.partition("=") for text in given if "=" in text)}
+        common = {task: int(text) for text in values if "=" not in text for task in named}
+        specific = {task: int(number) for task, _, number in (text.partition("=") for text in values if "=" in text)}
     except ValueError:
-        raise SystemExit(f"real_encoder: expected N or TASK=N (got {' '.join(given)})") from None
-    if given and (missing := [task for task in named if task not in common | own]):
-        raise SystemExit(f"real_encoder: no number for {', '.join(missing)} (got {' '.join(given)})")
-    return common | own
+        raise SystemExit(f"real_encoder: expected N or TASK=N (got {' '.join(values)})") from None
+    if values and (missing := [task for task in named if task not in common | specific]):
+        raise SystemExit(f"real_encoder: no number for {', '.join(missing)} (got {' '.join(values)})")
+    return common | specific
 
 
 def run(store: Store, config: RunConfig) -> RunRow:
-    """The run of that configuration: from the store if it has ended there, else carried on or begun."""
+    """The run of that configuration: from the store if it has ended there, else resumed or started."""
     same = [row for row in store.list() if row.config == config]
     done = [row for row in same if row.status in SHOWN]
-    begun = [row for row in same if row.status in RESUMABLE]
+    resumable = [row for row in same if row.status in RESUMABLE]
     if done:
         row = done[0]
-    elif begun:
-        store.requeue(begun[0].id, claim="benchmark")
-        row = execute(store, begun[0].id)
+    elif resumable:
+        store.requeue(resumable[0].id, claim="benchmark")
+        row = execute(store, resumable[0].id)
     else:
         row = execute(store, store.create([config], claim="benchmark")[0])
     why = f": {row.error.get('message', '')}" if row.error else ""
@@ -175,12 +175,12 @@ def ordered(rows: Iterable[RunRow]) -> list[RunRow]:
 
 
 def name_of(config: RunConfig) -> str:
-    """The variant: its method, I-STAR's λ, and whatever differs from the method's defaults."""
+    """The variant: its method, I-STAR's λ, and non-default parameters."""
     default = methods.get(config.method).Params().model_dump()
-    told = {name: value for name, value in config.params.items() if value != default[name]}
+    changed = {name: value for name, value in config.params.items() if value != default[name]}
     if config.method == "istar":
-        told["lam"] = config.params["lam"]
-    return " ".join([config.method, *(f"{n}={v:+g}" if n == "lam" else f"{n}={v}" for n, v in sorted(told.items()))])
+        changed["lam"] = config.params["lam"]
+    return " ".join([config.method, *(f"{n}={v:+g}" if n == "lam" else f"{n}={v}" for n, v in sorted(changed.items()))])
 
 
 def line(row: RunRow) -> Line:

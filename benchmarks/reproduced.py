@@ -34,7 +34,7 @@ ROUNDING = 1e-6
 
 
 def numbers(result: Result) -> dict[str, tuple[float, float]]:
-    """Where it stands → a number and its spread, half the interval's width."""
+    """Position in the table → a number and its spread, half the interval's width."""
     return dict([*_of_figures(result), *_of_tables(result)])
 
 
@@ -52,9 +52,9 @@ def _of_tables(result: Result) -> Iterator[tuple[str, tuple[float, float]]]:
     for number, table in enumerate(result.tables):
         for line, row in enumerate(table.rows):
             for heading, cell in zip(table.header, row, strict=True):
-                found = CELL.match(cell) if isinstance(cell, str) and not TIMES.search(heading) else None
-                if found:
-                    middle, spread = (_number(text) for text in (found[1], found[2] or found[3]))
+                match = CELL.match(cell) if isinstance(cell, str) and not TIMES.search(heading) else None
+                if match:
+                    middle, spread = (_number(text) for text in (match[1], match[2] or match[3]))
                     yield f"table {number}, row {line}, {heading}", (middle, spread)
 
 
@@ -76,18 +76,18 @@ def row_of(first: Result, second: Result) -> tuple[list[str], bool]:
     recorded, again = numbers(first), numbers(second)
     shared = recorded.keys() & again.keys()
     apart = [distance(recorded[where], again[where]) for where in shared]
-    same = [one.outcome for one in first.verdicts] == [one.outcome for one in second.verdicts]
-    whole = recorded.keys() == again.keys() and len(first.runs) == len(second.runs)
+    same = [verdict.outcome for verdict in first.verdicts] == [verdict.outcome for verdict in second.verdicts]
+    complete = recorded.keys() == again.keys() and len(first.runs) == len(second.runs)
     worst = max(apart, default=0.0)
     cells = [
         str(len(second.runs)) if second.planned else "none",
         f"{second.provenance.seconds:.0f}",
         f"{len(shared)} of {len(recorded)}",
-        str(sum(one == 0 for one in apart)),
+        str(sum(difference == 0 for difference in apart)),
         f"{worst:.2f}",
         "same" if same else "differ",
     ]
-    return cells, same and whole and worst <= 1
+    return cells, same and complete and worst <= 1
 
 
 def main() -> int:

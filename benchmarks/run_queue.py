@@ -2,7 +2,7 @@
 
     python benchmarks/run_queue.py [--runs 20] [--out docs]
 
-Both ways train the same tiny runs, one after the other, with one thread. Start-up is the time from the claim (for the command line:
+Both train the same tiny runs, one after the other, with one thread. Start-up is the time from the claim (for the command line:
 from the start of the process) until everything is loaded and training begins (`started`), and until the first optimiser step; epoch 0
 is evaluated and measured between the two. Bars: in the median, a queued run takes its first step within 1 s, and at least three times
 sooner than the command line's. Exit code 1 if one is missed.
@@ -66,15 +66,15 @@ def main() -> int:
         f"{options.runs} runs of {MODEL} on {TASK} (64 rows, one epoch), seconds",
         ["", "queue", "command line", "command line / queue"],
     )
-    for name, mine, theirs in (
+    for name, queue_value, command_value in (
         ("until training begins, median", statistics.median(queued.begun), statistics.median(fresh.begun)),
         ("until training begins, slowest", max(queued.begun), max(fresh.begun)),
         ("until the first step, median", statistics.median(queued.stepped), statistics.median(fresh.stepped)),
         ("all runs", queued.total, fresh.total),
     ):
-        table.rows.append([name, f"{mine:.2f}", f"{theirs:.2f}", f"{theirs / mine:.1f}"])
-    mine, theirs = statistics.median(queued.stepped), statistics.median(fresh.stepped)
-    met = mine <= 1 and theirs >= 3 * mine
+        table.rows.append([name, f"{queue_value:.2f}", f"{command_value:.2f}", f"{command_value / queue_value:.1f}"])
+    queue_value, command_value = statistics.median(queued.stepped), statistics.median(fresh.stepped)
+    met = queue_value <= 1 and command_value >= 3 * queue_value
     table.notes.append(
         f"Bars (median first step within 1 s, and three times sooner): {'met' if met else 'missed'}. On Linux, each queued run is a fork "
         f"of a process that has imported everything. Load average when the measurement began: {load:.1f}."

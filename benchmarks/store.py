@@ -2,7 +2,7 @@
 
     python benchmarks/store.py [--runs 1000] [--events 1000] [--store URL_OR_DIR]
 
-Fills a store (a temporary folder unless told otherwise; it should be empty), then measures while it is full.
+Fills a store (by default in a temporary folder; it should be empty), then measures while it is full.
 """
 
 from __future__ import annotations

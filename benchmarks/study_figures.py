@@ -38,7 +38,7 @@ def image(result: Result, figure: Figure) -> str:
 
 
 def draw(figure: Figure, path: Path) -> None:
-    """All panels of a figure; of several, the legend stands in the first one, for they share it."""
+    """All panels of a figure; several panels share a legend, in the first one."""
     plt = pyplot()
     if len(figure.panels) == 1:
         drawn, axis = plt.subplots(figsize=(7.2, 4.6), layout="constrained")
@@ -83,7 +83,7 @@ def _panel(axis: Any, panel: Panel) -> None:
 
 
 def _limits(axis: Any, panel: Panel) -> None:
-    if panel.kind == "lines":  # bars stand on powers of ten, with one more bin for zero
+    if panel.kind == "lines":  # bars are at powers of ten, with one more bin for zero
         axis.set_xlim(panel.x_axis.low, panel.x_axis.high)
     if panel.kind != "matrix":
         axis.set_ylim(panel.y_axis.low, panel.y_axis.high)
@@ -94,7 +94,7 @@ def _lines(axis: Any, panel: Panel) -> None:
     groups = list(dict.fromkeys(series.group for series in panel.series if series.role != "expected"))
     for series in panel.series:
         order = groups.index(series.group)
-        # what the paper does not have is black, whatever its place in the legend
+        # lines that the paper lacks are black, at any position in the legend
         colour = "black" if series.role == "added" else COLOURS[order % (len(COLOURS) - 1)]
         if series.role == "expected":
             axis.plot(series.x, series.y, color=colour, linewidth=0.7, zorder=1)
@@ -131,7 +131,7 @@ def _lines(axis: Any, panel: Panel) -> None:
 
 
 def _bars(axis: Any, panel: Panel) -> None:
-    """Bars over powers of ten; what lies at zero has a bin of its own, hatched, left of them."""
+    """Bars over powers of ten; values of zero have a separate hatched bin on the left."""
     for order, series in enumerate(panel.series):
         places = [math.log10(x) for x in series.x]
         width = places[1] - places[0] if len(places) > 1 else 1.0
@@ -183,7 +183,7 @@ def page(result: Result) -> str:
         f"printed {number.published:g}, here {number.reproduced:.5f}: {number.what} ({number.where})"
         + (f"; what differs is {number.differs}" if number.differs else "")
         for number in result.published
-        if number.reproduced is not None and not result.tables  # which have the printed numbers beside ours
+        if number.reproduced is not None and not result.tables  # which show the printed numbers beside ours
     ]
     command = " ".join(["python -m isoviz study run", record.study, "--scale", record.scale, *record.inputs])
     versions = ", ".join(f"{name} {version}" for name, version in record.versions.items())
@@ -242,13 +242,13 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "docs", metavar="DIR", help="where page and images go")
     chosen = parser.parse_args()
     records = [chosen.data / f"{slug}.json" for slug in studies.catalogue()]
-    found = [record for record in records if record.is_file()]
-    if not found:
+    files_found = [record for record in records if record.is_file()]
+    if not files_found:
         print(
             f"nothing drawn: no record in {chosen.data}; run `python -m isoviz study run NAME --scale full --out DIR`"
         )
         return 1
-    for record in found:
+    for record in files_found:
         result = Result.model_validate_json(record.read_text(encoding="utf-8"))
         for figure in result.figures:
             draw(figure, chosen.out / "images" / image(result, figure))

@@ -1,4 +1,4 @@
-"""What training costs: a step of every method over the plain step, our loop against `transformers.Trainer`, IsoLayer's epoch.
+"""The cost of training: a step of every method over the plain step, our loop against `transformers.Trainer`, IsoLayer's epoch.
 
     python benchmarks/training.py [--steps 18] [--rounds 3] [--threads N] [--model DIR] [--quick] [--out docs]
 
@@ -7,10 +7,10 @@ generated sentences whose lengths are stated. Contenders take turns in one proce
 
 1. A step is what the loop does with a batch of 32: forward with the method's penalty, backward, optimiser, schedule, losses
    read. All methods take it on the same batch, in an order that rotates from batch to batch; figures are medians over the
-   batches. The plain step takes part twice, as a measure of the noise. I-STAR's pass for Σ_S before each epoch is timed on its own.
+   batches. The plain step takes part twice, as a measure of the noise. I-STAR's pass for Σ_S before each epoch is timed separately.
 2. Samples per second between the end of the first and the end of the last optimiser step of an epoch, so that loading and
    measuring are left out on both sides: ours through `isoviz.training.train`, once with exactly Trainer's batches, once with
-   our defaults (batches of like lengths) against Trainer's (random order); both pad each batch to its longest row. Logging,
+   our defaults (batches of similar lengths) against Trainer's (random order); both pad each batch to its longest row. Logging,
    saving, evaluation and gradient clipping are off in Trainer, because our loop has no clipping.
 3. IsoLayer's second stage on 2,000 rows: seconds per epoch on the cached vectors (the held-out rows' metric counted in),
    against the one pass of the frozen encoder that made them.

@@ -1,6 +1,6 @@
-"""What waiting threads cost: training steps with threads that spin, sleep, or spin briefly first, alone and beside busy processes.
+"""The cost of waiting threads: training steps with threads that spin, sleep, or spin briefly first, alone and beside busy processes.
 
-Each variant is a process of its own, because the policy is read when torch is loaded. Prints steps per second; the engine's
+Each variant is a separate process, because torch reads the policy when it is loaded. Prints steps per second; the engine's
 choice (`isoviz.jobs.processes.share_cores`) is the third.
 """
 
@@ -50,7 +50,7 @@ def pace(policy: dict[str, str], threads: int) -> float:
 
 
 def main() -> None:
-    """Interleave the variants, with no, one, and as many busy processes as there are cores."""
+    """Interleave the variants with no busy process, one, and one per core."""
     cores = len(os.sched_getaffinity(0))
     print(f"{cores} cores, {cores} threads unless said, median of {ROUNDS}, steps per second")
     for busy in sorted({0, 1, cores}):
@@ -65,8 +65,8 @@ def main() -> None:
                 other.kill()
                 other.wait()
         values = [statistics.median(column) for column in zip(*rounds, strict=True)]
-        told = ", ".join(f"{name} {value:.1f}" for name, value in zip([*VARIANTS, "one thread"], values, strict=True))
-        print(f"beside {busy} busy processes: {told}")
+        rates = ", ".join(f"{name} {value:.1f}" for name, value in zip([*VARIANTS, "one thread"], values, strict=True))
+        print(f"beside {busy} busy processes: {rates}")
 
 
 if __name__ == "__main__":

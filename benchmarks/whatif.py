@@ -1,8 +1,8 @@
-"""Milliseconds per move of a What-if slider, beside the same numbers from transforms and metrics applied anew.
+"""Milliseconds per move of a What-if slider, against the same numbers recomputed with transforms and metrics.
 
 Both give IsoScore, its unbiased form, participation ratio, effective rank, EV_k, average cosine and the frozen head's accuracy of
 the validation rows, and the same values (the script checks). "Move" is the engine once the cloud is loaded and the step has been
-there before; "first" is the first answer with that step, which the page computes in the background. Every move has another value,
+computed before; "first" is the first answer with that step, which the page computes in the background. Every move has another value,
 so nothing is remembered. design.md §6: at most 200 ms at n = 5,000, d = 768.
 """
 
@@ -66,12 +66,12 @@ def made(n: int, d: int) -> Embeddings:
     )
 
 
-def naive(found: Embeddings, steps: tuple[Step, ...]) -> dict[str, float]:
+def naive(stored: Embeddings, steps: tuple[Step, ...]) -> dict[str, float]:
     """The same numbers, from the points."""
-    after = np.asarray(chain([step.make() for step in steps]).fit(found.train).transform(found.validation))
+    after = np.asarray(chain([step.make() for step in steps]).fit(stored.train).transform(stored.validation))
     values = {metric.slug: float(metric.evaluate(after)) for metric in instant_metrics()}
     values["ev_1"] = float(np.asarray(metrics.explained_variance(after, k=200))[0])
-    values["frozen"] = primary("accuracy", found.labels, found.head.predict(after)) or 0.0
+    values["frozen"] = primary("accuracy", stored.labels, stored.head.predict(after)) or 0.0
     return values
 
 
@@ -97,8 +97,8 @@ def main() -> None:
     parser.add_argument("-d", type=int, default=768, help="dimensions")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
-    found = made(chosen.n, chosen.d)
-    engine = WhatIf(found)
+    stored = made(chosen.n, chosen.d)
+    engine = WhatIf(stored)
     loading, _ = timed(lambda: engine_values(engine, (), build=True))
     print(
         f"n = {chosen.n} rows of each split, d = {chosen.d}, median of {chosen.repeats} moves; the cloud is loaded in {loading:.0f} ms"
@@ -107,15 +107,15 @@ def main() -> None:
     failed = False
     for name, text in MOVES.items():
         first, _ = timed(lambda text=text: engine_values(engine, chains.read(text(0.9)), build=True))
-        moves, anew, apart = [], [], 0.0
+        moves, recomputed, apart = [], [], 0.0
         for number in range(chosen.repeats):
             steps = chains.read(text(round(0.1 + 0.7 * number / chosen.repeats, 3)))
             ours, values = timed(lambda steps=steps: engine_values(engine, steps, build=False))
-            theirs, expected = timed(lambda steps=steps: naive(found, steps))
+            naive_seconds, expected = timed(lambda steps=steps: naive(stored, steps))
             moves.append(ours)
-            anew.append(theirs)
+            recomputed.append(naive_seconds)
             apart = max(apart, *(abs(values[key] - expected[key]) / max(1.0, abs(expected[key])) for key in expected))
-        move, other = statistics.median(moves), statistics.median(anew)
+        move, other = statistics.median(moves), statistics.median(recomputed)
         failed = failed or move > BAR or apart > 1e-9
         print(f"{name:32}{first:8.0f} {move:8.0f} {max(moves):8.0f} {other:8.0f} {other / move:7.1f}   {apart:.1e}")
     sys.exit(1 if failed else 0)

@@ -1,8 +1,8 @@
-"""Thirty people on What-if at once, each moving sliders of an own chain over one cloud: seconds until a move is answered.
+"""Thirty users on What-if, each moving the sliders of a separate chain on one cloud: seconds until a move is answered.
 
-An answer is what the page shows first: the closed-form numbers and the frozen head. After it each user asks for all the rest, as
-the page does, and drops that with the next move. "Before" is how the page did it in the past: a move is computed in the
-visitor's own thread with every BLAS thread, and whatever takes longer goes through one thread for all. Both use today's engine.
+An answer is what the page shows first: the closed-form numbers and the frozen head. Then each user requests the rest, as
+the page does, and abandons it with the next move. "Before" is the former design: a move is computed in the
+visitor's own thread with every BLAS thread, and slower work goes through one thread for all. Both use today's engine.
 Bar: 95 % of the answers within 1.5 s on two cores (n = 5,000, d = 768).
 """
 

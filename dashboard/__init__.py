@@ -1,1 +1,1 @@
-"""Everything that knows Streamlit or Plotly; the engine is `isoviz`."""
+"""The user interface, with Streamlit and Plotly; the engine is `isoviz`."""

@@ -1,4 +1,4 @@
-"""Things a person asks for with a button, and what is said when they cannot be done."""
+"""Buttons that start or change something on the server, and messages when that is refused."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from isoviz.runs.rows import RunRow
 from isoviz.runs.summaries import RunSummary
 
 TWICE = 3.0
-"""Seconds within which a second press of the same launch is a double click."""
+"""Seconds within which a second click on the same launch counts as a double click."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def why_not(run: RunRow | RunSummary | None = None) -> str | None:
+def refusal(run: RunRow | RunSummary | None = None) -> str | None:
     """Why this visitor may not start or change anything, or not this run; None if they may."""
     return sentences(resources.service().refusal(run))
 
 
-def sentences(refused: AccessError | None) -> str | None:
-    """A refusal with what can be done about it."""
-    return None if refused is None else f"{refused}. {refused.advice or ''}".rstrip()
+def sentences(error: AccessError | None) -> str | None:
+    """A refusal with its advice, as text."""
+    return None if error is None else f"{error}. {error.advice or ''}".rstrip()
 
 
 def notice() -> None:
-    """Tells viewers that they can only look, once on each page."""
-    if reason := why_not():
+    """Show viewers that they have read-only access, once per page."""
+    if reason := refusal():
         st.caption(f":material/visibility: {wording.plain(reason)}")
 
 
 def button(label: str, *, run: RunRow | RunSummary | None = None, disabled: bool = False, **options: Any) -> bool:
-    """`st.button` for something that starts or changes what lies on the server; disabled, with the reason, where that is refused.
+    """`st.button` for an action that changes the server; disabled, with the reason, if it is refused.
 
     Args:
-        run: the run that it changes.
+        run: the run that the action changes.
     """
-    if reason := why_not(run):
+    if reason := refusal(run):
         options["help"] = wording.plain(reason)
     return st.button(label, disabled=disabled or reason is not None, **options)
 
 
 def attempt(action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
-    """What the action returns, or None if it was refused; a refusal is told in a toast, which outlives a refresh."""
+    """The action's result, or None if it was refused. A toast, which survives a rerun, shows the refusal."""
     try:
         return action(*args, **kwargs)
     except IsoVizError as error:
@@ -60,7 +60,7 @@ def attempt(action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | No
 
 
 def launch(configs: Sequence[RunConfig], name: str) -> None:
-    """Create all runs in one go, or none, and show them live."""
+    """Create all runs in one transaction, and open Live."""
     identity = (name, *(config.model_dump_json() for config in configs))
     last = st.session_state.get("last_launch")
     if last is not None and last[0] == hash(identity) and time.monotonic() - last[1] < TWICE:
@@ -73,8 +73,8 @@ def launch(configs: Sequence[RunConfig], name: str) -> None:
     st.switch_page(menu.LIVE, query_params={"group": group})
 
 
-def done(action: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
-    """Whether an action that returns nothing was done; a refusal is told as in `attempt`."""
+def perform(action: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
+    """Run an action that returns nothing; False if it was refused. Shows a refusal like `attempt`."""
     return attempt(_then_true(action), *args, **kwargs) is True
 
 
@@ -87,12 +87,12 @@ def _then_true(action: Callable[P, object]) -> Callable[P, bool]:
 
 
 def remember_stop(run_id: str) -> None:
-    """Note that this visitor asked a run to stop now, to count the seconds for them."""
+    """Record that this visitor has just stopped a run, to show the seconds since then."""
     st.session_state.setdefault("stop_asked", {})[run_id] = time.time()
 
 
 def stopping_for(row: RunRow) -> float | None:
-    """Seconds since the stop was requested, or since this visitor first saw that it was; None if it was not."""
+    """Seconds since the stop was requested, or since this visitor first saw the request; None without a request."""
     stop_times = st.session_state.setdefault("stop_asked", {})
     if not row.stop_requested or row.status != "running":
         stop_times.pop(row.id, None)

@@ -1,5 +1,4 @@
-"""Parts of a link that no field and nothing else on a page can use. Streamlit drops them silently; the person who follows the link
-must know."""
+"""Reporting parts of a link that a page ignores; Streamlit drops them silently."""
 
 from __future__ import annotations
 
@@ -16,15 +15,15 @@ from dashboard import wording
 _TAKEN = "address:taken"
 _REFUSED = "address:refused"
 _MOST_LETTERS = 40
-"""Of a value that are shown."""
+"""Most characters shown of a value."""
 
 _read = query_params.parse_url_param
 
 
 def refuse_infinite_numbers() -> None:
-    """Let an infinite number in an address (`1e309`, 400 digits) be refused like every other value that does not fit its field.
+    """Make Streamlit refuse an infinite number in an address (`1e309`, 400 digits) like any other invalid value.
 
-    Streamlit 1.67 refuses what raises a ValueError; a field of whole numbers raises an OverflowError there.
+    Streamlit 1.67 handles only a `ValueError`, but an integer field raises an `OverflowError`.
     """
     session_state.parse_url_param = _read_finite
 
@@ -39,46 +38,44 @@ def _read_finite(value: str | list[str], value_type: str) -> Any:
 
 @contextlib.contextmanager
 def report_ignored(prefix: str) -> Iterator[None]:
-    """Around the fields of a page whose keys begin so: reports which values of its address they did not take.
+    """Context around a page's fields whose keys start with `prefix`: reports values in the address that the fields did not accept.
 
-    What a field held when the page was last drawn was taken then; if it goes now, a button of the page has changed the field.
-    What is no field's is told by `refuse`.
+    A value that a field held when the page was last drawn was accepted; if it disappears, a button has changed the field.
+    `refuse` reports values that belong to no field.
     """
-    taken: dict[str, str] = st.session_state.get(_TAKEN, {})
-    here = {name: value for name, value in st.query_params.items() if name.startswith(prefix)}
+    accepted: dict[str, str] = st.session_state.get(_TAKEN, {})
+    current = {name: value for name, value in st.query_params.items() if name.startswith(prefix)}
     st.session_state[_REFUSED] = {}
-    requested = {name: value for name, value in here.items() if taken.get(name) != value}
+    requested = {name: value for name, value in current.items() if accepted.get(name) != value}
     try:
         yield
-    finally:  # a page may begin anew before its end, and then its address is clean already
-        # a field that was not there yet, because it needs what is still being computed, has taken nothing
-        fields = set(
-            st.session_state
-        )  # to ask for a name that no field can have (empty, or Streamlit's own) is an error
+    finally:  # also runs if the page reruns early; its address is then already clean
+        # a field that is not drawn yet, because its data is still being computed, has accepted nothing
+        fields = set(st.session_state)  # looking up an invalid name (empty, or Streamlit's own) would raise an error
         st.session_state[_TAKEN] = {name: value for name, value in st.query_params.items() if name in fields}
-        left = left_out(requested, st.query_params, st.session_state) | st.session_state.pop(_REFUSED)
-        if left:
-            refused = ", ".join(f"{name}={_cut(value)}" for name, value in left.items())
+        ignored = dropped(requested, st.query_params, st.session_state) | st.session_state.pop(_REFUSED)
+        if ignored:
+            ignored_text = ", ".join(f"{name}={_cut(value)}" for name, value in ignored.items())
             st.toast(
-                f"Ignored an unknown part of the link: {wording.plain(refused)}",
+                f"Ignored an unknown part of the link: {wording.plain(ignored_text)}",
                 icon=":material/link_off:",
                 duration="infinite",
             )
 
 
 def refuse(name: str) -> None:
-    """Take out of the address what nothing on this page can use; the `report_ignored` around it says so."""
+    """Remove an unusable value from the address; the enclosing `report_ignored` reports it."""
     value = st.query_params.pop(name, None)
     if value is not None and _REFUSED in st.session_state:
         st.session_state[_REFUSED][name] = value
 
 
-def left_out(requested: Mapping[str, str], now: Mapping[str, str], fields: Mapping[Any, Any]) -> dict[str, str]:
-    """What an address asked for that is no longer in it, although its field holds something else.
+def dropped(requested: Mapping[str, str], now: Mapping[str, str], fields: Mapping[Any, Any]) -> dict[str, str]:
+    """Values requested in the address that are no longer in it although their fields hold other values.
 
     Args:
-        requested, now: the address before and after the fields were drawn; one that is at its default is no longer in it.
-        fields: what the fields hold, by their keys.
+        requested, now: the address before and after the fields were drawn; it omits fields at their defaults.
+        fields: values of the fields, by key.
     """
     return {
         name: value
@@ -87,11 +84,11 @@ def left_out(requested: Mapping[str, str], now: Mapping[str, str], fields: Mappi
     }
 
 
-def _same(requested: str, held: Any) -> bool:
+def _same(requested: str, value: Any) -> bool:
     try:
-        return float(requested) == float(held)
+        return float(requested) == float(value)
     except (TypeError, ValueError):
-        return requested == str("" if held is None else held)
+        return requested == str("" if value is None else value)
 
 
 def _cut(value: str) -> str:

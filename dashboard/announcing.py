@@ -1,4 +1,4 @@
-"""Reads who may sign in, and announces the links that work, in the terminal and to the browser."""
+"""Reads the access settings, and announces the links in the terminal and to the browser."""
 
 from __future__ import annotations
 
@@ -29,25 +29,23 @@ _ANY = ("", "0.0.0.0", "::")
 
 
 def settings() -> tuple[Reach, Entrance]:
-    """What the environment and Streamlit's settings say.
+    """Access settings from the environment and from Streamlit.
 
     Raises:
-        InputError: they contradict each other, or would let in anyone who reaches this machine.
+        InputError: they contradict each other, or would admit anyone who can reach this machine.
     """
     listening = st.get_option("server.address")
     reach.refuse_unguarded(listening)
     environment = dict(os.environ)
-    if ByLogin.is_configured() and not environment.get(
-        reach.URL
-    ):  # the provider sends people back to where they find it
+    if ByLogin.is_configured() and not environment.get(reach.URL):  # the login provider redirects to the public address
         environment[reach.URL] = (get_validated_redirect_uri() or "").removesuffix("/oauth2callback")
-    found = Reach.from_environment(listening, environment)
-    if found.origins:  # Streamlit checks the WebSocket's origin once more
-        config.set_option("server.corsAllowedOrigins", sorted(found.origins))
-    return found, _entrance(found)
+    bounds = Reach.from_environment(listening, environment)
+    if bounds.origins:  # Streamlit checks the WebSocket's origin too
+        config.set_option("server.corsAllowedOrigins", sorted(bounds.origins))
+    return bounds, _entrance(bounds)
 
 
-def _entrance(found: Reach) -> Entrance:
+def _entrance(bounds: Reach) -> Entrance:
     if reach.switched_on(reach.READ_ONLY):
         return Open.READ_ONLY
     if ByLogin.is_configured():
@@ -56,40 +54,40 @@ def _entrance(found: Reach) -> Entrance:
         return ByLogin(People.from_environment())
     if reach.switched_on(reach.NO_TOKEN):
         return Open.UNGUARDED
-    # The operator's link opens every file of this account: it is not for a wire that others can listen on.
-    roles = tuple(Role) if found.on_loopback else (Role.RUNNER, Role.VIEWER)
+    # The operator's link gives access to every file of this account, so it must not travel over an unencrypted network.
+    roles = tuple(Role) if bounds.on_loopback else (Role.RUNNER, Role.VIEWER)
     return ByLink(lambda: resources.store().folder, f"isoviz_{st.get_option('server.port')}", roles)
 
 
-def announce(found: Reach, entrance: Entrance, base_url: str) -> None:
-    """Print where the app is served and how to sign in; open a browser if that is wanted."""
-    url = found.url or _local_url(found, base_url)
+def announce(bounds: Reach, entrance: Entrance, base_url: str) -> None:
+    """Print the app's address and how to sign in; open a browser if requested."""
+    url = bounds.url or _local_url(bounds, base_url)
     print(f"IsoViz is served at {url}", flush=True)
     try:
-        for line in _ways_in(found, entrance, url):
+        for line in _sign_in_lines(bounds, entrance, url):
             print(line, flush=True)
     except StoreError as error:
         print(f"  No one can sign in: {error}", flush=True)
         return
-    # taken out: the workers of a server with a browser are no others than those of one without
+    # removed, so that workers get the same environment with and without a browser
     if os.environ.pop(OPEN_BROWSER, "") and _has_screen():
         threading.Thread(target=_open_browser, args=(entrance, base_url), name="open-browser", daemon=True).start()
 
 
-def _ways_in(found: Reach, entrance: Entrance, url: str) -> list[str]:
+def _sign_in_lines(bounds: Reach, entrance: Entrance, url: str) -> list[str]:
     if isinstance(entrance, ByLink):
-        kept = entrance.links()
+        current_links = entrance.links()
         if Role.OPERATOR in entrance.roles:
             return [
-                f"  Your link:     {kept.address(url, Role.OPERATOR)}",
+                f"  Your link:     {current_links.address(url, Role.OPERATOR)}",
                 "  Links for others, as runners or viewers: python -m isoviz links show",
             ]
         lines = [
-            f"  Runner's link: {kept.address(url, Role.RUNNER)}",
-            f"  Viewer's link: {kept.address(url, Role.VIEWER)}",
+            f"  Runner's link: {current_links.address(url, Role.RUNNER)}",
+            f"  Viewer's link: {current_links.address(url, Role.VIEWER)}",
             "  Runners can launch runs, viewers can only look. To replace the links: python -m isoviz links renew",
         ]
-        if not found.is_https(_scheme(), url.partition("//")[2].partition("/")[0]):
+        if not bounds.is_https(_scheme(), url.partition("//")[2].partition("/")[0]):
             lines.append("  Warning: without TLS, others on the network can read the traffic; see docs/security.md.")
         return lines
     if isinstance(entrance, ByLogin):
@@ -103,8 +101,8 @@ def _scheme() -> str:
     return "https" if st.get_option("server.sslCertFile") else "http"
 
 
-def _local_url(found: Reach, base_url: str) -> str:
-    host = found.listening or ""
+def _local_url(bounds: Reach, base_url: str) -> str:
+    host = bounds.listening or ""
     if host in _ANY:
         host = _address_of_this_machine()
     shown = f"[{host}]" if ":" in host else host
@@ -112,24 +110,24 @@ def _local_url(found: Reach, base_url: str) -> str:
 
 
 def _address_of_this_machine() -> str:
-    """This machine's address on the network, at a guess: that of its default route."""
+    """This machine's probable network address: that of its default route."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # an address for documentation: nothing is sent, but a way out is chosen
+            probe.connect(("192.0.2.1", 9))  # a documentation address: nothing is sent, but the system selects a route
             return str(probe.getsockname()[0])
         except OSError:
             return socket.gethostname()
 
 
 def _has_screen() -> bool:
-    """Whether a browser can show itself: without a screen one for terminals would take this one over."""
+    """Whether there is a display: without one, a text browser would take over this terminal."""
     if sys.platform in ("win32", "darwin"):
         return True
     return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
 def _open_browser(entrance: Entrance, base_url: str) -> None:
-    """Once the server answers."""
+    """Open the browser once the server responds."""
     host = st.get_option("server.address") or ""
     local = "127.0.0.1" if host in _ANY else f"[{host}]" if ":" in host else host
     url = f"{_scheme()}://{local}:{st.get_option('server.port')}" + (f"/{base_url}" if base_url else "")

@@ -1,16 +1,17 @@
-"""The HTTP API: the operations that agents have over MCP, as routes of the app (docs/agents.md).
+"""The HTTP API: the MCP operations as routes of the app (docs/agents.md).
 
-A program signs in with the secret of a link, as `Authorization: Bearer SECRET`, or with a browser's cookie, and may do what that
-link's visitors may. Launching and stopping runs must be switched on as well (`ISOVIZ_API_WRITES=1`, `isoviz app --api-writes`).
+A program signs in with the secret of a link, as `Authorization: Bearer SECRET`, or with a browser's cookie, and has the same
+permissions as that link's visitors. Launching and stopping runs must also be switched
+on (`ISOVIZ_API_WRITES=1`, `isoviz app --api-writes`).
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
-from pydantic import ValidationError
-from starlette.concurrency import run_in_threadpool
+from pydantic_core import from_json
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -22,24 +23,26 @@ from isoviz.access.reach import API_WRITES, switched_on
 from isoviz.access.service import Service
 from isoviz.access.visitors import Visitor
 from isoviz.commands.operations import Operation, operations
-from isoviz.errors import AccessError, IsoVizError, StoreError, input_error
+from isoviz.errors import AccessError, InputError, IsoVizError, StoreError, shortened
 from isoviz.runs.store import StoreUnavailableError
 
 PATH: Final = "isoviz/api"
 LONGEST: Final = 100_000
-"""Bytes of a body."""
-COMPUTING: Final = asyncio.Semaphore(1)
-"""Held while a process measures for a request: a model may fill the memory."""
+"""Most bytes of a request body."""
+NOT_SIGNED_IN: Final = "Send the secret of a link as `Authorization: Bearer SECRET`."
+_METHODS: Final = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_UNCACHED: Final = {"Cache-Control": "no-store"}
+_CLIENT_GONE: Final = 499
 _NOT_SWITCHED_ON: Final = AccessError(
     "This server's API is read-only", advice=f"Start it with --api-writes (or {API_WRITES}=1) to launch and stop runs."
 )
 
 
 def routes(base: str) -> list[BaseRoute]:
-    """All of them, below the path that Streamlit is served from."""
+    """All of them, below the path that Streamlit is served from, where other methods would get a page."""
     return [
-        Route(f"{base}/{PATH}", index, methods=["GET"]),
-        Route(f"{base}/{PATH}/{{operation}}", call, methods=["POST"]),
+        Route(f"{base}/{PATH}", answer, methods=_METHODS),
+        Route(f"{base}/{PATH}/{{operation}}", answer, methods=_METHODS),
     ]
 
 
@@ -48,67 +51,92 @@ def is_api(path: str) -> bool:
     return path == f"/{PATH}" or path.startswith(f"/{PATH}/")
 
 
-def index(request: Request) -> Response:
-    """Every operation that this server offers, with the JSON schema of its arguments."""
-    _, found = _operations(request)
-    return JSONResponse(
-        {
-            "operations": [
-                {
-                    "name": one.name,
-                    "description": one.description,
-                    "writes": one.writes,
-                    "arguments": one.arguments().model_json_schema(),
-                }
-                for one in found.values()
-                if not one.writes or switched_on(API_WRITES)
-            ]
-        }
-    )
-
-
-async def call(request: Request) -> Response:
-    """Carry out one operation; its arguments are the body, a JSON object."""
+async def answer(request: Request) -> Response:
+    """The index of operations, or what one of them returns. Its arguments are the body, a JSON object."""
+    name = request.path_params.get("operation")
+    allowed = "GET" if name is None else "POST"
     try:
-        service, found = _operations(request)
-        operation = found.get(request.path_params["operation"])
+        if request.method != allowed:
+            raise HTTPException(405, f"Send a {allowed} request.", {"Allow": allowed})
+        service, operations_by_name = _operations(request)
+        if name is None:
+            return JSONResponse(_index(operations_by_name))
+        operation = operations_by_name.get(name)
         if operation is None:
-            raise HTTPException(404, f"No such operation. Allowed: {', '.join(found)}.")
+            raise HTTPException(404, f"No such operation. Allowed: {', '.join(operations_by_name)}.")
         if operation.writes and not switched_on(API_WRITES):
             raise _NOT_SWITCHED_ON
         if operation.computes:
             service.require()
-        given = operation.arguments().model_validate_json(await read_body(request, LONGEST) or b"{}")
-        arguments = {name: getattr(given, name) for name in type(given).model_fields}
-        return JSONResponse(await _carried_out(operation, arguments), headers={"Cache-Control": "no-store"})
-    except ValidationError as error:
-        return _refused(400, input_error(error))
+        arguments = _arguments(await read_body(request, LONGEST))
+        return await _while_connected(request, operation.run(arguments))
+    except HTTPException as error:
+        return refusal(error.status_code, IsoVizError(error.detail), error.headers)
     except AccessError as error:
-        return _refused(403, error)
+        return refusal(403, error)
     except StoreUnavailableError as error:
-        return _refused(503, error)
+        return refusal(503, error)
     except StoreError as error:
-        return _refused(404 if error.field == "id" else 409, error)
+        return refusal(404 if error.field == "id" else 409, error)
     except IsoVizError as error:
-        return _refused(400, error)
+        return refusal(400, error)
 
 
-async def _carried_out(operation: Operation, arguments: dict[str, Any]) -> Any:
-    if not asyncio.iscoroutinefunction(operation.call):
-        return await run_in_threadpool(operation.call, **arguments)
-    async with COMPUTING:
-        return await operation.call(**arguments)
+def _index(operations_by_name: dict[str, Operation]) -> dict[str, Any]:
+    """Every operation that this server offers, with the JSON schema of its arguments."""
+    return {
+        "operations": [
+            {
+                "name": operation.name,
+                "description": operation.description,
+                "writes": operation.writes,
+                "arguments": operation.arguments().model_json_schema(),
+            }
+            for operation in operations_by_name.values()
+            if not operation.writes or switched_on(API_WRITES)
+        ]
+    }
+
+
+def _arguments(body: bytes) -> dict[str, Any]:
+    try:
+        arguments = from_json(body or b"{}", allow_inf_nan=False)
+    except ValueError as error:
+        raise InputError(f"The body is not valid JSON: {error}") from None
+    if not isinstance(arguments, dict):
+        raise InputError(f"The body must be a JSON object (got {shortened(arguments)})")
+    return arguments
+
+
+async def _while_connected(request: Request, work: Coroutine[Any, Any, Any]) -> Response:
+    """The answer. Where the client goes away, the work is cancelled."""
+    working, gone = asyncio.create_task(work), asyncio.create_task(_disconnected(request))
+    try:
+        await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return JSONResponse(working.result(), headers=_UNCACHED)
+        return Response(status_code=_CLIENT_GONE)
+    finally:
+        working.cancel()
+        gone.cancel()
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 def _operations(request: Request) -> tuple[Service, dict[str, Operation]]:
     asking: Visitor | None = visitor.of_request(request.scope)
     if asking is None:
-        raise HTTPException(401, "Send the secret of a link as `Authorization: Bearer SECRET`.")
+        raise HTTPException(401, NOT_SIGNED_IN)
     service = resources.service_of(asking)
     return service, {one.name: one for one in operations(resources.store(), service, reading.CHECKS)}
 
 
-def _refused(status: int, error: IsoVizError) -> Response:
+def refusal(status: int, error: IsoVizError, headers: Mapping[str, str] | None = None) -> Response:
+    """An error as docs/agents.md describes it."""
     # not where the store is: that is for those who can see this machine's files
-    said = str(error).partition(" in the store ")[0]
-    return JSONResponse({"error": said, "field": error.field, "advice": error.advice}, status)
+    message = str(error).partition(" in the store ")[0]
+    body = {"error": message, "field": error.field, "advice": error.advice}
+    return JSONResponse(body, status, {**_UNCACHED, **(headers or {})})

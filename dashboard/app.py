@@ -1,4 +1,4 @@
-"""The entrypoint of every page visit: page settings, menu, and the way back to what is running."""
+"""The entrypoint of every page visit: page settings, menu, and links to running work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ st.html(ROOT / "dashboard" / "app.css")
 resources.guard_files()
 address.refuse_infinite_numbers()
 page = st.navigation(menu.pages())
-visitor.current()  # stops the script of someone whom the door would no longer let in
+visitor.current()  # stops the script if the visitor's access has ended
 visitor.offer_logout()
 resources.runner()
 menu.activity(page)

@@ -1,4 +1,4 @@
-"""An archive that is built in the background: the button that starts it, its progress, then the button that downloads it."""
+"""An archive built in the background: a button that starts the job, its progress, then the download button."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Final
 import streamlit as st
 
 from dashboard import actions, job_progress, resources
-from dashboard.job_progress import Waited
+from dashboard.job_progress import WatchedJob
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import JobKind
 
 ZIP: Final = "application/zip"
 ARCHIVE: Final = "archive"
-"""The array of a result that holds the bytes of a zip archive."""
+"""Name of the result array that holds a zip archive's bytes."""
 
 
 def offer(
@@ -29,15 +29,15 @@ def offer(
     key: str,
     about: Callable[[Mapping[str, Any]], str] = lambda facts: "",
 ) -> None:
-    """Draw whichever button is next.
+    """Draw the build button, the progress or the download button.
 
     Args:
-        kind, request, inputs: of the job; its result holds the array `ARCHIVE`.
-        label: of the download.
-        build: of the button that starts the job.
-        file: its name.
-        key: of the buttons.
-        about: the facts of the result → help of the download.
+        kind, request, inputs: the job; its result holds the array `ARCHIVE`.
+        label: label of the download button.
+        build: label of the button that starts the job.
+        file: name of the file.
+        key: prefix of the buttons' keys.
+        about: facts of the result → help of the download button.
     """
     job = queue.content_key(kind, request, inputs)
     state = queue.look(kind, job)
@@ -54,11 +54,11 @@ def offer(
         )
     elif state.under_way:
         stop = functools.partial(resources.service().stop_job, kind, job)
-        job_progress.watch([Waited("Model", functools.partial(queue.look, kind, job), stop)], key=key + "_stop")
+        job_progress.watch([WatchedJob("Model", functools.partial(queue.look, kind, job), stop)], key=key + "_stop")
     elif state.in_trouble:
         job_progress.trouble(state)
         job_progress.retry_button(kind, [job], key=key + "_again")
-    elif actions.button(build, key=key + "_build", icon=":material/deployed_code:") and actions.done(
+    elif actions.button(build, key=key + "_build", icon=":material/deployed_code:") and actions.perform(
         resources.service().ask_job, kind, request, inputs
     ):
         st.rerun()

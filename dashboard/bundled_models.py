@@ -1,4 +1,4 @@
-"""What the bundled models are, read from their files."""
+"""Descriptions of the bundled models, read from their files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from isoviz import demo
 
 
 def describe() -> None:
-    """One line for each."""
+    """One line per model."""
     for name in demo.bundled_models():
         facts = model_facts(name)
         st.caption(
@@ -36,7 +36,7 @@ def model_facts(name: str) -> dict[str, Any]:
     return {
         "family": config["model_type"].upper(),
         "parameters": count,
-        # an encoder-decoder names its layers by side
+        # encoder-decoders count encoder and decoder layers separately
         "layers": config.get("num_hidden_layers") or config["encoder_layers"] + config["decoder_layers"],
         "width": config.get("hidden_size") or config["d_model"],
         "vocabulary": config["vocab_size"],

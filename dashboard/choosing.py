@@ -1,4 +1,4 @@
-"""Filters over runs that live in the page's address, and what is said when nothing is left."""
+"""Filters over runs, stored in the page's address, and the empty state."""
 
 from __future__ import annotations
 
@@ -13,46 +13,48 @@ ALL = "all"
 
 
 def group_field(facets: pd.DataFrame, key: str, example: str) -> str:
-    """Which experiment to show, of `run_lists.facets`; `all` shows every run but the examples.
+    """Field for an experiment, from `run_lists.facets`; `all` means all runs except examples.
 
     Args:
-        example: the example that comes first where there are no other runs.
+        example: the first option if there are only examples.
     """
     options = group_options(facets, example)
     follow(key, options[0])
-    if st.session_state.get(key) not in options:  # gone, or an example that is hidden now
+    if st.session_state.get(key) not in options:  # deleted, or a hidden example
         st.session_state.pop(key, None)
-    # No format_func: what an option is called is what stands in the address, so it must not change with the runs.
-    chosen = st.selectbox("Experiment", options, key=key, bind="query-params", help="Runs that were launched together.")
-    if chosen != ALL:
-        part = facets[facets["group"] == chosen]
-        methods, runs = ", ".join(dict.fromkeys(part["title"])), int(part["runs"].sum())
-        recorded = f". {examples.where_recorded()}" if part["example"].any() else ""
+    # No format_func: the address contains the option's label, so it must not change with the runs.
+    selected = st.selectbox(
+        "Experiment", options, key=key, bind="query-params", help="Runs that were launched together."
+    )
+    if selected != ALL:
+        rows = facets[facets["group"] == selected]
+        methods, runs = ", ".join(dict.fromkeys(rows["title"])), int(rows["runs"].sum())
+        recorded = f". {examples.where_recorded()}" if rows["example"].any() else ""
         st.caption(wording.plain(f"{runs} run{'s' if runs != 1 else ''}: {methods}{recorded}"))
-    return chosen
+    return selected
 
 
 def group_options(facets: pd.DataFrame, example: str) -> list[str]:
-    """The visitor's runs and experiments first; the examples alone where there are none."""
+    """The visitor's runs and experiments first, then examples; only examples if there are no others."""
     groups = dict.fromkeys(facets.loc[~facets["example"], "group"])
     shipped = list(dict.fromkeys(facets.loc[facets["example"], "group"]))
     shipped.sort(key=lambda name: name != example)
-    own = [ALL, *(group for group in groups if group)] if groups or not shipped else []
-    return [*own, *shipped]
+    own_groups = [ALL, *(group for group in groups if group)] if groups or not shipped else []
+    return [*own_groups, *shipped]
 
 
 def within(facets: pd.DataFrame, group: str | None) -> pd.DataFrame:
-    """The lines of an experiment; for `all` or None every line that is no example."""
+    """The rows of an experiment; for `all` or None, all rows except examples."""
     return facets[~facets["example"]] if group in (ALL, None) else facets[facets["group"] == group]
 
 
-def alike(facets: pd.DataFrame, group: str) -> pd.DataFrame:
-    """The lines of the examples if the experiment is one of them, else all others."""
+def same_kind(facets: pd.DataFrame, group: str) -> pd.DataFrame:
+    """The rows of all examples if the experiment is an example, else all other rows."""
     return facets[facets["example"] == within(facets, group)["example"].any()]
 
 
 def several(label: str, values: Sequence[str], key: str, *, titles: dict[str, str] | None = None) -> list[str]:
-    """Choose among values; none chosen means all."""
+    """Field for several values; an empty selection means all."""
     names = titles or {}
     return st.multiselect(
         label,
@@ -65,27 +67,31 @@ def several(label: str, values: Sequence[str], key: str, *, titles: dict[str, st
 
 
 def follow(key: str, default: object) -> None:
-    """Before a field is drawn whose default depends on other fields: it follows its default until someone chooses otherwise."""
-    known = f"{key}_default"
-    if key in st.session_state and known in st.session_state and st.session_state[key] == st.session_state[known]:
+    """Call before drawing a field whose default depends on other fields: the field follows its default until the user changes it."""
+    default_key = f"{key}_default"
+    if (
+        key in st.session_state
+        and default_key in st.session_state
+        and st.session_state[key] == st.session_state[default_key]
+    ):
         st.session_state[key] = default
-    st.session_state[known] = default
+    st.session_state[default_key] = default
 
 
-def keep(frame: pd.DataFrame, **wanted: Sequence[str] | str) -> pd.DataFrame:
-    """The lines whose column has one of the wanted values; an empty choice, or `all`, keeps everything."""
-    for column, values in wanted.items():
-        chosen = [values] if isinstance(values, str) else list(values)
-        if chosen and chosen != [ALL]:
-            frame = frame[frame[column].isin(chosen)]
+def matching(frame: pd.DataFrame, **selections: Sequence[str] | str) -> pd.DataFrame:
+    """The rows whose columns have one of the selected values; an empty selection or `all` keeps all rows."""
+    for column, values in selections.items():
+        selected = [values] if isinstance(values, str) else list(values)
+        if selected and selected != [ALL]:
+            frame = frame[frame[column].isin(selected)]
     return frame
 
 
-def nothing_yet(what: str, preset: str, label: str) -> None:
-    """The planned look of an empty store: what will be here, and the preset that brings it."""
+def empty_state(purpose: str, preset: str, label: str) -> None:
+    """Empty state of a page: its purpose, and a preset to start with."""
     with st.container(border=True):
         st.markdown("#### No run yet")
-        st.markdown(what)
+        st.markdown(purpose)
         with st.container(horizontal=True):
             st.page_link(menu.TRAIN, label=label, icon=":material/linear_scale:", query_params={"preset": preset})
             st.page_link(menu.TRAIN, label="Set up your own runs", icon=":material/model_training:")

@@ -1,7 +1,7 @@
-"""The routes of a class: open it, join it and guess, see the guesses, close it. Everything is in memory (`isoviz.lessons.classes`).
+"""Routes of a class: open, join, guess, list the guesses, close. All data is in memory (`isoviz.lessons.classes`).
 
-Only those who may start something here open a class. Every visitor may join one, viewers too: what they can write is a guess,
-checked against the lesson. The guesses come with the key that the opener's browser keeps.
+Opening a class needs the runner role. All visitors, viewers included, may join one: they can only send guesses, which are checked
+against the lesson. Reading the guesses needs a key that the opener's browser keeps.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from isoviz.lessons.classes import Classes, NoClassError
 PATH = "isoviz/classes"
 KEY_HEADER = "x-isoviz-class"
 LONGEST = 1000
-"""Bytes of a body."""
+"""Most bytes of a request body."""
 
 CLASSES = Classes()
 
@@ -35,21 +35,21 @@ _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Opening(BaseModel):
-    """What the teacher's browser sends: the lesson to start with."""
+    """The teacher's request: the lesson to start with."""
 
     model_config = _STRICT
     lesson: str
 
 
 class Joining(BaseModel):
-    """What a student's browser sends: its random name."""
+    """A student's request: the browser's random name."""
 
     model_config = _STRICT
     student: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
 
 class Guessing(Joining):
-    """The same with a guess."""
+    """A student's request with a guess."""
 
     lesson: str
     step: int
@@ -57,18 +57,18 @@ class Guessing(Joining):
 
 
 def routes(base: str) -> list[BaseRoute]:
-    """All of them, below the path that Streamlit is served from."""
-    one = f"{base}/{PATH}/{{code}}"
+    """All routes, below Streamlit's base path."""
+    class_path = f"{base}/{PATH}/{{code}}"
     return [
         Route(f"{base}/{PATH}", _answered(_open), methods=["POST"]),
-        Route(one, _answered(_take), methods=["POST"]),
-        Route(one, _answered(_guesses), methods=["GET"]),
-        Route(one, _answered(_close), methods=["DELETE"]),
+        Route(class_path, _answered(_receive_guess), methods=["POST"]),
+        Route(class_path, _answered(_guesses), methods=["GET"]),
+        Route(class_path, _answered(_close), methods=["DELETE"]),
     ]
 
 
 def may_post(path: str) -> bool:
-    """Whether viewers may post to this path (without the base): only guesses."""
+    """Whether viewers may post to this path (without the base): only to join and guess."""
     return path.startswith(f"/{PATH}/")
 
 
@@ -83,14 +83,14 @@ def _opened(request: Request, first: str) -> dict[str, Any]:
     if asking is None:
         raise HTTPException(403, "Open the app by its link first.")
     resources.service_of(asking).require()
-    found = CLASSES.open(lessons.on_this_server()[0], first)
-    query = {"class": found.code}
-    if (secret := visitor.viewers_secret()) is not None:  # so that the link alone lets students in
+    opened_class = CLASSES.open(lessons.on_this_server()[0], first)
+    query = {"class": opened_class.code}
+    if (secret := visitor.viewers_secret()) is not None:  # so that students need only the link
         query[links.PARAMETER] = secret
-    return {"code": found.code, "key": found.key, "link": f"lessons?{urlencode(query)}"}
+    return {"code": opened_class.code, "key": opened_class.key, "link": f"lessons?{urlencode(query)}"}
 
 
-async def _take(request: Request) -> Response:
+async def _receive_guess(request: Request) -> Response:
     code, body = request.path_params["code"], await read_body(request)
     if b'"guess"' not in body:
         return JSONResponse({"lesson": CLASSES.join(code, Joining.model_validate_json(body).student)})
@@ -110,22 +110,22 @@ async def _close(request: Request) -> Response:
 
 
 async def read_body(request: Request, longest: int = LONGEST) -> bytes:
-    """The body; refused before it is read whole if it is longer than so many bytes."""
-    found = b""
-    async for piece in request.stream():
-        found += piece
-        if len(found) > longest:
+    """The request body. Raises as soon as it exceeds `longest` bytes."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > longest:
             raise HTTPException(413, f"The request is longer than {longest:,} bytes.")
-    return found
+    return body
 
 
 def _answered(endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
-    """What is wrong with a request, as one line."""
+    """Turn errors in a request into one-line responses."""
 
     @functools.wraps(endpoint)
     async def answer(request: Request) -> Response:
         try:
-            found = await endpoint(request)
+            result = await endpoint(request)
         except NoClassError as error:
             raise HTTPException(404, str(error)) from None
         except ValidationError as error:
@@ -136,7 +136,7 @@ def _answered(endpoint: Callable[[Request], Awaitable[Response]]) -> Callable[[R
             raise HTTPException(403, str(error)) from None
         except InputError as error:
             raise HTTPException(400, str(error)) from None
-        found.headers["cache-control"] = "no-store"
-        return found
+        result.headers["cache-control"] = "no-store"
+        return result
 
     return answer

@@ -19,10 +19,10 @@ from isoviz.events import Started
 from isoviz.runs.rows import RunRow
 
 MOST_RUNS = 200
-"""Above this many runs of a task, the comparison starts only on request."""
+"""With more runs of a task, the comparison starts only on request."""
 
 MOST_SENTENCES = 6
-"""Comparisons in sentences at once; more are behind a button, below an overview."""
+"""Most comparisons shown as sentences; more are in an expander below an overview."""
 
 DIFFERENCES = Explanation(
     title="Do these methods differ?",
@@ -59,10 +59,10 @@ _ANSWERS = {
 
 
 def section(task: str, metric: str, runs: Sequence[str]) -> None:
-    """The section of one task; nothing where there is only one setting, or none finished.
+    """The section of one task; empty with fewer than two finished settings.
 
     Args:
-        runs: ids, of any settings; where they differ in more than the method, it says in what.
+        runs: run ids of any settings. If they differ in more than the method, the section says how.
     """
     if len(runs) > MOST_RUNS and not st.toggle(f"Compare {len(runs):,} runs", key=_toggle(task)):
         return
@@ -82,14 +82,14 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
 
 
 def compared(task: str, metric: str, runs: Sequence[str]) -> Table | str | None:
-    """The comparison; why there is none, in words; None where there is nothing to compare, or before a reader asks for many runs."""
+    """The comparison, or the reason why there is none; None with nothing to compare, or for many runs until requested."""
     if len(runs) > MOST_RUNS and not st.session_state.get(_toggle(task)):
         return None
     return of_any_size(metric, runs)
 
 
 def of_any_size(metric: str, runs: Sequence[str]) -> Table | str | None:
-    """As `compared`, however many runs there are: for files, which no one waits for at every change of a filter."""
+    """Like `compared` for any number of runs: for downloads, which are not recomputed with every change of a filter."""
     return cached(("comparison", tuple(runs), metric), lambda: _compared(runs, metric))
 
 
@@ -102,14 +102,14 @@ def _sentence(text: str) -> str:
 
 
 def _compared(runs: Sequence[str], metric: str) -> Table | str | None:
-    """The comparison; why there is none, in words; None where all have the same method and parameters."""
+    """The comparison, or the reason why there is none; None if all runs have the same method and parameters."""
     rows, started = _read(runs)
     if len({(row.config.method, *sorted(row.config.params.items())) for row in rows}) < 2:
         return None
     try:
         return comparisons.compare(rows, metric=metric, started=started)
-    except InputError as refused:
-        return str(refused)
+    except InputError as error:
+        return str(error)
 
 
 def _read(runs: Sequence[str]) -> tuple[list[RunRow], dict[str, Started | None]]:
@@ -121,7 +121,7 @@ def _read(runs: Sequence[str]) -> tuple[list[RunRow], dict[str, Started | None]]
         try:
             row = store.get(run)
             starts = store.events_of_kind(run, Started, limit=1)
-        except StoreError:  # deleted meanwhile
+        except StoreError:  # just deleted
             continue
         rows.append(row)
         started[run] = next(iter(starts), None)
@@ -129,10 +129,10 @@ def _read(runs: Sequence[str]) -> tuple[list[RunRow], dict[str, Started | None]]
 
 
 def _part(task: str, part: Part, table: Table, place: int | None) -> None:
-    """place: of several parts."""
+    """`place` is the part's index if there are several parts."""
     if place is not None:
-        where = (part.settings.get(name) for name in ("model", "direction", "data"))
-        st.caption(wording.plain(", ".join(str(word) for word in where if word)))
+        setting = (part.settings.get(name) for name in ("model", "direction", "data"))
+        st.caption(wording.plain(", ".join(str(value) for value in setting if value)))
     sentences = "\n".join(f"- {wording.plain(comparison.sentence)}" for comparison in part.comparisons)
     if len(part.comparisons) > MOST_SENTENCES:
         st.markdown(wording.plain(overview(part)))
@@ -168,13 +168,13 @@ def overview(part: Part) -> str:
 
 
 def as_frame(part: Part) -> pd.DataFrame:
-    """One line per setting, the columns of `HEADINGS`, as text where it is text on screen."""
+    """One row per setting with the columns of `HEADINGS`, as displayed."""
     against = {comparison.arm: comparison for comparison in part.comparisons}
     return pd.DataFrame([_line(arm, against.get(arm.label), part.scale) for arm in part.arms], columns=list(HEADINGS))
 
 
 def as_numbers(part: Part) -> pd.DataFrame:
-    """One line per setting for files: every number in full, every seed, and the sentence."""
+    """One row per setting for files: numbers in full precision, all seeds, and the sentence."""
     against = {
         comparison.arm: comparison.model_dump(exclude={"arm", "baseline", "low", "high", "n"})
         for comparison in part.comparisons
@@ -228,7 +228,7 @@ def _ends(low: float | None, high: float | None, scale: float) -> str:
 
 
 def excluded(part: Part) -> list[str]:
-    """One sentence for each group of runs that no number counts."""
+    """One sentence per group of excluded runs."""
     notes = []
     for arm in part.arms:
         by_reason: dict[str, list[int]] = {}

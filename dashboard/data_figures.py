@@ -1,4 +1,4 @@
-"""Figures of a task's rows and of what a run made of them. No Streamlit here: reports and arrays in, Plotly figures out."""
+"""Figures of a task's rows and of a run's predictions. No Streamlit here: reports and arrays in, Plotly figures out."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from isoviz.tasks.outcomes import Confusion
 from isoviz.tasks.protocol import Histogram
 
 SPLIT_COLOURS = ("#4968f6", "#dd7809", "#1eab48", "#994ebe")
-"""Of train, validation and further splits, in this order."""
+"""Colours of train, validation and further splits."""
 MAX_NAMED = 12
-"""Classes up to which a matrix has its counts written into the cells."""
+"""Most classes of a confusion matrix with counts in its cells."""
 _GREY = "rgba(127,134,145,0.9)"
 
 
 def spread(splits: Mapping[str, Histogram], label: str) -> go.Figure:
-    """Histograms of numbers, one per split, as shares of the split's rows: splits of different size compare.
+    """Histograms of numbers, one per split, as shares of the split's rows, so that splits of different sizes compare.
 
     Args:
         splits: name → histogram.
-        label: of the x axis.
+        label: title of the x axis.
     """
     figure = go.Figure()
     for (name, histogram), colour in zip(splits.items(), SPLIT_COLOURS, strict=False):
@@ -79,7 +79,7 @@ def confusion(matrix: Confusion, dark: bool) -> go.Figure:
     """True classes as rows, predicted ones as columns; colour and second line: share of the row.
 
     Args:
-        dark: the page's mode, for the words in the cells.
+        dark: dark mode, for the text in the cells.
     """
     counts = matrix.counts
     shares = row_shares(counts)
@@ -128,7 +128,7 @@ def confusion(matrix: Confusion, dark: bool) -> go.Figure:
 
 
 def row_shares(counts: np.ndarray) -> np.ndarray:
-    """(k, k) counts as shares of their rows; nan in the row of a class that has no rows."""
+    """(k, k) counts as shares of their rows; nan for a class without rows."""
     totals = counts.sum(axis=1, keepdims=True)
     return np.divide(counts, totals, out=np.full(counts.shape, np.nan), where=totals > 0)
 
@@ -138,9 +138,9 @@ def _cell(count: int, share: float) -> str:
 
 
 def predicted(true: np.ndarray, predictions: np.ndarray) -> go.Figure:
-    """Predicted against true numbers, with the line on which both are equal; undefined predictions are left out."""
-    both = np.isfinite(true) & np.isfinite(predictions)
-    true, predictions = true[both], predictions[both]
+    """Predicted against true numbers, with the diagonal; undefined predictions are left out."""
+    defined = np.isfinite(true) & np.isfinite(predictions)
+    true, predictions = true[defined], predictions[defined]
     figure = go.Figure()
     marks: dict[str, Any] = {
         "x": true.tolist(),

@@ -1,4 +1,4 @@
-"""Where the rows of a task come from: generated, a folder on the server, an upload, or the hub; looked at before launch."""
+"""Fields for the source of a task's rows: generated, a folder on the server, an upload, or the hub; with a check before launch."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True)
 class Source:
-    """Where the rows of one task come from.
+    """The source of one task's rows.
 
     Attributes:
-        data: folder (or own file), None for rows that are generated or come from the hub.
-        direction: of a translation.
-        own: completed columns of own data.
-        ready: whether the rows can serve.
+        data: folder or file; None for generated rows and the hub.
+        direction: direction of a translation task.
+        own: completed columns of the user's data.
+        ready: whether the rows are usable.
     """
 
     data: str | None = None
@@ -60,32 +60,32 @@ def data_field(slug: str) -> Source:
         )
         if source == FROM_HUB:
             return Source(None, direction, ready=_hub(task, direction))
-        with st.container():  # the folder's field stays where it is, see `dashboard.steady`
+        with st.container():  # keeps the field's position, see `dashboard.steady`
             if source == FROM_UPLOAD:
                 _upload(task)
         folder = folder_field(forms.key(f"data.{task.slug}"))
-        return Source(folder, direction, ready=folder is not None and look(task, folder, direction))
+        return Source(folder, direction, ready=folder is not None and check_rows(task, folder, direction))
 
 
 def _direction(task: Task) -> str | None:
     if not task.directions:
         return None
-    chosen: str = st.selectbox(
+    selected: str = st.selectbox(
         "Direction",
         task.directions,
         key=forms.key(f"direction.{task.slug}"),
         bind="query-params",
-        help="From the first language to the second, by their codes.",
+        help="Source and target language.",
     )
-    return chosen
+    return selected
 
 
 def folder_field(key: str, more: str = "") -> str | None:
-    """The folder of a task's files, or None and what is needed.
+    """Field for the folder of a task's files; None with a hint if empty.
 
     Args:
-        key: of the field.
-        more: said after what is needed.
+        key: key of the field.
+        more: text after the hint.
     """
     names = " or ".join(f"train{suffix}" for suffix in SUFFIXES)
     text = st.text_input(
@@ -93,7 +93,7 @@ def folder_field(key: str, more: str = "") -> str | None:
         key=key,
         bind="query-params",
         placeholder="/path/to/folder",
-        help=wording.plain(f"A folder that the server can read, with {names}, and validation likewise."),
+        help=wording.plain(f"A folder that the server can read, with {names}, and the same for validation."),
     )
     folder = (text or "").strip()
     if not folder:
@@ -107,12 +107,12 @@ def _upload(task: Task) -> None:
             f"{split.capitalize()} file",
             type=endings(),
             key=f"upload_{task.slug}_{split}",
-            on_change=_take_upload,
+            on_change=_store_upload,
             args=(task.slug,),
-            disabled=actions.why_not() is not None,
+            disabled=actions.refusal() is not None,
         )
     if problem := st.session_state.get(_problem_key(task.slug)):
-        forms.error_beside(problem)
+        forms.show_error(problem)
     else:
         st.caption(
             "Once both files are uploaded, they are checked and stored with the runs; their folder appears below."
@@ -120,12 +120,12 @@ def _upload(task: Task) -> None:
 
 
 def endings() -> Sequence[str]:
-    """What an upload may be, as a file chooser wants it."""
+    """Accepted file extensions of an upload."""
     return [suffix.removeprefix(".") for suffix in SUFFIXES]
 
 
-def _take_upload(slug: str) -> None:
-    """Keep a complete upload and put its folder into the form; a bad one is told below the upload, and changes nothing else."""
+def _store_upload(slug: str) -> None:
+    """Store a complete upload and put its folder into the form. Shows the error of an invalid one below the field."""
     files = uploaded(slug)
     st.session_state[_problem_key(slug)] = None
     if len(files) < len(SPLITS):
@@ -139,7 +139,7 @@ def _take_upload(slug: str) -> None:
 
 
 def uploaded(slug: str) -> Files:
-    """The files that the upload fields of a task hold now."""
+    """The files in a task's upload fields."""
     files = {split: st.session_state.get(f"upload_{slug}_{split}") for split in SPLITS}
     return {split: (file.name, file.getbuffer()) for split, file in files.items() if file is not None}
 
@@ -150,18 +150,18 @@ def _problem_key(slug: str) -> str:
 
 def _hub(task: Task, direction: str | None) -> bool:
     name = "/".join(task.hub or ())
-    asked = f"hub_asked_{task.slug}"
+    request_key = f"hub_asked_{task.slug}"
     st.caption(wording.plain(f"{name}: read from this machine's hub cache, or downloaded."))
     if actions.button("Load and check", key=f"hub_{task.slug}", icon=":material/cloud_download:"):
-        st.session_state[asked] = actions.done(resources.service().require)
-    return bool(st.session_state.get(asked)) and look(task, None, direction)
+        st.session_state[request_key] = actions.perform(resources.service().require)
+    return bool(st.session_state.get(request_key)) and check_rows(task, None, direction)
 
 
-# ---------------------------------------------------------------------------------------------------- looking at the rows
+# ---------------------------------------------------------------------------------------------------- checking the rows
 
 
-def look(task: Task, data: str | None, direction: str | None = None) -> bool:
-    """Show what the rows are, or all that is wrong with them; whether they can serve."""
+def check_rows(task: Task, data: str | None, direction: str | None = None) -> bool:
+    """Show a summary of the rows, or all their errors; returns whether they are usable."""
     files = stamp(data) if data else ()
     with st.spinner("Reading the rows …", show_time=True):
         report, problem = _checked(task.slug, data, direction, files, _columns(task))
@@ -172,7 +172,7 @@ def look(task: Task, data: str | None, direction: str | None = None) -> bool:
         if faults is not None and faults.count:
             rows_view.problems(faults)
         else:
-            forms.error_beside(problem)
+            forms.show_error(problem)
         return False
     rows_view.counts(report)
     with _expander(task) as panel:
@@ -186,7 +186,7 @@ def _generated(task: Task) -> None:
         if panel.open:  # generating takes a moment
             with st.spinner("Generating the rows …", show_time=True):
                 report, problem = _checked(task.slug, None, None, (), None)
-            forms.error_beside(problem)
+            forms.show_error(problem)
             if report is not None:
                 rows_view.counts(report)
                 rows_view.draw(task, report)
@@ -209,7 +209,7 @@ def _task(slug: str, columns: str | None) -> Task:
 def _checked(
     slug: str, data: str | None, direction: str | None, files: Stamp, columns: str | None
 ) -> tuple[DataReport | None, str | None]:
-    """The check's answer, remembered until a file changes (`files`)."""
+    """The check's result, cached until a file changes (`files`)."""
     del files
     try:
         return reading.report(_task(slug, columns), data, direction), None
@@ -219,7 +219,7 @@ def _checked(
 
 @st.cache_data(show_spinner=False, max_entries=32, ttl=900)
 def _faults(slug: str, data: str, direction: str | None, files: Stamp, columns: str | None) -> Problems | None:
-    """The single rows at fault; None if something else is wrong."""
+    """The invalid rows; None if the error is not in a row."""
     del files
     try:
         return reading.problems(_task(slug, columns), data, direction)
@@ -228,11 +228,11 @@ def _faults(slug: str, data: str, direction: str | None, files: Stamp, columns: 
 
 
 def stamp(data: str) -> Stamp:
-    """Name, size and time of a folder's data files, or of one file: equal stamps, equal content for all purposes here."""
+    """Name, size and time of a folder's data files, or of one file. Equal stamps mean unchanged content."""
     try:
         path = boundary.path(data, "data")
-        inside = [path] if path.is_file() else sorted(one for one in path.iterdir() if one.suffix in SUFFIXES)
-        stats = [(one.name, one.stat()) for one in inside]
+        files = [path] if path.is_file() else sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+        stats = [(file.name, file.stat()) for file in files]
     except (OSError, InputError):
         return ()
     return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)

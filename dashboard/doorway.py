@@ -1,7 +1,7 @@
-"""The door in front of the server: from where it may be reached, who comes in, and what browsers may do with its pages.
+"""The server's access control: allowed hosts and origins, sign-in, and security headers.
 
-One ASGI middleware around everything that is served: pages, static files, uploads, our routes, and the WebSocket through which
-Streamlit runs a page. No request without a `Visitor` gets past it.
+One ASGI middleware around pages, static files, uploads, our routes, and Streamlit's WebSocket. No request passes without a
+`Visitor`.
 """
 
 from __future__ import annotations
@@ -25,26 +25,27 @@ from dashboard.visitor import ByLink, ByLogin, Entrance
 from isoviz.access import links
 from isoviz.access.reach import Reach
 from isoviz.access.visitors import Role, Visitor
+from isoviz.errors import AccessError
 
 COOKIE_SECONDS = 30 * 86400
-"""How long a browser keeps the cookie of a link: a month, as Jupyter's. The link itself lasts until it is renewed."""
+"""Seconds that a browser keeps a link's cookie: a month, as in Jupyter. The link itself is valid until it is renewed."""
 
 HEALTH = ("_stcore/health", "isoviz/health")
-"""Answered to everybody: monitors have no link."""
+"""Paths open to everyone, because monitors have no link."""
 
 _LOOKING = ("GET", "HEAD", "OPTIONS")
 _LOGIN = ("auth/login", "auth/logout", "oauth2callback")
 _PAGE = re.compile(r"/[^/.]*")
-"""Addresses of pages; everything else has a folder or an ending."""
+"""Paths of pages; all other paths have a folder or an extension."""
 
 
 class Doorway:
-    """ASGI middleware that lets visitors through.
+    """ASGI middleware that admits visitors.
 
     Args:
         entrance: how visitors sign in.
-        reach: from where.
-        base_url: the path that Streamlit itself is served from.
+        reach: allowed hosts and origins.
+        base_url: Streamlit's base path.
     """
 
     def __init__(self, app: ASGIApp, entrance: Entrance, reach: Reach, base_url: str = "") -> None:
@@ -79,22 +80,27 @@ class Doorway:
         elif secret is not None:
             answer = self._by_link(connection, secret)
         elif asking is None and scope["path"] not in self.open_to_all:
-            answer = self._outside(connection) if is_page else _refusal("Open the app by its link first.", 401)
+            text = api_routes.NOT_SIGNED_IN if api_routes.is_api(path) else "Open the app by its link first."
+            answer = self._sign_in_page(connection) if is_page else _refusal(text, 401)
         elif asking is not None and not self._may_send(asking, scope["method"], path):
-            answer = _refusal("Viewers cannot upload or change anything.")  # Streamlit would keep their bytes in memory
+            answer = _refusal(
+                "Viewers cannot upload or change anything."
+            )  # Streamlit would keep the uploaded bytes in memory
         if asking is not None:
             visitor.note_request(scope, asking)
+        if answer is not None and api_routes.is_api(path):
+            answer = api_routes.refusal(answer.status_code, AccessError(bytes(answer.body).decode()))
         await (answer or self.app)(scope, receive, send)
 
     @staticmethod
     def _may_send(asking: Visitor, method: str, path: str) -> bool:
-        """Viewers look, guess in a class, and ask the API, which checks what they may."""
+        """Viewers may read, guess in a class, and call the API, which checks permissions itself."""
         if method in _LOOKING or asking.may(Role.RUNNER):
             return True
         return method == "POST" and (class_routes.may_post(path) or api_routes.is_api(path))
 
     def _bearer(self, connection: HTTPConnection) -> Visitor | None:
-        """The program that sends a link's secret with its request."""
+        """The visitor of a program that sends a link's secret with its request."""
         kind, _, secret = connection.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer" or not isinstance(self.entrance, ByLink):
             return None
@@ -104,13 +110,13 @@ class Doorway:
         connection = HTTPConnection(scope)
         asking = self.entrance.visitor(connection.cookies)
         if self._foreign(connection) is not None or asking is None:
-            await send({"type": "websocket.close", "code": 1008})  # before it was accepted: the answer is 403
+            await send({"type": "websocket.close", "code": 1008})  # before acceptance, so the response is 403
             return
         visitor.note_request(scope, asking)
 
         async def still_let_in() -> Message:
             message = await receive()
-            # A page stays connected for hours, in which links are renewed and people leave the list.
+            # A page stays connected for hours; meanwhile links may be renewed and people removed from the list.
             if message["type"] == "websocket.receive" and self.entrance.visitor(connection.cookies) != asking:
                 await send({"type": "websocket.close", "code": 1008})
                 return {"type": "websocket.disconnect", "code": 1008}
@@ -119,7 +125,7 @@ class Doorway:
         await self.app(scope, still_let_in, send)
 
     def _foreign(self, connection: HTTPConnection) -> Response | None:
-        """The refusal of what comes under a foreign name or from a foreign page; None for what may pass."""
+        """The refusal of a foreign host or origin; None if the request may pass."""
         hosts = connection.headers.getlist("host")
         if len(hosts) != 1 or not self.reach.allows_host(hosts[0]):
             return _refusal(
@@ -134,19 +140,19 @@ class Doorway:
                 f"IsoViz does not answer to pages of this origin: {ascii(', '.join(origins))[:100]}. "
                 "If it is yours, start IsoViz with --allow-origin ORIGIN (or ISOVIZ_ALLOWED_ORIGINS)."
             )
-        # Scripts and pictures are asked for without an Origin, but browsers say from where. Links from elsewhere may be followed.
+        # Requests for scripts and images have no Origin, but browsers send Sec-Fetch-Site. Links from other sites may be followed.
         site = connection.headers.get("sec-fetch-site", "")
         if site in ("cross-site", "same-site") and connection.headers.get("sec-fetch-mode") != "navigate":
             return _refusal("IsoViz does not serve files to pages of other origins.")
         return None
 
     def _by_link(self, connection: HTTPConnection, secret: str) -> Response:
-        """Opening a link sets a cookie and drops the secret from the address."""
+        """Sign in by a link: set a cookie and remove the secret from the address."""
         cookie = None
         if isinstance(self.entrance, ByLink):
             cookie = self.entrance.admit(secret, connection.cookies)
             if cookie is None:
-                return self._outside(connection)
+                return self._sign_in_page(connection)
         clean = _without_secret(connection)
         if connection.headers.get("sec-fetch-site", "none") == "cross-site" or _plain_browser(connection):
             answer: Response = _page(_ENTERING, refresh=clean)
@@ -165,11 +171,11 @@ class Doorway:
             )
         return answer
 
-    def _outside(self, connection: HTTPConnection) -> Response:
-        """The page for visitors who are not signed in; it says how to sign in and shows nothing of the app."""
+    def _sign_in_page(self, connection: HTTPConnection) -> Response:
+        """The page for visitors who are not signed in: it says how to sign in."""
         if isinstance(self.entrance, ByLogin):
             return self._login(connection, self.entrance)
-        # Of a page to which a link of another site leads, browsers keep back the cookie; the page's own link brings it.
+        # Browsers withhold the cookie after a link from another site; the page's own link sends it.
         returning = (
             connection.headers.get("sec-fetch-site") == "cross-site" and links.PARAMETER not in connection.query_params
         )
@@ -182,8 +188,8 @@ class Doorway:
 
         claims = entrance.claims(connection.cookies)
         if claims is not None:
-            who = html.escape(str(claims.get("email", "this account")))
-            return _page(_NOT_LISTED.format(who=who, base=html.escape(self.base)), 403)
+            account = html.escape(str(claims.get("email", "this account")))
+            return _page(_NOT_LISTED.format(who=account, base=html.escape(self.base)), 403)
         names = entrance.providers()
         buttons = "".join(
             f'<p><a class="button" href="{html.escape(generate_login_redirect_url(name))}">'
@@ -195,41 +201,41 @@ class Doorway:
     def _with_headers(self, send: Send) -> Send:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                found = MutableHeaders(scope=message)
+                response_headers = MutableHeaders(scope=message)
                 for name, value in self.headers.items():
-                    found.setdefault(name, value)  # our own pages bring a stricter policy
+                    response_headers.setdefault(name, value)  # our own pages have a stricter policy
             await send(message)
 
         return sending
 
 
 def headers(frames: Sequence[str]) -> dict[str, str]:
-    """What every answer says to the browser.
+    """Security headers of all responses.
 
     Args:
-        frames: origins whose pages may show the app in a frame, beside its own.
+        frames: further origins whose pages may embed the app in a frame.
     """
     around = " ".join(["'self'", *frames])
-    found = {
+    result = {
         "content-security-policy": _policy(around),
         "x-content-type-options": "nosniff",
-        # the address of a page may hold a link's secret for a moment
+        # a page's address may briefly contain a link's secret
         "referrer-policy": "no-referrer",
         "cross-origin-resource-policy": "same-origin",
         "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
     }
     if not frames:
-        found |= {"x-frame-options": "SAMEORIGIN", "cross-origin-opener-policy": "same-origin"}
-    return found
+        result |= {"x-frame-options": "SAMEORIGIN", "cross-origin-opener-policy": "same-origin"}
+    return result
 
 
 def _policy(around: str) -> str:
-    """As strict as Streamlit, its components and plotly.js work under; tests/browser/test_door.py opens every page with it."""
+    """The strictest policy under which Streamlit, its components and plotly.js work; tests/browser/test_door.py checks all pages."""
     inline = " ".join(f"'sha256-{_digest(text)}'" for text in (*_inline_scripts(), early_script.ON_ERROR))
     return "; ".join(
         [
             "default-src 'none'",
-            # The scripts of our components come as text and are run from a blob.
+            # The scripts of our components arrive as text and run from a blob.
             f"script-src 'self' blob: 'unsafe-hashes' {inline}",
             "worker-src 'self' blob:",
             "style-src 'self' 'unsafe-inline'",
@@ -247,7 +253,7 @@ def _policy(around: str) -> str:
 
 
 def _inline_scripts() -> list[str]:
-    """The scripts in Streamlit's own page."""
+    """The inline scripts of Streamlit's page."""
     page = (Path(st.__file__).parent / "static" / "index.html").read_text("utf-8")
     return re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
 
@@ -257,14 +263,14 @@ def _digest(text: str) -> str:
 
 
 def _without_secret(connection: HTTPConnection) -> str:
-    """The requested address, relative to itself, without a link's secret."""
+    """The requested address without a link's secret, as a relative URL."""
     pairs = parse_qsl(connection.scope["query_string"].decode("latin-1"), keep_blank_values=True)
     query = urlencode([pair for pair in pairs if pair[0] != links.PARAMETER])
     return f"./{connection.scope['path'].rpartition('/')[2]}" + (f"?{query}" if query else "")
 
 
 def _plain_browser(connection: HTTPConnection) -> bool:
-    """Whether a browser asks that does not say where the visit began, as over plain HTTP from another machine."""
+    """Whether the browser sends no Sec-Fetch headers, as over plain HTTP from another machine."""
     return "sec-fetch-site" not in connection.headers and "mozilla" in connection.headers.get("user-agent", "").lower()
 
 
@@ -279,7 +285,7 @@ _STYLE = (
 )
 _NO_LINK = """<h1>This IsoViz needs a link</h1>
 <p>Open it by its link, which ends in <code>?token=…</code>. IsoViz prints it when it starts.</p>
-<ul><li>Your link no longer works? It was replaced: ask for the new one.</li>
+<ul><li>Your link no longer works? It was replaced. Request the new one.</li>
 <li>Did you start IsoViz yourself? <code>python -m isoviz links show</code> prints the links.</li>
 <li>Already opened IsoViz in this browser? <a href="{clean}">Try again.</a></li></ul>"""
 _RETURNING = '<h1>IsoViz</h1><p><a href="{clean}">Continue to IsoViz</a></p>'
@@ -290,10 +296,10 @@ _NOT_LISTED = """<h1>No access</h1><p>{who} is not on this server's list. Ask th
 
 
 def _page(body: str, status: int = 200, *, refresh: str | None = None) -> Response:
-    """A page of its own without any script, in place of the app."""
-    again = "" if refresh is None else f'<meta http-equiv="refresh" content="0; url={html.escape(refresh)}">'
+    """A page without scripts, shown instead of the app."""
+    refresh_tag = "" if refresh is None else f'<meta http-equiv="refresh" content="0; url={html.escape(refresh)}">'
     text = (
-        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>IsoViz</title>{again}'
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>IsoViz</title>{refresh_tag}'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>{body}</body></html>'
     )
     policy = f"default-src 'none'; style-src 'sha256-{_digest(_STYLE)}'; base-uri 'none'; frame-ancestors 'self'"

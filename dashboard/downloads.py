@@ -1,4 +1,4 @@
-"""Tables as files: CSV and Parquet with every number, LaTeX for the paper."""
+"""Tables as files: CSV and Parquet with all numbers, LaTeX for papers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LATEX_SIGNS = re.compile("|".join(map(re.escape, sorted(_LATEX, key=len, revers
 
 
 def file_name(*parts: str) -> str:
-    """A file's name without its ending, of parts that may hold what a name should not: `glue/cola` becomes `glue-cola`."""
+    """A file name without extension, from parts with any characters: `glue/cola` becomes `glue-cola`."""
     return "-".join(filter(None, (re.sub(r"[^\w.+]+", "-", part).strip("-.") for part in parts)))
 
 
@@ -45,11 +45,11 @@ _PARQUET = "application/vnd.apache.parquet"
 
 
 _FORMULA = re.compile(r"[\s\x00-\x1f\ufeff\u200b]*[=+\-@＝＋－＠]|[\t\r\n]")
-"""How text begins that a spreadsheet runs as a formula, after whatever it trims first; full-width signs count too."""
+"""Matches text that a spreadsheet would run as a formula, including leading characters that it trims and full-width signs."""
 
 
 def csv(frame: pd.DataFrame) -> bytes:
-    """UTF-8 with a mark that spreadsheet programs look for; text that a spreadsheet would run as a formula is quoted, headings too."""
+    """UTF-8 with a byte order mark for spreadsheets. Text that a spreadsheet would run as a formula is quoted, headings too."""
     safe = frame.map(_unexecuted).rename(columns=_unexecuted)
     return safe.to_csv(index=False).encode("utf-8-sig", "backslashreplace")
 
@@ -67,12 +67,12 @@ def latex_table(
     last: int = 0,
     notes: Sequence[str] = (),
 ) -> str:
-    """A `table` environment, which needs only the package booktabs. The headings are LaTeX already, all else is text.
+    """A `table` environment that needs only the package booktabs. Headings are LaTeX; all other content is escaped.
 
     Args:
-        label: for references.
-        last: so many of the last rows stand below a rule of their own.
-        notes: below the table, a line each.
+        label: label for references.
+        last: number of last rows below a separate rule.
+        notes: lines below the table.
     """
     rows = [" & ".join(map(latex_text, cells)) for cells in zip(*columns.values(), strict=True)]
     first = len(rows) - last
@@ -98,12 +98,12 @@ def latex_table(
 
 
 def latex_heading(metric: Metric) -> str:
-    """A metric at the head of a column."""
+    """A metric as a column heading."""
     return metric.latex or latex_text(metric.heading)
 
 
 def latex_text(text: str) -> str:
-    """Text as it must be written in LaTeX."""
+    """Text escaped for LaTeX."""
     return _LATEX_SIGNS.sub(lambda sign: _LATEX[sign[0]], text)
 
 
@@ -116,7 +116,7 @@ def buttons(
     markdown: Callable[[], str] | None = None,
     json: Callable[[], str] | None = None,
 ) -> None:
-    """Download buttons for a table, side by side; each file is made when someone downloads it."""
+    """Download buttons for a table, side by side. Each file is made on download."""
     files = [("CSV", f"{name}.csv", "text/csv", lambda: csv(table))]
     if parquet_too:
         files.append(("Parquet", f"{name}.parquet", _PARQUET, lambda: parquet(table)))
@@ -134,7 +134,7 @@ def buttons(
 
 
 def parquet(frame: pd.DataFrame) -> bytes:
-    """Every number and text as it is, with its type."""
+    """A Parquet file with all values and types."""
     buffer = io.BytesIO()
     frame.to_parquet(buffer, index=False)
     return buffer.getvalue()
@@ -145,13 +145,13 @@ def _made(write: Callable[[pd.DataFrame], bytes], table: Callable[[], pd.DataFra
 
 
 def points(name: str, table: Callable[[], pd.DataFrame], *, key: str) -> None:
-    """Download buttons for a table that is long: CSV and Parquet, side by side."""
+    """Download buttons for a long table: CSV and Parquet, side by side."""
     with st.container(horizontal=True):
-        both(name, table, key=key)
+        csv_and_parquet(name, table, key=key)
 
 
-def both(name: str, table: Callable[[], pd.DataFrame], *, key: str, title: str | None = None) -> None:
-    """Buttons for CSV and Parquet, made when one is pressed; with a `title`, beside those of other tables."""
+def csv_and_parquet(name: str, table: Callable[[], pd.DataFrame], *, key: str, title: str | None = None) -> None:
+    """Buttons for CSV and Parquet, made on download; `title` distinguishes several tables."""
     kinds = (("CSV", "csv", "text/csv", csv), ("Parquet", "parquet", _PARQUET, parquet))
     for kind, ending, mime, write in kinds:
         st.download_button(

@@ -1,7 +1,7 @@
-"""The script of the figures, asked for by the HTML of the pages that begin with some.
+"""Early loading of the figures' script, from the HTML of pages that start with figures.
 
-Streamlit's own scripts, the connection and the page's script take their time before a figure is mounted that can ask for
-anything; and for half of that time the browser waits. So the script is there, and has run, before the first figure is.
+Streamlit's scripts, the connection and the page's script must load before a figure is mounted, and the browser is idle for half
+of that time. Loaded early, the figures' script has run before the first figure is mounted.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ PAGES = ("explore", "whatif")
 """Pages whose first figures are drawn by `components.figure`."""
 
 ON_ERROR = "this.remove()"
-"""A tag that failed is taken away, so that a figure asks anew. `doorway` lets just this handler run."""
+"""Removes a tag that failed, so that a figure loads the script again. `doorway` allows only this handler."""
 
 
 class EarlyScript:
-    """ASGI middleware that adds a script tag to the HTML of `PAGES`. Everything else passes as it is.
+    """ASGI middleware that adds a script tag to the HTML of `PAGES`. All other responses pass unchanged.
 
     Args:
-        base_url: the path that Streamlit itself is served from.
+        base_url: Streamlit's base path.
     """
 
     def __init__(self, app: ASGIApp, base_url: str = "") -> None:
@@ -39,20 +39,22 @@ class EarlyScript:
         async def collect(message: Message) -> None:
             messages.append(message)
 
-        # Not compressed further in, so that it can be added to. It is small.
-        plain = [(name, value) for name, value in scope["headers"] if name.lower() != b"accept-encoding"]
-        await self.app({**scope, "headers": plain}, receive, collect)
+        # Request an uncompressed response, because the HTML is modified. It is small.
+        headers_without_encoding = [
+            (name, value) for name, value in scope["headers"] if name.lower() != b"accept-encoding"
+        ]
+        await self.app({**scope, "headers": headers_without_encoding}, receive, collect)
         for message in _with_script(messages) if messages and _is_html(messages[0]) else messages:
             await send(message)
 
 
 def _with_script(messages: list[Message]) -> list[Message]:
-    """A whole answer of HTML, with the script tag."""
+    """A complete HTML response with the script tag."""
     start, *parts = messages
     html = with_script(b"".join(part.get("body", b"") for part in parts))
     headers = MutableHeaders(scope=start)
     headers["content-length"] = str(len(html))
-    for name in ("etag", "last-modified", "accept-ranges"):  # of what Streamlit sent
+    for name in ("etag", "last-modified", "accept-ranges"):  # these describe Streamlit's original response
         del headers[name]
     return [start, {"type": "http.response.body", "body": html}]
 
@@ -62,6 +64,6 @@ def _is_html(start: Message) -> bool:
 
 
 def with_script(html: bytes) -> bytes:
-    """The HTML with the script's tag at the end of its head; the address is relative, as those of Streamlit's scripts are."""
+    """The HTML with the script tag at the end of its head. The URL is relative, like those of Streamlit's scripts."""
     tag = f'<script async fetchpriority="high" src="./{routes.basic_plotly_path()}" onerror="{ON_ERROR}"></script>'
     return html.replace(b"</head>", f"{tag}</head>".encode(), 1)

@@ -1,4 +1,4 @@
-"""The examples on screen: one switch shows or hides them for a visitor, in the address as `?examples=false`."""
+"""The bundled examples: a switch shows or hides them, stored in the address as `?examples=false`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from isoviz.runs import examples
 from isoviz.runs.rows import RunRow
 
 KEY: Final = "examples"
-"""Of the switch, and the query parameter."""
+"""Key of the switch, and its query parameter."""
 BADGE: Final = ":gray-badge[example]"
 
 
 def shown() -> bool:
     """Whether this visitor sees the examples."""
-    # a report that the command line writes has no session
+    # reports written by the command line have no session
     return get_script_run_ctx(suppress_warning=True) is None or bool(st.session_state.get(KEY, True))
 
 
 def switch() -> None:
-    """In the sidebar of every page; nothing where there are no examples."""
+    """Switch in every page's sidebar, if there are examples."""
     if examples.opened() is None:
         return
     st.sidebar.toggle(
@@ -38,14 +38,14 @@ def switch() -> None:
 
 
 def hide_button(key: str) -> None:
-    """The same switch where the examples are; one press."""
+    """A button next to the examples that hides them."""
     st.button(
         "Hide examples",
         key=key,
         type="tertiary",
         icon=":material/visibility_off:",
         on_click=_hide,
-        help="Switch them on again in the sidebar.",
+        help="Show them again with the switch in the sidebar.",
     )
 
 
@@ -54,7 +54,7 @@ def _hide() -> None:
 
 
 def view_of(request: ViewRequest) -> str | None:
-    """The key of the example that shows what is asked for, where there is one and it is not hidden."""
+    """The key of the example view for a request, if there is one and examples are shown."""
     if not shown() or examples.opened() is None:
         return None
     view = results.find(EXAMPLE + "view")
@@ -62,7 +62,7 @@ def view_of(request: ViewRequest) -> str | None:
 
 
 def badge(run: RunRow) -> str:
-    """What marks an example beside its status; empty for any other run."""
+    """Badge of an example; empty for other runs."""
     return f" {BADGE}" if examples.is_example(run.id) else ""
 
 

@@ -1,4 +1,4 @@
-"""Sections of the Experiments page: the list of experiments, and of one its state, more seeds, tables, trade-off and runs."""
+"""Sections of the Experiments page: the list, and one experiment's state, seeds, tables, trade-off and runs."""
 
 from __future__ import annotations
 
@@ -31,35 +31,36 @@ from isoviz.runs.seeds import more_seeds
 NAME = "experiment"
 """Query parameter: `/experiments?experiment=…`."""
 MORE = 3
-"""Seeds that one press adds."""
+"""Options for the number of seeds to add."""
 LISTED = 25
-"""Experiments up to which the list has no scroll bar of its own."""
+"""Most experiments in the list without a scroll bar."""
 TICK = 2.0
-"""Seconds between looks at an experiment that has runs on their way."""
+"""Seconds between refreshes of an experiment with queued or running runs."""
 
 
-def chosen() -> str | None:
-    """The experiment of the address; None if there is none, or if no experiment has that name (which it reports)."""
-    asked = st.query_params.get(NAME)
-    if not asked:
+def selected() -> str | None:
+    """The experiment in the address; None without one, or with a warning if it does not exist."""
+    requested = st.query_params.get(NAME)
+    if not requested:
         return None
-    if asked in set(run_lists.facets()["group"]):
-        return asked
+    if requested in set(run_lists.facets()["group"]):
+        return requested
     st.warning(
-        f"Experiment “{wording.plain(asked)}” not found. Its runs may have been deleted.", icon=":material/search_off:"
+        f"Experiment “{wording.plain(requested)}” not found. Its runs may have been deleted.",
+        icon=":material/search_off:",
     )
     return None
 
 
 def listing() -> None:
-    """Every experiment, newest first."""
+    """All experiments, newest first."""
     facets = run_lists.facets()
     frame = as_list(facets)
     if frame.empty:
         with st.container(border=True):
             st.markdown("#### No experiment yet")
             st.markdown(
-                "Whatever you launch together on the Train page, such as several methods and seeds, is one experiment."
+                "Runs that you launch together on the Train page, such as several methods and seeds, form one experiment."
             )
             st.page_link(menu.TRAIN, label="Set up an experiment", icon=":material/model_training:")
         return
@@ -78,25 +79,25 @@ def listing() -> None:
             "Methods": st.column_config.TextColumn("Methods", width=300),
             "Other": st.column_config.TextColumn("Other", width=160),
         },
-        alt="Every experiment with its methods, tasks and how many of its runs have finished",
+        alt="Experiments with their methods, tasks and numbers of finished runs",
     )
 
 
 def as_list(facets: pd.DataFrame) -> pd.DataFrame:
-    """One line per experiment of `run_lists.facets`, in its order: newest first."""
+    """One row per experiment in `run_lists.facets`, newest first."""
     lines = []
-    for name, part in facets[facets["group"] != ""].groupby("group", sort=False):
-        counts = part.groupby("status")["runs"].sum()
+    for name, rows in facets[facets["group"] != ""].groupby("group", sort=False):
+        counts = rows.groupby("status")["runs"].sum()
         others = [f"{counts[status]} {status}" for status in STATUSES if status != "finished" and counts.get(status)]
         lines.append(
             {
                 "name": str(name),
-                "Runs": int(part["runs"].sum()),
+                "Runs": int(rows["runs"].sum()),
                 "Finished": int(counts.get("finished", 0)),
                 "Other": ", ".join(others),
-                "Methods": ", ".join(dict.fromkeys(part["title"])),
-                "Tasks": ", ".join(dict.fromkeys(part["task"])),
-                "Models": ", ".join(dict.fromkeys(part["model"])),
+                "Methods": ", ".join(dict.fromkeys(rows["title"])),
+                "Tasks": ", ".join(dict.fromkeys(rows["task"])),
+                "Models": ", ".join(dict.fromkeys(rows["model"])),
             }
         )
     return pd.DataFrame(lines, columns=["name", "Runs", "Finished", "Other", "Methods", "Tasks", "Models"])
@@ -106,7 +107,7 @@ def as_list(facets: pd.DataFrame) -> pd.DataFrame:
 
 
 def heading(name: str) -> None:
-    """Its name, how far it is, and the ways to see it elsewhere. Looks again while runs are on their way."""
+    """Name, progress, and links to other pages. Refreshes while runs are queued or running."""
     busy = _under_way(name) > 0
     st.fragment(_heading, run_every=TICK if busy else None)(name, busy)
 
@@ -122,7 +123,7 @@ def _heading(name: str, was_busy: bool) -> None:
     badges = [f"{theme.status_badge(status)} {counts[status]}" for status in STATUSES if counts.get(status)]
     st.markdown(f"Experiment of {len(frame)} run{'s' if len(frame) != 1 else ''}: " + " · ".join(badges))
     with st.container(horizontal=True, vertical_alignment="center"):
-        # a link to the page that is open would leave the address as it is
+        # a link to the current page would not change the address
         if st.button("All experiments", key="experiment_all", type="tertiary", icon=":material/arrow_back:"):
             st.query_params.clear()
             st.rerun()
@@ -135,24 +136,24 @@ def _heading(name: str, was_busy: bool) -> None:
 
 
 def add_seeds(name: str) -> None:
-    """Launch every setup of the experiment with seeds that it does not have; says before how many runs that is, and how long."""
+    """Form that launches every setup of the experiment with new seeds; shows the number of runs and the estimated time."""
     if is_example_group(name):
-        st.caption(f"{examples.where_recorded()} To train a run of it yourself, open the run and press *Run again*.")
+        st.caption(f"{examples.where_recorded()} To train one yourself, open the run and press *Run again*.")
         return
     rows = resources.store().list(group=name, order="oldest")
     configs = more_seeds((row.config for row in rows), MORE)
     if not configs:
         return
     time_needed = timing.estimated(configs).words()
-    refused = actions.sentences(resources.service().launch_refusal(configs)) if actions.why_not() is None else None
+    refusal = actions.sentences(resources.service().launch_refusal(configs)) if actions.refusal() is None else None
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = actions.button(
-            f"Add {MORE} seeds", key="experiment_more", icon=":material/add:", disabled=refused is not None
+            f"Add {MORE} seeds", key="experiment_more", icon=":material/add:", disabled=refusal is not None
         )
         seeds = sorted({config.seed for config in configs})
-        words = f"{len(configs)} more runs (seeds {seeds[0]} to {seeds[-1]}), time: {time_needed}."
-        st.caption(wording.plain(refused or words), width="stretch")
-    if pressed and actions.done(resources.service().launch, configs, group=name):
+        summary = f"{len(configs)} more runs (seeds {seeds[0]} to {seeds[-1]}), time: {time_needed}."
+        st.caption(wording.plain(refusal or summary), width="stretch")
+    if pressed and actions.perform(resources.service().launch, configs, group=name):
         st.rerun()
 
 
@@ -163,17 +164,17 @@ def is_example_group(name: str) -> bool:
 
 
 def report(name: str) -> None:
-    """All of it as files."""
+    """Downloads of the report."""
     offering.selection(Filter(name), name, key="experiment_report")
 
 
 def comparison(name: str) -> None:
-    """Its tables, task by task, as on Results."""
+    """The experiment's tables by task, as on Results."""
     results.by_task(Filter(name), _isotropy(name), associations=False)
 
 
 def tradeoff(name: str) -> None:
-    """Its isotropy against its performance, one model and task at a time, as on Trade-offs."""
+    """Isotropy against performance for one model and task, as on Trade-offs."""
     facets = run_lists.facets()
     facets = facets[facets["group"] == name]
     setups = list(facets.groupby(["model", "task"], sort=False)["runs"].sum().sort_values(ascending=False).index)
@@ -193,11 +194,11 @@ def tradeoff(name: str) -> None:
 
 
 def runs(name: str) -> None:
-    """All its runs, each with a link."""
+    """All runs, with links."""
     results.every_run(Filter(name), _isotropy(name))
 
 
 def _isotropy(name: str) -> list[Metric]:
-    """Of the cloud that the experiment's methods act on."""
+    """Measures of the cloud that the experiment's methods act on."""
     facets = run_lists.facets()
     return [measures.default_for(facets.loc[facets["group"] == name, "method"])]

@@ -1,6 +1,6 @@
-"""What stands behind "How to read this", beside every figure: two sentences, the formula, the paper.
+"""Texts of "How to read this" for every figure: two sentences, the formula, the paper.
 
-A figure's explanation stands with the function that draws it; here are those of figures that several pages draw.
+A figure's explanation is next to the function that draws it; this file has those of figures on several pages.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from isoviz.metrics.protocol import Metric
 
 @dataclass(frozen=True)
 class Explanation:
-    """One figure or number, explained.
+    """Explanation of a figure or number.
 
     Attributes:
         title: heading of the figure.
         reading: two plain sentences on how to read it.
         formula: LaTeX.
         formula_text: the same in Unicode, for places without LaTeX.
-        paper: where it comes from.
+        paper: source.
     """
 
     title: str
@@ -30,14 +30,14 @@ class Explanation:
     paper: str
 
     def plain(self) -> dict[str, str]:
-        """For components: text only."""
+        """Text-only form, for components."""
         return {"title": self.title, "reading": self.reading, "formula": self.formula_text, "paper": self.paper}
 
 
 SPECTRUM = Explanation(
     title="Explained variance EV_k",
     reading=(
-        "The share of the variance in the k strongest directions. A curve that jumps up at once means that a few "
+        "The share of the variance in the k strongest directions. A curve that rises steeply at first means that a few "
         "directions dominate; for a perfectly isotropic cloud it rises evenly, reaching 1 at k = d."
     ),
     formula=r"\mathrm{EV}_k = \frac{\sum_{i \le k} \sigma_i^2}{\sum_i \sigma_i^2}",
@@ -58,7 +58,7 @@ MATRIX = Explanation(
 
 
 def show(entry: Explanation, label: str = "How to read this") -> None:
-    """The explanation behind a button; of two side by side, one needs a label of its own."""
+    """A button that opens the explanation. Two adjacent buttons need different labels."""
     import streamlit as st
 
     with st.popover(label, type="tertiary", icon=":material/help:"):
@@ -68,7 +68,7 @@ def show(entry: Explanation, label: str = "How to read this") -> None:
 
 
 def show_metric(metric: Metric, more: str = "") -> None:
-    """The same for a metric: what it sees and what it cannot, as the catalogue claims it and the tests measure it."""
+    """The same for a metric: what it detects and what it misses, as stated in the catalogue and checked by tests."""
     import streamlit as st
 
     with st.popover(f"About {metric.title}", type="tertiary", icon=":material/help:"):

@@ -1,7 +1,7 @@
-"""Fields → widgets: `Params` and `RunConfig` say what there is, which values are allowed and what it means.
+"""Widgets for the fields of `Params` and `RunConfig`, which define allowed values and help texts.
 
-What a widget allows is the browser's business; every value is checked again in the engine, and its error is shown beside
-the field it belongs to. Number fields of methods take lists ("-1, 0, 1"): each value becomes a run.
+The engine checks every value again, and errors appear below their field. Number fields of methods accept lists ("-1, 0, 1"):
+each value becomes a run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from isoviz.parameters import bounds, bounds_text, choices_of, extra
 from isoviz.training import distributed
 
 PREFIX = "train_"
-"""Of every widget key of the form: keys are query parameters too, and pages share those."""
+"""Prefix of the form's widget keys. Keys are also query parameters, which all pages share."""
 
 SETTINGS = tuple(
     name
@@ -37,7 +37,7 @@ MAX_SEEDS = 200
 
 @dataclass(frozen=True)
 class Answer:
-    """What a field holds: the values that were accepted, or why not all of them were."""
+    """Result of a field: the accepted values, or the error."""
 
     values: tuple[Any, ...] = ()
     error: str | None = None
@@ -48,7 +48,7 @@ def key(name: str) -> str:
     return PREFIX + name
 
 
-# ---------------------------------------------------------------------------------------------------- reading what was typed
+# ---------------------------------------------------------------------------------------------------- parsing input
 
 
 def split_values(text: str | None) -> list[str]:
@@ -63,22 +63,22 @@ def parse_seeds(text: str | None) -> list[int]:
     for part in split_values(text):
         match = re.fullmatch(r"(\d{1,10})(?:(?:-|\.\.)(\d{1,10}))?", part)
         if match is None:
-            raise InputError(f"seed: '{part}' is no seed ({allowed})", field="seed")
+            raise InputError(f"seed: '{part}' is not a seed ({allowed})", field="seed")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first or last - first >= MAX_SEEDS:
-            raise InputError(f"seed: '{part}' is no range of 1 to {MAX_SEEDS} seeds ({allowed})", field="seed")
+            raise InputError(f"seed: '{part}' is not a range of 1 to {MAX_SEEDS} seeds ({allowed})", field="seed")
         seeds += range(first, last + 1)
     if not seeds:
-        raise InputError(f"seed: give at least one ({allowed})", field="seed")
+        raise InputError(f"seed: enter at least one ({allowed})", field="seed")
     for seed in seeds:
         RunConfig.checked(seed=seed)
     return list(dict.fromkeys(seeds))
 
 
 def check_param(slug: str, name: str, raw: Sequence[Any]) -> Answer:
-    """The values of one parameter, each checked by the method itself."""
+    """The values of one parameter, each checked by the method."""
     if not raw:
-        return Answer(error="Give at least one value.")
+        return Answer(error="Enter at least one value.")
     accepted: list[Any] = []
     for value in raw:
         try:
@@ -90,7 +90,7 @@ def check_param(slug: str, name: str, raw: Sequence[Any]) -> Answer:
 
 
 def check_setting(name: str, raw: Any) -> Answer:
-    """The value of one common setting, checked by `RunConfig`. An empty field is None where that is allowed."""
+    """The value of one common setting, checked by `RunConfig`. An empty field becomes None if that is allowed."""
     value = raw.strip().replace("−", "-") if isinstance(raw, str) else raw
     if value in ("", None):
         if name == "learning_rate" or RunConfig.model_fields[name].default is None:
@@ -105,9 +105,9 @@ def check_setting(name: str, raw: Any) -> Answer:
 
 
 def sentence(error: IsoVizError, allowed: str = "") -> str:
-    """An engine error as it reads beside its field: without the field's name, with what is allowed."""
+    """An engine error as a sentence below its field: without the field's name, with the allowed values."""
     text = str(error).removeprefix(f"{error.field}: ") if error.field else str(error)
-    if re.match(r"[a-z]+ ", text):  # a word, and no file name or quoted value
+    if re.match(r"[a-z]+ ", text):  # starts with a word, not with a file name or quoted value
         text = text[:1].upper() + text[1:]
     return f"{text}. Allowed: {allowed}." if allowed and "allowed" not in text.lower() else f"{text}."
 
@@ -115,8 +115,8 @@ def sentence(error: IsoVizError, allowed: str = "") -> str:
 # ---------------------------------------------------------------------------------------------------- drawing
 
 
-def error_beside(error: str | None) -> None:
-    """An error right below the field it is about. Text from people is shown as it is."""
+def show_error(error: str | None) -> None:
+    """Show an error below its field. User text is escaped."""
     if error:
         st.error(wording.plain(error), icon=":material/error:")
 
@@ -136,7 +136,7 @@ def param_field(slug: str, name: str) -> Answer:
     help_text = wording.plain(" ".join(filter(None, parts)))
     options: dict[str, Any] = {"key": key(f"{slug}.{name}"), "help": help_text, "bind": "query-params"}
     if choices := choices_of(field):
-        chosen = st.pills(
+        selected = st.pills(
             param_label(name, field),
             choices,
             selection_mode="multi",
@@ -145,7 +145,7 @@ def param_field(slug: str, name: str) -> Answer:
             wrap=True,
             **options,
         )
-        answer = check_param(slug, name, chosen)
+        answer = check_param(slug, name, selected)
     else:
         text = st.text_input(
             param_label(name, field),
@@ -154,7 +154,7 @@ def param_field(slug: str, name: str) -> Answer:
             **options,
         )
         answer = check_param(slug, name, split_values(text))
-    error_beside(answer.error)
+    show_error(answer.error)
     if not choices and (sweep := about.get("sweep")):
         _offer_sweep(slug, name, sweep)
     return answer
@@ -197,7 +197,7 @@ def setting_field(name: str) -> Answer:
         placeholder = "model default" if name in ("learning_rate", "prefix", "lora_targets") else "off"
         raw = st.text_input(label, value=setting_default(name), placeholder=placeholder, **options)
     answer = check_setting(name, raw)
-    error_beside(answer.error)
+    show_error(answer.error)
     return answer
 
 
@@ -213,7 +213,7 @@ def section(name: str) -> str:
 
 
 def setting_default(name: str) -> Any:
-    """What the widget of a setting holds when nothing was said (the learning rate is left to the model)."""
+    """The initial value of a setting's widget (empty for the learning rate: the model decides)."""
     default = RunConfig.model_fields[name].default
     if name == "learning_rate" or (default is None and RunConfig.model_fields[name].annotation == str | None):
         return ""
@@ -221,7 +221,7 @@ def setting_default(name: str) -> Any:
 
 
 def number_text(value: Any) -> str:
-    """A number as people type it."""
+    """A number as a user would type it."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -230,14 +230,14 @@ def _write(widget: str, value: Any) -> None:
 
 
 def stored_error(slug: str, name: str) -> str | None:
-    """The error of a parameter's present value before it is drawn, so that nothing wrong hides in a closed expander."""
+    """The error of a parameter's current value before it is drawn, so that a closed expander hides no error."""
     if key(f"{slug}.{name}") not in st.session_state:
         return None
-    held = st.session_state[key(f"{slug}.{name}")]
-    return check_param(slug, name, split_values(held) if isinstance(held, str) else held).error
+    value = st.session_state[key(f"{slug}.{name}")]
+    return check_param(slug, name, split_values(value) if isinstance(value, str) else value).error
 
 
 def stored_setting_error(name: str) -> str | None:
     """The same for a common setting."""
-    held = st.session_state.get(key(name), setting_default(name))
-    return check_setting(name, held).error
+    value = st.session_state.get(key(name), setting_default(name))
+    return check_setting(name, value).error

@@ -1,4 +1,4 @@
-"""Sections of the home page: a cloud to move, from text to label, three ways in, running and latest runs."""
+"""Sections of the home page: a small playground, from text to label, three starting points, running and latest runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from isoviz.runs.rows import RunProgress, RunRow
 ISOSCORE = Explanation(
     title="IsoScore",
     reading=(
-        "λ₁ … λ_d are the variances along the cloud's principal directions. PR counts how many directions are really used: "
+        "λ₁ … λ_d are the variances along the cloud's principal directions. PR is the effective number of directions: "
         "d if all are used equally, 1 if the points lie on a line. IsoScore puts that on a scale from 0 to 1."
     ),
     formula=(
@@ -46,7 +46,7 @@ CLOUD = {
         *("tails", "duplicates", "scale", "zeta"),
     ],
 }
-"""The playground's beginning on this page: few controls, each with a visible effect."""
+"""Initial state of the playground on this page: few controls, each with a visible effect."""
 
 STRIP = (
     ("Text", ":material/notes:", "“A warm and funny film.” One row of your task."),
@@ -56,18 +56,18 @@ STRIP = (
         ":material/scatter_plot:",
         "[CLS], or the mean over the tokens: the **classifier input**. n rows give a cloud of n points in d dimensions.",
     ),
-    ("Classifier", ":material/rule:", "Reads that one vector and predicts the label."),
+    ("Classifier", ":material/rule:", "Reads this vector and predicts the label."),
 )
 MEASURED = "One vector"
 
 OWN_DATA = "Try it on my data"
 SHOWN = 8
 TICK = 3.0
-"""Seconds between looks at the list while something runs."""
+"""Seconds between refreshes of the list while runs are running."""
 
 
 def strip() -> None:
-    """From a text to a label in four steps, with the vector that IsoViz measures highlighted."""
+    """From a text to a label in four steps, highlighting the vector that IsoViz measures."""
     for column, (title, icon, text) in zip(st.columns(len(STRIP)), STRIP, strict=True):
         with column.container(border=True, height="stretch", gap="xsmall"):
             with st.container(horizontal=True, vertical_alignment="center"):
@@ -78,7 +78,7 @@ def strip() -> None:
 
 
 def cloud() -> None:
-    """A small playground, and where its numbers come from."""
+    """A small playground with an explanation of its numbers."""
     playground(key="home_playground", state=CLOUD)
     with st.container(horizontal=True, vertical_alignment="center"):
         explanations.show(ISOSCORE, label="What IsoScore measures")
@@ -86,7 +86,7 @@ def cloud() -> None:
 
 
 def ways_in() -> None:
-    """Three questions, each with the pages that answer it."""
+    """Three questions, each with links to the pages that answer it."""
     entry_points = (
         (
             "What is isotropy?",
@@ -125,7 +125,7 @@ def ways_in() -> None:
 
 
 def runs() -> None:
-    """Running, waiting and latest runs; refreshes itself while something runs. Nothing on an empty store."""
+    """Running, waiting and latest runs, refreshed while runs are running. Empty for an empty store."""
     store = resources.library()
     if not store.list(limit=1):
         _examples(store.examples)
@@ -137,7 +137,7 @@ def runs() -> None:
 
 
 def _examples(shipped: Examples | None) -> None:
-    """Recorded runs to look at before there are any others."""
+    """Recorded runs, shown while there are no others."""
     if shipped is None:
         st.caption(":material/arrow_upward: No run yet. Start with the 60-second demo.")
         return
@@ -183,14 +183,14 @@ def _line(row: RunRow) -> None:
             st.page_link(
                 menu.RUN, label=label, query_params={"id": row.id}, help="Open the run's page.", width="stretch"
             )
-        # on a phone these two stand below the link
+        # on a phone these two wrap below the link
         with st.container(horizontal=True, vertical_alignment="center", gap="small", width=330):
             st.markdown(theme.status_badge(row.status), width=100)
             st.caption(one_line(row), width="stretch", text_alignment="right")
 
 
 def one_line(row: RunRow) -> str:
-    """The one thing worth saying of a run in a list."""
+    """The most important fact about a run, for a list."""
     if row.status == "queued":
         return wording.place(row)
     if row.status == "running":

@@ -1,4 +1,4 @@
-"""How far jobs in the background are, why one has no result, and the buttons that stop and retry: the same on every page."""
+"""Progress and errors of background jobs, with buttons to stop and retry."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 
 TICK = 0.5
-"""Seconds between two drawings of the progress. Nothing is drawn while no job runs."""
+"""Seconds between redraws of the progress while a job runs."""
 LOOK = 0.04
-"""Seconds between looks at the jobs: a look at a file costs far less than drawing the progress again."""
+"""Seconds between checks of the jobs: reading a file is much cheaper than a redraw."""
 
 
 @dataclass(frozen=True)
-class Waited:
+class WatchedJob:
     """A job that a page waits for.
 
     Attributes:
-        name: what it is for, where a page waits for several; else empty.
-        look: how it stands.
-        stop: ends it.
-        news: whether the page has something new to show, though the job runs.
+        name: title, if a page waits for several jobs; else empty.
+        look: returns its state.
+        stop: stops it.
+        news: returns whether the page has new partial results to show.
     """
 
     name: str
@@ -42,8 +42,8 @@ class Waited:
 
 
 def ask(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None) -> JobState:
-    """Ask for a job that begins without a button, or look how it stands; where this visitor may not have it started, a state
-    that says why (see `refused`)."""
+    """Start a job that needs no button, or return its state; if the visitor may not start it, a state with the reason
+    (see `refused`)."""
     try:
         return resources.service().ask_job(kind, request, inputs)
     except AccessError as error:
@@ -51,25 +51,27 @@ def ask(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[
 
 
 def refused(state: JobState) -> bool:
-    """Say why a job is not computed for this visitor, if that is so."""
+    """Show why a job was not started for this visitor; False if it was not refused."""
     if state.status != "none" or not state.message:
         return False
     st.caption(f":material/block: {wording.plain(f'Not computed yet. {state.message}. {state.advice}')}")
     return True
 
 
-def watch(jobs: Sequence[Waited], *, key: str, patience: float = 0.0, before: Callable[[], None] | None = None) -> None:
-    """Draw the progress of jobs that run; the whole page is drawn anew when one of them has news or has ended.
+def watch(
+    jobs: Sequence[WatchedJob], *, key: str, patience: float = 0.0, before: Callable[[], None] | None = None
+) -> None:
+    """Draw the progress of running jobs; reruns the page when a job has partial results or has ended.
 
     Args:
-        key: of the button that ends all of them.
-        patience: seconds for which news is looked for each time that the progress was drawn, closer than it is drawn.
-        before: called before the page is drawn anew.
+        key: key of the button that stops all jobs.
+        patience: seconds of frequent checks after each redraw of the progress.
+        before: called before the rerun.
     """
     st.fragment(_watch, run_every=TICK)(jobs, key, patience, before)
 
 
-def _watch(jobs: Sequence[Waited], key: str, patience: float, before: Callable[[], None] | None) -> None:
+def _watch(jobs: Sequence[WatchedJob], key: str, patience: float, before: Callable[[], None] | None) -> None:
     for job, state in zip(jobs, _states(jobs, before), strict=True):
         name = f"{job.name}: " if job.name else ""
         fraction = state.progress.fraction
@@ -79,7 +81,7 @@ def _watch(jobs: Sequence[Waited], key: str, patience: float, before: Callable[[
         if actions.button("Stop all" if len(jobs) > 1 else "Stop", key=key, icon=":material/stop_circle:"):
             for job in jobs:
                 actions.attempt(job.stop)
-            _again(before)
+            _rerun(before)
         st.caption("Continues if you leave this page. The link brings you back to it.")
     until = time.monotonic() + patience
     while time.monotonic() < until:
@@ -88,17 +90,17 @@ def _watch(jobs: Sequence[Waited], key: str, patience: float, before: Callable[[
 
 
 def step(state: JobState) -> str:
-    """What a job that is on its way is doing, or waiting for."""
+    """Current step of a running job, or what a waiting job waits for."""
     if state.status == "running":
         return state.progress.text
     return f"waiting for {state.ahead} other{'' if state.ahead == 1 else 's'} to finish" if state.ahead else "starting"
 
 
 def trouble(state: JobState, *, place: DeltaGenerator | None = None) -> None:
-    """Why a job has no result, in `place` or here; below, its log where that may say more."""
+    """Show why a job has no result, in `place` or here, with its log if that may help."""
     with place or st.container():
         advice = f" {state.advice}" if state.advice else ""
-        forms.error_beside(forms.sentence(InputError(state.message, field=state.field)) + advice)
+        forms.show_error(forms.sentence(InputError(state.message, field=state.field)) + advice)
     text = None if state.log is None else read_tail(state.log)
     if text and (state.status == "lost" or state.field is None):
         with st.expander("Log", icon=":material/terminal:"):
@@ -106,11 +108,11 @@ def trouble(state: JobState, *, place: DeltaGenerator | None = None) -> None:
 
 
 def retry_button(kind: JobKind, keys: Collection[str], *, key: str) -> None:
-    """The button that asks again for jobs that have no result.
+    """The button that retries jobs without a result.
 
     Args:
-        keys: of the jobs.
-        key: of the button.
+        keys: keys of the jobs.
+        key: key of the button.
     """
 
     def retry() -> None:
@@ -120,16 +122,16 @@ def retry_button(kind: JobKind, keys: Collection[str], *, key: str) -> None:
     actions.button("Retry", key=key, icon=":material/refresh:", on_click=retry)
 
 
-def _states(jobs: Sequence[Waited], before: Callable[[], None] | None) -> list[JobState]:
+def _states(jobs: Sequence[WatchedJob], before: Callable[[], None] | None) -> list[JobState]:
     states = [job.look() for job in jobs]
     if any(not state.under_way or job.news() for job, state in zip(jobs, states, strict=True)):
-        _again(before)
+        _rerun(before)
     if any(state.status == "waiting" for state in states):
-        scheduling.dispatch()  # where no app serves, no one else does
+        scheduling.dispatch()  # without a running app, nothing else dispatches jobs
     return states
 
 
-def _again(before: Callable[[], None] | None) -> None:
+def _rerun(before: Callable[[], None] | None) -> None:
     if before is not None:
         before()
     st.rerun()

@@ -1,4 +1,4 @@
-"""The banner of runs that learned nothing: the same on every page, and in every file, that compares them."""
+"""The warning about runs that learned nothing, for every page and file that compares them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dashboard import wording
 from isoviz.comparisons import nothing_learned
 
 COLUMN = "warning"
-"""In files: the heading of the column that repeats the banner."""
+"""Heading of the column with the warning in files."""
 
 
 def warnings(runs: pd.DataFrame) -> list[str]:
-    """One sentence for each model on a task of which no run beats the best simple approach.
+    """One sentence for each model and task without a run that beats the best simple approach.
 
     Args:
-        runs: of `tables.runs_frame`, with the primary metric of each task in `value`.
+        runs: from `tables.runs_frame`, with each task's primary metric in `value`.
     """
     columns = ("status", "model", "task", "data", "primary", "metrics", "baselines")
     scores: dict[tuple[str, str, str], list[float | None]] = {}
@@ -34,12 +34,12 @@ def warnings(runs: pd.DataFrame) -> list[str]:
 
 
 def banner(warnings: Sequence[str]) -> None:
-    """Show them, each in a box."""
+    """Show each warning in a box."""
     for warning in warnings:
         st.warning(wording.plain(warning), icon=":material/error:")
 
 
 def in_file(table: pd.DataFrame, warnings: Sequence[str]) -> pd.DataFrame:
-    """A table for a file, with the warnings repeated in a column where there are any."""
+    """A table for a file, with the warnings in a column if there are any."""
     text = " ".join(warnings)
     return table.assign(**{COLUMN: text}) if text else table

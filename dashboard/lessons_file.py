@@ -1,4 +1,4 @@
-"""The playground as one HTML file that needs no server and asks for nothing: `python -m isoviz lessons --out FILE.html`."""
+"""The playground as one self-contained HTML file: `python -m isoviz lessons --out FILE.html`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HERE = Path(__file__).parent
 
 
 def render(own: Sequence[Lesson] = ()) -> str:
-    """The file; `own` lessons stand after ours, and one with the slug of one of ours takes its place."""
+    """The HTML file. The user's lessons follow ours; one with the same slug replaces ours."""
     environment = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("lessons_file.html.j2").render(
         styles=Markup(f"{source.styles()}\n{lessons_source.styles()}"),
@@ -34,12 +34,12 @@ def render(own: Sequence[Lesson] = ()) -> str:
 
 
 def _inert(data: Any) -> str:
-    """JSON that cannot end the script element that it stands in."""
+    """JSON that cannot close its script element."""
     return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
 
 
 def _colours(mode: str) -> str:
-    """The app's theme as the variables that its components read."""
+    """The app's theme as CSS variables for its components."""
     theme = tomllib.loads((_HERE.parent / ".streamlit" / "config.toml").read_text("utf-8"))["theme"][mode]
     names = {
         "background-color": theme["backgroundColor"],

@@ -1,11 +1,11 @@
-"""Sections of the Live page: what runs and waits, the chosen run and what can be done with it, its curves, its log."""
+"""Sections of the Live page: running and waiting runs, the selected run with its actions, curves and log."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from dashboard import examples, menu, resources, run_queue, wording
-from dashboard.actions import attempt, button, done
+from dashboard.actions import attempt, button, perform
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
@@ -17,21 +17,21 @@ from isoviz.runs.examples import METHODS, is_example
 from isoviz.runs.rows import RunRow, UnreadableRunError
 
 TICK = 2.0
-"""Seconds between looks at the list while something runs or waits. Curves do not depend on it."""
+"""Seconds between refreshes of the list while runs run or wait. Curves refresh separately."""
 
 OVERLAID = 8
-"""Runs drawn over each other at most: more would be unreadable."""
+"""Most runs overlaid in one figure; more would be unreadable."""
 REPLAY = "replay"
-"""Query parameter: how many times its speed a run that has ended is played at once."""
+"""Query parameter: replay a finished run at this multiple of its speed."""
 SPEEDS = (1, 2, 5, 10, 20, 60)
 RECORDED = 100
-"""Runs that can be chosen for a replay."""
+"""Most runs offered for a replay."""
 
 
-def chosen() -> RunRow | None:
-    """The run to watch: that of `?run=ID`, else the newest running one, else the next waiting one, else the latest.
+def selected() -> RunRow | None:
+    """The run to show: `?run=ID`, else the newest running run, else the next waiting run, else the latest.
 
-    With `?group=NAME` (an experiment just launched) its runs come before all others.
+    With `?group=NAME` (an experiment just launched), its runs come first.
     """
     store = resources.library()
     run_id = st.query_params.get("run")
@@ -61,12 +61,12 @@ def _default() -> RunRow | None:
     return None if store.examples is None else store.examples.featured()
 
 
-def nothing_yet() -> None:
-    """The page of an empty store: what will be here and how to get it."""
+def empty_state() -> None:
+    """Empty state of the page."""
     with st.container(border=True):
         st.markdown("#### No run yet")
         st.markdown(
-            "Launch a run and its loss, task metric, isotropy, spectrum and correlation matrix grow here while it "
+            "Launch a run to watch its loss, task metric, isotropy, spectrum and correlation matrix while it "
             "trains. The *60-second demo* compares three methods on the bundled model."
         )
         with st.container(horizontal=True):
@@ -75,7 +75,7 @@ def nothing_yet() -> None:
 
 
 def activity(run: RunRow) -> None:
-    """Running and waiting runs, what can be done with the chosen one. Refreshes itself while anything runs or waits."""
+    """Running and waiting runs, and actions for the selected run. Refreshes while runs run or wait."""
     counts = resources.library().counts()
     busy = counts["running"] + counts["queued"] > 0
     st.fragment(_activity, run_every=TICK if busy else None)(
@@ -90,11 +90,11 @@ def _activity(run_id: str, status: str, pinned: bool) -> None:
     waiting = store.list(status="queued", order="queue", limit=run_queue.WAITING_SHOWN)
     try:
         run = store.get(run_id)
-    except StoreError:  # deleted meanwhile
+    except StoreError:  # just deleted
         st.rerun()
     follow = None if pinned else _default()
     if run.status != status or (follow is not None and follow.id != run_id):
-        st.rerun()  # the rest of the page shows a run that has ended, or another one has begun
+        st.rerun()  # the selected run has ended, or another has started: redraw the page
     others = [row for row in [*running, *waiting] if row.id != run_id]
     if others:
         with st.container(border=True, gap="xsmall"):
@@ -107,7 +107,7 @@ def _activity(run_id: str, status: str, pinned: bool) -> None:
 
 
 def _state(run: RunRow) -> None:
-    """What can be done with the chosen run, and what to try if it went wrong."""
+    """Actions for the selected run, and advice if it failed."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if is_example(run.id):
             st.markdown(examples.BADGE, width="content")
@@ -119,21 +119,21 @@ def _state(run: RunRow) -> None:
 
 
 def experiment_link(run: RunRow) -> None:
-    """To the experiment that a run belongs to, if it does."""
+    """Link to the run's experiment, if it has one."""
     if run.group is not None:
         query = {"experiment": run.group}
         st.page_link(menu.EXPERIMENTS, label="Experiment", icon=":material/science:", query_params=query)
 
 
 def buttons(run: RunRow, address: str) -> None:
-    """Stop, resume or start again, as the run's status allows. `address`: the page's query parameter for a run."""
+    """Buttons to stop, resume or run again, depending on the status. `address`: the page's query parameter for a run."""
     if run.status not in ENDINGS:
         run_queue.stop_button(run, key="stop-chosen")
         return
     if (
         run.status in RESUMABLE
         and button("Resume", run=run, icon=":material/resume:", key="resume", help="From its last checkpoint.")
-        and done(resources.service().resume, run.id)
+        and perform(resources.service().resume, run.id)
     ):
         st.rerun()
     if button("Run again", icon=":material/replay:", key="again", help="A new run with the same configuration."):
@@ -144,7 +144,7 @@ def buttons(run: RunRow, address: str) -> None:
 
 
 def trouble(run: RunRow) -> None:
-    """How a run went wrong and what to try; nothing for one that did not."""
+    """A run's error and advice, if it failed."""
     error = run.error or {}
     if run.status in ("failed", "diverged", "lost"):
         message = wording.plain(str(error.get("message") or f"the run is {run.status}"))
@@ -152,35 +152,35 @@ def trouble(run: RunRow) -> None:
         st.error(f"**{run.status.capitalize()}:** {message}  \n{advice}", icon=":material/error:")
     elif run.status == "stopped":
         st.info(
-            "Stopped on request. *Resume* continues from the last checkpoint and ends with the same numbers as an uninterrupted run.",
+            "Stopped on request. *Resume* continues from the last checkpoint and gives the same numbers as an uninterrupted run.",
             icon=":material/stop_circle:",
         )
 
 
 def charts(run: RunRow) -> None:
-    """The curves and the matrix of the chosen run, or its whole group overlaid."""
-    drawn = [run]
+    """The curves and the matrix of the selected run, or its whole experiment overlaid."""
+    overlaid = [run]
     if run.group is not None:
         siblings = resources.library().list(group=run.group, limit=200)
         if len(siblings) > 1 and st.toggle(
             f"Overlay the {len(siblings)} runs of this experiment", key="overlay", bind="query-params"
         ):
-            drawn = [run, *(row for row in siblings if row.id != run.id)][:OVERLAID]
+            overlaid = [run, *(row for row in siblings if row.id != run.id)][:OVERLAID]
             if len(siblings) > OVERLAID:
-                st.caption(f"Shows the chosen run and the {OVERLAID - 1} newest of the other {len(siblings) - 1}.")
-    live_lines(drawn, key="live-lines", replay=_replay_speed())
+                st.caption(f"Shows the selected run and the {OVERLAID - 1} newest of the other {len(siblings) - 1}.")
+    live_lines(overlaid, key="live-lines", replay=_replay_speed())
     matrix(run, key="live-matrix")
 
 
 def _replay_speed() -> int | None:
-    """Of an address that asks for it: `?run=ID&replay=10` plays a run that has ended at ten times its speed."""
-    asked = st.query_params.get(REPLAY, "")
-    return int(asked) if asked in {str(speed) for speed in SPEEDS} else None
+    """The replay speed in the address: `?run=ID&replay=10` replays a finished run at ten times its speed."""
+    text = st.query_params.get(REPLAY, "")
+    return int(text) if text in {str(speed) for speed in SPEEDS} else None
 
 
 @steady
 def recorded_runs(run: RunRow) -> None:
-    """Choose one of the runs that have ended, to watch it train again."""
+    """Field for a finished run to replay."""
     statuses = ["finished", "stopped", "diverged", "failed"]
     library = resources.library()
 
@@ -201,7 +201,7 @@ def recorded_runs(run: RunRow) -> None:
             list(titles),
             index=list(titles).index(run.id) if run.id in titles else 0,
             format_func=lambda run_id: titles.get(run_id, run_id),
-            help=f"The {RECORDED} newest runs that have ended. Others: open their page from Results.",
+            help=f"The {RECORDED} newest finished runs. To replay another one, open its page from Results.",
         )
         if st.button("Play", key="replay_play", icon=":material/play_arrow:", type="primary"):
             st.query_params.from_dict({"run": chosen_id, REPLAY: "1"})
@@ -213,5 +213,5 @@ def _prefix(row: RunRow) -> str:
 
 
 def log(run: RunRow) -> None:
-    """The end of the run's log, read only while it is open."""
+    """The end of the run's log, read only while the expander is open."""
     log_panel(run, every=TICK if run.status == "running" else None)

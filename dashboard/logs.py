@@ -1,4 +1,4 @@
-"""The end of a run's log, as text and never as anything else."""
+"""The end of a run's log, as plain text."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from isoviz.runs.execution import LOG
 from isoviz.runs.rows import RunRow
 
 TAIL = 20_000
-"""Bytes of the log that are shown."""
+"""Bytes shown of a log."""
 
 
 def log_panel(run: RunRow, *, every: float | None) -> None:
-    """An expander with the log's end; closed, it reads nothing. `every`: seconds between looks while it is open."""
+    """An expander with the log's end, read only while open. `every`: seconds between refreshes."""
     with st.expander("Log", icon=":material/terminal:", key="log", on_change="rerun") as panel:
         if panel.open:
             st.fragment(_tail, run_every=every)(run.id)
@@ -33,7 +33,7 @@ def _tail(run_id: str) -> None:
 
 
 def read_tail(path: Path, limit: int = TAIL) -> str | None:
-    """The last `limit` bytes as text, cut at a line; progress bars that overwrite themselves show their last state."""
+    """The last `limit` bytes as text, starting at a line. Progress bars show only their last state."""
     try:
         with path.open("rb") as file:
             length = file.seek(0, os.SEEK_END)

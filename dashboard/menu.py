@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard import resources
 
 TICK = 3.0
-"""Seconds between counts of the runs that are under way."""
+"""Seconds between counts of queued and running runs."""
 _PAGES = Path(__file__).resolve().parent.parent / "pages"
 
 HOME, PLAYGROUND, LESSONS, METHODS, EXPLORE, WHATIF, TRAIN, LIVE, EXPERIMENTS, RESULTS, TRADEOFFS, PAPERS, RUN = (
@@ -19,11 +19,11 @@ HOME, PLAYGROUND, LESSONS, METHODS, EXPLORE, WHATIF, TRAIN, LIVE, EXPERIMENTS, R
         *("experiments", "results", "tradeoffs", "papers", "run"),
     )
 )
-"""What `st.page_link` and `st.switch_page` take."""
+"""Argument type of `st.page_link` and `st.switch_page`."""
 
 
 def pages() -> dict[str, list[st.Page]]:
-    """All pages by the headings of the menu; the page of one run is reached by links and by its address `/run?id=…`."""
+    """All pages by menu heading. The page of one run opens by links and by its address `/run?id=…`."""
     home = st.Page(
         HOME,
         title="Home",
@@ -36,7 +36,7 @@ def pages() -> dict[str, list[st.Page]]:
             PLAYGROUND,
             title="Playground",
             icon=":material/bubble_chart:",
-            help="A cloud of points shaped by sliders, and what each isotropy measure sees of it. No model needed.",
+            help="Shape a cloud of points with sliders and compare isotropy measures. No model needed.",
         ),
         st.Page(
             LESSONS,
@@ -56,13 +56,13 @@ def pages() -> dict[str, list[st.Page]]:
             EXPLORE,
             title="Explore",
             icon=":material/layers:",
-            help="An encoder on a task, layer by layer: every measure, its spectrum, its dimensions.",
+            help="An encoder on a task, layer by layer: all measures, the spectrum and the dimensions.",
         ),
         st.Page(
             WHATIF,
             title="What-if",
             icon=":material/tune:",
-            help="Transform a finished run's embeddings: see their isotropy and the head's performance change.",
+            help="Transform a finished run's embeddings and see how isotropy and the head's performance change.",
         ),
     ]
     experiment = [
@@ -76,7 +76,7 @@ def pages() -> dict[str, list[st.Page]]:
             LIVE,
             title="Live",
             icon=":material/monitoring:",
-            help="The queue and the running runs, with their curves as they grow.",
+            help="The queue, and running runs with live curves.",
         ),
         st.Page(
             EXPERIMENTS,
@@ -114,7 +114,7 @@ def pages() -> dict[str, list[st.Page]]:
 
 
 def activity(page: st.Page) -> None:
-    """In the sidebar of every page but Live itself: the way back to what is going on. Counts again while runs are under way."""
+    """Link to Live with the numbers of queued and running runs, in the sidebar of all other pages. Refreshes while there are any."""
     if page.url_path == "live":
         return
     with st.sidebar:
@@ -132,9 +132,9 @@ def _activity() -> None:
 
 
 WHATIF_OWN = {"whatif_from": "Vectors or texts", "whatif_set": "Your own vectors or texts"}
-"""Query parameters that open What-if on the form for own data."""
+"""Query parameters that open What-if with the form for the user's data."""
 
 
 def whatif_own(key: str, model: str = "") -> dict[str, str]:
-    """Query parameters that open What-if on kept vectors, or on kept texts through a model."""
+    """Query parameters that open What-if on stored vectors, or on stored texts with a model."""
     return {**WHATIF_OWN, "whatif_either": key, **({"whatif_model": model} if model else {})}

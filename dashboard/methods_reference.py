@@ -1,4 +1,4 @@
-"""Sections of the Methods page: every method, measure and transform of the catalogues, as their classes describe themselves."""
+"""Sections of the Methods page: methods, measures and transforms, generated from the catalogues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from isoviz.posthoc.protocol import CataloguedTransform
 
 PREFIX = "methods_"
 _AS_TRANSFORM = {"isobn": "isobn", "batchnorm": "batch_norm"}
-"""Methods that do to the classifier's input what a transform does to a cloud."""
+"""Methods that apply a transform to the classifier's input → the transform."""
 _CLOUD = {
     "d": 16,
     "n": 600,
@@ -48,7 +48,7 @@ _CLOUD = {
         "zeta",
     ],
 }
-"""The miniature's cloud: uneven, correlated and off the origin, so that every transform has an effect."""
+"""Cloud of the miniature playground: uneven, correlated and off the origin, so that every transform has an effect."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,16 @@ class Kind:
     """One of the three catalogues.
 
     Attributes:
-        name: on the switch and in the address.
-        one: the word for one item.
+        name: title in the field and in the address.
+        singular: word for one item.
         purpose: one sentence.
         catalogue: items by slug.
-        overview: draws the table of all.
+        overview: draws the table of all items.
         detail: draws one item.
     """
 
     name: str
-    one: str
+    singular: str
     purpose: str
     catalogue: Callable[[], Mapping[str, Any]]
     overview: Callable[[Mapping[str, Any]], None]
@@ -73,21 +73,21 @@ class Kind:
 
 
 def choose() -> tuple[Kind, str | None]:
-    """Draw the choice of a catalogue and of one of its items; no item means the overview."""
+    """Fields for a catalogue and one of its items; no item means the overview."""
     names = {kind.name: kind for kind in KINDS}
-    chosen = st.segmented_control(
+    selected = st.segmented_control(
         "Show", list(names), default=KINDS[0].name, required=True, key=PREFIX + "kind", bind="query-params"
     )
-    kind = names[str(chosen)]
+    kind = names[str(selected)]
     items = kind.catalogue()
-    # a key for each catalogue: one with other options would forget its choice
+    # one key per catalogue: Streamlit resets a widget whose options change
     slug = st.pills(
-        f"Pick a {kind.one}",
+        f"Pick a {kind.singular}",
         list(items),
         format_func=lambda item: items[item].title,
         key=PREFIX + kind.name.lower(),
         bind="query-params",
-        help="Pick one for its details; pick it again to go back to the overview.",
+        help="Pick one to see its details. Pick it again to return to the overview.",
     )
     return kind, slug
 
@@ -146,7 +146,7 @@ def _measures_overview(items: Mapping[str, Metric]) -> None:
         for change in CHANGES
     }
     _table(rows, config)
-    st.caption("The tests measure every “same” and every “moves”, on twenty clouds each.")
+    st.caption("The tests verify every “same” and “moves” on twenty clouds.")
 
 
 def _transforms_overview(items: Mapping[str, type[CataloguedTransform]]) -> None:
@@ -178,7 +178,7 @@ def _table(rows: list[dict[str, Any]], config: dict[str, Any]) -> None:
         hide_index=True,
         column_config={first: st.column_config.TextColumn(pinned=True), **config},
         height="content",
-        row_height=70 if sentences else None,  # Streamlit wraps text in rows above 4rem
+        row_height=70 if sentences else None,  # Streamlit wraps text only in rows above 4rem
     )
 
 
@@ -209,14 +209,14 @@ def _measure(metric: Metric) -> None:
     _heading(metric)
     st.markdown(plain(f"{metric.sees} {metric.blind_to}"))
     st.latex(metric.equation)
-    same, moves = reference.unchanged_and_changed(metric)
+    unchanged, changed = reference.unchanged_and_changed(metric)
     with_what = f" ({metric.jointly} changing along)" if metric.jointly else ""
     _facts(
         {
             "Range": metric.range.text,
             "Isotropic cloud": metric.at_isotropy.text,
-            "Stays the same under": "; ".join(reference.CHANGE_WORDS[change] for change in same) + with_what,
-            "Moves under": "; ".join(reference.CHANGE_WORDS[change] for change in moves),
+            "Stays the same under": "; ".join(reference.CHANGE_WORDS[change] for change in unchanged) + with_what,
+            "Moves under": "; ".join(reference.CHANGE_WORDS[change] for change in changed),
             "Defined from": f"n = {metric.minimum}" + (f", d = {metric.minimum_d}" if metric.minimum_d > 1 else ""),
             "Enough points": metric.enough.text,
             "Cost": reference.cost(metric),
@@ -237,7 +237,7 @@ def _transform(kind: type[CataloguedTransform]) -> None:
             "EV_k": kind.effects.ev,
             "Mean cosine": kind.effects.mean_cosine.replace("**", ""),
             "Cost": reference.cost(kind),
-            "In What-if": "moves every point, in the background" if kind.coordinates is None else "at once",
+            "In What-if": "moves every point, in the background" if kind.coordinates is None else "instant",
             "Paper": f"{kind.paper.title} ({kind.paper.short})",
             **{name: f"{paper.title} ({paper.short})" for name, paper in kind.variants.items()},
         }
@@ -280,7 +280,7 @@ def _parameters(item: type[Method] | type[CataloguedTransform]) -> None:
 
 
 def _miniature(transform: str | None) -> None:
-    """A small cloud before and after the transform; nothing for transforms that the playground lacks."""
+    """A small cloud before and after the transform, if the playground supports it."""
     if transform in TRANSFORMS:
         st.markdown("#### On a small cloud")
         state = {**_CLOUD, "transforms": [{"slug": transform}]}
@@ -288,7 +288,7 @@ def _miniature(transform: str | None) -> None:
 
 
 def _descent(slug: str) -> None:
-    """A small cloud that moves down the penalty's gradient; nothing for methods that do more than add such a penalty."""
+    """A small cloud that moves down the penalty's gradient, for methods that only add a penalty."""
     if slug in DESCENTS:
         st.markdown("#### On a small cloud")
         st.caption(f"Gradient steps on {DESCENTS[slug]} move 300 points. In training, the task loss moves them too.")
@@ -320,7 +320,7 @@ KINDS = (
     Kind(
         "Measures",
         "measure",
-        "What each number sees. “Same”: the change leaves the value as it is. “Moves”: it does not.",
+        "What each number detects. “Same”: the change does not affect the value. “Moves”: it does.",
         metrics.catalogue,
         _measures_overview,
         _measure,

@@ -1,4 +1,4 @@
-"""Choosing models, the same on every page: bundled, this machine's hub cache, a directory, or the hub with a search."""
+"""Fields for models: bundled ones, this machine's hub cache, a directory, or a hub search."""
 
 from __future__ import annotations
 
@@ -24,75 +24,75 @@ HELP = (
 )
 PLACEHOLDER = "Choose, or type a directory or hub id and press Enter"
 _SHOWN = 8
-"""Models that cannot be used are named up to here."""
+"""Most unusable models listed by name."""
 
 
 def options() -> list[str]:
-    """Names to offer: bundled models, usable ones of the hub cache, and those of earlier runs."""
-    here = [one.name for one in _cached() if one.problem is None]
+    """Options: bundled models, usable models in the hub cache, and models of earlier runs."""
+    cached = [model.name for model in _cached() if model.problem is None]
     used = sorted({facet.model for facet in resources.store().facets()})
-    return list(dict.fromkeys([*sources.bundled(), *here, *used]))
+    return list(dict.fromkeys([*sources.bundled(), *cached, *used]))
 
 
-def tell(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None:
-    """Say where a model lies, or why it cannot serve, right here; the model, if it can.
+def show_source(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None:
+    """Show where a model comes from, or why it cannot be used; returns its source if usable.
 
     Args:
-        heads: what it shall be fine-tuned with; none if it is only looked at.
+        heads: heads for fine-tuning; empty for analysis only.
     """
-    source, problem = look(name, tuple(heads))
+    source, problem = resolve(name, tuple(heads))
     if source is None:
-        forms.error_beside(problem)
+        forms.show_error(problem)
         return None
     if source.kind != "bundled":
         size = wording.size(source.size)
-        words = {
+        descriptions = {
             "local": f"local directory, {size}",
             "cached": f"in this machine's hub cache, {size}",
             "hub": f"on the hub, {size} to download",
         }[source.kind]
         commit = f", commit {source.revision[:10]}" if source.revision else ""
-        st.caption(f":material/check_circle: {wording.plain(f'{name}: {words}{commit}')}")
+        st.caption(f":material/check_circle: {wording.plain(f'{name}: {descriptions}{commit}')}")
     return source
 
 
 def weights(source: ModelSource, allow_random: bool, heads: Sequence[HeadKind] = ()) -> bool:
-    """Say here whether a model's weights fit its configuration; whether it can serve. Nothing is known of one still on the hub.
+    """Show whether a model's weights fit its configuration; returns whether it is usable. Models still on the hub are not checked.
 
     Args:
-        allow_random: go on where they do not.
-        heads: as for `tell`.
+        allow_random: accept weights that do not fit.
+        heads: as for `show_source`.
     """
     if source.kind in ("bundled", "hub"):
         return True
-    found, problem = _compared(source.location, source.fingerprint, tuple(heads), source)
-    if problem is None and found and allow_random:
-        st.caption(f":material/casino: {wording.plain(f'{source.name}: random weights: {found}.')}")
-    elif problem or found:
+    difference, problem = _compared(source.location, source.fingerprint, tuple(heads), source)
+    if problem is None and difference and allow_random:
+        st.caption(f":material/casino: {wording.plain(f'{source.name}: random weights: {difference}.')}")
+    elif problem or difference:
         advice = "Check config.json against the weights file, or switch on “Use random weights”."
-        words = f"'{source.name}' does not fit its own checkpoint: {found}. {advice}"
-        forms.error_beside(problem or words)
+        error_text = f"'{source.name}' does not fit its own checkpoint: {difference}. {advice}"
+        forms.show_error(problem or error_text)
         return False
     return True
 
 
-def look(name: str, heads: tuple[HeadKind, ...] = ()) -> tuple[ModelSource | None, str | None]:
-    """A model, or why it cannot serve. What the hub said is remembered for a while; what lies here is looked at each time."""
+def resolve(name: str, heads: tuple[HeadKind, ...] = ()) -> tuple[ModelSource | None, str | None]:
+    """A model's source, or the error. The hub's responses are cached for a while; local models are checked every time."""
     if name in sources.bundled() or _is_folder(name):
         return _resolved(name, heads)
-    if (reason := actions.why_not()) and not _is_cached(name):
+    if (reason := actions.refusal()) and not _is_cached(name):
         return None, f"'{name}' is not on this machine. {reason}"
-    return _remembered(name, heads, offline())
+    return _resolved_cached(name, heads, offline())
 
 
 def forget() -> None:
-    """A model of the hub may be on this machine now."""
-    _remembered.clear()
+    """Clear the caches: a hub model may have been downloaded."""
+    _resolved_cached.clear()
     _cached.clear()
 
 
 def finder(field: str, *, several: bool) -> None:
-    """Ways to find a model that is not among the options; a click puts it into the widget with the key `field`."""
+    """Panels to find further models; a click puts a model into the widget with the key `field`."""
     with st.expander("Find a model", icon=":material/search:"):
         place = st.segmented_control(
             "Where",
@@ -112,7 +112,7 @@ def finder(field: str, *, several: bool) -> None:
             _here(field, several)
 
 
-# ---------------------------------------------------------------------------------------------------- three places
+# ---------------------------------------------------------------------------------------------------- panels
 
 
 def _here(field: str, several: bool) -> None:
@@ -120,21 +120,21 @@ def _here(field: str, several: bool) -> None:
     cached = _cached()
     usable = {one.name: one for one in cached if one.problem is None}
     if not cached:
-        st.caption("The hub cache of this machine holds no model. Downloaded models are kept and listed here.")
+        st.caption("The hub cache of this machine contains no models. Downloaded models appear here.")
         return
     _pick(
         "Hub cache",
         field,
         several,
         {name: f"{name} · {wording.size(one.size)} · {one.family}" for name, one in usable.items()},
-        f"{len(usable)} models, the last used first",
+        f"{len(usable)} models, most recently used first",
     )
     _unusable({one.name: one.problem for one in cached if one.problem})
 
 
 def _published(field: str, several: bool) -> None:
     labels = {one.name: one.label for one in PUBLISHED}
-    _pick("Models that the papers fine-tune", field, several, labels, f"{len(labels)} models")
+    _pick("Models fine-tuned in the papers", field, several, labels, f"{len(labels)} models")
     if reason := offline():
         st.caption(f"Models outside this machine's hub cache cannot be downloaded now: {wording.plain(reason)}.")
 
@@ -149,13 +149,13 @@ def _folder(field: str, several: bool) -> None:
             help="With config.json, model.safetensors (in one part or several) and a tokenizer.",
         )
         st.form_submit_button(_verb(several), on_click=_use_folder, args=(field, several))
-    forms.error_beside(st.session_state.get(f"{key}_problem"))
+    forms.show_error(st.session_state.get(f"{key}_problem"))
 
 
 def _use_folder(field: str, several: bool) -> None:
     key = f"{field}.folder"
     name = str(st.session_state.get(key) or "").strip()
-    problem: str | None = f"There is no directory '{name}' that the server can read." if name else "Give a directory."
+    problem: str | None = f"Directory not found or not readable: '{name}'." if name else "Enter a directory."
     if name and _is_folder(name):
         _, problem = _resolved(name, ())
     st.session_state[f"{key}_problem"] = problem
@@ -167,25 +167,25 @@ def _hub(field: str, several: bool) -> None:
     if reason := offline():
         _offline(field, reason)
         return
-    asked = f"{field}.asked"
+    request_key = f"{field}.asked"
     with st.form(f"{field}.search_form", border=False):
-        words, revision = st.columns([3, 2])
-        words.text_input("Part of a name", key=f"{field}.search", placeholder="MiniLM")
+        name_column, revision = st.columns([3, 2])
+        name_column.text_input("Part of a name", key=f"{field}.search", placeholder="MiniLM")
         revision.text_input(
             "Revision", key=f"{field}.revision", placeholder="main", help="A branch, a tag or a commit of the model."
         )
-        if st.form_submit_button("Search", icon=":material/search:", disabled=actions.why_not() is not None):
-            st.session_state[asked] = str(st.session_state.get(f"{field}.search") or "").strip()
-    text = st.session_state.get(asked)
+        if st.form_submit_button("Search", icon=":material/search:", disabled=actions.refusal() is not None):
+            st.session_state[request_key] = str(st.session_state.get(f"{field}.search") or "").strip()
+    text = st.session_state.get(request_key)
     if not text:
         return
-    matches, problem = _found(text)
+    matches, problem = _search(text)
     if problem:
-        forms.error_beside(problem)
+        forms.show_error(problem)
         return
     usable = [one for one in matches if one.problem is None]
     if not matches:
-        st.caption(wording.plain(f"The hub has no model whose name contains '{text}'."))
+        st.caption(wording.plain(f"No hub model has a name that contains '{text}'."))
     if usable:
         _pick(
             "Found",
@@ -210,7 +210,7 @@ def _offline(field: str, reason: str) -> None:
 
 
 def _pick(label: str, field: str, several: bool, labels: dict[str, str], placeholder: str) -> None:
-    """A list from which a model goes into the field as soon as it is chosen."""
+    """A list that puts the selected model into the field."""
     key = f"{field}.{label.split()[0].lower()}"
     st.selectbox(
         label,
@@ -233,8 +233,8 @@ def _use_picked(field: str, several: bool, key: str) -> None:
 
 
 def _put(field: str, several: bool, name: str) -> None:
-    held = st.session_state.get(field) or []
-    st.session_state[field] = list(dict.fromkeys([*held, name])) if several else name
+    current = st.session_state.get(field) or []
+    st.session_state[field] = list(dict.fromkeys([*current, name])) if several else name
 
 
 def _unusable(problems: dict[str, str | None]) -> None:
@@ -257,7 +257,7 @@ def _label(one: Match) -> str:
 
 
 def _is_folder(name: str) -> bool:
-    """Whether the name is a directory's, or a path that cannot be read from here, which `_resolved` tells."""
+    """Whether the name is a directory, or a path without read access, which `_resolved` reports."""
     try:
         return sources.folder_of(name) is not None
     except InputError:
@@ -265,7 +265,7 @@ def _is_folder(name: str) -> bool:
 
 
 def _is_cached(name: str) -> bool:
-    """Whether the hub need not be asked."""
+    """Whether the model is in the hub cache."""
     parsed = hub.parse(name)
     return parsed is not None and cache.find(*parsed) is not None
 
@@ -280,9 +280,11 @@ def _resolved(name: str, heads: tuple[HeadKind, ...]) -> tuple[ModelSource | Non
     return source, None
 
 
-@st.cache_data(show_spinner="Looking for the model …", ttl=120, max_entries=64)
-def _remembered(name: str, heads: tuple[HeadKind, ...], offline: str | None) -> tuple[ModelSource | None, str | None]:
-    del offline  # an answer given without the hub is none once it can be asked
+@st.cache_data(show_spinner="Finding the model …", ttl=120, max_entries=64)
+def _resolved_cached(
+    name: str, heads: tuple[HeadKind, ...], offline: str | None
+) -> tuple[ModelSource | None, str | None]:
+    del offline  # part of the cache key: offline results are not valid online
     return _resolved(name, heads)
 
 
@@ -290,7 +292,7 @@ def _remembered(name: str, heads: tuple[HeadKind, ...], offline: str | None) -> 
 def _compared(
     location: str, fingerprint: str, heads: tuple[HeadKind, ...], _source: ModelSource
 ) -> tuple[str, str | None]:
-    """What differs, or why that cannot be known; remembered until a file of the model changes."""
+    """The difference between weights and configuration, or the error; cached until a file of the model changes."""
     del location, fingerprint
     try:
         return reading.mismatch(_source, heads), None
@@ -304,7 +306,7 @@ def _cached() -> list[CachedModel]:
 
 
 @st.cache_data(show_spinner="Searching the hub …", ttl=300, max_entries=64)
-def _found(text: str) -> tuple[list[Match], str | None]:
+def _search(text: str) -> tuple[list[Match], str | None]:
     try:
         return hub.search(text), None
     except InputError as error:

@@ -1,4 +1,4 @@
-"""The predictions of a run, on its page: confusion matrix, predicted against true numbers, texts side by side, errors."""
+"""A run's predictions: confusion matrix, predicted against true numbers, texts side by side, errors."""
 
 from __future__ import annotations
 
@@ -47,31 +47,31 @@ PREDICTED = Explanation(
 )
 
 SHOWN = 500
-"""Rows of the table on screen; download the file for all."""
+"""Most rows of the table on screen."""
 
 
 def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
-    """The section of the page; nothing for a run that has not predicted yet, or that was made before predictions were kept.
+    """The section of the page; empty for a run without saved predictions.
 
     Args:
-        fingerprint: of the rows that the run read; needed only to read them again.
+        fingerprint: returns the fingerprint of the run's rows, to read them again.
     """
     predicted, problem = _kept(str(resources.library().folder_of(run.id)), _stamp_of(run))
     if predicted is None and problem is None:
         return
     st.subheader("Predictions", anchor=False)
-    forms.error_beside(problem)
+    forms.show_error(problem)
     if predicted is None:
         return
     try:
         task = tasks.get(run.config.task, run.config.own)
-    except InputError as error:  # a task that this version does not know
-        forms.error_beside(forms.sentence(error))
+    except InputError as error:  # a task unknown to this version
+        forms.show_error(forms.sentence(error))
         return
     count = len(predicted.table)
-    cut = f", the first of {wording.number(predicted.rows)}" if count < predicted.rows else ""
-    when = "before training" if predicted.epoch == 0 else f"after epoch {predicted.epoch}"
-    st.caption(f"Of the validation rows {when}: n = {wording.number(count)}{cut}.")
+    limit_text = f", the first of {wording.number(predicted.rows)}" if count < predicted.rows else ""
+    epoch_text = "before training" if predicted.epoch == 0 else f"after epoch {predicted.epoch}"
+    st.caption(f"Of the validation rows {epoch_text}: n = {wording.number(count)}{limit_text}.")
     if task.kind == "classification":
         _confusion(run, task, predicted)
     elif task.kind == "regression":
@@ -133,7 +133,7 @@ def _confusion(run: RunRow, task: Task, predicted: Predictions) -> None:
 
 
 def _in_words(matrix: outcomes.Confusion, shares: np.ndarray) -> str:
-    """Each class with how often it is found and what it is taken for most, for those who cannot see the figure."""
+    """Alternative text: each class with its recall and its most frequent wrong prediction."""
     parts = []
     for index, name in enumerate(matrix.names):
         row = matrix.counts[index]
@@ -141,9 +141,15 @@ def _in_words(matrix: outcomes.Confusion, shares: np.ndarray) -> str:
             parts.append(f"{name}: no rows")
             continue
         others = np.where(np.arange(len(row)) == index, -1, row)
-        wrong = int(others.argmax())
-        rest = f", {int(row[wrong])} predicted as {matrix.names[wrong]}" if others[wrong] > 0 else ""
-        parts.append(f"{name}: {int(row[index])} of {int(row.sum())} correct ({shares[index, index]:.0%}){rest}")
+        most_confused = int(others.argmax())
+        confusion_text = (
+            f", {int(row[most_confused])} predicted as {matrix.names[most_confused]}"
+            if others[most_confused] > 0
+            else ""
+        )
+        parts.append(
+            f"{name}: {int(row[index])} of {int(row.sum())} correct ({shares[index, index]:.0%}){confusion_text}"
+        )
     return "; ".join(parts)
 
 
@@ -161,7 +167,7 @@ def _numbers(run: RunRow, predicted: Predictions) -> None:
     )
     explanations.show(PREDICTED)
     if undefined:
-        st.caption(f"{undefined} predictions are not finite numbers and are left out.")
+        st.caption(f"{undefined} predictions are not finite and are left out.")
     downloads.points(
         f"isoviz-{run.id}-predicted",
         lambda: predicted.table[["row", "label", "prediction"]],
@@ -175,11 +181,15 @@ def _range(values: np.ndarray) -> str:
 
 
 def _texts(task: Task, predicted: Predictions) -> None:
-    """The first predictions beside what they should be; both are in the file, so no data are read for it."""
+    """The first predictions and their references; both are saved with the run, so no data is read."""
     table = predicted.table.head(8)
-    right = "reference" if task.kind == "seq2seq" else "right answers"
+    reference_heading = "reference" if task.kind == "seq2seq" else "correct answers"
     texts = pd.DataFrame(
-        {"row": table["row"], "prediction": table["prediction"], right: [_joined(value) for value in table["label"]]}
+        {
+            "row": table["row"],
+            "prediction": table["prediction"],
+            reference_heading: [_joined(value) for value in table["label"]],
+        }
     )
     st.caption("The first rows")
     st.dataframe(
@@ -187,7 +197,7 @@ def _texts(task: Task, predicted: Predictions) -> None:
         hide_index=True,
         row_height=70,
         column_config=_columns(texts),
-        alt="Predicted texts beside the right ones",
+        alt="Predicted texts and references",
     )
 
 
@@ -216,7 +226,7 @@ def _rows(run: RunRow, task: Task, predicted: Predictions, fingerprint: str | No
     if problem:
         st.warning(wording.plain(f"Texts unavailable: {problem}"), icon=":material/database_off:")
     table = _worst_first(task, predicted, frame)
-    if task.kind == "classification" and st.toggle("Wrong ones only", value=True, key="run_wrong_only"):
+    if task.kind == "classification" and st.toggle("Errors only", value=True, key="run_wrong_only"):
         table = table[~table["correct"]].drop(columns="correct")
     total = len(table)
     if not total:
@@ -238,12 +248,14 @@ def _rows(run: RunRow, task: Task, predicted: Predictions, fingerprint: str | No
 
 
 def _worst_first(task: Task, predicted: Predictions, frame: pd.DataFrame | None) -> pd.DataFrame:
-    """`outcomes.errors` of the saved predictions; without the rows, a reference is the only text column."""
+    """`outcomes.errors` of the saved predictions; without the rows, the reference is the only text column."""
     saved = predicted.table
-    right = "answer_texts" if task.kind == "span" else task.columns[-1] if task.kind == "seq2seq" else "label"
+    reference_column = (
+        "answer_texts" if task.kind == "span" else task.columns[-1] if task.kind == "seq2seq" else "label"
+    )
     if frame is None:
         rows = pd.DataFrame(dict.fromkeys(task.columns, ""), index=saved.index)
-        rows[right] = saved["label"]
+        rows[reference_column] = saved["label"]
     else:
         rows = frame.head(len(saved))
     confidence = saved["confidence"].to_numpy() if "confidence" in saved else None
@@ -251,11 +263,13 @@ def _worst_first(task: Task, predicted: Predictions, frame: pd.DataFrame | None)
     table = outcomes.errors(
         task, rows, answers.to_numpy() if task.kind != "span" else answers.tolist(), confidence=confidence
     )
-    return table if frame is not None else table.drop(columns=[name for name in task.columns if name != right])
+    return (
+        table if frame is not None else table.drop(columns=[name for name in task.columns if name != reference_column])
+    )
 
 
 def _texts_again(config: RunConfig, fingerprint: str | None) -> tuple[pd.DataFrame | None, str | None]:
-    """The validation rows of a run, or why they cannot be shown as those that it read."""
+    """The run's validation rows, or the reason why they are not the rows it read."""
     read = config.model_dump(include={"task", "data", "direction", "max_train", "max_eval"})
     columns = config.own.model_dump_json() if config.own is not None else None
     files = stamp(config.data) if config.data else ()
@@ -276,15 +290,15 @@ def _loaded(
     fingerprint: str | None,
     files: Stamp,
 ) -> tuple[pd.DataFrame | None, str, str | None]:
-    """Validation rows and the fingerprint of all rows read, remembered until a file changes (`files`); no rows where that is
-    not `fingerprint`."""
+    """Validation rows and the fingerprint of all rows read, cached until a file changes (`files`); no rows if that differs from
+    `fingerprint`."""
     del files
     try:
-        known = tasks.get(task, OwnTask.model_validate_json(columns) if columns else None)
-        now = reading.check(known, data, direction, max_train, max_eval)
+        loaded_task = tasks.get(task, OwnTask.model_validate_json(columns) if columns else None)
+        now = reading.check(loaded_task, data, direction, max_train, max_eval)
         if fingerprint is not None and now != fingerprint:
             return None, now, None
-        rows = tasks.load(known, data, direction, max_train, max_eval)  # no more than the run itself has read
+        rows = tasks.load(loaded_task, data, direction, max_train, max_eval)  # the same limits as the run
     except InputError as error:
         return None, "", forms.sentence(error)
     return rows.validation, rows.fingerprint, None

@@ -1,4 +1,4 @@
-"""Results side by side: one setup per cell, never several averaged; with averages over tasks as the papers print them."""
+"""Results side by side: one setup per cell, with averages over tasks as in the papers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from isoviz.statistics import mean_sd
 from isoviz.tasks.metrics import METRICS
 
 SIDES = {"task": "Task", "model": "Model", "label": "Method", "variant": "Parameters"}
-"""Column of `tables.summary` (`label`: method with parameters) → what a reader chooses to go across."""
+"""Column of `tables.summary` (`label`: method with parameters) → option for the columns of the table."""
 _ROWS = {"model": "Model", "task": "Task", "data": "Data", "label": "Method", "title": "Method", "settings": "Settings"}
 AVERAGE = "Average"
 
@@ -34,7 +34,7 @@ PIVOT = Explanation(
 
 
 def section(chosen: Filter, runs: pd.DataFrame) -> None:
-    """The table, and the choice of its columns; nothing with a single setup."""
+    """The table, and the field for its columns; empty with a single setup."""
     labelled = cached(("pivot", chosen), lambda: runs.assign(label=_labels(runs)))
     offered = [name for name in SIDES if labelled[name].nunique() > 1]
     if not offered or runs["setup"].nunique() < 2:
@@ -78,7 +78,7 @@ def section(chosen: Filter, runs: pd.DataFrame) -> None:
 
 
 def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
-    """The table as text: rows are setups without `side`, columns its values; across tasks or models, an average where that is fair.
+    """The table as text: rows are setups without `side`, columns its values; across tasks or models, also averages over complete rows.
 
     Args:
         runs: of `tables.runs_frame`, with each task's primary metric in `value`.
@@ -109,7 +109,7 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
         placed.setdefault(tuple(setup[name] for name in rows), {}).setdefault(setup[side], []).append(setup)
     lines = []
     for key, by_side in placed.items():
-        # where the rows do not separate two setups, each gets a row rather than a mean over both
+        # setups that the table cannot distinguish get separate rows instead of a common mean
         for index in range(max(map(len, by_side.values()))):
             cells = {value: group[index] for value, group in by_side.items() if len(group) > index}
             line: dict[str, Any] = dict(zip((_ROWS[name] for name in rows), key, strict=True))
@@ -120,14 +120,14 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
                 for value in values
             }
             if averaged and len(values) > 1:
-                whole = len(cells) == len(values) and all(cell["n"] for cell in cells.values())
-                line[AVERAGE] = _average([seeds[cell["setup"]] for cell in cells.values()]) if whole else ""
+                complete = len(cells) == len(values) and all(cell["n"] for cell in cells.values())
+                line[AVERAGE] = _average([seeds[cell["setup"]] for cell in cells.values()]) if complete else ""
             lines.append(line)
     return pd.DataFrame(lines)
 
 
 def _settings(runs: pd.DataFrame, side: str) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """Setup → the settings that distinguish it from others in its column, and task → those that its whole column shares.
+    """Setup → settings that distinguish it within its column, and task → settings shared by its whole column.
 
     A setting shared by all runs of a task goes into the task's heading. As a separate row it would leave the other tasks' cells empty.
     """
@@ -156,7 +156,7 @@ def _data(setup: str) -> str:
 
 
 def _average(tasks: Sequence[dict[int, float]]) -> str:
-    """The mean of the tasks' means; its spread is that of the seeds that all of them share, none with fewer than two."""
+    """The mean of the tasks' means; its spread is over the seeds that all tasks share, if at least two."""
     mean = sum(sum(task.values()) / len(task) for task in tasks) / len(tasks)
     shared = set.intersection(*(set(task) for task in tasks))
     _, sd = mean_sd([sum(task[seed] for task in tasks) / len(tasks) for seed in sorted(shared)])
@@ -164,7 +164,7 @@ def _average(tasks: Sequence[dict[int, float]]) -> str:
 
 
 def _cell(mean: float, sd: float | None, runs: int = 1) -> str:
-    """`0.812 ± 0.010`; a dash where no run counts."""
+    """`0.812 ± 0.010`; a dash without counted runs."""
     if not runs:
         return "—"
     if mean is None or math.isnan(mean):

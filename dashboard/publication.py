@@ -1,4 +1,4 @@
-"""A task's results as they are published: the same table as LaTeX, Markdown and JSON, with all that a reader needs beside it.
+"""A task's results for publication: the same table as LaTeX, Markdown and JSON, with caption and notes.
 
 No Streamlit here.
 """
@@ -32,24 +32,24 @@ SIMPLE = {
     "word_by_word": "Word by word",
     "random_weights": "Random weights, trained",
 }
-"""Simple approaches as a published table calls them; others by their own names."""
+"""Names of simple approaches in a published table; others keep their names."""
 _SHARED_SETTINGS = ("epochs", "learning_rate", "batch_size", "schedule", "max_length", "precision")
-"""Settings that a caption names, where all rows of the table share them."""
+"""Settings named in the caption if all rows share them."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """Everything of one task's table.
+    """Content of one task's table.
 
     Attributes:
         summary: of `tables.summary`.
         metric: the task metric in `mean`.
         isotropy: the measures with a column.
-        parts: the comparison with the baseline, one part per model; empty where there is none, and why in `why_none`.
+        parts: the comparison with the baseline, one part per model; empty if there is none, with the reason in `why_none`.
         tests: how many comparisons the correction is for.
-        simple: name of a simple approach → what it reaches; empty for another metric than the task's primary one.
-        rows: training and validation rows, where known.
-        warnings: what speaks against comparing.
+        simple: name of a simple approach → its score; only for the task's primary metric.
+        rows: training and validation rows, if known.
+        warnings: reasons not to compare these runs.
     """
 
     task: str
@@ -66,11 +66,11 @@ class Published:
     @property
     def scale(self) -> float:
         """The metric's value of perfect predictions."""
-        known = METRICS.get(self.metric)
-        return known.highest if known else 0.0
+        task_metric = METRICS.get(self.metric)
+        return task_metric.highest if task_metric else 0.0
 
     def comparison(self, line: Mapping[str, Any]) -> Comparison | None:
-        """The comparison of a line of the summary with the baseline."""
+        """The comparison of a row of the summary with the baseline."""
         label = " ".join(filter(None, (str(line["title"]), str(line["variant"]))))
         for part in self.parts:
             if part.model == line["model"]:
@@ -78,25 +78,25 @@ class Published:
         return None
 
     def lines(self) -> list[dict[str, Any]]:
-        """The summary, line by line."""
+        """The rows of the summary."""
         return [{str(name): value for name, value in line.items()} for line in self.summary.to_dict("records")]
 
 
-def printed_beside(line: Mapping[str, Any]) -> tuple[Printed, ...]:
-    """The printed numbers for a line of `tables.summary`."""
+def printed_for(line: Mapping[str, Any]) -> tuple[Printed, ...]:
+    """The published numbers for a row of `tables.summary`."""
     return matching.beside(str(line["model"]), str(line["task"]), str(line["method"]), str(line["metric"]))
 
 
 def published_text(line: Mapping[str, Any]) -> str:
-    """The printed numbers for a line as text, each with its place; usually empty."""
+    """The published numbers for a row as text, each with its table; usually empty."""
     return "; ".join(
         f"{printed_text(entry)} ({'' if entry.statistic in ('', 'mean') else f'{entry.statistic}; '}{matching.where(entry)})"
-        for entry in printed_beside(line)
+        for entry in printed_for(line)
     )
 
 
 def printed_text(printed: Printed, places: int = 3) -> str:
-    """`0.708 ± 0.016`, on the scale of our runs; a dagger where the print is doubtful."""
+    """`0.708 ± 0.016`, on the scale of our runs; a dagger marks doubtful numbers."""
     value = printed.on_our_scale
     assert value is not None and printed.value
     spread = "" if printed.sd is None else f" ± {decimals(printed.sd * value / printed.value, places)}"
@@ -168,10 +168,10 @@ def difference_text(comparison: Comparison | None, scale: float) -> str:
 
 
 def caption(table: Published) -> str:
-    """One sentence on what is in the table, and with which data and settings."""
-    known = tasks.catalogue().get(table.task)
+    """One sentence on the table's content, data and settings."""
+    catalogued = tasks.catalogue().get(table.task)
     models = list(dict.fromkeys(table.summary["model"]))
-    name = known.title if known else table.task
+    name = catalogued.title if catalogued else table.task
     of = f" of {models[0]}" if len(models) == 1 else ""
     size = ""
     if table.rows:
@@ -190,7 +190,7 @@ def _seeds(table: Published) -> str:
 
 
 def notes(table: Published) -> list[str]:
-    """Below the table: warnings, settings, how differences were tested, what is left out."""
+    """Notes below the table: warnings, settings, tests and excluded runs."""
     lines = list(table.warnings)
     if settings := shared_settings(table.summary):
         lines.append(f"Settings: {settings}.")
@@ -208,13 +208,13 @@ def notes(table: Published) -> list[str]:
         lines.append(text)
     elif table.why_none:
         lines.append(f"No differences: {table.why_none}")
-    if any(entry.doubt for line in table.lines() for entry in printed_beside(line)):
+    if any(entry.doubt for line in table.lines() for entry in printed_for(line)):
         lines.append("† The printed number is doubtful.")
     return lines
 
 
 def shared_settings(summary: pd.DataFrame) -> str:
-    """The training settings that all rows share, in words: `4 epochs, learning rate 0.0006, …`."""
+    """The training settings that all rows share, as text: `4 epochs, learning rate 0.0006, …`."""
     setups = [json.loads(setup) for setup in summary["setup"]]
     settings = []
     for name in _SHARED_SETTINGS:
@@ -261,7 +261,7 @@ def markdown(table: Published) -> str:
 
 
 def as_json(table: Published) -> str:
-    """Every number in full, with settings, comparisons and printed values."""
+    """All numbers in full precision, with settings, comparisons and published values."""
     document = {
         "task": table.task,
         "metric": table.metric,
@@ -281,7 +281,7 @@ def _json_line(table: Published, line: Mapping[str, Any]) -> dict[str, Any]:
     printed = [
         {"value": entry.on_our_scale, "as_printed": entry.value, "sd_as_printed": entry.sd, "seeds": entry.seeds}
         | {"statistic": entry.statistic, "where": matching.where(entry), "remark": entry.remark, "doubt": entry.doubt}
-        for entry in printed_beside(line)
+        for entry in printed_for(line)
     ]
     return {**numbers, "setup": json.loads(str(line["setup"])), "published": printed}
 

@@ -1,6 +1,6 @@
-"""Files that a visitor names or uploads, read in a process with limits: the server holds a preview, a summary, or why there is none.
+"""Reading a visitor's files in a process with limits: the server gets only a preview, a summary or an error.
 
-The process ends with the page that waits for it: when its tab is closed, or when the visitor has already asked for something else.
+The process ends with the page that waits for it: when the tab is closed, or when the visitor has made another request.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from isoviz.tasks.protocol import DataReport, HeadKind, OwnTask, Problems, Task
 
 _ROOM: Final = "isoviz.tasks.reading:"
 DOWNLOAD_SECONDS: Final = 3600.0
-"""For rows of the hub, which may have to be downloaded first."""
+"""Time limit for rows from the hub, which may have to be downloaded."""
 
 
 def preview(data: str) -> Preview:
-    """See `isoviz.tasks.reading.preview`; so for the others."""
+    """See `isoviz.tasks.reading.preview`; the functions below correspond to that module too."""
     return _ask("preview", Preview, data=data)
 
 
 def guess(data: str, columns: OwnTask) -> Guess:
-    """What a column's labels are."""
+    """The kind of a column's labels."""
     return _ask("guess", Guess, data=data, columns=columns)
 
 
 def report(task: Task, data: str | None, direction: str | None) -> DataReport:
-    """What a person should know of the rows."""
+    """Summary of the rows."""
     return _ask("report", DataReport, slug=task.slug, columns=task.own, data=data, direction=direction)
 
 
 def problems(task: Task, data: str | None, direction: str | None) -> Problems:
-    """The single rows at fault."""
+    """The invalid rows."""
     return _ask("problems", Problems, slug=task.slug, columns=task.own, data=data, direction=direction)
 
 
@@ -53,7 +53,7 @@ def check(
     max_train: int | None = None,
     max_eval: int | None = None,
 ) -> str:
-    """Raise what is wrong with the rows; else their fingerprint."""
+    """The rows' fingerprint. Raises their error."""
     read = {"direction": direction, "max_train": max_train, "max_eval": max_eval}
     return _ask("check", str, slug=task.slug, columns=task.own, data=data, **read)
 
@@ -64,7 +64,7 @@ def counted(slug: str, data: str | None) -> tuple[str, dict[str, int]]:
 
 
 def mismatch(source: ModelSource, kinds: Sequence[HeadKind]) -> str:
-    """How a model's weights differ from its configuration, in words; empty where they do not. Raises for what cannot be loaded."""
+    """How a model's weights differ from its configuration, as text; empty if they fit. Raises if the model cannot be loaded."""
     arguments = {"source": source, "kinds": list(kinds)}
     imports = ("torch", "transformers", "isoviz.models.adapter")
     pulse = still_wanted()
@@ -75,13 +75,20 @@ def _completed(data: str | None, columns: OwnTask) -> OwnTask:
     return _ask("completed", OwnTask, data=data, columns=columns)
 
 
-CHECKS: Final = DataChecks(complete=_completed, read=check)
+def _targets_problem(source: ModelSource, kind: HeadKind, targets: tuple[str, ...]) -> str:
+    arguments = {"source": source, "kind": kind, "targets": targets}
+    imports = ("torch", "transformers", "peft", "isoviz.models.adapter")
+    function = "isoviz.models.low_rank:targets_problem"
+    return guarded.call(function, arguments, str, field="lora_targets", imports=imports, pulse=still_wanted())
+
+
+CHECKS: Final = DataChecks(complete=_completed, read=check, targets_problem=_targets_problem)
 """For `isoviz.runs.planning.expand`."""
 
 
 def _ask(name: str, returns: Any, **arguments: Any) -> Any:
-    known = tasks.catalogue().get(arguments.get("slug", ""))
-    if known is not None and known.generated:  # rows of ours: a process would only make people wait
+    task = tasks.catalogue().get(arguments.get("slug", ""))
+    if task is not None and task.generated:  # generated rows are safe: no process needed
         return getattr(here, name)(**arguments)
     allowed = limits.from_environment()
     if "slug" in arguments and arguments["data"] is None:
@@ -90,8 +97,8 @@ def _ask(name: str, returns: Any, **arguments: Any) -> Any:
 
 
 def still_wanted(in_callback: bool = False) -> Callable[[], None]:
-    """A function that raises once the tab is closed or, outside of callbacks (which run once), the visitor has asked for something
-    else."""
+    """A function that raises when the tab is closed or, outside callbacks (which run once), when the visitor has made another
+    request."""
     context = get_script_run_ctx()
     if context is None:
         return lambda: None
@@ -99,7 +106,7 @@ def still_wanted(in_callback: bool = False) -> Callable[[], None]:
 
     def pulse() -> None:
         if not in_callback:
-            _ = "reading" in st.session_state  # a place at which Streamlit ends a script
+            _ = "reading" in st.session_state  # Streamlit can interrupt the script here
         if exists() and not get_instance().is_active_session(session):
             raise StopException
 

@@ -1,7 +1,7 @@
-"""What the whole process shares: the store, the runner, and the service of the jobs that pages ask for.
+"""Shared by the whole process: the store, the runner, and the service of background jobs.
 
-They live at module level and not in Streamlit's resource cache, which anyone may clear and which hot reload fills a
-second time; the truth is in the store anyway, and a runner can be built again at any time.
+They are module globals instead of Streamlit resources, because users can clear that cache and hot reload fills it again.
+All state is in the store, so a runner can be rebuilt at any time.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _job_service: JobService | None = None
 
 
 def _url() -> str:
-    """The store this app shows: `ISOVIZ_STORE` (a URL or folder, from `isoviz app --store`), else that of `ISOVIZ_HOME`."""
+    """The app's store: `ISOVIZ_STORE` (a URL or folder, from `isoviz app --store`), else the store in `ISOVIZ_HOME`."""
     return store_url(os.environ.get("ISOVIZ_STORE") or None)
 
 
 def store() -> Store:
-    """That store, opened once per process."""
+    """The app's store, opened once per process."""
     from isoviz.runs.store import Store
 
     url = _url()
@@ -51,26 +51,26 @@ def store() -> Store:
 
 
 def library() -> Library:
-    """What this visitor reads: the store's runs, and the examples unless they are hidden."""
+    """The runs visible to this visitor: the store's runs, and the examples unless hidden."""
     from isoviz.runs.examples import Library, opened
 
     return Library(store(), opened() if examples.shown() else None)
 
 
 def every_run() -> Library:
-    """The same with every example, for routes: their tokens say which runs a page shows."""
+    """All runs and examples, for routes: their tokens say which runs a page shows."""
     from isoviz.runs.examples import Library, opened
 
     return Library(store(), opened())
 
 
 def service() -> Service:
-    """What the visitor of this page may change and start there. Pages write through it, never to the store itself."""
+    """The service with this visitor's permissions. Pages write only through it, never to the store."""
     return service_of(visitor.current())
 
 
 def service_of(asking: Visitor) -> Service:
-    """The same for who sent a request to a route."""
+    """The service with the permissions of a request's visitor."""
     from isoviz.access.service import Service
 
     return Service(store(), asking, _policy())
@@ -81,7 +81,7 @@ def _policy() -> Policy:
 
 
 def guard_files() -> None:
-    """From now on this process reads data and models only below the operator's roots, and uploads."""
+    """Restrict this process to data and models below the operator's roots, and to uploads."""
     fence.hold_to(_roots)
 
 
@@ -90,7 +90,7 @@ def _roots() -> Roots:
 
 
 def runner() -> Runner | None:
-    """The runner of that store, started; built anew if it died. None if `ISOVIZ_RUNNER=off` (tests, displays)."""
+    """The store's runner, started, and rebuilt if it died. None if `ISOVIZ_RUNNER=off` (tests, displays)."""
     if os.environ.get("ISOVIZ_RUNNER", "on").lower() == "off":
         return None
     from isoviz.runs.runner import Runner
@@ -106,37 +106,37 @@ def runner() -> Runner | None:
 
 
 def begin() -> None:
-    """The app serves from now on: it runs what is queued, and has a spare ready where a page expects work."""
+    """Called when the app starts to serve: runs queued work, and keeps a spare process ready when a page expects work."""
     global _job_service
     guard_files()
-    # every room whose jobs this app serves
+    # import all modules whose jobs this app serves
     from isoviz.exploring.jobs import VIEW
     from isoviz.jobs.service import JobService
     from isoviz.runs import pretrained  # noqa: F401
     from isoviz.studies import jobs as study_jobs  # noqa: F401
     from isoviz.whatif import export, jobs, texts  # noqa: F401
 
-    make_private(home())  # views and caches lie there, wherever the runs are
+    make_private(home())  # contains views and caches, even if the runs are elsewhere
     _job_service = JobService(VIEW.prepare)
     _job_service.start()
     runner()
 
 
 def expect_jobs() -> None:
-    """Someone who may start jobs looks at a page for it: the next one shall begin at once. Nothing where no app serves."""
+    """Keep a spare process ready, because this visitor may start a job from this page. No effect without a running app."""
     if _job_service is not None and service().refusal() is None:
         _job_service.expect()
 
 
 def expect_runs() -> None:
-    """Someone looks at a page from which runs are launched: the next one shall begin at once. Nothing where no app serves."""
+    """Keep a spare worker ready, because runs are launched from this page. No effect without a running app."""
     running = runner() if _job_service is not None else None
     if running is not None:
         running.expect()
 
 
 def close() -> None:
-    """Stop every runner and the service. Runs go on in their own processes, which the next app finds."""
+    """Stop all runners and the service. Runs continue in their own processes, and the next app adopts them."""
     global _job_service
     if _job_service is not None:
         _job_service.close()

@@ -1,4 +1,4 @@
-"""Sections of the Results page: filters, per task an honest table and a strip of every seed, and the list of all runs."""
+"""Sections of the Results page: filters, a table and a figure of all seeds per task, and the list of all runs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RESULTS = Explanation(
     title="Mean ± s over n seeds",
     reading=(
         "Runs that differ only in the seed share a row: mean, sample standard deviation s, number of seeds n, and "
-        "every single value. Collapsed, failed and diverged runs are in no mean and counted in the remarks."
+        "every single value. Collapsed, failed and diverged runs are excluded from means and counted in the remarks."
     ),
     formula=r"\bar y = \frac{1}{n} \sum_i y_i, \quad s = \sqrt{\frac{1}{n - 1} \sum_i (y_i - \bar y)^2}",
     formula_text="mean, and sample standard deviation with divisor n − 1",
@@ -49,9 +49,9 @@ RESULTS = Explanation(
 )
 
 PAGE_RUNS = 200
-"""Runs in the list at once: the browser is sent no others. The files have all of them."""
+"""Runs per page of the list. The files contain all runs."""
 STRIP_ROWS = 40
-"""Setups in the figure of seeds: more make an unreadable figure."""
+"""Most setups in the figure of seeds; more would be unreadable."""
 _PAGE = "results_page"
 
 _NUMBER: dict[str, Any] = {"format": "%.3f"}
@@ -66,7 +66,7 @@ COLUMNS: dict[str, str] = {
     "n": "n",
     "difference": "Difference",
 }
-"""Column → heading of what stands before the measures of isotropy; `LAST` stands after them."""
+"""Column → heading, before the measures of isotropy; `LAST` comes after them."""
 LAST: dict[str, str] = {"seeds": "Each seed", "published": "Published", "remarks": "Remarks"}
 
 RUN_COLUMNS = {
@@ -88,12 +88,12 @@ MORE_RUN_COLUMNS = {
 
 
 ALIKE = ("model", "task", "metric", "problem", "group")
-"""Columns of the list that are left out where all runs have the same."""
+"""Columns of the list that are hidden if all runs have the same value."""
 
 
-def nothing_yet() -> None:
-    """The page of an empty store."""
-    choosing.nothing_yet(
+def empty_state() -> None:
+    """Empty state of the page."""
+    choosing.empty_state(
         "Finished runs become a table here: model × task × method, with the mean, every seed, and which runs failed or "
         "collapsed. *IsoBN against none* asks whether a difference is larger than the spread between seeds.",
         "isobn",
@@ -102,11 +102,11 @@ def nothing_yet() -> None:
 
 
 def filters(facets: pd.DataFrame) -> Filter:
-    """Draw the filters, of `run_lists.facets`."""
+    """Fields of the filters, from `run_lists.facets`."""
     fields = st.columns([2, 1, 1, 1, 1])
     with fields[0]:
         group = choosing.group_field(facets, "results_group", METHODS)
-    facets = choosing.alike(facets, group)
+    facets = choosing.same_kind(facets, group)
     with fields[1]:
         models = choosing.several("Model", sorted(set(facets["model"])), "results_model")
     with fields[2]:
@@ -122,9 +122,9 @@ def filters(facets: pd.DataFrame) -> Filter:
 
 
 def isotropy_field(facets: pd.DataFrame, chosen: Filter) -> list[Metric]:
-    """The measures of isotropy in the tables; by default the one that the methods act on."""
+    """Field for the measures of isotropy in the tables; default: the measure that the methods act on."""
     known = {metric.number_title: metric for metric in measures.of_runs()}
-    methods = choosing.keep(choosing.within(facets, chosen.group), method=chosen.method)["method"]
+    methods = choosing.matching(choosing.within(facets, chosen.group), method=chosen.method)["method"]
     default = [measures.default_for(methods).number_title]
     choosing.follow("results_isotropy", default)
     titles = st.multiselect(
@@ -133,13 +133,13 @@ def isotropy_field(facets: pd.DataFrame, chosen: Filter) -> list[Metric]:
         default=default,
         key="results_isotropy",
         bind="query-params",
-        help="Columns of the tables below. The CSV and Parquet files have all of them.",
+        help="Columns of the tables below. The CSV and Parquet files contain all measures.",
     )
     return [metric for title, metric in known.items() if title in titles]
 
 
 def by_task(chosen: Filter, isotropy: list[Metric], *, associations: bool = True) -> None:
-    """Per task: its metric, the table, every seed; `associations` False where a trade-off that follows answers that."""
+    """Per task: the metric, the table and all seeds. `associations`: with the rank correlation, unless a trade-off follows."""
     runs = run_lists.frame(chosen)
     if runs.empty:
         st.info("No run matches these filters. Clear one of them.", icon=":material/filter_alt_off:")
@@ -151,9 +151,9 @@ def by_task(chosen: Filter, isotropy: list[Metric], *, associations: bool = True
 
 
 def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], associations: bool) -> None:
-    known = tasks.catalogue().get(task)
+    task_entry = tasks.catalogue().get(task)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.subheader(wording.plain(f"{known.title} · {task}" if known else task), anchor=False)
+        st.subheader(wording.plain(f"{task_entry.title} · {task}" if task_entry else task), anchor=False)
         st.space("stretch")
         explanations.show(RESULTS)
     metric = _metric(task, runs)
@@ -189,14 +189,14 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], ass
 
 @dataclass(frozen=True)
 class _TaskView:
-    """A task's part of the page, the same for all visitors until a run changes.
+    """A task's section of the page, shared by all visitors until a run changes.
 
     Attributes:
         on_screen, in_file: the table.
-        clouds: of which clouds its columns are.
-        printed: what papers print, a line each.
-        setups: how many rows the figure of the seeds would have; `seeds` shows the first of them, None without a value.
-        association: of isotropy with the metric over the settings, a sentence; empty where there are too few settings.
+        clouds: the clouds of its columns.
+        printed: published numbers, one line each.
+        setups: number of rows for the figure of seeds; `seeds` shows the first ones, None without values.
+        association: a sentence on the correlation of isotropy and metric; empty with too few settings.
     """
 
     published: Published
@@ -210,18 +210,18 @@ class _TaskView:
 
 
 def _view_of(task: str, metric: str, runs: pd.DataFrame, isotropy: list[Metric], ids: list[str]) -> _TaskView:
-    chosen = tables.with_metric(runs, metric)
+    with_metric = tables.with_metric(runs, metric)
     compared = comparison.compared(task, metric, ids)
-    table = published_table(task, metric, runs, tables.summary(chosen), isotropy, compared)
+    table = published_table(task, metric, runs, tables.summary(with_metric), isotropy, compared)
     levels = tables.references(table.simple)
-    whole = with_comparison(table)
+    with_differences = with_comparison(table)
     lines = [(line["title"], publication.published_text(line)) for line in table.lines()]
-    setups, strip = seed_strip(chosen, metric, levels)
+    setups, strip = seed_strip(with_metric, metric, levels)
     return _TaskView(
         published=table,
-        on_screen=readable(whole, levels, isotropy),
-        in_file=learned.in_file(whole.drop(columns="setup"), table.warnings),
-        clouds=_clouds(chosen, isotropy),
+        on_screen=readable(with_differences, levels, isotropy),
+        in_file=learned.in_file(with_differences.drop(columns="setup"), table.warnings),
+        clouds=_clouds(with_metric, isotropy),
         printed=tuple(f"Published, {title}: {printed}" for title, printed in lines if printed),
         setups=setups,
         seeds=figure.prepared(strip) if strip is not None else None,
@@ -243,9 +243,9 @@ def published_table(
     isotropy: list[Metric],
     compared: Table | str | None,
 ) -> Published:
-    """The task's table with its context; `compared` is the result of `comparison.compared`."""
+    """The task's table for publication; `compared` is the result of `comparison.compared`."""
     start = _started(runs)
-    known = tasks.catalogue().get(task)
+    task_entry = tasks.catalogue().get(task)
     return Published(
         task=task,
         metric=metric,
@@ -254,14 +254,14 @@ def published_table(
         parts=compared.parts if isinstance(compared, Table) else (),
         tests=compared.tests if isinstance(compared, Table) else 0,
         why_none=compared if isinstance(compared, str) else "",
-        simple=start.baselines if start and known and metric == known.primary else {},
+        simple=start.baselines if start and task_entry and metric == task_entry.primary else {},
         rows=(start.train_rows, start.eval_rows) if start else None,
         warnings=learned.warnings(runs),
     )
 
 
 def with_comparison(table: Published) -> pd.DataFrame:
-    """The summary with the difference from the baseline, and what the papers print."""
+    """The summary with differences from the baseline, and published numbers."""
     lines = table.lines()
     differences = [publication.difference_text(table.comparison(line), table.scale) for line in lines]
     printed = [publication.published_text(line) for line in lines]
@@ -269,7 +269,7 @@ def with_comparison(table: Published) -> pd.DataFrame:
 
 
 def _cite(runs: pd.DataFrame, isotropy: list[Metric]) -> None:
-    """BibTeX of the methods, data, models and measures of the runs that are shown."""
+    """BibTeX for the methods, data, models and measures of the runs shown."""
     with st.popover("Cite", icon=":material/format_quote:", key="results_cite", on_change="rerun") as panel:
         if not panel.open:
             return
@@ -296,12 +296,12 @@ def _metric(task: str, runs: pd.DataFrame) -> str:
     names = [primary, *(name for name in reported if name != primary)]
     if len(names) == 1:
         return primary
-    chosen = st.segmented_control("Metric", names, default=primary, required=True, key=f"metric_{task}")
-    return str(chosen)
+    selected = st.segmented_control("Metric", names, default=primary, required=True, key=f"metric_{task}")
+    return str(selected)
 
 
 def readable(summary: pd.DataFrame, levels: list[tuple[str, float]], isotropy: list[Metric]) -> pd.DataFrame:
-    """The summary as people read it, the simple baselines below it."""
+    """The summary formatted for the screen, with the simple baselines below."""
     references = [{"title": f"({title})", "mean": value, "seeds": "simple guess, no run"} for title, value in levels]
     frame = pd.concat([summary, pd.DataFrame(references)], ignore_index=True) if references else summary
     names = _headings(isotropy)
@@ -329,9 +329,10 @@ def _column_config(metric: str, isotropy: list[Metric]) -> dict[str, Any]:
     config: dict[str, Any] = {
         "Mean": number(metric, help="Mean over the seeds.", **_NUMBER),
         "± s": number("± s", help="Sample standard deviation over the seeds; needs two.", **_NUMBER),
-        "n": number("n", format="%d", help="Seeds that finished."),
+        "n": number("n", format="%d", help="Finished seeds."),
         "Difference": st.column_config.TextColumn(
-            "Difference", help="From the baseline, with its 95 % interval. The table below says whether they differ."
+            "Difference",
+            help="Difference from the baseline, with its 95 % interval. The table below shows whether they differ.",
         ),
         "Published": st.column_config.TextColumn(
             "Published",
@@ -349,14 +350,14 @@ def _column_config(metric: str, isotropy: list[Metric]) -> dict[str, Any]:
 
 
 def _clouds(runs: pd.DataFrame, isotropy: list[Metric]) -> str:
-    """Of which cloud each column of isotropy is, with n and d of the head."""
+    """The cloud of each isotropy column, with n and d of the head."""
     measured = runs.dropna(subset=["n", "d"])
     sizes = sorted({f"n = {int(n)}, d = {int(d)}" for n, d in zip(measured["n"], measured["d"], strict=True)})
     by_cloud: dict[str, list[str]] = {}
     for metric in isotropy:
         by_cloud.setdefault(measures.home(metric), []).append(metric.heading)
     descriptions = {
-        "head": "what the classifier reads, on validation rows" + (f" ({'; '.join(sizes)})" if sizes else ""),
+        "head": "classifier input, on validation rows" + (f" ({'; '.join(sizes)})" if sizes else ""),
         "layers": "all layers' tokens",
         "output": "the output weights",
     }
@@ -380,7 +381,7 @@ def _strip(task: str, metric: str, view: _TaskView) -> None:
 
 
 def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> tuple[int, go.Figure | None]:
-    """How many rows there are, and the figure of the first ones; None where no seed has a value."""
+    """Number of rows, and the figure of the first ones; None if no seed has a value."""
     seeds = tables.ordered(tables.newest_per_seed(runs))
     seeds = seeds[seeds["value"].notna()]
     if seeds.empty:
@@ -395,7 +396,7 @@ def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]])
 
 
 def _started(runs: pd.DataFrame) -> Started | None:
-    """The `Started` event of the first finished run: its rows, and the scores of simple baselines."""
+    """The `Started` event of the first finished run, for its rows and the scores of simple baselines."""
     finished = runs[runs["status"] == "finished"]
     if finished.empty:
         return None
@@ -404,7 +405,7 @@ def _started(runs: pd.DataFrame) -> Started | None:
 
 
 def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
-    """All runs of the filters, a page at a time, each with a link to its page."""
+    """All filtered runs, in pages, with links."""
     runs = run_lists.frame(chosen)
     if runs.empty:
         return
@@ -427,13 +428,13 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
     shown_columns = [name for name in names if name not in ALIKE or runs[name].nunique() > 1]
     table = listed[shown_columns].rename(columns=names)
     table.insert(0, "Run", [f"run?id={run}" for run in listed["run"]])
-    st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="Every run that matches the filters")
+    st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="All runs that match the filters")
     in_file = cached(("every run", chosen), lambda: learned.in_file(runs[columns], learned.warnings(runs)))
     downloads.buttons("runs", in_file, parquet_too=True)
 
 
 def _first_of_page(runs: int) -> int:
-    """Choose a page where there are several; the place of its first run, counted from 0."""
+    """Field for a page, if there are several; returns the index of its first run."""
     pages = math.ceil(runs / PAGE_RUNS)
     if pages == 1:
         return 0

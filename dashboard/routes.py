@@ -1,9 +1,8 @@
 """The routes behind the components: events after a cursor, arrays as bytes, health, and plotly.js.
 
-They are what makes watching cheap: no page reruns for a viewer to see a new point. All are GET, all but `health` and
-the scripts ask for a token (see `tokens`), and they read from the store alone. Classes (`class_routes`) and programs
-(`api_routes`) have routes of their own. The door (`doorway`) lets only visitors come here, but for `health`, which tells a
-stranger no more than that the app serves.
+They make live views cheap: new points need no page rerun. All routes are GET and only read the store; all except `health` and the
+scripts require a token (see `tokens`). Classes (`class_routes`) and programs (`api_routes`) have separate routes. `doorway` admits
+only visitors, except to `health`, which tells others no more than that the app is running.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ if TYPE_CHECKING:
 PREFIX = "isoviz"
 TOKEN_HEADER = "x-isoviz-token"
 BATCH = 4000
-"""Rows per answer. A client that is told there is `more` asks again at once."""
+"""Rows per response. If there is `more`, the client requests again immediately."""
 
 EV_SHOWN = 50
-"""Explained-variance components that travel with an event; the whole curve is an array."""
+"""Explained-variance components in an event; the complete curve is an array."""
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _FOREVER = "private, max-age=31536000, immutable"
@@ -61,7 +60,7 @@ def routes(base_url: str = "") -> list[BaseRoute]:
     ]
 
 
-# The endpoints are plain functions on purpose: Starlette runs those in its thread pool, so a slow disk blocks no other request.
+# The endpoints are deliberately not async: Starlette runs them in its thread pool, so a slow disk blocks no other request.
 
 
 def events(request: Request) -> Response:
@@ -89,7 +88,7 @@ def arrays(request: Request) -> Response:
     """One array of an epoch's artifact as raw little-endian bytes.
 
     `matrix` is |ρ| in clustered order, one byte per cell (255 = 1), rows 1 … d−1 of the triangle below the diagonal;
-    `order` (int32) says which dimension stands at each place; `std` and `ev` are float32.
+    `order` (int32) is the dimension at each index; `std` and `ev` are float32.
     """
     row = _allowed_run(request)
     convert = _ARRAYS.get(request.path_params["name"])
@@ -102,30 +101,34 @@ def arrays(request: Request) -> Response:
         content = convert(path)
     except view_arrays.DAMAGED:
         raise HTTPException(404, "the file of this epoch's arrays is damaged") from None
-    # The caller names the version it wants (`?v=seq of the event`), so an answer never goes stale.
+    # The request contains the version (`?v=seq of the event`), so responses can be cached forever.
     return Response(content, media_type="application/octet-stream", headers={"Cache-Control": _FOREVER})
 
 
 def health(request: Request) -> Response:
-    """Whether the store answers and the runner lives; for monitors, so without a token and without naming runs."""
+    """Whether the store responds and the runner is alive; for monitors, so without a token and without run names."""
     runner = resources.runner()
     counts = resources.every_run().counts()
-    found: dict[str, Any] = {
+    status: dict[str, Any] = {
         "status": "ok",
         "runner": "off" if runner is None else "alive" if runner.is_alive else "down",
     }
     if visitor.of_request(request.scope) is not None:
-        found |= {"version": isoviz.__version__, "running": counts.get("running", 0), "queued": counts.get("queued", 0)}
-    return JSONResponse(found, headers={"Cache-Control": "no-store"})
+        status |= {
+            "version": isoviz.__version__,
+            "running": counts.get("running", 0),
+            "queued": counts.get("queued", 0),
+        }
+    return JSONResponse(status, headers={"Cache-Control": "no-store"})
 
 
 def plotly_script(request: Request) -> Response:
-    """plotly.js from the installed package: no foreign host, and compressed once instead of at every visit."""
+    """plotly.js from the installed package, compressed once."""
     return _script(request, _plotly_bytes)
 
 
 def basic_plotly_script(request: Request) -> Response:
-    """The part of plotly.js that draws lines and bars (`dashboard/plotly_basic`), sent in the same way."""
+    """The basic bundle of plotly.js (`dashboard/plotly_basic`), compressed once."""
     return _script(request, _basic_plotly_bytes)
 
 
@@ -138,7 +141,7 @@ def _script(request: Request, read: Callable[[], bytes]) -> Response:
 
 @functools.cache
 def plotly_path() -> str:
-    """Address of plotly.js below the app's own; it carries the version, so browsers may keep it."""
+    """Path of plotly.js; it contains the version, so browsers can cache it."""
     from importlib.metadata import version
 
     return f"{PREFIX}/plotly-{version('plotly')}.min.js"
@@ -146,23 +149,23 @@ def plotly_path() -> str:
 
 @functools.cache
 def basic_plotly_path() -> str:
-    """Address of its basic part; it carries the beginning of the file's hash, so browsers may keep it."""
+    """Path of the basic bundle; it contains the file's hash, so browsers can cache it."""
     return f"{PREFIX}/plotly-basic-{hashlib.sha256(_basic_plotly_bytes()).hexdigest()[:12]}.min.js"
 
 
 def slim(event: Mapping[str, Any]) -> dict[str, Any]:
-    """What the live components need of an event: no per-layer lists, short EV curves, None for anything undefined."""
-    kept = {key: value for key, value in event.items() if key not in _DROPPED}
+    """The parts of an event for the live components: no per-layer lists, short EV curves, None for undefined values."""
+    slimmed = {key: value for key, value in event.items() if key not in _DROPPED}
     if event["kind"] == "measured":
         measured = parse_event(event)
         assert isinstance(measured, Measured)
-        kept = {key: event[key] for key in ("kind", "time", "step", "epoch", "arrays", "timing") if key in event}
+        slimmed = {key: event[key] for key in ("kind", "time", "step", "epoch", "arrays", "timing") if key in event}
         clouds = measured.isotropy.clouds
-        kept["clouds"] = {name: _slim_cloud(clouds[name]) for name in ("head", "layers") if name in clouds}
+        slimmed["clouds"] = {name: _slim_cloud(clouds[name]) for name in ("head", "layers") if name in clouds}
         if (output := measured.isotropy.output) is not None:
             values = {slug: output.number(slug) for slug in output.readings}
-            kept["clouds"]["output"] = {"split": "", "n": output.rows, "d": output.d, **values}
-    return {key: _finite(value) for key, value in kept.items()}
+            slimmed["clouds"]["output"] = {"split": "", "n": output.rows, "d": output.d, **values}
+    return {key: _finite(value) for key, value in slimmed.items()}
 
 
 def _slim_cloud(cloud: CloudRecord) -> dict[str, Any]:
@@ -184,7 +187,7 @@ def _finite(value: Any) -> Any:
 
 
 def _allowed_run(request: Request) -> RunRow:
-    """The run named in the path, if the token covers it; without one, the answer does not reveal whether it exists."""
+    """The run in the path, if the token covers it; otherwise, the response does not reveal whether it exists."""
     run = request.path_params["run"]
     store = resources.every_run()
     token = request.headers.get(TOKEN_HEADER, "")
@@ -194,14 +197,14 @@ def _allowed_run(request: Request) -> RunRow:
 
 
 def _guarded(endpoint: Callable[[Request], Response]) -> Callable[[Request], Response]:
-    """A run that is gone is 404; a store that does not answer is 503, after which the components try again."""
+    """Respond with 404 for a deleted run, and with 503 if the store does not respond, so that the components retry."""
 
     @functools.wraps(endpoint)
     def answer(request: Request) -> Response:
         try:
             return endpoint(request)
         except StoreUnavailableError:
-            raise HTTPException(503, "the store does not answer: try again") from None
+            raise HTTPException(503, "the store does not respond: try again") from None
         except StoreError:
             raise HTTPException(404, "no such run: it may have been deleted") from None
 
@@ -209,10 +212,10 @@ def _guarded(endpoint: Callable[[Request], Response]) -> Callable[[Request], Res
 
 
 def _cursor(request: Request) -> int:
-    given = request.query_params.get("after", "0")
-    if not given.isascii() or not given.isdigit() or len(given) > 18:
+    text = request.query_params.get("after", "0")
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise HTTPException(400, "after: a sequence number of 0 or more")
-    return int(given)
+    return int(text)
 
 
 def _matrix_bytes(path: Any) -> bytes:
@@ -250,7 +253,7 @@ def _plotly_bytes() -> bytes:
 
 @functools.cache
 def _basic_plotly_bytes() -> bytes:
-    """The file as published calls itself `Plotly`; that name is the whole's, which may be on the page already."""
+    """The basic bundle under another global name, because the full bundle on the page may already use `Plotly`."""
     published = (Path(__file__).parent / "plotly_basic" / "plotly-basic.min.js").read_bytes()
     before = b"globalThis.isovizWholePlotly = globalThis.Plotly;\n"
     after = b"\nglobalThis.isovizBasicPlotly = globalThis.Plotly;\nglobalThis.Plotly = globalThis.isovizWholePlotly;\n"

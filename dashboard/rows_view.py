@@ -1,4 +1,4 @@
-"""A task's rows on screen, before launch: counts, first rows, lengths, labels, and what is wrong row by row."""
+"""A task's rows before launch: counts, first rows, lengths, labels and errors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from isoviz.statistics import resolution
 from isoviz.tasks.protocol import TRAIN, DataReport, Problems, Task
 
 FEW = 120
-"""Validation rows below which the smallest difference that they could show is more than 0.05: no tick then."""
+"""Fewer validation rows cannot show differences below 0.05, so they get no check mark."""
 
 
 def counts(report: DataReport) -> None:
-    """Rows per split with their labels, and what is odd without being wrong."""
+    """Rows per split with labels, and warnings."""
     for split, count in report.rows.items():
         labels = ", ".join(f"{name} {number:,}" for name, number in report.labels[split].items())
         sample = f" (in a sample of {report.looked_at[split]:,})" if labels and report.looked_at[split] < count else ""
@@ -33,7 +33,7 @@ def counts(report: DataReport) -> None:
 
 
 def smallest(rows: int, predicted: Literal["class", "number", "text"]) -> str:
-    """The smallest difference that the scores on so many validation rows could show, as a sentence."""
+    """A sentence on the smallest difference that this number of validation rows can show."""
     if predicted == "number":
         least = resolution.smallest_correlation(rows)
         if least is None:
@@ -45,22 +45,22 @@ def smallest(rows: int, predicted: Literal["class", "number", "text"]) -> str:
     if predicted == "text":
         return f"To differ significantly, two models must differ on at least {rows * difference:.0f} of the {rows:,} rows (sign test, 5 %)."
     return (
-        f"One row is {1 / rows:.2g} of the accuracy. The smallest difference between two models that {rows:,} rows could show is "
+        f"One row is {1 / rows:.2g} of the accuracy. The smallest difference between two models that {rows:,} rows can show is "
         f"{difference:.2g} (exact McNemar test, 5 %); it usually takes more."
     )
 
 
 def sampled(report: DataReport) -> str:
-    """Splits that were sampled because of their length, and the sample sizes; empty where there are none."""
+    """Long splits and their sample sizes; empty if all rows were read."""
     return "; ".join(
-        f"of {wording.plain(split)} the first rows and a random choice, {report.looked_at[split]:,} of {count:,}"
+        f"of {wording.plain(split)}, the first rows and a random sample, {report.looked_at[split]:,} of {count:,}"
         for split, count in report.rows.items()
         if report.looked_at[split] < count
     )
 
 
 def draw(task: Task, report: DataReport) -> None:
-    """First rows per split, histogram of the lengths of each text, and of the labels."""
+    """First rows per split, and histograms of text lengths and labels."""
     # Plotly takes a moment to load, so it is imported only here
     from dashboard import data_figures
     from dashboard.components import figure
@@ -93,7 +93,7 @@ def draw(task: Task, report: DataReport) -> None:
 
 
 def bars(task: Task, report: DataReport) -> pd.DataFrame:
-    """Every bar of the histograms: of what, the split, from where to where or which class, and how many rows."""
+    """All bars of the histograms: quantity, split, range or class, and number of rows."""
     spreads = [
         (f"{column}: words per row", {split: of[column] for split, of in report.lengths.items()})
         for column in task.columns
@@ -116,7 +116,7 @@ def bars(task: Task, report: DataReport) -> pd.DataFrame:
 
 
 def _named(task: Task, rows: list[dict[str, object]]) -> pd.DataFrame:
-    """Rows with their classes by name."""
+    """Rows with class names."""
     frame = pd.DataFrame(rows)
     if task.label_names and "label" in frame:
         frame["label"] = [task.label_names[int(code)] for code in frame["label"]]
@@ -138,11 +138,11 @@ def _in_words(task: Task, report: DataReport, title: str) -> str:
 
 
 def problems(faults: Problems) -> None:
-    """The first rows at fault, each with its place."""
+    """The first invalid rows."""
     listed = len(faults.first)
     single = faults.count == 1
     cut = f" Showing the first {listed}." if listed < faults.count else ""
-    forms.error_beside(
+    forms.show_error(
         f"{faults.count:,} row{' is' if single else 's are'} invalid: correct or remove {'it' if single else 'them'}.{cut}"
     )
     st.dataframe(

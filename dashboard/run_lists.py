@@ -1,6 +1,6 @@
-"""Runs of the store as frames: read with the filters in SQL, and kept until something that lists show has changed.
+"""Runs of the store as frames: filtered in SQL, and cached until a displayed value changes.
 
-What is kept is shared by all visitors, so it must not be changed.
+Cached values are shared by all visitors, so do not modify them.
 """
 
 from __future__ import annotations
@@ -18,37 +18,37 @@ from isoviz.runs.naming import method_title
 
 T = TypeVar("T")
 
-KEPT: Final = 64
-"""Frames and figures kept at once; the ones used least recently go first."""
+MOST_CACHED: Final = 64
+"""Most cached frames and figures; the least recently used are removed first."""
 
 _lock = threading.Lock()
-_kept: OrderedDict[Hashable, tuple[str, Any]] = OrderedDict()
+_cache: OrderedDict[Hashable, tuple[str, Any]] = OrderedDict()
 
 
 def cached(key: Hashable, make: Callable[[], T]) -> T:
-    """What `make` gives, made once for a key as long as no run comes, goes, changes its status, its name or its numbers."""
+    """The result of `make`, cached for a key until a run is added or deleted, or its status, name or numbers change."""
     library = resources.library()
     of_store = (library.key, key)
-    revision = library.revision()  # before reading: what changes meanwhile is read again
+    revision = library.revision()  # read first, so that concurrent changes are read again
     with _lock:
-        known = _kept.get(of_store)
-        if known is not None and known[0] == revision:
-            _kept.move_to_end(of_store)
-            value: T = known[1]
+        entry = _cache.get(of_store)
+        if entry is not None and entry[0] == revision:
+            _cache.move_to_end(of_store)
+            value: T = entry[1]
             return value
     value = make()
     with _lock:
-        _kept[of_store] = (revision, value)
-        _kept.move_to_end(of_store)
-        while len(_kept) > KEPT:
-            _kept.popitem(last=False)
+        _cache[of_store] = (revision, value)
+        _cache.move_to_end(of_store)
+        while len(_cache) > MOST_CACHED:
+            _cache.popitem(last=False)
     return value
 
 
 def facets() -> pd.DataFrame:
-    """Which experiments, models, tasks, methods and statuses there are: one line for each combination, with its number of `runs`.
+    """Existing experiments, models, tasks, methods and statuses: one row per combination, with its number of `runs`.
 
-    The visitor's come first; `example` marks those of the examples.
+    The visitor's rows come first; `example` marks rows of the examples.
     """
 
     def made() -> pd.DataFrame:
@@ -65,7 +65,7 @@ def facets() -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which runs: of one experiment, or of all but the examples for None; of these models, tasks, methods and statuses, if any."""
+    """A filter of runs by experiment (None: all except examples), models, tasks, methods and statuses (empty: all)."""
 
     group: str | None = None
     model: tuple[str, ...] = ()
@@ -74,17 +74,17 @@ class Filter:
     status: tuple[str, ...] = ()
 
 
-def frame(chosen: Filter) -> pd.DataFrame:
-    """Runs as `tables.runs_frame` gives them, newest first. Those that cannot be read are left out."""
+def frame(run_filter: Filter) -> pd.DataFrame:
+    """Runs as `tables.runs_frame`, newest first, without unreadable runs."""
 
     def made() -> pd.DataFrame:
-        found = resources.library().summaries(
-            group=chosen.group,
-            status=chosen.status or None,
-            model=chosen.model,
-            task=chosen.task,
-            method=chosen.method,
+        summaries = resources.library().summaries(
+            group=run_filter.group,
+            status=run_filter.status or None,
+            model=run_filter.model,
+            task=run_filter.task,
+            method=run_filter.method,
         )
-        return tables.runs_frame(run for run in found if not run.unreadable)
+        return tables.runs_frame(run for run in summaries if not run.unreadable)
 
-    return cached(chosen, made)
+    return cached(run_filter, made)

@@ -1,4 +1,4 @@
-"""The queue of runs: what runs and waits, how long that takes, and the buttons that reorder, stop and retry."""
+"""The queue of runs: running and waiting runs, estimated time, and buttons to reorder, stop and retry."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from isoviz.runs.queue_order import PRIORITIES, Move
 from isoviz.runs.rows import RunProgress, RunRow
 
 TICK = 2.0
-"""Seconds between looks at the queue while something runs or waits."""
+"""Seconds between refreshes of the queue while runs run or wait."""
 WAITING_SHOWN = 6
 STOP_NOW_SECONDS = 3.0
-"""After so long a run that was asked to stop can be ended at once."""
+"""Seconds after which a stopping run can be killed."""
 FAILED: Final = ("failed", "lost")
-"""What *Retry* queues again. A diverged run would diverge again."""
+"""Statuses that *Retry* queues again. A diverged run would diverge again."""
 _MOVES: Final[dict[Move, str]] = {
     "first": "Run first",
     "up": "One place up",
@@ -28,9 +28,9 @@ _MOVES: Final[dict[Move, str]] = {
 
 
 def panel(group: str | None = None) -> None:
-    """What runs and waits, of one experiment or of all, with how long that takes. Refreshes itself while there is any.
+    """Running and waiting runs of one experiment or of all, with the estimated time. Refreshes while there are any.
 
-    Of one experiment also: retry what failed, and its priority.
+    For one experiment also: a retry button for failed runs, and the priority.
     """
     under_way = _under_way(group)
     st.fragment(_panel, run_every=TICK if under_way else None)(group, bool(under_way))
@@ -72,31 +72,31 @@ def _panel(group: str | None, was_busy: bool) -> None:
 
 
 def _under_way(group: str | None) -> list[RunRow]:
-    """Running, then waiting runs in their order."""
+    """Running runs, then waiting runs in order."""
     library = resources.library()
     running = library.list(status="running", group=group)
     return running + cached(("waiting", group), lambda: library.list(status="queued", group=group, order="queue"))
 
 
 def _summary(rows: Sequence[RunRow]) -> str:
-    """How many run and wait, and when the last of them will have finished, where runs like these were measured here."""
+    """Numbers of running and waiting runs, with the remaining time if similar runs were measured on this machine."""
     waiting = [row for row in rows if row.status == "queued"]
     counts = {"running": len(rows) - len(waiting), "waiting": len(waiting)}
-    words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    counts_text = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     if not waiting:
-        return words
+        return counts_text
     last = max(row.position or 0 for row in waiting)
     ahead = [row for row in _under_way(None) if row.status == "running" or (row.position or 0) <= last]
-    found = timing.remaining(ahead)
-    return f"{words} · {found.words()}, {found.source(len(ahead))}" if found.measured else words
+    estimate = timing.remaining(ahead)
+    return f"{counts_text} · {estimate.words()}, {estimate.source(len(ahead))}" if estimate.measured else counts_text
 
 
 def line(row: RunRow, total: int, *, selected: bool = False) -> bool:
-    """One run with what can be done with it; whether its name was pressed.
+    """One run with its actions; returns whether its name was clicked.
 
     Args:
-        total: how many runs wait.
-        selected: the page shows this run already, with its stop button.
+        total: number of waiting runs.
+        selected: the page already shows this run, with its stop button.
     """
     name = wording.plain(wording.run_title(row))
     pressed = False
@@ -106,7 +106,7 @@ def line(row: RunRow, total: int, *, selected: bool = False) -> bool:
             st.markdown(f"**{name}**", width="content")
         else:
             pressed = st.button(name, key=f"watch-{row.id}", type="tertiary", help="Watch this run.")
-        st.caption(_doing(row), width="stretch")
+        st.caption(_activity_text(row), width="stretch")
         if row.position is not None and total > 1:
             _move_menu(row)
         if not selected:
@@ -114,7 +114,7 @@ def line(row: RunRow, total: int, *, selected: bool = False) -> bool:
     return pressed
 
 
-def _doing(row: RunRow) -> str:
+def _activity_text(row: RunRow) -> str:
     if row.status == "queued":
         levels = {value: f" · {level} priority" for level, value in PRIORITIES.items() if value}
         return wording.place(row) + levels.get(row.priority, "")
@@ -124,13 +124,13 @@ def _doing(row: RunRow) -> str:
     progress = row.progress or RunProgress()
     if not progress.total_steps:
         return wording.plain(progress.phase or "starting")
-    words = f"step {progress.step} of {progress.total_steps}"
-    left = progress.eta_seconds
-    return words if left is None else f"{words} · {wording.duration(left)} left"
+    step_text = f"step {progress.step} of {progress.total_steps}"
+    seconds_left = progress.eta_seconds
+    return step_text if seconds_left is None else f"{step_text} · {wording.duration(seconds_left)} left"
 
 
 def more_waiting(listed: int, total: int) -> None:
-    """How many more wait than are listed, and the button that stops them all."""
+    """Number of unlisted waiting runs, and a button that stops all waiting runs."""
     if total > listed:
         st.caption(f"and {total - listed} more waiting")
     if total > 1 and actions.button("Stop all waiting runs", type="tertiary", icon=":material/playlist_remove:"):
@@ -138,14 +138,14 @@ def more_waiting(listed: int, total: int) -> None:
 
 
 def stop_all(rows: Iterable[RunRow]) -> None:
-    """Stop those of these runs that this visitor may stop; waiting ones first, so that none of them begins meanwhile."""
-    to_stop = [row for row in rows if not row.stop_requested]  # asked twice, a run ends without a checkpoint
+    """Stop the runs that this visitor may stop; waiting runs first, so that none starts meanwhile."""
+    to_stop = [row for row in rows if not row.stop_requested]  # a second request would end a run without a checkpoint
     _act(resources.service().stop, sorted(to_stop, key=lambda row: row.status != "queued"))
 
 
 def _move_menu(row: RunRow) -> None:
     reason = actions.sentences(resources.service().queue_refusal())
-    chosen = st.menu_button(
+    selected = st.menu_button(
         "Move",
         list(_MOVES),
         format_func=_MOVES.__getitem__,
@@ -155,7 +155,7 @@ def _move_menu(row: RunRow) -> None:
         disabled=reason is not None,
         help=None if reason is None else wording.plain(reason),
     )
-    if chosen and actions.done(resources.service().move, row.id, chosen):
+    if selected and actions.perform(resources.service().move, row.id, selected):
         st.rerun()
 
 
@@ -164,7 +164,7 @@ def _priority(waiting: Sequence[RunRow]) -> None:
     levels = {value: level for level, value in PRIORITIES.items()}
     now = {row.priority for row in waiting}
     level = levels.get(next(iter(now)), "mixed") if len(now) == 1 else "mixed"
-    chosen = st.menu_button(
+    selected = st.menu_button(
         f"Priority: {level}",
         list(PRIORITIES),
         format_func=str.capitalize,
@@ -174,12 +174,12 @@ def _priority(waiting: Sequence[RunRow]) -> None:
         help="Waiting runs with a high priority start before all others." if reason is None else wording.plain(reason),
     )
     ids = [row.id for row in waiting]
-    if chosen and actions.done(resources.service().set_priority, ids, PRIORITIES[chosen]):
+    if selected and actions.perform(resources.service().set_priority, ids, PRIORITIES[selected]):
         st.rerun()
 
 
 def stop_button(row: RunRow, key: str) -> None:
-    """Cancel, stop, or stop at once, as far as the run has come."""
+    """Button to cancel, stop or kill a run, depending on its status."""
     since = actions.stopping_for(row)
     if since is not None and since < STOP_NOW_SECONDS:
         st.button(f"Stopping … {since:.0f} s", key=key, disabled=True, icon=":material/hourglass_top:")
@@ -190,12 +190,12 @@ def stop_button(row: RunRow, key: str) -> None:
             run=row,
             key=key,
             icon=":material/dangerous:",
-            help="The run is finishing its optimiser step and writing a checkpoint. This ends it at once, without one.",
+            help="The run is finishing its optimiser step and writing a checkpoint. This ends it immediately, without a checkpoint.",
         ):
-            actions.done(resources.service().stop, row.id)
+            actions.perform(resources.service().stop, row.id)
         return
-    word, icon = ("Cancel", "cancel") if row.status == "queued" else ("Stop", "stop_circle")
-    if actions.button(word, run=row, key=key, icon=f":material/{icon}:") and actions.done(
+    label, icon = ("Cancel", "cancel") if row.status == "queued" else ("Stop", "stop_circle")
+    if actions.button(label, run=row, key=key, icon=f":material/{icon}:") and actions.perform(
         resources.service().stop, row.id
     ):
         actions.remember_stop(row.id)
@@ -203,9 +203,9 @@ def stop_button(row: RunRow, key: str) -> None:
 
 
 def _act(action: Callable[[str], object], rows: Iterable[RunRow]) -> None:
-    """Do it for those runs that this visitor may change, then draw the page anew."""
+    """Run the action for the runs that this visitor may change, then rerun the page."""
     service = resources.service()
     for row in rows:
-        if service.refusal(row) is None and not actions.done(action, row.id):
+        if service.refusal(row) is None and not actions.perform(action, row.id):
             break  # the reason is shown once
     st.rerun()

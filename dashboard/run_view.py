@@ -1,4 +1,4 @@
-"""Sections of the page of one run: who it is, how it went, what it was made of, how to repeat it."""
+"""Sections of the page of one run: identity, results, configuration, provenance, reproduction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard import actions, built_file, examples, live, menu, outcome_view, resources, theme, wording
-from dashboard.actions import done
+from dashboard.actions import perform
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
@@ -28,9 +28,9 @@ from isoviz.training import weights
 
 _METHOD_FIELDS = ("method", "params", "version")
 _TIMING_NAMES = {
-    "train_seconds": ("time in training", "s"),
-    "evaluate_seconds": ("time in evaluating", "s"),
-    "measure_seconds": ("time in measuring isotropy", "s"),
+    "train_seconds": ("training time", "s"),
+    "evaluate_seconds": ("evaluation time", "s"),
+    "measure_seconds": ("time for measuring isotropy", "s"),
     "seconds_per_epoch": ("time per epoch", "s"),
     "samples_per_second": ("samples per second", ""),
     "startup_seconds": ("time to start", "s"),
@@ -38,8 +38,8 @@ _TIMING_NAMES = {
 }
 
 
-def chosen() -> RunRow | None:
-    """The run of `?id=ID`; for none or an unknown one, a message and the way on."""
+def selected() -> RunRow | None:
+    """The run in `?id=ID`; without one or for an unknown id, a message and a link."""
     run_id = st.query_params.get("id")
     if run_id:
         try:
@@ -59,7 +59,7 @@ def chosen() -> RunRow | None:
 
 
 def heading(run: RunRow) -> None:
-    """Name, state, what it is in one line, and what can be done with it. Refreshes itself until the run has ended."""
+    """Name, status, a one-line description and actions. Refreshes until the run has ended."""
     every = live.TICK if run.status in ("queued", "running") else None
     st.fragment(_heading, run_every=every)(run.id, run.status)
 
@@ -99,7 +99,7 @@ def edit(run: RunRow) -> None:
     """Rename, tag, note, delete."""
     st.subheader("Edit or delete", anchor=False)
     store, service = resources.library(), resources.service()
-    if reason := actions.why_not(run):
+    if reason := actions.refusal(run):
         st.caption(f":material/block: {wording.plain(reason)}")
         return
     with st.container(horizontal=True, gap="small"):
@@ -110,21 +110,21 @@ def edit(run: RunRow) -> None:
             if st.form_submit_button("Save", type="primary"):
                 new_tags = [tag.strip() for tag in tags.split(",") if tag.strip()]
                 if (
-                    done(service.rename, run.id, name)
-                    and done(service.tag, run.id, new_tags)
-                    and done(service.note, run.id, note)
+                    perform(service.rename, run.id, name)
+                    and perform(service.tag, run.id, new_tags)
+                    and perform(service.note, run.id, note)
                 ):
                     st.rerun()
         with st.popover("Delete", icon=":material/delete:", disabled=run.status == "running"):
             st.markdown(
                 f"Delete this run with its curves, arrays and checkpoints ({wording.size(store.disk_use(run.id))})?"
             )
-            if st.button("Delete permanently", type="primary", key="delete-run") and done(service.delete, run.id):
+            if st.button("Delete permanently", type="primary", key="delete-run") and perform(service.delete, run.id):
                 st.switch_page(menu.RESULTS)
 
 
 def curves(run: RunRow) -> None:
-    """The live view of the Live page; for a run that has ended, all of it at once."""
+    """The live view of the Live page, complete for a finished run."""
     live_lines([run], key="run-lines")
     matrix(run, key="run-matrix")
 
@@ -147,7 +147,7 @@ def numbers(run: RunRow) -> None:
         st.caption(
             "Available when the run finishes."
             if waiting
-            else "The run did not finish. The curves show what it measured before it ended."
+            else "The run did not finish. The curves show its measurements until it ended."
         )
         return
     st.caption(f"On the validation split{reported_epoch(run)}")
@@ -166,19 +166,19 @@ def numbers(run: RunRow) -> None:
 
 
 def reported_epoch(run: RunRow) -> str:
-    """Whose numbers a finished run reports, and where there is a choice or a difference, whose weights it keeps."""
+    """The epoch of a finished run's reported numbers, and of its saved weights if that may differ."""
     assert run.result is not None
     epoch = run.result.metrics.get("epoch")
     if epoch is None:
         return "."
-    weights_epoch = _kept_epoch(run)
+    weights_epoch = _epoch_of_weights(run)
     if weights_epoch not in (None, epoch):
         return (
-            f", after epoch {epoch:g}. The weights that this run kept are those after epoch {weights_epoch}: What-if and Explore read "
-            "these. A new run with these settings keeps the weights that it reports."
+            f", after epoch {epoch:g}. This run's saved weights are from epoch {weights_epoch}; What-if and Explore use "
+            "them. A new run with these settings saves the weights that it reports."
         )
     if run.config.select == "best" and weights_epoch is not None:
-        return f", after epoch {epoch:g}, whose weights are the ones kept."
+        return f", after epoch {epoch:g}, with the saved weights."
     return f", after epoch {epoch:g}."
 
 
@@ -190,16 +190,16 @@ def _trainable(started: Started) -> str:
     return f"{wording.number(trained)} of {wording.number(total)} ({100 * trained / total:.2g} %)"
 
 
-def _kept_epoch(run: RunRow) -> int | None:
-    """After which epoch the weights of a finished run are; None if neither the run nor its folder tells."""
+def _epoch_of_weights(run: RunRow) -> int | None:
+    """The epoch of a finished run's saved weights; None if unknown."""
     if run.result and run.result.weights:
         return run.result.weights.epoch
-    saved_weights = weights.kept(resources.library().folder_of(run.id)) if run.status == "finished" else None
+    saved_weights = weights.saved(resources.library().folder_of(run.id)) if run.status == "finished" else None
     return None if saved_weights is None else saved_weights.epoch
 
 
 def _table(lines: Sequence[tuple[str, ...]], **widths: int) -> None:
-    """Lines of text; the columns and their widths in pixels, the first one without a heading."""
+    """Rows of text; columns with their widths in pixels, the first without a heading."""
     columns = ["", *(name.replace("_", " ") for name in list(widths)[1:])]
     sizes = zip(columns, widths.values(), strict=True)
     config = {name: st.column_config.TextColumn(width=width) for name, width in sizes}
@@ -220,7 +220,7 @@ def _measured_on(isotropy: Measurement, slug: str) -> str:
 
 
 def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str]]:
-    """Name, value and what it was measured on, for every number of a finished run; `rows` of the validation split."""
+    """Name, value and cloud for every number of a finished run; `rows`: of the validation split."""
     split = "validation" if rows is None else f"validation: n = {wording.number(rows)}"
     lines = [
         (name.replace("_", " "), wording.number(value), split)
@@ -235,7 +235,7 @@ def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str
         places = metric.decimals + 1
         lines.append((metric.number_title, decimals(result.isotropy.number(slug), places), on))
         if reading.error is not None:
-            lines.append(("  its sampling error, 95 %", f"± {wording.number(reading.error, 2)}", on))
+            lines.append(("  sampling error, 95 %", f"± {wording.number(reading.error, 2)}", on))
         if reading.interval:
             lines.append(("  its 95 % interval", " to ".join(decimals(end, places) for end in reading.interval), on))
     output = result.isotropy.output
@@ -254,26 +254,28 @@ def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str
 
 
 def configuration(run: RunRow) -> None:
-    """The frozen configuration, from the store and never from a form."""
+    """The run's configuration, from the store."""
     st.subheader("Configuration", anchor=False)
     _table(config_lines(run.config), name=150, value=200, field=130)
 
 
 def config_lines(config: RunConfig) -> list[tuple[str, str, str]]:
-    """Title, value and field name of every setting that applies; the method's parameters under its name, own columns too."""
+    """Title, value and field name of every applicable setting, including method parameters and columns of the user's data."""
     from isoviz import methods
 
-    known = methods.find(config.method)
+    method_class = methods.find(config.method)
     lines = [("Method", method_title(config.method), "method")]
     for name, value in config.params.items():
-        field = known.Params.model_fields.get(name) if known else None
+        field = method_class.Params.model_fields.get(name) if method_class else None
         extra = field.json_schema_extra if field is not None and isinstance(field.json_schema_extra, dict) else {}
-        title = " ".join(str(part) for part in (field.title if field else name, extra.get("symbol")) if part)
+        title = " ".join(
+            str(title_part) for title_part in (field.title if field else name, extra.get("symbol")) if title_part
+        )
         lines.append((f"  {title}", _setting(value), name))
     for name, field in RunConfig.model_fields.items():
         if name == "own" and config.own is not None:
             lines += _own_lines(config.own)
-        elif name not in _METHOD_FIELDS and name not in _without_use(config):
+        elif name not in _METHOD_FIELDS and name not in _inapplicable(config):
             lines.append((field.title or name, _setting(getattr(config, name)), name))
     return lines
 
@@ -286,14 +288,14 @@ def _own_lines(own: OwnTask) -> list[tuple[str, str, str]]:
     ]
 
 
-def _without_use(config: RunConfig) -> set[str]:
-    """Settings that this run's task does not read."""
+def _inapplicable(config: RunConfig) -> set[str]:
+    """Settings that do not apply to this run's task."""
     from isoviz import tasks
 
     absent = {name for name in ("own", "direction") if getattr(config, name) is None}
     try:
         kind = tasks.get(config.task, config.own).kind
-    except InputError:  # a task that this version does not know: everything is shown
+    except InputError:  # a task unknown to this version: show all settings
         return absent
     return absent | {name for name, of in {"doc_stride": "span", "num_beams": "seq2seq"}.items() if of != kind}
 
@@ -321,7 +323,7 @@ def _started(run: RunRow) -> Started | None:
 
 
 def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, str]]:
-    """Labelled facts on the run's environment; fewer for a run that never started."""
+    """Labelled facts on the run's environment; fewer if it never started."""
     lines = [
         ("Id", run.id),
         ("Experiment", run.group or "–"),
@@ -347,10 +349,10 @@ def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, st
             *((f"What {name} is", definition) for name, definition in started.signatures.items()),
             *((f"Version of {name}", version) for name, version in started.versions.items()),
         ]
-    if (weights_epoch := _kept_epoch(run)) is not None:
+    if (weights_epoch := _epoch_of_weights(run)) is not None:
         reported = run.result.metrics.get("epoch") if run.result else None
-        same = " (the one reported)" if reported == weights_epoch else ""
-        lines.append(("Weights kept", f"after epoch {weights_epoch}{same}"))
+        remark = " (the one reported)" if reported == weights_epoch else ""
+        lines.append(("Weights kept", f"after epoch {weights_epoch}{remark}"))
     return [*lines, ("Disk use", wording.size(resources.library().disk_use(run.id)))]
 
 
@@ -377,7 +379,7 @@ def reproduce(run: RunRow) -> None:
 
 
 def _model(run: RunRow) -> None:
-    """The run's model as an archive, built on request; nothing where its weights are gone."""
+    """The run's model as an archive, built on request; nothing if its weights no longer exist."""
     try:
         request = pretrained.request(run, resources.library().path_of(run.id))
     except InputError:
@@ -397,5 +399,5 @@ def _model(run: RunRow) -> None:
 
 
 def log(run: RunRow) -> None:
-    """The end of the log, read only while it is open."""
+    """The end of the log, read only while the expander is open."""
     log_panel(run, every=live.TICK if run.status == "running" else None)

@@ -1,4 +1,4 @@
-"""The app as a web server: the door, the pages, the routes that live components read, and the runner's life.
+"""The app as a web server: access control, pages, routes of the live components, and the runner's lifetime.
 
 Started by `python -m isoviz app` (or `python -m streamlit run dashboard/server.py` in the project root).
 """
@@ -24,11 +24,11 @@ from dashboard.early_script import EarlyScript  # noqa: E402
 from dashboard.routes import routes  # noqa: E402
 from isoviz.errors import InputError  # noqa: E402
 
-# A browser that opens a page asks for dozens of small files while the page's script runs. Each takes the interpreter from that
-# thread several times, and would wait the usual 5 ms every time (48 files beside a busy thread: 0.9 s; so: 0.3 s).
+# A browser that opens a page requests dozens of small files while the page's script runs. Each switches threads several times and
+# would wait 5 ms each time (48 files during a busy thread: 0.9 s by default, 0.3 s with this interval).
 sys.setswitchinterval(0.0005)
 
-# What the app and its workers write (uploads, logs, results) is for this account alone.
+# Files written by the app and its workers (uploads, logs, results) are private to this account.
 os.umask(0o077)
 
 BASE = (st.get_option("server.baseUrlPath") or "").strip("/")
@@ -43,7 +43,7 @@ visitor.enter_by(ENTRANCE)
 
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
-    """Runs queued runs for as long as the server lives, whether or not a page is open."""
+    """Runs the queue while the server is running, whether or not a page is open."""
     resources.begin()
     announcing.announce(REACH, ENTRANCE, BASE)
     try:

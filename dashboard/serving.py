@@ -1,6 +1,6 @@
-"""The server's process, `python -m dashboard.serving FILE [options]`: Streamlit, which is asked to end by a signal and exits with 0.
+"""The server's process, `python -m dashboard.serving FILE [options]`: Streamlit, which exits with 0 after a signal.
 
-uvicorn closes everything at the first SIGINT or SIGTERM, and then has the signal do what it would have done without it.
+uvicorn shuts down at the first SIGINT or SIGTERM and then re-raises the signal, which would give another exit status.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from types import FrameType
 
 
 def main() -> None:
-    """Serve until SIGINT, SIGTERM, or the end of the terminal."""
+    """Serve until SIGINT, SIGTERM or SIGHUP."""
     signal.signal(signal.SIGINT, _leave)
     signal.signal(signal.SIGTERM, _leave)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:

@@ -1,8 +1,8 @@
-"""Parts of a page that keep their place on it.
+"""Parts of a page with a fixed position.
 
-What stands after something that comes and goes moves by one when it does. For Streamlit's browser side that is another element:
-a field that moves is made anew, and where the old one goes later than the new one comes, as on a busy machine, the field no longer
-writes what is chosen into the address. In a container of its own a part moves nothing but itself.
+An element that appears or disappears shifts all elements after it. Streamlit's frontend then recreates the shifted fields, and if
+the old field is removed after the new one appears, as on a busy machine, the field no longer writes its value into the address. A
+separate container keeps such a shift inside the part.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ R = TypeVar("R")
 
 
 def steady(draw: Callable[P, R]) -> Callable[P, R]:
-    """Draw a part of a page in a container of its own, whatever it draws, or nothing."""
+    """Decorator: draw a part of a page in a separate container."""
 
     @functools.wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -18,7 +18,7 @@ from isoviz.runs.rows import RunRow
 from isoviz.runs.summaries import TIMING, RunSummary, summary_of
 
 NOT_METRICS = frozenset({"loss", "epoch"})
-"""Entries of a run's `metrics` that are no task metric."""
+"""Entries of a run's `metrics` that are not task metrics."""
 
 _NO_SETTING = frozenset({"version", "model", "task", "data", "method", "params", "seed", "threads", "report_to"})
 _SAME_IN_A_METHOD = frozenset({"version", "method", "params"})
@@ -41,19 +41,19 @@ _IDENTITY = (
 
 
 def run_columns() -> list[str]:
-    """Of `runs_frame`: who a run is, its task metrics, every number of isotropy by its slug (see `measures`), and the rest."""
+    """Columns of `runs_frame`: the run's identity, task metrics, isotropy measures by slug (see `measures`), and the rest."""
     isotropy = [metric.slug for metric in measures.of_runs()]
     measured = ["primary", "metric", "value", "metrics", "baselines", *isotropy, "n", "d"]
     return [*_IDENTITY, *measured, "seconds", "problem", "collapsed"]
 
 
 def runs_frame(runs: Iterable[RunRow | RunSummary]) -> pd.DataFrame:
-    """One line per run, `run_columns`. Values are those of finished runs: what others last reported is no result.
+    """One row per run, with `run_columns`. Values only for finished runs: the last report of others is not a result.
 
-    `primary` is the metric by which runs of the task are compared, `baselines` what simple approaches reach in it, and `value`
-    that of `metric`, which starts as the same. `params` is the parameter dictionary, `variant` its short text, `setup` identifies
+    `primary` is the metric by which runs of the task are compared, `baselines` the scores of simple approaches, and `value`
+    the value of `metric`, initially the primary one. `params` is the parameter dictionary, `variant` its short text, `setup` identifies
     everything but seed and thread count: runs with the same `setup` may be averaged. `n` and `d` are those of the `head` cloud.
-    `problem` is empty for a finished run that nothing speaks against; `collapsed` says why its scores do not count.
+    `problem` is empty for a finished run without caveats; `collapsed` says why its scores do not count.
     """
     slugs = [metric.slug for metric in measures.of_runs()]
     variants: dict[str, str] = {}
@@ -64,12 +64,12 @@ def runs_frame(runs: Iterable[RunRow | RunSummary]) -> pd.DataFrame:
             variants[summary.setup] = variant(summary.method, summary.params)
         lines.append(_run(summary, slugs, variants[summary.setup]))
     frame = pd.DataFrame(lines, columns=run_columns())
-    # a column of which no run has a number would hold objects, which are slow to average
+    # without a number, a column would hold objects, which are slow to average
     return frame.astype(dict.fromkeys(["value", *slugs, "n", "d", "seconds"], float))
 
 
 def _run(run: RunSummary, slugs: Sequence[str], variant_text: str) -> tuple[Any, ...]:
-    """One line, in the order of `run_columns`."""
+    """One row, in the order of `run_columns`."""
     values = {name: value for name, value in run.metrics.items() if name not in NOT_METRICS}
     isotropy = run.isotropy
     primary = primary_metric(run.task, values)
@@ -123,8 +123,8 @@ def _problem(run: RunSummary) -> str:
 
 def primary_metric(task: str, metrics: Mapping[str, Any]) -> str:
     """The metric by which runs of a task are compared; the first one reported if the task is not in the catalogue."""
-    known = tasks.catalogue().get(task)
-    return known.primary if known else next(iter(metrics), "")
+    task_entry = tasks.catalogue().get(task)
+    return task_entry.primary if task_entry else next(iter(metrics), "")
 
 
 def settings_text(frame: pd.DataFrame) -> dict[str, str]:
@@ -136,10 +136,10 @@ def settings_text(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
-    """One line per setup: mean and sample standard deviation over seeds, every seed visible, nothing dropped silently.
+    """One row per setup: mean and sample standard deviation over seeds, all seeds, and counts of excluded runs.
 
-    A seed that ran more than once counts once, with its newest finished run: its repeats are no independent draws.
-    Runs that did not finish, and collapsed ones, are in no mean; `remarks` counts them. `n` is how many are.
+    A seed that ran more than once counts once, with its newest finished run, because repeats are not independent.
+    Unfinished and collapsed runs are excluded from means and counted in `remarks`. `n` is the number of included runs.
     """
     isotropy = [metric.slug for metric in measures.of_runs()]
     columns = ["model", "task", "method", "title", "variant", "settings", "metric", "mean", "sd", "n", "seeds"]
@@ -168,7 +168,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_metric(frame: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """The runs with another of their metrics in `value`."""
+    """The runs with another metric in `value`."""
     values = pd.Series([_number(metrics.get(metric)) for metrics in frame["metrics"]], index=frame.index, dtype=float)
     return frame.assign(metric=metric, value=values)
 
@@ -226,27 +226,29 @@ def _counts(frame: pd.DataFrame, column: str) -> Counter[tuple[str, str]]:
 
 
 def number_parameters(frame: pd.DataFrame) -> dict[str, str]:
-    """Numeric parameters that the frame's runs have: name → label with symbol, those with most values first."""
-    seen: dict[str, set[float]] = {}
+    """Numeric parameters of the frame's runs: name → label with symbol; most values first."""
+    values_of: dict[str, set[float]] = {}
     labels: dict[str, str] = {}
     for method, params in zip(frame["method"], frame["params"], strict=True):
-        known = methods.find(method)
-        fields = known.Params.model_fields if known else {}
+        method_class = methods.find(method)
+        fields = method_class.Params.model_fields if method_class else {}
         for name, value in params.items():
             if isinstance(value, (int, float)) and not isinstance(value, bool):
-                seen.setdefault(name, set()).add(float(value))
+                values_of.setdefault(name, set()).add(float(value))
                 labels.setdefault(name, parameter_label(name, fields.get(name)))
-    return {name: labels[name] for name in sorted(seen, key=lambda name: (-len(seen[name]), name != "lam", name))}
+    return {
+        name: labels[name] for name in sorted(values_of, key=lambda name: (-len(values_of[name]), name != "lam", name))
+    }
 
 
 def points(
     frame: pd.DataFrame, metric: str, measure: str, parameter: str | None, second: str | None = None
 ) -> pd.DataFrame:
-    """Trade-off points: finished runs with `value` of the task metric, `isotropy` of the measure, and `at`, the parameter's value.
+    """Trade-off points: finished runs with `value` (task metric), `isotropy` (measure) and `at` (parameter value).
 
-    A seed that ran more than once in one setup gives one point, of its newest finished run. `line` is equal for runs that
-    differ in nothing but the parameter (and the `second` one, in `beside`) and the seed, so their means may be joined; `settings`
-    says in words how a line differs from the others of its method. A run whose method has no such parameter, or a value off its scale
+    A seed that ran more than once in a setup gives one point, for its newest finished run. Runs with the same `line` differ only in
+    the parameter (and the `second` one, in `beside`) and the seed, so their means may be joined; `settings` describes how a line
+    differs from others of its method. A run without the parameter, or with a value off its scale
     (`isoviz.parameters.off_scale`), has NaN in `at`; runs with an undefined coordinate are left out.
     """
     finished = newest_per_seed(frame).copy()
@@ -260,14 +262,14 @@ def points(
     lines = {setup: _without_parameters(setup, (parameter, second)) for setup in finished["setup"].unique()}
     level = {
         setup: _without_parameters(setup, (second,)) for setup in lines
-    }  # a value off the scale stands in its line's name
+    }  # a value off the scale is part of its line's name
     off = finished["at"].isna()
     finished["line"] = finished["setup"].map(level).where(off, finished["setup"].map(lines)).astype(object)
     finished = finished.dropna(subset=["value", "isotropy"])
     names = {
         line: text
-        for _, part in finished.groupby("method")
-        for line, text in _differences(part["line"].unique()).items()
+        for _, method_rows in finished.groupby("method")
+        for line, text in _differences(method_rows["line"].unique()).items()
     }
     finished["settings"] = finished["line"].map(names).astype(object)
     columns = ["run", "group", "model", "task", "method", "title", "variant", "settings", "seed"]
@@ -277,28 +279,28 @@ def points(
 
 def _on_scale(method: str, params: Mapping[str, Any], name: str) -> float | None:
     value = _number(params.get(name))
-    known = methods.find(method)
-    return None if known and value in off_scale(known.Params, name) else value
+    method_class = methods.find(method)
+    return None if method_class and value in off_scale(method_class.Params, name) else value
 
 
 def setting_means(points: pd.DataFrame) -> pd.DataFrame:
-    """One line per setup of `points`, in their order: mean and standard deviation of both coordinates over the seeds, and how many.
+    """One row per setup of `points`, in order: mean and standard deviation of both coordinates over seeds, and number of seeds.
 
-    Collapsed runs are in none.
+    Excludes collapsed runs.
     """
     counted = points[points["collapsed"] == ""]
     groups = counted.groupby("setup", sort=False)
-    known = ["method", "title", "variant", "settings", "at", *(["beside"] if "beside" in points else []), "line"]
+    key_columns = ["method", "title", "variant", "settings", "at", *(["beside"] if "beside" in points else []), "line"]
     numbers = groups[["value", "isotropy"]].agg(["mean", "std"])
     numbers.columns = ["value", "value_sd", "isotropy", "isotropy_sd"]
-    return pd.concat([groups[known].first(), numbers, groups.size().rename("n")], axis=1).reset_index()
+    return pd.concat([groups[key_columns].first(), numbers, groups.size().rename("n")], axis=1).reset_index()
 
 
 def association_points(frame: pd.DataFrame, measure: str, metric: str | None) -> list[SettingMean]:
     """The settings of finished runs as points of a rank correlation (`isoviz.comparisons.associate`).
 
     Args:
-        metric: None for each task's primary one.
+        metric: task metric; None for each task's primary metric.
     """
     counted = newest_per_seed(frame)
     counted = counted[counted["collapsed"] == ""]
@@ -313,7 +315,7 @@ def association_points(frame: pd.DataFrame, measure: str, metric: str | None) ->
 
 
 def _stratum(setup: str) -> str:
-    """All of a setup but method and parameters."""
+    """A setup without method and parameters."""
     return json.dumps({name: value for name, value in json.loads(setup).items() if name not in ("method", "params")})
 
 
@@ -327,12 +329,12 @@ def varied_together(frame: pd.DataFrame, parameter: str) -> dict[str, str]:
                 first, second = values.setdefault((method, name), (set(), set()))
                 first.add(float(params[parameter]))
                 second.add(float(params[name]))
-    varied = {name for (_, name), both in values.items() if min(map(len, both)) > 1}
+    varied = {name for (_, name), pair in values.items() if min(map(len, pair)) > 1}
     return {name: label for name, label in labels.items() if name in varied}
 
 
 def newest_per_seed(frame: pd.DataFrame) -> pd.DataFrame:
-    """The finished runs, one per setup and seed: the newest, as its repeats are no independent draws. In the frame's order."""
+    """The newest finished run per setup and seed, in the frame's order; repeats are not independent."""
     finished = frame[frame["status"] == "finished"]
     return finished.loc[finished.sort_values("run").drop_duplicates(["setup", "seed"], keep="last").index.sort_values()]
 

@@ -1,9 +1,9 @@
-"""Colours, symbols and figure layout: one look for every screen, the same in light and dark mode.
+"""Colours, symbols and figure layout of all screens, in light and dark mode.
 
-A colour here reaches a contrast of 3:1 on white and on near-black, so one value serves both modes. Under the three
-common forms of colour blindness (simulated) the first five stay well apart and all nine distinguishable; because nine
-colours in so narrow a band of brightness are crowded, every method also has its own symbol and dash. A method that is not
-listed here gets all three by a rule (`_spare_place`), so a new method needs no line in this file.
+Each colour has a contrast of 3:1 on white and on near-black, so it works in both modes. Under the three common forms of colour
+blindness (simulated), the first five remain clearly different and all nine distinguishable. Nine colours in such a narrow range of
+brightness are close, so every method also has a symbol and a dash. Unlisted methods get all three by `_spare_index`, so a new
+method needs no entry here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ METHOD_COLOURS: dict[str, str] = {
     "spectrum_exp": "#9d5455",
     "flow": "#0c6888",
 }
-"""The colour of a method, everywhere."""
+"""Method → colour."""
 
 METHOD_SYMBOLS: dict[str, str] = {
     "baseline": "circle",
@@ -37,7 +37,7 @@ METHOD_SYMBOLS: dict[str, str] = {
     "spectrum_exp": "x",
     "flow": "hexagram",
 }
-"""Plotly's name of a method's marker."""
+"""Method → Plotly marker symbol."""
 
 METHOD_DASHES: dict[str, str] = {
     "baseline": "dot",
@@ -54,8 +54,8 @@ METHOD_DASHES: dict[str, str] = {
 SPARE_COLOURS: tuple[str, ...] = (
     *("#8783ff", "#ba1d8f", "#f6489f", "#b26764", "#c45b01", "#cb01e2", "#a60aca", "#6986b0"),
 )
-"""Colours of methods that are not in `METHOD_COLOURS`. Each was searched as the colour in the band of brightness that lies
-farthest (OKLab, as it is and under the three common forms of colour blindness) from the nine above and those before it."""
+"""Colours of methods that are not in `METHOD_COLOURS`. Each maximises the distance (OKLab, with and without the three common forms of
+colour blindness) to the nine above and to the previous ones."""
 
 SPARE_SYMBOLS: tuple[str, ...] = (
     *(
@@ -69,19 +69,19 @@ SPARE_SYMBOLS: tuple[str, ...] = (
         "triangle-right",
     ),
 )
-"""Markers of the same methods, in the same order."""
+"""Symbols of these methods, in the same order."""
 
 DASHES: tuple[str, ...] = ("solid", "dash", "dashdot", "longdash", "dot", "longdashdot")
 LEVEL_DASHES: tuple[str, ...] = ("dot", "dash", "dashdot", "longdash")
-"""Dashes of level lines, in this order."""
+"""Dashes of level lines."""
 
 NEUTRAL = METHOD_COLOURS["baseline"]
-"""The grey of what stands for no method, or for any."""
+"""Grey for items that belong to no particular method."""
 MARK = METHOD_COLOURS["spectrum_pol"]
-"""The orange of what stands out over bars: a mean, an outlier."""
+"""Orange for highlights over bars: a mean, an outlier."""
 
 PALETTE: tuple[str, ...] = tuple(colour for slug, colour in METHOD_COLOURS.items() if slug != "baseline")
-"""For series that are not methods (loss terms, layers, ...), in this order."""
+"""Colours of series that are not methods (loss terms, layers, …)."""
 
 STRENGTH_SCALE: list[list[float | str]] = [[0.0, "#2f5be0"], [0.5, "#9aa0aa"], [1.0, "#d9730d"]]
 """λ as colour: negative blue, zero grey, positive orange. Grey in the middle shows on both backgrounds."""
@@ -90,28 +90,28 @@ POINT_SCALES: dict[str, list[list[float | str]]] = {
     "light": [[0.0, "#440154"], [0.25, "#45317c"], [0.5, "#37598c"], [0.75, "#287c8e"], [1.0, "#24a485"]],
     "dark": [[0.0, "#26838e"], [0.25, "#26a684"], [0.5, "#50c269"], [0.75, "#a3da37"], [1.0, "#fde725"]],
 }
-"""Numbers as the colours of points, by the page's mode: the part of Viridis that reaches 3:1 on its background from end to end.
-Only the browser knows the mode for certain, so it chooses."""
+"""Colour scales of points by mode: the part of Viridis with a contrast of 3:1 on the background. The browser selects the scale,
+because only it knows the mode."""
 
 CELL_SCALES: dict[str, list[list[float | str]]] = {
     "light": [[0.0, "#440154"], [0.33, "#45317c"], [0.67, "#37598c"], [1.0, "#287c8e"]],
     "dark": [[0.0, "#26a684"], [0.33, "#50c269"], [0.67, "#a3da37"], [1.0, "#fde725"]],
 }
-"""The same for cells with a number in them, white in the light mode and black in the dark one: it reaches 4.5:1 on every colour."""
+"""Colour scales of cells with text, which is white in light mode and black in dark mode, with a contrast of 4.5:1."""
 
 POINT_PALETTES: dict[str, list[str]] = {
     "light": ["#4944fb", "#da4211", "#1a4d4a", "#640796", "#a834c1", "#842900", "#571210", "#307f65", "#676e79"],
     "dark": ["#7488ff", "#f83929", "#4cf089", "#b163b7", "#d0a0bd", "#ed9700", "#d26b7e", "#09bcff", "#a3a9b3"],
 }
-"""Classes as the colours of points, by the page's mode, the last for values without a colour of their own. Points let through what
-is behind them: even at three quarters of their strength each reaches 3:1 on its background, which no colour does on both. Found by
-a search for the largest least distance (OKLab) between any two, as they are and under the three common forms of colour blindness."""
+"""Colours of classes of points by mode; the last is for all other values. Points are translucent: at 75 % opacity each colour has a
+contrast of 3:1 on its background, which no colour has on both. Chosen to maximise the smallest distance (OKLab) between any two,
+with and without the three common forms of colour blindness."""
 
 CHART_CONFIG: dict[str, Any] = {
     "displaylogo": False,
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
 }
-"""Plotly's buttons beside every finished figure, besides those that save it."""
+"""Plotly's toolbar buttons of finished figures, in addition to saving."""
 
 _STATUS: dict[str, tuple[str, str]] = {
     "queued": ("gray", "schedule"),
@@ -127,37 +127,37 @@ _STATUS: dict[str, tuple[str, str]] = {
 
 def method_colour(slug: str) -> str:
     """The method's colour."""
-    return METHOD_COLOURS.get(slug) or SPARE_COLOURS[_spare_place(slug)]
+    return METHOD_COLOURS.get(slug) or SPARE_COLOURS[_spare_index(slug)]
 
 
-def method_symbol(slug: str, place: int = 0) -> str:
-    """Plotly's name of the method's marker; combinations have open ones.
+def method_symbol(slug: str, index: int = 0) -> str:
+    """Plotly's name of the method's symbol; combinations have open symbols.
 
     Args:
-        place: which of several lines of the same method; every second one has the open (or the filled) marker.
+        index: index among several lines of the method; every second line has the open (or filled) symbol.
     """
-    symbol = METHOD_SYMBOLS.get(slug) or SPARE_SYMBOLS[_spare_place(slug)]
-    return f"{symbol}-open" if (slug.count("+") > 0) ^ (place % 2 > 0) else symbol
+    symbol = METHOD_SYMBOLS.get(slug) or SPARE_SYMBOLS[_spare_index(slug)]
+    return f"{symbol}-open" if (slug.count("+") > 0) ^ (index % 2 > 0) else symbol
 
 
-def method_dash(slug: str, place: int = 0) -> str:
-    """Plotly's name of the method's line style; `place`: which of several lines of the same method."""
-    own = METHOD_DASHES.get(slug) or DASHES[_spare_place(slug) % len(DASHES)]
-    return DASHES[(DASHES.index(own) + place) % len(DASHES)]
+def method_dash(slug: str, index: int = 0) -> str:
+    """Plotly's name of the method's line style; `index`: index among several lines of the method."""
+    dash = METHOD_DASHES.get(slug) or DASHES[_spare_index(slug) % len(DASHES)]
+    return DASHES[(DASHES.index(dash) + index) % len(DASHES)]
 
 
-def _spare_place(slug: str) -> int:
-    """Which spare colour and symbol an unlisted method has: by its name alone, unless another installed one has that already."""
+def _spare_index(slug: str) -> int:
+    """Index of an unlisted method's spare colour and symbol: derived from its name, unless another installed method has it."""
     taken: dict[str, int] = {}
     for other in sorted(set(methods.catalogue()) - set(METHOD_COLOURS)):
-        place = _named_place(other)
+        place = _index_by_name(other)
         while place in taken.values() and len(taken) < len(SPARE_COLOURS):
             place = (place + 1) % len(SPARE_COLOURS)
         taken[other] = place
-    return taken.get(slug, _named_place(slug))
+    return taken.get(slug, _index_by_name(slug))
 
 
-def _named_place(slug: str) -> int:
+def _index_by_name(slug: str) -> int:
     return zlib.crc32(slug.encode()) % len(SPARE_COLOURS)
 
 
@@ -168,7 +168,7 @@ def status_badge(status: str) -> str:
 
 
 def is_dark() -> bool:
-    """Whether this visitor's page is dark (on the very first run of a session Streamlit may not know yet: light)."""
+    """Whether this visitor's page is dark; False if Streamlit does not know yet, in the first run of a session."""
     import streamlit as st
 
     return st.context.theme.type == "dark"
@@ -177,7 +177,7 @@ def is_dark() -> bool:
 def figure_layout(**more: Any) -> dict[str, Any]:
     """Plotly layout shared by all figures: transparent, faint grid, legend above the figure, room for titles.
 
-    Text colours are left out on purpose: the component gives those of the mode that is on.
+    Without text colours: the component sets them for the current mode.
     """
     axis = {"gridcolor": "rgba(127,134,145,0.22)", "zerolinecolor": "rgba(127,134,145,0.45)", "automargin": True}
     layout: dict[str, Any] = {

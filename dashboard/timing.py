@@ -1,4 +1,4 @@
-"""How long runs will take, estimated from similar runs on this machine."""
+"""Estimated time of runs, from similar runs on this machine."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from isoviz.runs.rows import RunRow
 from isoviz.training import devices
 
 HISTORY: Final = 500
-"""Newest finished runs that the time is estimated from."""
+"""Number of newest finished runs used for estimates."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """How long runs will take.
+    """Estimated time of runs.
 
     Attributes:
-        seconds: of work, one run after the other.
-        unknown: runs that nothing is known about; `seconds` leaves them out.
-        recorded: runs judged by the recording that ships with the demo tasks, made on another machine.
-        measured: earlier runs on this machine that the others are judged by.
+        seconds: total seconds, one run after another.
+        unknown: runs without an estimate, not included in `seconds`.
+        recorded: runs estimated from the bundled timings of another machine.
+        measured: earlier runs on this machine used for the estimate.
     """
 
     seconds: float
@@ -36,11 +36,11 @@ class Estimate:
     measured: int = 0
 
     def words(self) -> str:
-        """`about 45 s`, `more than 45 s` where some runs are unknown, or `unknown`. Slots work side by side."""
+        """`about 45 s`, `more than 45 s` if some runs are unknown, or `unknown`. Slots run in parallel."""
         return duration_words(self, len(devices.describe().slots))
 
     def source(self, count: int) -> str:
-        """What the time of `count` runs is estimated from."""
+        """The basis of the estimate for `count` runs."""
         if self.unknown == count:
             return "no timing on this machine yet"
         if self.recorded:
@@ -51,39 +51,44 @@ class Estimate:
 
 
 def estimated(configs: Iterable[RunConfig]) -> Estimate:
-    """How long these will take, by the store's newest finished runs."""
+    """Estimated time of these runs, from the store's newest finished runs."""
     return estimate(configs, _history())
 
 
 def remaining(rows: Sequence[RunRow]) -> Estimate:
-    """How long runs that run and wait will take from now, by what was measured on this machine alone."""
+    """Remaining time of running and waiting runs, only from timings on this machine."""
     running = [row for row in rows if row.status == "running"]
-    left = [row.progress.eta_seconds if row.progress else None for row in running]
-    starting = [row.config for row, seconds in zip(running, left, strict=True) if seconds is None]
-    found = estimate([*starting, *(row.config for row in rows if row.status == "queued")], _history(), shipped=False)
-    return replace(found, seconds=found.seconds + sum(seconds for seconds in left if seconds is not None))
+    seconds_left = [row.progress.eta_seconds if row.progress else None for row in running]
+    starting = [row.config for row, seconds in zip(running, seconds_left, strict=True) if seconds is None]
+    waiting_estimate = estimate(
+        [*starting, *(row.config for row in rows if row.status == "queued")], _history(), shipped=False
+    )
+    return replace(
+        waiting_estimate,
+        seconds=waiting_estimate.seconds + sum(seconds for seconds in seconds_left if seconds is not None),
+    )
 
 
 def _history() -> list[RunRow]:
     return cached("history", lambda: resources.store().list(status="finished", limit=HISTORY))
 
 
-def estimate(wanted: Iterable[RunConfig], history: Iterable[RunRow], *, shipped: bool = True) -> Estimate:
-    """From similar runs on this machine: same setup but epochs, seed and parameters; else same model and size of
-    data; else, with `shipped`, from the recording that ships with the bundled model."""
-    like: dict[tuple[Any, ...], dict[str, float]] = {}
+def estimate(configs: Iterable[RunConfig], history: Iterable[RunRow], *, shipped: bool = True) -> Estimate:
+    """Estimate from similar runs on this machine: the same setup except epochs, seed and parameters; else the same model and data
+    size; else, with `shipped`, the bundled timings of the bundled model."""
+    pace_of: dict[tuple[Any, ...], dict[str, float]] = {}
     similar: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in history:
-        here = row.host in (None, host_name())
-        if here and row.status == "finished" and row.started and row.ended and row.attempt == 1:
+        on_this_machine = row.host in (None, host_name())
+        if on_this_machine and row.status == "finished" and row.started and row.ended and row.attempt == 1:
             per_epoch = (row.ended - row.started) / row.config.epochs
-            like.setdefault(_like(row.config), {})[row.id] = per_epoch
+            pace_of.setdefault(_like(row.config), {})[row.id] = per_epoch
             if size := _similar(row.config):
                 similar.setdefault(size, {})[row.id] = per_epoch
     seconds, unknown, recorded = 0.0, 0, 0
     measured: set[str] = set()
-    for config in wanted:
-        paces = like.get(_like(config)) or similar.get(_similar(config) or ())
+    for config in configs:
+        paces = pace_of.get(_like(config)) or similar.get(_similar(config) or ())
         if paces:
             seconds += statistics.median(paces.values()) * config.epochs
             measured |= paces.keys()
@@ -96,7 +101,7 @@ def estimate(wanted: Iterable[RunConfig], history: Iterable[RunRow], *, shipped:
 
 
 def _recorded(config: RunConfig) -> float | None:
-    """Seconds per epoch of the bundled model on a demo task, by the recording that ships with them."""
+    """Seconds per epoch of the bundled model on a demo task, from the bundled timings."""
     recorded = recorded_pace(config.task) if config.model in bundled_models() else None
     if recorded is None:
         return None
@@ -123,9 +128,9 @@ def _similar(config: RunConfig) -> tuple[Any, ...] | None:
     )
 
 
-def duration_words(found: Estimate, slots: int) -> str:
+def duration_words(total: Estimate, slots: int) -> str:
     """See `Estimate.words`."""
-    if not found.seconds:
+    if not total.seconds:
         return "unknown"
-    text = wording.duration(found.seconds / max(1, slots))
-    return f"more than {text}" if found.unknown else f"about {text}"
+    text = wording.duration(total.seconds / max(1, slots))
+    return f"more than {text}" if total.unknown else f"about {text}"

@@ -1,8 +1,7 @@
-"""Signed tokens: what a page hands to its components so that the routes know which runs they may read.
+"""Signed tokens that a page passes to its components, so that routes know which runs they may read.
 
-Routes run outside any session. The door lets only visitors through to them; a token says what one visitor's page shows. It is
-bound to that visitor, so it is of no use to anyone else, and it ends when their link or login does. It carries no time: a
-clock that jumps ends nothing.
+Routes run outside any session. `doorway` admits only visitors; a token states what one visitor's page shows. It is bound to that
+visitor, so it is useless to others, and expires with their link or login. It contains no time, so clock changes do not matter.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _FILE = "token.key"
 
 
 def issue(folder: Path, subjects: Iterable[str]) -> str:
-    """A token with which this page's visitor may read exactly these runs (or views) of the store in `folder`."""
+    """A token that lets this page's visitor read exactly these runs (or views) of the store in `folder`."""
     body = json.dumps([visitor.current().id, *subjects], separators=(",", ":"))
     return _signer(folder).sign(body).decode("ascii")
 
@@ -45,7 +44,7 @@ def _signer(folder: Path) -> Signer:
 def _secret(folder: Path) -> bytes:
     path = folder / _FILE
     if not path.exists():
-        # Written aside and linked into place: of two servers that start at once, one wins and neither reads half a key.
+        # Written to a temporary file and linked atomically: if two servers start together, one wins and neither reads a partial key.
         handle, name = tempfile.mkstemp(dir=folder, prefix=".token-")  # mode 0600
         with os.fdopen(handle, "wb") as file:
             file.write(secrets.token_hex(32).encode())

@@ -54,9 +54,9 @@ class Choice:
     parameter_label: str
 
 
-def nothing_yet() -> None:
+def empty_state() -> None:
     """Shown while the store is empty."""
-    choosing.nothing_yet(
+    choosing.empty_state(
         "Each finished run becomes a point: the isotropy of its embeddings against its task performance. The *λ sweep* "
         "varies isotropy over 24 runs, and the figures fill in as they finish.",
         "lambda-sweep",

@@ -1,24 +1,24 @@
-"""Runs of the store that cannot be read, on every page: which, why, and how to delete them."""
+"""Warning about unreadable runs on every page: their names, errors, and buttons to delete them."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from dashboard import resources, theme, wording
-from dashboard.actions import button, done
+from dashboard.actions import button, perform
 from isoviz.errors import StoreError
 from isoviz.runs.summaries import RunSummary
 
 SHOWN = 5
-"""Listed on a page at once."""
+"""Most unreadable runs listed."""
 
 
 def draw() -> None:
-    """Nothing where every run can be read."""
+    """Draw the warning, if there are unreadable runs."""
     try:
         store = resources.store()
-        runs = _found(store.url, store.revision())
-    except StoreError:  # the page itself says so
+        runs = _unreadable_runs(store.url, store.revision())
+    except StoreError:  # the page reports it
         return
     if not runs:
         return
@@ -35,8 +35,8 @@ def draw() -> None:
 
 
 @st.cache_data(ttl=5, max_entries=8, show_spinner=False)
-def _found(store_url: str, revision: str) -> list[RunSummary]:
-    """Looked for every few seconds only: it takes a look at every run of the store."""
+def _unreadable_runs(store_url: str, revision: str) -> list[RunSummary]:
+    """Cached for a few seconds, because it reads every run of the store."""
     return resources.store().unreadable()
 
 
@@ -47,9 +47,9 @@ def _line(run: RunSummary) -> None:
         st.markdown(wording.plain(f"{run.id} {run.name}"), width="content")
         st.caption(wording.plain(run.unreadable), width="stretch")
         if run.status == "running":
-            if button("Stop", run=run, key=f"stop-unreadable-{run.id}") and done(service.stop, run.id):
+            if button("Stop", run=run, key=f"stop-unreadable-{run.id}") and perform(service.stop, run.id):
                 st.rerun()
-        elif button("Delete", run=run, key=f"delete-unreadable-{run.id}", icon=":material/delete:") and done(
+        elif button("Delete", run=run, key=f"delete-unreadable-{run.id}", icon=":material/delete:") and perform(
             service.delete, run.id
         ):
             st.rerun()

@@ -80,7 +80,7 @@ def draw(prefix: str, kind: Kind) -> SetSummary | None:
         kind: `texts`, `vectors`, or `either` (the file decides).
     """
     form = _Form(prefix, kind)
-    if actions.why_not() is None:
+    if actions.refusal() is None:
         guarded.warm(f"{OWN_VECTORS}:ready", VECTOR_MODULES)
     with st.container(border=True):
         source = st.segmented_control(
@@ -96,7 +96,7 @@ def draw(prefix: str, kind: Kind) -> SetSummary | None:
         if source != PASTE:
             _details(form)
         if problem := st.session_state.get(form.problem):
-            forms.error_beside(problem)
+            forms.show_error(problem)
         return _loaded(form)
 
 
@@ -116,7 +116,7 @@ def _upload(form: _Form) -> None:
         key=form.key("file"),
         on_change=_read_input,
         args=(form,),
-        disabled=actions.why_not() is not None,
+        disabled=actions.refusal() is not None,
         help=_HINTS[form.kind],
     )
     actions.notice()
@@ -130,7 +130,7 @@ def _paste(form: _Form) -> None:
         placeholder="The cat sat on the mat.\nA dog barked all night.",
         on_change=_read_input,
         args=(form,),
-        disabled=actions.why_not() is not None,
+        disabled=actions.refusal() is not None,
         help="Press Ctrl+Enter, or click elsewhere.",
     )
 
@@ -142,7 +142,7 @@ def _path(form: _Form) -> None:
         placeholder="/path/to/vectors.npy",
         on_change=_read_input,
         args=(form,),
-        disabled=actions.why_not() is not None,
+        disabled=actions.refusal() is not None,
         help="Or `hub:owner/name:split` for a data set of the Hugging Face hub. " + _HINTS[form.kind],
     )
 
@@ -229,7 +229,7 @@ def _loaded(form: _Form) -> SetSummary | None:
     summary = intake.describe(key)
     if summary is None:
         address.refuse(form.parameter)
-        forms.error_beside("The data for this link is no longer on this server. Load it again.")
+        forms.show_error("The data for this link is no longer on this server. Load it again.")
         return None
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f":material/check_circle: {wording.plain(title(summary))}", width="stretch")
@@ -254,5 +254,5 @@ def title(summary: SetSummary) -> str:
 
 
 def _delete(form: _Form, key: str) -> None:
-    if actions.done(resources.service().forget_vectors, key):
+    if actions.perform(resources.service().forget_vectors, key):
         st.query_params.pop(form.parameter, None)

@@ -1,4 +1,4 @@
-"""The route behind the pictures of Explore: arrays of a finished view as bytes, for holders of its page's token."""
+"""The route for the figures of Explore: arrays of a finished view as bytes, for requests with the page's token."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _KEY = re.compile(r"[0-9a-f]{32}|example-[a-z0-9-]{1,40}")
 _FOREVER = "private, max-age=31536000, immutable"
 _clustering = threading.Lock()
 DAMAGED = (SafetensorError, OSError, ValueError, IndexError)
-"""What reading a file of arrays raises that was cut off, lost a part, or is being removed."""
+"""Exceptions from reading a file of arrays that is truncated, incomplete or being removed."""
 
 
 def subject(key: str) -> str:
-    """What a token says that allows reading the view of this key; no run is called so."""
+    """A token's subject for the view with this key; not a valid run id."""
     return f"view:{key}"
 
 
@@ -35,8 +35,8 @@ def arrays(request: Request) -> Response:
     """One array of one cloud of a view as raw little-endian bytes.
 
     `matrix` is |ρ| in clustered order, one byte per cell (255 = 1), rows 1 … d−1 of the triangle below the diagonal;
-    `order` (int32) says which dimension stands at each place; `sigma` (float32) are the standard deviations by dimension. `texts`:
-    what the kept points say, as JSON, compressed.
+    `order` (int32) is the dimension at each index; `sigma` (float32) are the standard deviations by dimension. `texts`: texts of
+    the stored points, as compressed JSON.
     """
     key, token = request.path_params["key"], request.headers.get("x-isoviz-token", "")
     asking, folder = visitor.of_request(request.scope), resources.store().folder
@@ -51,7 +51,7 @@ def arrays(request: Request) -> Response:
         raise HTTPException(404, "this cloud is no longer cached: press Analyse again") from None
     except DAMAGED:
         raise HTTPException(404, "the file of this view's arrays is damaged: press Analyse again") from None
-    # The key is of the content, so an answer never goes stale.
+    # The key is derived from the content, so responses can be cached forever.
     encoding = {"Content-Encoding": "gzip"} if request.path_params["name"] == "texts" else {}
     headers = {"Cache-Control": _FOREVER, **encoding}
     return Response(content, media_type="application/octet-stream", headers=headers)
@@ -73,17 +73,17 @@ def _sigma(key: str, layer: int, pooling: str) -> bytes:
 
 
 def _texts(key: str, layer: int, pooling: str) -> bytes:
-    from isoviz.exploring import own
+    from isoviz.exploring import user_sets
     from isoviz.exploring.points import texts
 
     view = _view(key)
-    found = texts(view.table(pooling), own.task_of(view.facts["request"]["task"]))
-    return gzip.compress(json.dumps([wording.cut(text) for text in found]).encode(), 1)
+    point_texts = texts(view.table(pooling), user_sets.task_of(view.facts["request"]["task"]))
+    return gzip.compress(json.dumps([wording.cut(text) for text in point_texts]).encode(), 1)
 
 
 def _clustered(key: str, layer: int, pooling: str) -> tuple[bytes, bytes]:
-    """The matrix and its order as they are sent; of a layer whose order is not kept it takes a second, so it is remembered."""
-    with _clustering:  # the matrix and its order are asked for at the same time, and computed once
+    """The matrix and its order as bytes; cached, because computing the order of a layer takes a second."""
+    with _clustering:  # the matrix and its order are requested at the same time, but computed once
         return _computed(key, layer, pooling)
 
 

@@ -1,7 +1,6 @@
-"""Who asks: from the cookie that a link or a login left in the browser.
+"""The visitor of a page or request, from the cookie that a link or a login set in the browser.
 
-Pages call `current()`; the door in front of the server (`doorway`) and the routes ask the same `Entrance`, so no one is one
-person on a page and another on a route.
+Pages call `current()`; `doorway` and the routes use the same `Entrance`, so a visitor is the same person everywhere.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ from isoviz.errors import StoreError
 
 
 class Entrance(Protocol):
-    """One way in. `visitor` is asked at every request, message and rerun, so what is taken back ends at once."""
+    """One way to sign in. `visitor` is called at every request, message and rerun, so revoked access ends immediately."""
 
     def visitor(self, cookies: Mapping[str, str]) -> Visitor | None:
-        """Who sent these cookies; None if they have to sign in first."""
+        """The visitor with these cookies; None if they have to sign in."""
 
 
 class Open(enum.Enum):
-    """Ways in that ask for nothing."""
+    """Access without signing in."""
 
     READ_ONLY = Visitor("public", Role.VIEWER)
     """A public demo: anyone can look, no one can start anything."""
     UNGUARDED = OPERATOR
-    """Anyone who reaches the port counts as the operator; on the loopback address only."""
+    """Anyone who can reach the port is the operator; only on the loopback address."""
 
     def visitor(self, cookies: Mapping[str, str]) -> Visitor:
         """Always the same."""
@@ -53,9 +52,9 @@ class ByLink:
     """A link per role; opening one sets a cookie signed with its secret.
 
     Args:
-        folder: gives the store's, where the links are kept.
-        cookie: the cookie's name. Browsers share cookies between the ports of a host, so it should name the port.
-        roles: whose links count.
+        folder: returns the store's folder, which contains the links.
+        cookie: the cookie's name. Browsers share cookies between the ports of a host, so it should contain the port.
+        roles: roles whose links are valid.
     """
 
     def __init__(self, folder: Callable[[], Path], cookie: str, roles: Iterable[Role] = tuple(Role)) -> None:
@@ -67,7 +66,7 @@ class ByLink:
         self._once: tuple[str, float, Role] | None = None
 
     def links(self) -> links.Links:
-        """The links of now: the file is read again when it was replaced."""
+        """The current links; the file is read again after it was replaced."""
         folder = self.folder()
         path = links.path_of(folder)
         with self._lock:
@@ -81,8 +80,8 @@ class ByLink:
             return self._read[1]
 
     def one_time_secret(self, role: Role, seconds: float = 60.0) -> str:
-        """A secret that admits the first who brings it. The browser that the server opens gets it on its command line, which
-        every account of the machine can read; so it is worth nothing a moment later."""
+        """A secret that works once. The server passes it to the browser on the command line, which every account of the
+        machine can read, so it must not stay valid."""
         secret = secrets.token_urlsafe(24)
         with self._lock:
             self._once = secret, time.monotonic() + seconds, role
@@ -96,28 +95,28 @@ class ByLink:
             return None
         try:
             signed = _signer(self.links(), role).unsign(value).decode("ascii")
-        except (BadSignature, UnicodeError, StoreError):  # the last: no links can be read, so no one is signed in
+        except (BadSignature, UnicodeError, StoreError):  # StoreError: the links cannot be read, so no one is signed in
             return None
         return OPERATOR if role is Role.OPERATOR else Visitor(signed.partition("-")[2], role)
 
     def admit(self, secret: str, cookies: Mapping[str, str]) -> str | None:
-        """The cookie for a visitor who opens a link with this secret; None if no link has it.
+        """The cookie for a visitor who opens a link with this secret; None if no link has this secret.
 
-        A browser that has been here before keeps its name, and so its runs.
+        A returning browser keeps its visitor id, and so its runs.
         """
         try:
-            kept = self.links()
+            current_links = self.links()
         except StoreError:
             return None
-        role = self._role_of_one_time(secret) or kept.role_of(secret)
+        role = self._role_of_one_time(secret) or current_links.role_of(secret)
         if role not in self.roles:
             return None
         before = self.visitor(cookies)
         name = before.id if before is not None and before != OPERATOR else secrets.token_hex(8)
-        return _signer(kept, role).sign(f"{role.name.lower()}-{name}").decode("ascii")
+        return _signer(current_links, role).sign(f"{role.name.lower()}-{name}").decode("ascii")
 
     def bearer(self, secret: str) -> Visitor | None:
-        """The visitor that a program with this secret is; None if no link has it. All programs with one link are one visitor."""
+        """The visitor for a program with this secret; None if no link has it. All programs with the same link are one visitor."""
         try:
             role = self.links().role_of(secret)
         except StoreError:
@@ -130,16 +129,16 @@ class ByLink:
         with self._lock:
             if self._once is None:
                 return None
-            kept, until, role = self._once
-            if not hmac.compare_digest(kept.encode(), secret.encode("utf-8", "surrogateescape")):
+            secret_kept, until, role = self._once
+            if not hmac.compare_digest(secret_kept.encode(), secret.encode("utf-8", "surrogateescape")):
                 return None
             self._once = None
             return role if time.monotonic() < until else None
 
 
 class ByLogin:
-    """Streamlit's login (`[auth]` in secrets.toml). Its own signed cookie is read, as its sessions do, so that the routes
-    know the same people."""
+    """Streamlit's login (`[auth]` in secrets.toml). Reads Streamlit's signed cookie, so that routes recognise the same visitors as
+    sessions."""
 
     def __init__(self, people: People) -> None:
         self.people = people
@@ -155,8 +154,8 @@ class ByLogin:
         return None if claims is None else self.people.visitor(claims)
 
     def claims(self, cookies: Mapping[str, str]) -> Mapping[str, Any] | None:
-        """What the provider says of the visitor who logged in, listed or not; None if no one did."""
-        # Streamlit's own inner parts, which may move in another version: only who uses its login depends on them.
+        """The login provider's claims about the visitor, listed or not; None without a login."""
+        # Private modules of Streamlit, which may change between versions; only servers with a login need them.
         from streamlit.auth_util import get_cookie_with_chunks, get_origin_from_redirect_uri
         from streamlit.web.server.server_util import AUTH_COOKIE_NAME, get_cookie_secret
         from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
@@ -170,19 +169,19 @@ class ByLogin:
             except UnicodeError:
                 return None
 
-        whole = get_cookie_with_chunks(part, AUTH_COOKIE_NAME)
+        cookie_value = get_cookie_with_chunks(part, AUTH_COOKIE_NAME)
         try:
-            claims = json.loads(whole) if whole else None
+            claims = json.loads(cookie_value) if cookie_value else None
         except ValueError:
             return None
         if not isinstance(claims, dict) or claims.get("is_logged_in") is not True:
             return None
-        # signed for this app, and not for another one that has the same secret
+        # signed for this app, not for another app with the same secret
         return claims if claims.get("origin") == get_origin_from_redirect_uri() else None
 
     @staticmethod
     def providers() -> list[str]:
-        """Names of the sections `[auth.NAME]`, or `default` where `[auth]` itself names the provider."""
+        """Names of the sections `[auth.NAME]`, or `default` if `[auth]` itself configures the provider."""
         section = get_secrets_auth_section()
         return [name for name, value in section.items() if hasattr(value, "items")] or ["default"]
 
@@ -199,41 +198,41 @@ def enter_by(entrance: Entrance | None) -> None:
 
 
 def current() -> Visitor:
-    """The visitor of the page whose script runs.
+    """The visitor of the current page.
 
-    Someone whose link or login has ended since sees that, and the script stops. In tests without a server it is the operator.
+    Stops the script, with a message, if the visitor's link or login has ended. In tests without a server, it is the operator.
     """
     if _entrance is None:
-        if _served():  # by `streamlit run dashboard/app.py`: nothing checks who reaches the port
-            _stop("This page was started without the server in front of it. Start it with `python -m isoviz app`.")
+        if _served():  # started by `streamlit run dashboard/app.py`, without access control
+            _stop("This app was started without its access control. Start it with `python -m isoviz app`.")
         return OPERATOR
     visitor = _entrance.visitor(st.context.cookies)
     if visitor is None:
-        _stop("Your link or login has ended. Ask for a new link, or reload the page to log in again.")
+        _stop("Your link or login has expired. Request a new link, or reload the page to log in again.")
         raise AssertionError("the script has stopped")
     return visitor
 
 
 def viewers_secret() -> str | None:
-    """The secret of the viewer's link, where visitors sign in by link: a teacher's students come in as viewers."""
+    """The secret of the viewer link, if visitors sign in by link: a teacher's students join as viewers."""
     if not isinstance(_entrance, ByLink) or Role.VIEWER not in _entrance.roles:
         return None
     return _entrance.links().secrets[Role.VIEWER]
 
 
 def offer_logout() -> None:
-    """In the sidebar of a visitor who logged in."""
+    """Log-out button in the sidebar of a logged-in visitor."""
     if isinstance(_entrance, ByLogin):
         st.sidebar.button("Log out", on_click=st.logout, icon=":material/logout:", help=f"You are {current().id}.")
 
 
 def note_request(scope: MutableMapping[str, Any], visitor: Visitor) -> None:
-    """The door says who sent a request that it lets through."""
+    """Attach the visitor to a request that `doorway` has admitted."""
     scope[_SCOPE] = visitor
 
 
 def of_request(scope: Mapping[str, Any]) -> Visitor | None:
-    """Who sent a request to one of our routes; None if it did not come through the door. In tests without one, the operator."""
+    """The visitor of a request; None if it did not pass `doorway`. In tests without a server, the operator."""
     visitor = scope.get(_SCOPE)
     if isinstance(visitor, Visitor):
         return visitor
@@ -246,9 +245,9 @@ def _stop(message: str) -> None:
 
 
 def _served() -> bool:
-    """Whether a real server runs this script, and not a test: Streamlit's AppTest stands in a mock."""
+    """Whether a real server runs this script instead of a test: Streamlit's AppTest uses a mock."""
     return Runtime.exists() and type(Runtime.instance()) is Runtime
 
 
-def _signer(kept: links.Links, role: Role) -> Signer:
-    return Signer(kept.secrets[role], salt="isoviz.visitor", digest_method=hashlib.sha256)
+def _signer(current_links: links.Links, role: Role) -> Signer:
+    return Signer(current_links.secrets[role], salt="isoviz.visitor", digest_method=hashlib.sha256)

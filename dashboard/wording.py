@@ -1,4 +1,4 @@
-"""How runs, numbers and times are put into words, the same on every screen."""
+"""Text for runs, numbers and times, on all screens."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|$~:@^=&])")
 
 
 def plain(text: str) -> str:
-    """Text as it is, for places that would read it as Markdown (labels, captions): names and paths come from people."""
+    """Text escaped for Markdown (labels, captions), because names and paths are user input."""
     return _MARKDOWN.sub(r"\\\1", printable(text))
 
 
 def run_title(row: RunRow) -> str:
-    """A run's name, with the method's parameters in its own symbols."""
+    """A run's name, with the method's parameters as symbols."""
     parameters = variant(row.config.method, row.config.params)
     return f"{row.name} ({parameters})" if parameters else row.name
 
 
 def number(value: object, digits: int = 4) -> str:
-    """A measured value: significant digits, whole numbers above those in full, or `undefined`."""
+    """A measured value with significant digits (large integers in full), or `undefined`."""
     if value is None:
         return "undefined"
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -38,26 +38,26 @@ def number(value: object, digits: int = 4) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """`42 s`, `3 min 5 s`, `2 h 10 min`; a dash for what has not happened."""
+    """`42 s`, `3 min 5 s`, `2 h 10 min`; a dash for None."""
     if seconds is None:
         return "–"
-    whole = max(0, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    seconds_rounded = max(0, round(seconds))
+    if seconds_rounded < 60:
+        return f"{seconds_rounded} s"
+    if seconds_rounded < 3600:
+        return f"{seconds_rounded // 60} min {seconds_rounded % 60} s"
+    return f"{seconds_rounded // 3600} h {seconds_rounded % 3600 // 60} min"
 
 
 def moment(seconds: float | None) -> str:
-    """A time of day on the server's clock, with its date and offset from UTC."""
+    """Date and time on the server's clock, with the offset from UTC."""
     if seconds is None:
         return "–"
     return time.strftime("%Y-%m-%d %H:%M:%S %z", time.localtime(seconds))
 
 
 def size(count: int) -> str:
-    """Bytes as people read them."""
+    """Bytes in readable units."""
     amount = float(count)
     for unit in ("B", "kB", "MB"):
         if amount < 1000:
@@ -67,13 +67,13 @@ def size(count: int) -> str:
 
 
 def place(row: RunRow) -> str:
-    """Where a waiting run stands, said plainly."""
+    """A waiting run's position in the queue, as text."""
     if row.position is None:
         return "launched from a terminal" if row.owner else "waiting"
     return "next in the queue" if row.position == 1 else f"number {row.position} in the queue"
 
 
 def cut(text: str, letters: int = 90) -> str:
-    """In one line of at most so many letters."""
+    """Text on one line, cut to at most `letters` characters."""
     plain = " ".join(str(text).split())
     return plain if len(plain) <= letters else plain[: letters - 1] + "…"

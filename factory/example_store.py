@@ -97,23 +97,25 @@ def choose(rows: Iterable[RunRow]) -> dict[str, list[RunRow]]:
 
     A study's runs are filed under the study that trained them; others draw from them too.
     """
-    titles = {one.slug: f"{GROUP}{one.source.name}, {one.place.name}" for one in reversed(studies.listed())}
-    titles |= {one.study.slug: f"{GROUP}{one.source.name}, {one.place.name}" for one in reversed(studies.listed())}
-    wanted = _study_runs()
-    own = {name.removeprefix(GROUP).casefold(): name for name in (METHODS, SWEEP)}
-    found: dict[tuple[str, Any], tuple[str, RunRow]] = {}
+    titles = {entry.slug: f"{GROUP}{entry.source.name}, {entry.place.name}" for entry in reversed(studies.listed())}
+    titles |= {
+        entry.study.slug: f"{GROUP}{entry.source.name}, {entry.place.name}" for entry in reversed(studies.listed())
+    }
+    study_runs = _study_runs()
+    groups = {name.removeprefix(GROUP).casefold(): name for name in (METHODS, SWEEP)}
+    chosen: dict[tuple[str, Any], tuple[str, RunRow]] = {}
     for row in rows:
         group = row.group or ""
-        if title := own.get(group.casefold()):
-            found[title, row.config.identity] = title, row
-        elif _asked(row.config) in wanted and (title := titles.get(group.rsplit(" ", 1)[0])):
-            found["study", row.config.identity] = title, row
-    order = [METHODS, SWEEP, *dict.fromkeys(titles[one.slug] for one in studies.listed())]
-    return {title: [row for name, row in found.values() if name == title] for title in order}
+        if title := groups.get(group.casefold()):
+            chosen[title, row.config.identity] = title, row
+        elif _asked(row.config) in study_runs and (title := titles.get(group.rsplit(" ", 1)[0])):
+            chosen["study", row.config.identity] = title, row
+    order = [METHODS, SWEEP, *dict.fromkeys(titles[entry.slug] for entry in studies.listed())]
+    return {title: [row for name, row in chosen.values() if name == title] for title in order}
 
 
 def _study_runs() -> set[Any]:
-    trained = {one.study for one in studies.listed() if issubclass(one.study, TrainedStudy)}
+    trained = {entry.study for entry in studies.listed() if issubclass(entry.study, TrainedStudy)}
     return {_asked(config) for study in trained for config in study.declared("quick")}
 
 
@@ -209,12 +211,12 @@ def _result(result: Finished) -> dict[str, Any]:
 
 
 def _events(store: Store, run_id: str) -> list[tuple[float, Event]]:
-    found: list[tuple[float, Event]] = []
+    events_: list[tuple[float, Event]] = []
     cursor = 0
     while rows := store.events(run_id, cursor):
-        found += [(data["time"], parse_event(data)) for _, data in rows]
+        events_ += [(data["time"], parse_event(data)) for _, data in rows]
         cursor = rows[-1][0]
-    return found
+    return events_
 
 
 def thinned(
@@ -231,23 +233,23 @@ def thinned(
     keep = (
         {places[int(i)] for i in np.linspace(0, len(places) - 1, min(steps, len(places))).round()} if places else set()
     )
-    kept: list[tuple[float, Event]] = []
+    selected: list[tuple[float, Event]] = []
     for index, (moment, one) in enumerate(events):
         match one:
             case Stepped():
-                kept += [(moment, one)] if index in keep else []
+                selected += [(moment, one)] if index in keep else []
             case Measured():
                 arrays = one.arrays if one.epoch in epochs else ""
-                kept.append(
+                selected.append(
                     (moment, one.model_copy(update={"isotropy": _drawn(one.isotropy, shares), "arrays": arrays}))
                 )
             case Started():
-                kept.append((moment, one.model_copy(update={"versions": {"isoviz": __version__, **one.versions}})))
+                selected.append((moment, one.model_copy(update={"versions": {"isoviz": __version__, **one.versions}})))
             case Finished():  # its numbers are the run's result
-                kept.append((moment, one.model_copy(update={"isotropy": Measurement(), "weights": None})))
+                selected.append((moment, one.model_copy(update={"isotropy": Measurement(), "weights": None})))
             case Evaluated() | Resumed():
-                kept.append((moment, one))
-    return kept
+                selected.append((moment, one))
+    return selected
 
 
 def _drawn(isotropy: Measurement, shares: int) -> Measurement:
@@ -306,8 +308,8 @@ def _write_embeddings(store: Store, row: RunRow, target: Path) -> str:
     from isoviz.whatif import encoding
     from isoviz.whatif.request import STORE, request_for
 
-    begun = store.events_of_kind(row.id, Started, limit=1)
-    request = request_for(row, store.folder_of(row.id), begun[0].data_fingerprint if begun else "")
+    starts = store.events_of_kind(row.id, Started, limit=1)
+    request = request_for(row, store.folder_of(row.id), starts[0].data_fingerprint if starts else "")
     facts, arrays = encoding.compute(request, _silent)
     name = example_id(row.id)
     _write_result(
@@ -374,7 +376,7 @@ def _write_results(store: Store, source: Path, target: Path) -> list[str]:
     """The studies' results, in which runs have the ids of the examples; their slugs. Of a study that trains, the picture of its runs."""
     target.mkdir(parents=True)
     slugs = []
-    for study in dict.fromkeys(one.study for one in studies.listed()):
+    for study in dict.fromkeys(entry.study for entry in studies.listed()):
         file = source / f"{study.slug}.json"
         if issubclass(study, TrainedStudy):
             result = study().draw(records.read(store, study.configs("quick")), "quick")
@@ -384,8 +386,8 @@ def _write_results(store: Store, source: Path, target: Path) -> list[str]:
             continue
         if result.planned and not result.runs:
             continue
-        kept = result.model_copy(update={"runs": [example_id(run) for run in result.runs]})
-        (target / file.name).write_text(kept.model_dump_json(), encoding="utf-8")
+        result_ = result.model_copy(update={"runs": [example_id(run) for run in result.runs]})
+        (target / file.name).write_text(result_.model_dump_json(), encoding="utf-8")
         slugs.append(study.slug)
     return slugs
 

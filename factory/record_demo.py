@@ -83,9 +83,9 @@ class Others:
 
 def _busy() -> float:
     """Seconds that all processors have worked since the start of the machine, stolen time included."""
-    found = psutil.cpu_times()
+    times = psutil.cpu_times()
     return (
-        sum(found) - found.idle - found.iowait - found.guest - found.guest_nice
+        sum(times) - times.idle - times.iowait - times.guest - times.guest_nice
     )  # guests are in user and nice already
 
 
@@ -109,7 +109,7 @@ def main() -> int:
     )
     options = parser.parse_args()
     share_cores(os.environ)
-    preset = next(one for one in planning.PRESETS if one.slug == "demo")
+    preset = next(preset for preset in planning.PRESETS if preset.slug == "demo")
     times = []
     for _ in range(options.repeats):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -118,21 +118,21 @@ def main() -> int:
             times.append(measure(store, dict(preset.plan)))
             store.close()
         print(json.dumps(times[-1]), file=sys.stderr, flush=True)
-    quiet = [one for one in times if one["others"] <= MOST_OTHERS]
+    quiet = [time for time in times if time["others"] <= MOST_OTHERS]
     if not quiet:
         print(
             f"record_demo: other processes had more than {MOST_OTHERS:.0%} of the processors' time; nothing is written",
             file=sys.stderr,
         )
         return 1
-    median = statistics.median_low(one["seconds"] for one in quiet)
+    median = statistics.median_low(run["seconds"] for run in quiet)
     record = {
         "plan": preset.plan,
         "seconds": median,
-        "repeats": [one["seconds"] for one in quiet],
+        "repeats": [run["seconds"] for run in quiet],
         **{
             name: value
-            for name, value in next(one for one in quiet if one["seconds"] == median).items()
+            for name, value in next(run for run in quiet if run["seconds"] == median).items()
             if name != "seconds"
         },
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),

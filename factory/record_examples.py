@@ -97,7 +97,9 @@ def carry_out_studies(folder: Path, results: Path) -> int:
     from isoviz import studies
 
     failed = 0
-    for slug in dict.fromkeys(one.study.slug for one in studies.listed()):  # one computation may serve several places
+    for slug in dict.fromkeys(
+        entry.study.slug for entry in studies.listed()
+    ):  # one computation may serve several places
         seconds, _, status = run(slug, str(folder), str(results))
         failed += status != 0
         print(f"{seconds:7.1f} s  {slug}{'  FAILED' if status else ''}", flush=True)

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from typing import Any, NoReturn
 
 from isoviz import __version__, boundary
@@ -128,26 +131,26 @@ def _add_own(parser: argparse.ArgumentParser) -> None:
     from isoviz.runs.planning import OWN_OPTIONS
     from isoviz.tasks.protocol import HEAD_KINDS, OwnTask
 
-    own = parser.add_argument_group("own data", "for --task own: the columns of the files, and what they are")
+    group = parser.add_argument_group("own data", "for --task own: the columns of the files, and what they are")
     for name, option in OWN_OPTIONS.items():
-        rest: dict[str, Any] = {"type": {"share": _number, "split_seed": _whole}.get(name, str), "metavar": "COLUMN"}
+        options: dict[str, Any] = {"type": {"share": _number, "split_seed": _whole}.get(name, str), "metavar": "COLUMN"}
         if name == "kind":
-            rest |= {"choices": HEAD_KINDS, "metavar": "KIND"}
+            options |= {"choices": HEAD_KINDS, "metavar": "KIND"}
         elif name == "label_names":
-            rest |= {"nargs": "+", "metavar": "NAME"}
+            options |= {"nargs": "+", "metavar": "NAME"}
         elif name in ("share", "split_seed"):
-            rest["metavar"] = "N"
-        own.add_argument(option, dest=f"own.{name}", help=OwnTask.model_fields[name].description, **rest)
+            options["metavar"] = "N"
+        group.add_argument(option, dest=f"own.{name}", help=OwnTask.model_fields[name].description, **options)
 
 
 def _add_measure(parser: argparse.ArgumentParser) -> None:
     from isoviz.config import RunConfig
 
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument(
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
         "--embeddings", metavar="FILE", help="vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl"
     )
-    what.add_argument("--model", help="bundled model, local directory or hub id, which may end in @REVISION")
+    source.add_argument("--model", help="bundled model, local directory or hub id, which may end in @REVISION")
     parser.add_argument("--task", default="demo/acceptability")
     parser.add_argument("--data", metavar="DIR", help="the task's files; for --task own also one file")
     parser.add_argument("--direction", metavar="FROM-TO", help=RunConfig.model_fields["direction"].description)
@@ -325,40 +328,40 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
 def _add_study(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     listing = actions.add_parser("list", help="all studies")
-    one = actions.add_parser("run", help="compute one, beside the published numbers")
-    one.add_argument("name", metavar="NAME")
-    one.add_argument("--scale", choices=("quick", "full"), default="quick", help="size (default: quick)")
-    one.add_argument("--out", metavar="DIR", help="write the result there, as NAME.json")
-    own = one.add_argument_group(
+    run_parser = actions.add_parser("run", help="compute one, beside the published numbers")
+    run_parser.add_argument("name", metavar="NAME")
+    run_parser.add_argument("--scale", choices=("quick", "full"), default="quick", help="size (default: quick)")
+    run_parser.add_argument("--out", metavar="DIR", help="write the result there, as NAME.json")
+    group = run_parser.add_argument_group(
         "of your own", "replace the study's models, tasks and settings, where it allows that (`study list`)"
     )
-    own.add_argument(
+    group.add_argument(
         "--model",
         nargs="+",
         default=[],
         metavar="[NAME=]MODEL",
         help="bundled model, local directory or hub id; NAME is what the record calls it",
     )
-    own.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks of the catalogue")
-    own.add_argument("--data", nargs="+", default=[], metavar="TASK=DIR", help="the files of a task")
-    own.add_argument(
+    group.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks of the catalogue")
+    group.add_argument("--data", nargs="+", default=[], metavar="TASK=DIR", help="the files of a task")
+    group.add_argument(
         "--seeds", nargs="+", type=int, default=[], metavar="N", help="seeds of the runs; a verdict needs three"
     )
-    own.add_argument("--max-train", type=int, metavar="N", help="at most this many training rows per run")
-    own.add_argument("--max-eval", type=int, metavar="N", help="at most this many validation rows per run")
-    own.add_argument("--epochs", type=int, metavar="N", help="of a run")
-    own.add_argument("--batch-size", type=int, metavar="N", help="batch size of a run")
-    own.add_argument("--max-length", type=int, metavar="N", help="tokens of a text; longer texts are cut")
-    own.add_argument("--lr", type=float, dest="learning_rate", metavar="RATE", help="peak learning rate of a run")
-    one.add_argument("--fresh", action="store_true", help="run again even what the store already has")
-    _add_store(one)
+    group.add_argument("--max-train", type=int, metavar="N", help="at most this many training rows per run")
+    group.add_argument("--max-eval", type=int, metavar="N", help="at most this many validation rows per run")
+    group.add_argument("--epochs", type=int, metavar="N", help="of a run")
+    group.add_argument("--batch-size", type=int, metavar="N", help="batch size of a run")
+    group.add_argument("--max-length", type=int, metavar="N", help="tokens of a text; longer texts are cut")
+    group.add_argument("--lr", type=float, dest="learning_rate", metavar="RATE", help="peak learning rate of a run")
+    run_parser.add_argument("--fresh", action="store_true", help="run again even what the store already has")
+    _add_store(run_parser)
     listing.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def _add_lessons(parser: argparse.ArgumentParser) -> None:
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--out", metavar="FILE", help="where to write the HTML file")
-    what.add_argument("--check", nargs="+", metavar="FILE", help="report the errors in lessons you have written")
+    output = parser.add_mutually_exclusive_group(required=True)
+    output.add_argument("--out", metavar="FILE", help="where to write the HTML file")
+    output.add_argument("--check", nargs="+", metavar="FILE", help="report the errors in lessons you have written")
     parser.add_argument("--add", nargs="+", default=[], metavar="FILE", help="your own lessons for the HTML file")
 
 
@@ -408,6 +411,17 @@ def _add_worker(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="stop when the queue has been empty for this long (default: 60)",
     )
+    parser.add_argument(
+        "--ray",
+        metavar="URL",
+        help="train on a Ray cluster instead of this machine; URL is that of its dashboard, such as http://127.0.0.1:8265",
+    )
+    parser.add_argument("--cpus", type=_whole, metavar="N", help="with --ray: CPUs of each run (default: 1)")
+    parser.add_argument(
+        "--gpus", type=_whole, metavar="N", help="with --ray: GPUs of each process of a run (default: 0)"
+    )
+    parser.add_argument("--run", help=argparse.SUPPRESS)  # what a job of the cluster does
+    parser.add_argument("--attempt", type=_whole, help=argparse.SUPPRESS)
     _add_store(parser, json=False)
 
 
@@ -470,6 +484,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as interrupt:
         _say("interrupted")
         return int(getattr(interrupt, "exit_code", 130))
+
+
+def measured(options: dict[str, Any]) -> dict[str, Any]:
+    """The document of `measure --json`, computed for `isoviz.jobs.guarded`.
+
+    Args:
+        options: by name; the others have the command line's defaults.
+    """
+    from isoviz.commands import measure
+    from isoviz.training.devices import available_cores
+
+    parsed = build_parser(["measure"]).parse_args(["measure", "--model", "", "--json"])
+    quiet_libraries()
+    collect_warnings()
+    if options["model"] is not None:
+        import torch
+
+        torch.set_num_threads(available_cores())  # the processes that read files have one
+    with redirect_stdout(io.StringIO()) as printed:
+        measure.run(argparse.Namespace(**{**vars(parsed), **options}))
+    document: dict[str, Any] = json.loads(printed.getvalue())
+    return document
 
 
 def _check_words(words: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ _ENTRY = re.compile(r"^@\w+\{([^,\s]+),.*?^\}", flags=re.MULTILINE | re.DOTALL)
 
 def parse(text: str) -> dict[str, str]:
     """Key → entry, of entries that begin with @ and end with } at the start of a line; other text is left out."""
-    return {found[1]: found[0] for found in _ENTRY.finditer(text)}
+    return {match[1]: match[0] for match in _ENTRY.finditer(text)}
 
 
 @functools.cache

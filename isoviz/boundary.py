@@ -7,6 +7,7 @@ can be and no library can parse is told in one line, and everything else that is
 from __future__ import annotations
 
 import errno
+import ipaddress
 import json
 import logging
 import math
@@ -26,7 +27,7 @@ MOST_WHOLE: Final = 2**31 - 1
 """Whole numbers that are counts, seeds or places; larger ones overflow somewhere in the libraries below."""
 MOST_JSON: Final = 50 * 2**20
 """Bytes of a JSON file that is read whole."""
-_FENCED: Final = ("data", "model", "vectors", "texts", "pairs")
+_FENCED: Final = ("data", "model", "vectors", "embeddings", "texts", "pairs")
 """Fields that people fill in a browser."""
 _NAME_BYTES, _PATH_BYTES = 255, 4096
 _ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)
@@ -46,55 +47,55 @@ def path(text: str | os.PathLike[str], field: str, error: type[InputError] = Inp
         error: no file system can have such a name, `~name` is no user, links go in a circle, or access is denied; of data and
             models also that it lies where the browser may not read (`isoviz.fence`).
     """
-    given = os.fspath(text)
-    shown = f"{field}: '{shortened(given)}'"
-    if "\0" in given:
+    name = os.fspath(text)
+    shown = f"{field}: '{shortened(name)}'"
+    if "\0" in name:
         raise error(f"{shown} has a NUL character, which no path can have", field=field)
     try:
-        size = len(given.encode())
+        size = len(name.encode())
     except UnicodeEncodeError:
         raise error(f"{shown} is not valid UTF-8; rename it", field=field) from None
-    longest = max(len(part.encode()) for part in given.split(os.sep))
+    longest = max(len(part.encode()) for part in name.split(os.sep))
     if size > _PATH_BYTES or longest > _NAME_BYTES:
         allowed = f"a name has at most {_NAME_BYTES} bytes, a path {_PATH_BYTES}"
         raise error(f"{shown} is too long for a path ({allowed})", field=field)
     try:
-        found = fence.admitted(given, field, error) if field in _FENCED else Path(given).expanduser()
+        checked_path = fence.admitted(name, field, error) if field in _FENCED else Path(name).expanduser()
     except RuntimeError:
-        user = shortened(given.split(os.sep)[0])
+        user = shortened(name.split(os.sep)[0])
         raise error(
             f"{field}: there is no user '{user}' on this machine; write the path in full", field=field
         ) from None
     try:
-        found.stat()
+        checked_path.stat()
     except OSError as problem:
         if problem.errno not in _ABSENT:
             raise error(f"{shown} cannot be read: {_words(problem)}", field=field) from None
-    return found
+    return checked_path
 
 
 def file(text: str | os.PathLike[str], field: str, error: type[InputError] = InputError) -> Path:
     """A plain file that is there; a directory, a device or nothing at all is refused."""
-    found = path(text, field, error)
+    file_path = path(text, field, error)
     shown = f"'{shortened(os.fspath(text))}'"
     try:
-        mode = found.stat().st_mode
+        mode = file_path.stat().st_mode
     except OSError:
         raise error(f"{field}: no file {shown}", field=field) from None
     if not stat.S_ISREG(mode):
         kind = "a directory" if stat.S_ISDIR(mode) else "no plain file"
         raise error(f"{field}: no file {shown}: it is {kind}", field=field)
-    return found
+    return file_path
 
 
 def folder(text: str | os.PathLike[str], field: str, error: type[InputError] = InputError) -> Path | None:
     """A directory whose content can be listed; None if there is none of that name."""
-    found = path(text, field, error)
-    if not found.is_dir():
+    folder_path = path(text, field, error)
+    if not folder_path.is_dir():
         return None
-    if not os.access(found, os.R_OK | os.X_OK):
+    if not os.access(folder_path, os.R_OK | os.X_OK):
         raise error(f"{field}: '{shortened(os.fspath(text))}' cannot be read: permission denied", field=field)
-    return found
+    return folder_path
 
 
 def _words(problem: OSError) -> str:
@@ -163,12 +164,24 @@ def reason(problem: BaseException) -> str:
     return shortened(text, 160)
 
 
-def json_object(found: Path) -> dict[str, Any] | None:
+def json_object(file_path: Path) -> dict[str, Any] | None:
     """The content of a JSON file; None if it is not there, cannot be read, or holds no object."""
     try:
-        if not found.is_file() or found.stat().st_size > MOST_JSON:
+        if not file_path.is_file() or file_path.stat().st_size > MOST_JSON:
             return None
-        content = json.loads(found.read_text(encoding="utf-8"))
+        content = json.loads(file_path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None
+
+
+# ------------------------------------------------------------------------------------------------------------- addresses
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address or name is this machine itself: `localhost`, 127.0.0.0/8 or ::1."""
+    name = address.strip("[]").lower().rstrip(".")
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"

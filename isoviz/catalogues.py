@@ -46,8 +46,8 @@ def discover(
 
     An installed item that cannot be imported, is incomplete or takes a used slug is left out, with one line in the log.
     """
-    ours = in_folder(folder, kind, listed_as=listed_as)
-    return ours | installed(group, kind, listed_as=listed_as, taken={*ours, *reserved})
+    bundled = in_folder(folder, kind, listed_as=listed_as)
+    return bundled | installed(group, kind, listed_as=listed_as, taken={*bundled, *reserved})
 
 
 def in_folder(folder: str, kind: type, *, listed_as: str = "") -> dict[str, Any]:
@@ -57,8 +57,8 @@ def in_folder(folder: str, kind: type, *, listed_as: str = "") -> dict[str, Any]
         if listed_as and not _names(f"{folder}.{info.name}", listed_as):
             continue
         module = importlib.import_module(f"{folder}.{info.name}")
-        own = [item for item in _classes(module, kind) if item.__module__ == module.__name__]
-        items |= {item.slug: item for item in (_listed(module, listed_as) if listed_as else own)}
+        classes = [item for item in _classes(module, kind) if item.__module__ == module.__name__]
+        items |= {item.slug: item for item in (_listed(module, listed_as) if listed_as else classes)}
     return items
 
 

@@ -258,24 +258,29 @@ class RunConfig(BaseModel):
             raise ValueError("expected a prefix, with at most one | between the first and the second text's")
         return value
 
+    @field_validator("lora_targets")
+    @classmethod
+    def _in_one_order(cls, value: str | None) -> str | None:
+        return None if value is None else ", ".join(sorted({name.strip() for name in value.split(",")}))
+
     @property
     def low_rank(self) -> LowRank | None:
         """How LoRA adapts the model; None where all weights train."""
         if not self.lora_rank:
             return None
-        targets = tuple(name.strip() for name in (self.lora_targets or "").split(",") if name.strip())
-        return LowRank(self.lora_rank, self.lora_alpha, self.lora_dropout, targets)
+        targets = self.lora_targets.split(", ") if self.lora_targets else ()
+        return LowRank(self.lora_rank, self.lora_alpha, self.lora_dropout, tuple(targets))
 
     def setup_key(self) -> str:
         """Equal for runs that differ in nothing but seed and what changes no number: threads, minutes between checkpoints, tracker.
 
         Several processes draw other dropout masks than one does.
         """
-        kept = self.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes", "report_to"})
+        fields = self.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes", "report_to"})
         for name in ("processes", "accelerate_config"):  # stores hold keys from before there were these fields
-            if kept[name] == RunConfig.model_fields[name].default:
-                del kept[name]
-        return json.dumps(kept, sort_keys=True)
+            if fields[name] == RunConfig.model_fields[name].default:
+                del fields[name]
+        return json.dumps(fields, sort_keys=True)
 
     @property
     def identity(self) -> tuple[str, int]:

@@ -52,7 +52,10 @@ def printable(text: str) -> str:
     line = " ".join(text.split())
     if line.isprintable():
         return line
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in line)
+    return "".join(
+        character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+        for character in line
+    )
 
 
 def one_line(text: str, most: int = LONGEST) -> str:
@@ -60,7 +63,7 @@ def one_line(text: str, most: int = LONGEST) -> str:
     line = printable(text if len(text) < 100 * most else text[: 50 * most] + " … " + text[-50 * most :])
     if len(line) <= most:
         return line
-    line = _QUOTED.sub(lambda found: _cut_quoted(found[0]), line)
+    line = _QUOTED.sub(lambda match: _cut_quoted(match[0]), line)
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
@@ -74,12 +77,12 @@ def listed(names: Iterable[object], most: int = 140) -> str:
     every = [shortened(name) for name in names]
     if len(", ".join(every)) <= most:
         return ", ".join(every)
-    kept: list[str] = []
+    shown: list[str] = []
     for name in every:
-        if len(", ".join([*kept, name])) > most:
+        if len(", ".join([*shown, name])) > most:
             break
-        kept.append(name)
-    return f"{', '.join(kept)}, … ({len(every):,} in all)"
+        shown.append(name)
+    return f"{', '.join(shown)}, … ({len(every):,} in all)"
 
 
 class IsoVizError(Exception):
@@ -146,17 +149,17 @@ class DivergedError(IsoVizError):
 
 def causes(error: BaseException) -> Iterator[BaseException]:
     """An error and what it was raised from or while handling, outermost first."""
-    seen: list[BaseException] = []
-    found: BaseException | None = error
-    while found is not None and not any(found is one for one in seen):
-        seen.append(found)
-        yield found
-        found = found.__cause__ or found.__context__
+    chain: list[BaseException] = []
+    current: BaseException | None = error
+    while current is not None and not any(current is one for one in chain):
+        chain.append(current)
+        yield current
+        current = current.__cause__ or current.__context__
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error, or one that it comes from, says that memory ran out: libraries have many ways to say it."""
-    return any(_says_out_of_memory(one) for one in causes(error))
+    return any(_says_out_of_memory(cause) for cause in causes(error))
 
 
 def _says_out_of_memory(error: BaseException) -> bool:
@@ -178,10 +181,10 @@ def unknown_name(kind: str, got: str, allowed: Iterable[str], *, field: str) -> 
     return InputError(f"unknown {kind} '{shortened(got)}'{hint} (allowed: {listed(names, 180)})", field=field)
 
 
-def input_error(error: ValidationError, prefix: str = "") -> InputError:
-    """The first violation of a pydantic model as a one-line `InputError`."""
+def input_error(error: ValidationError, prefix: str = "", depth: int = 1) -> InputError:
+    """The first violation of a pydantic model as a one-line `InputError`, whose field has at most `depth` parts."""
     first = error.errors()[0]
-    name = prefix + ".".join(str(part) for part in first["loc"][:1])
+    name = prefix + ".".join(str(part) for part in first["loc"][:depth])
     message = first["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
     return InputError(f"{name}: {message} (got {shortened(repr_of(first['input']))})", field=name)

@@ -91,14 +91,14 @@ def admitted(text: str | os.PathLike[str], field: str, error: type[InputError] =
 
 def below(text: str | os.PathLike[str], roots: Roots, field: str, error: type[InputError] = InputError) -> Path:
     """A path below one of the roots, its links followed; otherwise as `admitted`."""
-    given = os.fspath(text)
-    if given == "~" or given.startswith("~/"):
-        given = str(Path.home()) + given[1:]
+    name = os.fspath(text)
+    if name == "~" or name.startswith("~/"):
+        name = str(Path.home()) + name[1:]
     # Judged by its letters first: what lies outside is not even looked at, and `~name` is outside whether the user exists or not.
-    lexical = os.path.normpath(os.path.join(os.getcwd(), given))
+    lexical = os.path.normpath(os.path.join(os.getcwd(), name))
     every = (*roots.named, *roots.own)
     real_roots = [os.path.realpath(root) for root in every]
-    if not given.startswith("~") and "\0" not in given:
+    if not name.startswith("~") and "\0" not in name:
         named = [*(os.path.normpath(root) for root in every), *real_roots]
         if _is_below(lexical, named):
             real = os.path.realpath(lexical)
@@ -132,5 +132,5 @@ def _words(roots: Sequence[Path], field: str) -> str:
     if not roots:
         return f"{field}: folders on the server cannot be read from the browser; ask the operator to list them in {VARIABLE}"
     names = ", ".join(str(root) for root in roots[:_NAMED])
-    more = f" and {len(roots) - _NAMED} more" if len(roots) > _NAMED else ""
-    return f"{field}: folders outside {names}{more} cannot be read from the browser; ask the operator to add yours to {VARIABLE}"
+    remainder = f" and {len(roots) - _NAMED} more" if len(roots) > _NAMED else ""
+    return f"{field}: folders outside {names}{remainder} cannot be read from the browser; ask the operator to add yours to {VARIABLE}"

@@ -15,9 +15,9 @@ DATABASE = "isoviz.db"
 
 def home() -> Path:
     """The folder of everything that is kept: `ISOVIZ_HOME`, else `isoviz` in the user's data directory. It may not exist yet."""
-    chosen = os.environ.get("ISOVIZ_HOME")
-    if chosen:
-        return boundary.path(chosen, "store").absolute()
+    folder_setting = os.environ.get("ISOVIZ_HOME")
+    if folder_setting:
+        return boundary.path(folder_setting, "store").absolute()
     return Path(platformdirs.user_data_dir("isoviz", appauthor=False))
 
 
@@ -56,8 +56,8 @@ def make_private(folder: Path) -> None:
 def close_to_others(path: Path) -> None:
     """Take the rights of group and others from a file or folder of this account's. What is someone else's stays as it is."""
     try:
-        found = path.stat()
-        if os.name == "posix" and found.st_uid == os.geteuid() and found.st_mode & 0o077:
-            path.chmod(stat.S_IMODE(found.st_mode) & ~0o077)
+        status = path.stat()
+        if os.name == "posix" and status.st_uid == os.geteuid() and status.st_mode & 0o077:
+            path.chmod(stat.S_IMODE(status.st_mode) & ~0o077)
     except OSError:  # gone, or on a file system without rights
         pass

@@ -44,11 +44,11 @@ def remembered(question: Hashable, seconds: float, ask: Callable[[], Answer]) ->
     from huggingface_hub import constants
 
     key = (constants.ENDPOINT, question)
-    moment, answer = _answers.get(key, (-math.inf, None))
+    moment, result = _answers.get(key, (-math.inf, None))
     if time.monotonic() - moment > seconds:
-        answer = ask()
-        _answers[key] = (time.monotonic(), answer)
-    return cast(Answer, answer)
+        result = ask()
+        _answers[key] = (time.monotonic(), result)
+    return cast(Answer, result)
 
 
 def ask_again() -> None:

@@ -59,6 +59,7 @@ class Limits:
         return f"this server reads at most {_amount(name, limit * GIB if name in _BYTES else limit)} ({variable(name)})"
 
 
+UNLIMITED: Final = Limits(*(10**12,) * 3, *(1e6,) * 3)
 _BYTES: Final = ("expanded", "memory")
 _WORDS: Final = {"expanded": "GiB once decoded", "memory": "GiB of memory"}
 

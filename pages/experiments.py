@@ -1,4 +1,4 @@
-"""Experiments: runs that were launched together, and everything that is known of one of them."""
+"""Experiments: runs that were launched together, and the details of one experiment."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import streamlit as st
 
 from dashboard import experiments, run_queue
 
-name = experiments.chosen()
+name = experiments.selected()
 if name is None:
     st.title("Experiments", anchor=False)
-    st.caption("Runs that were launched together. Open one for its runs, its tables, its trade-off and its report.")
+    st.caption("Runs that were launched together. Open an experiment to see its runs, tables, trade-off and report.")
     run_queue.panel()
     experiments.listing()
 else:

@@ -1,4 +1,4 @@
-"""Explore: encoders on tasks, layer by layer, from every side."""
+"""Explore: encoders on tasks, layer by layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Home: what isotropy is, where to start, what is going on."""
+"""Home: what isotropy is, where to start, and current runs."""
 
 from __future__ import annotations
 

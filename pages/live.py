@@ -1,4 +1,4 @@
-"""Live: what runs and waits, and the chosen run as it trains."""
+"""Live: running and waiting runs, and the selected run as it trains."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dashboard import live
 st.title("Live", anchor=False)
 st.caption("Watch runs train: progress, losses, the task's metric and the isotropy of the embeddings as they change.")
 
-run = live.chosen()
+run = live.selected()
 if run is None:
-    live.nothing_yet()
+    live.empty_state()
 else:
     live.activity(run)
     live.charts(run)

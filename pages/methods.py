@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard import address, methods_reference
 
 st.title("Methods", anchor=False)
-st.caption("How each method works, what each measure sees, and what each transform does to a cloud.")
+st.caption("How each method works, what each measure detects, and what each transform does to a cloud.")
 
 with address.report_ignored(methods_reference.PREFIX):
     kind, slug = methods_reference.choose()

@@ -1,4 +1,4 @@
-"""Papers: every table and figure of four papers, printed and measured here."""
+"""Papers: every table and figure of four papers, published and measured here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dashboard.papers import sections
 
 st.title("Papers", anchor=False)
 st.caption(
-    "Every table and figure of four papers on isotropy: what they print, what this engine measures, and whether the claims hold."
+    "Every table and figure of four papers on isotropy: published numbers, numbers measured here, and whether the claims hold."
 )
 
 with address.report_ignored("papers"):

@@ -7,5 +7,5 @@ import streamlit as st
 from dashboard.components.playground.mounted import playground
 
 st.title("Playground", anchor=False)
-st.caption("Shape a cloud of points and watch what each isotropy measure sees.")
+st.caption("Shape a cloud of points and watch how each isotropy measure responds.")
 playground(key="playground")

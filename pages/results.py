@@ -8,14 +8,14 @@ from dashboard import results, run_lists
 from dashboard.report import offering
 
 st.title("Results", anchor=False)
-st.caption("Compare runs: means with every seed beside them, and which runs failed or collapsed.")
+st.caption("Compare runs: means, all seeds, and runs that failed or collapsed.")
 
 facets = run_lists.facets()
 if facets.empty:
-    results.nothing_yet()
+    results.empty_state()
 else:
-    chosen = results.filters(facets)
-    isotropy = results.isotropy_field(facets, chosen)
-    results.by_task(chosen, isotropy)
-    results.every_run(chosen, isotropy)
-    offering.selection(chosen, chosen.group or "results", key="results_report")
+    run_filter = results.filters(facets)
+    isotropy = results.isotropy_field(facets, run_filter)
+    results.by_task(run_filter, isotropy)
+    results.every_run(run_filter, isotropy)
+    offering.selection(run_filter, run_filter.group or "results", key="results_report")

@@ -1,4 +1,4 @@
-"""One run by its address: how it went, what it was made of, how to repeat it."""
+"""One run: results, configuration, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard import run_view
 
-run = run_view.chosen()
+run = run_view.selected()
 if run is not None:
     run_view.heading(run)
     run_view.curves(run)

@@ -11,7 +11,7 @@ st.caption("Does the task gain or lose when embeddings become more isotropic? On
 
 facets = run_lists.facets()
 if facets.empty:
-    tradeoffs.nothing_yet()
+    tradeoffs.empty_state()
 else:
     choice = tradeoffs.choose(facets)
     tradeoffs.figures(choice)

@@ -1,4 +1,4 @@
-"""Train: choose, see what it will cost, launch."""
+"""Train: choose, estimate, launch."""
 
 from __future__ import annotations
 

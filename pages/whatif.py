@@ -9,7 +9,7 @@ from dashboard.whatif import own_vectors, sections
 
 st.title("What-if", anchor=False)
 st.caption(
-    "Transform embeddings and see at once how their isotropy changes, and how well they still serve a run's classifier, "
+    "Transform embeddings and see instantly how that changes their isotropy and their use for a run's classifier, "
     "search, similarity or labels."
 )
 

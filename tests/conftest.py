@@ -33,7 +33,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 @pytest.fixture(scope="session", autouse=True)
 def _home_before_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Fixtures of a file or of the whole session come before a test's own home."""
+    """A home for fixtures of a file or session, which are created before a test's own home."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ISOVIZ_HOME", str(tmp_path_factory.mktemp("home")))
         patch.setenv("ISOVIZ_EXAMPLES", "off")  # an empty store is empty; tests of the examples switch them on

@@ -1,6 +1,6 @@
-"""The real huggingface_hub client of this process, made to look at a loopback hub and at a cache of the test's own.
+"""The real huggingface_hub client of this process, pointed at a loopback hub and a cache of the test.
 
-The library reads its environment once, at import; what it read are the constants that are set here.
+The library reads its environment once, at import; this sets the resulting constants.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Repository:
 
 @dataclass
 class LoopbackHub:
-    """What is served, what was asked, and what shall go wrong.
+    """Its repositories, the requests it received, and the faults to simulate.
 
     Attributes:
         repositories: by kind and id, `models/org/name`.
@@ -49,8 +49,8 @@ class LoopbackHub:
         """Serve a folder's files as the newest commit of a branch; the commit."""
         files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
         commit = hashlib.sha1(json.dumps([name, branch, *map(_digest, files.values())]).encode()).hexdigest()
-        found = self.repositories.setdefault(f"{kind}/{name}", Repository(kind, {}, {}))
-        found.commits[commit], found.branches[branch], found.gated = files, commit, gated
+        repository = self.repositories.setdefault(f"{kind}/{name}", Repository(kind, {}, {}))
+        repository.commits[commit], repository.branches[branch], repository.gated = files, commit, gated
         return commit
 
     def downloads(self) -> list[str]:
@@ -117,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _search(self, query: dict[str, list[str]]) -> None:
         text = query.get("search", [""])[0].lower()
-        found = []
+        matches = []
         for key, repository in self.served.repositories.items():
             name = key.removeprefix("models/")
             if repository.kind == "models" and text in name.lower():
@@ -126,8 +126,8 @@ class _Handler(BaseHTTPRequestHandler):
                 entry = {"id": name, "downloads": 7, "config": config, "gated": "manual" if repository.gated else False}
                 if "model.safetensors" in files:
                     entry["safetensors"] = {"parameters": {"F32": 1234}, "total": 1234}
-                found.append(entry)
-        self._json(found)
+                matches.append(entry)
+        self._json(matches)
 
     def _info(self, path: str) -> None:
         name, _, revision = path.partition("/revision/")
@@ -139,8 +139,8 @@ class _Handler(BaseHTTPRequestHandler):
             return self._fail(404, "RevisionNotFound")
         files = repository.commits[commit]
         siblings = [{"rfilename": file, "size": len(content)} for file, content in files.items()]
-        told = {"id": name.partition("/")[2], "sha": commit, "siblings": siblings, "private": False, "tags": []}
-        return self._json(told)
+        info = {"id": name.partition("/")[2], "sha": commit, "siblings": siblings, "private": False, "tags": []}
+        return self._json(info)
 
     def _tree(self, path: str) -> None:
         """The entries of a folder, or those of the paths in the request's body."""
@@ -162,8 +162,8 @@ class _Handler(BaseHTTPRequestHandler):
             for file, content in files.items()
         }
         if word == "paths-info":
-            asked = parse_qs(self.body).get("paths", [])
-            return self._json([entries[path] for path in asked if path in entries])
+            paths = parse_qs(self.body).get("paths", [])
+            return self._json([entries[path] for path in paths if path in entries])
         if (within or ".") not in folders:
             return self._fail(404, "EntryNotFound", commit=commit)
         return self._json([entry for path, entry in entries.items() if str(Path(path).parent) == (within or ".")])

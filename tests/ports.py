@@ -9,7 +9,7 @@ _DRAW = random.SystemRandom()
 
 
 def free_port() -> int:
-    """One that no one has, below those that the system deals out: no other connection gets it before a slow process listens there."""
+    """A free port below the ephemeral range, so that no other connection takes it before a slow process listens."""
     for _ in range(1000):
         port = _DRAW.randrange(20_000, 30_000)
         with socket.socket() as probe:

@@ -1,4 +1,4 @@
-"""Runs told event by event, with arrays of real (drawn) clouds: what a worker would write, without a worker."""
+"""Runs written event by event, with arrays of sampled clouds, as a worker would write them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ STEPS_PER_EPOCH = 40
 
 
 class Story:
-    """One run of a store, told as far as the test wants.
+    """One run of a store, written as far as the test needs.
 
     Args:
         store: where.
-        claim: make the run a running one at once.
+        claim: mark the run as running immediately.
         more: fields of the configuration, or `params`, `group`, `name`.
     """
 
@@ -168,7 +168,7 @@ class Story:
         )
         return self
 
-    def whole(self) -> Story:
+    def complete(self) -> Story:
         """From the first event to the last."""
         return self.begin().walk(1, self.total).finish()
 

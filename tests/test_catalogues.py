@@ -1,4 +1,4 @@
-"""Open catalogues: a package installed beside us adds methods, transforms and tasks; a broken one is left out, never a crash."""
+"""Open catalogues: an installed package adds methods, transforms and tasks; a broken one is left out, never a crash."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_a_broken_or_clashing_entry_is_left_out_with_one_line(
     assert line.startswith("Ignored 'broken' of the installed package lab") and reason in line
 
 
-def test_of_two_packages_with_one_name_the_first_wins(
+def test_the_first_of_two_packages_with_one_name_wins(
     install_package: InstallPackage, caplog: pytest.LogCaptureFixture
 ) -> None:
     install_package("second", {"shrink": METHOD}, {"isoviz.methods": {"shrink": "second.shrink"}})

@@ -35,7 +35,7 @@ def test_arrows_point_one_way():
 
 
 def test_no_files_import_each_other_in_a_circle():
-    """What the contract on siblings leaves open: a package and its own parts. Imports for types and inside functions count."""
+    """Cycles that the sibling contract does not cover: a package and its own modules. Imports for types and inside functions count."""
     graph = grimp.build_graph("pages", "dashboard", "isoviz", "factory", cache_dir=None)
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     try:
@@ -82,7 +82,7 @@ QUEUE_READS = {"look", "asker", "under_way", "content_key", "JobState"}
 
 @functools.cache
 def store_writes() -> set[str]:
-    """Whatever of a store's methods is not known to read, so that a new one counts as a write."""
+    """Store methods not known to be reads, so that a new method counts as a write."""
     return {name for name, _ in inspect.getmembers(Store, inspect.isfunction) if name[0] != "_"} - STORE_READS
 
 
@@ -94,7 +94,7 @@ def queue_writes() -> set[str]:
 
 def writes_past_the_service(source: str) -> list[str]:
     """What of a page's source changes runs, jobs or uploads without asking `isoviz.access.service`."""
-    found = []
+    writes = []
     aliases: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Assign) and ast.unparse(node.value).endswith("store()"):
@@ -103,11 +103,11 @@ def writes_past_the_service(source: str) -> list[str]:
         if isinstance(node, ast.Attribute):
             owner = ast.unparse(node.value)
             if node.attr in store_writes() and (re.search(r"\b_?store(\(\))?$", owner) or owner in aliases):
-                found.append(f"{owner}.{node.attr}")
+                writes.append(f"{owner}.{node.attr}")
             if owner in ("queue", "jobs") and node.attr in {*queue_writes(), "start", "stop", "obtain"}:
-                found.append(f"{owner}.{node.attr}")
+                writes.append(f"{owner}.{node.attr}")
             if owner == "uploads" and node.attr in {"save", "save_own"}:
-                found.append(f"{owner}.{node.attr}")
+                writes.append(f"{owner}.{node.attr}")
         if isinstance(node, ast.ImportFrom):
             module, names = node.module or "", {name.name for name in node.names}
             refused = {
@@ -116,12 +116,12 @@ def writes_past_the_service(source: str) -> list[str]:
                 "isoviz.whatif.jobs": {"start", "stop"},
                 "isoviz.access.uploads": {"save", "save_own"},
             }.get(module, set())
-            found += [f"{module}.{name}" for name in names & refused]
-    return found
+            writes += [f"{module}.{name}" for name in names & refused]
+    return writes
 
 
 def test_pages_write_through_the_service():
-    """Roles, read-only mode and quotas hold for whatever a page does, because it can do nothing past the service."""
+    """Roles, read-only mode and quotas hold on every page, because pages act only through the service."""
     assert {"create", "delete", "rename", "tag", "note", "request_stop", "requeue", "append", "claim"} <= store_writes()
     assert {"start", "ask", "retry", "stop", "let_go", "sweep"} == queue_writes()
     past = {str(path.relative_to(ROOT)): writes_past_the_service(path.read_text()) for path in DASHBOARD + PAGES}

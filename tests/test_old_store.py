@@ -1,4 +1,4 @@
-"""A store that an earlier version wrote still opens: every event, every page, and its stopped run goes on."""
+"""A store that an earlier version wrote still opens: every event, every page, and its stopped run resumes."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_tables_have_its_runs(old_store: Store) -> None:
     assert "collapsed" in by_setup["demo/acceptability", "istar"]["remarks"]
 
 
-def test_its_stopped_run_goes_on(old_store: Store) -> None:
+def test_its_stopped_run_continues(old_store: Store) -> None:
     from isoviz.training import train
 
     def two_epochs_more(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, resume: bool) -> None:

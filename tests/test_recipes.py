@@ -27,7 +27,7 @@ def test_an_unknown_recipe_names_the_allowed_ones():
         get("isbn")
 
 
-def test_what_is_given_on_the_command_line_wins_over_the_recipe():
+def test_the_command_line_wins_over_the_recipe():
     options = build_parser().parse_args(["train", "--recipe", "isobn", "--epochs", "2"])
     (config,) = plan(options)
     assert (config.epochs, config.learning_rate, config.weight_decay) == (2, 2e-5, 0.0)

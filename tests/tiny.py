@@ -56,7 +56,7 @@ def write(kind: str, folder: Path, train: int = 24, validation: int = 12) -> Pat
                 label = 5 * float(np.mean([word in WORDS[:20] for word in first]))
                 made.append({"sentence1": " ".join(first), "sentence2": " ".join(second), "label": label, "idx": row})
             elif kind == "span":
-                context = words(12, 40)  # up to three windows; the answer is the word asked for
+                context = words(12, 40)  # up to three windows; the answer is the requested word
                 at = int(generator.integers(len(context)))
                 question, start = f"{first[0]} {context[at]}", len(" ".join([*context[:at], ""]))
                 answers = {"text": [context[at]], "answer_start": [start]}
@@ -101,7 +101,7 @@ def _make(family: str, folder: Path, dropout: float) -> None:
     ).save_pretrained(folder)  # fmt: skip
     torch.manual_seed(1)
     model = _network(family, len(vocabulary), dropout)
-    with torch.no_grad():  # as after some training: otherwise tiny weights make all logits alike
+    with torch.no_grad():  # as after some training: otherwise tiny weights make all logits nearly equal
         for parameter in model.parameters():
             if parameter.ndim > 1 and family in (*WRITERS, *LATER_WRITERS):
                 parameter.normal_(std=0.3)

@@ -1,7 +1,7 @@
-"""Our components, in plain JavaScript without a build step: live lines, the matrix, the map of a cloud, a link to copy.
+"""Components in plain JavaScript without a build step: live lines, the matrix, the map of a cloud, a copy-link button.
 
 Streamlit loads a component's script as one inline module, so `bundle` puts the files of a component one after another.
-Each file is an ES module of its own without imports, and what it exports is in scope for those after it.
+Each file is an ES module without imports, and its exports are in scope for the files after it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// Puts a canvas over an area ({left, top, width, height} in pixels of the page), with as many pixels as the screen has there.
+// Places a canvas over an area ({left, top, width, height} in CSS pixels) at the screen's resolution.
 export function fit(canvas, area) {
   const ratio = globalThis.devicePixelRatio || 1;
   const [width, height] = [Math.max(1, Math.round(area.width * ratio)), Math.max(1, Math.round(area.height * ratio))];

@@ -24,11 +24,11 @@ def cloud_matrix(
     """Mount the matrix of one cloud; its bytes come from the route, not with the page.
 
     Args:
-        order: the cloud in whose order of dimensions it is drawn; None for its own.
-        name: of the files that its buttons save.
-        words: what it shows, for those who do not see it, and over the files.
+        order: the cloud that determines the order of dimensions; None for this one.
+        name: name of saved files.
+        words: alternative text, also the title of saved files.
         mean: mean |ρ| of distinct dimensions.
-        about: a line below the picture in these files: which cloud it is of.
+        about: caption of saved files, which describes the cloud.
     """
     keys = {place[0], *([order[0]] if order else [])}
     _mount(
@@ -46,6 +46,6 @@ def cloud_matrix(
 
 
 def path_of(place: Place) -> str:
-    """Where the arrays of a cloud are."""
+    """URL path of a cloud's arrays."""
     view, layer, pooling = place
     return f"{routes.PREFIX}/views/{view}/{layer}/{pooling}"

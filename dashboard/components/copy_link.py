@@ -33,5 +33,5 @@ _mount = st.components.v2.component("isoviz_copy_link", html=_HTML, css=_CSS, js
 
 
 def copy_link(*, key: str) -> None:
-    """Mount the button; where the browser does not let it copy, it shows the address."""
+    """Mount the button. If the browser does not allow copying, it shows the address."""
     _mount(key=key, data={})

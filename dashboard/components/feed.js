@@ -1,13 +1,13 @@
-// One poll per run and browser tab, however many components look at it.
+// Polls the events of a run, once per browser tab, for all components that show it.
 
-const TICK = 700; // ms between questions while the run lives: with the worker's own batching a point is shown within a second
-const SLOWEST = 15000; // ms between attempts while the server does not answer
-const OVER = new Set(["finished", "stopped", "failed", "diverged", "lost"]);
+const POLL_INTERVAL = 700; // ms between polls of a running run; the worker batches too, and a point still appears within a second
+const LONGEST_RETRY = 15000; // ms between retries while the server is not responding
+const ENDED_STATUSES = new Set(["finished", "stopped", "failed", "diverged", "lost"]);
 
 // Shared by the separately loaded component scripts of one page.
 const feeds = (globalThis.isovizFeeds ??= new Map());
 
-// Calls listener(feed, changed) after each answer, also when nothing but the time has changed. feed: {run, meta, error, ended, replaying}; returns the function that unsubscribes.
+// Calls listener(feed, changed) after each response, even if only the time has changed. feed: {run, meta, error, ended, replaying}. Returns a function that unsubscribes.
 export function subscribe(runId, access, listener) {
   let feed = feeds.get(runId);
   if (!feed) {
@@ -27,7 +27,7 @@ export function subscribe(runId, access, listener) {
   };
 }
 
-export function addressOf(path) {
+export function resolveUrl(path) {
   return new URL(path, document.baseURI);
 }
 
@@ -36,14 +36,14 @@ class Feed {
     this.runId = runId;
     this.run = emptyRun();
     this.meta = null; // status, position, stopping, started, ended, now
-    this.record = new Recording(); // all rows, so that a run that has ended can be played again
-    this.live = null; // {run, meta} as they really are, while `run` and `meta` are those of a replay
-    this.error = null; // a sentence for people
-    this.untold = new Set(); // what changed since the listeners were last called
+    this.recording = new Recording(); // all rows, so that a finished run can be replayed
+    this.live = null; // the real {run, meta} during a replay, else null
+    this.error = null; // shown to the user
+    this.unreported = new Set(); // parts that changed since the listeners were last called
     this.listeners = new Set();
     this.failures = 0;
     this.timer = null;
-    this.asking = false;
+    this.polling = false;
     this.closed = false;
     this.onVisible = () => this.wake();
     document.addEventListener("visibilitychange", this.onVisible);
@@ -55,94 +55,94 @@ class Feed {
     document.removeEventListener("visibilitychange", this.onVisible);
   }
 
-  // Ask now: the page is new, visible again, or says that something happened to the run.
+  // Polls now: the page has loaded, is visible again, or reports a change of the run.
   wake() {
-    if (this.closed || this.asking || document.hidden) return;
+    if (this.closed || this.polling || document.hidden) return;
     clearTimeout(this.timer);
     this.timer = null;
-    this.ask();
+    this.poll();
   }
 
-  async ask() {
-    this.asking = true;
-    let wait = TICK;
+  async poll() {
+    this.polling = true;
+    let wait = POLL_INTERVAL;
     try {
-      const url = addressOf(`${this.access.events}/${encodeURIComponent(this.runId)}`);
+      const url = resolveUrl(`${this.access.events}/${encodeURIComponent(this.runId)}`);
       url.searchParams.set("after", (this.live ?? this).run.cursor);
-      const answer = await fetch(url, { headers: { "x-isoviz-token": this.access.token } });
-      if (answer.ok) {
-        wait = this.take(await answer.json());
+      const response = await fetch(url, { headers: { "x-isoviz-token": this.access.token } });
+      if (response.ok) {
+        wait = this.accept(await response.json());
       } else {
         this.failures += 1;
-        this.error = (await answer.text()).slice(0, 200);
-        wait = answer.status >= 500 ? this.patience() : null;
+        this.error = (await response.text()).slice(0, 200);
+        wait = response.status >= 500 ? this.retryDelay() : null;
       }
     } catch {
       this.failures += 1;
-      this.error = "The server does not answer. Trying again …";
-      wait = this.patience();
+      this.error = "The server is not responding. Retrying …";
+      wait = this.retryDelay();
     }
-    this.asking = false;
+    this.polling = false;
     if (this.closed) return;
-    if (this.error) this.tell(new Set(["life"]));
-    if (wait !== null && !document.hidden) this.timer = setTimeout(() => this.ask(), wait);
+    if (this.error) this.notify(new Set(["life"]));
+    if (wait !== null && !document.hidden) this.timer = setTimeout(() => this.poll(), wait);
   }
 
-  // Returns the time to wait before the next question, null for none.
-  take(answer) {
-    if (this.live) this.stopReplay(); // the run goes on: it was resumed
-    this.record.add(answer.rows);
-    const changed = fold(this.run, answer.rows);
-    const { rows, more, ...meta } = answer;
+  // Returns the milliseconds until the next poll, or null to stop polling.
+  accept(response) {
+    if (this.live) this.stopReplay(); // the run was resumed
+    this.recording.add(response.rows);
+    const changed = fold(this.run, response.rows);
+    const { rows, more, ...meta } = response;
     const facts = JSON.stringify({ ...meta, now: 0 });
-    if (facts !== this.facts || this.error) changed.add("life");
-    this.facts = facts;
+    if (facts !== this.lastFacts || this.error) changed.add("life");
+    this.lastFacts = facts;
     this.meta = meta;
-    this.complete = !more;
+    this.hasAllRows = !more;
     this.failures = 0;
     this.error = null;
-    for (const part of changed) this.untold.add(part);
+    for (const part of changed) this.unreported.add(part);
     if (more) return 0;
-    this.tell(this.untold);
-    this.untold = new Set();
-    return OVER.has(meta.status) ? null : TICK;
+    this.notify(this.unreported);
+    this.unreported = new Set();
+    return ENDED_STATUSES.has(meta.status) ? null : POLL_INTERVAL;
   }
 
-  // Whether all of a run is here and no more will come.
+  // Whether the run has ended and all its rows are loaded.
   get ended() {
     const { meta } = this.live ?? this;
-    return Boolean(meta && OVER.has(meta.status) && this.complete);
+    return Boolean(meta && ENDED_STATUSES.has(meta.status) && this.hasAllRows);
   }
 
   get replaying() {
     return this.live !== null;
   }
 
-  // Show the run as it was so many seconds after it began; the first call begins the replay.
+  // Shows the run as it was `seconds` after its start. The first call starts the replay.
   replayTo(seconds) {
     this.live ??= { run: this.run, meta: this.meta };
-    const changed = this.record.playTo(seconds);
-    this.run = this.record.run;
-    const { begin, duration } = this.record;
-    const now = begin + Math.min(seconds, duration);
-    this.meta = { ...this.live.meta, status: seconds < duration ? "running" : this.live.meta.status, stopping: false, started: begin, ended: null, now };
-    this.tell(changed.add("life"));
+    const changed = this.recording.playTo(seconds);
+    this.run = this.recording.run;
+    const { startTime, duration } = this.recording;
+    const now = startTime + Math.min(seconds, duration);
+    this.meta = { ...this.live.meta, status: seconds < duration ? "running" : this.live.meta.status, stopping: false, started: startTime, ended: null, now };
+    this.notify(changed.add("life"));
   }
 
-  // Show it as it is.
+  // Shows the complete run again.
   stopReplay() {
     if (!this.live) return;
     ({ run: this.run, meta: this.meta } = this.live);
     this.live = null;
-    this.record.rewind();
-    this.tell(new Set(["steps", "evaluated", "measured", "life"]));
+    this.recording.rewind();
+    this.notify(new Set(["steps", "evaluated", "measured", "life"]));
   }
 
-  patience() {
-    return Math.min(SLOWEST, TICK * 2 ** Math.min(this.failures, 5));
+  retryDelay() {
+    return Math.min(LONGEST_RETRY, POLL_INTERVAL * 2 ** Math.min(this.failures, 5));
   }
 
-  tell(changed) {
+  notify(changed) {
     for (const listener of [...this.listeners]) listener(this, changed);
   }
 }

@@ -1,4 +1,4 @@
-// A finished figure by plotly.js, in the look of the page.
+// Draws a finished figure with plotly.js in the page's theme.
 
 export default (component) => mount(component, (element) => new FigureView(element.querySelector(".ivz-figure-frame")));
 
@@ -13,38 +13,38 @@ class FigureView {
 
   show(data, { setTriggerValue }) {
     this.data = data;
-    this.open = (run) => setTriggerValue("run", run);
+    this.openRun = (run) => setTriggerValue("run", run);
     this.root.style.height = `${data.height}px`;
     this.root.setAttribute("aria-label", data.words);
     const load = data.basic ? loadBasicPlotly : loadPlotly;
-    load(data.plotly, this.root).then((plotly) => this.draw(plotly), () => this.say("The chart script could not be loaded: reload the page."));
+    load(data.plotly, this.root).then((plotly) => this.draw(plotly), () => this.showMessage("The chart script could not be loaded. Reload the page."));
   }
 
   draw(plotly) {
     if (this.closed) return;
     if (this.plotly && this.plotly !== plotly) this.plotly.purge(this.plot);
     this.plotly = plotly;
-    const figure = JSON.parse(this.data.spec); // plotly keeps what it is given and changes it: a copy of its own each time
-    delete figure.layout.height; // that of the frame, which may fill the screen
+    const figure = JSON.parse(this.data.spec); // a new copy each time, because plotly modifies its input
+    delete figure.layout.height; // the frame sets it, and may fill the screen
     figure.layout.autosize = true;
     const look = lookOf(this.root);
-    figure.layout.template = dress(look);
-    inMode(figure, this.data, look.dark);
+    figure.layout.template = templateFor(look);
+    applyMode(figure, this.data, look.dark);
     this.config ??= this.makeConfig();
     plotly.react(this.plot, figure.data, figure.layout, this.config);
     this.note.hidden = true;
     if (this.data.opensRuns && !this.listening) {
       this.listening = true;
-      this.plot.on("plotly_click", ({ points }) => points[0]?.customdata?.[RUN] && this.open(points[0].customdata[RUN]));
+      this.plot.on("plotly_click", ({ points }) => points[0]?.customdata?.[RUN_FIELD] && this.openRun(points[0].customdata[RUN_FIELD]));
     }
   }
 
   makeConfig() {
-    const { path, width, height } = FULL_SCREEN;
-    const full = { name: "fullscreen", title: "Fullscreen", icon: { path, width, height }, click: () => this.fullScreen() };
-    const more = [...fileButtons((format) => this.save(format)), ...(document.fullscreenEnabled ? [full] : [])];
-    const less = [...this.data.config.modeBarButtonsToRemove, "toImage"];
-    return { ...this.data.config, responsive: false, modeBarButtonsToRemove: less, modeBarButtonsToAdd: more };
+    const { path, width, height } = FULLSCREEN_ICON;
+    const fullscreen = { name: "fullscreen", title: "Fullscreen", icon: { path, width, height }, click: () => this.toggleFullscreen() };
+    const added = [...fileButtons((format) => this.save(format)), ...(document.fullscreenEnabled ? [fullscreen] : [])];
+    const removed = [...this.data.config.modeBarButtonsToRemove, "toImage"];
+    return { ...this.data.config, responsive: false, modeBarButtonsToRemove: removed, modeBarButtonsToAdd: added };
   }
 
   save(format) {
@@ -53,7 +53,7 @@ class FigureView {
     savePicture(this.plotly, { data, layout }, { format, name, width, height, about, look: lookOf(this.root) });
   }
 
-  fullScreen() {
+  toggleFullscreen() {
     if (document.fullscreenElement) document.exitFullscreen();
     else this.root.requestFullscreen();
   }
@@ -62,7 +62,7 @@ class FigureView {
     if (this.root.offsetWidth) this.plotly?.Plots.resize(this.plot);
   }
 
-  say(text) {
+  showMessage(text) {
     this.note.textContent = text;
     this.note.hidden = false;
   }
@@ -74,13 +74,12 @@ class FigureView {
   }
 }
 
-const RUN = 4; // where the data behind a mark name its run
+const RUN_FIELD = 4; // index of the run's id in a mark's customdata
 
-// Four corners.
-const FULL_SCREEN = { width: 24, height: 24, path: "M4 4h6v2H6v4H4zM14 4h6v6h-2V6h-4zM4 14h2v4h4v2H4zM18 14h2v6h-6v-2h4z" };
+const FULLSCREEN_ICON = { width: 24, height: 24, path: "M4 4h6v2H6v4H4zM14 4h6v6h-2V6h-4zM4 14h2v4h4v2H4zM18 14h2v6h-6v-2h4z" };
 
-// What a figure leaves open.
-function dress(look) {
+// The page's theme as a plotly template.
+function templateFor(look) {
   const axis = { color: look.faint, tickfont: { size: 12 }, automargin: true };
   const title = { font: { size: 14, color: look.faint } };
   const layout = {

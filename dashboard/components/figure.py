@@ -1,4 +1,4 @@
-"""Python side of a finished figure, drawn by the part of plotly.js that suffices for it."""
+"""Python side of a finished figure, drawn by the smallest plotly.js bundle that supports it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dashboard import routes, theme
 from dashboard.components import bundle
 
 _BASIC = frozenset({"scatter", "bar", "pie"})
-"""Kinds of traces that plotly.js's basic part draws."""
+"""Trace types of plotly.js's basic bundle."""
 _HEIGHT = 450
-"""Pixels of a figure that says nothing of it, as plotly has it."""
+"""Plotly's default height in pixels."""
 
 _mount = st.components.v2.component(
     "isoviz_figure",
@@ -27,12 +27,12 @@ _mount = st.components.v2.component(
 
 @dataclass(frozen=True)
 class Prepared:
-    """A figure as plotly.js takes it.
+    """A figure as input of plotly.js.
 
     Attributes:
         spec: JSON.
-        basic: plotly.js's basic part draws it.
-        height: pixels.
+        basic: the basic bundle is enough.
+        height: in pixels.
     """
 
     spec: str
@@ -41,9 +41,9 @@ class Prepared:
 
 
 def prepared(figure: go.Figure) -> Prepared:
-    """For a figure that is drawn again and again."""
+    """Serialise a figure, to draw it repeatedly."""
     spec = figure.to_plotly_json()
-    spec["layout"].pop("template", None)  # the page's look takes its place
+    spec["layout"].pop("template", None)  # replaced by the page's theme
     basic = {trace.type for trace in figure.data} <= _BASIC
     return Prepared(to_json_plotly(spec), basic, int(figure.layout.height or _HEIGHT))
 
@@ -57,25 +57,25 @@ def draw(
     about: str = "",
     opens_runs: bool = False,
 ) -> str | None:
-    """Mount a figure. It stays in its place when it is drawn anew with the same key, and so does its zoom while `uirevision` does.
+    """Mount a figure. A redraw with the same key keeps its place, and the same `uirevision` keeps its zoom.
 
-    Unlike `st.plotly_chart`, which brings all of plotly.js, it is on the screen soon after the page is; its picture is saved with
-    the page's background, and nothing of it can be sent elsewhere.
+    Unlike `st.plotly_chart`, which loads all of plotly.js, it appears soon after the page. Saved pictures have the page's background,
+    and the figure has no button that sends data elsewhere.
 
     Args:
-        words: what it shows, for those who do not see it.
-        name: of the files that its buttons save; None for the key's.
-        about: a line below the picture in these files: which cloud it is of.
-        opens_runs: a press on a mark with a run behind it (the fifth of its `customdata`) gives that run's id, once.
+        words: alternative text.
+        name: name of saved files; None for the key.
+        about: caption of saved files, which describes the cloud.
+        opens_runs: return a run's id once, after a click on its mark (the fifth item of `customdata`).
     """
-    found = figure if isinstance(figure, Prepared) else prepared(figure)
+    figure_spec = figure if isinstance(figure, Prepared) else prepared(figure)
     pressed = _mount(
         key=key,
         data={
-            "spec": found.spec,
-            "basic": found.basic,
-            "plotly": routes.basic_plotly_path() if found.basic else routes.plotly_path(),
-            "height": found.height,
+            "spec": figure_spec.spec,
+            "basic": figure_spec.basic,
+            "plotly": routes.basic_plotly_path() if figure_spec.basic else routes.plotly_path(),
+            "height": figure_spec.height,
             "words": words,
             "name": name or key.replace("_", "-"),
             "about": about,
@@ -92,4 +92,4 @@ def draw(
 
 
 def _noted() -> None:
-    """A press is answered by the page's own run."""
+    """Callback without effect: the rerun handles the click."""

@@ -1,87 +1,87 @@
-// What each of the four live figures shows, as plotly traces and layout. Pure: from folded runs to data.
-// shown: [{id, short, colour, epochs, run}], run as folded by fold.js. A null is a gap in a line.
+// The four live figures as plotly traces and layout. Pure.
+// items: [{id, short, colour, epochs, run}], with `run` as folded by fold.js. A null is a gap in a line.
 
-const RAW_POINTS = 4000; // drawn points of a raw loss line; beyond that every k-th, and the caption says so
+const RAW_POINTS = 4000; // points of a raw loss line; longer lines are thinned, and the caption says so
 
 const TERM_NAMES = { total: "total loss", task: "task loss" };
 const TERM_DASHES = ["dot", "dashdot", "longdash"];
 
-export function lossFigure(shown, look) {
+export function lossFigure(items, look) {
   const traces = [];
   const notes = new Set();
-  for (const item of shown) {
+  for (const item of items) {
     const steps = item.run.steps;
     if (!steps.length) continue;
-    const x = steps.map((s) => s.step);
+    const x = steps.map((step) => step.step);
     const window = Math.max(1, Math.round(steps.length / 25));
-    if (window > 1) notes.add(shown.length > 1 ? "bold: running means" : `bold: running mean of about ${window} reported steps`);
-    const terms = shown.length > 1 ? ["task"] : termsOf(steps);
-    terms.forEach((term, place) => {
-      const y = steps.map((s) => s.losses[term] ?? null);
-      const name = shown.length > 1 ? item.short : TERM_NAMES[term] ?? `${term} term`;
-      const dash = shown.length > 1 ? "solid" : term === "task" && place > 0 ? "dash" : place > 0 ? TERM_DASHES[(place - 2) % 3] : "solid";
+    if (window > 1) notes.add(items.length > 1 ? "bold: running means" : `bold: running mean of about ${window} reported steps`);
+    const terms = items.length > 1 ? ["task"] : termsOf(steps);
+    terms.forEach((term, index) => {
+      const y = steps.map((step) => step.losses[term] ?? null);
+      const name = items.length > 1 ? item.short : TERM_NAMES[term] ?? `${term} term`;
+      const dash = items.length > 1 ? "solid" : term === "task" && index > 0 ? "dash" : index > 0 ? TERM_DASHES[(index - 2) % 3] : "solid";
       const group = `${item.id}/${term}`;
       if (window > 1 && (term === "total" || terms.length === 1)) {
         const stride = Math.ceil(x.length / RAW_POINTS);
         if (stride > 1) notes.add(`faint: every ${stride}th reported step`);
         traces.push({
-          x: every(x, stride), y: every(y, stride), mode: "lines", legendgroup: group, showlegend: false, hoverinfo: "skip",
+          x: thinned(x, stride), y: thinned(y, stride), mode: "lines", legendgroup: group, showlegend: false, hoverinfo: "skip",
           line: { color: faded(item.colour, 0.28), width: 1 }, name,
         });
       }
       traces.push({
-        x, y: smooth(y, window), mode: steps.length < 3 ? "lines+markers" : "lines", name, legendgroup: group,
-        line: { color: item.colour, width: place === 0 ? 2.2 : 1.6, dash },
+        x, y: smoothed(y, window), mode: steps.length < 3 ? "lines+markers" : "lines", name, legendgroup: group,
+        line: { color: item.colour, width: index === 0 ? 2.2 : 1.6, dash },
         hovertemplate: "%{y:.4g}",
       });
     });
-    if (shown.length === 1 && item.run.evaluated.size) {
-      const evaluated = byEpoch(item.run.evaluated).map(([, e]) => e);
+    if (items.length === 1 && item.run.evaluated.size) {
+      const evaluated = byEpoch(item.run.evaluated).map(([, evaluation]) => evaluation);
       traces.push({
-        x: evaluated.map((e) => e.step), y: evaluated.map((e) => e.loss), mode: "markers", name: "validation loss",
+        x: evaluated.map((evaluation) => evaluation.step), y: evaluated.map((evaluation) => evaluation.loss), mode: "markers", name: "validation loss",
         marker: { symbol: "diamond", size: 9, color: look.background, line: { color: item.colour, width: 2 } },
         hovertemplate: "%{y:.4g}",
       });
     }
   }
-  return figure(traces, look, { x: "optimiser step", y: shown.length > 1 ? "task loss" : "loss", integers: false, caption: [...notes].join(" · ") });
+  return figure(traces, look, { x: "optimiser step", y: items.length > 1 ? "task loss" : "loss", integers: false, caption: [...notes].join(" · ") });
 }
 
-export function metricFigure(shown, look) {
+export function metricFigure(items, look) {
   const traces = [];
   let title = "metric";
   let epochs = 1;
-  for (const item of shown) {
+  for (const item of items) {
     epochs = Math.max(epochs, item.epochs);
     const points = byEpoch(item.run.evaluated);
     if (!points.length) continue;
     const primary = points[points.length - 1][1].primary;
-    title = words(primary);
+    title = readable(primary);
     const x = points.map(([epoch]) => epoch);
-    const names = shown.length > 1 ? [primary] : [primary, ...Object.keys(points[0][1].metrics).filter((name) => name !== primary)];
-    names.forEach((name, place) => {
+    const names = items.length > 1 ? [primary] : [primary, ...Object.keys(points[0][1].metrics).filter((name) => name !== primary)];
+    names.forEach((name, index) => {
       traces.push({
-        x, y: points.map(([, e]) => e.metrics[name] ?? null), mode: "lines+markers",
-        name: shown.length > 1 ? item.short : words(name), visible: place === 0 ? true : "legendonly",
-        line: { color: item.colour, width: place === 0 ? 2.2 : 1.5, dash: place === 0 ? "solid" : "dot" },
+        x, y: points.map(([, evaluation]) => evaluation.metrics[name] ?? null), mode: "lines+markers",
+        name: items.length > 1 ? item.short : readable(name), visible: index === 0 ? true : "legendonly",
+        line: { color: item.colour, width: index === 0 ? 2.2 : 1.5, dash: index === 0 ? "solid" : "dot" },
         marker: { size: 8 }, hovertemplate: "%{y:.4f}",
       });
     });
   }
-  const baselines = shown.map((item) => item.run.started?.baselines).find((found) => found && Object.keys(found).length) ?? {};
-  Object.entries(baselines).forEach(([name, value], place) => {
+  const baselines = items.map((item) => item.run.started?.baselines).find((values) => values && Object.keys(values).length) ?? {};
+  Object.entries(baselines).forEach(([name, value], index) => {
     if (value === null || !traces.length) return;
     traces.push({
-      x: [0, epochs], y: [value, value], mode: "lines", name: words(name),
-      line: { color: look.faint, width: 1.4, dash: ["dash", "dot", "dashdot", "longdash"][place % 4] }, hovertemplate: "%{y:.4f}",
+      x: [0, epochs], y: [value, value], mode: "lines", name: readable(name),
+      line: { color: look.faint, width: 1.4, dash: ["dash", "dot", "dashdot", "longdash"][index % 4] }, hovertemplate: "%{y:.4f}",
     });
   });
   return figure(traces, look, { x: "epoch", y: title, integers: true, range: [0, epochs], caption: "validation split" });
 }
 
-// One metric at a time, because each is of a cloud of its own and they move apart; the one to begin with comes first. The last choice
-// draws all scores that are 1 for an isotropic cloud on one axis.
-// metrics: [{slug, title, cloud, cloudTitle, axis, decimals, score}], as the catalogue declares them; first: a slug.
+// One metric at a time, because metrics measure different clouds, which move apart. The last choice shares one axis between all scores
+// that are 1 for an isotropic cloud.
+// metrics: [{slug, title, cloud, cloudTitle, axis, decimals, score}] from the catalogue; first: slug of the default.
 export function isotropyChoices(metrics, first) {
   const ordered = [...metrics.filter((m) => m.slug === first), ...metrics.filter((m) => m.slug !== first)];
   const single = ordered.map((m) => ({ value: m.slug, label: `${m.title}: ${m.cloudTitle}`, metrics: [m] }));
@@ -90,26 +90,26 @@ export function isotropyChoices(metrics, first) {
 
 const METRIC_STYLES = [["solid", 2.2, "circle"], ["dot", 1.6, "square-open"], ["dash", 1.6, "diamond-open"], ["longdash", 1.6, "cross"], ["dashdot", 1.6, "x"]];
 
-export function isotropyFigure(shown, look, choice) {
+export function isotropyFigure(items, look, choice) {
   const traces = [];
   const captions = new Map();
   let epochs = 1;
-  const several = shown.length > 1;
-  // with several runs, only the first score of each cloud: more lines would be unreadable
-  const metrics = several ? choice.metrics.filter((m, i, all) => all.findIndex((other) => other.cloud === m.cloud) === i) : choice.metrics;
-  for (const item of shown) {
+  const several = items.length > 1;
+  // several runs: only the first score of each cloud, to keep the figure readable
+  const metrics = several ? choice.metrics.filter((m, i, all) => all.findIndex((candidate) => candidate.cloud === m.cloud) === i) : choice.metrics;
+  for (const item of items) {
     epochs = Math.max(epochs, item.epochs);
     const points = byEpoch(item.run.measured);
     if (!points.length) continue;
     const x = points.map(([epoch]) => epoch);
     const newest = points[points.length - 1][1].event.clouds;
-    metrics.forEach((metric, place) => {
-      const [dash, width, symbol] = METRIC_STYLES[place % METRIC_STYLES.length];
+    metrics.forEach((metric, index) => {
+      const [dash, width, symbol] = METRIC_STYLES[index % METRIC_STYLES.length];
       const name = `${metric.title} (${metric.cloudTitle})`;
       traces.push({
         x, y: points.map(([, m]) => m.event.clouds[metric.cloud]?.[metric.slug] ?? null), mode: "lines+markers",
         name: several ? `${item.short}: ${name}` : name, legendgroup: several ? item.id : name,
-        showlegend: !several || place === 0,
+        showlegend: !several || index === 0,
         line: { color: item.colour, width, dash }, marker: { size: 8, symbol }, hovertemplate: `%{y:.${metric.decimals + 1}f}`,
       });
       const cloud = newest[metric.cloud];
@@ -130,25 +130,25 @@ function sizeOf(title, { split, n, d }) {
   return [title, split, n ? `n = ${count(n)}` : "", d ? `d = ${d}` : ""].filter(Boolean).join(", ");
 }
 
-export function spectrumFigure(shown, look) {
+export function spectrumFigure(items, look) {
   const traces = [];
   let caption = "";
-  for (const item of shown) {
+  for (const item of items) {
     const points = byEpoch(item.run.measured).filter(([, m]) => m.event.clouds.head?.ev?.length);
-    const visible = shown.length > 1 ? points.slice(-1) : points;
-    visible.forEach(([epoch, { event }], place) => {
+    const visible = items.length > 1 ? points.slice(-1) : points;
+    visible.forEach(([epoch, { event }], index) => {
       const ev = event.clouds.head.ev;
-      const newest = place === visible.length - 1;
-      const age = visible.length - 1 - place;
+      const newest = index === visible.length - 1;
+      const age = visible.length - 1 - index;
       traces.push({
         x: ev.map((_, i) => i + 1), y: ev, mode: newest && ev.length <= 30 ? "lines+markers" : "lines",
-        name: shown.length > 1 ? `${item.short}, epoch ${epoch}` : epoch === 0 ? "epoch 0 (before training)" : `epoch ${epoch}`,
-        showlegend: newest || place === 0,
-        line: { color: newest ? item.colour : faded(item.colour, Math.max(0.12, 0.45 - 0.07 * age)), width: newest ? 2.4 : 1.4, dash: place === 0 && !newest ? "dot" : "solid" },
+        name: items.length > 1 ? `${item.short}, epoch ${epoch}` : epoch === 0 ? "epoch 0 (before training)" : `epoch ${epoch}`,
+        showlegend: newest || index === 0,
+        line: { color: newest ? item.colour : faded(item.colour, Math.max(0.12, 0.45 - 0.07 * age)), width: newest ? 2.4 : 1.4, dash: index === 0 && !newest ? "dot" : "solid" },
         marker: { size: 5 }, hovertemplate: "%{y:.3f}",
       });
       const { n, d, split } = event.clouds.head;
-      caption = `what the classifier reads, ${split}, n = ${count(n)}, d = ${d}${shown.length === 1 && visible.length > 1 ? " · faint: earlier epochs" : ""}`;
+      caption = `what the classifier reads, ${split}, n = ${count(n)}, d = ${d}${items.length === 1 && visible.length > 1 ? " · faint: earlier epochs" : ""}`;
     });
   }
   return figure(traces, look, { x: "k, principal directions", y: "share of variance in the first k", integers: true, caption });
@@ -179,7 +179,7 @@ function figure(traces, look, { x, y, integers, range, caption }) {
   };
 }
 
-// total first, then the task's loss, then penalties; without penalties the task's loss is the total and is drawn once.
+// The total, the task loss, then the penalties. Without penalties, the task loss equals the total and is drawn once.
 function termsOf(steps) {
   const names = new Set();
   for (const step of steps) for (const name of Object.keys(step.losses)) names.add(name);
@@ -187,24 +187,24 @@ function termsOf(steps) {
   return (penalties.length ? ["total", "task", ...penalties] : ["total"]).filter((name) => names.has(name));
 }
 
-// Exponential running mean that starts unbiased and leaves gaps alone.
-export function smooth(values, window) {
+// Bias-corrected exponential moving average; gaps stay gaps.
+export function smoothed(values, window) {
   if (window <= 1) return values;
-  const keep = 1 - 1 / window;
+  const decay = 1 - 1 / window;
   let sum = 0;
   let weight = 0;
   return values.map((value) => {
     if (value === null) return null;
-    sum = keep * sum + value;
-    weight = keep * weight + 1;
+    sum = decay * sum + value;
+    weight = decay * weight + 1;
     return sum / weight;
   });
 }
 
-function every(values, stride) {
+function thinned(values, stride) {
   return stride <= 1 ? values : values.filter((_, i) => i % stride === 0);
 }
 
-export function words(name) {
+export function readable(name) {
   return name.replaceAll("_", " ");
 }

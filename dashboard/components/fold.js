@@ -1,4 +1,4 @@
-// Turns the event rows of one run into what charts need. Pure: no DOM, no network.
+// Folds the event rows of one run into the data of its charts. Pure: no DOM, no network.
 
 const TRAINING = { phase: "training", detail: "" };
 const ENDINGS = new Set(["finished", "stopped", "failed", "diverged", "lost"]);
@@ -15,7 +15,7 @@ export function emptyRun() {
   };
 }
 
-// Adds rows `[seq, event]` to `run` and says which parts changed: "steps", "evaluated", "measured", "life".
+// Adds rows `[seq, event]` to `run`. Returns the parts that changed: "steps", "evaluated", "measured", "life".
 export function fold(run, rows) {
   const changed = new Set();
   for (const [seq, event] of rows) {
@@ -54,7 +54,7 @@ export function fold(run, rows) {
   return changed;
 }
 
-// A resumed run walks the steps after its checkpoint again, so what an earlier attempt said about them is void.
+// A resumed run repeats the steps after its checkpoint, so the earlier attempt's events for them no longer apply.
 function dropBeyond(run, step, changed, parts = ["steps", "evaluated", "measured"]) {
   if (parts.includes("steps")) {
     while (run.steps.length && run.steps[run.steps.length - 1].step > step) {

@@ -1,4 +1,4 @@
-// The live view of one or several runs: progress above, four plotly figures below, redrawn only when their data changed.
+// The live view of one or more runs: progress on top, four plotly figures below. A figure is redrawn only when its data change.
 
 const FIGURES = [
   { name: "loss", title: "Loss", needs: ["steps", "evaluated"], draw: lossFigure, empty: "The first optimiser step has not been reported yet." },
@@ -16,13 +16,13 @@ export default (component) => mount(component, (element) => new LiveView(element
 class LiveView {
   constructor(root) {
     this.root = root;
-    this.items = []; // what is shown: {id, label, colour, dash, epochs, run, feed}
-    this.leave = [];
+    this.items = []; // {id, label, short, colour, epochs, run, feed} of each run shown
+    this.unsubscribers = [];
     this.progress = root.querySelector(".ivz-progress");
     this.replay = new ReplayBar(root.querySelector(".ivz-replay"));
     this.figures = new Map();
     this.pending = new Set();
-    this.held = false; // a drag is going on: redrawing now would break it
+    this.dragging = false; // redrawing would interrupt the drag
   }
 
   show(data) {
@@ -33,10 +33,10 @@ class LiveView {
     if (ids !== this.ids) this.reset(ids, data.runs);
     data.runs.forEach((run, i) => Object.assign(this.items[i], run));
     const access = { events: data.events, token: data.token };
-    const earlier = this.leave;
-    this.leave = data.runs.map((run) => subscribe(run.id, access, (feed, changed) => this.take(run.id, feed, changed)));
-    earlier.forEach((leave) => leave());
-    loadPlotly(data.plotly).then(() => this.redraw(new Set(FIGURES.map((f) => f.name))), () => this.say("The chart script could not be loaded: reload the page."));
+    const previous = this.unsubscribers;
+    this.unsubscribers = data.runs.map((run) => subscribe(run.id, access, (feed, changed) => this.updateItem(run.id, feed, changed)));
+    previous.forEach((unsubscribe) => unsubscribe());
+    loadPlotly(data.plotly).then(() => this.redraw(new Set(FIGURES.map((f) => f.name))), () => this.showMessage("The chart script could not be loaded. Reload the page."));
   }
 
   reset(ids, runs) {
@@ -54,49 +54,49 @@ class LiveView {
     } else for (const panel of this.figures.values()) panel.suggest(this.data);
   }
 
-  take(id, feed, changed) {
-    const item = this.items.find((one) => one.id === id);
+  updateItem(id, feed, changed) {
+    const item = this.items.find((candidate) => candidate.id === id);
     if (!item) return;
     item.run = feed.run;
     item.feed = feed;
     item.panel.update(item, feed);
-    this.replay.offer(this.items.map((one) => one.feed));
+    this.replay.offer(this.items.map((shown) => shown.feed));
     this.root.setAttribute("aria-busy", "false");
     this.redraw(new Set(FIGURES.filter((f) => f.needs.some((need) => changed.has(need))).map((f) => f.name)));
   }
 
   redraw(names) {
     for (const name of names) this.pending.add(name);
-    if (!globalThis.Plotly || this.held) return;
+    if (!globalThis.Plotly || this.dragging) return;
     for (const name of this.pending) this.figures.get(name).draw(this.items, this.look, `${this.ids}/${name}`);
     this.pending.clear();
   }
 
-  hold(on) {
-    this.held = on;
+  setDragging(on) {
+    this.dragging = on;
     if (!on) this.redraw(new Set());
   }
 
-  say(text) {
-    for (const panel of this.figures.values()) panel.say(text);
+  showMessage(text) {
+    for (const panel of this.figures.values()) panel.showMessage(text);
   }
 
   close() {
     this.replay.close();
-    this.leave.forEach((leave) => leave());
+    this.unsubscribers.forEach((unsubscribe) => unsubscribe());
     for (const panel of this.figures.values()) panel.close();
   }
 }
 
-// What the run's time went to, up to the newest measurement; nothing for runs of before that was kept.
-function spent(run) {
+// Time spent per activity up to the newest measurement; empty for old runs, which did not record it.
+function timings(run) {
   const timing = byEpoch(run.measured).at(-1)?.[1].event.timing ?? {};
   return [["training", "train"], ["evaluating", "evaluate"], ["measuring", "measure"]]
     .filter(([, name]) => timing[`${name}_seconds`] !== undefined)
-    .map(([word, name]) => [word, duration(timing[`${name}_seconds`])]);
+    .map(([label, name]) => [label, duration(timing[`${name}_seconds`])]);
 }
 
-// Status, phase, bar and the numbers of one run.
+// Status, phase, progress bar and numbers of one run.
 class ProgressPanel {
   constructor(compact) {
     this.element = make("section", compact ? "ivz-run ivz-compact" : "ivz-run");
@@ -134,8 +134,8 @@ class ProgressPanel {
     this.title.title = item.label;
     setIfChanged(this.status, feed.replaying ? "replay" : meta.status);
     this.status.dataset.status = meta.status;
-    setIfChanged(this.phase, feed.error ?? this.doing(run, meta));
-    this.phase.classList.toggle("ivz-trouble", Boolean(feed.error));
+    setIfChanged(this.phase, feed.error ?? this.activity(run, meta));
+    this.phase.classList.toggle("ivz-error", Boolean(feed.error));
     this.percent.textContent = `${percent} %`;
     this.fill.style.width = `${100 * share}%`;
     this.fill.style.background = item.colour;
@@ -149,14 +149,14 @@ class ProgressPanel {
       ["samples/s", step ? count(step.samples_per_second) : "–"],
       ["time left", running && step ? duration(step.eta_seconds) : "–"],
       ["elapsed", duration(elapsed)],
-      ...spent(run),
+      ...timings(run),
       ["loss", step ? number(step.losses.total) : "–"],
       ["learning rate", step ? rate(step.learning_rate) : "–"],
       ["device", started ? `${started.device}, ${started.precision === "no" ? "float32" : started.precision}` : "–"],
     ];
-    const written = JSON.stringify(facts);
-    if (written === this.written) return;
-    this.written = written;
+    const factsText = JSON.stringify(facts);
+    if (factsText === this.factsText) return;
+    this.factsText = factsText;
     this.facts.replaceChildren(...facts.map(([name, value]) => {
       const pair = make("div", "ivz-fact");
       pair.append(make("dt", "", name), make("dd", "", value));
@@ -164,7 +164,7 @@ class ProgressPanel {
     }));
   }
 
-  doing(run, meta) {
+  activity(run, meta) {
     if (meta.status === "queued") return meta.position === 1 ? "next in the queue" : meta.position ? `number ${meta.position} in the queue` : "waiting";
     if (meta.status !== "running") return "";
     if (meta.stopping) {
@@ -198,18 +198,18 @@ class FigurePanel {
     this.element.append(heading, frame, this.caption);
     if (help) this.element.append(explanation(help));
     this.drawn = false;
-    const hold = () => view.hold(true);
-    this.release = () => view.held && view.hold(false);
+    const hold = () => view.setDragging(true);
+    this.release = () => view.dragging && view.setDragging(false);
     this.plot.addEventListener("pointerdown", hold);
     globalThis.addEventListener("pointerup", this.release);
     this.observer = new ResizeObserver(() => this.drawn && globalThis.Plotly.Plots.resize(this.plot));
     this.observer.observe(frame);
   }
 
-  // Which of several metrics the figure shows.
+  // The menu of metrics.
   makeSelect(view) {
     const select = make("select", "ivz-choice");
-    select.setAttribute("aria-label", `Metric of the figure ${this.spec.title}`);
+    select.setAttribute("aria-label", `Metric shown in ${this.spec.title}`);
     for (const { value, label } of this.choices) {
       const option = make("option", "", label);
       option.value = value;
@@ -217,16 +217,16 @@ class FigurePanel {
     }
     this.select = select;
     select.onchange = () => {
-      this.picked = true;
+      this.userPicked = true;
       this.choice = this.choices.find(({ value }) => value === select.value);
       view.redraw(new Set([this.spec.name]));
     };
     return select;
   }
 
-  // Other runs may act on other vectors: what the figure shows at first follows them, until the viewer picks something.
+  // Selects the default metric of the new runs, unless the user has picked one.
   suggest(data) {
-    if (!this.select || this.picked) return;
+    if (!this.select || this.userPicked) return;
     const [first] = this.spec.choices(data);
     this.choice = this.choices.find(({ value }) => value === first.value);
     this.select.value = this.choice.value;
@@ -245,7 +245,7 @@ class FigurePanel {
     this.plot.setAttribute("aria-label", describe(this.spec.title, layout, traces));
     this.runId = items[0].id;
     this.about = [items.length === 1 ? items[0].label : `${items.length} runs`, caption].filter(Boolean).join(" · ");
-    this.options ??= this.makeOptions(); // made once: plotly draws everything anew when it sees another function in it
+    this.options ??= this.makeOptions(); // created once: plotly redraws everything when a function in it changes
     globalThis.Plotly.react(this.plot, traces, layout, this.options);
     this.drawn = true;
   }
@@ -260,12 +260,12 @@ class FigurePanel {
       modeBarButtons: [[
         { name: "png", title: "Picture (PNG)", icon: camera, click: save("png") },
         { name: "svg", title: "Picture (SVG)", icon: camera, click: save("svg") },
-        { name: "csv", title: "Data (CSV)", icon: disk, click: () => handOver(new Blob([csvOf(this.traces)], { type: "text/csv" }), `${filename()}.csv`) },
+        { name: "csv", title: "Data (CSV)", icon: disk, click: () => download(new Blob([csvOf(this.traces)], { type: "text/csv" }), `${filename()}.csv`) },
       ], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
     };
   }
 
-  say(text) {
+  showMessage(text) {
     this.note.hidden = false;
     this.note.textContent = text;
   }
@@ -285,11 +285,11 @@ function setIfChanged(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-// What the figure shows in one sentence, for those who do not see it.
+// Alternative text: the figure in one sentence.
 function describe(title, layout, traces) {
   const ends = traces.filter((t) => t.hoverinfo !== "skip" && t.visible !== "legendonly").map((t) => {
-    const at = t.y.length - 1;
-    return `${t.name} ${number(t.y[at])} at ${t.x[at]}`;
+    const last = t.y.length - 1;
+    return `${t.name} ${number(t.y[last])} at ${t.x[last]}`;
   });
   return `${title}: ${layout.yaxis.title.text} against ${layout.xaxis.title.text}. Newest: ${ends.join("; ") || "nothing yet"}.`;
 }

@@ -29,7 +29,7 @@ METRIC = Explanation(
     title="Task performance",
     reading=(
         "The task's metric on the validation split, before training (epoch 0) and after each epoch. Grey lines "
-        "are simple baselines: a useful model lies above them."
+        "are simple baselines: a useful model is above them."
     ),
     formula=r"\text{accuracy} = \frac{\#\{\hat y_i = y_i\}}{n}",
     formula_text="accuracy = correct predictions / n;  other tasks use Matthews or Pearson correlation, or F1",
@@ -40,8 +40,8 @@ ISOTROPY = Explanation(
     title="Isotropy",
     reading=(
         "1 means that the vectors spread evenly in all directions, 0 that they lie on one line; more isotropic is "
-        "not better by itself. The menu names the vectors that each score is of: the classifier's input and the tokens of all "
-        "layers often move apart."
+        "not better by itself. The menu names the vectors behind each score: the classifier's input and the tokens of all "
+        "layers often differ."
     ),
     formula=(
         r"\text{IsoScore} = \frac{\mathrm{PR} - 1}{d - 1}, \quad "
@@ -78,12 +78,12 @@ _mount = st.components.v2.component(
 
 
 def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None) -> None:
-    """Mount the live view of these runs; it keeps itself up to date without page reruns, and plays runs that have ended again.
+    """Mount the live view of these runs. It updates without page reruns, and can replay finished runs.
 
     Args:
         runs: one run (every loss term, all metrics, ghosts of earlier epochs) or several (one line per run and figure).
-        key: identity of the mounted element; the same key keeps it in place while other runs are chosen.
-        replay: times the recorded speed at which ended runs are played at once; None: when someone presses the button.
+        key: key of the mounted element; the same key keeps it in place for other runs.
+        replay: replay finished runs immediately at this multiple of their speed; None: only on the button.
     """
     seeds = {row.config.seed for row in runs}
     described = [
@@ -115,7 +115,7 @@ def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None) -
             "metrics": measures.live(),
             "measure": measures.default_for(row.config.method for row in runs).slug,
             "help": {name: entry.plain() for name, entry in _EXPLANATIONS.items()},
-            # Makes the component ask again when a run that had ended was resumed.
+            # Makes the component poll again after a finished run was resumed.
             "seen": [row.status for row in runs],
             "replay": replay,
         },

@@ -1,4 +1,4 @@
-// The app's theme as plain values, how numbers are written, and how a view comes to its element.
+// The app's theme as plain values, number formats, and the mounting of views.
 
 export function lookOf(element) {
   const style = getComputedStyle(element);
@@ -33,7 +33,7 @@ function luminance(colour) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-// Three significant digits, never exponents for everyday sizes; an undefined value says so.
+// Three significant digits; exponents only for very small or very large values.
 export function number(value, digits = 3) {
   if (value === null || value === undefined || Number.isNaN(value)) return "undefined";
   const size = Math.abs(value);
@@ -48,13 +48,13 @@ export function count(value) {
 
 export function duration(seconds) {
   if (seconds === null || seconds === undefined || !Number.isFinite(seconds)) return "–";
-  const whole = Math.max(0, Math.round(seconds));
-  if (whole < 60) return `${whole} s`;
-  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
-  return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+  const total = Math.max(0, Math.round(seconds));
+  if (total < 60) return `${total} s`;
+  if (total < 3600) return `${Math.floor(total / 60)} min ${total % 60} s`;
+  return `${Math.floor(total / 3600)} h ${Math.floor((total % 3600) / 60)} min`;
 }
 
-// An element with a class and text; text is always text, never HTML.
+// Creates an element. `text` is never parsed as HTML.
 export function make(tag, className, text) {
   const element = document.createElement(tag);
   if (className) element.className = className;
@@ -62,26 +62,26 @@ export function make(tag, className, text) {
   return element;
 }
 
-// Puts a figure's points and cells into the colours of the page's mode. It comes with those of the light page, because only the
-// browser knows the mode for certain. modes: {palettes, scales, cells}, each {light, dark}.
-export function inMode({ data, layout }, { palettes, scales, cells }, dark) {
+// Recolours a figure's points and cells for the page's mode. Figures arrive in the light colours, because only the browser knows the
+// mode for certain. modes: {palettes, scales, cells}, each {light, dark}.
+export function applyMode({ data, layout }, { palettes, scales, cells }, dark) {
   const { coloraxis } = layout;
-  // a scale of another kind, such as the diverging one of λ, is the same in both modes
-  const given = JSON.stringify(coloraxis?.colorscale);
-  const known = given && [scales, cells].find((scale) => JSON.stringify(scale?.light) === given);
-  if (known) coloraxis.colorscale = known[dark ? "dark" : "light"];
-  if (known && known === cells) for (const trace of data) trace.textfont = { ...trace.textfont, color: dark ? "#000" : "#fff" };
+  // other scales, such as the diverging one of λ, are the same in both modes
+  const colourScale = JSON.stringify(coloraxis?.colorscale);
+  const counterpart = colourScale && [scales, cells].find((scale) => JSON.stringify(scale?.light) === colourScale);
+  if (counterpart) coloraxis.colorscale = counterpart[dark ? "dark" : "light"];
+  if (counterpart && counterpart === cells) for (const trace of data) trace.textfont = { ...trace.textfont, color: dark ? "#000" : "#fff" };
   if (!dark) return;
-  const other = new Map(palettes.light.map((colour, place) => [colour, palettes.dark[place]]));
-  for (const { marker } of data) if (other.has(marker?.color)) marker.color = other.get(marker.color);
+  const darkColours = new Map(palettes.light.map((colour, index) => [colour, palettes.dark[index]]));
+  for (const { marker } of data) if (darkColours.has(marker?.color)) marker.color = darkColours.get(marker.color);
 }
 
-// Two of plotly's buttons, which save a picture: their names are what is seen of them.
+// Two buttons for plotly's toolbar that save a picture. Their icons are the names of the formats.
 export function fileButtons(save) {
-  return ["png", "svg"].map((format) => ({ name: format, title: `Picture (${format.toUpperCase()})`, icon: { svg: named(format.toUpperCase()) }, click: () => save(format) }));
+  return ["png", "svg"].map((format) => ({ name: format, title: `Picture (${format.toUpperCase()})`, icon: { svg: textIcon(format.toUpperCase()) }, click: () => save(format) }));
 }
 
-function named(text) {
+function textIcon(text) {
   return `<svg xmlns="http://www.w3.org/2000/svg" class="icon ivz-file" viewBox="0 0 34 16" style="width: 2.125em"><text x="17" y="13" text-anchor="middle" font-size="14" font-weight="600" font-family="sans-serif">${text}</text></svg>`;
 }
 
@@ -93,13 +93,13 @@ export function explanation(entry) {
   return details;
 }
 
-// The view of a mounted element, made by `make(element)` at the first call and shown anew at every one.
+// Creates the view of a mounted element with `create(element)` at the first call, and shows the new data at every call.
 const mountedViews = new WeakMap();
-export function mount(component, make) {
+export function mount(component, create) {
   const { data, parentElement } = component;
   let view = mountedViews.get(parentElement);
   if (!view) {
-    view = make(parentElement);
+    view = create(parentElement);
     mountedViews.set(parentElement, view);
   }
   view.show(data, component);

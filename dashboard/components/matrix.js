@@ -1,7 +1,7 @@
 // The correlation matrix of one run, epoch by epoch.
 
 const NOT_MEASURED = "Appears with the first measurement, before the first step.";
-const KEPT_MATRICES = 12; // decoded matrices in memory; older epochs are fetched again (the browser has them cached)
+const CACHED_MATRICES = 12; // decoded matrices in memory; older epochs are fetched again from the browser's cache
 
 export default (component) => mount(component, (element) => new MatrixView(element.querySelector(".ivz-matrix"), component.data.help));
 
@@ -15,7 +15,7 @@ class MatrixView {
     find("title").textContent = help.title;
     this.facts = find("facts");
     const reading = explanation(help);
-    reading.open = globalThis.matchMedia("(min-width: 80rem)").matches; // there is room beside the matrix
+    reading.open = globalThis.matchMedia("(min-width: 80rem)").matches; // wide screens have room beside the matrix
     find("side").append(reading);
     this.slider.oninput = () => this.choose(Number(this.slider.value));
     this.previous.onclick = () => this.choose(Number(this.slider.value) - 1);
@@ -27,10 +27,10 @@ class MatrixView {
 
   clear() {
     this.epochs = []; // [epoch, {seq, event}]
-    this.follow = true; // show the newest epoch as it comes
-    this.shown = null; // {epoch, matrix}
+    this.follow = true; // show each new epoch when it arrives
+    this.displayed = null; // {epoch, matrix}
     this.matrices = new Map(); // seq -> decoded matrix
-    this.ticket = null; // what is still on its way is of another run
+    this.request = null; // ignores responses for the previous run
     this.plot.clear();
     this.label.textContent = this.caption.textContent = "";
     this.facts.replaceChildren();
@@ -38,68 +38,68 @@ class MatrixView {
     this.slider.disabled = this.previous.disabled = this.next.disabled = true;
     this.slider.removeAttribute("aria-valuetext");
     this.canvas.setAttribute("aria-label", "Correlation matrix");
-    this.say(NOT_MEASURED);
+    this.showMessage(NOT_MEASURED);
   }
 
   show(data) {
-    const repaint = this.plot.dress(lookOf(this.root), this.scale, "to right");
+    const repaint = this.plot.applyTheme(lookOf(this.root), this.scale, "to right");
     if (data.run !== this.data?.run) this.clear();
     this.data = data;
     if (repaint) for (const matrix of this.matrices.values()) matrix.picture = null;
-    const earlier = this.leave;
-    this.leave = subscribe(data.run, { events: data.events, token: data.token }, (feed, changed) => changed.has("measured") && this.take(feed.run));
-    earlier?.();
+    const unsubscribeEarlier = this.unsubscribe;
+    this.unsubscribe = subscribe(data.run, { events: data.events, token: data.token }, (feed, changed) => changed.has("measured") && this.update(feed.run));
+    unsubscribeEarlier?.();
     this.plot.paint();
   }
 
   close() {
-    this.leave?.();
+    this.unsubscribe?.();
     this.plot.close();
   }
 
-  take(run) {
+  update(run) {
     this.epochs = byEpoch(run.measured);
     if (!this.epochs.length) {
       // a replay is back at the beginning
-      this.shown = this.ticket = null;
+      this.displayed = this.request = null;
       this.plot.clear();
-      return this.say(NOT_MEASURED);
+      return this.showMessage(NOT_MEASURED);
     }
     const last = this.epochs.length - 1;
-    const place = this.follow ? last : Math.min(last, Math.max(0, this.epochs.findIndex(([epoch]) => epoch === this.shown?.epoch)));
+    const index = this.follow ? last : Math.min(last, Math.max(0, this.epochs.findIndex(([epoch]) => epoch === this.displayed?.epoch)));
     this.slider.max = String(last);
     this.slider.disabled = last === 0;
-    this.display(place);
+    this.display(index);
   }
 
-  choose(place) {
+  choose(index) {
     const last = this.epochs.length - 1;
     if (last < 0) return;
-    const wanted = Math.max(0, Math.min(last, place));
-    this.follow = wanted === last;
-    this.display(wanted);
+    const clamped = Math.max(0, Math.min(last, index));
+    this.follow = clamped === last;
+    this.display(clamped);
   }
 
-  async display(place) {
-    const [epoch, { seq, event }] = this.epochs[place];
-    this.slider.value = String(place);
-    const newest = place === this.epochs.length - 1;
+  async display(index) {
+    const [epoch, { seq, event }] = this.epochs[index];
+    this.slider.value = String(index);
+    const newest = index === this.epochs.length - 1;
     this.label.textContent = `epoch ${epoch}${epoch === 0 ? " (before training)" : newest ? " (newest)" : ""}`;
     this.slider.setAttribute("aria-valuetext", this.label.textContent);
-    this.previous.disabled = place === 0;
+    this.previous.disabled = index === 0;
     this.next.disabled = newest;
-    if (this.shown?.matrix.seq === seq) return;
-    const ticket = (this.ticket = Symbol(epoch));
+    if (this.displayed?.matrix.seq === seq) return;
+    const request = (this.request = Symbol(epoch));
     let matrix = this.matrices.get(seq);
     try {
       matrix ??= await this.fetch(epoch, seq);
     } catch (error) {
-      if (ticket === this.ticket) this.say(error instanceof TypeError ? "The server does not answer: choose the epoch again." : error.message);
+      if (request === this.request) this.showMessage(error instanceof TypeError ? "The server is not responding. Choose the epoch again." : error.message);
       return;
     }
-    if (ticket !== this.ticket) return; // another epoch was chosen meanwhile
+    if (request !== this.request) return; // another epoch was chosen in the meantime
     const cloud = event.clouds.head;
-    this.shown = { epoch, matrix, cloud };
+    this.displayed = { epoch, matrix, cloud };
     this.note.hidden = true;
     this.caption.textContent = `what the classifier reads, ${cloud.split}, n = ${count(cloud.n)}, d = ${cloud.d}`;
     this.facts.replaceChildren(...[["mean |ρ| of all pairs", number(matrix.mean)], ["pairs above 0.5", `${number(100 * matrix.high)} %`]].map(([name, value]) => {
@@ -112,23 +112,23 @@ class MatrixView {
   }
 
   async fetch(epoch, seq) {
-    const { matrices } = this; // another run has another map
+    const { matrices } = this; // `clear` replaces it for another run
     const load = async (name) => {
-      const url = addressOf(`${this.data.arrays}/${encodeURIComponent(this.data.run)}/${epoch}/${name}`);
+      const url = resolveUrl(`${this.data.arrays}/${encodeURIComponent(this.data.run)}/${epoch}/${name}`);
       url.searchParams.set("v", seq);
-      const answer = await fetch(url, { headers: { "x-isoviz-token": this.data.token } });
-      if (!answer.ok) throw new Error(await answer.text());
-      return answer.arrayBuffer();
+      const response = await fetch(url, { headers: { "x-isoviz-token": this.data.token } });
+      if (!response.ok) throw new Error(await response.text());
+      return response.arrayBuffer();
     };
     const [cells, order, std] = await Promise.all([load("matrix"), load("order"), load("std")]);
     const matrix = { seq, d: order.byteLength / 4, cells: new Uint8Array(cells), order: new Int32Array(order), std: new Float32Array(std), picture: null };
     Object.assign(matrix, summary(matrix.cells));
     matrices.set(seq, matrix);
-    if (matrices.size > KEPT_MATRICES) matrices.delete(matrices.keys().next().value);
+    if (matrices.size > CACHED_MATRICES) matrices.delete(matrices.keys().next().value);
     return matrix;
   }
 
-  say(text) {
+  showMessage(text) {
     this.note.textContent = text;
     this.note.hidden = false;
   }

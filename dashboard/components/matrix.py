@@ -18,7 +18,7 @@ _mount = st.components.v2.component(
 
 
 def matrix(run: RunRow, *, key: str) -> None:
-    """Mount the clustered |ρ| matrix of a run's head cloud; it follows the newest epoch until another is chosen."""
+    """Mount the clustered |ρ| matrix of a run's head cloud; it follows the newest epoch until the user selects another."""
     _mount(
         key=key,
         data={

@@ -1,21 +1,21 @@
-// A correlation matrix on a canvas: half the triangle at one byte per cell; zoom by box, buttons and keys, a cell is told when it is pointed at.
-// matrix: {d, cells, order, std}; what it is a matrix of, and where it comes from, is its owner's business.
+// Draws a correlation matrix on a canvas, with zoom by dragging, buttons and keys, and a readout of the cell under the pointer.
+// matrix: {d, cells, order, std}; `cells` has one byte per pair of dimensions, below the diagonal.
 
 export class MatrixCanvas {
-  // parts: {canvas, readout, zoomIn, zoomOut, reset} of the page.
+  // parts: the elements {canvas, readout, zoomIn, zoomOut, reset}.
   constructor(root, parts) {
     this.root = root;
     Object.assign(this, parts);
-    this.hint = "Point at a cell to read it; drag to zoom, double-click to see all.";
+    this.hint = "Point at a cell to read it. Drag to zoom, double-click to reset.";
     this.readout.textContent = this.hint;
     this.zoomIn.onclick = () => this.zoom(0.5);
     this.zoomOut.onclick = () => this.zoom(2);
-    this.reset.onclick = () => this.whole();
+    this.reset.onclick = () => this.showAll();
     this.canvas.onpointerdown = (e) => this.dragStart(e);
     this.canvas.onpointermove = (e) => this.pointerMoved(e);
     this.canvas.onpointerup = (e) => this.dragEnd(e);
-    this.canvas.onpointerleave = (e) => !this.drag && e.pointerType === "mouse" && this.read(null); // a finger leaves when it has pointed
-    this.canvas.ondblclick = () => this.whole();
+    this.canvas.onpointerleave = (e) => !this.drag && e.pointerType === "mouse" && this.read(null); // a lifted finger also leaves; keep its readout
+    this.canvas.ondblclick = () => this.showAll();
     this.canvas.onkeydown = (e) => this.key(e);
     this.observer = new ResizeObserver(() => this.paint());
     this.observer.observe(this.canvas);
@@ -24,25 +24,25 @@ export class MatrixCanvas {
 
   clear() {
     this.matrix = null;
-    this.window = null; // part in view: {x, y, size} in cells
+    this.window = null; // the visible part: {x, y, size} in cells
     this.drag = null;
-    this.canvas.width = this.canvas.height = 1; // nothing of the one before stays in sight
+    this.canvas.width = this.canvas.height = 1; // clears the previous matrix
     this.readout.textContent = this.hint;
     this.zoomIn.disabled = this.zoomOut.disabled = this.reset.disabled = true;
   }
 
-  // The part in view stays if the new matrix has it too.
+  // Keeps the visible part if the new matrix contains it.
   set(matrix) {
     this.matrix = matrix;
     if (!this.window || this.window.x + this.window.size > matrix.d || this.window.y + this.window.size > matrix.d) this.window = { x: 0, y: 0, size: matrix.d };
     this.paint();
   }
 
-  // Takes the theme's colours; says whether they are others than before, so that pictures must be drawn anew.
-  dress(look, scale, direction) {
-    const same = JSON.stringify(look) === JSON.stringify(this.look);
+  // Applies the theme's colours. Returns whether they changed, so that cached pictures are outdated.
+  applyTheme(look, scale, direction) {
+    const unchanged = JSON.stringify(look) === JSON.stringify(this.look);
     this.look = look;
-    if (same) return false;
+    if (unchanged) return false;
     this.colours = colourTable(look.sequential);
     scale.style.background = `linear-gradient(${direction}, ${look.sequential.join(",")})`;
     if (this.matrix) this.matrix.picture = null;
@@ -65,7 +65,7 @@ export class MatrixCanvas {
     const context = this.canvas.getContext("2d");
     const { x, y, size } = this.window;
     context.clearRect(0, 0, side, side);
-    context.imageSmoothingEnabled = size > side; // average when cells are smaller than pixels, hard edges otherwise
+    context.imageSmoothingEnabled = size > side; // average cells smaller than a pixel; keep the edges of larger ones sharp
     context.imageSmoothingQuality = "high";
     context.drawImage(matrix.picture, x, y, size, size, 0, 0, side, side);
     if (this.drag?.box) {
@@ -81,7 +81,7 @@ export class MatrixCanvas {
     this.zoomIn.disabled = size <= 8;
   }
 
-  whole() {
+  showAll() {
     if (!this.matrix) return;
     this.window = { x: 0, y: 0, size: this.matrix.d };
     this.paint();
@@ -90,13 +90,13 @@ export class MatrixCanvas {
   zoom(factor, centreX, centreY) {
     if (!this.matrix) return;
     const { x, y, size } = this.window;
-    const wanted = Math.min(this.matrix.d, Math.max(8, Math.round(size * factor)));
-    this.lookAt((centreX ?? x + size / 2) - wanted / 2, (centreY ?? y + size / 2) - wanted / 2, wanted);
+    const newSize = Math.min(this.matrix.d, Math.max(8, Math.round(size * factor)));
+    this.moveTo((centreX ?? x + size / 2) - newSize / 2, (centreY ?? y + size / 2) - newSize / 2, newSize);
   }
 
-  lookAt(x, y, size) {
-    const most = this.matrix.d - size;
-    const clamp = (v) => Math.max(0, Math.min(most, Math.round(v)));
+  moveTo(x, y, size) {
+    const limit = this.matrix.d - size;
+    const clamp = (v) => Math.max(0, Math.min(limit, Math.round(v)));
     this.window = { x: clamp(x), y: clamp(y), size };
     this.paint();
   }
@@ -106,10 +106,10 @@ export class MatrixCanvas {
     const { x, y, size } = this.window;
     const stride = Math.max(1, Math.round(size / 8));
     const moves = { ArrowLeft: [-stride, 0], ArrowRight: [stride, 0], ArrowUp: [0, -stride], ArrowDown: [0, stride] };
-    if (moves[event.key]) this.lookAt(x + moves[event.key][0], y + moves[event.key][1], size);
+    if (moves[event.key]) this.moveTo(x + moves[event.key][0], y + moves[event.key][1], size);
     else if (event.key === "+" || event.key === "=") this.zoom(0.5);
     else if (event.key === "-") this.zoom(2);
-    else if (event.key === "0") this.whole();
+    else if (event.key === "0") this.showAll();
     else return;
     event.preventDefault();
   }
@@ -139,7 +139,7 @@ export class MatrixCanvas {
     if (!box) return;
     const cell = this.window.size / this.canvas.clientWidth;
     const size = Math.max(8, Math.round(box.extent * cell));
-    this.lookAt(this.window.x + box.left * cell, this.window.y + box.top * cell, Math.min(size, this.matrix.d));
+    this.moveTo(this.window.x + box.left * cell, this.window.y + box.top * cell, Math.min(size, this.matrix.d));
   }
 
   read(event) {
@@ -149,16 +149,16 @@ export class MatrixCanvas {
     }
     const { matrix } = this;
     const { x, y, size } = this.window;
-    const at = (v, from) => Math.max(0, Math.min(matrix.d - 1, Math.floor(from + (v / this.canvas.clientWidth) * size)));
-    const [column, row] = [at(event.offsetX, x), at(event.offsetY, y)];
+    const cellIndex = (v, from) => Math.max(0, Math.min(matrix.d - 1, Math.floor(from + (v / this.canvas.clientWidth) * size)));
+    const [column, row] = [cellIndex(event.offsetX, x), cellIndex(event.offsetY, y)];
     const [i, j] = [matrix.order[row], matrix.order[column]];
     const value = row === column ? 1 : cellOf(matrix.cells, row, column) / 255;
-    const told = matrix.std[i] > 0 && matrix.std[j] > 0 ? value.toFixed(2) : "undefined";
-    this.readout.textContent = `dimensions ${i} and ${j}: |ρ| = ${told} · σ ${number(matrix.std[i])} and ${number(matrix.std[j])}`;
+    const text = matrix.std[i] > 0 && matrix.std[j] > 0 ? value.toFixed(2) : "undefined";
+    this.readout.textContent = `dimensions ${i} and ${j}: |ρ| = ${text} · σ ${number(matrix.std[i])} and ${number(matrix.std[j])}`;
   }
 }
 
-// Place of (row, column) in the triangle below the diagonal, row by row.
+// The cell (row, column). The triangle below the diagonal is stored row by row.
 export function cellOf(cells, row, column) {
   const [high, low] = row > column ? [row, column] : [column, row];
   return cells[(high * (high - 1)) / 2 + low];
@@ -179,27 +179,27 @@ export function pictureOf({ d, cells }, colours) {
   const context = canvas.getContext("2d");
   const image = context.createImageData(d, d);
   const pixels = new Uint32Array(image.data.buffer);
-  let at = 0;
+  let cell = 0;
   for (let row = 0; row < d; row += 1) {
     pixels[row * d + row] = colours[255];
     for (let column = 0; column < row; column += 1) {
-      const colour = colours[cells[at]];
+      const colour = colours[cells[cell]];
       pixels[row * d + column] = colour;
       pixels[column * d + row] = colour;
-      at += 1;
+      cell += 1;
     }
   }
   context.putImageData(image, 0, 0);
   return canvas;
 }
 
-// 256 colours between the theme's ten, as little-endian ABGR words for an ImageData buffer.
+// 256 colours interpolated between the theme's ten, as little-endian ABGR words for an ImageData buffer.
 function colourTable(stops) {
   const points = stops.map(rgb);
   return Uint32Array.from({ length: 256 }, (_, value) => {
-    const place = (value / 255) * (points.length - 1);
-    const low = Math.min(points.length - 2, Math.floor(place));
-    const [r, g, b] = [0, 1, 2].map((c) => Math.round(points[low][c] + (place - low) * (points[low + 1][c] - points[low][c])));
+    const position = (value / 255) * (points.length - 1);
+    const low = Math.min(points.length - 2, Math.floor(position));
+    const [r, g, b] = [0, 1, 2].map((c) => Math.round(points[low][c] + (position - low) * (points[low + 1][c] - points[low][c])));
     return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
   });
 }

@@ -1,84 +1,84 @@
-// plotly.js from our own server, each of its two scripts once per page. Who waits for one goes on in turn, the upper ones of the page
-// first: the first figure is on the screen before the next is begun.
-const waiting = (globalThis.isovizPlotly ??= { scripts: new Map(), turns: [], going: null, basic: null }); // by all components of a page
+// Loads plotly.js from our own server, each of its two scripts once per page. Figures are then drawn one after another, from the top of
+// the page down, so that the first is on the screen before the next one starts.
+const shared = (globalThis.isovizPlotly ??= { scripts: new Map(), turns: [], running: null, basic: null }); // shared by all components of a page
 
-// The whole of it, which is the page's `Plotly`: Streamlit's own charts may have brought it already. The browser is busy with it for
-// most of a second, so the figures that do without go first.
+// The full plotly.js, which is the page's `Plotly`; Streamlit's charts may have loaded it already. Loading it blocks the browser for
+// most of a second, so figures that need only the basic part go first.
 export async function loadPlotly(path, element) {
-  await together();
-  await waiting.basic;
-  if (!globalThis.Plotly) await once(path);
-  await turn(element);
-  return atHome(globalThis.Plotly);
+  await nextTask();
+  await shared.basic;
+  if (!globalThis.Plotly) await loadScript(path);
+  await waitForTurn(element);
+  return withoutSharing(globalThis.Plotly);
 }
 
-// What draws lines and bars: a quarter of the size, so much sooner there. A new tab has it from the page's HTML (early_script.py).
+// The part that draws lines and bars, a quarter of the size. In a new tab, the page's HTML loads it early (early_script.py).
 export function loadBasicPlotly(path, element) {
-  const mine = basicInTurn(path, element);
-  waiting.basic = Promise.allSettled([waiting.basic, mine]);
-  return mine;
+  const ready = basicInTurn(path, element);
+  shared.basic = Promise.allSettled([shared.basic, ready]);
+  return ready;
 }
 
 async function basicInTurn(path, element) {
-  if (!globalThis.isovizBasicPlotly) await once(path);
-  await turn(element);
-  return atHome(globalThis.isovizBasicPlotly);
+  if (!globalThis.isovizBasicPlotly) await loadScript(path);
+  await waitForTurn(element);
+  return withoutSharing(globalThis.isovizBasicPlotly);
 }
 
-// No figure of any page offers to send itself to the servers of plotly's makers ("Share chart"), and none could.
-function atHome(plotly) {
+// Disables "Share chart", which would upload the figure to plotly's servers.
+function withoutSharing(plotly) {
   plotly.setPlotConfig({ showSendToCloud: false, plotlyServerURL: "" });
   return plotly;
 }
 
-function once(path) {
-  if (!waiting.scripts.has(path)) {
-    const { href } = addressOf(path);
-    // one that the page's HTML has asked for, unless it did not come: the page is complete without it only then
-    const loading = document.readyState !== "complete" && [...document.scripts].find((one) => one.src === href);
-    const script = loading || document.createElement("script");
-    const arrival = new Promise((resolve, reject) => {
+function loadScript(path) {
+  if (!shared.scripts.has(path)) {
+    const { href } = resolveUrl(path);
+    // the script that the page's HTML requests early; once the page has loaded, it has either run or failed
+    const existing = document.readyState !== "complete" && [...document.scripts].find((candidate) => candidate.src === href);
+    const script = existing || document.createElement("script");
+    const loaded = new Promise((resolve, reject) => {
       script.addEventListener("load", resolve);
       script.addEventListener("error", () => reject(new Error("plotly.js did not load")));
     });
-    arrival.catch(() => {
-      waiting.scripts.delete(path); // the next one to ask begins anew
+    loaded.catch(() => {
+      shared.scripts.delete(path); // the next call retries
       script.remove();
     });
-    waiting.scripts.set(path, arrival);
-    if (!loading) document.head.append(Object.assign(script, { src: href }));
+    shared.scripts.set(path, loaded);
+    if (!existing) document.head.append(Object.assign(script, { src: href }));
   }
-  return waiting.scripts.get(path);
+  return shared.scripts.get(path);
 }
 
-function turn(element) {
-  return new Promise((go) => {
-    waiting.turns.push({ go, element });
-    waiting.going ??= takeTurns();
+function waitForTurn(element) {
+  return new Promise((start) => {
+    shared.turns.push({ start, element });
+    shared.running ??= runTurns();
   });
 }
 
-async function takeTurns() {
-  await together();
-  while (waiting.turns.length) {
-    const tops = waiting.turns.map(({ element }) => element?.getBoundingClientRect().top ?? Infinity);
-    const [next] = waiting.turns.splice(tops.indexOf(Math.min(...tops)), 1);
-    next.go();
+async function runTurns() {
+  await nextTask();
+  while (shared.turns.length) {
+    const tops = shared.turns.map(({ element }) => element?.getBoundingClientRect().top ?? Infinity);
+    const [next] = shared.turns.splice(tops.indexOf(Math.min(...tops)), 1);
+    next.start();
     await nextFrame();
   }
-  waiting.going = null;
+  shared.running = null;
 }
 
-// All that are mounted at the same time have asked by then.
-function together() {
+// By then, all components mounted at the same time have joined the queue.
+function nextTask() {
   return new Promise((resolve) => setTimeout(resolve));
 }
 
-// After the next frame; a page that no one looks at has none.
+// After the next frame; a hidden page draws none.
 function nextFrame() {
   return new Promise((resolve) => {
-    const next = () => setTimeout(resolve);
-    if (document.hidden) next();
-    else requestAnimationFrame(next);
+    const later = () => setTimeout(resolve);
+    if (document.hidden) later();
+    else requestAnimationFrame(later);
   });
 }

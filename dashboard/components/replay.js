@@ -1,8 +1,8 @@
-// The bar above the live view of runs that have ended: play them again, faster, from anywhere.
+// The bar above the live view of finished runs. It replays them at any speed from any point.
 
 const SPEEDS = [1, 2, 5, 10, 20, 60];
-const WANTED = 20; // seconds that a replay takes at the speed that is chosen first, at least
-const FRAME = 150; // ms between two pictures: what moves more smoothly costs plotly more than it tells
+const SHORTEST_REPLAY = 20; // seconds; the default speed is the fastest that takes at least this long
+const FRAME_INTERVAL = 150; // ms between frames; a smoother replay would keep plotly busy and show no more
 
 class ReplayBar {
   constructor(root) {
@@ -11,99 +11,99 @@ class ReplayBar {
     this.button = make("button", "ivz-replay-play");
     this.button.type = "button";
     this.button.onclick = () => (this.timer ? this.pause() : this.play());
-    this.place = make("input");
-    Object.assign(this.place, { type: "range", min: "0", max: "1000", value: "1000", step: "1" });
-    this.place.setAttribute("aria-label", "Place in the recorded run");
-    this.place.oninput = () => {
-      const share = Number(this.place.value) / 1000; // before `pause` writes where the replay is
+    this.slider = make("input");
+    Object.assign(this.slider, { type: "range", min: "0", max: "1000", value: "1000", step: "1" });
+    this.slider.setAttribute("aria-label", "Position in the recorded run");
+    this.slider.oninput = () => {
+      const fraction = Number(this.slider.value) / 1000; // read before `pause` resets the slider
       this.pause();
-      this.seek(share * this.duration);
+      this.seek(fraction * this.duration);
     };
     this.speed = make("select");
-    this.speed.setAttribute("aria-label", "Speed of the replay");
+    this.speed.setAttribute("aria-label", "Replay speed");
     for (const speed of SPEEDS) this.speed.append(Object.assign(make("option", "", `${speed}×`), { value: String(speed) }));
     this.time = make("output");
-    this.whole = make("button", "ivz-replay-end", "Show the whole run");
-    this.whole.type = "button";
-    this.whole.onclick = () => this.end();
-    root.append(this.button, this.speed, this.place, this.time, this.whole);
+    this.showAll = make("button", "ivz-replay-end", "Show the full run");
+    this.showAll.type = "button";
+    this.showAll.onclick = () => this.end();
+    root.append(this.button, this.speed, this.slider, this.time, this.showAll);
     this.reset(null);
   }
 
-  // Other runs are shown. wanted: the speed to start at by itself, or null.
-  reset(wanted) {
+  // Called when other runs are selected. initialSpeed: start playing at this speed; null: wait for the button.
+  reset(initialSpeed) {
     this.pause();
     for (const feed of this.feeds) feed.stopReplay();
-    this.wanted = SPEEDS.includes(wanted) ? wanted : null;
-    this.seconds = null; // null while the runs are shown as they are
+    this.initialSpeed = SPEEDS.includes(initialSpeed) ? initialSpeed : null;
+    this.seconds = null; // null while the complete runs are shown
     this.feeds = [];
     this.offered = false;
     this.root.hidden = true;
-    this.say();
+    this.render();
   }
 
   get duration() {
-    return Math.max(0, ...this.feeds.map((feed) => feed.record.duration));
+    return Math.max(0, ...this.feeds.map((feed) => feed.recording.duration));
   }
 
-  // Called with every answer: the bar is there once all runs have ended.
+  // Called after every poll. Shows the bar once all runs have ended.
   offer(feeds) {
-    if (this.seconds !== null && feeds.some((feed) => !feed?.ended)) this.reset(null); // one goes on: it was resumed
+    if (this.seconds !== null && feeds.some((feed) => !feed?.ended)) this.reset(null); // a run was resumed
     const ready = feeds.every((feed) => feed?.ended);
     if (ready === this.offered) return;
     this.offered = ready;
     this.feeds = ready ? feeds : [];
     this.root.hidden = !ready || this.duration === 0;
     if (this.root.hidden) return;
-    const fitting = SPEEDS.filter((speed) => this.duration / speed >= WANTED);
-    this.speed.value = String(this.wanted ?? fitting.at(-1) ?? 1);
-    this.say();
-    if (this.wanted && !globalThis.matchMedia("(prefers-reduced-motion: reduce)").matches) queueMicrotask(() => this.play());
-    this.wanted = null;
+    const slowEnough = SPEEDS.filter((speed) => this.duration / speed >= SHORTEST_REPLAY);
+    this.speed.value = String(this.initialSpeed ?? slowEnough.at(-1) ?? 1);
+    this.render();
+    if (this.initialSpeed && !globalThis.matchMedia("(prefers-reduced-motion: reduce)").matches) queueMicrotask(() => this.play());
+    this.initialSpeed = null;
   }
 
   play() {
     if (this.seconds === null || this.seconds >= this.duration) this.seek(0);
-    this.before = performance.now();
-    this.timer = setInterval(() => this.move(), FRAME);
-    this.say();
+    this.lastTick = performance.now();
+    this.timer = setInterval(() => this.advance(), FRAME_INTERVAL);
+    this.render();
   }
 
   pause() {
     clearInterval(this.timer);
     this.timer = null;
-    this.say();
+    this.render();
   }
 
-  move() {
+  advance() {
     const now = performance.now();
-    const passed = ((now - this.before) / 1000) * Number(this.speed.value);
-    this.before = now;
-    this.seek(this.seconds + passed);
+    const elapsed = ((now - this.lastTick) / 1000) * Number(this.speed.value);
+    this.lastTick = now;
+    this.seek(this.seconds + elapsed);
     if (this.seconds >= this.duration) this.end();
   }
 
   seek(seconds) {
     this.seconds = Math.min(seconds, this.duration);
     for (const feed of this.feeds) feed.replayTo(this.seconds);
-    this.say();
+    this.render();
   }
 
-  // Back to the runs as they are.
+  // Shows the complete runs again.
   end() {
     this.pause();
     this.seconds = null;
     for (const feed of this.feeds) feed.stopReplay();
-    this.say();
+    this.render();
   }
 
-  say() {
-    const at = this.seconds ?? this.duration;
+  render() {
+    const seconds = this.seconds ?? this.duration;
     this.button.textContent = this.timer ? "❚❚ Pause" : this.seconds === null ? "▶ Replay" : "▶ Continue";
-    this.whole.hidden = this.seconds === null;
-    this.place.value = String(this.duration ? Math.round((1000 * at) / this.duration) : 1000);
-    this.time.textContent = `${duration(at)} of ${duration(this.duration)}`;
-    this.place.setAttribute("aria-valuetext", this.time.textContent);
+    this.showAll.hidden = this.seconds === null;
+    this.slider.value = String(this.duration ? Math.round((1000 * seconds) / this.duration) : 1000);
+    this.time.textContent = `${duration(seconds)} of ${duration(this.duration)}`;
+    this.slider.setAttribute("aria-valuetext", this.time.textContent);
   }
 
   close() {

@@ -1,11 +1,12 @@
-// A map of points. plotly.js draws what is around them, and all of it in three dimensions; the points of a plane are on a canvas under it, because
-// plotly draws all anew for each step of a move. What is drawn around points goes to the server as corners; which points lie inside is decided there.
+// A map of points. In two dimensions, plotly.js draws the axes and a canvas below draws the points, because plotly would redraw
+// everything at each step of a pan. In three dimensions, plotly.js draws everything. A selection goes to the server as a polygon; the
+// server decides which points lie inside.
 
 const scatterMaps = new WeakMap();
-const SELECTION_FIRST = 400; // milliseconds
-const SHAPES = 5000; // points of a saved picture that are shapes of their own; beyond, they are one image in it
-const FRAME = 900; // milliseconds from a layer of a film to the next
-const REACH = 12; // pixels from a point at which it is meant
+const SELECTION_DELAY = 400; // milliseconds; see `show`
+const SHAPES = 5000; // up to this many points, a saved picture has one shape per point; beyond, one image
+const FRAME = 900; // milliseconds from one layer of the film to the next
+const REACH = 12; // pixels; the tooltip shows the nearest point within this distance
 
 function onlySelection(before, after) {
   const changed = Object.keys(after).filter((name) => name !== "selection" && before[name] !== after[name]);
@@ -19,20 +20,20 @@ class ScatterMap {
     this.root = root;
     this.plot = root.querySelector(".ivz-map-plot");
     this.canvas = root.querySelector(".ivz-map-points");
-    this.told = root.querySelector(".ivz-map-told");
+    this.tooltip = root.querySelector(".ivz-map-tooltip");
     this.note = root.querySelector(".ivz-map-note");
     this.parts = [];
     this.film = root.querySelector(".ivz-map-film");
-    [this.player, this.slider, this.named] = this.film.children;
+    [this.playButton, this.slider, this.layerName] = this.film.children;
     this.slider.addEventListener("input", () => {
       this.pause();
-      this.toFrame(Number(this.slider.value));
+      this.showFrame(Number(this.slider.value));
     });
-    this.player.addEventListener("click", () => (this.playing ? this.pause() : this.play()));
+    this.playButton.addEventListener("click", () => (this.playing ? this.pause() : this.play()));
     this.observer = new ResizeObserver(() => this.plotly?.Plots.resize(this.plot));
     this.observer.observe(root);
-    root.addEventListener("pointermove", (event) => this.point(event));
-    root.addEventListener("pointerleave", () => (this.told.hidden = true));
+    root.addEventListener("pointermove", (event) => this.showTooltip(event));
+    root.addEventListener("pointerleave", () => (this.tooltip.hidden = true));
   }
 
   show(data, { setTriggerValue }) {
@@ -41,10 +42,10 @@ class ScatterMap {
     this.send = (corners) => setTriggerValue("polygon", corners);
     this.root.style.height = `${data.height}px`;
     this.plot.setAttribute("aria-label", data.words);
-    clearTimeout(this.later);
-    // The line is on the screen already: what the page says of the points inside goes first, the server's shortened line after it.
-    if (this.drawn && onlySelection(before, data)) this.later = setTimeout(() => this.draw(this.plotly), SELECTION_FIRST);
-    else this.load().then((plotly) => this.data.solid === data.solid && this.draw(plotly), () => this.say("The chart script could not be loaded: reload the page."));
+    clearTimeout(this.redrawTimer);
+    // The browser has already drawn this selection: let the page list its points first, then draw the server's simplified polygon.
+    if (this.drawn && onlySelection(before, data)) this.redrawTimer = setTimeout(() => this.draw(this.plotly), SELECTION_DELAY);
+    else this.load().then((plotly) => this.data.solid === data.solid && this.draw(plotly), () => this.showMessage("The chart script could not be loaded. Reload the page."));
   }
 
   load() {
@@ -55,72 +56,72 @@ class ScatterMap {
     if (this.closed) return;
     if (this.plotly && this.plotly !== plotly) {
       this.plotly.purge(this.plot);
-      this.begun = null;
+      this.plotKey = null;
     }
     this.plotly = plotly;
     const flat = !this.data.solid;
     const figure = this.figure();
     this.parts = flat ? pointsOf(figure, this.data.palettes[lookOf(this.root).dark ? "dark" : "light"].at(-1)) : [];
     this.canvas.hidden = !flat;
-    this.told.hidden = true;
+    this.tooltip.hidden = true;
     this.film.hidden = !this.data.frames.length;
     this.pause();
-    this.at = this.data.frame;
+    this.position = this.data.frame;
     if (flat) {
       this.layer ??= WebGLPoints.on(this.canvas) ?? new PaintedPoints(this.canvas);
-      this.canvas.layer = this.layer; // for those who look at the page from outside
-      this.layer.take(this.parts);
-      this.layer.recolour(dimmed(this.parts, this.data.selection));
+      this.canvas.layer = this.layer; // for tests and benchmarks
+      this.layer.setParts(this.parts);
+      this.layer.recolour(dimmedColours(this.parts, this.data.selection));
     }
     const { data, layout } = flat ? withoutPoints(figure) : figure;
-    // Another map, or other axes, begin anew: plotly would go back to the first ones when the axes are reset.
-    const begun = JSON.stringify([this.data.revision, layout.xaxis?.range, layout.yaxis?.range]);
-    const anew = this.begun !== begun;
-    // plotly itself forgets where it was moved to when both axes have one scale: it compares with ranges that it has widened for that
-    if (flat && !anew) [layout.xaxis.range, layout.yaxis.range] = this.ranges();
-    if (anew) this.options = this.makeOptions();
-    plotly[anew ? "newPlot" : "react"](this.plot, data, layout, this.options);
-    if (anew) this.listen();
-    this.begun = begun;
+    // Another map or other axes need a new plot: in the old one, "Reset axes" would restore the old ranges.
+    const plotKey = JSON.stringify([this.data.revision, layout.xaxis?.range, layout.yaxis?.range]);
+    const recreate = this.plotKey !== plotKey;
+    // keep the visible range here: with equal scales on both axes, plotly loses it, because it compares with the ranges it widened
+    if (flat && !recreate) [layout.xaxis.range, layout.yaxis.range] = this.ranges();
+    if (recreate) this.options = this.makeOptions();
+    plotly[recreate ? "newPlot" : "react"](this.plot, data, layout, this.options);
+    if (recreate) this.listen();
+    this.plotKey = plotKey;
     this.drawn = true;
     this.note.hidden = true;
-    this.name();
+    this.showLayer();
     this.repaint();
   }
 
-  // The film: the points move, everything else stays; what was drawn around keeps its colours, since it was drawn on the page's own layer.
-  toFrame(at) {
+  // Shows a frame of the film: only the points move. Colours stay, because a selection belongs to the page's layer.
+  showFrame(position) {
     const colours = this.layer.colours;
-    this.at = at;
-    this.layer.take((this.parts = moved(this.parts, at)));
+    this.position = position;
+    this.layer.setParts((this.parts = interpolated(this.parts, position)));
     this.layer.recolour(colours);
-    this.told.hidden = true;
-    this.name();
+    this.tooltip.hidden = true;
+    this.showLayer();
     this.repaint();
   }
 
-  name() {
+  showLayer() {
     if (!this.data.frames.length) return;
     this.slider.max = this.data.frames.length - 1;
-    this.slider.value = this.at;
-    const name = this.data.frames[Math.round(this.at)];
-    this.named.textContent = name;
+    this.slider.value = this.position;
+    const name = this.data.frames[Math.round(this.position)];
+    this.layerName.textContent = name;
     this.slider.setAttribute("aria-valuetext", name);
-    const home = this.at === this.data.frame; // lines are drawn on the layer that the server knows
-    if (this.plot._fullLayout && this.dragging !== home) this.plotly.relayout(this.plot, { dragmode: home ? "lasso" : "pan" });
-    this.dragging = home;
-    this.root.classList.toggle("ivz-map-away", !home);
+    const onPageLayer = this.position === this.data.frame; // selections are made on the page's layer only
+    if (this.plot._fullLayout && this.selectable !== onPageLayer) this.plotly.relayout(this.plot, { dragmode: onPageLayer ? "lasso" : "pan" });
+    this.selectable = onPageLayer;
+    this.root.classList.toggle("ivz-map-away", !onPageLayer);
   }
 
   play() {
-    const last = this.data.frames.length - 1;
-    const from = this.at >= last ? 0 : this.at;
-    let began;
+    const lastFrame = this.data.frames.length - 1;
+    const from = this.position >= lastFrame ? 0 : this.position;
+    let startTime;
     const step = (now) => {
-      began ??= now;
-      const at = Math.min(last, from + (now - began) / FRAME);
-      this.toFrame(at);
-      if (at < last) this.playing = requestAnimationFrame(step);
+      startTime ??= now;
+      const position = Math.min(lastFrame, from + (now - startTime) / FRAME);
+      this.showFrame(position);
+      if (position < lastFrame) this.playing = requestAnimationFrame(step);
       else this.pause();
     };
     this.playing = requestAnimationFrame(step);
@@ -134,27 +135,27 @@ class ScatterMap {
   }
 
   showPlayer() {
-    this.player.textContent = this.playing ? "❚❚" : "▶";
-    this.player.setAttribute("aria-label", this.playing ? "Pause" : "Play");
+    this.playButton.textContent = this.playing ? "❚❚" : "▶";
+    this.playButton.setAttribute("aria-label", this.playing ? "Pause" : "Play");
   }
 
   listen() {
     for (const name of ["plotly_relayouting", "plotly_relayout", "plotly_restyle", "plotly_afterplot"]) this.plot.on(name, () => this.repaint());
-    // plotly also says "selected" when a selection is only drawn again: without this the page would answer itself for ever
+    // plotly also reports "selected" when it redraws a selection; without `selecting`, page and server would update each other forever
     this.plot.on("plotly_selecting", (event) => {
-      this.drawing = true;
-      this.around = cornersOf(event);
+      this.selecting = true;
+      this.draft = cornersOf(event);
       this.repaint();
     });
-    this.plot.on("plotly_selected", (event) => this.drawing && this.selected(event));
+    this.plot.on("plotly_selected", (event) => this.selecting && this.selectionDrawn(event));
     this.plot.on("plotly_deselect", () => {
-      this.around = [];
+      this.draft = [];
       this.repaint();
-      this.tell([]);
+      this.sendSelection([]);
     });
   }
 
-  // What the server sent, in the look of the page; a copy of its own each time, because plotly keeps and changes what it is given.
+  // The server's figure in the page's theme; a new copy each time, because plotly modifies its input.
   figure() {
     const look = lookOf(this.root);
     const figure = JSON.parse(this.data.figure);
@@ -162,9 +163,9 @@ class ScatterMap {
     layout.font = { family: look.font, color: look.text, size: 13, ...layout.font };
     layout.hoverlabel = { ...layout.hoverlabel, bgcolor: look.panel, bordercolor: look.border, font: { color: look.text, family: look.font } };
     layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: look.faint, activecolor: look.accent };
-    inMode(figure, this.data, look.dark);
+    applyMode(figure, this.data, look.dark);
     layout.autosize = true;
-    layout.uirevision = this.data.revision; // zoom and camera stay while the same map is shown, whatever its colours
+    layout.uirevision = this.data.revision; // keeps zoom and camera when only colours change
     if (!this.data.solid) {
       const corners = this.data.selection;
       layout.selections = corners.length ? [{ type: "path", path: `M${corners.map((c) => c.join(",")).join("L")}Z` }] : [];
@@ -175,14 +176,14 @@ class ScatterMap {
     return figure;
   }
 
-  // The points again, at the next frame and once for all that happened until then.
+  // Redraws the points in the next animation frame, once for all changes until then.
   repaint() {
     if (this.data.solid) return;
-    this.frame ??= requestAnimationFrame(() => {
-      this.frame = null;
+    this.repaintRequest ??= requestAnimationFrame(() => {
+      this.repaintRequest = null;
       if (this.closed || this.data.solid || !this.layer) return;
-      if (this.around) this.layer.recolour(dimmed(this.parts, this.around));
-      this.around = null;
+      if (this.draft) this.layer.recolour(dimmedColours(this.parts, this.draft));
+      this.draft = null;
       this.layer.draw(this.area(), (part) => this.shown(part));
     });
   }
@@ -198,56 +199,56 @@ class ScatterMap {
     return [[...xaxis.range], [...yaxis.range]];
   }
 
-  // Whether its name in the legend is switched on.
+  // Whether the part is switched on in the legend.
   shown(part) {
     return (this.plot.data[part.trace].visible ?? true) === true;
   }
 
-  // What the point under the pointer is.
-  point(event) {
-    this.told.hidden = true;
+  // Shows the tooltip of the point nearest to the pointer.
+  showTooltip(event) {
+    this.tooltip.hidden = true;
     if (!this.layer || this.data.solid || event.buttons || !this.canvas.width) return;
     const box = this.canvas.getBoundingClientRect();
-    const at = { left: event.clientX - box.left, top: event.clientY - box.top };
-    if (at.left < 0 || at.top < 0 || at.left > box.width || at.top > box.height) return;
-    const found = nearest(this.parts, (part) => this.shown(part), at, this.area(), REACH);
-    if (!found) return;
-    const part = this.parts[found.part];
-    const lines = [this.textOf(part, found.index), part.told(found.index)].filter(Boolean).map((text, place) => make("div", place ? "ivz-map-extra" : "", plain(text)));
-    this.told.replaceChildren(...lines);
-    this.told.hidden = false;
+    const pointer = { left: event.clientX - box.left, top: event.clientY - box.top };
+    if (pointer.left < 0 || pointer.top < 0 || pointer.left > box.width || pointer.top > box.height) return;
+    const hit = nearest(this.parts, (part) => this.shown(part), pointer, this.area(), REACH);
+    if (!hit) return;
+    const part = this.parts[hit.part];
+    const lines = [this.textOf(part, hit.index), part.describe(hit.index)].filter(Boolean).map((text, index) => make("div", index ? "ivz-map-extra" : "", plain(text)));
+    this.tooltip.replaceChildren(...lines);
+    this.tooltip.hidden = false;
     const frame = this.root.getBoundingClientRect();
-    const room = frame.width - this.told.offsetWidth - 4;
-    this.told.style.left = `${Math.max(4, Math.min(room, event.clientX - frame.left + 14))}px`;
-    this.told.style.top = `${Math.max(4, event.clientY - frame.top - this.told.offsetHeight - 10)}px`;
+    const room = frame.width - this.tooltip.offsetWidth - 4;
+    this.tooltip.style.left = `${Math.max(4, Math.min(room, event.clientX - frame.left + 14))}px`;
+    this.tooltip.style.top = `${Math.max(4, event.clientY - frame.top - this.tooltip.offsetHeight - 10)}px`;
   }
 
-  // Texts of very many points come when the first one is wanted, and all at once.
-  textOf({ texts, places }, index) {
-    if (!places) return texts[index];
+  // For large maps, fetches the texts of all points when the first one is needed.
+  textOf({ texts, textRows }, index) {
+    if (!textRows) return texts[index];
     const { texts: path, token } = this.data;
-    if (this.asked !== path) {
-      [this.asked, this.texts] = [path, null];
-      fetch(addressOf(path), { headers: { "x-isoviz-token": token } })
-        .then((answer) => (answer.ok ? answer.json() : null))
-        .then((texts) => this.asked === path && (this.texts = texts), () => (this.asked = null));
+    if (this.requestedTexts !== path) {
+      [this.requestedTexts, this.texts] = [path, null];
+      fetch(resolveUrl(path), { headers: { "x-isoviz-token": token } })
+        .then((response) => (response.ok ? response.json() : null))
+        .then((texts) => this.requestedTexts === path && (this.texts = texts), () => (this.requestedTexts = null));
     }
-    return this.texts?.[places[index]];
+    return this.texts?.[textRows[index]];
   }
 
-  selected(event) {
-    this.drawing = false;
+  selectionDrawn(event) {
+    this.selecting = false;
     const corners = cornersOf(event);
-    if (corners.length) this.tell(corners);
+    if (corners.length) this.sendSelection(corners);
   }
 
-  tell(corners) {
-    const same = JSON.stringify(corners) === this.sent || (!corners.length && !this.data.selection.length);
+  sendSelection(corners) {
+    const unchanged = JSON.stringify(corners) === this.sent || (!corners.length && !this.data.selection.length);
     this.sent = JSON.stringify(corners);
-    if (!same) this.send(corners);
+    if (!unchanged) this.send(corners);
   }
 
-  // The picture as it is on the screen: its part, what is switched on, what is drawn around. Lines and shapes, but for very many points.
+  // Saves the map as shown: visible range, legend and selection. Very many points are saved as one image, not as shapes.
   async save(format) {
     const figure = this.figure();
     const { layout } = figure;
@@ -256,8 +257,8 @@ class ScatterMap {
     let { data } = figure;
     if (!this.data.solid) {
       data = withoutPoints(figure).data;
-      data.forEach((trace, place) => (trace.visible = this.plot.data[place].visible));
-      data.unshift(asOneTrace(this.parts, this.layer.colours, (part) => this.shown(part), few ? "scatter" : "scattergl"));
+      data.forEach((trace, index) => (trace.visible = this.plot.data[index].visible));
+      data.unshift(asSingleTrace(this.parts, this.layer.colours, (part) => this.shown(part), few ? "scatter" : "scattergl"));
       [layout.xaxis.range, layout.yaxis.range] = this.ranges();
     } else layout.scene.camera = this.plot._fullLayout.scene.camera;
     const plotly = few ? this.plotly : await loadPlotly(this.data.plotly);
@@ -271,7 +272,7 @@ class ScatterMap {
     return { displaylogo: false, displayModeBar: true, doubleClick: "reset", responsive: false, scrollZoom: true, modeBarButtons: [tools, files] };
   }
 
-  say(text) {
+  showMessage(text) {
     this.note.textContent = text;
     this.note.hidden = false;
   }
@@ -279,14 +280,14 @@ class ScatterMap {
   close() {
     this.closed = true;
     this.pause();
-    clearTimeout(this.later);
+    clearTimeout(this.redrawTimer);
     this.observer.disconnect();
     this.layer?.close();
     this.plotly?.purge(this.plot);
   }
 }
 
-// Of a line around points, or of a rectangle; none of anything else.
+// Corners of a lasso or a rectangle; otherwise none.
 function cornersOf(event) {
   const { lassoPoints, range } = event ?? {};
   if (lassoPoints?.x?.length > 2) return lassoPoints.x.map((x, i) => [x, lassoPoints.y[i]]);
@@ -295,7 +296,7 @@ function cornersOf(event) {
   return [[left, low], [right, low], [right, high], [left, high]];
 }
 
-// The server escapes texts for plotly, which reads some HTML in them; here they are only text.
+// The server escapes texts for plotly, which parses some HTML. This undoes it.
 function plain(text) {
   return new DOMParser().parseFromString(text, "text/html").body.textContent;
 }

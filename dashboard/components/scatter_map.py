@@ -1,4 +1,4 @@
-"""Python side of the map of a cloud: a figure to draw, and what someone draws around its points."""
+"""Python side of the map of a cloud: a figure, and the line that the user draws around points."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ def scatter_map(
     selection: Sequence[tuple[float, float]] = (),
     on_drawn: Callable[[], None],
 ) -> None:
-    """Mount a map. Zoom and camera stay while `revision` stays, whatever else of the figure changes.
+    """Mount a map. The same `revision` keeps zoom and camera, even if the rest of the figure changes.
 
     Args:
-        name: of the files that its buttons save.
-        about: a line below the picture in these files: which cloud it is of.
-        words: what it shows, for those who do not see it.
-        place: of the cloud; the browser asks its texts there where the figure has none.
-        frames: names of the layers through which the points move, if they do; `frame` is the one that the figure shows.
-        solid: it has three dimensions, and nothing can be drawn around its points.
-        selection: corners of the line that is drawn around points now.
-        on_drawn: called when someone drew another line; `drawn(key)` tells its corners.
+        name: name of saved files.
+        about: caption of saved files, which describes the cloud.
+        words: alternative text.
+        place: key of the cloud, with which the browser requests texts that the figure lacks.
+        frames: names of a film's layers; `frame` is the layer that the figure shows.
+        solid: three-dimensional, so the user cannot draw around points.
+        selection: corners of the current line around points.
+        on_drawn: called after the user has drawn another line; `drawn(key)` returns its corners.
     """
     _mount(
         key=key,
@@ -84,7 +84,7 @@ def scatter_map(
 
 
 def drawn(key: str) -> list[tuple[float, float]]:
-    """The corners that were drawn on the map of this key, inside its `on_drawn`; none if the line was taken away."""
+    """Corners of the line drawn on the map with this key, for use in `on_drawn`; empty if the line was removed."""
     state = st.session_state.get(key)
     corners = getattr(state, "polygon", None) or []
     return [(float(x), float(y)) for x, y in corners]

@@ -1,6 +1,5 @@
-// Points on a canvas by WebGL: pictures of the symbols side by side, one of them copied to where each point is, all in one go. Moving
-// the map only changes four numbers; what is shown, and in which order, is a list of points.
-// The same questions as PaintedPoints: take, recolour, draw, close.
+// Draws points with WebGL in a single call, each as a copy of its symbol's picture. Panning changes only four numbers; visibility and
+// order are a list of indices. Same interface as PaintedPoints: setParts, recolour, draw, close.
 
 const VERTEX = `
 attribute vec2 place; attribute vec4 colour; attribute float symbol;
@@ -17,21 +16,21 @@ void main() { gl_FragColor = ink * texture2D(pictures, vec2((gl_PointCoord.x + l
 
 const SOFTWARE = /swiftshader|llvmpipe|softpipe|software|basic render/i;
 
-// Whether the browser draws WebGL by a graphics card: without one it is slower than painting. Asked once a page.
+// Whether WebGL uses a graphics card; without one, painting is faster. Checked once per page.
 function hasGraphicsCard() {
   if (globalThis.isovizGraphicsCard === undefined) {
     const gl = new OffscreenCanvas(1, 1).getContext("webgl", { failIfMajorPerformanceCaveat: true });
-    const named = gl?.getExtension("WEBGL_debug_renderer_info")?.UNMASKED_RENDERER_WEBGL ?? gl?.RENDERER;
-    globalThis.isovizGraphicsCard = Boolean(gl) && !SOFTWARE.test(gl.getParameter(named));
+    const rendererName = gl?.getExtension("WEBGL_debug_renderer_info")?.UNMASKED_RENDERER_WEBGL ?? gl?.RENDERER;
+    globalThis.isovizGraphicsCard = Boolean(gl) && !SOFTWARE.test(gl.getParameter(rendererName));
     gl?.getExtension("WEBGL_lose_context")?.loseContext();
   }
   return globalThis.isovizGraphicsCard;
 }
 
 export class WebGLPoints {
-  // null where painting is better.
+  // null where painting is faster.
   static on(canvas) {
-    // the symbols' pictures have soft edges: no antialiasing
+    // no antialiasing: the symbols' pictures have soft edges
     const gl = hasGraphicsCard() && canvas.getContext("webgl", { antialias: false, depth: false });
     return gl ? new WebGLPoints(canvas, gl) : null;
   }
@@ -39,17 +38,17 @@ export class WebGLPoints {
   constructor(canvas, gl) {
     [this.canvas, this.gl] = [canvas, gl];
     this.parts = [];
-    this.begin();
+    this.initialise();
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => {
-      this.begin();
-      this.take(this.parts);
+      this.initialise();
+      this.setParts(this.parts);
       this.recolour(this.colours);
       if (this.area) this.draw(this.area, this.shown);
     });
   }
 
-  begin() {
+  initialise() {
     const { gl } = this;
     const program = gl.createProgram();
     for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
@@ -65,21 +64,21 @@ export class WebGLPoints {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     this.names = Object.fromEntries(["view", "size", "count"].map((name) => [name, gl.getUniformLocation(program, name)]));
     [this.places, this.inks, this.symbols] = ["place", "colour", "symbol"].map((name) => {
-      const found = { at: gl.getAttribLocation(program, name), buffer: gl.createBuffer() };
-      gl.enableVertexAttribArray(found.at);
-      return found;
+      const attribute = { at: gl.getAttribLocation(program, name), buffer: gl.createBuffer() };
+      gl.enableVertexAttribArray(attribute.at);
+      return attribute;
     });
     gl.bindBuffer(gl.ELEMENT_ARRAY_BUFFER, gl.createBuffer());
     this.pictures = new Map();
-    this.listed = null;
+    this.drawList = null;
   }
 
-  // parts as pointsOf gives them. Places are kept relative to their middle: 32 bits are then enough far into a zoom.
-  take(parts) {
+  // parts: see pointsOf. Coordinates are stored relative to their mean, so that 32 bits suffice at a deep zoom.
+  setParts(parts) {
     const { gl } = this;
     this.parts = parts;
     const total = parts.reduce((sum, part) => sum + part.x.length, 0);
-    const mean = (name) => parts.reduce((sum, part) => part[name].reduce((found, value) => found + value, sum), 0) / Math.max(1, total);
+    const mean = (name) => parts.reduce((sum, part) => part[name].reduce((partial, value) => partial + value, sum), 0) / Math.max(1, total);
     this.middle = [mean("x"), mean("y")];
     const places = new Float32Array(2 * total);
     let next = 0;
@@ -93,27 +92,27 @@ export class WebGLPoints {
     gl.bufferData(gl.ARRAY_BUFFER, places, gl.STATIC_DRAW);
     gl.vertexAttribPointer(this.places.at, 2, gl.FLOAT, false, 0, 0);
     this.kinds = [...new Set(parts.map(({ symbol }) => symbol))];
-    this.partOf = placesOf(parts.map(({ x }) => x.length)).part;
+    this.partOf = locatePoints(parts.map(({ x }) => x.length)).part;
     gl.bindBuffer(gl.ARRAY_BUFFER, this.symbols.buffer);
     gl.bufferData(gl.ARRAY_BUFFER, Uint8Array.from(this.partOf, (part) => this.kinds.indexOf(parts[part].symbol)), gl.STATIC_DRAW);
     gl.vertexAttribPointer(this.symbols.at, 1, gl.UNSIGNED_BYTE, false, 0, 0);
-    this.listed = null;
+    this.drawList = null;
   }
 
-  // colours: for each part four bytes a point.
+  // colours: of each part, four bytes per point.
   recolour(colours) {
     const { gl } = this;
     this.colours = colours;
     this.order = drawingOrder(colours);
-    this.listed = null;
-    const every = new Uint8Array(colours.reduce((sum, part) => sum + part.length, 0));
-    colours.reduce((start, part) => (every.set(part, start), start + part.length), 0);
+    this.drawList = null;
+    const bytes = new Uint8Array(colours.reduce((sum, part) => sum + part.length, 0));
+    colours.reduce((start, part) => (bytes.set(part, start), start + part.length), 0);
     gl.bindBuffer(gl.ARRAY_BUFFER, this.inks.buffer);
-    gl.bufferData(gl.ARRAY_BUFFER, every, gl.DYNAMIC_DRAW);
+    gl.bufferData(gl.ARRAY_BUFFER, bytes, gl.DYNAMIC_DRAW);
     gl.vertexAttribPointer(this.inks.at, 4, gl.UNSIGNED_BYTE, true, 0, 0);
   }
 
-  // area: {left, top, width, height} in pixels of the page, x and y: [from, to] of the axes there; shown(part): whether to draw it.
+  // area: {left, top, width, height} in CSS pixels, x and y: [from, to] of the axes; shown(part): whether to draw it.
   draw(area, shown) {
     const { gl, canvas } = this;
     [this.area, this.shown] = [area, shown];
@@ -125,22 +124,22 @@ export class WebGLPoints {
     gl.uniform4f(this.names.view, across, up, (this.middle[0] - area.x[0]) * across - 1, (this.middle[1] - area.y[0]) * up - 1);
     if (!this.parts.length) return;
     const count = this.list(this.parts.map(shown));
-    const { texture, side } = this.picture(this.parts[0].size * ratio); // all parts of a map have one size
+    const { texture, side } = this.picture(this.parts[0].size * ratio); // all parts of a map have the same size
     gl.bindTexture(gl.TEXTURE_2D, texture);
     gl.uniform1f(this.names.size, side);
     gl.uniform1f(this.names.count, this.kinds.length);
     gl.drawElements(gl.POINTS, count, gl.UNSIGNED_INT, 0);
   }
 
-  // The points that are drawn, in their order: how many.
+  // Uploads the indices of the visible points in drawing order. Returns their number.
   list(shown) {
     const { gl } = this;
-    if (this.listed?.shown.join() !== shown.join()) {
-      const points = Uint32Array.from(this.order.filter((one) => shown[this.partOf[one]]));
+    if (this.drawList?.shown.join() !== shown.join()) {
+      const points = Uint32Array.from(this.order.filter((point) => shown[this.partOf[point]]));
       gl.bufferData(gl.ELEMENT_ARRAY_BUFFER, points, gl.DYNAMIC_DRAW);
-      this.listed = { shown, count: points.length };
+      this.drawList = { shown, count: points.length };
     }
-    return this.listed.count;
+    return this.drawList.count;
   }
 
   picture(size) {
@@ -149,23 +148,23 @@ export class WebGLPoints {
     return this.pictures.get(name);
   }
 
-  // The symbols side by side, each as much room as the widest.
+  // The symbols side by side, each as wide as the widest.
   paint(size) {
     const { gl, kinds } = this;
     const side = Math.max(...kinds.map((symbol) => sideOf(symbol, size)));
     const canvas = new OffscreenCanvas(side * kinds.length, side);
     const pen = canvas.getContext("2d");
-    kinds.forEach((symbol, place) => pen.drawImage(pictureOf(symbol, size, side), place * side, 0));
+    kinds.forEach((symbol, index) => pen.drawImage(pictureOf(symbol, size, side), index * side, 0));
     const texture = gl.createTexture();
     gl.bindTexture(gl.TEXTURE_2D, texture);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, canvas);
-    for (const [what, value] of [["WRAP_S", "CLAMP_TO_EDGE"], ["WRAP_T", "CLAMP_TO_EDGE"], ["MIN_FILTER", "LINEAR"], ["MAG_FILTER", "LINEAR"]]) {
-      gl.texParameteri(gl.TEXTURE_2D, gl[`TEXTURE_${what}`], gl[value]);
+    for (const [parameter, value] of [["WRAP_S", "CLAMP_TO_EDGE"], ["WRAP_T", "CLAMP_TO_EDGE"], ["MIN_FILTER", "LINEAR"], ["MAG_FILTER", "LINEAR"]]) {
+      gl.texParameteri(gl.TEXTURE_2D, gl[`TEXTURE_${parameter}`], gl[value]);
     }
     return { texture, side };
   }
 
-  // A page may have sixteen contexts; one that is only dropped counts until it is collected.
+  // Browsers allow about sixteen contexts per page, and a dropped one counts until it is garbage-collected.
   close() {
     this.gl.getExtension("WEBGL_lose_context")?.loseContext();
   }

@@ -11,12 +11,12 @@ from dashboard import actions, examples, job_progress, measures, reading, resour
 from dashboard.components.figure import draw
 from dashboard.explore import figures
 from dashboard.explore.form import MY_TEXTS, MY_VECTORS, PREFIX, ViewForm, distinct, forget_hub_models, view_names
-from dashboard.job_progress import Waited
+from dashboard.job_progress import WatchedJob
 from dashboard.steady import steady
 from isoviz import metrics
 from isoviz.demo import EXAMPLE
 from isoviz.errors import IsoVizError
-from isoviz.exploring import own, results
+from isoviz.exploring import results, user_sets
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.results import ViewResult
 from isoviz.jobs import queue
@@ -135,7 +135,7 @@ def _started(form: ViewForm) -> JobState:
         return JobState("failed", message=str(error), field=error.field, advice=error.advice or "")
 
 
-def _waited(running: dict[str, list[int]], view_count: int) -> list[Waited]:
+def _waited(running: dict[str, list[int]], view_count: int) -> list[WatchedJob]:
     """The running jobs, each once, with the numbers of the views that wait for it."""
     watched = []
     for key, numbers in running.items():
@@ -145,7 +145,7 @@ def _waited(running: dict[str, list[int]], view_count: int) -> list[Waited]:
             functools.partial(queue.look, VIEW, key),
             functools.partial(resources.service().stop_job, VIEW, key),
         )
-        watched.append(Waited(view_names(numbers) if view_count > 1 else "", look, stop, news))
+        watched.append(WatchedJob(view_names(numbers) if view_count > 1 else "", look, stop, news))
     return watched
 
 
@@ -205,7 +205,7 @@ def _read_parts(view: ViewResult, form: ViewForm, seconds: float) -> list[str]:
     """Parts of the summary of a view's data."""
     facts, request = view.facts, view.facts["request"]
     computed = f"computed in {wording.duration(seconds)} ({facts['device']})"
-    if request["task"] == own.VECTORS:
+    if request["task"] == user_sets.VECTORS:
         return [f"{facts['name']}: {facts['rows']:,} vectors", computed]
     rows = f"{facts['rows']:,} of {facts['rows_in_split']:,}"
     what = f"rows of {request['split']}" if form.own_set is None else f"texts of {form.own_set.name}"

@@ -16,7 +16,7 @@ from dashboard.steady import steady
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, ModelError
-from isoviz.exploring import encoders, own, results
+from isoviz.exploring import encoders, results, user_sets
 from isoviz.exploring.request import FEWEST_ROWS, MOST_ROWS, SPLITS, Rows, ViewRequest, key_of
 from isoviz.exploring.results import ViewResult
 from isoviz.metrics.record import CloudRecord
@@ -110,7 +110,7 @@ def _copy_first() -> None:
         for name in ("at", "model", "task", "split", "rows", "prompt", "truncate", *of_data):
             if prefix_of(number) + name not in st.session_state and PREFIX + name in st.session_state:
                 st.session_state[prefix_of(number) + name] = st.session_state[PREFIX + name]
-        for name in own.TASKS:
+        for name in user_sets.TASKS:
             if prefix_of(number) + name not in st.query_params and PREFIX + name in st.query_params:
                 st.query_params[prefix_of(number) + name] = st.query_params[PREFIX + name]
 
@@ -144,7 +144,7 @@ def draw(prefix: str = PREFIX) -> ViewForm:
 def _draw_vectors(form: ViewForm) -> None:
     own_set = vectors_form.draw(form.prefix, "vectors")
     if own_set is not None:
-        _fill(form, None, own_set, ViewRequest("", own.VECTORS, own_set.key, own.EVERY))
+        _fill(form, None, own_set, ViewRequest("", user_sets.VECTORS, own_set.key, user_sets.ALL_ROWS))
 
 
 def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
@@ -154,7 +154,7 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
     with model_column:
         model = _model_field(prefix)
         form.error_slots["model"] = st.container()
-    slug, split = own.TEXTS, own.EVERY
+    slug, split = user_sets.TEXTS, user_sets.ALL_ROWS
     if not own_texts:
         with task_column:
             slug = _task_field(prefix)
@@ -198,14 +198,14 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
     rows_read, problem = _rows(slug, folder, stamp(folder) if folder else ())
     if rows_read is None:
         with form.error_slot("data") or st.container():
-            forms.error_beside(problem)
+            forms.show_error(problem)
         return
     request = ViewRequest(model, slug, folder, split, int(rows), direction=direction, allow_random=allow_random)
     try:
         request.check()
     except InputError as error:
         with form.error_slot(error.field) or st.container():
-            forms.error_beside(forms.sentence(error))
+            forms.show_error(forms.sentence(error))
         return
     form.request = request
     key = key_of(request, source, rows_read)
@@ -217,7 +217,7 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
 def _fill(form: ViewForm, source: ModelSource | None, own_set: SetSummary, request: ViewRequest) -> None:
     """Complete the form of a view of the user's own data."""
     form.request, form.own_set, form.rows_in_split = request, own_set, own_set.n
-    form.key = key_of(request, source, Rows(own_set.key, {own.EVERY: own_set.n}))
+    form.key = key_of(request, source, Rows(own_set.key, {user_sets.ALL_ROWS: own_set.n}))
     read = min(request.max_rows, own_set.n)
     form.automatic = source is None or (source.kind == "bundled" and read <= _AT_ONCE)
     st.page_link(
@@ -252,9 +252,9 @@ def _model_field(prefix: str) -> str:
 def _source(name: str) -> ModelSource | None:
     """Where the model comes from; if it cannot be used, show why and return None."""
     if not name:
-        forms.error_beside("Choose a model.")
+        forms.show_error("Choose a model.")
         return None
-    return _of_run(name) if name.startswith(encoders.RUN) else model_form.tell(name)
+    return _of_run(name) if name.startswith(encoders.RUN) else model_form.show_source(name)
 
 
 def _modules(source: ModelSource | None, slug: str) -> SentenceModules | None:
@@ -268,7 +268,7 @@ def _modules(source: ModelSource | None, slug: str) -> SentenceModules | None:
         return None
     if modules is None:
         return None
-    if len(own.task_of(slug).inputs) > 1:
+    if len(user_sets.task_of(slug).inputs) > 1:
         st.caption("Pooling `sentence` is not available here: it embeds one text, and this task has pairs.")
         return None
     prompt = f", prompt “{modules.default_prompt}”" if modules.default_prompt else ""
@@ -323,7 +323,7 @@ def _of_run(name: str) -> ModelSource | None:
     try:
         source = encoders.resolve(name, store)
     except InputError as error:
-        forms.error_beside(forms.sentence(error))
+        forms.show_error(forms.sentence(error))
         return None
     row = store.get(name.removeprefix(encoders.RUN))
     words = f"{wording.run_title(row)}: {row.config.model} after {row.config.task}"
@@ -383,7 +383,7 @@ def _hub_requested(task: Task, prefix: str) -> bool:
     request_key = f"{prefix}hub_asked_{task.slug}"
     st.caption(wording.plain(f"{name}: read from this machine's hub cache, or downloaded."))
     if actions.button("Load and check", key=f"{prefix}hub_{task.slug}", icon=":material/cloud_download:"):
-        st.session_state[request_key] = actions.done(resources.service().require)
+        st.session_state[request_key] = actions.perform(resources.service().require)
     return bool(st.session_state.get(request_key))
 
 
@@ -451,7 +451,7 @@ class Pane:
     @property
     def of_vectors(self) -> bool:
         """Whether these are the user's own vectors: no encoder, no layers."""
-        return self.form.request is not None and self.form.request.task == own.VECTORS
+        return self.form.request is not None and self.form.request.task == user_sets.VECTORS
 
     @property
     def source(self) -> str:

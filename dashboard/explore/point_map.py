@@ -204,7 +204,7 @@ _PENDING = PREFIX + "maps_asked"
 def layout_of(pane: Pane, cloud: Cloud, request: MapRequest) -> Layout | JobState | InputError:
     """The map, the state of its job, or the error."""
     key = f"{pane.view.folder.name[:8]}{request.key(pane.layer, pane.pooling)[:8]}"
-    places = maps.drawn(len(cloud.points), request)
+    places = maps.sampled(len(cloud.points), request)
     layer_index = pane.layers.index(pane.layer) if request.film else 0
     try:
         if request.kind == "pca" and request.film:
@@ -236,13 +236,13 @@ def layout_of(pane: Pane, cloud: Cloud, request: MapRequest) -> Layout | JobStat
 def _pca(key: str, layer: int, pooling: str, settings: str) -> maps.PCAMap:
     request = maps.from_json(json.loads(settings))
     every = cloud_points(key, layer, pooling).points
-    return maps.pca(every[maps.drawn(len(every), request)], request.dimensions)
+    return maps.pca(every[maps.sampled(len(every), request)], request.dimensions)
 
 
 @st.cache_resource(show_spinner=False, max_entries=8, ttl=1800)
 def _aligned(key: str, layers: tuple[int, ...], pooling: str, request: MapRequest) -> list[maps.PCAMap]:
     clouds = [cloud_points(key, layer, pooling).points for layer in layers]
-    places = maps.drawn(len(clouds[0]), request)
+    places = maps.sampled(len(clouds[0]), request)
     return maps.aligned_pca([cloud[places] for cloud in clouds])
 
 
@@ -276,7 +276,7 @@ def own_places(
 def show_progress(pane: Pane, layout: JobState | InputError) -> None:
     """Progress or error of a map that is not available yet."""
     if isinstance(layout, InputError):
-        forms.error_beside(forms.sentence(layout))
+        forms.show_error(forms.sentence(layout))
         return
     if job_progress.refused(layout):
         return

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dashboard import address, job_progress, wording
 from dashboard.components.scatter_map import drawn
 from dashboard.explore.form import PREFIX, Pane
-from isoviz.exploring import maps, neighbours, own, results, selection
+from isoviz.exploring import maps, neighbours, results, selection, user_sets
 from isoviz.exploring.jobs import SENTENCES
 from isoviz.exploring.neighbours import Metric, Neighbours
 from isoviz.exploring.points import texts
@@ -83,7 +83,7 @@ def cloud_points(key: str, layer: int, pooling: str) -> Cloud:
     """Shared between sessions and read-only. The points are memory-mapped: 200,000 of a wide model are 300 MB."""
     view = results.find(key)
     assert view is not None  # the page has just read it
-    table, task = view.table(pooling), own.task_of(view.facts["request"]["task"])
+    table, task = view.table(pooling), user_sets.task_of(view.facts["request"]["task"])
     has_texts = any(name in table for name in task.columns)
     return Cloud(view.mapped(layer, pooling), table, texts(table, task), has_texts)
 
@@ -217,7 +217,7 @@ def _same_rows(pane: Pane, other: Pane, table: pd.DataFrame, selected: pd.DataFr
     assert first is not None and second is not None
     if (first.task, first.data, first.split) == (second.task, second.data, second.split):
         return "row"
-    both_own = own.is_own(first.task) and own.is_own(second.task)
+    both_own = user_sets.is_user_set(first.task) and user_sets.is_user_set(second.task)
     return "id" if both_own and "id" in table and "id" in selected else None
 
 
@@ -297,7 +297,7 @@ def sentence_field(panes: list[Pane]) -> list[str]:
     """Field for the user's sentences; returns at most `MOST_LINES` lines."""
     if all(pane.of_vectors for pane in panes):  # sentences need an encoder
         return []
-    pairs = any(len(own.task_of(_task(pane)).inputs) == 2 for pane in panes)
+    pairs = any(len(user_sets.task_of(_task(pane)).inputs) == 2 for pane in panes)
     text = st.text_area(
         "Your own sentences, one per line",
         key=PREFIX + "own",
@@ -333,7 +333,7 @@ def embed_sentences(pane: Pane, lines: Sequence[str]) -> JobState | None:
         "allow_random": pane.form.request.allow_random,
         "prompt": pane.form.request.prompt,
         "truncate": pane.form.request.truncate,
-        "texts": _columns(lines, len(own.task_of(_task(pane)).inputs)),
+        "texts": _columns(lines, len(user_sets.task_of(_task(pane)).inputs)),
     }
     return job_progress.ask(SENTENCES, request)
 

@@ -17,7 +17,7 @@ from dashboard.explore import figures, numbers
 from dashboard.explore.form import PREFIX, Pane, ViewForm, cloud_file, file_name
 from dashboard.steady import steady
 from isoviz import metrics
-from isoviz.exploring import clustering, own, shrinkage
+from isoviz.exploring import clustering, shrinkage, user_sets
 from isoviz.exploring.results import ViewResult
 
 _cached = functools.partial(
@@ -142,8 +142,8 @@ def measure_of_address() -> str:
 
 
 def _pooling_field(view: ViewResult, prefix: str) -> str:
-    if view.poolings == [own.POOLING]:
-        return own.POOLING
+    if view.poolings == [user_sets.POOLING]:
+        return user_sets.POOLING
     if (
         st.session_state.get(prefix + "pooling", view.poolings[0]) not in view.poolings
     ):  # left over from a model with other poolings
@@ -488,6 +488,6 @@ def _model(pane: Pane) -> str:
 
 def _names(pane: Pane, output: dict[str, Any]) -> list[str]:
     """Names of the rows: the task's classes, if there is one row per class."""
-    class_names = own.task_of(str(pane.view.facts["request"]["task"])).label_names
+    class_names = user_sets.task_of(str(pane.view.facts["request"]["task"])).label_names
     fits = output["what"].startswith("the output layer") and len(class_names) == output["rows"]
     return list(class_names) if fits else [str(number) for number in range(len(output["each"] or ()))]

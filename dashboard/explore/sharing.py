@@ -62,7 +62,7 @@ def python(pane: Pane, measure: str, request: MapRequest) -> str:
         f"coordinates = maps.coordinates(points, maps.MapRequest({settings}))",
     ]
     if request.film:
-        drawn_points = "layer[maps.drawn(len(layer), request)]"
+        drawn_points = "layer[maps.sampled(len(layer), request)]"
         call = f"maps.aligned_{request.kind}([{drawn_points} for layer in layers]{', request' if request.kind == 'umap' else ''})"
         lines[-1:] = [
             f"request = maps.MapRequest({settings})",

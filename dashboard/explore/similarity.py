@@ -15,7 +15,7 @@ from dashboard import explanations, theme, wording
 from dashboard.components.figure import draw
 from dashboard.explanations import Explanation
 from dashboard.explore.form import PREFIX, Pane, file_name
-from isoviz.exploring import own, results, similarity
+from isoviz.exploring import results, similarity, user_sets
 from isoviz.exploring.results import ViewResult
 
 CKA: Final = Explanation(
@@ -69,7 +69,7 @@ def _matrix(pane: Pane, other: Pane, title: str) -> None:
     rows, columns = pane.layers, other.layers
     by_ids = pane is not other and not _same_split(pane, other)
     try:
-        n = len(_shared(_place(pane), _place(other))[0]) if by_ids else pane.view.kept(rows[0], pane.pooling)
+        n = len(_shared(_place(pane), _place(other))[0]) if by_ids else pane.view.stored_points(rows[0], pane.pooling)
         similarities = _computed((*_place(pane), tuple(rows)), (*_place(other), tuple(columns)), title, by_ids)
     except (KeyError, FileNotFoundError):
         st.caption("This view is no longer cached. Run Analyse again.")
@@ -86,7 +86,7 @@ def _matrix(pane: Pane, other: Pane, title: str) -> None:
         name=f"{file_name(other)}-similarity-{pane.pooling}",
         about=alt_text,
     )
-    rows_compared = f"{len(similarity.drawn(n)):,} of {n:,} rows" if n > similarity.MOST else f"{n:,} rows"
+    rows_compared = f"{len(similarity.sampled(n)):,} of {n:,} rows" if n > similarity.MOST else f"{n:,} rows"
     if by_ids:
         rows_compared += " with the same id"
     st.caption(wording.plain(f"{title}, pooling {other.pooling}, {rows_compared}"))
@@ -174,7 +174,7 @@ def _same_rows(pane: Pane, other: Pane) -> bool:
     if _same_split(pane, other):
         return True
     requests = [each.form.request for each in (pane, other)]
-    if not all(request is not None and own.is_own(request.task) for request in requests):
+    if not all(request is not None and user_sets.is_user_set(request.task) for request in requests):
         return False
     with contextlib.suppress(KeyError, FileNotFoundError):  # no longer cached
         return len(_shared(_place(pane), _place(other))[0]) >= similarity.FEWEST
@@ -186,5 +186,5 @@ def _same_split(pane: Pane, other: Pane) -> bool:
     facts = [each.view.facts for each in (pane, other)]
     same_rows = all(facts[0].get(name) == facts[1].get(name) for name in ("data_fingerprint", "rows"))
     split = [each.form.request.split for each in (pane, other) if each.form.request is not None]
-    counts = [each.view.kept(each.layers[0], each.pooling) for each in (pane, other)]
+    counts = [each.view.stored_points(each.layers[0], each.pooling) for each in (pane, other)]
     return same_rows and len(set(split)) == 1 and counts[0] == counts[1]

@@ -7,7 +7,7 @@ from typing import Final
 from dashboard import wording
 from dashboard.papers import drawing, printed
 from dashboard.papers.frames import as_frame, comparison
-from dashboard.report.document import Block, Code, Document, Heading, Numbers, Picture, Points, Words
+from dashboard.report.document import Block, Code, Document, Heading, Numbers, Paragraph, Picture, Points
 from isoviz import bibliography, metrics
 from isoviz.studies import Result, Study, published
 from isoviz.studies.papers import Source, place_names
@@ -20,7 +20,7 @@ def document(source: Source, study: type[Study], result: Result) -> Document:
     origin = result.provenance
     runs = f", {len(result.runs)} of {result.planned} runs" if result.planned else ""
     about = f"{source.paper.short}, {study.place} · {study.title} · {origin.scale} scale{runs}, {origin.finished[:10]}"
-    blocks: list[Block] = [Words(study.summary)]
+    blocks: list[Block] = [Paragraph(study.summary)]
     if result.verdicts:
         blocks.append(Heading("Do the claims hold?"))
         blocks.append(
@@ -47,7 +47,7 @@ def document(source: Source, study: type[Study], result: Result) -> Document:
     if study.open_points:
         blocks += [Heading("What the paper leaves open or contradicts"), Points(study.open_points)]
     if result.notes:
-        blocks += [Heading("How it was measured"), *map(Words, result.notes)]
+        blocks += [Heading("How it was measured"), *map(Paragraph, result.notes)]
     blocks += [Heading("Provenance"), *provenance(study, result)]
     blocks += [Heading("Citations"), Code("BibTeX", citations(source))]
     return Document(f"{source.name}, {study.place}", about, tuple(blocks))
@@ -61,9 +61,9 @@ def provenance(study: type[Study], result: Result) -> list[Block]:
     settings = "\n".join(f"{name}: {value}" for name, value in origin.config.items())
     return [
         Code("Command to repeat it", command),
-        Words(f"{versions}. Computed in {wording.duration(origin.seconds)}, finished {origin.finished}.", "note"),
+        Paragraph(f"{versions}. Computed in {wording.duration(origin.seconds)}, finished {origin.finished}.", "note"),
         Code("Settings", settings),
-        *([Words(f"Runs: {', '.join(result.runs)}.", "note")] if result.runs else []),
+        *([Paragraph(f"Runs: {', '.join(result.runs)}.", "note")] if result.runs else []),
     ]
 
 

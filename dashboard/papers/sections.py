@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard import actions, downloads, job_progress, menu, resources, wording
 from dashboard.components import figure
-from dashboard.job_progress import Waited
+from dashboard.job_progress import WatchedJob
 from dashboard.papers import as_report, drawing, frames, records, training
 from dashboard.papers import printed as printed_tables
 from dashboard.papers.records import Record
@@ -188,7 +188,7 @@ def _launch_missing(study: type[TrainedStudy], runs: StudyRuns) -> None:
         if not runs.under_way:
             st.markdown(f":material/check: All {count} runs of the quick scale are in this store.")
         return
-    refusal = actions.sentences(resources.service().launch_refusal(runs.missing)) if actions.why_not() is None else None
+    refusal = actions.sentences(resources.service().launch_refusal(runs.missing)) if actions.refusal() is None else None
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = actions.button(
             "Reproduce (quick)",
@@ -201,7 +201,7 @@ def _launch_missing(study: type[TrainedStudy], runs: StudyRuns) -> None:
         time_needed = training.estimated_time(runs.missing)
         summary = f"Trains {len(runs.missing)} runs as one experiment; time: {time_needed}.{existing} {study.scales['quick']}."
         st.caption(wording.plain(refusal or summary), width="stretch")
-    if pressed and actions.done(training.launch, study, runs.missing):
+    if pressed and actions.perform(training.launch, study, runs.missing):
         st.rerun()
 
 
@@ -213,7 +213,7 @@ def _profiles(study: type[TrainedStudy], runs: StudyRuns) -> None:
     if state.under_way:
         look = functools.partial(queue.look, jobs.PROFILES, state.key)
         stop = functools.partial(resources.service().stop_job, jobs.PROFILES, state.key)
-        job_progress.watch([Waited("layers", look, stop)], key=PREFIX + "stop_layers")
+        job_progress.watch([WatchedJob("layers", look, stop)], key=PREFIX + "stop_layers")
     elif state.in_trouble:
         job_progress.trouble(state)
     elif not job_progress.refused(state):
@@ -228,7 +228,7 @@ def _computed(choice: Choice, study: type[Study]) -> None:
         if state.under_way:
             look = functools.partial(queue.look, jobs.STUDY, state.key)
             stop = functools.partial(resources.service().stop_job, jobs.STUDY, state.key)
-            job_progress.watch([Waited("", look, stop)], key=PREFIX + "stop")
+            job_progress.watch([WatchedJob("", look, stop)], key=PREFIX + "stop")
         else:
             if state.in_trouble:
                 job_progress.trouble(state)
@@ -245,7 +245,7 @@ def _computed(choice: Choice, study: type[Study]) -> None:
                 summary = f"No training run: {study.scales[scale]}. {_time_needed(study, scale)}"
                 st.caption(wording.plain(summary), width="stretch")
             start = resources.service().start_job
-            if pressed and actions.done(start, jobs.STUDY, state.key, jobs.request_of(study.slug, scale)):
+            if pressed and actions.perform(start, jobs.STUDY, state.key, jobs.request_of(study.slug, scale)):
                 st.rerun()
         commands(study)
     _selected_result(choice)

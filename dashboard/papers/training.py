@@ -60,7 +60,7 @@ def progress(study: type[TrainedStudy]) -> StudyRuns:
 
     def read() -> StudyRuns:
         existing = study_records.read(resources.store(), configs)
-        unmeasured = layer_profiles.lacking(existing) if study.profiles else []
+        unmeasured = layer_profiles.unmeasured(existing) if study.profiles else []
         return StudyRuns(configs, tuple(existing), tuple(study_records.missing(configs, existing)), tuple(unmeasured))
 
     if study.profiles:  # measured profiles are files, so the store's revision does not change

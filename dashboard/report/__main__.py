@@ -11,8 +11,8 @@ from dashboard.run_lists import Filter
 
 
 def main(experiment: str, out: str) -> int:
-    """Write the file; 2, with the reason, where it cannot be written."""
-    logging.getLogger("streamlit").setLevel(logging.ERROR)  # that no browser is connected
+    """Write the file. Returns 2, with an error message, if it cannot be written."""
+    logging.getLogger("streamlit").setLevel(logging.ERROR)  # silences the warning that no browser is connected
     if out.endswith(".zip") and not markdown_file.can_draw():
         print(f"Markdown with PNG files {markdown_file.NO_BROWSER}.", file=sys.stderr)
         return 2

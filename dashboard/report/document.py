@@ -1,4 +1,4 @@
-"""The parts of a report, for every file format. No Streamlit here."""
+"""Blocks of a report, for all file formats. No Streamlit here."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import plotly.graph_objects as go
 
 @dataclass(frozen=True)
 class Heading:
-    """Of a part of the report."""
+    """Heading of a section."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Words:
-    """A paragraph of plain text; a warning stands out."""
+class Paragraph:
+    """A paragraph of plain text; warnings are highlighted."""
 
     text: str
     kind: Literal["plain", "note", "warning"] = "plain"
@@ -27,14 +27,14 @@ class Words:
 
 @dataclass(frozen=True)
 class Points:
-    """Sentences, one below the other."""
+    """A list of sentences."""
 
     lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table. Text is shown as it is, numbers as `rows_of` says, missing cells are empty.
+    """A table. Text is unchanged, numbers are formatted by `rows_of`, missing cells are empty.
 
     Attributes:
         places: heading → decimals of its numbers.
@@ -48,7 +48,7 @@ class Numbers:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, and what it shows in a sentence, for those who do not see it."""
+    """A figure with alternative text."""
 
     title: str
     figure: go.Figure
@@ -57,13 +57,13 @@ class Picture:
 
 @dataclass(frozen=True)
 class Code:
-    """Something to copy: a command, BibTeX."""
+    """Text to copy: a command, BibTeX."""
 
     title: str
     text: str
 
 
-Block: TypeAlias = Heading | Words | Points | Numbers | Picture | Code
+Block: TypeAlias = Heading | Paragraph | Points | Numbers | Picture | Code
 
 
 @dataclass(frozen=True)
@@ -71,9 +71,9 @@ class Document:
     """A report.
 
     Attributes:
-        title: at its top, and in its file's name.
-        about: one line: what it is of, when, made by what.
-        blocks: its content, in order.
+        title: title, also used in the file's name.
+        about: one line on content, date and version.
+        blocks: the content.
     """
 
     title: str
@@ -87,7 +87,7 @@ class Document:
 
 
 def rows_of(table: Numbers) -> list[list[str]]:
-    """A table's cells as text: nothing for what is missing, four digits of other numbers than counts unless its column has `places`."""
+    """A table's cells as text: empty if missing, counts in full, other numbers with four digits or the column's `places`."""
     places = [table.places.get(str(name)) for name in table.frame.columns]
     lines = table.frame.to_numpy(dtype=object)
     return [[_cell(value, digits) for value, digits in zip(line, places, strict=True)] for line in lines]

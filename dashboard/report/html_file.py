@@ -1,4 +1,4 @@
-"""A report as one HTML file: its pictures move, and it asks for nothing from anywhere."""
+"""A report as one self-contained HTML file with interactive figures."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from markupsafe import Markup
 from plotly.io.json import to_json_plotly
 
 from dashboard import downloads
-from dashboard.report.document import Block, Code, Document, Heading, Numbers, Picture, Points, Words, rows_of
+from dashboard.report.document import Block, Code, Document, Heading, Numbers, Paragraph, Picture, Points, rows_of
 
 _BASIC = frozenset({"scatter", "bar", "pie"})
-"""Kinds of traces that plotly.js's basic part draws."""
+"""Trace types of plotly.js's basic bundle."""
 _HEIGHT = 420
-"""Pixels of a figure that says nothing of it."""
+"""Default height in pixels."""
 
 
 def render(document: Document) -> str:
-    """The file. What comes from people is text in it, never markup."""
+    """The HTML file. User text is escaped."""
     blocks = [_plain(block) for block in document.blocks]
     return _template().render(document=document, blocks=blocks, script=_script(document.pictures))
 
@@ -29,7 +29,7 @@ def render(document: Document) -> str:
 @functools.cache
 def _template() -> Any:
     folder = Path(__file__).parent
-    # everything is escaped, but for the two scripts that are ours or plotly's
+    # everything is escaped except our script and plotly's
     environment = Environment(loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("page.html.j2")
 
@@ -38,7 +38,7 @@ def _plain(block: Block) -> dict[str, Any]:
     match block:
         case Heading(text):
             return {"kind": "heading", "text": text}
-        case Words(text, kind):
+        case Paragraph(text, kind):
             return {"kind": "words", "text": text, "style": {"note": "faint"}.get(kind, kind)}
         case Points(lines):
             return {"kind": "points", "lines": lines}
@@ -70,12 +70,12 @@ def _plain(block: Block) -> dict[str, Any]:
 
 
 def _script(pictures: Sequence[Picture]) -> Markup | None:
-    """plotly.js: its basic part where that draws every figure, which is a quarter of the whole."""
+    """plotly.js: the basic bundle, a quarter of the size, if it supports all figures."""
     if not pictures:
         return None
     basic = all(trace.type in _BASIC for picture in pictures for trace in picture.figure.data)
-    text = _basic_plotly() if basic else _whole_plotly()
-    return Markup(text.replace("</script", "<\\/script"))  # inside strings of the script, where both mean the same
+    text = _basic_plotly() if basic else _full_plotly()
+    return Markup(text.replace("</script", "<\\/script"))  # only occurs inside strings, where both are equivalent
 
 
 @functools.cache
@@ -84,7 +84,7 @@ def _basic_plotly() -> str:
 
 
 @functools.cache
-def _whole_plotly() -> str:
+def _full_plotly() -> str:
     from plotly.offline import get_plotlyjs
 
     text: str = get_plotlyjs()

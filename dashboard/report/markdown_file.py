@@ -1,4 +1,4 @@
-"""A report as Markdown with its pictures as PNG, in one zip: for a repository, a wiki, a paper's supplement."""
+"""A report as Markdown with PNG figures, in one zip file."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from pathlib import Path
 from plotly.io.json import to_json_plotly
 
 from dashboard import downloads
-from dashboard.report.document import Block, Code, Document, Heading, Numbers, Picture, Points, Words, rows_of
+from dashboard.report.document import Block, Code, Document, Heading, Numbers, Paragraph, Picture, Points, rows_of
 from isoviz.errors import IsoVizError
 
 WIDTH = 900
-"""Pixels of a picture's page; the PNG has twice as many."""
+"""Width in pixels of a figure; the PNG has twice as many."""
 _drawing = threading.Lock()
-"""A browser takes hundreds of megabytes: one at a time."""
-NO_BROWSER = "needs Chrome or Chromium on the server, which draws the PNG files"
+"""One browser at a time, because each needs hundreds of megabytes."""
+NO_BROWSER = "needs Chrome or Chromium on the server to draw the PNG files"
 
 
 class PictureError(IsoVizError):
-    """No PNG can be made here."""
+    """PNG files cannot be made on this machine."""
 
 
 def render(document: Document) -> bytes:
     """A zip with `report.md`, a PNG and the data (JSON of plotly) of each figure, and a CSV of each table.
 
     Raises:
-        PictureError: there are pictures, and no browser that draws them.
+        PictureError: there are figures but no browser to draw them.
     """
     pictures = draw(document.pictures)
     parts = [f"# {_text(document.title)}", _text(document.about)]
@@ -83,7 +83,7 @@ def draw(pictures: list[Picture]) -> list[bytes]:
         ]
         try:
             with _drawing:
-                # without mathjax, which would come from another host
+                # without mathjax, which would be loaded from another host
                 kaleido.write_fig_from_object_sync(orders, kopts={"mathjax": False})
         except (ChromeNotFoundError, BrowserFailedError, BrowserClosedError):
             raise PictureError(NO_BROWSER) from None
@@ -105,7 +105,7 @@ def _markdown(block: Block) -> str:
     match block:
         case Heading(text):
             return f"## {_text(text)}"
-        case Words(text, kind):
+        case Paragraph(text, kind):
             return f"> **{_text(text)}**" if kind == "warning" else _text(text)
         case Points(lines):
             return "\n".join(f"- {_text(line)}" for line in lines)
@@ -129,7 +129,7 @@ def _cell(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Text as it is, on one line: names and labels come from people."""
+    """Escaped text on one line, because names and labels are user input."""
     escaped = "".join(f"\\{sign}" if sign in "\\`*_[]<>#" else sign for sign in text)
     return " ".join(escaped.split())
 

@@ -7,7 +7,7 @@ import time
 import pandas as pd
 
 from dashboard import charts, comparison, learned, measures, resources, results, run_lists, tables
-from dashboard.report.document import Block, Code, Document, Heading, Numbers, Picture, Points, Words
+from dashboard.report.document import Block, Code, Document, Heading, Numbers, Paragraph, Picture, Points
 from dashboard.run_lists import Filter
 from isoviz import tasks
 from isoviz.metrics.protocol import Metric
@@ -15,16 +15,16 @@ from isoviz.runs import citing, planning
 from isoviz.runs.rows import RunRow
 
 
-def document(chosen: Filter, title: str) -> Document:
-    """Per task its table, every seed, the comparison and the trade-off; then every run, provenance and citations."""
-    frame = run_lists.frame(chosen)
+def document(run_filter: Filter, title: str) -> Document:
+    """Per task: the table, all seeds, the comparison and the trade-off; then all runs, provenance and citations."""
+    frame = run_lists.frame(run_filter)
     rows = _rows(frame)
     counts = ", ".join(f"{count} {status}" for status, count in frame["status"].value_counts().items())
     about = f"{len(frame)} runs ({counts}), {time.strftime('%Y-%m-%d')}, isoviz {_version()}"
     measure = measures.default_for(frame["method"])
     blocks: list[Block] = []
-    for (model, task), part in frame.groupby(["model", "task"], sort=False):
-        blocks += _setup(str(model), str(task), part, measure)
+    for (model, task), runs in frame.groupby(["model", "task"], sort=False):
+        blocks += _setup(str(model), str(task), runs, measure)
     blocks += [Heading("Every run"), _every_run(frame, measure)]
     blocks += [Heading("Provenance"), *_provenance(rows)]
     entries = citing.bibtex([row.config for row in rows], [measure.slug])
@@ -33,15 +33,15 @@ def document(chosen: Filter, title: str) -> Document:
 
 
 def _setup(model: str, task: str, runs: pd.DataFrame, measure: Metric) -> list[Block]:
-    """Everything about one model on one task."""
-    known = tasks.catalogue().get(task)
+    """Blocks on one model and task."""
+    task_entry = tasks.catalogue().get(task)
     metric = tables.primary_metric(task, {name: None for values in runs["metrics"] for name in values})
-    blocks: list[Block] = [Heading(f"{known.title if known else task}: {model}")]
-    blocks += [Words(warning, "warning") for warning in learned.warnings(runs)]
-    chosen = tables.with_metric(runs, metric)
-    summary = tables.summary(chosen)
+    blocks: list[Block] = [Heading(f"{task_entry.title if task_entry else task}: {model}")]
+    blocks += [Paragraph(warning, "warning") for warning in learned.warnings(runs)]
+    with_metric = tables.with_metric(runs, metric)
+    summary = tables.summary(with_metric)
     if summary.empty:
-        return [*blocks, Words("No run has finished.")]
+        return [*blocks, Paragraph("No run has finished.")]
     ids = [str(run) for run in runs["run"]]
     published = results.published_table(task, metric, runs, summary, [measure], comparison.of_any_size(metric, ids))
     levels = tables.references(published.simple)
@@ -49,7 +49,7 @@ def _setup(model: str, task: str, runs: pd.DataFrame, measure: Metric) -> list[B
     decimals = {"Mean": 3, "± s": 3, measure.heading: measure.decimals, f"± s of {measure.heading}": measure.decimals}
     title = f"{metric}: mean and sample standard deviation over n seeds"
     blocks.append(Numbers(title, table, (_cloud(measure),), decimals))
-    _, strip = results.seed_strip(chosen, metric, levels)
+    _, strip = results.seed_strip(with_metric, metric, levels)
     if strip is not None:
         blocks.append(Picture(f"{metric} of every seed", strip, f"{metric} of every seed on {task}, by method"))
     blocks += _differences(metric, ids)
@@ -61,15 +61,15 @@ def _cloud(measure: Metric) -> str:
 
 
 def _differences(metric: str, runs: list[str]) -> list[Block]:
-    """Sentences and tables of `dashboard.comparison`; why there are none where runs cannot be compared."""
+    """Sentences and tables of `dashboard.comparison`, or the reason why the runs cannot be compared."""
     table = comparison.of_any_size(metric, runs)
     if table is None:
         return []
     if isinstance(table, str):
-        return [Words(f"Not compared: {table}", "note")]
+        return [Paragraph(f"Not compared: {table}", "note")]
     blocks: list[Block] = []
     for part in table.parts:
-        blocks += [Words(warning, "warning") for warning in part.warnings]
+        blocks += [Paragraph(warning, "warning") for warning in part.warnings]
         frame = comparison.as_frame(part).rename(columns=comparison.HEADINGS)
         notes = (*comparison.excluded(part), *part.notes)
         blocks.append(Numbers("Do these methods differ?", frame, notes))
@@ -87,11 +87,11 @@ def _tradeoff(runs: pd.DataFrame, task: str, metric: str, measure: Metric) -> li
     alt_text = f"{metric} against {measure.number_title} of {len(points)} runs on {task}"
     sentence = results.association(runs, metric, measure)
     blocks: list[Block] = [Picture(f"{measure.number_title} against {metric}", figure, alt_text)]
-    return [*blocks, Words(sentence)] if sentence else blocks
+    return [*blocks, Paragraph(sentence)] if sentence else blocks
 
 
 def _every_run(frame: pd.DataFrame, measure: Metric) -> Numbers:
-    """All runs; what is the same in all of them stands in the headings above."""
+    """All runs, without columns whose values are in the headings."""
     names = {"run": "Run", "model": "Model", **results.RUN_COLUMNS}
     names |= {measure.slug: measure.heading, "seconds": "Seconds", "problem": "Remarks"}
     names = {name: heading for name, heading in names.items() if name not in results.ALIKE or frame[name].nunique() > 1}
@@ -101,14 +101,14 @@ def _every_run(frame: pd.DataFrame, measure: Metric) -> Numbers:
 
 def _rows(frame: pd.DataFrame) -> list[RunRow]:
     run_ids = set(frame["run"])
-    # a selection has either examples or other runs
+    # a selection has either only examples or no examples
     where = resources.library().with_run(next(iter(run_ids), ""))
     return [row for row in where.list(order="oldest") if row.id in run_ids]
 
 
 def _provenance(rows: list[RunRow]) -> list[Block]:
     """The commands, versions and devices."""
-    blocks: list[Block] = [Code("Commands that repeat these runs", planning.command([row.config for row in rows]))]
+    blocks: list[Block] = [Code("Commands to repeat these runs", planning.command([row.config for row in rows]))]
     from isoviz.events import Started
 
     surroundings: dict[str, None] = {}
@@ -118,7 +118,7 @@ def _provenance(rows: list[RunRow]) -> list[Block]:
             precision = "float32" if started.precision == "no" else started.precision
             threads = f"{started.threads} thread{'s' if started.threads != 1 else ''}"
             surroundings["; ".join(filter(None, (f"{started.device}, {precision}, {threads}", versions)))] = None
-    return [*blocks, *(Words(f"Computed on {line}.", "note") for line in surroundings)]
+    return [*blocks, *(Paragraph(f"Computed on {line}.", "note") for line in surroundings)]
 
 
 def _version() -> str:

@@ -1,4 +1,4 @@
-"""The buttons that give a report: one HTML file, or Markdown with pictures."""
+"""Download buttons for a report: one HTML file, or Markdown with figures."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dashboard.run_lists import Filter
 
 
 def buttons(make: Callable[[], Document], name: str, *, key: str) -> None:
-    """Both kinds, made when one is pressed.
+    """Buttons for both formats; files are made on download.
 
     Args:
-        name: of the files, without an ending.
-        key: of the buttons.
+        name: file name without extension.
+        key: prefix of the buttons' keys.
     """
     stem = downloads.file_name("report", name)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -35,7 +35,7 @@ def buttons(make: Callable[[], Document], name: str, *, key: str) -> None:
         if not markdown_file.can_draw():
             st.caption(f"The report as Markdown with PNG files {markdown_file.NO_BROWSER}.")
             return
-        refused = actions.why_not()  # it starts a browser on the server
+        refusal = actions.refusal()  # because it starts a browser on the server
         st.download_button(
             "Report (Markdown, PNG)",
             functools.partial(_markdown, make),
@@ -44,14 +44,14 @@ def buttons(make: Callable[[], Document], name: str, *, key: str) -> None:
             key=f"{key}_markdown",
             icon=":material/folder_zip:",
             on_click="ignore",
-            disabled=refused is not None,
-            help=wording.plain(refused or "A zip with report.md, each figure as PNG, each table as CSV."),
+            disabled=refusal is not None,
+            help=wording.plain(refusal or "A zip with report.md, each figure as PNG, each table as CSV."),
         )
 
 
-def selection(chosen: Filter, name: str, *, key: str) -> None:
-    """Of an experiment, or of the runs that a page's filters leave."""
-    buttons(functools.partial(of_runs.document, chosen, name), name, key=key)
+def selection(run_filter: Filter, name: str, *, key: str) -> None:
+    """Buttons for the report of an experiment or of filtered runs."""
+    buttons(functools.partial(of_runs.document, run_filter, name), name, key=key)
 
 
 def _html(make: Callable[[], Document]) -> bytes:

@@ -1,1 +1,1 @@
-"""The Train page: the form, what it takes to run, presets, launch."""
+"""The Train page: the form, presets, estimates and launch."""

@@ -1,4 +1,4 @@
-"""The training form: models × tasks × methods × parameters × seeds, drawn from the catalogues. Gives a plan, or says why not."""
+"""The training form: models × tasks × methods × parameters × seeds, generated from the catalogues. Returns a plan and the fields to fix."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from isoviz.models import sources
 
 OWN_TITLE = "Own data"
 PRESELECTED = ("baseline", "isobn")
-"""Methods of the plain form: IsoBN makes embeddings more isotropic as it stands; I-STAR's sign is a choice to make."""
+"""Default methods: IsoBN makes embeddings more isotropic by default, whereas I-STAR requires a choice of sign."""
 
 
 @dataclass
@@ -81,25 +81,27 @@ def _models() -> list[str]:
 
 @steady
 def _check_models(names: list[str], rows_of: Mapping[str, Source], allow_random: bool, to_fix: list[str]) -> None:
-    """Below the models, once the tasks are known: not every model can have every kind of head."""
+    """Check the models once the tasks are known, because not every model supports every head."""
     if not names:
-        forms.error_beside("Choose at least one model.")
+        forms.show_error("Choose at least one model.")
         to_fix.append("models")
-    known = [tasks.get(slug, source.own) for slug, source in rows_of.items() if slug != tasks.OWN or source.own]
-    heads = list(dict.fromkeys(task.kind for task in known))
-    found = [model_form.tell(name, heads) for name in names]
-    fits = [source is not None and model_form.weights(source, allow_random, heads) for source in found]
+    selected_tasks = [
+        tasks.get(slug, source.own) for slug, source in rows_of.items() if slug != tasks.OWN or source.own
+    ]
+    heads = list(dict.fromkeys(task.kind for task in selected_tasks))
+    model_sources = [model_form.show_source(name, heads) for name in names]
+    fits = [source is not None and model_form.weights(source, allow_random, heads) for source in model_sources]
     if not all(fits):
         to_fix.append("models")
 
 
 @steady
 def _tasks(to_fix: list[str]) -> list[str]:
-    known = tasks.catalogue()
-    chosen: list[str] = st.multiselect(
+    catalogue = tasks.catalogue()
+    selected: list[str] = st.multiselect(
         "Tasks",
-        [*known, tasks.OWN],
-        default=list(known)[:1],
+        [*catalogue, tasks.OWN],
+        default=list(catalogue)[:1],
         format_func=lambda slug: OWN_TITLE if slug == tasks.OWN else slug,
         key=forms.key("tasks"),
         on_change=_only_own_data,
@@ -107,39 +109,39 @@ def _tasks(to_fix: list[str]) -> list[str]:
         help="Demo tasks generate their own rows. Other tasks need data: a folder, an upload, or the hub. "
         f"“{OWN_TITLE}” takes any table with texts and labels.",
     )
-    if not chosen:
-        forms.error_beside("Choose at least one task.")
+    if not selected:
+        forms.show_error("Choose at least one task.")
         to_fix.append("tasks")
-    return chosen
+    return selected
 
 
 def _only_own_data() -> None:
-    """Own data takes the place of the task that was preselected, not of one that is added beside it afterwards."""
+    """The user's data replaces the preselected task, but not tasks added afterwards."""
     key = forms.key("tasks")
     if st.session_state[key] == [next(iter(tasks.catalogue())), tasks.OWN]:
         st.session_state[key] = [tasks.OWN]
 
 
 @steady
-def _rows(chosen: list[str]) -> dict[str, Source]:
-    """The data section of each chosen task, at a place of its own whichever others are chosen."""
+def _rows(selected: list[str]) -> dict[str, Source]:
+    """The data section of each selected task, at a position that does not depend on the other tasks."""
     fields = {}
     for slug in [*tasks.catalogue(), tasks.OWN]:
         with st.container():
-            if slug in chosen:
+            if slug in selected:
                 fields[slug] = own_field() if slug == tasks.OWN else data_field(slug)
-    return {slug: fields[slug] for slug in chosen}
+    return {slug: fields[slug] for slug in selected}
 
 
 @steady
 def _methods(to_fix: list[str]) -> list[tuple[str, dict[str, tuple[Any, ...]]]]:
-    known = methods.catalogue()
-    chosen = st.pills(
+    catalogue = methods.catalogue()
+    selected = st.pills(
         "Methods",
-        list(known),
+        list(catalogue),
         selection_mode="multi",
-        default=[slug for slug in PRESELECTED if slug in known],
-        format_func=lambda slug: known[slug].title,
+        default=[slug for slug in PRESELECTED if slug in catalogue],
+        format_func=lambda slug: catalogue[slug].title,
         key=forms.key("methods"),
         bind="query-params",
         wrap=True,  # one row would hide the last methods
@@ -153,19 +155,19 @@ def _methods(to_fix: list[str]) -> list[tuple[str, dict[str, tuple[Any, ...]]]]:
         key=forms.key("combinations"),
         bind="query-params",
         placeholder="Two methods in one run, for example IsoBN + I-STAR",
-        help="Pairs that combine: at most one of them changes what the classifier reads, and no two pull the same "
-        "quantity to different targets.",
+        help="Compatible pairs: at most one method changes the classifier's input, and the two do not pull the same "
+        "quantity towards different targets.",
     )
-    chosen = [*chosen, *combined]
-    if not chosen:
-        forms.error_beside("Choose at least one method.")
+    selected = [*selected, *combined]
+    if not selected:
+        forms.show_error("Choose at least one method.")
         to_fix.append("methods")
-    picked: list[tuple[str, dict[str, tuple[Any, ...]]]] = [
-        (slug, {}) for slug in chosen if not methods.get(slug).Params.model_fields
+    methods_with_values: list[tuple[str, dict[str, tuple[Any, ...]]]] = [
+        (slug, {}) for slug in selected if not methods.get(slug).Params.model_fields
     ]
-    with_fields = [slug for slug in chosen if methods.get(slug).Params.model_fields]
-    picked += [(slug, _method_card(slug, to_fix)) for slug in with_fields]
-    return sorted(picked, key=lambda choice: methods.place(choice[0]))
+    with_fields = [slug for slug in selected if methods.get(slug).Params.model_fields]
+    methods_with_values += [(slug, _method_card(slug, to_fix)) for slug in with_fields]
+    return sorted(methods_with_values, key=lambda choice: methods.place(choice[0]))
 
 
 def _method_card(slug: str, to_fix: list[str]) -> dict[str, tuple[Any, ...]]:
@@ -189,10 +191,10 @@ def _method_card(slug: str, to_fix: list[str]) -> dict[str, tuple[Any, ...]]:
         for column, name in zip(st.columns(len(first)), first, strict=True):
             with column:
                 answers[name] = forms.param_field(slug, name)
-        rest = [name for name in names if name not in first]
-        if rest:
-            with st.expander("More parameters", expanded=any(forms.stored_error(slug, name) for name in rest)):
-                for name, column in zip(rest, _cells(len(rest), 2), strict=True):
+        further = [name for name in names if name not in first]
+        if further:
+            with st.expander("More parameters", expanded=any(forms.stored_error(slug, name) for name in further)):
+                for name, column in zip(further, _cells(len(further), 2), strict=True):
                     with column:
                         answers[name] = forms.param_field(slug, name)
     to_fix += [f"{method.title}: {_title(method, name)}" for name, answer in answers.items() if answer.error]
@@ -227,7 +229,7 @@ def _seeds(to_fix: list[str]) -> list[int]:
     try:
         seeds = forms.parse_seeds(text)
     except InputError as error:
-        forms.error_beside(forms.sentence(error))
+        forms.show_error(forms.sentence(error))
         to_fix.append("seeds")
         return []
     if len(seeds) < 3:
@@ -251,9 +253,9 @@ def _settings(to_fix: list[str], below: dict[str, DeltaGenerator]) -> dict[str, 
                 below[name] = st.container()
 
     fields(common := sections.pop(""), len(common))
-    rest = [name for names in sections.values() for name in names]
-    wrong = any(forms.stored_setting_error(name) for name in rest)
-    with st.expander("All training settings", icon=":material/settings:", expanded=wrong):
+    further = [name for names in sections.values() for name in names]
+    has_error = any(forms.stored_setting_error(name) for name in further)
+    with st.expander("All training settings", icon=":material/settings:", expanded=has_error):
         presets.recipe_buttons()
         for title, names in sections.items():
             st.markdown(f"**{title}**")
@@ -263,6 +265,6 @@ def _settings(to_fix: list[str], below: dict[str, DeltaGenerator]) -> dict[str, 
 
 
 def _cells(count: int, across: int) -> list[DeltaGenerator]:
-    """Cells row by row, so that neighbours stay level whatever is said below a field."""
+    """Cells row by row, so that neighbours stay aligned if an error appears below a field."""
     rows = [st.columns(across) for _ in range(-(-count // across))]
     return [cell for row in rows for cell in row][:count]

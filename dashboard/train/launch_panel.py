@@ -1,4 +1,4 @@
-"""The end of the training form: what pressing Launch will start, the same as a command, and the button."""
+"""The end of the training form: the summary, the equivalent command, and the launch button."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from isoviz.training import devices
 
 
 def panel(form: TrainForm) -> None:
-    """Say what would start; start it when asked."""
+    """Draw the summary and the launch button."""
     with st.container(border=True):
         st.markdown("#### Summary")
         planned = _ready(form)
@@ -38,9 +38,9 @@ def panel(form: TrainForm) -> None:
         )
         label = f"Launch {_runs(len(configs))}" if configs else "Launch"
         over_quota = (
-            actions.sentences(resources.service().launch_refusal(configs)) if actions.why_not() is None else None
+            actions.sentences(resources.service().launch_refusal(configs)) if actions.refusal() is None else None
         )
-        forms.error_beside(over_quota)
+        forms.show_error(over_quota)
         pressed = actions.button(
             label,
             key="launch",
@@ -57,14 +57,14 @@ def panel(form: TrainForm) -> None:
 
 @steady
 def _ready(form: TrainForm) -> list[RunConfig]:
-    """The runs that would start; none, and why, if they cannot."""
+    """The runs to launch; empty, with a message, if they cannot start."""
     configs, problem = _prepared(form)
     if problem is not None and problem.field in form.below:
         with form.below[problem.field]:
-            forms.error_beside(problem.sentence)
-        forms.error_beside(f"{forms.setting_title(problem.field)}: {problem.sentence}")
+            forms.show_error(problem.sentence)
+        forms.show_error(f"{forms.setting_title(problem.field)}: {problem.sentence}")
     elif problem is not None:
-        forms.error_beside(problem.sentence)
+        forms.show_error(problem.sentence)
     elif form.to_fix:
         fields = ", ".join(dict.fromkeys(form.to_fix))
         st.markdown(f":material/edit: Fix these fields first: {wording.plain(fields)}.")
@@ -73,20 +73,22 @@ def _ready(form: TrainForm) -> list[RunConfig]:
 
 @steady
 def _without_existing(planned: list[RunConfig]) -> list[RunConfig]:
-    """Those that would give new numbers, unless the visitor wants all of them."""
-    known = duplicates.existing(resources.store(), planned) if planned else {}
-    if not known:
+    """The runs that do not exist yet, or all runs if the visitor chooses to repeat them."""
+    existing = duplicates.existing(resources.store(), planned) if planned else {}
+    if not existing:
         return planned
-    every = len(known) == len(planned)
-    few = "These runs exist already" if every else f"{len(known)} of these {_runs(len(planned))} exist already"
-    st.caption(f":material/content_copy: {few}: the same settings, data folder and seed.")
-    again = st.toggle(
+    all_exist = len(existing) == len(planned)
+    message = (
+        "These runs exist already" if all_exist else f"{len(existing)} of these {_runs(len(planned))} exist already"
+    )
+    st.caption(f":material/content_copy: {message}: the same settings, data folder and seed.")
+    repeat = st.toggle(
         "Run them again",
         key=forms.key("again"),
         bind="query-params",
-        help="The same configuration on the same kind of machine gives the same numbers. Useful if the data files have changed.",
+        help="The same configuration on the same kind of machine gives the same numbers. Repeat runs if the data files have changed.",
     )
-    return planned if again else [config for config in planned if config.identity not in known]
+    return planned if repeat else [config for config in planned if config.identity not in existing]
 
 
 def _runs(count: int) -> str:
@@ -120,14 +122,14 @@ def _expanded(identity: str, files: tuple[Stamp, ...], _plan: Plan) -> tuple[lis
 
 
 def _numbers(plan: Plan, configs: Sequence[RunConfig], ready: bool) -> None:
-    runs, time_needed, device = (st.container() for _ in range(3))  # times and devices have long names
-    counted = (
+    runs, time_needed, device = (st.container() for _ in range(3))  # times and device names are long
+    factors = (
         (len(plan.models), "model"),
         (len(plan.tasks), "task"),
         (plan.variants, "method"),
         (len(plan.seeds), "seed"),
     )
-    product = " × ".join(f"{count} {what}{'s' if count != 1 else ''}" for count, what in counted)
+    product = " × ".join(f"{count} {unit}{'s' if count != 1 else ''}" for count, unit in factors)
     runs.metric(
         "Runs",
         len(configs) if ready else plan.runs,
@@ -169,6 +171,6 @@ def _details(configs: Sequence[RunConfig]) -> None:
                 for config in configs
             ]
         )
-        st.dataframe(table, hide_index=True, height="auto", alt="Every run to be launched")
+        st.dataframe(table, hide_index=True, height="auto", alt="Runs to launch")
     with st.expander("As a command", icon=":material/terminal:"):
         st.code(planning.command(configs), language="bash", wrap_lines=True)

@@ -1,4 +1,4 @@
-"""From a filled form to queued runs, and from a preset to a filled form. No widgets here."""
+"""Runs from a completed form, and form values from a preset. No widgets here."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from isoviz.tasks.protocol import OwnTask
 
 @dataclass(frozen=True)
 class Plan:
-    """What the form asks for.
+    """The content of the form.
 
     Attributes:
-        models: names.
+        models: model names.
         tasks: (slug, data folder or None).
         methods: (slug, parameter → values).
         seeds: one run each.
-        settings: common training settings; a missing one has its default.
+        settings: common training settings; missing ones have their defaults.
         own: columns of the task `own`.
-        directions: slug → direction, of tasks that translate.
+        directions: slug → direction of translation tasks.
     """
 
     models: tuple[str, ...]
@@ -38,19 +38,19 @@ class Plan:
 
     @property
     def variants(self) -> int:
-        """Methods, each counted once per combination of its parameters' values."""
+        """Number of methods, each counted once per combination of parameter values."""
         return sum(prod(len(values) for values in params.values()) for _, params in self.methods)
 
     @property
     def runs(self) -> int:
-        """How many runs this makes."""
+        """Number of runs."""
         return len(self.models) * len(self.tasks) * self.variants * len(self.seeds)
 
 
 def configs(plan: Plan, checks: planning.DataChecks = planning.IN_THIS_PROCESS) -> list[RunConfig]:
-    """All runs of a plan, checked and resolved; `InputError` names the first field at fault. `checks`: who reads the files.
+    """All runs of a plan, checked and resolved. Raises `InputError` for the first invalid field. `checks` reads the files.
 
-    Data folder, columns and direction belong to a task, so tasks are expanded one by one.
+    Data folder, columns and direction differ by task, so tasks are expanded separately.
     """
     if plan.runs > planning.MAX_RUNS:
         raise InputError(
@@ -61,7 +61,7 @@ def configs(plan: Plan, checks: planning.DataChecks = planning.IN_THIS_PROCESS) 
     choices = [(slug, {name: list(values) for name, values in params.items()}) for slug, params in plan.methods]
     settings = dict(plan.settings)
     if settings.get("doc_stride") == RunConfig.model_fields["doc_stride"].default:
-        del settings["doc_stride"]  # left alone in the form: short inputs get a shorter one
+        del settings["doc_stride"]  # unchanged in the form: short inputs get a smaller stride
     configs: list[RunConfig] = []
     for task, data in plan.tasks:
         own = plan.own if task == tasks.OWN else None
@@ -72,15 +72,15 @@ def configs(plan: Plan, checks: planning.DataChecks = planning.IN_THIS_PROCESS) 
     return configs
 
 
-# ------------------------------------------------------------------------------------------------- presets and the form
+# ------------------------------------------------------------------------------------------------- presets
 
 
 def form_values(plan: Mapping[str, Any], default: Callable[[str], Any], settings: Sequence[str]) -> dict[str, Any]:
-    """A preset's plan as field → value of its widget; settings that the preset does not name get their default.
+    """A preset's plan as field → value of its widget; settings not in the preset get their defaults.
 
     Args:
         plan: keyword arguments of `planning.expand`.
-        default: the value of a setting's widget when nothing was said.
+        default: returns the default value of a setting's widget.
         settings: names of the common settings.
     """
     values: dict[str, Any] = {

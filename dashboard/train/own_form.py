@@ -1,4 +1,4 @@
-"""A person's own files as a task: which column is what, what is predicted, which rows are held out; told before launch."""
+"""The user's files as a task: roles of the columns, the prediction target, and the validation split, checked before launch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard import actions, forms, reading, resources, wording
-from dashboard.data_form import FROM_UPLOAD, Source, Stamp, endings, look, stamp, uploaded
+from dashboard.data_form import FROM_UPLOAD, Source, Stamp, check_rows, endings, stamp, uploaded
 from isoviz import tasks
 from isoviz.errors import AccessError, InputError
 from isoviz.tasks import own
@@ -27,16 +27,16 @@ KINDS = {
     "classification": "class",
     "regression": "number",
     "span": "answer in the second text",
-    "seq2seq": "text to write",
+    "seq2seq": "text to generate",
 }
-"""What can be predicted, in plain words."""
+"""Titles of the kinds of target."""
 PATH = forms.key(f"data.{tasks.OWN}")
 _COLUMNS = ("text", "second", "label")
 _PROBLEM = "upload_problem_own"
 
 
 def own_field() -> Source:
-    """Draw the section of own data: files, preview, columns, kind, classes, split, and what is wrong row by row."""
+    """Draw the section: files, preview, columns, kind, classes, split, and errors by row."""
     with st.container(border=True):
         st.markdown("**Own data**")
         st.caption(
@@ -50,7 +50,7 @@ def own_field() -> Source:
             key=forms.key(f"from.{tasks.OWN}"),
             bind="query-params",
         )
-        with st.container():  # the path's field stays where it is, see `dashboard.steady`
+        with st.container():  # keeps the field's position, see `dashboard.steady`
             if source == FROM_UPLOAD:
                 _upload()
         path = _path()
@@ -58,14 +58,14 @@ def own_field() -> Source:
             return Source(ready=False)
         preview, problem = _preview(path, stamp(path))
         if preview is None:
-            forms.error_beside(problem)
+            forms.show_error(problem)
             return Source(path, ready=False)
         _first_rows(preview)
         columns, places = _mapping(preview)
-        return _told(path, columns, places)
+        return _checked_source(path, columns, places)
 
 
-# ---------------------------------------------------------------------------------------------------- the files
+# ---------------------------------------------------------------------------------------------------- files
 
 
 def _upload() -> None:
@@ -75,16 +75,16 @@ def _upload() -> None:
             label,
             type=endings(),
             key=f"upload_{tasks.OWN}_{split}",
-            on_change=_take_upload,
-            disabled=actions.why_not() is not None,
+            on_change=_store_upload,
+            disabled=actions.refusal() is not None,
         )
     if problem := st.session_state.get(_PROBLEM):
-        forms.error_beside(problem)
+        forms.show_error(problem)
     else:
         st.caption("Stored with the runs so that they can be repeated; its folder appears below.")
 
 
-def _take_upload() -> None:
+def _store_upload() -> None:
     files = uploaded(tasks.OWN)
     st.session_state[_PROBLEM] = None
     if TRAIN not in files:
@@ -105,16 +105,16 @@ def _path() -> str | None:
         bind="query-params",
         placeholder="/path/to/reviews.csv",
         on_change=_guess_again,
-        help="A file that the server can read, or a folder with a training and perhaps a validation file.",
+        help="A file that the server can read, or a folder with a training file and an optional validation file.",
     )
     path = (text or "").strip()
     if not path:
-        st.caption(f"Needed: one file, or a folder with train and perhaps validation ({', '.join(SUFFIXES)}).")
+        st.caption(f"Needed: one file, or a folder with train and optional validation ({', '.join(SUFFIXES)}).")
     return path or None
 
 
 def _guess_again() -> None:
-    """Other files, other columns: what was chosen for the former ones is replaced by what fits these."""
+    """After a change of files, replace the columns by those inferred for the new files."""
     path = str(st.session_state.get(PATH) or "").strip()
     preview, _ = _preview(path, stamp(path)) if path else (None, None)
     if preview is None:
@@ -127,7 +127,7 @@ def _guess_again() -> None:
 
 @st.cache_data(show_spinner=False, max_entries=32, ttl=900)
 def _preview(path: str, files: Stamp) -> tuple[Preview | None, str | None]:
-    """The first rows, or why there are none; remembered until a file changes (`files`)."""
+    """The first rows, or the error; cached until a file changes (`files`)."""
     del files
     try:
         return reading.preview(path), None
@@ -143,11 +143,11 @@ def _first_rows(preview: Preview) -> None:
 
 
 def _cell(value: object) -> object:
-    """Nested values as text: a table cannot hold columns that mix them."""
+    """Nested values as text, because a table cannot mix them with others in a column."""
     return str(value) if isinstance(value, (dict, list, tuple, np.ndarray)) else value
 
 
-# ---------------------------------------------------------------------------------------------------- the columns
+# ---------------------------------------------------------------------------------------------------- columns
 
 
 def _key(name: str) -> str:
@@ -155,7 +155,7 @@ def _key(name: str) -> str:
 
 
 def _none(preview: Preview) -> str:
-    """The choice of no second text; no column is called that."""
+    """The option for no second text, with a title that is not a column name."""
     name = NO_SECOND
     while name in preview.columns:
         name = f"({name})"
@@ -163,7 +163,7 @@ def _none(preview: Preview) -> str:
 
 
 def _mapping(preview: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator]]:
-    """Draw the fields of `OwnTask`: their values, and per field the place below it where its error goes."""
+    """Draw the fields of `OwnTask`; returns their values, and the container for each field's error."""
     guessed = own.guess_columns(preview)
     values: dict[str, Any] = {}
     places: dict[str, DeltaGenerator] = {}
@@ -173,21 +173,21 @@ def _mapping(preview: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator
             places[name] = st.container()
     kind, split = st.columns([1, 2])
     with kind:
-        chosen = st.selectbox(
-            "What is predicted",
+        selected = st.selectbox(
+            "Target",
             list(KINDS),
-            format_func=lambda one: KINDS.get(one, str(one)),
+            format_func=lambda kind: KINDS.get(kind, str(kind)),
             key=_key("kind"),
             bind="query-params",
             help="Inferred from the label's values; correct it here, for example to predict a rating as a number.",
         )
-        values["kind"] = None if chosen == INFERRED else chosen
+        values["kind"] = None if selected == INFERRED else selected
         places["kind"] = st.container()
     with split:
         if preview.split:
             values |= _split(places)
         else:
-            st.caption("The validation file is used as it is; no training rows are held out.")
+            st.caption("The validation file is used unchanged; no training rows are held out.")
     places["label_names"] = st.container()
     places[""] = st.container()
     return values, places
@@ -196,7 +196,7 @@ def _mapping(preview: Preview) -> tuple[dict[str, Any], dict[str, DeltaGenerator
 def _column(name: str, preview: Preview, guessed: str | None) -> str | None:
     field = OwnTask.model_fields[name]
     options = [*([_none(preview)] if name == "second" else []), *preview.columns]
-    chosen = st.selectbox(
+    selected = st.selectbox(
         f"{field.title} column",
         options,
         index=options.index(guessed) if guessed in options else 0 if name == "second" else None,
@@ -205,7 +205,7 @@ def _column(name: str, preview: Preview, guessed: str | None) -> str | None:
         placeholder="Choose a column",
         help=wording.plain(field.description or ""),
     )
-    return None if name == "second" and chosen == options[0] else chosen
+    return None if name == "second" and selected == options[0] else selected
 
 
 def _split(places: dict[str, DeltaGenerator]) -> dict[str, Any]:
@@ -220,7 +220,7 @@ def _split(places: dict[str, DeltaGenerator]) -> dict[str, Any]:
             step=0.05,
             key=_key("share"),
             bind="query-params",
-            help="There is no validation file, so this share of the rows is held out. Rows with the same texts stay together.",
+            help="Without a validation file, this share of the rows is held out for validation. Rows with the same texts stay together.",
         )
         places["share"] = st.container()
     with seed:
@@ -238,28 +238,28 @@ def _split(places: dict[str, DeltaGenerator]) -> dict[str, Any]:
     return {"share": held, "split_seed": drawn}
 
 
-# ---------------------------------------------------------------------------------------------------- what comes of it
+# ---------------------------------------------------------------------------------------------------- checks
 
 
-def _told(path: str, values: Mapping[str, Any], places: Mapping[str, DeltaGenerator]) -> Source:
+def _checked_source(path: str, values: Mapping[str, Any], places: Mapping[str, DeltaGenerator]) -> Source:
     missing = [name for name in ("text", "label") if values[name] is None]
     for name in missing:
         with places[name]:
-            forms.error_beside("Choose a column.")
+            forms.show_error("Choose a column.")
     if missing:
         return Source(path, ready=False)
     names = tuple(line.strip() for line in str(st.session_state.get(_key("label_names")) or "").splitlines())
     try:
         columns = OwnTask.checked(**{**values, "label_names": tuple(name for name in names if name)})
     except InputError as error:
-        _beside(places, error.field, forms.sentence(error))
+        _show_error_at(places, error.field, forms.sentence(error))
         return Source(path, ready=False)
     with st.spinner("Reading the labels …", show_time=True):
         guess, problem, field = _guessed(path, stamp(path), columns.model_dump_json())
     if guess is None:
-        _beside(places, field, problem)
+        _show_error_at(places, field, problem)
         with places["label_names"]:
-            _classes(None)  # what was typed stays, and can be fixed
+            _classes(None)  # keep the input, so that the user can fix it
         return Source(path, ready=False)
     if values["kind"] is None:
         with places["kind"]:
@@ -273,20 +273,20 @@ def _told(path: str, values: Mapping[str, Any], places: Mapping[str, DeltaGenera
     try:
         task = tasks.get(tasks.OWN, columns)
     except InputError as error:
-        _beside(places, error.field, forms.sentence(error))
+        _show_error_at(places, error.field, forms.sentence(error))
         return Source(path, ready=False)
-    return Source(path, own=columns, ready=look(task, path))
+    return Source(path, own=columns, ready=check_rows(task, path))
 
 
-def _beside(places: Mapping[str, DeltaGenerator], field: str | None, problem: str | None) -> None:
+def _show_error_at(places: Mapping[str, DeltaGenerator], field: str | None, problem: str | None) -> None:
     name = (field or "").removeprefix("own").removeprefix(".")
     with places.get(name, places[""]):
-        forms.error_beside(problem)
+        forms.show_error(problem)
 
 
 @st.cache_data(show_spinner=False, max_entries=32, ttl=900)
 def _guessed(path: str, files: Stamp, columns: str) -> tuple[Guess | None, str | None, str | None]:
-    """What the labels are, or why they cannot be that, and the field at fault; remembered until a file changes."""
+    """The kind of labels, or the error and its field; cached until a file changes."""
     del files
     try:
         return reading.guess(path, OwnTask.model_validate_json(columns)), None, None
@@ -295,16 +295,14 @@ def _guessed(path: str, files: Stamp, columns: str) -> tuple[Guess | None, str |
 
 
 def _classes(guess: Guess | None) -> None:
-    """The classes, if they are known, and the field of their order."""
+    """The classes, if known, and the field for their order."""
     table, order = st.columns([1, 1])
     if guess is not None:
         with table:
             st.caption("Classes in the order of their codes")
             rows = {"code": range(len(guess.label_names)), "class": guess.label_names, "rows": guess.counts}
             classes = pd.DataFrame(rows)
-            st.dataframe(
-                classes, hide_index=True, height="auto", alt="Classes with their codes and how many rows each has"
-            )
+            st.dataframe(classes, hide_index=True, height="auto", alt="Classes with their codes and numbers of rows")
     with order:
         _class_field(guess.label_names if guess else ())
 
@@ -315,8 +313,8 @@ def _class_field(names: tuple[str, ...]) -> None:
         key=_key("label_names"),
         bind="query-params",
         height=120,
-        placeholder="leave empty for numbers by value, words alphabetically",
-        help="Classes are numbered from 0 in this order, which tables and figures follow. List every class in the file.",
+        placeholder="if empty: numbers by value, words alphabetically",
+        help="Classes are numbered from 0 in this order, also in tables and figures. List every class in the file.",
     )
     if names and not st.session_state.get(_key("label_names")):
         st.button(

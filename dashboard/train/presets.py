@@ -1,4 +1,4 @@
-"""Presets as cards, and how one fills the training form."""
+"""Presets as cards, and filling the training form from a preset."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def buttons() -> None:
 
 
 def cards() -> None:
-    """One card per preset. The first one starts with one press; all lead to the Train page with the form filled."""
+    """One card per preset, with a link to the Train page with the form filled in. The first preset can also start directly."""
     for column, preset in zip(st.columns(len(PRESETS)), PRESETS, strict=True):
         with column.container(border=True, height="stretch"):
             st.markdown(f"**{ICONS.get(preset.slug, ':material/tune:')} {preset.title}**")
@@ -50,7 +50,7 @@ def cards() -> None:
 
 
 def _start_button(preset: Preset, runs: int) -> None:
-    """Launch the preset as it is and go to Live; disabled, with the reason, for visitors who may not."""
+    """Button that launches the preset and opens Live; disabled, with the reason, for visitors who may not launch runs."""
     pressed = actions.button(
         f"Start these {runs} runs",
         key=f"start_{preset.slug}",
@@ -64,12 +64,12 @@ def _start_button(preset: Preset, runs: int) -> None:
 
 
 def fill_from_address() -> None:
-    """Fill the form as the address says, once: what is changed afterwards stays changed."""
-    asked = st.query_params.get(ADDRESS)
-    if asked is None or st.session_state.get(_TAKEN) == asked:
+    """Fill the form from the address once, so that later changes remain."""
+    requested = st.query_params.get(ADDRESS)
+    if requested is None or st.session_state.get(_TAKEN) == requested:
         return
-    st.session_state[_TAKEN] = asked
-    preset = next((preset for preset in PRESETS if preset.slug == asked), None)
+    st.session_state[_TAKEN] = requested
+    preset = next((preset for preset in PRESETS if preset.slug == requested), None)
     if preset is None:
         st.warning(
             f"No such preset (available: {', '.join(preset.slug for preset in PRESETS)}).",
@@ -83,16 +83,16 @@ def fill(preset: Preset) -> None:
     """Write a preset into the form's widgets; must come before they are drawn."""
     for name, value in form_values(preset.plan, forms.setting_default, forms.SETTINGS).items():
         st.session_state[forms.key(name)] = value
-    for slug, chosen in preset.plan["methods"]:
+    for slug, values_by_name in preset.plan["methods"]:
         for name, field in methods.get(slug).Params.model_fields.items():
-            value = chosen.get(name, field.default)
+            value = values_by_name.get(name, field.default)
             values = list(value) if isinstance(value, (list, tuple)) else [value]
             text = ", ".join(forms.number_text(one) for one in values)
             st.session_state[forms.key(f"{slug}.{name}")] = values if forms.choices_of(field) else text
 
 
 def recipe_buttons() -> None:
-    """One button per paper's recipe: fills the training settings, and leaves models, tasks, methods and seeds alone."""
+    """One button per paper's recipe: fills the training settings without changing models, tasks, methods and seeds."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("**As in a paper**", width="content")
         for recipe in RECIPES.values():
@@ -113,13 +113,13 @@ def _fill_recipe(recipe: Recipe) -> None:
 
 def plan_of(preset: Preset) -> Plan:
     """A preset as a plan, for counting its runs."""
-    chosen = [
+    plan_methods = [
         (slug, {name: tuple(value) if isinstance(value, (list, tuple)) else (value,) for name, value in params.items()})
         for slug, params in preset.plan["methods"]
     ]
     return Plan(
         models=tuple(preset.plan["models"]),
         tasks=tuple((task, None) for task in preset.plan["tasks"]),
-        methods=tuple(chosen),
+        methods=tuple(plan_methods),
         seeds=tuple(preset.plan["seeds"]),
     )

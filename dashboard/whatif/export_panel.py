@@ -48,7 +48,7 @@ def draw(
         try:
             st.session_state[KEY] = (prepared, *make())
         except InputError as error:
-            forms.error_beside(forms.sentence(error))
+            forms.show_error(forms.sentence(error))
             return
     _, affine, origin = st.session_state[KEY]
     file = downloads.file_name(name, *(step.slug for step in steps))

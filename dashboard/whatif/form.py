@@ -59,7 +59,7 @@ def run_field(runs: list[RunRow]) -> RunRow | None:
         help="Finished runs, newest first. What-if reads the saved weights; nothing is trained.",
     )
     if problem and selected is None:
-        forms.error_beside(problem)
+        forms.show_error(problem)
     if selected is None:
         return None
     st.session_state[_RUN_TAKEN] = selected
@@ -166,7 +166,7 @@ def editor(d: int) -> tuple[Step, ...] | None:
             try:
                 step = chains.step(entry["slug"], **values)
             except InputError as error:
-                forms.error_beside(forms.sentence(error))
+                forms.show_error(forms.sentence(error))
                 invalid = True
                 continue
             entry["values"] = values
@@ -177,7 +177,7 @@ def editor(d: int) -> tuple[Step, ...] | None:
     if not invalid:
         _write(tuple(steps))
     with error_slot:
-        forms.error_beside(st.session_state.get(_PROBLEM))
+        forms.show_error(st.session_state.get(_PROBLEM))
     if invalid:
         return None
     return tuple(steps)

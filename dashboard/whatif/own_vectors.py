@@ -8,7 +8,7 @@ from typing import Final
 import streamlit as st
 
 from dashboard import forms, job_progress, menu, model_form, resources, vectors_form, wording
-from dashboard.job_progress import Waited
+from dashboard.job_progress import WatchedJob
 from dashboard.steady import steady
 from dashboard.whatif import form, readouts_panel
 from dashboard.whatif.form import PREFIX
@@ -45,10 +45,10 @@ def draw() -> None:
     try:
         engine = engine_of(key)
     except KeyError:
-        forms.error_beside("These vectors are no longer on this server. Load them again.")
+        forms.show_error("These vectors are no longer on this server. Load them again.")
         return
     except InputError as error:
-        forms.error_beside(forms.sentence(error))
+        forms.show_error(forms.sentence(error))
         return
     form.follow_address()
     facts = engine.vector_set.facts
@@ -94,7 +94,7 @@ def _selected_key() -> str | None:
         accept_new_options=True,
         help=model_form.HELP,
     )
-    source = model_form.tell(str(model or MODEL))
+    source = model_form.show_source(str(model or MODEL))
     return None if source is None else _encoded(TextsRequest(own_set.key, source.name))
 
 
@@ -111,7 +111,7 @@ def _encoded(request: TextsRequest) -> str | None:
         resources.expect_jobs()
         stop = functools.partial(resources.service().stop_job, ENCODED, request.key)
         look = functools.partial(job_progress.ask, ENCODED, request.as_json())
-        job_progress.watch([Waited("Encoding", look, stop)], key=PREFIX + "stop")
+        job_progress.watch([WatchedJob("Encoding", look, stop)], key=PREFIX + "stop")
     elif state.in_trouble:
         job_progress.trouble(state)
     return None

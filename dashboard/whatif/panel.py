@@ -73,7 +73,7 @@ def draw(run: RunRow, key: str, cloud: Cloud) -> None:
         _follow(engine, steps, view, run)
     except InputError as error:
         with left:
-            forms.error_beside(forms.sentence(error))
+            forms.show_error(forms.sentence(error))
         numbers.caption("Fix the step on the left to see these numbers.")
         summary.empty()  # nothing is pending any more
 
@@ -157,7 +157,7 @@ def _train(request: LayerRequest, view: View, until: float) -> bool:
                 if stopped:
                     st.caption("You stopped IsoLayer's training.")
                 else:
-                    forms.error_beside(f"IsoLayer: {state.message or 'its process ended unexpectedly'}. {state.advice}")
+                    forms.show_error(f"IsoLayer: {state.message or 'its process ended unexpectedly'}. {state.advice}")
                 st.button("Train again", key=PREFIX + "again", on_click=_train_again, args=(request,))
             return False
         if place is None:
@@ -179,7 +179,7 @@ def _train(request: LayerRequest, view: View, until: float) -> bool:
 
 
 def _stop(request: LayerRequest) -> None:
-    if actions.done(resources.service().stop_whatif, request):
+    if actions.perform(resources.service().stop_whatif, request):
         st.session_state[_STOPPED] = request.key
 
 

@@ -83,7 +83,7 @@ def draw(key: str) -> None:
         _follow(engine, key, steps, summary, numbers, table, below)
     except InputError as error:
         with left:
-            forms.error_beside(forms.sentence(error))
+            forms.show_error(forms.sentence(error))
         numbers.caption("Fix the step on the left to see these numbers.")
         summary.empty()
 
@@ -239,7 +239,7 @@ def _table(
         if full is not None:
             name = downloads.file_name("what-if", engine.vector_set.name, "read-outs")
             with st.container(horizontal=True):
-                downloads.both(name, lambda: numbers_table(engine, full, steps), key=PREFIX + "get_readouts")
+                downloads.csv_and_parquet(name, lambda: numbers_table(engine, full, steps), key=PREFIX + "get_readouts")
         explanations.show(READ_OUTS)
 
 

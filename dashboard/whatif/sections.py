@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard import actions, choosing, forms, job_progress, learned, resources, tables, wording
-from dashboard.job_progress import Waited
+from dashboard.job_progress import WatchedJob
 from dashboard.whatif import form, panel
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError, StoreError
@@ -22,9 +22,9 @@ from isoviz.whatif.embeddings import Embeddings, load
 from isoviz.whatif.request import KINDS, EncodingRequest, can_serve, request_for
 
 
-def nothing_yet() -> None:
+def empty_state() -> None:
     """Shown while the store has no finished run."""
-    choosing.nothing_yet(
+    choosing.empty_state(
         "What-if shows how a transform would change a finished run's embeddings and the accuracy of its trained head. Move "
         "a slider, and both update instantly. The *60-second demo* trains runs to try it on. *Vectors or texts*, above, "
         "needs no run.",
@@ -48,8 +48,8 @@ def choose() -> RunRow | None:
         )
     if not usable:
         if requested is not None:
-            forms.error_beside("The run in this link does not exist or has not finished.")
-        nothing_yet()
+            forms.show_error("The run in this link does not exist or has not finished.")
+        empty_state()
         return None
     return form.run_field(usable)
 
@@ -60,20 +60,20 @@ def embeddings_of(run: RunRow) -> str | None:
     if is_example(run.id):
         if store.examples is not None and run.id in store.examples.with_embeddings:
             return run.id
-        forms.error_beside(
+        forms.show_error(
             "This example ships without its embeddings. Choose another run, or open it and press Run again."
         )
         return None
     try:
         request = request_for(run, store.folder_of(run.id), _data_fingerprint(run.id))
     except InputError as error:
-        forms.error_beside(forms.sentence(error))
+        forms.show_error(forms.sentence(error))
         return None
     state = jobs.look(request)
     if state.status == "done":
         return request.key
     if state.under_way:
-        job = Waited(
+        job = WatchedJob(
             "", functools.partial(jobs.look, request), functools.partial(resources.service().stop_whatif, request)
         )
         job_progress.watch([job], key=PREFIX + "stop")
@@ -96,7 +96,7 @@ def _offer(request: EncodingRequest, *, again: bool) -> None:
         label = "Compute again" if again else "Compute the embeddings"
         if actions.button(
             label, key=PREFIX + "read", type="primary", icon=":material/download_for_offline:"
-        ) and actions.done(resources.service().start_whatif, request):
+        ) and actions.perform(resources.service().start_whatif, request):
             st.rerun()
 
 

@@ -1,1 +1,1 @@
-"""Who may do what. Every page, route and command that changes or reads something on the server passes through this room."""
+"""Permissions: every page, route and command that reads or changes something on the server uses this package."""

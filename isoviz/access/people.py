@@ -1,4 +1,4 @@
-"""What people may do who log in: the operator lists their e-mail addresses."""
+"""Roles of people who log in, by e-mail address."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from isoviz.access.visitors import Role, Visitor
 from isoviz.errors import InputError
 
 VARIABLES = {Role.OPERATOR: "ISOVIZ_OPERATORS", Role.RUNNER: "ISOVIZ_RUNNERS", Role.VIEWER: "ISOVIZ_VIEWERS"}
-"""Comma-separated: addresses, whole domains as `@example.org`, or `*` for everybody whom the provider lets in."""
+"""Comma-separated: addresses, domains as `@example.org`, or `*` for everyone whom the login provider admits."""
 
 
 @dataclass(frozen=True)
 class People:
-    """Who has which role; the highest that names them counts."""
+    """E-mail addresses by role; a person gets the highest matching role."""
 
     listed: Mapping[Role, frozenset[str]]
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> People:
-        """The lists of `VARIABLES`.
+        """The lists in `VARIABLES`.
 
         Raises:
-            InputError: no one is listed, or an entry is neither address, domain nor `*`.
+            InputError: the lists are empty, or an entry is neither an address, a domain nor `*`.
         """
         listed = {}
         for role, variable in VARIABLES.items():
@@ -41,9 +41,9 @@ class People:
         return cls(listed)
 
     def visitor(self, claims: Mapping[str, object]) -> Visitor | None:
-        """Who this is by what the provider says of them; None if they are not listed.
+        """The visitor for a login provider's claims; None if not listed.
 
-        An address that the provider calls unverified counts for no one: a person registering there may have typed any address.
+        Unverified addresses are ignored, because a person could register with any address.
         """
         email = claims.get("email")
         if not isinstance(email, str) or "@" not in email or claims.get("email_verified") in (False, "false"):

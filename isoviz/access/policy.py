@@ -1,6 +1,6 @@
-"""What the operator allows visitors of the dashboard: environment variables, read in this one place.
+"""The operator's settings for visitors of the dashboard, from environment variables.
 
-The command line is bound by none of it. `python -m isoviz.access.policy` prints the table of docs/security.md.
+They do not apply to the command line. `python -m isoviz.access.policy` prints the table of docs/security.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _QUOTAS: Final = {
     "jobs": ("ISOVIZ_QUOTA_JOBS", 4, "background computations of one visitor that wait or run"),
     "threads": ("ISOVIZ_QUOTA_THREADS", None, "threads of one run; unset: as many as the machine has cores"),
 }
-"""Field of `Quotas` → its variable, its default, what it counts."""
+"""Field of `Quotas` → variable, default, description."""
 
 SETTINGS: Final = (
     (READ_ONLY, "0", "1: nothing can be changed from the browser, not even by the operator"),
@@ -38,12 +38,12 @@ SETTINGS: Final = (
     ),
     *((name, "" if default is None else str(default), what) for name, default, what in _QUOTAS.values()),
 )
-"""Every variable, its default and what it does."""
+"""All variables with default and description."""
 
 
 @dataclass(frozen=True)
 class Quotas:
-    """How much one visitor may have; None is without limit. The operator has none."""
+    """Limits per visitor; None: no limit. The operator has no limits."""
 
     queued: int | None = None
     launch: int | None = None
@@ -51,28 +51,28 @@ class Quotas:
     jobs: int | None = None
     threads: int | None = None
 
-    def exceeded(self, name: str, wanted: int) -> str | None:
-        """Why so much is too much, in a sentence that names the quota and who sets it; None if it is not.
+    def exceeded(self, name: str, amount: int) -> str | None:
+        """A sentence that names the exceeded quota and its variable; None if the amount is allowed.
 
         Args:
             name: a field of this class.
-            wanted: what there would be.
+            amount: the requested total.
         """
         limit = getattr(self, name)
-        if limit is None or wanted <= limit:
+        if limit is None or amount <= limit:
             return None
-        variable, _, what = _QUOTAS[name]
-        return f"Over the quota: {what.partition(';')[0]}: {wanted:,} (at most {limit:,}; the operator sets {variable})"
+        variable, _, description = _QUOTAS[name]
+        return f"Over the quota: {description.partition(';')[0]}: {amount:,} (at most {limit:,}; the operator sets {variable})"
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What the operator has set.
+    """The operator's settings.
 
     Attributes:
         read_only: nothing can be changed from the browser.
         roots: folders below which the browser may name data and models, absolute; None: anywhere.
-        quotas: of every visitor but the operator.
+        quotas: limits of all visitors except the operator.
     """
 
     read_only: bool = False
@@ -81,27 +81,27 @@ class Policy:
 
 
 UNRESTRICTED: Final = Policy()
-"""The command line's."""
+"""The policy of the command line."""
 
 
-def read(found: Reach, environment: Mapping[str, str] = os.environ) -> Policy:
-    """What the environment says; `InputError` names a variable that cannot be understood.
+def read(reach: Reach, environment: Mapping[str, str] = os.environ) -> Policy:
+    """The policy in the environment. Raises `InputError` for an invalid variable.
 
     Args:
-        found: from where the server is reached, on which the default of the roots depends.
+        reach: how the server can be reached, which determines the default roots.
         environment: variables.
     """
-    given = environment
+    values = environment
     return Policy(
-        read_only=switched_on(READ_ONLY, given),
-        roots=_roots(given[ROOTS]) if ROOTS in given else default_roots(found),
-        quotas=Quotas(**{name: _count(variable, given, default) for name, (variable, default, _) in _QUOTAS.items()}),
+        read_only=switched_on(READ_ONLY, values),
+        roots=_roots(values[ROOTS]) if ROOTS in values else default_roots(reach),
+        quotas=Quotas(**{name: _count(variable, values, default) for name, (variable, default, _) in _QUOTAS.items()}),
     )
 
 
-def default_roots(found: Reach) -> tuple[Path, ...]:
+def default_roots(reach: Reach) -> tuple[Path, ...]:
     """The current folder and the home folder; none where others can reach the server, directly or through a proxy."""
-    return (Path.cwd(), Path.home()) if found.on_loopback and found.url is None else ()
+    return (Path.cwd(), Path.home()) if reach.on_loopback and reach.url is None else ()
 
 
 def _roots(text: str) -> tuple[Path, ...]:
@@ -112,8 +112,8 @@ def _roots(text: str) -> tuple[Path, ...]:
     return tuple(parts)
 
 
-def _count(variable: str, given: Mapping[str, str], default: int | None) -> int | None:
-    text = given.get(variable, "").strip()
+def _count(variable: str, environment: Mapping[str, str], default: int | None) -> int | None:
+    text = environment.get(variable, "").strip()
     if not text:
         return default
     if not text.isdecimal() or len(text) > 9:
@@ -123,7 +123,7 @@ def _count(variable: str, given: Mapping[str, str], default: int | None) -> int 
 
 def table() -> str:
     """The settings as a Markdown table."""
-    rows = [f"| `{name}` | {default} | {what} |" for name, default, what in SETTINGS]
+    rows = [f"| `{name}` | {default} | {description} |" for name, default, description in SETTINGS]
     return "\n".join(["| variable | default | meaning |", "|---|---|---|", *rows])
 
 

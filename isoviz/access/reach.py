@@ -1,7 +1,7 @@
-"""From where the server may be reached: addresses it answers to, pages that may talk to it, pages that may show it in a frame.
+"""How the server can be reached: its host names, allowed origins, and pages that may embed it.
 
-A page of another site can make the browser of someone who is in send requests here, also under a name of its own that it lets
-point at this machine (DNS rebinding). It cannot choose the `Host` and `Origin` that the browser writes into them.
+A page of another site can make a signed-in visitor's browser send requests here, even under its own host name that it resolves to this
+machine (DNS rebinding). It cannot choose the `Host` and `Origin` headers of these requests.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from isoviz.boundary import is_loopback
 from isoviz.errors import InputError
 
 URL, HOSTS, ORIGINS, FRAMES = "ISOVIZ_URL", "ISOVIZ_ALLOWED_HOSTS", "ISOVIZ_ALLOWED_ORIGINS", "ISOVIZ_FRAMED_BY"
@@ -25,14 +26,14 @@ _PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class Reach:
-    """What the operator said about addresses.
+    """The operator's settings on addresses.
 
     Args:
-        listening: the address that the server listens on; None for all of this machine's.
-        url: where people find it, if that differs (behind a proxy); without a query, and without a slash at its end.
-        hosts: further names that it answers to.
-        origins: further origins whose pages may talk to it, as `https://name:port`.
-        frames: origins whose pages may show it in a frame.
+        listening: the address that the server listens on; None for all addresses.
+        url: public URL, if different (behind a proxy); without query and trailing slash.
+        hosts: further accepted host names.
+        origins: further origins whose pages may send requests, as `https://name:port`.
+        frames: origins whose pages may embed the app in a frame.
     """
 
     listening: str | None
@@ -46,7 +47,7 @@ class Reach:
         """The settings of the environment variables named above; lists are separated by commas.
 
         Raises:
-            InputError: a URL, host or origin that is none.
+            InputError: an invalid URL, host or origin.
         """
         url = environment.get(URL, "").strip().rstrip("/") or None
         hosts = {_checked_host(text) for text in _listed(environment, HOSTS)}
@@ -63,10 +64,10 @@ class Reach:
         return self.listening is not None and is_loopback(self.listening)
 
     def allows_host(self, header: str) -> bool:
-        """Whether a request with this `Host` is answered.
+        """Whether to accept a request with this `Host`.
 
-        Addresses in digits cannot be rebound, so a server that others can reach answers to all of them; one on the loopback
-        address answers only to that.
+        Numeric addresses cannot be rebound, so a server on the network accepts all of them; a server on the loopback address
+        accepts only that.
         """
         name = _name(header)
         if name is None:
@@ -78,10 +79,10 @@ class Reach:
         return _is_address(name) or name in _own_names() or name == (self.listening or "").lower().rstrip(".")
 
     def allows_origin(self, origin: str, host: str) -> bool:
-        """Whether a page of this `Origin` may send a request with this `Host`: its own pages may, others must be named."""
+        """Whether a page with this `Origin` may send a request with this `Host`: the app's pages may, others must be listed."""
         try:
             normal = _origin(origin, ORIGINS)
-        except InputError:  # "null" too, which is what sandboxed frames and files send
+        except InputError:  # including "null" from sandboxed frames and files
             return False
         parts = urlsplit(normal)
         if normal in self.origins:
@@ -89,30 +90,21 @@ class Reach:
         name, port = _name(host), _port(host)
         if name is None or parts.hostname != name:
             return False
-        # Of what the browser calls default, `Host` says nothing.
+        # `Host` omits a default port.
         default = _PORTS[parts.scheme]
         return (parts.port or default) == (port or default)
 
     def is_https(self, scheme: str, host: str) -> bool:
-        """Whether the browser that sent this request speaks TLS, to this server or to the proxy in front of it."""
+        """Whether the browser used TLS for this request, to this server or to a proxy."""
         parts = urlsplit(self.url or "")
         return scheme in ("https", "wss") or (parts.scheme == "https" and parts.hostname == _name(host))
 
 
-def is_loopback(address: str) -> bool:
-    """Whether an address or name is this machine itself: `localhost`, 127.0.0.0/8 or ::1."""
-    name = address.strip("[]").lower().rstrip(".")
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"
-
-
 def switched_on(name: str, environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether a switch among the environment variables is on.
+    """Whether an environment variable is switched on.
 
     Raises:
-        InputError: it is neither on nor off. A typing error must not open a door.
+        InputError: it is neither on nor off, because a typo must not grant access.
     """
     text = environment.get(name, "").strip().lower()
     if text in ("1", "true", "yes", "on"):
@@ -123,12 +115,12 @@ def switched_on(name: str, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def refuse_unguarded(listening: str | None, environment: Mapping[str, str] = os.environ) -> None:
-    """Raises `InputError` if a server on this address would let in anyone who reaches it, as more than a viewer."""
+    """Raise `InputError` if a server on this address would give anyone who can reach it more than read access."""
     guarded = switched_on(READ_ONLY, environment) or not switched_on(NO_TOKEN, environment)
     if not guarded and not (listening is not None and is_loopback(listening)):
-        where = listening or "all addresses"
+        address = listening or "all addresses"
         raise InputError(
-            f"host: with --no-token ({NO_TOKEN}=1) anyone who reaches {where} could start and delete runs; leave --no-token out, "
+            f"host: with --no-token ({NO_TOKEN}=1) anyone who reaches {address} could start and delete runs; leave --no-token out, "
             f"set {READ_ONLY}=1, or listen on 127.0.0.1",
             field="host",
         )
@@ -139,7 +131,7 @@ def _listed(environment: Mapping[str, str], name: str) -> list[str]:
 
 
 def _name(header: str) -> str | None:
-    """The host of a `Host` header, in lower case and without port and brackets; None for what is none."""
+    """The host of a `Host` header, in lower case and without port and brackets; None if invalid."""
     try:
         parts = urlsplit(f"//{header}")
         _ = parts.port
@@ -164,7 +156,7 @@ def _is_address(name: str) -> bool:
 
 @functools.cache
 def _own_names() -> set[str]:
-    # asked for once: the second may wait for a name server
+    # cached, because the second lookup may wait for a name server
     return {name.lower() for name in (socket.gethostname(), socket.getfqdn()) if name}
 
 
@@ -192,7 +184,7 @@ def _origin(url: str, variable: str) -> str:
         port, name = parts.port, parts.hostname
     except ValueError:
         name, port, parts = None, None, urlsplit("")
-    marks = set(url) & set(" ;,'\"*@\\\t\r\n")  # they would say something else in a header of ours
+    marks = set(url) & set(" ;,'\"*@\\\t\r\n")  # these would change the meaning of our headers
     if parts.scheme not in _PORTS or not name or parts.query or parts.fragment or marks:
         option = _OPTIONS[variable]
         example = "https://isoviz.example.org"

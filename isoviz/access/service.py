@@ -1,13 +1,15 @@
-"""What a visitor does: the one way from pages, routes and commands to everything that changes or starts something.
+"""Service layer: pages, routes and commands change or start things only through it.
 
-Reading needs no permission beyond having been let in: runs, their numbers and what was computed are shown to all who see the
-server at all. Whatever writes is a method of `Service`, and begins by asking whether this visitor may.
+Reading needs no further permission: every visitor can see runs, their numbers and results. All writes are methods of `Service`, which
+first check the visitor's permission.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +23,7 @@ from isoviz.access.uploads import Allowance, Files, Loose
 from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.config import RunConfig
 from isoviz.errors import AccessError, DataError, ModelError, StoreError
-from isoviz.exploring import encoders, own
+from isoviz.exploring import encoders, user_sets
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.fence import Roots
@@ -47,22 +49,27 @@ _EXAMPLE: Final = AccessError(
     "This run is an example that ships with IsoViz and cannot be changed",
     advice="Run it again to get your own copy.",
 )
-OWN_VECTORS: Final = "isoviz.exploring.own_vectors"
+OWN_VECTORS: Final = "isoviz.exploring.vector_view"
 VECTOR_MODULES: Final = (*guarded.TABLES, "isoviz.vectors.intake", OWN_VECTORS)
-"""What reading own vectors and drawing their first pictures imports."""
+"""Modules imported for reading a user's vectors and drawing the first figures."""
 _counting = threading.Lock()
-"""Held while a visitor's runs or jobs are counted and more of them made: two clicks at once are counted one after the other."""
+"""Held while a visitor's runs or jobs are counted and new ones created, so that two simultaneous clicks are counted in turn."""
+_computing: Counter[str] = Counter()
+"""Visitor → waiting and running computations outside the queue of jobs."""
+_turn = threading.Lock()
+"""Held by the running computation, because a model may fill the memory."""
+_LOOK_SECONDS: Final = 0.1
 
 
 class Service:
-    """Everything that one visitor may change or start, with the rights that they have.
+    """Actions of one visitor, with that visitor's permissions.
 
     Args:
-        store: of the runs.
-        visitor: who asks.
-        policy: what the operator has set.
+        store: the store of runs.
+        visitor: the visitor.
+        policy: the operator's settings.
 
-    Every method that writes raises `AccessError` where the visitor may not, before anything has changed.
+    Every method that writes raises `AccessError`, before any change, if the visitor lacks permission.
     """
 
     def __init__(self, store: Store, visitor: Visitor, policy: Policy) -> None:
@@ -70,12 +77,12 @@ class Service:
         self.visitor = visitor
         self.policy = policy
 
-    # ------------------------------------------------------------------ what may be done
+    # ------------------------------------------------------------------ permissions
 
     def refusal(self, run: RunRow | RunSummary | None = None) -> AccessError | None:
-        """Why this visitor may not start or change anything, or not this run; None if they may.
+        """The reason why this visitor may not start or change anything, or not this run; None if allowed.
 
-        Pages disable buttons by it; the methods below raise it.
+        Pages disable buttons accordingly; the methods below raise it.
         """
         if self.policy.read_only:
             return AccessError(
@@ -97,7 +104,7 @@ class Service:
         return None
 
     def require(self, run: RunRow | RunSummary | None = None) -> None:
-        """Raise what `refusal` gives."""
+        """Raise `refusal`, if any."""
         if (refused := self.refusal(run)) is not None:
             raise refused
 
@@ -111,7 +118,7 @@ class Service:
         name: str | None = None,
         claim: str | None = None,
     ) -> list[str]:
-        """Queue runs, all or none; arguments as for `isoviz.runs.store.Store.create`."""
+        """Queue all runs or none; arguments as for `isoviz.runs.store.Store.create`."""
         self.require()
         admitted = [self._admitted(config) for config in configs]
         with _counting:
@@ -120,7 +127,7 @@ class Service:
             return self._store.create(admitted, group=group, name=name, claim=claim, visitor=self._name())
 
     def launch_refusal(self, configs: Sequence[RunConfig]) -> AccessError | None:
-        """Which quota a launch would exceed; None if it would not."""
+        """The quota that a launch would exceed; None if allowed."""
         try:
             self._within("launch", len(configs))
             self._within("threads", max((config.threads * config.processes for config in configs), default=0))
@@ -130,20 +137,20 @@ class Service:
         return None
 
     def run_again(self, run_id: str) -> str:
-        """Queue a new run with the configuration of another one, no matter who launched that."""
+        """Queue a new run with the configuration of any other run."""
         row = _example(run_id) if is_example(run_id) else self._store.get(run_id)
-        if self.visitor.may(Role.OPERATOR):  # whatever it reads was named on the command line, or admitted before
+        if self.visitor.may(Role.OPERATOR):  # its files were named on the command line, or admitted before
             self.require()
             return self._store.create([row.config], name=row.name, visitor=self._name())[0]
         return self.launch([row.config], name=row.name)[0]
 
     def stop(self, run_id: str) -> None:
-        """Ask a run to stop, see `isoviz.runs.store.Store.request_stop`."""
+        """Request a run to stop, see `isoviz.runs.store.Store.request_stop`."""
         self.require(self._readable_or_not(run_id))
         self._store.request_stop(run_id)
 
     def resume(self, run_id: str, *, claim: str | None = None) -> None:
-        """Queue a run again that was stopped, failed or was lost."""
+        """Queue a stopped, failed or lost run again."""
         row = self._own(run_id)
         self.require(row)
         if not self.visitor.may(Role.OPERATOR):
@@ -153,7 +160,7 @@ class Service:
             self._store.requeue(run_id, claim=claim)
 
     def queue_refusal(self) -> AccessError | None:
-        """Why this visitor may not reorder the queue, in which others' runs wait too; None if they may."""
+        """The reason why this visitor may not reorder the queue, which is shared with others; None if allowed."""
         if (refused := self.refusal()) is not None or self.visitor.may(Role.OPERATOR):
             return refused
         return AccessError(
@@ -166,7 +173,7 @@ class Service:
         self._store.move(self._own(run_id).id, move)
 
     def set_priority(self, run_ids: Sequence[str], priority: int) -> None:
-        """Take waiting runs before or after others, see `isoviz.runs.store.Store.set_priority`."""
+        """Set the priority of waiting runs, see `isoviz.runs.store.Store.set_priority`."""
         self._require_queue()
         self._store.set_priority(run_ids, priority)
 
@@ -180,14 +187,14 @@ class Service:
         self._store.delete(run_id)
 
     def _readable_or_not(self, run_id: str) -> RunRow | RunSummary:
-        """A run that shall stop or go, even where its record is damaged."""
+        """A run to stop or delete, even if its record is damaged."""
         try:
             return self._own(run_id)
         except UnreadableRunError:
             return self._store.summary(run_id)
 
     def _own(self, run_id: str) -> RunRow:
-        """A run of the store; an example is refused."""
+        """A run of the store. Raises for an example."""
         if is_example(run_id):
             raise _EXAMPLE
         return self._store.get(run_id)
@@ -210,25 +217,27 @@ class Service:
     # ------------------------------------------------------------------ uploads
 
     def keep_upload(self, task: Task, files: Files, pulse: Callable[[], None] = lambda: None) -> Path:
-        """Check and keep both splits of a task, see `isoviz.access.uploads.save`."""
+        """Check and store both splits of a task, see `isoviz.access.uploads.save`."""
         self.require()
         return uploads.save(self._store.folder, task, files, self._allowance(), pulse)
 
     def keep_own_upload(self, files: Files, pulse: Callable[[], None] = lambda: None) -> Path:
-        """Check and keep a person's own table, see `isoviz.access.uploads.save_own`."""
+        """Check and store a user's table, see `isoviz.access.uploads.save_own`."""
         self.require()
         return uploads.save_own(self._store.folder, files, self._allowance(), pulse)
 
-    def keep_vectors(self, order: ImportRequest, files: Loose, pulse: Callable[[], None] = lambda: None) -> SetSummary:
-        """Check and keep own vectors or texts, see `isoviz.access.uploads.save_vectors`."""
+    def keep_vectors(
+        self, request: ImportRequest, files: Loose, pulse: Callable[[], None] = lambda: None
+    ) -> SetSummary:
+        """Check and store a user's vectors or texts, see `isoviz.access.uploads.save_vectors`."""
         self.require()
-        taken = uploads.save_vectors(self._store.folder, order, files, self._allowance(), pulse)
+        summary = uploads.save_vectors(self._store.folder, request, files, self._allowance(), pulse)
         with scheduling.exclusive():
-            vectors.STORE.shrink(keep=taken.key)
-        return taken
+            vectors.STORE.shrink(keep=summary.key)
+        return summary
 
     def forget_vectors(self, key: str) -> None:
-        """Delete a kept set with its views and chains. Of a set that others keep too, only this visitor's claim goes."""
+        """Delete a stored set with its views and chains. If others own it too, remove only this visitor's ownership."""
         self.require()
         if not self.visitor.may(Role.OPERATOR):
             owners = uploads.owners_of(key)
@@ -239,32 +248,32 @@ class Service:
             if len(owners) > 1:
                 uploads.release(key, self.visitor.id)
                 return
-        whatif_vectors.forget(own.forget(key))
+        whatif_vectors.forget(user_sets.forget(key))
 
     # ------------------------------------------------------------------ jobs
 
     def start_view(self, request: ViewRequest, key: str) -> JobState:
-        """Have a view of Explore computed, see `isoviz.exploring.jobs.start`."""
+        """Start computing a view of Explore, see `isoviz.exploring.jobs.start`."""
         request.check()
-        if own.is_own(request.task):  # what was kept is named by its key
+        if user_sets.is_user_set(request.task):  # a stored set is identified by its key
             admitted = replace(request, model=self._model(request.model) if request.model else "")
         else:
             admitted = replace(request, model=self._model(request.model), data=self._data(request.data))
         return self.start_job(VIEW, key, admitted.as_json())
 
     def show_vectors(self, request: ViewRequest, key: str, pulse: Callable[[], None] = lambda: None) -> None:
-        """Have the first pictures of own vectors at once, see `isoviz.exploring.own_vectors.publish_first`."""
+        """Compute the first figures of a user's vectors now, see `isoviz.exploring.vector_view.publish_first`."""
         self.require()
         request.check()
-        asked = {"request": request, "key": key}
-        guarded.call(f"{OWN_VECTORS}:publish_first", asked, bool, imports=VECTOR_MODULES, pulse=pulse)
+        arguments = {"request": request, "key": key}
+        guarded.call(f"{OWN_VECTORS}:publish_first", arguments, bool, imports=VECTOR_MODULES, pulse=pulse)
 
     def start_whatif(self, request: Request) -> JobState:
-        """Have What-if's embeddings or layer computed, see `isoviz.whatif.jobs`."""
+        """Start computing What-if's embeddings or layer, see `isoviz.whatif.jobs`."""
         return self.start_job(whatif_jobs.kind_of(request), request.key, request.as_json())
 
     def stop_whatif(self, request: Request) -> None:
-        """End that job."""
+        """Stop that job."""
         self.stop_job(whatif_jobs.kind_of(request), request.key)
 
     def let_go_of_whatif(self, request: Request) -> None:
@@ -274,7 +283,7 @@ class Service:
     def ask_job(
         self, kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None
     ) -> JobState:
-        """Ask, or look how it stands, see `isoviz.jobs.queue.ask`. What is under way or done is anyone's to look at."""
+        """Start a job or return its state, see `isoviz.jobs.queue.ask`. Anyone may see running and finished jobs."""
         return self.start_job(kind, queue.content_key(kind, request, inputs), request, inputs, retry=False)
 
     def start_job(
@@ -286,7 +295,7 @@ class Service:
         *,
         retry: bool = True,
     ) -> JobState:
-        """Ask for the job of this key, see `isoviz.jobs.queue.start`. What is under way or done is anyone's to look at."""
+        """Start the job with this key, see `isoviz.jobs.queue.start`. Anyone may see running and finished jobs."""
         state = queue.look(kind, key)
         if state.status in _SETTLED:
             return state
@@ -296,14 +305,14 @@ class Service:
             return queue.start(kind, key, request, inputs, retry=retry, visitor=self._name())
 
     def retry_job(self, kind: JobKind, key: str) -> JobState:
-        """Try a failed or lost job again, see `isoviz.jobs.queue.retry`."""
+        """Retry a failed or lost job, see `isoviz.jobs.queue.retry`."""
         self.require()
         with _counting:
             self._room_for_job()
             return queue.retry(kind, key)
 
     def stop_job(self, kind: JobKind, key: str) -> None:
-        """End a job that this visitor asked for, see `isoviz.jobs.queue.stop`."""
+        """Stop a job that this visitor started, see `isoviz.jobs.queue.stop`."""
         self.require()
         if not self._asked_for(kind, key):
             raise AccessError(
@@ -312,11 +321,32 @@ class Service:
         queue.stop(kind, key)
 
     def let_go(self, kind: JobKind, key: str) -> None:
-        """Stop a job that this visitor wants no more; one that someone else asked for goes on."""
+        """Release a job that this visitor no longer needs; it continues if another visitor started it."""
         if self.refusal() is None and self._asked_for(kind, key):
             queue.let_go(kind, key)
 
-    # ------------------------------------------------------------------ inside
+    @contextmanager
+    def computing(self, pulse: Callable[[], None]) -> Iterator[None]:
+        """Context of a computation outside the queue of jobs. It counts as a job, and waits until no other computation runs.
+
+        Args:
+            pulse: called while waiting; raises to end the wait.
+        """
+        with _counting:
+            self._room_for_job()
+            _computing[self.visitor.id] += 1
+        try:
+            while not _turn.acquire(timeout=_LOOK_SECONDS):
+                pulse()
+            try:
+                yield
+            finally:
+                _turn.release()
+        finally:
+            with _counting:
+                _computing[self.visitor.id] -= 1
+
+    # ------------------------------------------------------------------ internal
 
     def roots(self) -> Roots | None:
         """Folders below which this visitor may name data and models; None: anywhere."""
@@ -325,17 +355,17 @@ class Service:
     def admitted(
         self, model: str | None = None, data: str | None = None, file: str | None = None
     ) -> tuple[str | None, str | None, str | None]:
-        """A model, a data folder and a file of vectors as this visitor may name them, with resolved paths."""
+        """A model, a data folder and a file of vectors, checked for this visitor, with resolved paths."""
         roots = self.roots()
         if file is not None and roots is not None:
             file = str(fence.below(file, roots, "embeddings", DataError))
         return (None if model is None else self._model(model)), self._data(data), file
 
     def _admitted(self, config: RunConfig) -> RunConfig:
-        """The configuration with resolved paths, which no link can redirect later; refused if they lie outside the roots."""
+        """The configuration with resolved paths, so that no symbolic link can redirect them later. Refused outside the roots."""
         if config.accelerate_config is not None and not self.visitor.may(
             Role.OPERATOR
-        ):  # it names machines and commands
+        ):  # it may name machines and commands
             raise AccessError("Only the operator can launch runs with an accelerate configuration")
         return config.model_copy(update={"model": self._model(config.model), "data": self._data(config.data)})
 
@@ -356,23 +386,23 @@ class Service:
     def _asked_for(self, kind: JobKind, key: str) -> bool:
         return self.visitor.may(Role.OPERATOR) or queue.asker(kind, key) == self.visitor.id
 
-    def _within(self, quota: str, wanted: int) -> None:
+    def _within(self, quota: str, amount: int) -> None:
         if self.visitor.may(Role.OPERATOR):
             return
         limits = self.policy.quotas
         if quota == "threads" and limits.threads is None:
             limits = replace(limits, threads=devices.describe().cores)
-        if (reason := limits.exceeded(quota, wanted)) is not None:
+        if (reason := limits.exceeded(quota, amount)) is not None:
             raise AccessError(reason)
 
-    def _room_in_queue(self, more: int) -> None:
+    def _room_in_queue(self, count: int) -> None:
         if not self.visitor.may(Role.OPERATOR):
             queued = sum(row.visitor == self.visitor.id for row in self._store.list(status="queued"))
-            self._within("queued", queued + more)
+            self._within("queued", queued + count)
 
     def _room_for_job(self) -> None:
         if not self.visitor.may(Role.OPERATOR):
-            self._within("jobs", queue.under_way(self.visitor.id) + 1)
+            self._within("jobs", queue.under_way(self.visitor.id) + _computing[self.visitor.id] + 1)
 
     def _allowance(self) -> Allowance | None:
         if self.visitor.may(Role.OPERATOR):
@@ -388,5 +418,5 @@ def _example(run_id: str) -> RunRow:
 
 
 def of_command_line(store: Store) -> Service:
-    """For commands typed on the server's machine: nothing is refused."""
+    """The service for the command line on the server's machine, with all permissions."""
     return Service(store, OPERATOR, UNRESTRICTED)

@@ -1,4 +1,4 @@
-"""Task data that a visitor uploads: kept below the store's folder by content, so that a run can be repeated from it."""
+"""Task data uploaded by visitors: stored in the store's folder by content, so that runs can be repeated."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ from isoviz.vectors.intake import ImportRequest, SetSummary
 
 FOLDER = "uploads"
 _VISITOR = ".visitor"
-"""In the folder of an upload: who kept it."""
+"""File in an upload's folder that lists its owners."""
 
 Files = Mapping[str, tuple[str, bytes | memoryview]]
-"""Split → (file name as uploaded, content). Of the name only the ending is used."""
+"""Split → (name of the uploaded file, content). Only the name's extension is used."""
 
 Loose = Mapping[str, tuple[str, bytes | memoryview]]
-"""Role (`file`, `beside`, `relations`) → (file name as uploaded, content)."""
+"""Role (`file`, `beside`, `relations`) → (name of the uploaded file, content)."""
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """Whose uploads count together.
+    """A visitor's upload quota.
 
     Attributes:
-        visitor: their id.
-        exceeded: from the megabytes that all their uploads would have to why that is too much, or None.
+        visitor: visitor id.
+        exceeded: total megabytes → the reason why they exceed the quota, or None.
     """
 
     visitor: str
@@ -48,7 +48,7 @@ class Allowance:
 
 
 def roots(named: tuple[Path, ...], store_folder: Path) -> Roots:
-    """Below which the browser's data and models lie: folders that the operator named, uploads, and what comes with the package."""
+    """Folders whose data and models the browser may use: the operator's folders, uploads, and bundled files."""
     return Roots(named, (store_folder / FOLDER, demo.FOLDER))
 
 
@@ -59,20 +59,20 @@ def save(
     allowance: Allowance | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> Path:
-    """Check uploaded splits and keep them; the same content gives the same folder, and nothing bad is kept.
+    """Check uploaded splits and store them if valid; the same content gives the same folder.
 
     Args:
         store_folder: the store's folder.
-        task: what the rows are for.
+        task: the task of the rows.
         files: both splits.
-        allowance: of the visitor who uploads; None: without limit.
-        pulse: raises once no one waits any more (`isoviz.jobs.guarded.call`, in which the files are read).
+        allowance: the visitor's quota; None: no limit.
+        pulse: raises when the caller no longer waits (`isoviz.jobs.guarded.call` reads the files).
 
     Returns:
         The folder with `train` and `validation`.
 
     Raises:
-        InputError: a split is missing, its ending is unknown, its rows cannot serve the task, or they exceed a limit.
+        InputError: a split is missing, has an unknown extension, has invalid rows, or exceeds a limit.
     """
 
     def check(folder: Path) -> None:
@@ -85,12 +85,12 @@ def save(
 def save_own(
     store_folder: Path, files: Files, allowance: Allowance | None = None, pulse: Callable[[], None] = lambda: None
 ) -> Path:
-    """Keep a person's own files, `train` and perhaps `validation`: tables, whose rows are looked at when columns are chosen.
+    """Store a user's tables, `train` and optionally `validation`. Rows are checked later, when columns are selected.
 
     Arguments as for `save`.
 
     Raises:
-        InputError: there is no training file, an ending is unknown, a file is no table with rows, or it exceeds a limit.
+        InputError: the training file is missing, an extension is unknown, a file is not a table with rows, or exceeds a limit.
     """
     splits = [TRAIN, *(split for split in SPLITS if split in files and split != TRAIN)]
 
@@ -102,27 +102,27 @@ def save_own(
 
 def save_vectors(
     store_folder: Path,
-    order: ImportRequest,
+    request: ImportRequest,
     files: Loose,
     allowance: Allowance | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> SetSummary:
-    """Read uploaded vectors or texts, or those that the order names by path, and keep them by their content.
+    """Read vectors or texts from an upload or a path, and store them by content.
 
-    The uploaded files themselves go once they have been read.
+    Uploaded files are deleted after reading.
 
     Args:
-        order: what to read; files that came with it take the place of its paths.
-        files: `file`, `beside` and `relations`, those that were uploaded.
+        request: what to read; uploaded files replace its paths.
+        files: uploaded files by role: `file`, `beside` and `relations`.
 
     Raises:
-        InputError: as `isoviz.vectors.read`, with the field of the file.
+        InputError: like `isoviz.vectors.read`, with the field of the file.
     """
-    if len(files.get("file", ("", b""))[1]) > sets.MOST_KEPT:  # of a larger file only the place is kept
+    if len(files.get("file", ("", b""))[1]) > sets.MOST_KEPT:  # of larger files only the path is stored
         raise InputError(
             f"vectors: an upload has at most {sets.MOST_KEPT / 2**30:.1f} GiB",
             field="vectors",
-            advice="Put the file in a folder on this server and give its path.",
+            advice="Put the file in a folder on this server and enter its path.",
         )
     root = store_folder / FOLDER
     root.mkdir(parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ def save_vectors(
         if allowance is not None:
             (incoming / _VISITOR).write_text(allowance.visitor, encoding="utf-8")
         total = sum(math.ceil(len(content) / 1e6) for _, content in files.values())
-        if allowance is not None and (reason := allowance.exceeded(total)):  # what it holds is counted below
+        if allowance is not None and (reason := allowance.exceeded(total)):  # the set itself is counted below
             raise DataError(reason, field="vectors")
         placed = {}
         for role, (name, content) in files.items():
@@ -139,16 +139,16 @@ def save_vectors(
             folder.mkdir()
             placed[role] = str(folder / f"upload{Path(name).suffix.lower()}")
             Path(placed[role]).write_bytes(content)
-        wanted = replace(
-            order,
-            file=placed.get("file", order.file),
+        local_request = replace(
+            request,
+            file=placed.get("file", request.file),
             beside=placed.get("beside"),
             relations=placed.get("relations"),
-            name=order.name or files.get("file", ("",))[0],
+            name=request.name or files.get("file", ("",))[0],
         )
         began = time.time()
         summary: SetSummary = guarded.call(
-            "isoviz.vectors.intake:import_file", {"request": wanted}, SetSummary, field="vectors", pulse=pulse
+            "isoviz.vectors.intake:import_file", {"request": local_request}, SetSummary, field="vectors", pulse=pulse
         )
     finally:
         shutil.rmtree(incoming, ignore_errors=True)
@@ -158,16 +158,16 @@ def save_vectors(
 
 
 def _charge(key: str, allowance: Allowance, store_folder: Path, began: float) -> None:
-    """Count a kept set for a visitor; `DataError` if that is too much, and then a set that is new goes."""
+    """Count a stored set for a visitor. Raises `DataError`, and deletes a new set, if it exceeds the quota."""
     owners = _owners_file(key)
     folder = owners.parent
     others = set(_owners(owners)) - {allowance.visitor}
-    with owners.open("a", encoding="utf-8") as stream:  # first: of two sets at the same moment each counts the other
+    with owners.open("a", encoding="utf-8") as stream:  # first, so that two simultaneous sets count each other
         stream.write(f"{allowance.visitor}\n")
     reason = allowance.exceeded(megabytes_of(store_folder, allowance.visitor))
     if reason is None:
         return
-    if others or (folder / FACTS).stat().st_mtime < began:  # someone else keeps the same
+    if others or (folder / FACTS).stat().st_mtime < began:  # someone else owns the same set
         release(key, allowance.visitor)
     else:
         vectors.forget(key)
@@ -175,14 +175,14 @@ def _charge(key: str, allowance: Allowance, store_folder: Path, began: float) ->
 
 
 def owners_of(key: str) -> set[str]:
-    """The visitors who keep a set."""
+    """The visitors who own a set."""
     return set(_owners(_owners_file(key)))
 
 
 def release(key: str, visitor: str) -> None:
-    """Take a visitor's claim off a kept set."""
+    """Remove a visitor's ownership of a stored set."""
     others = sorted(owners_of(key) - {visitor})
-    _owners_file(key).write_text("".join(f"{other}\n" for other in others), encoding="utf-8")
+    _owners_file(key).write_text("".join(f"{owner}\n" for owner in others), encoding="utf-8")
 
 
 def _owners_file(key: str) -> Path:
@@ -194,10 +194,10 @@ def _owners(path: Path) -> list[str]:
 
 
 def megabytes_of(store_folder: Path, visitor: str) -> int:
-    """What one visitor's uploads and kept vectors and texts take, rounded up."""
+    """Megabytes of one visitor's uploads and stored sets, rounded up."""
     total = 0
     for folder in (*(store_folder / FOLDER).glob("*/"), *(vectors.STORE.root / "results").glob("*/")):
-        with contextlib.suppress(OSError):  # another upload that is refused goes at this moment
+        with contextlib.suppress(OSError):  # a refused upload may be deleted concurrently
             if visitor in _owners(folder / _VISITOR):
                 total += sum(path.stat().st_size for path in folder.iterdir())
     return math.ceil(total / 1e6)
@@ -221,7 +221,7 @@ def _keep(
         root.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(dir=root, prefix=".incoming-"))
         try:
-            if allowance is not None:  # first: of two uploads at the same moment each counts the other
+            if allowance is not None:  # first, so that two simultaneous uploads count each other
                 (partial / _VISITOR).write_text(allowance.visitor, encoding="utf-8")
             for split in splits:
                 (partial / f"{split}{suffixes[split]}").write_bytes(files[split][1])
@@ -234,7 +234,7 @@ def _keep(
         finally:
             shutil.rmtree(partial, ignore_errors=True)
     else:
-        check(final)  # kept for another task, perhaps
+        check(final)  # it may have been stored for another task
     return final
 
 
@@ -252,6 +252,6 @@ def _suffix(split: str, files: Files, splits: Sequence[str]) -> str:
 def _move(partial: Path, final: Path) -> None:
     try:
         os.replace(partial, final)
-    except OSError:  # another visitor uploaded the same at the same moment
+    except OSError:  # another visitor uploaded the same content concurrently
         if not final.is_dir():
             raise

@@ -1,4 +1,4 @@
-"""Who is asking: a name for quotas and ownership, and a role."""
+"""Visitors: an id for quotas and ownership, and a role."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass
 
 
 class Role(enum.IntEnum):
-    """What a visitor may do; each role includes those below it."""
+    """A visitor's role; each role includes those below it."""
 
     VIEWER = 1
-    """Sees runs, tables and figures, and starts nothing."""
+    """Can see runs, tables and figures, but start nothing."""
     RUNNER = 2
-    """Also launches, stops, resumes and deletes their own runs, and starts computations."""
+    """Can also launch, stop, resume and delete their own runs, and start computations."""
     OPERATOR = 3
-    """The person who started the server or types a command on its machine: every run, no quota. In the browser even they name folders
-    only under the roots (`isoviz.access.policy`), because they may follow a link that someone else made."""
+    """The person who runs the server or uses its command line: all runs, no quota. In the browser, even the operator can use only folders
+    below the roots (`isoviz.access.policy`), because they may follow a link from someone else."""
 
 
 @dataclass(frozen=True)
 class Visitor:
-    """Someone who asks.
+    """A visitor.
 
     Args:
-        id: stable for one person or browser: a login's e-mail address, or a random name kept in a cookie.
-        role: what they may do.
+        id: stable id of a person or browser: a login's e-mail address, or a random name in a cookie.
+        role: the visitor's role.
     """
 
     id: str
@@ -36,4 +36,4 @@ class Visitor:
 
 
 OPERATOR = Visitor("operator", Role.OPERATOR)
-"""The command line, which has the rights of the account it runs under."""
+"""The command line, with the rights of its account."""

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
-import functools
-from collections.abc import Callable
+import os
 from typing import Any, Final
+
+from pydantic import Field
 
 import isoviz
 from isoviz.access.policy import UNRESTRICTED, Policy
 from isoviz.access.service import Service
 from isoviz.access.visitors import OPERATOR
-from isoviz.commands.operations import operations
-from isoviz.errors import InputError, IsoVizError, one_line
+from isoviz.commands.operations import Operation, operations
+from isoviz.errors import InputError, IsoVizError
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 
 try:
     from mcp.server import MCPServer
-    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+    from mcp.server.mcpserver.tools import Tool
     from mcp_types import ToolAnnotations
 except ModuleNotFoundError as missing:
     raise InputError("mcp: the package mcp is not installed; run `pip install 'isoviz[mcp]'`") from missing
@@ -36,6 +37,7 @@ _WRITES: Final = ToolAnnotations(read_only_hint=False, destructive_hint=False, o
 def run(options: argparse.Namespace) -> int:
     """Serve until the client closes the connection."""
     store = Store(options.store)
+    os.environ["ISOVIZ_STORE"] = store.url  # for the process that measures a run's model
     runner = Runner(store) if options.allow_writes else None
     if runner is not None:
         runner.start()
@@ -54,33 +56,27 @@ def server(store: Store, *, allow_writes: bool = False) -> MCPServer[Any]:
         allow_writes: offer the tools that launch and stop runs.
     """
     service = Service(store, OPERATOR, UNRESTRICTED if allow_writes else Policy(read_only=True))
-    made: MCPServer[Any] = MCPServer(
-        "isoviz", instructions=_INSTRUCTIONS, version=isoviz.__version__, log_level="WARNING"
-    )
-    for operation in operations(store, service):
-        if allow_writes or not operation.writes:
-            made.add_tool(_plain(operation.call), annotations=_WRITES if operation.writes else _READS)
-    return made
+    tools: list[Tool] = [
+        _tool(operation) for operation in operations(store, service) if allow_writes or not operation.writes
+    ]
+    return MCPServer("isoviz", instructions=_INSTRUCTIONS, version=isoviz.__version__, log_level="WARNING", tools=tools)
 
 
-def _plain(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """The same tool. The agent sees the message of an `IsoVizError`; any other exception is logged."""
-    if asyncio.iscoroutinefunction(tool):
+class _Tool(Tool):
+    """An operation as a tool. It checks its arguments itself, as over HTTP; the agent sees the message of an `IsoVizError`."""
 
-        @functools.wraps(tool)
-        async def told_later(*args: Any, **named: Any) -> Any:
-            try:
-                return await tool(*args, **named)
-            except IsoVizError as error:
-                raise ToolError(one_line(str(error))) from error
+    operation: Any = Field(None, exclude=True)
 
-        return told_later
-
-    @functools.wraps(tool)
-    def told(*args: Any, **named: Any) -> Any:
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:
         try:
-            return tool(*args, **named)
+            result = await self.operation.run(self.fn_metadata.pre_parse_json(arguments))
         except IsoVizError as error:
-            raise ToolError(one_line(str(error))) from error
+            raise ToolError(" ".join(filter(None, (str(error), error.advice)))) from error
+        except Exception as error:  # logged by the server
+            raise UnexpectedToolError(f"{self.name} failed; the server's log says why") from error
+        return self.fn_metadata.convert_result(result) if convert_result else result
 
-    return told
+
+def _tool(operation: Operation) -> Tool:
+    tool = _Tool.from_function(operation.call, annotations=_WRITES if operation.writes else _READS)
+    return tool.model_copy(update={"operation": operation, "parameters": operation.arguments().model_json_schema()})

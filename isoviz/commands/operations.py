@@ -6,29 +6,51 @@ An operation returns the document that the command of the same name prints with 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import inspect
-import json
-import sys
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, create_model
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from isoviz import comparisons, methods, metrics, posthoc, reference, studies, tasks
+from isoviz import comparisons, limits, methods, metrics, posthoc, reference, studies, tasks
 from isoviz.access.service import Service
 from isoviz.commands import compare, run_report
+from isoviz.config import RunConfig
 from isoviz.demo import bundled_models
-from isoviz.errors import InputError, StoreError
+from isoviz.errors import InputError, StoreError, input_error
+from isoviz.jobs import guarded
 from isoviz.runs import duplicates, planning
+from isoviz.runs.identity import one_line
 from isoviz.runs.queue_order import PRIORITIES, Move, Priority
 from isoviz.runs.recovery import mark_lost
 from isoviz.runs.store import Store
+from isoviz.tasks.protocol import OwnTask
 
 Kind = Literal["methods", "measures", "transforms", "tasks", "models", "studies"]
 Status = Literal["queued", "running", "finished", "stopped", "failed", "diverged", "lost"]
 
 MOST_LISTED: Final = 200
+_STRICT: Final = ConfigDict(extra="forbid", allow_inf_nan=False)
+_MEASURE_SECONDS: Final = 3600.0
+"""How long `measure` may take for a visitor: long enough to download a model first."""
+_MEASURING: Final = ThreadPoolExecutor(8, "measure")
+"""For threads that wait for their turn to measure; other operations must not wait for them."""
+_MODEL_MODULES: Final = ("torch", "transformers", "isoviz.models.adapter")
+
+
+class Settings(
+    create_model(  # type: ignore[misc]
+        "Settings",
+        __config__=_STRICT,
+        own=(OwnTask | None, None),
+        **{name: (info.annotation, info) for name, info in RunConfig.model_fields.items() if name in planning.OPTIONS},
+    )
+):
+    """Settings of `launch_runs`: those of the command line, and the columns of the task `own`."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +76,29 @@ class Operation:
         return inspect.getdoc(self.call) or ""
 
     def arguments(self) -> type[BaseModel]:
-        """The model of its arguments: unknown names are refused, values are checked and converted."""
+        """The model of its arguments, which refuses unknown names."""
         hints = get_type_hints(self.call)
         fields: dict[str, Any] = {
             name: (hints[name], ... if given.default is given.empty else given.default)
             for name, given in inspect.signature(self.call).parameters.items()
         }
-        return create_model(self.name, __config__=ConfigDict(extra="forbid", allow_inf_nan=False), **fields)
+        return create_model(self.name, __config__=_STRICT, **fields)
+
+    async def run(self, arguments: Mapping[str, Any]) -> Any:
+        """Carry it out for a client, whose arguments are checked and converted.
+
+        Raises:
+            InputError: an argument is unknown, missing or not allowed.
+            IsoVizError: what the operation raises.
+        """
+        try:
+            checked = self.arguments().model_validate(arguments)
+        except ValidationError as error:
+            raise input_error(error, depth=3) from None
+        named = {name: getattr(checked, name) for name in type(checked).model_fields}
+        if inspect.iscoroutinefunction(self.call):
+            return await self.call(**named)
+        return await asyncio.to_thread(self.call, **named)
 
 
 def operations(
@@ -142,12 +180,38 @@ class Operations:
         .npy, .npz, .safetensors, .parquet or .csv file of one row per point, in place of model and task. Without layer and pooling,
         all layers. max_eval: rows at most.
         """
-        model, data, embeddings = self._service.admitted(model, data, embeddings)
-        words = {"model": model, "task": task, "embeddings": embeddings, "data": data, "layer": layer}
-        if embeddings is None:
-            words |= {"split": split, "pooling": pooling, "max-eval": max_eval}
-        given = [word for name, value in words.items() if value is not None for word in (f"--{name}", str(value))]
-        return await _command("measure", *given, "--json")
+        if (model is None) == (embeddings is None):
+            raise InputError("model: give either a model or a file of embeddings", field="model")
+        cancelled = threading.Event()
+
+        def pulse() -> None:
+            if cancelled.is_set():
+                raise InterruptedError("the client is gone")
+
+        def measured() -> dict[str, Any]:
+            admitted = self._service.admitted(model, data, embeddings)
+            options: dict[str, Any] = dict(zip(("model", "data", "embeddings"), admitted, strict=True))
+            options |= {"split": split, "layer": layer, "pooling": pooling, "max_eval": max_eval}
+            options |= {} if task is None else {"task": task}
+            allowed = limits.UNLIMITED
+            if self._service.roots() is not None:
+                allowed = limits.from_environment()
+                allowed = dataclasses.replace(allowed, seconds=max(allowed.seconds, _MEASURE_SECONDS))
+            with self._service.computing(pulse):
+                return guarded.call(
+                    "isoviz.__main__:measured",
+                    {"options": options},
+                    dict[str, Any],
+                    field="embeddings" if model is None else "model",
+                    imports=guarded.TABLES if model is None else _MODEL_MODULES,
+                    allowed=allowed,
+                    pulse=pulse,
+                )
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(_MEASURING, measured)
+        finally:
+            cancelled.set()
 
     def launch_runs(
         self,
@@ -158,27 +222,29 @@ class Operations:
         seeds: list[int] | None = None,
         data: str | None = None,
         experiment: str | None = None,
-        settings: dict[str, Any] | None = None,
+        settings: Settings | None = None,
         repeat: bool = False,
     ) -> dict[str, Any]:
         """Fine-tune: one run per method, parameter value and seed. They are queued, and carried out while this server or the app runs.
 
         method: slugs of the catalogue, "baseline" for none. params: of the method, each a value or a list of values to sweep; only
         with one method besides the baseline. seeds: default 0; three or more for a comparison. settings: such as epochs,
-        learning_rate, max_train. repeat: also launch runs that exist already; without it their ids are returned as "existing".
+        learning_rate, max_train; with the task "own", own: the columns of the files in data. repeat: also launch runs that exist
+        already; without it their ids are returned as "existing", and experiment is null if there is nothing else to launch.
         """
+        group = planning.new_group() if experiment is None else one_line(experiment, "experiment")
+        given = {} if settings is None else {name: getattr(settings, name) for name in settings.model_fields_set}
+        if given.get("own") is not None and task != tasks.OWN:
+            raise InputError(f"settings.own: is for the task '{tasks.OWN}' (got '{task}')", field="settings.own")
         own = [slug for slug in method if slug != "baseline"]
         if params and len(own) != 1:
             raise InputError("params: give exactly one method besides the baseline", field="params")
         chosen = [(slug, params or {} if slug in own else {}) for slug in method]
-        configs = planning.expand(
-            [model], [task], chosen, seeds or [0], data=data, checks=self._checks, **(settings or {})
-        )
+        configs = planning.expand([model], [task], chosen, seeds or [0], data=data, checks=self._checks, **given)
         known = {} if repeat else duplicates.existing(self._store, configs)
         new = [config for config in configs if config.identity not in known]
-        group = experiment or planning.new_group()
         ids = self._service.launch(new, group=group)
-        return {"experiment": group, "ids": ids, "existing": list(dict.fromkeys(known.values()))}
+        return {"experiment": group if ids else None, "ids": ids, "existing": list(dict.fromkeys(known.values()))}
 
     def stop_run(self, id: str) -> dict[str, Any]:
         """Stop a run after its current optimiser step, or take it out of the queue. It can be resumed."""
@@ -213,28 +279,6 @@ class Operations:
 
     def _document(self, run_id: str) -> dict[str, Any]:
         return run_report.as_json(self._store.get(run_id), self._store.summary(run_id))
-
-
-async def _command(*words: str) -> dict[str, Any]:
-    """The document that a command prints. It runs in a separate process, so that a large model's memory is freed afterwards."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "isoviz", *words),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        out, err = await process.communicate()
-    finally:
-        if process.returncode is None:  # the client has cancelled
-            process.kill()
-    if process.returncode:
-        lines = err.decode(errors="replace").strip().splitlines()
-        raise InputError(
-            lines[-1].removeprefix("isoviz: ") if lines else f"isoviz {words[0]} ended with status {process.returncode}"
-        )
-    document: dict[str, Any] = json.loads(out)
-    return document
 
 
 def _with_parameters(items: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -11,12 +11,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from isoviz.errors import InputError
+from isoviz.jobs.worker import log_to
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.recovery import mark_lost
 from isoviz.runs.runner import Runner
 from isoviz.runs.slot import POLL_SECONDS
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
-from isoviz.runs.worker import DEFAULT_TRAIN
+from isoviz.runs.worker import DEFAULT_TRAIN, train_run
+from isoviz.training.distributed import LOG
 
 
 @dataclass(frozen=True)
@@ -29,14 +31,40 @@ class _Devices:
 def run(options: argparse.Namespace) -> int:
     """Work until the queue has been empty for `--idle` seconds, or until stopped; the exit code is 0.
 
-    SIGTERM and Ctrl-C stop the run at hand with a checkpoint and put it back into the queue.
+    SIGTERM and Ctrl-C stop the run at hand with a checkpoint and put it back into the queue; with `--ray` the jobs go on.
     """
     if options.idle < 0:
         raise InputError(f"--idle: expected 0 or more (got {options.idle:g})", field="idle")
+    _check_cluster_options(options)
     store = Store(options.store)
+    if options.run is not None:
+        store.get(options.run)  # an unknown one is told here, not in a log
+        log_to(store.folder_of(options.run) / LOG)
+        return train_run(store.url, options.run, DEFAULT_TRAIN, attempt=options.attempt)
+    if options.ray is not None:
+        return _serve_cluster(store, options)
     mark_lost(store)
     with gentle_stop(_say) as stop:
         work(store, options.idle, stop)
+    return 0
+
+
+def _check_cluster_options(options: argparse.Namespace) -> None:
+    for name, least in (("cpus", 1), ("gpus", 0)):
+        number = getattr(options, name)
+        if number is not None and options.ray is None:
+            raise InputError(f"--{name}: only with --ray", field=name)
+        if number is not None and number < least:
+            raise InputError(f"--{name}: expected {least} or more (got {number})", field=name)
+
+
+def _serve_cluster(store: Store, options: argparse.Namespace) -> int:
+    from isoviz.runs.ray_jobs import Cluster, Dispatcher, token_of
+
+    cluster = Cluster(options.ray, token_of(os.environ))
+    dispatcher = Dispatcher(store, cluster, cpus=options.cpus or 1, gpus=options.gpus or 0, say=_say)
+    with gentle_stop(lambda _: _say("stopping; jobs on the cluster continue")) as stop:
+        dispatcher.serve(options.idle, stop)
     return 0
 
 
@@ -73,4 +101,5 @@ def work(store: Store, idle: float, stop: Callable[[], bool], *, train: str = DE
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+    with suppress(OSError):  # the terminal may be gone
+        print(line, file=sys.stderr, flush=True)

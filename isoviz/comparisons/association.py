@@ -135,11 +135,11 @@ def associate_means(
 
 def sentence(association: Association) -> str:
     """`Over 7 settings of one task, Spearman's ρ of IsoScore with accuracy is −0.36 [−0.88, 0.69]: no relation …`"""
-    known = metrics.catalogue().get(association.measure)
-    title = known.title if known else association.measure
+    metric = metrics.catalogue().get(association.measure)
+    title = metric.title if metric else association.measure
     performance = "performance" if association.metric == "primary" else association.metric
     coefficient = "Spearman's ρ" if association.kind == "spearman" else "Kendall's τ"
-    where = (
+    scope = (
         "one task"
         if association.tasks == 1
         else f"{association.tasks} {_strata_noun(association)}, within each of them"
@@ -152,7 +152,7 @@ def sentence(association: Association) -> str:
         else ""
     )
     size = f"{coefficient} of {title} with {performance} is {wording.number(association.estimate)}{ends}"
-    text = f"Over {association.settings} settings of {where}, {size}"
+    text = f"Over {association.settings} settings of {scope}, {size}"
     if association.p is None:
         return f"{text}: not enough settings to tell. At least {POINTS_FOR_A_TEST} on one task are needed."
     direction = "they rise together" if association.estimate > 0 else "one falls as the other rises"
@@ -170,13 +170,13 @@ def _strata_noun(association: Association) -> str:
 
 
 def _primary(row: RunRow) -> str:
-    known = tasks.catalogue().get(row.config.task)
+    task = tasks.catalogue().get(row.config.task)
     reported = row.result.metrics if row.result else {}
-    return known.primary if known else next(iter(reported), "")
+    return task.primary if task else next(iter(reported), "")
 
 
 def _stratum_name(stratum: str, used_names: Iterable[str]) -> str:
     settings = json.loads(stratum)
     name = f"{settings['model']} on {settings['task']}"
-    used = sum(other.startswith(name) for other in used_names)
+    used = sum(used_name.startswith(name) for used_name in used_names)
     return f"{name}, setup {used + 1}" if used else name

@@ -127,19 +127,19 @@ def _metric(part: SideBySide, requested: str | None) -> str:
     rows = [row for rows in part.arms.values() for row in rows]
     task = rows[0].config.task
     reported = dict.fromkeys(name for row in rows if row.result for name in row.result.metrics)
-    known = tasks.catalogue().get(task)
+    task_entry = tasks.catalogue().get(task)
     if requested is None:
-        if known is None and not reported:
+        if task_entry is None and not reported:
             raise InputError(f"metric: no run on {task} has finished", field="metric")
-        return known.primary if known else next(iter(reported))
+        return task_entry.primary if task_entry else next(iter(reported))
     measures = [
         slug
         for slug, measure in metrics.catalogue().items()
         if measure.estimate is not None and measure.gives != "curve"
     ]
-    if requested in reported or requested in measures or (known is not None and requested in known.metrics):
+    if requested in reported or requested in measures or (task_entry is not None and requested in task_entry.metrics):
         return requested
-    allowed = ", ".join([*(reported or (known.metrics if known else ())), *measures])
+    allowed = ", ".join([*(reported or (task_entry.metrics if task_entry else ())), *measures])
     raise InputError(f"metric: runs on {task} have no '{requested}' (allowed: {allowed})", field="metric")
 
 
@@ -202,11 +202,11 @@ def _arm(label: str, rows: Sequence[RunRow], metric: str) -> Arm:
 
 def _warnings(part: SideBySide, task: str, started: Mapping[str, Started | None]) -> list[str]:
     """Whether anything was learned, by the task's primary metric whatever is compared."""
-    known = tasks.catalogue().get(task)
+    task_entry = tasks.catalogue().get(task)
     rows = [row for arm in part.arms.values() for row in arm if row.status == "finished"]
     starts = [start for row in rows if (start := started.get(row.id)) is not None]
     simple = {name: value for start in starts for name, value in start.baselines.items()}
-    warning = nothing_learned(task, (value_of(row, known.primary) for row in rows), simple) if known else ""
+    warning = nothing_learned(task, (value_of(row, task_entry.primary) for row in rows), simple) if task_entry else ""
     return [warning] if warning else []
 
 
@@ -268,7 +268,7 @@ def _paired(arm: Arm, base: Arm) -> _Test:
 
 def _unpaired(arm: Arm, base: Arm) -> _Test:
     n, m = arm.n, base.n
-    both = arm.mean is not None and base.mean is not None
+    comparable = arm.mean is not None and base.mean is not None
     test = _Test(
         Comparison(
             arm=arm.label,
@@ -282,7 +282,7 @@ def _unpaired(arm: Arm, base: Arm) -> _Test:
             sentence="",
         )
     )
-    if min(n, m) < wording.ENOUGH or not both:
+    if min(n, m) < wording.ENOUGH or not comparable:
         return test
     values, base_values = list(arm.values.values()), list(base.values.values())
     summaries = (arm.mean, arm.sd, n), (base.mean, base.sd, m)
@@ -351,11 +351,11 @@ def _concluded(part: Part, comparisons: list[Comparison], paired: bool, alpha: f
     return part.model_copy(update={"comparisons": comparisons, "arms": arms, "pairs_tested": tested})
 
 
-def _p_of_pair(arm: Arm, other: Arm, paired: bool) -> float:
+def _p_of_pair(arm: Arm, second_arm: Arm, paired: bool) -> float:
     """p of the test that their comparison rests on; nan where there is none."""
     if not paired:
-        return float(two_samples.welch_t(list(arm.values.values()), list(other.values.values())))
-    seeds = arm.values.keys() & other.values.keys()
+        return float(two_samples.welch_t(list(arm.values.values()), list(second_arm.values.values())))
+    seeds = arm.values.keys() & second_arm.values.keys()
     if len(seeds) < wording.ENOUGH:
         return math.nan
-    return float(two_samples.paired_t([arm.values[seed] - other.values[seed] for seed in sorted(seeds)]))
+    return float(two_samples.paired_t([arm.values[seed] - second_arm.values[seed] for seed in sorted(seeds)]))

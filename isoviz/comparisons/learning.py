@@ -17,14 +17,14 @@ def nothing_learned(task: str, scores: Iterable[float | None], simple: Mapping[s
         scores: the task's primary metric of each finished run, None where it is undefined.
         simple: name of a simple approach (`bag_of_words`) → what it reaches in that metric.
     """
-    known = tasks.catalogue().get(task)
+    task_entry = tasks.catalogue().get(task)
     reached = {name: value for name, value in simple.items() if value is not None}
     values = list(scores)
-    if known is None or not reached or not values or not METRICS[known.primary].higher_is_better:
+    if task_entry is None or not reached or not values or not METRICS[task_entry.primary].higher_is_better:
         return ""
     best = max(reached, key=reached.__getitem__)
     if any(value is not None and value > reached[best] for value in values):
         return ""
-    who = "no run beats" if len(values) > 1 else "this run does not beat"
-    level = wording.number(reached[best], scale=METRICS[known.primary].highest)
-    return f"Nothing was learned: {who} {best.replace('_', ' ')} ({level}). Do not compare."
+    subject = "no run beats" if len(values) > 1 else "this run does not beat"
+    level = wording.number(reached[best], scale=METRICS[task_entry.primary].highest)
+    return f"Nothing was learned: {subject} {best.replace('_', ' ')} ({level}). Do not compare."

@@ -45,7 +45,7 @@ class Factor:
     @classmethod
     def named(cls, name: str, rows: Iterable[RunRow]) -> Factor:
         """The factor of that name; `InputError` with what these runs can be compared by."""
-        fields = [known for known in RunConfig.model_fields if known not in _NOT_COMPARED]
+        fields = [field_name for field_name in RunConfig.model_fields if field_name not in _NOT_COMPARED]
         if name in fields:
             return cls(name, False)
         parameters = list(dict.fromkeys(parameter for row in rows for parameter in row.config.params))
@@ -120,8 +120,8 @@ def side_by_side(
     grouped: dict[str, list[RunRow]] = {}
     for row in rows:
         shared = factor.rest(row.config)
-        where = json.dumps([shared.get(name) for name in _PARTS], sort_keys=True)
-        grouped.setdefault(where, []).append(row)
+        place_key = json.dumps([shared.get(name) for name in _PARTS], sort_keys=True)
+        grouped.setdefault(place_key, []).append(row)
     parts = []
     for members in grouped.values():
         settings = [factor.rest(row.config) for row in members]

@@ -67,10 +67,10 @@ def _verdict(comparison: Comparison, tests: int, scale: float) -> str:
             units = "pairs" if comparison.paired else "seeds of each"
             return f"not enough seeds to tell. Use at least {ENOUGH} {units}, preferably {RECOMMENDED}."
         case "no spread":
-            same = not comparison.difference
+            unchanged = not comparison.difference
             return (
                 "the same in every seed."
-                if same
+                if unchanged
                 else "the same difference in every seed, so there is no spread to test."
             )
         case "apart":

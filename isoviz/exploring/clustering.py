@@ -1,4 +1,4 @@
-"""|ρ| of the dimensions of a cloud, and the order that puts like ones side by side."""
+"""|ρ| of the dimensions of a cloud, and the order that places correlated ones side by side."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 
 def points_in(view: ViewResult, layer: int, pooling: str) -> int:
-    """Of how many points `clustered` gives the correlation; the rest of the cloud is not in it."""
-    kept = view.kept(layer, pooling)
+    """Number of points behind the correlation of `clustered`."""
+    stored = view.stored_points(layer, pooling)
     if "figure_points" in view.facts:
         return int(view.facts["figure_points"])
     if layer != view.depth:
-        return kept
+        return stored
     n = view.entry(layer, pooling).n
-    # older views do not say how many tokens they sampled: at least those that they kept
-    return int(view.facts.get("token_sample", kept)) if pooling == "tokens" else n
+    # older views do not record the number of sampled tokens, but it is at least the number of stored ones
+    return int(view.facts.get("token_sample", stored)) if pooling == "tokens" else n
 
 
 def clustered(view: ViewResult, layer: int, pooling: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """|ρ| · 255 (d, d), rows and columns in `order`, and the order (d,).
 
-    Of the last layer it was computed with the view. Of another one it is computed now from the kept points, in about a second
-    for 768 dimensions; where those are a sample (or tokens), it is the sample's.
+    For the last layer, it was computed with the view. For other layers, it is computed now from the stored points, in about a second
+    for 768 dimensions; if those are a sample (or tokens), the correlation is the sample's.
     """
     cells, order = view.array(layer, pooling, "correlation"), view.array(layer, pooling, "order")
     if cells is not None and order is not None:

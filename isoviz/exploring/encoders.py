@@ -1,4 +1,4 @@
-"""Encoders by the names that Explore knows: all of `isoviz.models.sources`, and `run:ID`, what a finished run made of one."""
+"""Encoders by name: those of `isoviz.models.sources`, and `run:ID` for the encoder of a finished run."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Embedded:
 
     Attributes:
         points: (m, d) float32: one per text, or one per token of each.
-        texts: (m,) int64, the text that each point belongs to.
-        tokens: the token of each point for pooling `tokens`, else empty.
+        texts: (m,) int64, index of each point's text.
+        tokens: each point's token for pooling `tokens`, else empty.
     """
 
     points: NDArray[np.float32]
@@ -50,13 +50,13 @@ class Embedded:
 
 
 def resolve(name: str, store: Store | None = None) -> ModelSource:
-    """Find an encoder; that of a run has its own fingerprint and lies where the model it started from does.
+    """Find an encoder. A run's encoder has the location of its initial model, but its own fingerprint.
 
     Args:
-        store: where runs are kept; None for this machine's own.
+        store: store of the runs; None for this machine's store.
 
     Raises:
-        ModelError: it is not there; of a run: there is none, it is not finished, or its weights are gone.
+        ModelError: the model does not exist; for a run: it does not exist, has not finished, or has no weights.
     """
     if not name.startswith(RUN):
         return sources.resolve(name)
@@ -69,12 +69,12 @@ def resolve(name: str, store: Store | None = None) -> ModelSource:
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """The model of a finished run as it was kept: encoder, method and head, in evaluation mode.
+    """The saved model of a finished run: encoder, method and head, in evaluation mode.
 
     Attributes:
-        task: slug of the task that its head was trained for.
-        scores_rows: its head gives every row a vector of scores, as classification and regression do.
-        before: the words that it found before the first and the second text when it was trained.
+        task: slug of the task of its head.
+        scores_rows: its head gives every row a vector of scores, as for classification and regression.
+        before: the prefixes of the first and the second text in training.
     """
 
     model: HeadedModel
@@ -84,11 +84,11 @@ class FinishedRun:
     before: tuple[str, str] = ("", "")
 
     def logits(self, texts: Sequence[Sequence[str]], max_length: int) -> NDArray[np.float32]:
-        """(n, labels): what the head says of one or two columns of n texts, its own words already before them."""
+        """(n, labels): logits of the head for one or two columns of n texts, which already have their prefixes."""
         return self._forward(texts, max_length, "logits")
 
     def head_points(self, texts: Sequence[Sequence[str]], max_length: int) -> NDArray[np.float32]:
-        """(n, h): what the output layer reads of each text, after the method; for heads that score rows (`scores_rows`)."""
+        """(n, h): input of the output layer for each text, after the method; for heads with `scores_rows`."""
         return self._forward(texts, max_length, "head")
 
     def _forward(self, texts: Sequence[Sequence[str]], max_length: int, output_name: str) -> NDArray[np.float32]:
@@ -104,13 +104,13 @@ class FinishedRun:
 
 @contextlib.contextmanager
 def opened(name: str) -> Iterator[tuple[ModelSource, FinishedRun | None]]:
-    """The encoder as a source that `layer_views` reads; of a run, also the whole model with its head. Loads torch for a run."""
+    """The encoder as a source for `layer_views`; for a run, also the complete model with its head. Imports torch for a run."""
     if not name.startswith(RUN):
         yield sources.resolve(name), None
         return
     run = load_run(name)
     with tempfile.TemporaryDirectory(prefix="isoviz-encoder-") as folder:
-        encoder: Any = run.model.network.base_model  # without its head: that is of another width for every task
+        encoder: Any = run.model.network.base_model  # without the head, whose width depends on the task
         encoder.save_pretrained(folder)
         run.tokenizer.save_pretrained(folder)
         yield ModelSource(name, "local", folder, resolve(name).fingerprint), run
@@ -118,7 +118,7 @@ def opened(name: str) -> Iterator[tuple[ModelSource, FinishedRun | None]]:
 
 @dataclass(frozen=True)
 class Reader:
-    """A model in memory that puts texts where its views have theirs; `before` as in `FinishedRun`."""
+    """A loaded model that embeds texts in the same way as its views; `before` as in `FinishedRun`."""
 
     encoder: Encoder
     before: tuple[str, str] = ("", "")
@@ -142,7 +142,7 @@ class Reader:
         prompt: str | None = None,
         truncate: int | None = None,
     ) -> Embedded:
-        """As `isoviz.models.extract.embed` for one or two columns of texts, from a model already in memory."""
+        """Like `isoviz.models.extract.embed` for one or two columns of texts, with a loaded model."""
         if pooling == "sentence":
             from isoviz.models import sentences
 
@@ -167,10 +167,10 @@ class Reader:
 
 
 def load(name: str, direction: str | None = None, allow_random: bool = False) -> Reader:
-    """A model by name, ready to embed texts that are to be translated in `direction`, if any. Loads torch.
+    """Load a model by name to embed texts, for a translation task in `direction`. Imports torch.
 
     Args:
-        allow_random: go on where its checkpoint does not fit it.
+        allow_random: accept a checkpoint that does not fit the model.
     """
     from isoviz.models import encoder
 
@@ -180,13 +180,13 @@ def load(name: str, direction: str | None = None, allow_random: bool = False) ->
 
 
 def prefixed(texts: Sequence[Sequence[str]], before: tuple[str, str]) -> list[list[str]]:
-    """One or two columns of texts with these words before each."""
+    """One or two columns of texts with these prefixes."""
     columns = zip(texts, before, strict=False)
     return [[f"{prefix} {text}" for text in column] if prefix else list(column) for column, prefix in columns]
 
 
 def load_run(name: str, store: Store | None = None) -> FinishedRun:
-    """The model of a finished run as it was kept. Loads torch; raises like `resolve`."""
+    """The saved model of a finished run. Imports torch. Raises like `resolve`."""
     from isoviz.training.reload import reload
 
     row, weights = _finished(name, store)
@@ -214,15 +214,15 @@ def has_weights(run_id: str, store: Store) -> bool:
 def _finished(name: str, store: Store | None) -> tuple[RunRow, Path]:
     from isoviz.runs.store import Store
 
-    own = store is None
+    default_store = store is None
     opened_store = Store() if store is None else store
     try:
         row = opened_store.get(name.removeprefix(RUN))
         weights = _weights(opened_store.folder_of(row.id))
     except StoreError:
-        raise ModelError(f"model: there is no run '{name.removeprefix(RUN)}' in this store", field="model") from None
+        raise ModelError(f"model: run not found: '{name.removeprefix(RUN)}'", field="model") from None
     finally:
-        if own:
+        if default_store:
             opened_store.close()
     if row.status != "finished":
         raise ModelError(f"model: run '{row.id}' is {row.status}; only a finished run can be analysed", field="model")
@@ -238,6 +238,6 @@ def _weights(run_dir: Path) -> Path | None:
 
 @functools.lru_cache(maxsize=64)
 def _digest(path: str, size: int, changed: int) -> str:
-    del size, changed  # they tell one content of the file from another
+    del size, changed  # only part of the cache key
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()[:16]

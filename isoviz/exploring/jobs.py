@@ -1,6 +1,6 @@
-"""Explore's background jobs: views, own sentences, maps by UMAP.
+"""Explore's background jobs: views, sentences, UMAP maps.
 
-A view's pictures are there before its last numbers are: `isoviz.exploring.results.find` gives them while the job runs.
+A view's first figures are published before its last numbers: `isoviz.exploring.results.find` returns them while the job runs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.exploring import encoders, maps, own, results
+from isoviz.exploring import encoders, maps, results, user_sets
 from isoviz.exploring.request import Rows, ViewRequest, key_of, rows_of
 from isoviz.jobs import queue, scheduling
 from isoviz.jobs.kinds import ENCODERS, GIB, Job, JobKind, Lane
@@ -21,34 +21,34 @@ from isoviz.jobs.results import ResultStore
 from isoviz.jobs.worker import ENCODER_MODULES, import_modules
 
 QUESTIONS: Final = ResultStore("questions", lambda: GIB // 4, most=400, failure_seconds=3600.0)
-"""Answers to what someone typed or chose on the page: few and not for long, because people's sentences are among them."""
+"""Cache of results for input on the page: small and short-lived, because it contains users' sentences."""
 PREPARE: Final = f"{__name__}:prepare"
-"""For every kind that reads with an encoder."""
+"""Lane of all jobs that use an encoder."""
 _IDLE_SECONDS: Final = 600.0
 
 
 def _compute_view(job: Job) -> None:
-    from isoviz.exploring import measuring, own_vectors
+    from isoviz.exploring import measuring, vector_view
 
     request = ViewRequest.from_json(job.request)
-    if request.task == own.VECTORS:
-        facts, arrays = own_vectors.compute(request, job.report, job.publish)
+    if request.task == user_sets.VECTORS:
+        facts, arrays = vector_view.compute(request, job.report, job.publish)
         job.publish(facts, arrays)
         return
     key = ""
 
     def show(facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         nonlocal key
-        key = key or _key_now(request, facts)  # which may read the rows
+        key = key or _current_key(request, facts)  # may read the rows
         job.publish(facts, arrays, key)
 
     facts, arrays = measuring.compute(request, job.report, show)
-    job.publish(facts, arrays, key or _key_now(request, facts))
+    job.publish(facts, arrays, key or _current_key(request, facts))
 
 
-def _key_now(request: ViewRequest, facts: dict[str, Any]) -> str:
-    """The key may differ from the requested one: a model of the hub gets another key once it is downloaded."""
-    if request.direction:  # keys are of the rows in the task's own direction
+def _current_key(request: ViewRequest, facts: dict[str, Any]) -> str:
+    """The view's key, which may differ from the requested one: a hub model gets another key once it is downloaded."""
+    if request.direction:  # keys always use the task's first direction
         rows = rows_of(request.task, request.data)
     else:
         rows = Rows(facts["data_fingerprint"], {request.split: facts["rows_in_split"]})
@@ -85,13 +85,13 @@ def _lay_out(job: Job) -> None:
     if settings.film:
         job.report(0, 1, "laying out all layers")
         clouds = [view.points(number, pooling) for number in request["layers"]]
-        places = maps.drawn(len(clouds[0]), settings)
+        places = maps.sampled(len(clouds[0]), settings)
         job.publish({}, {"coordinates": maps.aligned_umap([cloud[places] for cloud in clouds], settings)})
         return
 
     def fit() -> Any:
         points = view.points(layer, pooling)
-        return maps.fit_umap(points[maps.drawn(len(points), settings)], settings, job.report)
+        return maps.fit_umap(points[maps.sampled(len(points), settings)], settings, job.report)
 
     fitted = job.memory.get((request["view"], settings.key(layer, pooling)), fit)
     if "points" in inputs:
@@ -112,7 +112,7 @@ VIEW: Final = JobKind(
     memory_field="max_rows",
     memory_advice="Take fewer rows, or close other programs that use memory.",
 )
-"""Of a `ViewRequest`, under the key that `isoviz.exploring.request.key_of` gives."""
+"""Jobs for a `ViewRequest`, with the key from `isoviz.exploring.request.key_of`."""
 
 SENTENCES: Final = JobKind(
     name="sentences",
@@ -123,8 +123,8 @@ SENTENCES: Final = JobKind(
     prepare=PREPARE,
     warm_seconds=_IDLE_SECONDS,
 )
-"""`{"model", "fingerprint", "layer", "pooling", "max_length", "direction", "prompt", "truncate", "texts": columns of texts}`; leaves the
-arrays of `isoviz.exploring.encoders.Embedded`, and `tokens`. Its process keeps the model, so that the next sentences are read at once."""
+"""`{"model", "fingerprint", "layer", "pooling", "max_length", "direction", "prompt", "truncate", "texts": columns of texts}`; the
+result has the arrays of `isoviz.exploring.encoders.Embedded`, and `tokens`. Its process keeps the model loaded for the next sentences."""
 
 MAP: Final = JobKind(
     name="map",
@@ -136,33 +136,32 @@ MAP: Final = JobKind(
     remembers=3,
     memory_advice="Take fewer points, or close other programs that use memory.",
 )
-"""`{"view": key, "layer", "pooling", "map": a MapRequest}`, with `points` (m, d) as input if they are to be placed in that map;
-leaves `coordinates`; of a film, with `layers`, (layers, n, 2). Its process keeps fitted maps; one that is not in memory any more is
-made again."""
+"""`{"view": key, "layer", "pooling", "map": a MapRequest}`, with `points` (m, d) as input to place them in that map;
+the result has `coordinates`; for a film, with `layers`, (layers, n, 2). Its process caches fitted maps and refits them if needed."""
 
 
 def start(request: ViewRequest, key: str) -> JobState:
-    """Start the view of this key unless it is on its way or done; a failed or lost one is started anew.
+    """Start the view with this key unless it is waiting, running or done. Restarts a failed or lost job.
 
     Args:
-        key: of its content (`isoviz.exploring.request.key_of`).
+        key: key of its content (`isoviz.exploring.request.key_of`).
 
     Raises:
-        InputError: a setting that is not allowed.
+        InputError: an invalid setting.
     """
     request.check()
     return queue.start(VIEW, key, request.as_json())
 
 
 def obtain(request: ViewRequest, *, patience: float = 3600.0) -> results.ViewResult:
-    """The view of a request, computed if it is not there yet; waits for it. For notebooks: a page looks instead of waiting.
+    """The view of a request, computed if it is not cached; waits for the result. For notebooks; pages poll instead.
 
     Raises:
-        IsoVizError: what the job failed with, or that it took longer than `patience` seconds.
+        IsoVizError: the job's error, or it took longer than `patience` seconds.
     """
 
-    def key_now() -> str:  # a hub model has another key once it is here
-        source = None if request.task == own.VECTORS else encoders.resolve(request.model)
+    def key_now() -> str:  # a hub model's key changes once it is downloaded
+        source = None if request.task == user_sets.VECTORS else encoders.resolve(request.model)
         return key_of(request, source, rows_of(request.task, request.data))
 
     start(request, key_now())
@@ -182,10 +181,10 @@ def obtain(request: ViewRequest, *, patience: float = 3600.0) -> results.ViewRes
 
 
 def prepare() -> None:
-    """Prepare a spare process: import the modules that encoders need, and run once what is slow on its first call."""
+    """Warm up a spare process: import the modules for encoders, and run slow first calls once."""
     from isoviz import tasks
 
-    # someone looks at the page and is about to press, so not at low priority
+    # normal priority, because a user is about to need the process
     extraction = (
         "pyarrow.parquet",
         "isoviz.models.extract",

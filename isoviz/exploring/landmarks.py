@@ -1,4 +1,4 @@
-"""What helps to find one's way on a map: clusters with their distinguishing words, and lines of equal density."""
+"""Landmarks of a map: clusters with their distinguishing words, and lines of equal density."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_CLUSTERED: Final = 5_000
-"""Points that HDBSCAN sees; of more, the others join the cluster of the nearest one that it saw."""
+"""Most points clustered by HDBSCAN; other points join the cluster of the nearest clustered point."""
 WORDS: Final = 3
 SHARES: Final = (0.9, 0.7, 0.5, 0.3, 0.1)
-"""Of the points that each density line encloses, about."""
+"""Approximate shares of points enclosed by the density lines."""
 _CELLS: Final = 128
 _FEWEST: Final = 20
 
 
 def clusters(coordinates: NDArray[np.floating], seed: int = 0) -> NDArray[np.int64]:
-    """(n,) the cluster of each point of a map (n, k), largest first; −1 for points in none.
+    """(n,) cluster of each point of a map (n, k), the largest cluster first; −1 for points outside all clusters.
 
-    Clusters of the map, not of the space: where UMAP puts a gap, there is one. The smallest has 4 % of the points.
+    These are clusters of the map, not of the space, and depend on the gaps that UMAP creates. The smallest has 4 % of the points.
 
     Source: Campello, Moulavi & Sander 2013 (HDBSCAN), by scikit-learn.
     """
@@ -30,21 +30,23 @@ def clusters(coordinates: NDArray[np.floating], seed: int = 0) -> NDArray[np.int
     n = len(coordinates)
     if n < _FEWEST:
         return np.full(n, -1)
-    seen = np.arange(n) if n <= MOST_CLUSTERED else np.random.default_rng(seed).choice(n, MOST_CLUSTERED, replace=False)
-    points = coordinates[seen].astype(np.float64)
-    found = HDBSCAN(min_cluster_size=max(5, len(seen) // 25), copy=True).fit_predict(points)
+    clustered_points = (
+        np.arange(n) if n <= MOST_CLUSTERED else np.random.default_rng(seed).choice(n, MOST_CLUSTERED, replace=False)
+    )
+    points = coordinates[clustered_points].astype(np.float64)
+    found = HDBSCAN(min_cluster_size=max(5, len(clustered_points) // 25), copy=True).fit_predict(points)
     _, counts = np.unique(found[found >= 0], return_counts=True)
-    ranks = np.append(np.argsort(np.argsort(-counts, kind="stable")), -1)  # −1, no cluster, stays
-    nearest = np.arange(n) if n == len(seen) else KDTree(points).query(coordinates)[1]
+    ranks = np.append(np.argsort(np.argsort(-counts, kind="stable")), -1)  # −1 (no cluster) stays −1
+    nearest = np.arange(n) if n == len(clustered_points) else KDTree(points).query(coordinates)[1]
     labels: NDArray[np.int64] = ranks[found[nearest]].astype(np.int64)
     return labels
 
 
 def distinguishing_words(texts: Sequence[str], labels: NDArray[np.int64]) -> list[str]:
-    """For each cluster its words of largest c-TF-IDF, `word, word, word`; empty where a cluster has none.
+    """For each cluster, the words with the largest c-TF-IDF: `word, word, word`; empty if it has no words.
 
-    The weight of word t in cluster c is tf(t, c) · log(1 + A / f(t)): its share of the cluster's words, the average number of words
-    in a cluster, how often the word occurs in all.
+    The weight of word t in cluster c is tf(t, c) · log(1 + A / f(t)), with its share of the cluster's words, the average number of
+    words per cluster, and its total number of occurrences.
 
     Source: Grootendorst 2022 (BERTopic), equation 2.
     """
@@ -55,7 +57,7 @@ def distinguishing_words(texts: Sequence[str], labels: NDArray[np.int64]) -> lis
     vectorizer = CountVectorizer()
     try:
         counted = vectorizer.fit_transform(joined).toarray().astype(np.float64)
-    except ValueError:  # no words: texts of numbers and signs alone, or no clusters
+    except ValueError:  # no words: texts contain only numbers and symbols, or there are no clusters
         return [""] * count
     sizes, words = counted.sum(axis=1), vectorizer.get_feature_names_out()
     weights = counted / np.maximum(sizes, 1)[:, None] * np.log1p(sizes.mean() / counted.sum(axis=0))
@@ -78,13 +80,13 @@ def density_lines(coordinates: NDArray[np.floating]) -> list[tuple[float, list[N
         return []
     low, high = points.min(axis=0) - 3 * width, points.max(axis=0) + 3 * width
     cell = (high - low) / _CELLS
-    counted, *_ = np.histogram2d(points[:, 0], points[:, 1], bins=_CELLS, range=list(zip(low, high, strict=True)))
-    density = gaussian_filter(counted, tuple(width / cell), mode="constant")
+    counts, *_ = np.histogram2d(points[:, 0], points[:, 1], bins=_CELLS, range=list(zip(low, high, strict=True)))
+    density = gaussian_filter(counts, tuple(width / cell), mode="constant")
     x, y = (low[axis] + cell[axis] * (np.arange(_CELLS) + 0.5) for axis in (0, 1))
     of_points = density[tuple(np.clip(((points - low) / cell).astype(int), 0, _CELLS - 1).T)]
     generator = contour_generator(x, y, density.T, line_type=LineType.Separate)
-    found: list[tuple[float, list[NDArray[np.float64]]]] = []
+    contours: list[tuple[float, list[NDArray[np.float64]]]] = []
     for share in SHARES:
-        lines: Any = generator.lines(float(np.quantile(of_points, 1 - share)))  # their type is that of every line_type
-        found.append((share, list(lines)))
-    return found
+        lines: Any = generator.lines(float(np.quantile(of_points, 1 - share)))  # the return type depends on line_type
+        contours.append((share, list(lines)))
+    return contours

@@ -1,4 +1,4 @@
-"""A cloud in two or three dimensions: PCA, which tells what its axes hold, and UMAP, which keeps neighbours together."""
+"""A cloud in two or three dimensions: PCA, whose axes have known shares of the variance, and UMAP, which keeps neighbours together."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ KINDS: Final[tuple[Kind, ...]] = ("pca", "umap")
 FEWEST_POINTS: Final = 5
 MOST_POINTS: Final = 200_000
 MOST_FITTED: Final = 20_000
-"""Points that UMAP and maps in three dimensions show, and that PCA's axes are fitted on; of more, as many are drawn by the seed."""
+"""Most points of UMAP and of maps in three dimensions, and for fitting PCA's axes; larger clouds are sampled with the seed."""
 MOST_FILMED: Final = 2_000
-"""Points of a film of layers."""
+"""Most points of a film of layers."""
 _BLOCK: Final = 16_384
 
 Tell = Callable[[int, int, str], None]
@@ -30,10 +30,10 @@ Tell = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class MapRequest:
-    """How a cloud is laid out.
+    """Settings of a map.
 
     Attributes:
-        kind: of `KINDS`.
+        kind: one of `KINDS`.
         dimensions: 2 or 3.
         points: at most this many; a larger cloud is sampled with the seed (see `drawn`).
         neighbours, min_dist, metric: of UMAP: how many neighbours count, how close points may lie, and what near means.
@@ -51,7 +51,7 @@ class MapRequest:
     film: bool = False
 
     def check(self) -> None:
-        """Raise `InputError`, with its field, unless every setting is allowed."""
+        """Raise `InputError`, with its field, for an invalid setting."""
         choices = {"kind": KINDS, "dimensions": (2, 3), "metric": METRICS}
         for field, allowed in choices.items():
             if getattr(self, field) not in allowed:
@@ -65,15 +65,15 @@ class MapRequest:
                 )
 
     def as_json(self) -> dict[str, Any]:
-        """For a file; `MapRequest(**…)` reads it."""
+        """JSON form; `MapRequest(**…)` reads it."""
         return asdict(self)
 
     def key(self, layer: int, pooling: str) -> str:
-        """Sixteen hex digits: equal for the same settings of the same cloud of a view. PCA does not look at UMAP's settings."""
+        """Sixteen hex digits: equal for the same settings and cloud. For PCA, UMAP's settings are ignored."""
         settings = {
             name: value for name, value in self.as_json().items() if self.kind == "umap" or name not in _OF_UMAP
         }
-        if not self.film:  # maps of one layer keep the keys they had
+        if not self.film:  # keeps the existing keys of single-layer maps
             del settings["film"]
         content = json.dumps([layer, pooling, settings], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
@@ -82,8 +82,8 @@ class MapRequest:
 _OF_UMAP: Final = ("neighbours", "min_dist", "metric")
 
 
-def drawn(count: int, request: MapRequest) -> NDArray[np.int64]:
-    """The places of the points that are laid out, in order: all, or `request.points` of them by its seed."""
+def sampled(count: int, request: MapRequest) -> NDArray[np.int64]:
+    """Ascending indices of the points on the map: all, or a sample of `request.points` with its seed."""
     most = request.points if (request.kind, request.dimensions) == ("pca", 2) else min(request.points, MOST_FITTED)
     if request.film:
         most = min(most, MOST_FILMED)
@@ -102,8 +102,8 @@ class PCAMap:
 
     Attributes:
         coordinates: (n, k) float64.
-        shares: (k,) the share of the whole variance along each axis; nan where there is no variance.
-        centre, axes: (d,) and (d, k), orthonormal, each axis turned so that its largest weight is positive.
+        shares: (k,) each axis's share of the total variance; nan without variance.
+        centre, axes: (d,) and (d, k), orthonormal, with the sign for which each axis's largest weight is positive.
     """
 
     coordinates: NDArray[np.float64]
@@ -112,15 +112,15 @@ class PCAMap:
     axes: NDArray[np.float64]
 
     def place(self, points: ArrayLike) -> NDArray[np.float64]:
-        """Where other points (m, d) of the same space lie: (m, k)."""
-        found: NDArray[np.float64] = (np.asarray(points, dtype=np.float64) - self.centre) @ self.axes
-        return found
+        """Coordinates (m, k) of other points (m, d) of the same space."""
+        projected: NDArray[np.float64] = (np.asarray(points, dtype=np.float64) - self.centre) @ self.axes
+        return projected
 
 
 def pca(points: ArrayLike, dimensions: int = 2) -> PCAMap:
     """Principal components of a cloud (n, d) by its covariance, or by its Gram matrix where n < d.
 
-    Of more than `MOST_FITTED` points the axes and their shares are those of as many, drawn with seed 0; all are placed.
+    The axes and shares are fitted on at most `MOST_FITTED` points, sampled with seed 0; all points are projected.
 
     Raises:
         InputError: fewer points or dimensions than axes.
@@ -143,7 +143,7 @@ def pca(points: ArrayLike, dimensions: int = 2) -> PCAMap:
     last = len(small) - 1
     values, vectors = eigh(small, subset_by_index=[last - dimensions + 1, last])
     values, vectors = np.clip(values[::-1], 0.0, None), vectors[:, ::-1]
-    if n < d:  # from weights of points to weights of dimensions
+    if n < d:  # from weights on points to weights on dimensions
         vectors = x.T @ vectors
         lengths = np.linalg.norm(vectors, axis=0)
         vectors = vectors / np.where(lengths > 0, lengths, 1.0)
@@ -154,8 +154,8 @@ def pca(points: ArrayLike, dimensions: int = 2) -> PCAMap:
 
 
 def aligned_pca(clouds: Sequence[ArrayLike]) -> list[PCAMap]:
-    """PCA maps in two dimensions of several clouds (n, d) of the same n points, such as layers: each is scaled to unit variance in
-    all and turned onto the one before (orthogonal Procrustes), because the axes of a PCA have no sign and equal ones no order.
+    """PCA maps in two dimensions of several clouds (n, d) of the same n points, such as layers. Each map is scaled to total variance 1
+    and rotated onto the previous one (orthogonal Procrustes), because signs and, for equal variances, order of PCA axes are arbitrary.
 
     Source: Schönemann 1966 (orthogonal Procrustes), by scipy.
     """
@@ -163,17 +163,17 @@ def aligned_pca(clouds: Sequence[ArrayLike]) -> list[PCAMap]:
 
     aligned: list[PCAMap] = []
     for cloud in clouds:
-        found = pca(cloud)
-        size = float(np.sqrt(np.square(found.coordinates).sum() / len(found.coordinates)))
+        layer_map = pca(cloud)
+        size = float(np.sqrt(np.square(layer_map.coordinates).sum() / len(layer_map.coordinates)))
         turn = np.eye(2) / (size or 1.0)
         if aligned:
-            turn = turn @ orthogonal_procrustes(found.coordinates, aligned[-1].coordinates)[0]
-        aligned.append(PCAMap(found.coordinates @ turn, found.shares, found.centre, found.axes @ turn))
+            turn = turn @ orthogonal_procrustes(layer_map.coordinates, aligned[-1].coordinates)[0]
+        aligned.append(PCAMap(layer_map.coordinates @ turn, layer_map.shares, layer_map.centre, layer_map.axes @ turn))
     return aligned
 
 
 def aligned_umap(clouds: Sequence[ArrayLike], request: MapRequest) -> NDArray[np.float32]:
-    """(layers, n, 2): UMAP of several clouds of the same n points, each held near those before and after it. Loads numba: slow.
+    """(layers, n, 2): UMAP of several clouds of the same n points, each kept close to the previous and next one. Imports numba (slow).
 
     Raises:
         InputError: too few points.
@@ -183,24 +183,24 @@ def aligned_umap(clouds: Sequence[ArrayLike], request: MapRequest) -> NDArray[np
         raise InputError(f"points: UMAP needs at least {FEWEST_POINTS} (got {len(points[0])})", field="points")
     from umap import AlignedUMAP
 
-    same = {index: index for index in range(len(points[0]))}
+    identity = {index: index for index in range(len(points[0]))}
     fitted = AlignedUMAP(
         n_neighbors=min(request.neighbours, len(points[0]) - 1),
         min_dist=request.min_dist,
         metric=request.metric,
         random_state=request.seed,
         transform_seed=request.seed,
-    ).fit(points, relations=[same] * (len(points) - 1))
+    ).fit(points, relations=[identity] * (len(points) - 1))
     return np.stack([np.asarray(embedding, dtype=np.float32) for embedding in fitted.embeddings_])
 
 
 def fit_umap(points: ArrayLike, request: MapRequest, tell: Tell | None = None) -> Any:
-    """A fitted `umap.UMAP`; its `embedding_` is (n, k) float32, and its `transform` places other points. Loads numba: slow.
+    """A fitted `umap.UMAP`; its `embedding_` is (n, k) float32, and its `transform` places other points. Imports numba, which is slow.
 
-    One thread and a seed, so that the same request gives the same picture.
+    Uses one thread and a seed, so that the same request gives the same map.
 
     Raises:
-        InputError: too few points, or all of them the same.
+        InputError: too few points, or all points are identical.
     """
     x = np.asarray(points, dtype=np.float32)
     if len(x) < FEWEST_POINTS:
@@ -213,7 +213,7 @@ def fit_umap(points: ArrayLike, request: MapRequest, tell: Tell | None = None) -
 
     if tell:
         tell(5, 100, "finding each point's neighbours")
-    # tqdm writes "epoch/epochs" to what it takes for a terminal
+    # tqdm writes "epoch/epochs" to a file-like object
     bar = {"disable": False, "file": _Counter(tell), "bar_format": "{n_fmt}/{total_fmt}", "mininterval": 0.2}
     return UMAP(
         n_components=request.dimensions,
@@ -231,33 +231,33 @@ def coordinates(points: ArrayLike, request: MapRequest) -> NDArray[np.floating]:
     """A cloud (n, d) laid out: (m, k), a line for each point of `drawn`.
 
     Raises:
-        InputError: a setting that is not allowed, or a cloud that cannot be laid out so.
+        InputError: an invalid setting, or a cloud that cannot be laid out with it.
     """
     request.check()
     x = np.asarray(points)
-    x = x[drawn(len(x), request)]
+    x = x[sampled(len(x), request)]
     if request.kind == "pca":
         return pca(x, request.dimensions).coordinates
     return np.asarray(fit_umap(x, request).embedding_, dtype=np.float32)
 
 
 class _Counter:
-    """A file for tqdm: what it writes becomes progress."""
+    """A file-like object for tqdm that turns its output into progress."""
 
     def __init__(self, tell: Tell | None) -> None:
         self._tell = tell
 
     def write(self, text: str) -> int:
-        found = re.search(r"(\d+)/(\d+)", text)
-        if found and self._tell:
-            done, total = int(found[1]), max(1, int(found[2]))
-            self._tell(10 + 90 * done // total, 100, f"laying out the map, step {done} of {total}")
+        match = re.search(r"(\d+)/(\d+)", text)
+        if match and self._tell:
+            step, total = int(match[1]), max(1, int(match[2]))
+            self._tell(10 + 90 * step // total, 100, f"laying out the map, step {step} of {total}")
         return len(text)
 
     def flush(self) -> None:
-        """There is nothing to flush."""
+        """No-op."""
 
 
-def from_json(found: Mapping[str, Any]) -> MapRequest:
-    """What `MapRequest.as_json` gave."""
-    return MapRequest(**found)
+def from_json(values: Mapping[str, Any]) -> MapRequest:
+    """The inverse of `MapRequest.as_json`."""
+    return MapRequest(**values)

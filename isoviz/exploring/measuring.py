@@ -1,4 +1,4 @@
-"""The content of a view: every measure of every layer and pooling, and the arrays behind its figures."""
+"""The content of a view: all measures of all layers and poolings, and the arrays of its figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import isoviz
 from isoviz import metrics, tasks
 from isoviz.errors import InputError, IsoVizError
-from isoviz.exploring import encoders, outputs, own, points, shrinkage
+from isoviz.exploring import encoders, outputs, points, shrinkage, user_sets
 from isoviz.exploring.request import FORMAT, ViewRequest
 from isoviz.exploring.results import RANDOM, array_name
 from isoviz.metrics.measuring import applicable
@@ -25,12 +25,12 @@ from isoviz.models.views import Pooling, Views
 
 EV_KEPT: Final = 200
 COSINE_POINTS: Final = 1_000
-"""Points whose pairwise cosines are counted at most: all their pairs, so half a million."""
+"""Most points for pairwise cosines: half a million pairs."""
 COSINE_BINS: Final = 200
-"""Of equal width over [−1, 1]."""
+"""Number of bins of equal width over [−1, 1]."""
 CLOUD_POINTS: Final = 20_000
 CLOUD_BYTES: Final = 384 * 2**20
-"""Limit for the stored clouds of rows, all layers together; clouds of tokens may take a third of it."""
+"""Most bytes of the stored clouds of rows, all layers together; clouds of tokens may take a third of that."""
 _FLOAT16_MAX: Final = 6e4
 
 if TYPE_CHECKING:
@@ -42,22 +42,22 @@ Tell = Callable[[int, int, str], None]
 Records = list[CloudRecord]
 Computed = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 
-# Shares of the time, for a small encoder on two cores; a large one spends more on reading, and the bar is slower there.
+# Shares of the time for a small encoder on two cores. A large encoder spends more on reading, where the bar is then slower.
 _READING, _MEASURING, _PICTURES, _NEIGHBOURS, _TRAINING = (0, 350), (350, 430), (430, 500), (500, 800), (800, 1000)
 _TOTAL: Final = 1000
 OUTPUT: Final = "output matrix"
 _TO_COME: Final = Reading(undefined=PENDING)
-_SOON: Final = {"reason": "it is still being measured"}
-_SHRINKAGE_SOON: Final = "it is still being computed, from training tokens"
+_PENDING_OUTPUT: Final = {"reason": "it is still being measured"}
+_PENDING_SHRINKAGE: Final = "it is still being computed, from training tokens"
 
 
 def slow_metrics() -> list[str]:
-    """Metrics that follow the first pictures, by slug."""
+    """Slugs of metrics computed after the first figures."""
     return [metric.slug for metric in applicable("rows") if metric.cost not in QUICK]
 
 
 def pending() -> list[str]:
-    """Measures that follow the first figures, in order."""
+    """Measures computed after the first figures, in order."""
     return [*slow_metrics(), OUTPUT, shrinkage.MEASURE]
 
 
@@ -67,18 +67,17 @@ def compute(
     """The facts for `profile.json` and the arrays by name, see `arrays_of`.
 
     Args:
-        tell: called with `done`, `total` and the current activity; `done` never falls.
-        show: called with all arrays, and with facts that are final but for what they name under `pending`: first metrics over pairs
-            of points, whose time grows with their square, the output matrix, which may be that of a vocabulary, and IsoScore*,
-            for which training rows are read; then IsoScore* alone.
+        tell: called with `done`, `total` and the current activity; `done` never decreases.
+        show: called with all arrays and facts, of which those under `pending` follow: first metrics over pairs of points (quadratic
+            time), the output matrix (possibly a whole vocabulary) and IsoScore* (needs training rows); then only IsoScore*.
 
     Raises:
-        IsoVizError: in the user's terms, with the request's field it belongs to.
+        IsoVizError: an error in the user's terms, with the field of the request.
     """
     request.check()
     began = time.monotonic()
     tell(0, _TOTAL, "reading the data")
-    task = own.task_of(request.task)
+    task = user_sets.task_of(request.task)
     encoders.resolve(request.model)
     frames, fingerprint = _rows(request, task)
     frame = frames[request.split].iloc[: request.max_rows]
@@ -98,7 +97,7 @@ def compute(
             allow_random=request.allow_random,
         )
         texts = _texts(frame, task, run)
-        try:  # `head` is a matter of fine-tuning, hence the states alone
+        try:  # the cloud `head` exists only in fine-tuning, so only hidden states
             views = read_layers(
                 texts,
                 poolings="states",
@@ -107,20 +106,20 @@ def compute(
                 progress=_part(tell, _READING, "rows"),
             )
         except IsoVizError as error:
-            raise _in_our_terms(error) from None
+            raise _with_request_field(error) from None
         tokenizer = load_tokenizer(encoder)
         scored = run is not None and run.task == request.task and run.scores_rows
         logits = run.logits(texts, request.max_length) if run is not None and scored else None
         read = time.monotonic()
         measuring = _part(tell, _MEASURING, "clouds")
         records = profile(views, split=request.split, seed=request.seed, costs=QUICK, progress=measuring)
-        if random := [note for note in views.warnings if note.startswith(RANDOM)]:  # then every number says so
+        if random := [note for note in views.warnings if note.startswith(RANDOM)]:  # noted with every number
             records = [record.model_copy(update={"notes": (*random, *record.notes)}) for record in records]
         arrays = arrays_of(views, seed=request.seed, progress=_part(tell, _PICTURES, "clouds"))
         token_texts = tokenizer.convert_ids_to_tokens(views.tokens[views.depth].ids.tolist())
         table = points.rows(frame, task, views.lengths, logits)
         arrays |= points_of(views, table, list(map(str, token_texts)), request.seed)
-        source = encoders.resolve(request.model)  # a model of the hub is on this machine now
+        source = encoders.resolve(request.model)  # a hub model is downloaded now
         facts = {
             "format": FORMAT,
             "isoviz": isoviz.__version__,
@@ -141,48 +140,55 @@ def compute(
         }
         if show:
             early_records = [record.with_readings(dict.fromkeys(slow_metrics(), _TO_COME)) for record in records]
-            show(_early(facts, early_records, _SOON, pending(), read), arrays)
+            show(_facts_without_pending(facts, early_records, _PENDING_OUTPUT, pending(), read), arrays)
         report_pairs = _part(tell, _NEIGHBOURS, "clouds")
-        whole = []
+        complete_records = []
         for done, record in enumerate(records, start=1):
-            whole.append(completed(record, views, seed=request.seed))
+            complete_records.append(completed(record, views, seed=request.seed))
             report_pairs(done, len(records), "comparing pairs of points")
         activity = "measuring the output matrix"
         output = outputs.of(
             source, run, lambda done, total: tell(_TRAINING[0], _TOTAL, f"{activity}, {done:,} of {total:,} rows")
         )
         if show:
-            show(_early(facts, whole, output, [shrinkage.MEASURE], read), arrays)
+            show(_facts_without_pending(facts, complete_records, output, [shrinkage.MEASURE], read), arrays)
         of_training = _part(tell, _TRAINING, "rows")
 
         def training_tokens(numbers: NDArray[np.int64]) -> Views:
             return read_layers(
                 _texts(frames["train"].iloc[numbers], task, run),
                 poolings=("tokens",),
-                max_tokens_per_layer=1,  # running sums are all that is wanted
+                max_tokens_per_layer=1,  # only running sums are needed
                 progress=lambda done, total, _: of_training(done, total, "reading training texts for IsoScore*"),
             )
 
         target = (
             shrinkage.target(request, len(frames["train"]), views, training_tokens)
             if "train" in frames
-            else "own texts have no training split for its Σ_S"
+            else "your own texts have no training split for its Σ_S"
         )
     if isinstance(target, str):
-        whole, layers, of_target = shrinkage.without(whole, target), None, {"reason": target}
+        complete_records, layers, of_target = shrinkage.without(complete_records, target), None, {"reason": target}
     else:
         layers, of_target = shrinkage.together(views, target, split=request.split), target.facts
-        whole = shrinkage.scored(whole, views, target)
+        complete_records = shrinkage.scored(complete_records, views, target)
     tell(_TOTAL, _TOTAL, "keeping the numbers")
     seconds = round(time.monotonic() - read, 3)
-    late_facts = {"measuring_seconds": seconds, "entries": _as_json(whole), "output": output, "shrinkage": of_target}
+    late_facts = {
+        "measuring_seconds": seconds,
+        "entries": _as_json(complete_records),
+        "output": output,
+        "shrinkage": of_target,
+    }
     return {**facts, **late_facts, "layers": layers.model_dump(mode="json") if layers else None}, arrays
 
 
 def _rows(request: ViewRequest, task: Task) -> tuple[dict[str, pd.DataFrame], str]:
-    """Split → its rows, and the fingerprint of all of them."""
-    if own.is_own(request.task):
-        return {own.EVERY: own.rows_of(own.found(request.task, request.data))}, str(request.data)
+    """Split → rows, and the fingerprint of all rows."""
+    if user_sets.is_user_set(request.task):
+        return {user_sets.ALL_ROWS: user_sets.rows_of(user_sets.load_set(request.task, request.data))}, str(
+            request.data
+        )
     rows = tasks.load(task, request.data, request.direction)
     return {"train": rows.train, "validation": rows.validation}, rows.fingerprint
 
@@ -192,17 +198,17 @@ def _as_json(records: Records) -> list[dict[str, Any]]:
 
 
 def _texts(frame: pd.DataFrame, task: Task, run: encoders.FinishedRun | None) -> list[list[str]]:
-    """The columns that the encoder reads, as it read them when it was trained."""
+    """The text columns for the encoder, with the prefixes from its training."""
     columns = [frame[column].tolist() for column in task.inputs]
     return encoders.prefixed(columns, run.before) if run is not None else columns
 
 
-def _early(
+def _facts_without_pending(
     facts: dict[str, Any], records: Records, output: dict[str, Any], pending: list[str], since: float
 ) -> dict[str, Any]:
-    """The facts of a view that lacks IsoScore* and what else is pending."""
+    """Facts of a view with pending measures."""
     early_facts = {
-        "entries": _as_json(shrinkage.without(records, _SHRINKAGE_SOON)),
+        "entries": _as_json(shrinkage.without(records, _PENDING_SHRINKAGE)),
         "output": output,
         "pending": pending,
     }
@@ -212,7 +218,7 @@ def _early(
         **early_facts,
         "measuring_seconds": seconds,
         "layers": None,
-        "shrinkage": {"reason": _SHRINKAGE_SOON},
+        "shrinkage": {"reason": _PENDING_SHRINKAGE},
     }
 
 
@@ -221,7 +227,7 @@ def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> d
 
     Per layer and pooling: `ev` (k,) float64, k <= `EV_KEPT`, nan where undefined; `sigma` (d,) population standard
     deviations and `mean` (d,), float32; `cosine` (`COSINE_BINS`,) int64, counts of the cosines of distinct pairs. For the last
-    layer also `correlation` (d, d) uint8, |ρ| · 255 in the `order` (d,) int32 that puts like dimensions side by side.
+    layer also `correlation` (d, d) uint8, |ρ| · 255 in the `order` (d,) int32 that places correlated dimensions side by side.
     """
     arrays: dict[str, NDArray[Any]] = {}
     keys: list[tuple[int, Pooling]] = [*views.clouds, *((layer, "tokens") for layer in views.tokens)]
@@ -239,7 +245,7 @@ def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> d
 def figures_of(
     cloud: NDArray[Any], sums: Sample | None = None, *, with_matrix: bool = False, seed: int = 0
 ) -> dict[str, NDArray[Any]]:
-    """The arrays of one cloud (n, d), see `arrays_of`; of `sums` what those give, where they are of more points."""
+    """The arrays of one cloud (n, d), see `arrays_of`. `sums`, from more points than the cloud, are used if given."""
     sample = Sample(cloud) if sums is None else sums
     values: dict[str, NDArray[Any]] = {
         "ev": _shares(sample, min(EV_KEPT, *(cloud.shape if sums is None else (sample.d,)))),
@@ -258,54 +264,54 @@ def figures_of(
 def points_of(views: Views, table: pd.DataFrame, token_texts: list[str], seed: int = 0) -> dict[str, NDArray[Any]]:
     """The clouds, and tables that describe their points.
 
-    Per layer and pooling `cloud` (m, d) float16 (float32 where a number is too large for that), under `array_name`. Where the
-    rows are more than `CLOUD_POINTS`, or than `CLOUD_BYTES` hold, as many as fit are drawn at random by the seed, the same in
-    every layer. `points.ROWS` and `points.TOKENS` say what the points are, in the order of the points.
+    Per layer and pooling `cloud` (m, d) float16 (float32 if a number is too large for that), under `array_name`. At most
+    `CLOUD_POINTS` rows, and at most `CLOUD_BYTES`, are sampled with the seed, the same rows in every layer. `points.ROWS` and
+    `points.TOKENS` describe the points, in the same order.
 
     Args:
-        table: of `isoviz.exploring.points.rows`, one line per row that was read.
-        token_texts: the sampled tokens of a layer, (m,).
+        table: from `isoviz.exploring.points.rows`, one line per row.
+        token_texts: (m,) the sampled tokens of a layer.
     """
     per_row = 2 * sum(cloud.shape[1] for cloud in views.clouds.values())
-    chosen = drawn(views.rows, min(CLOUD_POINTS, max(1, CLOUD_BYTES // per_row)), seed)
-    sampled_tokens = drawn(
+    rows = sampled(views.rows, min(CLOUD_POINTS, max(1, CLOUD_BYTES // per_row)), seed)
+    sampled_tokens = sampled(
         len(token_texts),
         max(1, CLOUD_BYTES // 3 // sum(2 * view.sample.shape[1] for view in views.tokens.values())),
         seed,
     )
-    arrays = {array_name(*key, "cloud"): small(cloud[chosen]) for key, cloud in views.clouds.items()}
+    arrays = {array_name(*key, "cloud"): small(cloud[rows]) for key, cloud in views.clouds.items()}
     for layer, view in views.tokens.items():
         arrays[array_name(layer, "tokens", "cloud")] = small(view.sample[sampled_tokens])
     groups = views.tokens[views.depth].groups[sampled_tokens]
     of_tokens = table.iloc[groups].reset_index(drop=True)
     of_tokens.insert(0, "token", [token_texts[place] for place in sampled_tokens])
-    arrays[points.ROWS] = points.packed(table.iloc[chosen].reset_index(drop=True))
+    arrays[points.ROWS] = points.packed(table.iloc[rows].reset_index(drop=True))
     arrays[points.TOKENS] = points.packed(of_tokens)
     return arrays
 
 
-def drawn(count: int, most: int, seed: int) -> NDArray[np.int64]:
-    """The places of at most so many points, in order, drawn by the seed."""
+def sampled(count: int, most: int, seed: int) -> NDArray[np.int64]:
+    """Ascending indices of at most `most` points, sampled with the seed."""
     if count <= most:
         return np.arange(count)
     return np.sort(np.random.default_rng(seed).choice(count, most, replace=False, shuffle=False))
 
 
 def small(cloud: NDArray[Any]) -> NDArray[Any]:
-    """As float16, or float32 where a number is too large for that."""
+    """The cloud as float16, or as float32 if a number is too large for that."""
     return cloud.astype(np.float16 if np.abs(cloud).max() <= _FLOAT16_MAX else np.float32)
 
 
 def cosine_counts(cloud: NDArray[Any], *, seed: int = 0) -> NDArray[np.int64]:
-    """How many distinct pairs have which cosine, (`COSINE_BINS`,): of all pairs of at most `COSINE_POINTS` points drawn by
-    the seed. Zero vectors are left out; the last bin holds 1 too."""
+    """Histogram of the cosines of distinct pairs, (`COSINE_BINS`,): all pairs of at most `COSINE_POINTS` points, sampled with
+    the seed, without zero vectors; the last bin includes 1."""
     x = np.asarray(cloud)
     if len(x) > COSINE_POINTS:
-        chosen = np.random.default_rng(seed).choice(len(x), COSINE_POINTS, replace=False, shuffle=False)
-        x = x[np.sort(chosen)]
+        rows = np.random.default_rng(seed).choice(len(x), COSINE_POINTS, replace=False, shuffle=False)
+        x = x[np.sort(rows)]
     x = x.astype(np.float64)
     biggest = np.abs(x).max(axis=1)
-    x = x[biggest > 0] / biggest[biggest > 0][:, None]  # first, so that squares neither overflow nor vanish
+    x = x[biggest > 0] / biggest[biggest > 0][:, None]  # scale first, so that squares neither overflow nor underflow
     unit = x / np.linalg.norm(x, axis=1, keepdims=True)
     above = np.triu_indices(len(unit), k=1)
     cosines = np.clip((unit @ unit.T)[above], -1.0, 1.0)
@@ -319,7 +325,7 @@ def _shares(sample: Sample, count: int) -> NDArray[np.float64]:
 
 
 def _part(tell: Tell, share: tuple[int, int], units: str) -> Tell:
-    """Progress of one part of the work as progress of the whole."""
+    """Map the progress of one part of the work to the total progress."""
     start, end = share
 
     def report(done: int, total: int, text: str) -> None:
@@ -329,8 +335,8 @@ def _part(tell: Tell, share: tuple[int, int], units: str) -> Tell:
     return report
 
 
-def _in_our_terms(error: IsoVizError) -> IsoVizError:
-    """The command line calls the rows `max_eval`; here they are `max_rows`."""
+def _with_request_field(error: IsoVizError) -> IsoVizError:
+    """Rename the field `max_eval` of the command line to `max_rows`."""
     if error.field != "max_eval":
         return error
     return InputError(str(error).replace("max_eval", "max_rows", 1), field="max_rows", advice=error.advice)

@@ -1,4 +1,4 @@
-"""The points nearest to a point, in the full space: exact, by distance or by direction."""
+"""Exact nearest neighbours of a point in the full space, by distance or by direction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Neighbours:
     """The nearest points, nearest first.
 
     Attributes:
-        places: (k,) int64, their places in the cloud.
+        places: (k,) int64, indices in the cloud.
         values: (k,) float64, cosine (largest first) or distance (smallest first).
     """
 
@@ -33,31 +33,31 @@ def nearest(
 ) -> Neighbours:
     """The k points of a cloud (n, d) nearest to one point (d,).
 
-    Computed in float64, block by block; of equally near points the first comes first. Zero vectors have no direction: for
-    the cosine they are left out, and a zero `to` has no neighbours.
+    Computed in float64, block by block; ties are in order of index. Zero vectors have no direction: for the cosine they are
+    left out, and a zero `to` has no neighbours.
 
     Args:
-        leave_out: the place of a point that is not listed, which is how a point of the cloud is asked for.
+        leave_out: index of a point to exclude, such as `to` itself if it is in the cloud.
 
     Raises:
-        InputError: an unknown metric, or a point of another dimension.
+        InputError: an unknown metric, or a point with another number of dimensions.
     """
     if metric not in METRICS:
         raise InputError(f"metric: no metric '{metric}' (allowed: {', '.join(METRICS)})", field="metric")
-    one = np.asarray(to, dtype=np.float64)
-    if one.shape != points.shape[1:]:
-        raise InputError(f"to: expected a point of {points.shape[1]} dimensions (got shape {one.shape})", field="to")
-    far = np.empty(len(points))
+    query = np.asarray(to, dtype=np.float64)
+    if query.shape != points.shape[1:]:
+        raise InputError(f"to: expected a point of {points.shape[1]} dimensions (got shape {query.shape})", field="to")
+    distances = np.empty(len(points))
     for start in range(0, len(points), _BLOCK):
         block = points[start : start + _BLOCK].astype(np.float64)
         if metric == "euclidean":
-            far[start : start + _BLOCK] = np.linalg.norm(block - one, axis=1)
+            distances[start : start + _BLOCK] = np.linalg.norm(block - query, axis=1)
         else:
-            lengths = np.linalg.norm(block, axis=1) * np.linalg.norm(one)
+            lengths = np.linalg.norm(block, axis=1) * np.linalg.norm(query)
             with np.errstate(divide="ignore", invalid="ignore"):
-                far[start : start + _BLOCK] = np.where(lengths > 0, -(block @ one) / lengths, np.inf)
+                distances[start : start + _BLOCK] = np.where(lengths > 0, -(block @ query) / lengths, np.inf)
     if leave_out is not None:
-        far[leave_out] = np.inf
-    order = np.argsort(far, kind="stable")[: max(0, k)]
-    order = order[np.isfinite(far[order])]
-    return Neighbours(order, np.clip(-far[order], -1.0, 1.0) if metric == "cosine" else far[order])
+        distances[leave_out] = np.inf
+    order = np.argsort(distances, kind="stable")[: max(0, k)]
+    order = order[np.isfinite(distances[order])]
+    return Neighbours(order, np.clip(-distances[order], -1.0, 1.0) if metric == "cosine" else distances[order])

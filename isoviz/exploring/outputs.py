@@ -1,6 +1,6 @@
-"""The matrix that turns a model's vectors into outputs: I1, I2 and the lengths of its rows, for a run its head's, else a vocabulary's.
+"""The output matrix of a model (a run's head, else a vocabulary): I1, I2 and the lengths of its rows.
 
-It belongs to the model alone, so it is measured once per model, however many views there are of it.
+It depends only on the model, so it is measured once per model, not per view.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from isoviz.models.sources import ModelSource
 
 VERSION: Final = 1
-"""Of what is kept; raise it whenever that would be read wrongly."""
+"""Version of the stored result. Raise it when old results could no longer be read correctly."""
 BINS: Final = 40
 FEW_ROWS: Final = 40
-"""Up to so many rows the length of each is kept."""
+"""Most rows for which every length is stored."""
 READINGS: Final = (
     Reading(),
     Reading(scale_free=True),
@@ -42,13 +42,13 @@ def of(
     *,
     at: Path | None = None,
 ) -> dict[str, Any]:
-    """The result of `measure` for a model's output matrix, with `what` it is; or the `reason` why there is none. Ready for JSON.
+    """The result of `measure` for a model's output matrix, with a description (`what`), or the `reason` why there is none. JSON-ready.
 
     Args:
-        source: on this machine; of a run, with the run's own fingerprint.
-        run: the finished run whose encoder the source is.
-        tell: called with rows done and rows in total.
-        at: where it is kept; `results.STORE.root` if None.
+        source: a local model; for a run, with the run's fingerprint.
+        run: the finished run to which the encoder belongs.
+        tell: called with finished rows and total rows.
+        at: folder of stored results; None for `results.STORE.root`.
     """
     from isoviz.models.checkpoint import output_embeddings
 
@@ -76,8 +76,8 @@ _WITHOUT: Final = (
 
 
 def measure(weights: NDArray[Any], tell: Callable[[int, int], None] | None = None) -> dict[str, Any]:
-    """`rows` N and `d` of W (N, d); `pairs`: I1 and I2 in each of `READINGS`, None where undefined; `norms`: min, mean, median
-    and max of ‖w‖; `counts` and `edges` of their histogram; `each` of them where they are at most `FEW_ROWS`."""
+    """`rows` N and `d` of W (N, d); `pairs`: I1 and I2 for each of `READINGS`, None if undefined; `norms`: min, mean, median
+    and max of ‖w‖; `counts` and `edges` of their histogram; `each`: all lengths, for at most `FEW_ROWS` rows."""
     lengths = np.asarray(metrics.row_norms(weights), dtype=np.float64)
     counts, edges = np.histogram(lengths, bins=BINS)
     i1_i2 = partitions(weights, READINGS, tell)

@@ -1,4 +1,4 @@
-"""What each point of a cloud is: the row it comes from, or the token, as a table that lies with the arrays."""
+"""Tables that describe the points of a cloud by row or token, stored with the arrays."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 ROWS: Final = "rows.parquet"
 TOKENS: Final = "tokens.parquet"
-"""Names of the packed tables among a view's arrays."""
+"""Names of the packed tables in a view's arrays."""
 
 ADDED: Final = ("row", "token", "length", "prediction", "error")
-"""Columns that are not the data's own."""
+"""Computed columns, not from the data."""
 
 
 def rows(
     frame: pd.DataFrame, task: Task, lengths: NDArray[np.int64], logits: NDArray[np.float32] | None = None
 ) -> pd.DataFrame:
-    """One line per row: its number, its columns with labels by name, its length in tokens; with logits what a head makes of it.
+    """One line per row: number, columns (labels by name), length in tokens; with logits, also the head's prediction.
 
     Args:
-        frame: rows of the task, (n) lines.
-        lengths: (n,) tokens read of each.
-        logits: (n, labels) of a head for this task. `prediction` is the likeliest label and `error` 1 less its probability
-            of the true one; for a single output the number itself and how far it lies off.
+        frame: (n) rows of the task.
+        lengths: (n,) tokens read of each row.
+        logits: (n, labels) of a head for this task. `prediction` is the most likely label and `error` is 1 minus the probability
+            of the true label; for a single output, the number itself and its distance from the label.
     """
     table = frame.reset_index(drop=True)
     for name in table.columns[[column in ADDED for column in table.columns]]:
@@ -55,19 +55,19 @@ def rows(
 
 
 def texts(table: pd.DataFrame, task: Task) -> list[str]:
-    """What each point says: its texts; of vectors without texts its id, or the number of its row."""
+    """Text of each point: its texts; without texts, its id or row number."""
     columns = [name for name in task.columns if name in table]
     if columns:
-        found = (
+        joined = (
             table[columns].astype(str).agg(" ‖ ".join, axis=1) if len(columns) > 1 else table[columns[0]].astype(str)
         )
     else:
-        found = table["id"].astype(str) if "id" in table else "row " + (table["row"] + 1).astype(str)
-    return list(table["token"] + " · " + found if "token" in table else found)
+        joined = table["id"].astype(str) if "id" in table else "row " + (table["row"] + 1).astype(str)
+    return list(table["token"] + " · " + joined if "token" in table else joined)
 
 
 def packed(table: pd.DataFrame) -> NDArray[np.uint8]:
-    """The table as the bytes of a Parquet file; what Parquet has no type for becomes text."""
+    """The table as the bytes of a Parquet file; values without a Parquet type become text."""
     import pandas as pd
 
     safe = table.copy()
@@ -83,8 +83,8 @@ def _is_nested(value: object) -> bool:
     return isinstance(value, (list, tuple, dict, np.ndarray))
 
 
-def unpacked(found: NDArray[Any]) -> pd.DataFrame:
-    """What `packed` was given."""
+def unpacked(content: NDArray[Any]) -> pd.DataFrame:
+    """The inverse of `packed`."""
     import pandas as pd
 
-    return pd.read_parquet(io.BytesIO(found.tobytes()))
+    return pd.read_parquet(io.BytesIO(content.tobytes()))

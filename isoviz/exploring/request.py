@@ -13,12 +13,12 @@ from typing import Any, Final
 import isoviz
 from isoviz import tasks
 from isoviz.errors import InputError
-from isoviz.exploring import own
+from isoviz.exploring import user_sets
 from isoviz.models import folders
 from isoviz.models.sources import ModelSource
 
 FORMAT: Final = 5
-"""Of what a worker writes; raise it whenever the files of an old result would be read wrongly."""
+"""Version of a result's files. Raise it when old results could no longer be read correctly."""
 
 SPLITS: Final = ("validation", "train")
 FEWEST_ROWS: Final = 2
@@ -39,20 +39,20 @@ _TOKENIZER_FILES: Final = (
 
 @dataclass(frozen=True)
 class ViewRequest:
-    """An encoder on the first rows of a task's split, or on own texts; or own vectors, which need none.
+    """An encoder on the first rows of a task's split or on a user's texts; or a user's vectors, without encoder.
 
     Attributes:
-        model: a bundled name, a directory, a hub id, or `run:ID` for the encoder of a finished run; empty for own vectors.
-        task: slug; `texts` or `vectors` for a person's own (`isoviz.exploring.own`).
-        data: the folder of the task's files; None for a generated task or the hub; the key of a person's own set.
-        split: of `SPLITS`; of own sets there is one, `all`.
-        max_rows: the first so many rows of the split.
-        max_length: tokens read of a row at most.
-        seed: of the token samples and of the pairs whose cosine is taken.
-        direction: "de-en" of a translation task; None for its first one.
-        allow_random: go on where the checkpoint does not fit the model. It changes no number of one that fits, so it is in no key.
-        prompt: of pooling `sentence`: the name of one of the model's prompts; None for its default.
-        truncate: of pooling `sentence`: dimensions kept; None for the model's default.
+        model: a bundled name, a directory, a hub id, or `run:ID` for the encoder of a finished run; empty for a user's vectors.
+        task: slug; `texts` or `vectors` for a user's set (`isoviz.exploring.user_sets`).
+        data: the folder of the task's files; None for a generated task or the hub; the key of a user's set.
+        split: one of `SPLITS`; `all` for a user's set.
+        max_rows: number of first rows of the split.
+        max_length: most tokens read of a row.
+        seed: seed of the token samples and of the pairs for cosines.
+        direction: direction of a translation task, such as "de-en"; None for the first one.
+        allow_random: accept a checkpoint that does not fit the model. Not part of keys, because it does not affect fitting models.
+        prompt: for pooling `sentence`: name of a prompt of the model; None for its default.
+        truncate: for pooling `sentence`: number of dimensions kept; None for the model's default.
     """
 
     model: str
@@ -68,9 +68,9 @@ class ViewRequest:
     truncate: int | None = None
 
     def check(self) -> None:
-        """Raise `InputError`, with its field, unless every setting is allowed. Model and data are not looked at."""
-        own.task_of(self.task).checked_direction(self.direction)
-        splits = (own.EVERY,) if own.is_own(self.task) else SPLITS
+        """Raise `InputError`, with its field, for an invalid setting. Does not check model and data."""
+        user_sets.task_of(self.task).checked_direction(self.direction)
+        splits = (user_sets.ALL_ROWS,) if user_sets.is_user_set(self.task) else SPLITS
         if self.split not in splits:
             raise InputError(f"split: no split '{self.split}' (allowed: {', '.join(splits)})", field="split")
         if self.truncate is not None and self.truncate < 1:
@@ -82,7 +82,7 @@ class ViewRequest:
                 raise InputError(f"{field}: must be at least {low}, at most {high} (got {number})", field=field)
 
     def as_json(self) -> dict[str, Any]:
-        """For a file; `from_json` reads it."""
+        """JSON form; `from_json` reads it."""
         return asdict(self)
 
     @classmethod
@@ -93,27 +93,27 @@ class ViewRequest:
 
 @dataclass(frozen=True)
 class Rows:
-    """The part of a task's data that enters the key: fingerprint and rows per split."""
+    """The part of a task's data in the key: fingerprint and rows per split."""
 
     fingerprint: str
     counts: Mapping[str, int]
 
 
 def rows_of(task: str, data: str | None) -> Rows:
-    """Read and check a task's rows; raises like `isoviz.tasks.load`."""
-    if own.is_own(task):
-        uploaded = own.found(task, data)
-        return Rows(str(data), {own.EVERY: uploaded.n})
+    """Read and check a task's rows. Raises like `isoviz.tasks.load`."""
+    if user_sets.is_user_set(task):
+        uploaded = user_sets.load_set(task, data)
+        return Rows(str(data), {user_sets.ALL_ROWS: uploaded.n})
     task_data = tasks.load(tasks.get(task), data)
     return Rows(task_data.fingerprint, {"train": len(task_data.train), "validation": len(task_data.validation)})
 
 
 def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
-    """Thirty-two hex digits: equal for equal content and settings, whatever the model and the folder are called.
+    """Thirty-two hex digits: equal for equal content and settings, independent of the names of model and folder.
 
-    A hub model that is not on this machine yet has no fingerprint; its name stands in, and a worker keeps its result under
-    the key that the model has once it is here. The rows are those of the task's own direction, whichever is asked for: both
-    directions read the same two columns. Own vectors have no source.
+    A hub model that is not downloaded yet has no fingerprint, so its name is used instead; a worker stores its result under the key
+    of the downloaded model. The rows are always those of the task's first direction, because both directions read the same two
+    columns. A user's vectors have no source.
     """
     count = rows.counts[request.split]
     content = {
@@ -127,7 +127,7 @@ def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
         "rows": min(request.max_rows, count),
         "max_length": request.max_length,
         "seed": request.seed,
-        "direction": own.task_of(request.task).checked_direction(request.direction),
+        "direction": user_sets.task_of(request.task).checked_direction(request.direction),
         **{name: value for name in ("prompt", "truncate") if (value := getattr(request, name)) is not None},
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
@@ -140,8 +140,8 @@ def _model(source: ModelSource | None) -> str:
 
 
 def reading_files(source: ModelSource) -> str:
-    """Of the tokenizer and the modules: a model's fingerprint is of its weights and configuration, and the same weights may come with
-    others; empty for a model that is not on this machine yet."""
+    """Digest of the tokenizer and the modules, which a model's fingerprint (weights and configuration) does not cover; empty for a model
+    that is not downloaded yet."""
     if source.kind == "hub":
         return ""
     folder = Path(source.location)

@@ -10,14 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from isoviz.errors import InputError
 
 MOST_CORNERS = 40
-"""Corners that a line keeps: enough for any lasso by hand, and short enough for an address."""
+"""Most corners of a line: enough for a hand-drawn lasso, and short enough for an address."""
 
 
 def inside(points: ArrayLike, corners: ArrayLike) -> NDArray[np.bool_]:
-    """(n,) which of the points (n, 2) lie inside the closed polygon of these corners (m, 2), m >= 3.
+    """(n,) mask of the points (n, 2) inside the closed polygon with these corners (m, 2), m >= 3.
 
-    By the even-odd rule, so that a line that crosses itself leaves out what it goes around twice. A point on an edge counts as
-    inside on the left and lower edges only: of two polygons that share an edge, exactly one has it.
+    Uses the even-odd rule: regions enclosed twice are outside. A point on an edge is inside only on left and lower edges, so that
+    exactly one of two adjacent polygons contains it.
 
     Raises:
         InputError: fewer than three corners, or coordinates that are not finite pairs.
@@ -36,9 +36,9 @@ def inside(points: ArrayLike, corners: ArrayLike) -> NDArray[np.bool_]:
 
 
 def shortened(corners: ArrayLike, most: int = MOST_CORNERS) -> list[tuple[float, float]]:
-    """The polygon with at most so many corners, those that span the smallest triangle dropped first, in three digits of its size.
+    """The polygon with at most `most` corners, without those that span the smallest triangles, rounded to three digits.
 
-    Selections use the shortened line, so that an address with it gives the same points.
+    Selections use the shortened line, so that the address restores the same points.
     """
     polygon = _pairs("selection", corners)
     while len(polygon) > max(3, most):
@@ -50,7 +50,7 @@ def shortened(corners: ArrayLike, most: int = MOST_CORNERS) -> list[tuple[float,
 
 
 def written(corners: Sequence[tuple[float, float]]) -> str:
-    """The corners for an address: `x,y;x,y`."""
+    """The corners as text for an address: `x,y;x,y`."""
     return ";".join(f"{x:g},{y:g}" for x, y in corners)
 
 
@@ -64,8 +64,8 @@ def read(text: str) -> list[tuple[float, float]] | None:
     return [(float(x), float(y)) for x, y in array] if 3 <= len(array) <= 4 * MOST_CORNERS else None
 
 
-def _pairs(name: str, given: ArrayLike) -> NDArray[np.float64]:
-    pairs = np.asarray(given, dtype=np.float64)
+def _pairs(name: str, coordinates: ArrayLike) -> NDArray[np.float64]:
+    pairs = np.asarray(coordinates, dtype=np.float64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.isfinite(pairs).all():
         raise InputError(f"{name}: expected finite pairs of coordinates (got shape {pairs.shape})", field=name)
     return pairs

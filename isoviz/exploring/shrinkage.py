@@ -1,7 +1,7 @@
-"""IsoScore* of a view: its tokens' covariance mixed with Σ_S, the covariance of training tokens that the same encoder gives.
+"""IsoScore* of a view: its tokens' covariance mixed with Σ_S, the covariance of training tokens from the same encoder.
 
-A view reads one split, so the training rows are read after it. ζ, and which layers are taken together, are those of the value
-that runs report (`isoviz.training.measuring`); of an encoder-decoder a view reads the encoder, a run the decoder.
+A view reads one split, so the training rows are read afterwards. ζ and the layers are the same as in runs
+(`isoviz.training.measuring`); for an encoder-decoder, a view reads the encoder, a run the decoder.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Target:
 
     Attributes:
         streams: layer → running sums over its tokens.
-        facts: ready for JSON: `zeta`; of the training rows `split`, `rows`, `rows_in_split`, `seed`, `shared` (rows that the
-            view reads too) and `truncated`; `tokens`, how many of them each layer has; `words`, all of it as a sentence.
+        facts: JSON-ready: `zeta`; on the training rows: `split`, `rows`, `rows_in_split`, `seed`, `shared` (also read by the view)
+            and `truncated`; `tokens` per layer; `words`, everything as a sentence.
     """
 
     streams: Mapping[int, CloudStream]
@@ -44,24 +44,24 @@ class Target:
 
 
 def training_rows(request: ViewRequest, count: int) -> NDArray[np.int64]:
-    """Ascending numbers of the training rows for Σ_S, drawn from `count` by the view's seed, at most as many as its rows."""
-    sampled = np.random.default_rng((request.seed, 1)).permutation(count)  # as a run draws them
+    """Ascending indices of the training rows for Σ_S, sampled from `count` with the view's seed, at most `max_rows`."""
+    sampled = np.random.default_rng((request.seed, 1)).permutation(count)  # the same sample as in runs
     return np.sort(sampled[: request.max_rows])
 
 
 def target(request: ViewRequest, count: int, views: Views, read: Callable[[NDArray[np.int64]], Views]) -> Target | str:
-    """The training tokens of a view, or why there are none.
+    """The training tokens of a view, or the reason why there are none.
 
     Args:
         count: rows of the training split.
-        views: what the view itself has read.
-        read: gives the tokens of every layer for training rows by their number.
+        views: the view's own clouds.
+        read: returns the tokens of every layer for training rows by index.
     """
     rows = training_rows(request, count)
-    shared = int((rows < views.rows).sum()) if request.split == "train" else 0  # a view reads the first ones
-    same = shared == views.rows == len(rows)
+    shared = int((rows < views.rows).sum()) if request.split == "train" else 0  # a view reads the first rows
+    same_rows = shared == views.rows == len(rows)
     try:
-        training_views = views if same else read(rows)
+        training_views = views if same_rows else read(rows)
     except IsoVizError as error:
         return f"its training rows cannot be read: {error}"
     streams = {layer: view.stream for layer, view in training_views.tokens.items()}
@@ -70,10 +70,10 @@ def target(request: ViewRequest, count: int, views: Views, read: Callable[[NDArr
         return f"Σ_S is undefined: {too_few(tokens)}"
     note = f"ζ = {REPORTED_ZETA}, Σ_S from {tokens:,} tokens of each layer, of {len(rows):,} of {count:,} rows of train"
     note += f" drawn with seed {request.seed}" if len(rows) < count else ""
-    if same:
-        note += ": the very rows of the view, so it equals isoscore"
+    if same_rows:
+        note += ": the same rows as the view, so it equals isoscore"
     elif request.split == "train":
-        note += f", the split of the view itself: {shared:,} of them are rows of the view"
+        note += f", the view's own split: the view contains {shared:,} of them"
     if training_views.truncated:
         note += f"; {training_views.truncated:,} of the training rows were cut at {training_views.max_length} tokens"
     facts = {
@@ -90,26 +90,26 @@ def target(request: ViewRequest, count: int, views: Views, read: Callable[[NDArr
     return Target(streams, facts)
 
 
-def without(records: Iterable[CloudRecord], why: str) -> list[CloudRecord]:
-    """Records with `isoscore_star` undefined, and why."""
-    return [record.with_readings({MEASURE: Reading(undefined=why)}) for record in records]
+def without(records: Iterable[CloudRecord], reason: str) -> list[CloudRecord]:
+    """Records with undefined `isoscore_star` and its reason."""
+    return [record.with_readings({MEASURE: Reading(undefined=reason)}) for record in records]
 
 
 def scored(records: Iterable[CloudRecord], views: Views, shrinkage_target: Target) -> list[CloudRecord]:
-    """Records with `isoscore_star`: of every layer's tokens, with Σ_S of the same layer."""
-    whole = []
+    """Records with `isoscore_star` of each layer's tokens, with Σ_S of the same layer."""
+    complete_records = []
     for record in records:
         reading = Reading(undefined=OF_TOKENS)
         if record.pooling == "tokens" and record.layer is not None:
             reading = _reading(
                 views.tokens[record.layer].stream, shrinkage_target.streams[record.layer], shrinkage_target
             )
-        whole.append(record.with_readings({MEASURE: reading}))
-    return whole
+        complete_records.append(record.with_readings({MEASURE: reading}))
+    return complete_records
 
 
 def together(views: Views, shrinkage_target: Target, *, split: str) -> CloudRecord:
-    """The record of cloud `layers`: the tokens of all layers but the embedding output as one cloud, as runs take them."""
+    """The record of cloud `layers`: the tokens of all layers except the embedding output as one cloud, as in runs."""
     cloud = _union(views.depth, {layer: view.stream for layer, view in views.tokens.items()})
     where = {"pooling": "tokens", "truncated": views.truncated}
     record = measure_cloud(cloud.sample(), "layers", "tokens", split=split, where=where)

@@ -1,4 +1,4 @@
-"""How alike two spaces are, whatever their axes: layers of one model, or of two models that read the same rows."""
+"""Similarity of two spaces, independent of their axes: layers of one model, or of two models on the same rows."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from isoviz.readouts.image import Image
 Measure = Literal["cka", "neighbours"]
 
 MOST: Final = 2_000
-"""Rows that are compared at most; of more, as many are drawn with seed 0."""
+"""Most rows compared; larger sets are sampled with seed 0."""
 _ROUNDING: Final = 1e-12
-_BLOCK: Final = 2**23  # numbers that are held at a time: 64 MiB
+_BLOCK: Final = 2**23  # numbers in memory at a time: 64 MiB
 FEWEST: Final = 4
-"""Rows that the unbiased estimate needs."""
+"""Fewest rows for the unbiased estimate."""
 
 Points = NDArray[Any]
 
 
 def debiased_cka(first: Points, second: Points) -> float:
-    """Linear CKA of (n, d) and (n, d') points of the same n rows, from the unbiased estimate of HSIC; nan where undefined.
+    """Linear CKA of (n, d) and (n, d') points of the same n rows, from the unbiased estimate of HSIC; nan if undefined.
 
-    1 for the same cloud up to rotation, shift and uniform scale, 0 on average for unrelated ones, also where n is small beside d
-    (there the biased estimate tends to 1). It can be slightly negative.
+    1 for the same cloud up to rotation, shift and uniform scale, 0 on average for unrelated ones, even if n is small compared with d
+    (where the biased estimate tends to 1). It can be slightly negative.
 
     Source: Kornblith et al. 2019 (CKA); Song et al. 2012, equation 5 (unbiased HSIC).
     """
@@ -36,11 +36,11 @@ def debiased_cka(first: Points, second: Points) -> float:
 
 
 def matrix(firsts: Sequence[Points], seconds: Sequence[Points], measure: Measure) -> NDArray[np.float64]:
-    """(a, b): each of a clouds against each of b, all of the same rows. Of the same list twice only half is computed.
+    """(a, b): each of a clouds against each of b, all with the same rows. For the same list twice, only half is computed.
 
-    `cka`: see `debiased_cka`. `neighbours`: the mean share of a row's 10 nearest rows by cosine that are the same in both.
+    `cka`: see `debiased_cka`. `neighbours`: the mean share of each row's 10 nearest rows by cosine that both clouds have in common.
     """
-    rows = drawn(len(firsts[0]))
+    rows = sampled(len(firsts[0]))
     similarities = np.empty((len(firsts), len(seconds)))
     if measure == "neighbours":
         images = [
@@ -59,14 +59,14 @@ def matrix(firsts: Sequence[Points], seconds: Sequence[Points], measure: Measure
     return _cka(clouds)[: len(firsts), -len(seconds) :]
 
 
-def drawn(n: int) -> NDArray[np.int64]:
-    """Which of n rows are compared."""
+def sampled(n: int) -> NDArray[np.int64]:
+    """Indices of the compared rows."""
     return np.arange(n) if n <= MOST else np.sort(np.random.default_rng(0).choice(n, MOST, replace=False))
 
 
 def _cka(clouds: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """(c, c): of c clouds (n, d), each with each. HSIC is the inner product of two U-centred Gram matrices, so that each Gram matrix is
-    computed once, a block of rows at a time.
+    """(c, c) between c clouds (n, d). HSIC is the inner product of two U-centred Gram matrices, so each Gram matrix is computed once, in
+    blocks of rows.
 
     Source: Székely & Rizzo 2014, equation 2.6 (U-centring).
     """
@@ -83,11 +83,11 @@ def _cka(clouds: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         )
         hsic += block @ block.T
     hsic /= n * (n - 3)
-    own = np.diag(hsic)
-    # where all rows are one point, what is left is rounding: the first token before the first layer
-    spread = own > [(_ROUNDING * float(np.square(points).sum(axis=1).mean())) ** 2 for points in clouds]
+    self_similarity = np.diag(hsic)
+    # if all rows are equal, such as the first token before the first layer, only rounding is left
+    spread = self_similarity > [(_ROUNDING * float(np.square(points).sum(axis=1).mean())) ** 2 for points in clouds]
     with np.errstate(divide="ignore", invalid="ignore"):
-        similarities: NDArray[np.float64] = hsic / np.sqrt(np.outer(own, own))
+        similarities: NDArray[np.float64] = hsic / np.sqrt(np.outer(self_similarity, self_similarity))
     similarities[~np.outer(spread, spread)] = np.nan
     return similarities
 
@@ -95,8 +95,8 @@ def _cka(clouds: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
 def _u_centred(
     points: NDArray[np.float64], row_sums: NDArray[np.float64], start: int, size: int
 ) -> NDArray[np.float64]:
-    """Rows `start` to `start + size` of a U-centred Gram matrix, from column `start` on; what lies right of the diagonal block counts
-    twice in an inner product, for the columns on the left that are left out."""
+    """Rows `start` to `start + size` of a U-centred Gram matrix, from column `start` on. In an inner product, entries right of the
+    diagonal block count twice, because the matrix is symmetric and the left columns are omitted."""
     n = len(points)
     gram = points[start : start + size] @ points[start:].T
     size = len(gram)

@@ -121,11 +121,11 @@ def draw(state: State, seed: int) -> Cloud:
 
 def covariance(state: State, seed: int) -> Cloud:
     """The (d, d) covariance that `draw` draws from."""
-    half = _mixing(state) * _stretch(state)
+    root = _mixing(state) * _stretch(state)
     centres = _centres(state)
     apart = np.cov(centres.T, bias=True) if state.clusters > 1 else 0
     rotation = _rotation(state, seed)
-    return state.scale**2 * rotation.T @ (half.T @ half + apart) @ rotation
+    return state.scale**2 * rotation.T @ (root.T @ root + apart) @ rotation
 
 
 def _stretch(state: State) -> Cloud:
@@ -145,8 +145,8 @@ def _mixing(state: State) -> Cloud:
     """The symmetric root of the correlation matrix: blocks of 1 with ρ beside it."""
     correlation = np.eye(state.d)
     for first in range(0, state.d, state.block):
-        inside = slice(first, first + state.block)
-        correlation[inside, inside] += state.rho * (1 - correlation[inside, inside])
+        block_slice = slice(first, first + state.block)
+        correlation[block_slice, block_slice] += state.rho * (1 - correlation[block_slice, block_slice])
     values, directions = np.linalg.eigh(correlation)
     return directions * np.sqrt(np.clip(values, 0, None)) @ directions.T
 

@@ -43,9 +43,9 @@ def parse_claim(text: str) -> list[Any]:
 def parse(text: str) -> Tree:
     """A value as lists; `MalformedError` if it is none."""
     tokens = _tokens(text)
-    tree, rest = _sum(tokens, 0)
-    if rest != len(tokens):
-        raise MalformedError(f"cannot read “{tokens[rest]}” in “{text.strip()}”")
+    tree, end = _sum(tokens, 0)
+    if end != len(tokens):
+        raise MalformedError(f"cannot read “{tokens[end]}” in “{text.strip()}”")
     return tree
 
 

@@ -301,22 +301,22 @@ def _named(keys: list[Any]) -> str:
 
 def _line_of(text: str, keys: list[Any]) -> int | None:
     """The line where a field stands, or its nearest surroundings that can be found; None if nothing can."""
-    where: list[Any] = []
-    seen: dict[tuple[Any, ...], int] = {}
+    location: list[Any] = []
+    counts_seen: dict[tuple[Any, ...], int] = {}
     counts: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if header := re.match(r"\s*(\[{1,2})\s*([\w.]+)\s*\]", line):
-            where = []
+            location = []
             parts = header[2].split(".")
             for k, part in enumerate(parts):
-                path = ".".join(map(str, [*where, part]))
+                path = ".".join(map(str, [*location, part]))
                 if header[1] == "[[" and k == len(parts) - 1:
                     counts[path] = counts.get(path, -1) + 1
-                where += [part, counts[path]] if path in counts else [part]
-            seen[tuple(where)] = number
+                location += [part, counts[path]] if path in counts else [part]
+            counts_seen[tuple(location)] = number
         elif key := re.match(r"\s*([\w-]+)\s*=", line):
-            seen[(*where, key[1])] = number
+            counts_seen[(*location, key[1])] = number
     for length in range(len(keys), 0, -1):
-        if tuple(keys[:length]) in seen:
-            return seen[tuple(keys[:length])]
+        if tuple(keys[:length]) in counts_seen:
+            return counts_seen[tuple(keys[:length])]
     return None

@@ -122,9 +122,7 @@ class BatchNorm(Method):
     def moving(self) -> tuple[Tensor, Tensor]:
         """The (h,) mean and (h,) variance for evaluation; requires at least one training batch."""
         mean, variance = self.buffer("mean"), self.buffer("variance")
-        initial_weight = (1 - self.params.momentum) ** int(
-            self.buffer("batches")
-        )  # remaining weight of the initial value, 0
+        initial_weight = (1 - self.params.momentum) ** int(self.buffer("batches"))  # remaining weight of the initial 0
         if self.params.bias_correction:
             return mean / (1 - initial_weight), variance / (1 - initial_weight)
         return mean, variance + initial_weight

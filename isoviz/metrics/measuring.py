@@ -184,8 +184,10 @@ def _few_points(record: CloudRecord) -> str:
     n, d = record.n, record.d
     if not 0 < n < 5 * d:
         return ""
-    known = metrics.catalogue()
-    defined = [known[slug] for slug, reading in record.readings.items() if slug in known and not reading.undefined]
+    catalogue = metrics.catalogue()
+    defined = [
+        catalogue[slug] for slug, reading in record.readings.items() if slug in catalogue and not reading.undefined
+    ]
     by_direction = [
         (direction, [metric.slug for metric in defined if metric.enough.reads == direction])
         for direction in ("low", "high")

@@ -76,8 +76,8 @@ def twonn_estimate(sample: Sample, discard_fraction: float = 0.1, convention: st
     log_ratio = np.log(np.sort(ratios)[: int(usable * (1 - discard_fraction))])
     start = 1 if convention == "current" else 0
     share = np.arange(start, start + len(log_ratio)) / usable
-    inside = share < 1  # if none is discarded, the last one has no finite −log(1 − F)
-    log_ratio, survival = log_ratio[inside], -np.log1p(-share[inside])
+    kept_mask = share < 1  # if none is discarded, the last one has no finite −log(1 − F)
+    log_ratio, survival = log_ratio[kept_mask], -np.log1p(-share[kept_mask])
     spread = float(log_ratio @ log_ratio)
     if not spread > 0:
         return Estimate(float("nan"), "no point's second neighbour is farther than its first", note)

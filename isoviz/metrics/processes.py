@@ -3,17 +3,38 @@ split."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+_REPEATED: Final = ContextVar("repeated", default=False)
+
+
+@contextmanager
+def repeated(seed: int) -> Iterator[None]:
+    """While it lasts, every process reads the same points: each computes what one process alone would.
+
+    Args:
+        seed: of dropout's generator meanwhile. Another draw in each process would give each other batch statistics.
+    """
+    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
+    token = _REPEATED.set(True)
+    try:
+        with torch.random.fork_rng(devices):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        _REPEATED.reset(token)
+
 
 def is_distributed() -> bool:
-    """Whether several processes train together."""
-    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+    """Whether this process holds its share of points that are split over several processes."""
+    return not _REPEATED.get() and dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 
 def own_share(count: int, device: torch.device) -> float | Tensor:

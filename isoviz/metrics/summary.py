@@ -71,8 +71,8 @@ def measurement_json(isotropy: Measurement) -> dict[str, Any]:
             values[slug] = isotropy.number(slug)
             cloud = isotropy.cloud(isotropy.home(slug))
             if cloud is not None:
-                where = {"cloud": cloud.cloud, "split": cloud.split, "n": cloud.n, "d": cloud.d}
-                values[f"{slug}_cloud"] = {**where, **reading.settings}
+                context = {"cloud": cloud.cloud, "split": cloud.split, "n": cloud.n, "d": cloud.d}
+                values[f"{slug}_cloud"] = {**context, **reading.settings}
             if reading.error is not None:
                 values[f"{slug}_error"] = reading.error
     for name in ("pooled", "layers"):

@@ -229,9 +229,9 @@ def load_tokenizer(source: ModelSource, direction: str | None = None) -> PreTrai
         by_language = {code.split("_")[0]: code for code in codes}
         unknown = [name for name in direction.split("-") if name not in by_language]
         if unknown:
-            known = ", ".join(sorted(by_language))
+            languages = ", ".join(sorted(by_language))
             raise InputError(
-                f"direction: '{source.name}' has no language '{unknown[0]}' (it has {known})", field="direction"
+                f"direction: '{source.name}' has no language '{unknown[0]}' (it has {languages})", field="direction"
             )
         tokenizer.src_lang, tokenizer.tgt_lang = (by_language[name] for name in direction.split("-"))
     return tokenizer

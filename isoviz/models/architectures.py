@@ -65,8 +65,8 @@ def architecture(config: Mapping[str, Any]) -> Architecture:
     named = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
     if family in DECODERS or config.get("is_decoder"):
         return "decoder"
-    known = family in CLASSIFIERS
-    return "decoder" if not known and any(name.endswith(_LANGUAGE_MODELS) for name in named) else "encoder"
+    is_known = family in CLASSIFIERS
+    return "decoder" if not is_known and any(name.endswith(_LANGUAGE_MODELS) for name in named) else "encoder"
 
 
 def heads(family: str) -> tuple[HeadKind, ...]:

@@ -96,17 +96,17 @@ def output_embeddings(source: ModelSource) -> NDArray[np.float32] | None:
     if folder is None:
         return None
     files = tensors(folder)
-    own = [name for name in files if name.endswith(_OUTPUT_WEIGHTS)]
+    candidates = [name for name in files if name.endswith(_OUTPUT_WEIGHTS)]
     config = folders.config_of(folder) or {}
     named = config.get("architectures") or ()
     has_head = any(part in name for name in files for part in _LANGUAGE_MODEL)
     has_head = has_head or any(name.endswith(_ARCHITECTURES) for name in named)
-    if not own and has_head and config.get("tie_word_embeddings", True):
-        own = [name for name in files if name.endswith(_INPUT_WEIGHTS)]
-    if not own:
+    if not candidates and has_head and config.get("tie_word_embeddings", True):
+        candidates = [name for name in files if name.endswith(_INPUT_WEIGHTS)]
+    if not candidates:
         return None
     from safetensors import safe_open
 
-    with safe_open(files[own[0]], framework="pt") as stream:  # numpy has no bfloat16
-        weight: NDArray[np.float32] = stream.get_tensor(own[0]).float().numpy()
+    with safe_open(files[candidates[0]], framework="pt") as stream:  # numpy has no bfloat16
+        weight: NDArray[np.float32] = stream.get_tensor(candidates[0]).float().numpy()
     return weight

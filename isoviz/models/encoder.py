@@ -146,22 +146,24 @@ def _bare(source: ModelSource, kind: Architecture, allow_random: bool) -> tuple[
     """The part that reads, its configuration, and the weights on which it differs from the checkpoint."""
     from transformers import AutoModel
 
-    whole = kind != "encoder-decoder"
-    network, mismatch = load_pretrained(AutoModel, source, allow_random=allow_random, part="" if whole else "encoder")
-    return network if whole else network.get_encoder(), network.config, mismatch
+    whole_model = kind != "encoder-decoder"
+    network, mismatch = load_pretrained(
+        AutoModel, source, allow_random=allow_random, part="" if whole_model else "encoder"
+    )
+    return network if whole_model else network.get_encoder(), network.config, mismatch
 
 
 def _with_head(model: HeadedModel, batch: dict[str, Tensor]) -> tuple[Sequence[Tensor], Tensor]:
     """The adapter hands on the layers only, hence the hook."""
-    seen: list[Any] = []
-    handle = model.network.base_model.register_forward_hook(lambda module, inputs, output: seen.append(output))
+    captured: list[Any] = []
+    handle = model.network.base_model.register_forward_hook(lambda module, inputs, output: captured.append(output))
     try:
         pooled = model(**batch).reps.pooled
     except IndexError:
         raise _no_embedding() from None
     finally:
         handle.remove()
-    return seen[0].hidden_states, pooled
+    return captured[0].hidden_states, pooled
 
 
 def _positions(config: Any) -> dict[str, Any]:

@@ -121,10 +121,10 @@ def layer_views(
         )
     model.module.to(device)
     for start in range(0, len(order), batch_size) if set(poolings) != {"sentence"} else ():
-        chosen = order[start : start + batch_size]
-        batch = {name: tensor.to(device) for name, tensor in _pad(rows, chosen, tokenizer).items()}
+        batch_rows = order[start : start + batch_size]
+        batch = {name: tensor.to(device) for name, tensor in _pad(rows, batch_rows, tokenizer).items()}
         states, pooled = model(batch)
-        collector.add(chosen, states, pooled, batch["attention_mask"].bool())
+        collector.add(batch_rows, states, pooled, batch["attention_mask"].bool())
         if progress:
             progress(min(start + batch_size, len(order)), len(order), "reading texts")
     warnings = []
@@ -176,13 +176,13 @@ def encode(
         ModelError: the model cannot be found or loaded, or gives no numbers.
     """
     source = sources.fetch(sources.resolve(model) if isinstance(model, str) else model, _fetching(progress, len(texts)))
-    chosen = pooling or usual_pooling(source)
-    if chosen == "tokens":
+    selected_pooling = pooling or usual_pooling(source)
+    if selected_pooling == "tokens":
         raise InputError("pooling: 'tokens' gives a point per token, not one per text; choose another", field="pooling")
     views = layer_views(
         source,
         [list(texts)],
-        poolings=[chosen],
+        poolings=[selected_pooling],
         layers="last",
         max_length=max_length,
         batch_size=batch_size,
@@ -190,7 +190,7 @@ def encode(
         truncate=truncate,
         progress=progress,
     )
-    return views.points(views.depth, chosen)
+    return views.points(views.depth, selected_pooling)
 
 
 def usual_pooling(source: ModelSource, columns: int = 1) -> Pooling:
@@ -353,8 +353,8 @@ def _tokenise(
     full = [row for row, ids in enumerate(rows["input_ids"]) if len(ids) == limit]
     truncated = 0
     if full:  # only these can have been cut
-        whole = tokenizer(*([column[row] for row in full] for column in columns), truncation=False, verbose=False)
-        truncated = sum(len(ids) > limit for ids in whole["input_ids"])
+        untruncated = tokenizer(*([column[row] for row in full] for column in columns), truncation=False, verbose=False)
+        truncated = sum(len(ids) > limit for ids in untruncated["input_ids"])
     return rows, limit, truncated
 
 
@@ -373,7 +373,7 @@ def _fill_empty(rows: dict[str, list[list[int]]], tokenizer: PreTrainedTokenizer
 
 
 def _pad(
-    rows: dict[str, list[list[int]]], chosen: NDArray[np.int64], tokenizer: PreTrainedTokenizerBase
+    rows: dict[str, list[list[int]]], batch_rows: NDArray[np.int64], tokenizer: PreTrainedTokenizerBase
 ) -> dict[str, Tensor]:
     """On the right, so that the first token is the first everywhere; (B, longest of these rows).
 
@@ -383,7 +383,7 @@ def _pad(
     fill = {"input_ids": next(mark for mark in marks if mark is not None)}
     return {
         name: torch.nn.utils.rnn.pad_sequence(
-            [torch.tensor(values[row]) for row in chosen], batch_first=True, padding_value=fill.get(name, 0)
+            [torch.tensor(values[row]) for row in batch_rows], batch_first=True, padding_value=fill.get(name, 0)
         )
         for name, values in rows.items()
     }

@@ -65,7 +65,7 @@ def missing_module_files(folder: Path) -> list[str]:
     """The files without which the modules that a folder lists cannot be read."""
     try:
         listing = json.loads((folder / MODULES).read_text(encoding="utf-8"))
-        paths = [str(one["path"]) for one in listing]
+        paths = [str(entry["path"]) for entry in listing]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):  # reading the modules says what is wrong
         return []
     configured = [f"{path}/config.json" for path in paths if path and not path.endswith("_Normalize")]

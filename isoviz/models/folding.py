@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -54,11 +55,17 @@ def fold(model: HeadedModel) -> None:
         _untie(network)
 
 
-def save(model: HeadedModel, folder: Path, label_names: Sequence[str] = ()) -> None:
+def save(
+    model: HeadedModel,
+    folder: Path,
+    label_names: Sequence[str] = (),
+    generation: Mapping[str, int | None] = MappingProxyType({}),
+) -> None:
     """Fold, then write the network as transformers does.
 
     Args:
         label_names: of the classes, for the configuration.
+        generation: options for `generation_config`, of a network that writes texts.
     """
     fold(model)
     network: Any = model.network
@@ -67,6 +74,8 @@ def save(model: HeadedModel, folder: Path, label_names: Sequence[str] = ()) -> N
         names = label_names or [f"label {number}" for number in range(model.output.out_features)]
         network.config.id2label = dict(enumerate(names))
         network.config.label2id = {name: code for code, name in enumerate(names)}
+    if generation:
+        network.generation_config.update(**generation)
     network.save_pretrained(folder)
 
 

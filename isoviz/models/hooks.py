@@ -43,11 +43,11 @@ class Representations:
         """All layers' (or the named ones', from 1) token vectors, (points, d), padding left out unless requested."""
         import torch
 
-        chosen = self.hidden_states if layers is None else [self.hidden_states[i - 1] for i in layers]
+        selected = self.hidden_states if layers is None else [self.hidden_states[i - 1] for i in layers]
         keep = self.attention_mask.bool()
         if include_padding:
             keep = torch.ones_like(keep)
-        return torch.cat([hidden[keep] for hidden in chosen])
+        return torch.cat([hidden[keep] for hidden in selected])
 
 
 class HookedModel(Protocol):

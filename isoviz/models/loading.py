@@ -112,20 +112,20 @@ def _mismatch(network: PreTrainedModel, report: Any, part: str) -> Mismatch:
     base = network.base_model
     whole = base is network
     prefix = "" if whole else network.base_model_prefix + "."
-    own = prefix + (part + "." if part else "")
+    module_prefix = prefix + (part + "." if part else "")
     formulas = tuple(f"{name}." for name, module in network.named_modules() if "Sinusoidal" in type(module).__name__)
     modules = {name.split(".")[0] for name, _ in base.named_parameters()} - set(_HEADS)
 
     def of_encoder(name: str) -> bool:
-        return name.startswith(own) and not name.startswith((*_HEADS, *formulas)) and not _is_pooler(name)
+        return name.startswith(module_prefix) and not name.startswith((*_HEADS, *formulas)) and not _is_pooler(name)
 
     missing = [name for name in report["missing_keys"] if of_encoder(name)]
     reshaped = [name for name, *_ in report["mismatched_keys"] if of_encoder(name)]
     unused = []
     for name in report["unexpected_keys"]:
         inner = name.removeprefix(network.base_model_prefix + ".")
-        ours = inner.split(".")[0] in modules and inner.startswith(part)
-        if ours and not _is_pooler(name) and not name.endswith(_CONSTANTS):
+        is_ours = inner.split(".")[0] in modules and inner.startswith(part)
+        if is_ours and not _is_pooler(name) and not name.endswith(_CONSTANTS):
             unused.append(name)
     return Mismatch(tuple(sorted(missing)), tuple(sorted(unused)), tuple(sorted(reshaped)))
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from isoviz.errors import InputError, ModelError, one_line
+from isoviz.errors import InputError, ModelError, listed, one_line
 from isoviz.tasks.protocol import HeadKind
 
 if TYPE_CHECKING:
     from torch import nn
     from transformers import PreTrainedModel
+
+    from isoviz.models.sources import ModelSource
 
 PACKAGE: Final = "peft"
 _SEED: Final = 7_919
@@ -47,11 +49,36 @@ def check_installed() -> None:
         )
 
 
+def targets_problem(source: ModelSource, kind: HeadKind, targets: tuple[str, ...]) -> str:
+    """Why a model with a head of that kind cannot be adapted at these layers, in words; empty if it can.
+
+    The network is made without weights, from its configuration. Of a model whose configuration is not on this machine nothing is
+    known.
+    """
+    import torch
+    from transformers import AutoConfig
+
+    from isoviz.models import sources
+    from isoviz.models.adapter import class_for
+    from isoviz.models.loading import reading
+
+    configuration = sources.configuration(source)
+    if not configuration:
+        return ""
+    with reading(source), torch.device("meta"):
+        network = class_for(kind, 2)[0].from_config(AutoConfig.for_model(**configuration))
+    try:
+        add(network, kind, LowRank(rank=1, alpha=1.0, dropout=0.0, targets=targets), seed=0)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
 def add(network: PreTrainedModel, kind: HeadKind, low_rank: LowRank, seed: int) -> None:
     """Freeze a network and put the trainable matrices beside its layers, in place. B is zero, so nothing changes yet.
 
     Raises:
-        InputError: it has no layer of these names, or only its output layer has.
+        InputError: it has no layer of one of these names, or only its head has.
     """
     check_installed()
     import torch
@@ -59,6 +86,16 @@ def add(network: PreTrainedModel, kind: HeadKind, low_rank: LowRank, seed: int) 
     from peft.utils.constants import TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING as FAMILIES
 
     head = _head(network, kind)
+    linear = [
+        name for name, module in network.named_modules() if isinstance(module, torch.nn.Linear) and module not in head
+    ]
+    for target in low_rank.targets:
+        if not any(f".{name}".endswith(f".{target}") for name in linear):
+            names = listed(sorted({name.rpartition(".")[2] for name in linear}))
+            raise InputError(
+                f"lora_targets: the model has no linear layer '{target}' before its head (it has {names})",
+                field="lora_targets",
+            )
     usual: Any = FAMILIES.get(network.config.model_type, "all-linear")
     options = LoraConfig(
         r=low_rank.rank,
@@ -72,12 +109,8 @@ def add(network: PreTrainedModel, kind: HeadKind, low_rank: LowRank, seed: int) 
         try:
             inject_adapter_in_model(options, network)
         except ValueError as error:
-            names = ", ".join(low_rank.targets)
             raise InputError(
-                f"lora_targets: the model has no linear layer to adapt that is called {names}"
-                if names
-                else f"lora_targets: no layer of this model can be adapted ({one_line(str(error))})",
-                field="lora_targets",
+                f"lora_targets: no layer of this model can be adapted ({one_line(str(error))})", field="lora_targets"
             ) from None
     for module in head:
         module.requires_grad_(True)

@@ -47,8 +47,8 @@ def known_prefix(config: Mapping[str, Any], slug: str, columns: Sequence[str], d
     """
     name = _name(slug, direction)
     per_task = config.get("task_specific_params")
-    own = per_task.get(name) if isinstance(per_task, dict) else None
-    prefix = own.get("prefix") if isinstance(own, dict) else None
+    task_settings = per_task.get(name) if isinstance(per_task, dict) else None
+    prefix = task_settings.get("prefix") if isinstance(task_settings, dict) else None
     if isinstance(prefix, str) and prefix.strip():
         return prefix.strip()
     return _published(slug, columns, direction) if config.get("model_type") == "t5" else None

@@ -72,7 +72,7 @@ def record(
     costs: Collection[Cost] = COSTS,
 ) -> CloudRecord:
     """The record of one cloud; see `profile`."""
-    where = {
+    context = {
         "layer": layer,
         "pooling": pooling,
         "truncated": views.truncated,
@@ -80,7 +80,7 @@ def record(
     }
     sample, kind, options = _cloud(views, layer, pooling)
     name = "head" if pooling == "head" else f"layer_{layer}"
-    return measure_cloud(sample, name, kind, split=split, where=where, costs=costs, most=most, seed=seed, **options)
+    return measure_cloud(sample, name, kind, split=split, where=context, costs=costs, most=most, seed=seed, **options)
 
 
 def measure(
@@ -103,8 +103,8 @@ def measure(
     pair_points = np.empty((len(rows), points.shape[1]), dtype=points.dtype)
     for start, block in blocks(points, _BLOCK_ROWS):
         stream.update(block)
-        inside = slice(*np.searchsorted(rows, [start, start + len(block)]))
-        pair_points[inside] = block[rows[inside] - start]
+        block_rows = slice(*np.searchsorted(rows, [start, start + len(block)]))
+        pair_points[block_rows] = block[rows[block_rows] - start]
     return measure_cloud(stream.sample(), name, costs=costs, drawn=Sample(pair_points), most=most, seed=seed)
 
 

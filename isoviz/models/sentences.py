@@ -71,7 +71,7 @@ def describe(folder: Path) -> SentenceModules | None:
         return None
     with boundary.parsing(f"the modules of '{folder}' cannot be read", "model", ModelError):
         listing = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-        modules = [(str(one["type"]), str(one["path"])) for one in listing]
+        modules = [(str(entry["type"]), str(entry["path"])) for entry in listing]
     settings = boundary.json_object(folder / "config_sentence_transformers.json") or {}
     if problem := _problem(folder, modules, settings):
         raise ModelError(f"model: '{folder}' {problem}", field="model", advice=_BARE)
@@ -150,7 +150,7 @@ def vectors(
         width = model.get_embedding_dimension()
     if truncate is not None and not 1 <= truncate <= (width or truncate):
         raise InputError(f"truncate-dim: must be at least 1, at most {width} (got {truncate})", field="truncate-dim")
-    own, done = model.max_seq_length, 0
+    model_length, done = model.max_seq_length, 0
 
     def count(module: Any, inputs: Any, output: Mapping[str, Any]) -> None:
         nonlocal done
@@ -161,14 +161,14 @@ def vectors(
     handle = model.register_forward_hook(count)
     try:
         if max_length is not None:
-            model.max_seq_length = min(max_length, own or max_length)
+            model.max_seq_length = min(max_length, model_length or max_length)
         with boundary.parsing("the texts cannot be embedded", "model", ModelError):
             points: NDArray[np.float32] = model.encode(
                 list(texts), prompt_name=prompt, truncate_dim=truncate, batch_size=batch_size, show_progress_bar=False
             ).astype(np.float32, copy=False)
     finally:
         handle.remove()
-        model.max_seq_length = own
+        model.max_seq_length = model_length
     if not np.isfinite(points).all():
         raise ModelError(
             "model: its sentence vectors have numbers that are NaN or infinite; its weights are damaged", field="model"
@@ -204,8 +204,8 @@ def _problem(folder: Path, modules: Sequence[tuple[str, str]], settings: Mapping
     for (_, path), name in zip(modules, names, strict=True):
         if name in _WITH_WEIGHTS and not (folder / path / "model.safetensors").is_file():
             pickled = (folder / path / "pytorch_model.bin").exists()
-            why = " (pickled weights are not read, because reading them runs code)" if pickled else ""
-            return f"has no {path}/model.safetensors{why}; save it again with sentence-transformers 3 or later"
+            remark = " (pickled weights are not read, because reading them runs code)" if pickled else ""
+            return f"has no {path}/model.safetensors{remark}; save it again with sentence-transformers 3 or later"
         config = boundary.json_object(folder / path / "config.json") or {}
         if name == "Pooling" and not isinstance(config.get("pooling_mode") or "", (str, list)):
             return f"has a Pooling module with the mode '{shortened(config['pooling_mode'])}', which does not exist"

@@ -156,11 +156,11 @@ def _from_hub(model: str, head: HeadKind | None, commit: str | None = None) -> M
     if folder and not problem and (offline() or not hub.lacks_modules(name, folder)):
         return _in_folder(model, "cached", folder, head)
     if reason := offline():
-        here = f"is in this machine's hub cache, but {problem}," if problem else "is not on this machine"
+        local_state = f"is in this machine's hub cache, but {problem}," if problem else "is not on this machine"
         instead = f"use a bundled model ({', '.join(bundled())}), a local directory or a model of the hub cache"
         if commit:
             instead = f"a run continues with the commit it started from ({commit[:10]}): resume it when the hub can be reached"
-        raise ModelError(f"model: '{model}' {here} and {reason}; {instead}", field="model")
+        raise ModelError(f"model: '{model}' {local_state} and {reason}; {instead}", field="model")
     remote = hub.look(name, folder.name if folder else revision)
     if head and (problem := folders.head_problem(remote.config, head)):
         raise ModelError(f"model: '{model}' {problem}", field="model")

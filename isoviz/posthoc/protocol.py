@@ -221,16 +221,18 @@ class CataloguedTransform(Transform):
         for name in values:
             if name not in allowed:
                 raise unknown_name(f"parameter of '{self.slug}'", name, allowed, field=name)
-        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+        python_values = {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()
+        }
         try:
-            self.params = self.Params.model_validate(plain)
+            self.params = self.Params.model_validate(python_values)
         except ValidationError as error:
             raise input_error(error) from None
         self._learnt: Learnt | None = None
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={value!r}" for name, value in self.params.model_dump().items())
-        return f"{self.slug}({inside})"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self.params.model_dump().items())
+        return f"{self.slug}({arguments})"
 
     @property
     def fits_on(self) -> FitsOn:

@@ -128,12 +128,18 @@ class Database:
     def __str__(self) -> str:
         if self.is_sqlite:
             return str(self._url.database)
-        return self._url.difference_update_query(_SECRETS).render_as_string(hide_password=True)
+        secrets = [name for name in self._url.query if name.lower() in _SECRETS]
+        return self._url.difference_update_query(secrets).render_as_string(hide_password=True)
 
     @property
     def url(self) -> str:
         """The URL with its password, for handing to a worker; never for showing."""
         return self._url.render_as_string(hide_password=False)
+
+    @property
+    def has_password(self) -> bool:
+        """Whether the URL contains a password."""
+        return self._url.password is not None or any(name in self._url.query for name in _SECRETS)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -296,6 +302,8 @@ def _parse(url: str) -> URL:
         parsed = make_url(url)
     except (ArgumentError, ValueError):  # ValueError: a port that is no number
         raise StoreError("the store's address is not a database URL", advice="Use a folder or postgresql://…") from None
+    if "@" in (parsed.host or ""):  # the second half of a password, which must not be shown
+        raise StoreError("the store's address has more than one @", advice="Write an @ in a password as %40.")
     if parsed.port is not None and not 1 <= parsed.port <= 65535:
         raise StoreError(f"the store's address has the port {shortened(repr_of(parsed.port))} (allowed: 1 to 65535)")
     if parsed.drivername in ("postgres", "postgresql", "postgresql+psycopg"):

@@ -47,6 +47,7 @@ def execute(
     train: Train | None = None,
     stop: Callable[[], bool] = lambda: False,
     patience: float = 60.0,
+    attempt: int | None = None,
 ) -> RunRow:
     """Train a run to its end and write how it ended; never raises for what the training does.
 
@@ -58,6 +59,7 @@ def execute(
         train: what trains. Default: `isoviz.training.train`.
         stop: whether this process was asked to stop, besides the run itself.
         patience: see `Emitter`.
+        attempt: the one that this process was started for; refused if the run is at another one, or has a process.
 
     Returns:
         The run as it ended. Its status is still `running` if the store could not be written to the end.
@@ -66,7 +68,7 @@ def execute(
         StoreError: there is no such run, or it is not to be run.
         KeyboardInterrupt: the user interrupted; the run is `stopped`.
     """
-    row = _begin(store, run_id)
+    row = _begin(store, run_id, attempt)
     run_dir = store.folder_of(run_id)
     interrupted: KeyboardInterrupt | None = None
     with Emitter(store, run_id, row.attempt, patience=patience) as emitter:
@@ -112,9 +114,9 @@ def _is_full_disk(error: BaseException) -> bool:
     )
 
 
-def _begin(store: Store, run_id: str) -> RunRow:
+def _begin(store: Store, run_id: str, attempt: int | None) -> RunRow:
     row = store.get(run_id)
-    if row.status == "queued":
+    if row.status == "queued" and attempt is None:
         claimed = store.claim(row.owner or f"{host_name()}/command", row.device or "local", id=run_id)
         if claimed is None:
             raise StoreError(f"run '{run_id}' was taken by another process")
@@ -122,7 +124,7 @@ def _begin(store: Store, run_id: str) -> RunRow:
     if row.status != "running":
         raise StoreError(f"run '{run_id}' cannot be run: it is {row.status}")
     me = psutil.Process()
-    store.set_worker(run_id, me.pid, me.create_time())
+    store.set_worker(run_id, me.pid, me.create_time(), attempt)
     return row
 
 

@@ -77,5 +77,5 @@ def one_line(text: str, what: str) -> str:
     """Text for a name or tag: one line of 1 to 200 characters."""
     line = " ".join(text.split())
     if not 1 <= len(line) <= NAME_LIMIT:
-        raise InputError(f"a {what} must have 1 to {NAME_LIMIT} characters (got {len(line)})", field=what)
+        raise InputError(f"{what}: must have 1 to {NAME_LIMIT} characters (got {len(line)})", field=what)
     return line

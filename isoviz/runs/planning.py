@@ -23,7 +23,7 @@ from isoviz.models.sources import ModelSource
 from isoviz.parameters import ParamValue
 from isoviz.tasks import own as own_data
 from isoviz.tasks.metrics import METRICS
-from isoviz.tasks.protocol import OwnTask, Task
+from isoviz.tasks.protocol import HeadKind, OwnTask, Task
 from isoviz.training import devices, distributed, tracking
 
 MAX_RUNS = 2000
@@ -37,15 +37,17 @@ MethodChoice = tuple[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class DataChecks:
-    """Who reads the data files that a plan names: this process, unless a page has another do it.
+    """Who reads the files of a plan's data and models: this process, unless a page has another do it.
 
     Attributes:
         complete: data, columns of own data → the columns with kind and classes filled in.
         read: task, data, direction, most training rows, most validation rows → nothing; raises like `isoviz.tasks.load`.
+        targets_problem: see `isoviz.models.low_rank.targets_problem`, which loads torch.
     """
 
     complete: Callable[[str | None, OwnTask], OwnTask] = own_data.completed
     read: Callable[[Task, str | None, str | None, int | None, int | None], object] = tasks.load
+    targets_problem: Callable[[ModelSource, HeadKind, tuple[str, ...]], str] = low_rank.targets_problem
 
 
 IN_THIS_PROCESS = DataChecks()
@@ -174,6 +176,7 @@ def expand(
         _check_head(models, variants, task)
         _check_low_rank(variants, task, common)
     found = {model: sources.resolve(model) for model in models}
+    _check_targets(found.values(), known.values(), RunConfig.checked(**common).low_rank, checks)
     longest = {model: _longest(source, common.get("max_length")) for model, source in found.items()}
     if common["precision"] == "fp16" and not devices.describe().on_gpu:
         raise InputError(
@@ -277,6 +280,21 @@ def _check_low_rank(variants: Sequence[MethodChoice], task: Task, common: Mappin
                 f"method: '{slug}' acts on the output layer's weights, which LoRA freezes on '{task.slug}'; set lora_rank to 0",
                 field="method",
             )
+
+
+def _check_targets(
+    found: Iterable[ModelSource], known: Iterable[Task], adapted: low_rank.LowRank | None, checks: DataChecks
+) -> None:
+    if adapted is None or not adapted.targets:
+        return
+    for source, kind in itertools.product(found, {task.kind for task in known}):
+        if problem := _targets_problem_once(source, kind, adapted.targets, checks):
+            raise InputError(problem, field="lora_targets")
+
+
+@functools.lru_cache(maxsize=64)
+def _targets_problem_once(source: ModelSource, kind: HeadKind, targets: tuple[str, ...], checks: DataChecks) -> str:
+    return checks.targets_problem(source, kind, targets)
 
 
 def _task(slug: str, folder: str | None, own: OwnTask | None, checks: DataChecks) -> Task:

@@ -14,9 +14,10 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.jobs.kinds import ENCODERS, GIB, Job, JobKind
 from isoviz.jobs.results import ResultStore
+from isoviz.models.prefixes import split_prefix
 from isoviz.posthoc.export import zipped_model
 from isoviz.runs import planning
-from isoviz.training import weights
+from isoviz.training import origin, weights
 
 if TYPE_CHECKING:
     from isoviz.runs.rows import RunRow
@@ -50,7 +51,7 @@ def save(run: RunRow, folder: Path, target: str) -> Path:
 def request(run: RunRow, folder: Path) -> dict[str, Any]:
     """What to ask a job of kind `SAVE`; arguments and errors as for `save`."""
     checkpoint = weights.newest(folder)
-    if run.status != "finished" or run.result is None or checkpoint is None or weights.kept(folder) is None:
+    if run.status != "finished" or run.result is None or checkpoint is None or weights.saved(folder) is None:
         why = f"it is {run.status}" if run.status != "finished" else "its weights are gone"
         raise InputError(f"run: '{run.id}' has no model to save: {why}", field="run")
     scores = {name: value for name, value in run.result.metrics.items() if value is not None}
@@ -63,9 +64,10 @@ def _write(order: Mapping[str, Any], out: Path, name: str) -> None:
     from isoviz.models import folding
     from isoviz.training.reload import reload
 
-    config = RunConfig.model_validate(order["config"])
-    model, head = reload(config, Path(order["checkpoint"]))
-    folding.save(model, out, tasks.get(config.task, config.own).label_names)
+    config, checkpoint = RunConfig.model_validate(order["config"]), Path(order["checkpoint"])
+    model, head = reload(config, checkpoint)
+    start = origin.find(checkpoint.parents[1])
+    folding.save(model, out, tasks.get(config.task, config.own).label_names, start.generation if start else {})
     head.tokenizer.save_pretrained(out)
     (out / "README.md").write_text(_card(order["run"], config, order["scores"], name), encoding="utf-8")
 
@@ -99,19 +101,23 @@ def _empty(target: str) -> Path:
 
 
 def _card(run_id: str, config: RunConfig, scores: Mapping[str, float], directory: str) -> str:
-    kind = tasks.get(config.task, config.own).kind
+    task = tasks.get(config.task, config.own)
     table = "\n".join(f"| {name} | {value:.4f} |" for name, value in scores.items())
-    prefix = f"\nIt was trained with the text `{config.prefix}` before every input.\n" if config.prefix else ""
+    inputs = ("every input",) if len(task.inputs) == 1 else ("every first text", "every second text")
+    prefixed = [
+        f"`{prefix}` before {text}" for prefix, text in zip(split_prefix(config.prefix), inputs, strict=False) if prefix
+    ]
+    prefix = f"\nIt was trained with {' and '.join(prefixed)}.\n" if prefixed else ""
     return f"""\
 # {config.model} on {config.task}, {config.method}
 
 Fine-tuned by isoviz (run {run_id}). What the method does to the classifier's input is part of the output layer's weights.
 {prefix}
 ```python
-from transformers import AutoTokenizer, {_CLASSES[kind]}
+from transformers import AutoTokenizer, {_CLASSES[task.kind]}
 
 tokenizer = AutoTokenizer.from_pretrained("{directory}")
-model = {_CLASSES[kind]}.from_pretrained("{directory}")
+model = {_CLASSES[task.kind]}.from_pretrained("{directory}")
 ```
 
 | Validation set | |

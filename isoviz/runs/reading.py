@@ -171,9 +171,16 @@ class RunReader:
                 self._record(connection, run_id)
         return [(seq, {**json.loads(body), "time": moment}) for seq, moment, body in rows]
 
-    def events_of_kind(self, run_id: str, kind: type[E], limit: int | None = None) -> EventsOf[E]:
-        """A run's events of one class, in order, however many others lie between them."""
-        query = self._of_kind(run_id, kind, _events.c.body).order_by(_events.c.seq).limit(limit)
+    def events_of_kind(
+        self, run_id: str, kind: type[E], limit: int | None = None, *, since: float = 0.0
+    ) -> EventsOf[E]:
+        """A run's events of one class, in order, however many others lie between them.
+
+        Args:
+            since: only those later than this, in seconds since 1970.
+        """
+        query = self._of_kind(run_id, kind, _events.c.body).where(_events.c.time > since)
+        query = query.order_by(_events.c.seq).limit(limit)
         with self._database.reading() as connection:
             bodies = connection.scalars(query).all()
             if not bodies:

@@ -20,7 +20,7 @@ from isoviz.runs.identity import host_name, pid_scope
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
 
 SILENT_SECONDS: Final = 30.0
-_QUIET_SECONDS: Final = 3.0  # heartbeats come every second: what is quiet for so long is worth a look
+QUIET_SECONDS: Final = 3.0  # heartbeats come every second: what is quiet for so long is worth a look
 _RESUME: Final = "Resume continues from the last checkpoint."
 _MEMORY: Final = "The system does that when memory runs out: try a smaller batch size or a shorter longest input. "
 _CRASH: Final = (
@@ -62,7 +62,7 @@ def mark_lost(store: Store, watched: Collection[str] = ()) -> list[str]:
     if not held:
         return []
     silent = {row.id for row in store.held_runs(SILENT_SECONDS)}
-    quiet = {row.id for row in store.held_runs(_QUIET_SECONDS)}
+    quiet = {row.id for row in store.held_runs(QUIET_SECONDS)}
     ended = []
     for row in held:
         event: Lost | None = None

@@ -87,6 +87,11 @@ class Store(RunReader):
         """The URL with which another process opens the same store. It may hold a password: never show it."""
         return self._database.url
 
+    @property
+    def has_password(self) -> bool:
+        """Whether the URL contains a password."""
+        return self._database.has_password
+
     def close(self) -> None:
         """Close the database connections that are not in use."""
         self._database.engine.dispose()
@@ -253,9 +258,27 @@ class Store(RunReader):
                 raise
             return None
 
-    def set_worker(self, run_id: str, pid: int, pid_started: float) -> None:
-        """Note which process of this machine runs a run."""
-        self._set(run_id, pid=pid, pid_started=pid_started, **this_place())
+    def set_worker(self, run_id: str, pid: int, pid_started: float, attempt: int | None = None) -> None:
+        """Note which process of this machine runs a run.
+
+        Args:
+            attempt: refuse the process if the run is not running in this attempt, or already has a process.
+
+        Raises:
+            StoreError: refused.
+        """
+        mine = update(_runs).where(_runs.c.id == run_id)
+        if attempt is not None:
+            mine = mine.where(_runs.c.status == "running", _runs.c.attempt == attempt, _runs.c.pid.is_(None))
+            self.hosts()
+        with self._database.writing() as connection:
+            if connection.execute(mine.values(pid=pid, pid_started=pid_started, **this_place())).rowcount == 0:
+                self._record(connection, run_id)
+                raise StoreError(f"run '{run_id}' is no longer at attempt {attempt}, or another process trains it")
+
+    def hosts(self) -> list[str]:
+        """The machines that share this store's folder, where they find each other's checkpoints; adds this one."""
+        return self._database.hosts()
 
     def heartbeat(self, run_id: str, attempt: int | None = None) -> None:
         """Say that a run's process lives, and with it the runs that are reserved for the same owner.
@@ -348,6 +371,7 @@ class Store(RunReader):
     def unclaim(self, run_id: str, attempt: int) -> None:
         """Put a run back to where it was in the queue: it was claimed, but no worker ever began it."""
         back = update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt, _runs.c.status == "running")
+        back = back.where(or_(_runs.c.pid.is_(None), _runs.c.pid_started.is_(None)))
         with self._database.writing() as connection:
             connection.execute(back.values(status="queued", owner=None, started=None, heartbeat=None))
             self._changed(connection)

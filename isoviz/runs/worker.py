@@ -36,7 +36,14 @@ def prepare() -> None:
     import_modules(PRELOADED, gently=True)
 
 
-def train_run(store: str, run: str, train: str, roots: dict[str, Any] | None = None, devices: str | None = None) -> int:
+def train_run(
+    store: str,
+    run: str,
+    train: str,
+    roots: dict[str, Any] | None = None,
+    devices: str | None = None,
+    attempt: int | None = None,
+) -> int:
     """Train a run. What it has to say goes to the store and to the run's log. SIGTERM asks it to stop with a checkpoint.
 
     Args:
@@ -45,6 +52,7 @@ def train_run(store: str, run: str, train: str, roots: dict[str, Any] | None = N
         train: what trains, as `MODULE:NAME`.
         roots: where the visitor who launched it may read (`isoviz.fence.Roots`); None: anywhere.
         devices: CUDA_VISIBLE_DEVICES of a run over several; None: that of this process.
+        attempt: of a process that a cluster started: see `execute`. SIGTERM then puts the run back into the queue.
 
     Returns:
         The exit code: 0 when the run ended in the store, however it ended.
@@ -65,7 +73,11 @@ def train_run(store: str, run: str, train: str, roots: dict[str, Any] | None = N
 
     with gentle_stop(_say) as stop, limits.confined(fence.roots_of(roots)):
         _say(f"worker {os.getpid()} takes run {run}")
-        return 0 if execute(opened, run, train=trainer, stop=stop).ended is not None else 1
+        try:
+            return 0 if execute(opened, run, train=trainer, stop=stop, attempt=attempt).ended is not None else 1
+        finally:
+            if attempt is not None and stop():
+                opened.give_back(run, attempt)
 
 
 def _say(line: str) -> None:

@@ -27,7 +27,7 @@ def catalogue() -> Mapping[str, type[Study]]:
 
 
 class Listed(NamedTuple):
-    """One figure or table: the name that runs it, which one it is, and the study that computes it."""
+    """One figure or table: its slug, its place in the paper, and its study."""
 
     slug: str
     source: Source
@@ -37,7 +37,7 @@ class Listed(NamedTuple):
 
 @functools.cache
 def listed() -> tuple[Listed, ...]:
-    """Every figure and table of the papers that a study computes, in the order of print."""
+    """All figures and tables of the papers with a study, in the order of print."""
     names = {
         (study.paper.short, place): (slug, study)
         for study in catalogue().values()
@@ -48,9 +48,9 @@ def listed() -> tuple[Listed, ...]:
 
 
 def get(slug: str) -> type[Study]:
-    """The study of that name, or the one that this is a part of; `InputError` with the allowed names otherwise."""
-    known = {**{part.slug: part.study for part in listed()}, **catalogue()}
+    """The study with this slug, or the study that contains this part. Raises `InputError` with the allowed names."""
+    entries = {**{part.slug: part.study for part in listed()}, **catalogue()}
     try:
-        return known[slug]
+        return entries[slug]
     except KeyError:
-        raise unknown_name("study", slug, known, field="study") from None
+        raise unknown_name("study", slug, entries, field="study") from None

@@ -17,7 +17,7 @@ MODELS: Final = MappingProxyType(
         "distilbert/distilbert-base-uncased": "DistilBERT",
     }
 )
-"""Encoders on the hub → their names in the paper, which does not say which checkpoints it took."""
+"""Encoders on the hub → their names in the paper, which does not state the checkpoints."""
 BERT: Final = "google-bert/bert-base-uncased"
 MBART, BART = "facebook/mbart-large-cc25", "facebook/bart-base"
 WRITERS: Final = MappingProxyType({MBART: "mBART", BART: "BART"})

@@ -53,8 +53,8 @@ def none_is_better(evidence: Evidence) -> Judgement:
 
 def spectrum_hurts(evidence: Evidence) -> Judgement:
     """Where spectrum control collapses, or is significantly worse than the baseline."""
-    chosen = evidence.where(lambda config: config.method in SPECTRUM)
-    collapsed = [run for run in chosen.finished if run.row.collapsed]
+    runs = evidence.where(lambda config: config.method in SPECTRUM)
+    collapsed = [run for run in runs.finished if run.row.collapsed]
     changes = [pair for method in SPECTRUM for pair in _scores(evidence, method)]
     tested = any(change.n >= 3 for _, change in changes)
     if not tested and not collapsed:
@@ -64,26 +64,26 @@ def spectrum_hurts(evidence: Evidence) -> Judgement:
         for (name, change), p in zip(changes, corrected([change for _, change in changes]), strict=True)
         if change.sign(p) < 0
     ]
-    known = [(change.mean, name, change) for name, change in changes if change.mean is not None]
-    lowest = f"; the lowest is {min(known)[1]}: {min(known)[2].words()}" if known else ""
+    defined = [(change.mean, name, change) for name, change in changes if change.mean is not None]
+    lowest = f"; the lowest is {min(defined)[1]}: {min(defined)[2].words()}" if defined else ""
     sentence = (
-        f"{len(collapsed)} of {len(chosen.finished)} runs collapsed, and {len(worse)} of {len(changes)} comparisons with the baseline "
+        f"{len(collapsed)} of {len(runs.finished)} runs collapsed, and {len(worse)} of {len(changes)} comparisons with the baseline "
         f"are lower beyond chance (Holm){lowest}."
     )
     if collapsed or worse:
         return "held", sentence
-    return ("not held" if tested and not chosen.unfinished else "cannot tell"), sentence
+    return ("not held" if tested and not runs.unfinished else "cannot tell"), sentence
 
 
 def stars_remain(evidence: Evidence) -> Judgement:
-    """From the printed means and deviations alone, whatever our runs say."""
+    """From the published means and deviations only, without our runs."""
     marked = [star for star in calibration_table_1() if star.starred]
     remaining = [star for star in marked if star.student_holm is not None and star.student_holm < 0.05]
     return ("held" if len(remaining) == len(marked) else "not held"), f"From the published numbers: {verdict()}"
 
 
 def stars_table() -> Table:
-    """The printed stars, and every printed comparison that is better with p < 0.05, tested again."""
+    """The published stars, and all published improvements with p < 0.05, tested again."""
     rows: list[Row] = []
     for star in calibration_table_1():
         better = star.difference > 0 and star.student is not None and star.student < 0.05
@@ -151,9 +151,9 @@ class CalibrationTable1(TrainedStudy):
         rows: list[Row] = []
         for model in evidence.models:
             for method in grids.ORDER:
-                here = evidence.where(model=model, method=method)
-                if here.planned:
-                    cells = [here.where(task=task).cell(metric_of(task)).text() for task in evidence.tasks]
+                subset = evidence.where(model=model, method=method)
+                if subset.planned:
+                    cells = [subset.where(task=task).cell(metric_of(task)).text() for task in evidence.tasks]
                     rows.append([model, method_title(method), *cells])
         columns = [f"{task_title(task)}, {metric_of(task)}" for task in evidence.tasks]
         table = Table(title="Performance by method", header=["model", "method", *columns], rows=rows,
@@ -161,7 +161,7 @@ class CalibrationTable1(TrainedStudy):
         return Drawing(
             tables=[table, stars_table()],
             published=printed.titled(
-                "Isotropy calibration", printed.beside(evidence, "calibration", "Table 1", grids.MODELS)
+                "Isotropy calibration", printed.with_measured(evidence, "calibration", "Table 1", grids.MODELS)
             ),
         )
 
@@ -185,26 +185,26 @@ def spectrum_raises_i1(evidence: Evidence) -> Judgement:
 def others_leave_it(evidence: Evidence) -> Judgement:
     """I1 with CosReg and Flow minus I1 without: all intervals within ± `SMALL_CHANGE`?"""
     changes = against_baseline(evidence, "i1", ("cosreg", "flow"))
-    known = [
+    defined = [
         (name, change)
         for name, change in changes
         if change.low is not None and change.high is not None and change.n >= 3
     ]
-    if not known:
+    if not defined:
         return "cannot tell", "Fewer than three seeds of each method have a score."
-    inside = all(max(abs(change.low or 0.0), abs(change.high or 0.0)) <= SMALL_CHANGE for _, change in known)
-    outside = [
+    all_small = all(max(abs(change.low or 0.0), abs(change.high or 0.0)) <= SMALL_CHANGE for _, change in defined)
+    exceptions = [
         name
-        for name, change in known
+        for name, change in defined
         if min(abs(change.low or 0.0), abs(change.high or 0.0)) > SMALL_CHANGE and change.sign()
     ]
-    widest = max(known, key=lambda pair: max(abs(pair[1].low or 0.0), abs(pair[1].high or 0.0)))
+    widest = max(defined, key=lambda pair: max(abs(pair[1].low or 0.0), abs(pair[1].high or 0.0)))
     sentence = (
-        f"The largest change of I1 that {len(known)} intervals allow is that of {widest[0]}: {widest[1].words()}."
+        f"The largest change of I1 that {len(defined)} intervals allow is that of {widest[0]}: {widest[1].words()}."
     )
-    if inside and len(known) == len(changes):
+    if all_small and len(defined) == len(changes):
         return "held", sentence
-    return ("not held" if outside else "cannot tell"), sentence
+    return ("not held" if exceptions else "cannot tell"), sentence
 
 
 def isotropy_against_performance(evidence: Evidence) -> Judgement:
@@ -258,9 +258,9 @@ class CalibrationTable4(TrainedStudy):
         for model in evidence.models:
             for task in evidence.tasks:
                 for method in grids.ORDER:
-                    here = evidence.where(model=model, task=task, method=method)
-                    if here.planned:
-                        cells = [here.cell(name).text() for name in ("i1", "i2", "weight_norm")]
+                    subset = evidence.where(model=model, task=task, method=method)
+                    if subset.planned:
+                        cells = [subset.cell(name).text() for name in ("i1", "i2", "weight_norm")]
                         rows.append([model, task_title(task), method_title(method), *cells])
         header = ["model", "task", "method", "I1", "I2", "norm of the weight"]
         table = Table(title="Isotropy of the output layer", header=header, rows=rows,
@@ -268,6 +268,6 @@ class CalibrationTable4(TrainedStudy):
         return Drawing(
             tables=[table],
             published=printed.titled(
-                "Isotropy calibration", printed.beside(evidence, "calibration", "Table 4", grids.MODELS)
+                "Isotropy calibration", printed.with_measured(evidence, "calibration", "Table 4", grids.MODELS)
             ),
         )

@@ -27,7 +27,7 @@ TOO_FEW = "Fewer than three seeds of each method have a score."
 
 
 def sets(evidence: Evidence) -> list[tuple[str, Evidence]]:
-    """The whole training set and the small one, on which Flow is tried; only one where both are of the same size."""
+    """The complete training set and the small one for Flow; only one if both have the same size."""
     sizes = dict.fromkeys(config.max_train for config in evidence.planned)
     if len(sizes) < 2:
         return [("", evidence)]
@@ -115,11 +115,11 @@ class _Written(TrainedStudy):
             for task in evidence.tasks:
                 for name, part in sets(evidence.where(model=model, task=task)):
                     for method in grids.ORDER:
-                        here = part.where(method=method)
-                        if here.planned:
-                            whole = f"{method_title(method)}, {name}" if name else method_title(method)
-                            cells = [here.cell(metric).text() for metric in self.metrics]
-                            rows.append([model, task_title(task), whole, *cells])
+                        subset = part.where(method=method)
+                        if subset.planned:
+                            row_title = f"{method_title(method)}, {name}" if name else method_title(method)
+                            cells = [subset.cell(metric).text() for metric in self.metrics]
+                            rows.append([model, task_title(task), row_title, *cells])
         table = Table(
             title=f"{self.place}: scores, isotropy of the vocabulary and time",
             header=["model", "task", "method", *(NAMES[metric] for metric in self.metrics)],
@@ -137,7 +137,7 @@ class _Written(TrainedStudy):
         compared = [
             number
             for suffix in ("", " (small dataset)")
-            for number in printed.beside(
+            for number in printed.with_measured(
                 evidence,
                 "calibration",
                 self.place,

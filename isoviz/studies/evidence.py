@@ -1,4 +1,4 @@
-"""The runs behind a table or figure, those that are planned among them, and what can be said of them. Nothing here reads a store."""
+"""Planned and existing runs behind a table or figure, and judgements on them. Nothing here reads a store."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Evidence:
 
     Attributes:
         planned: the runs as the study declares them.
-        runs: records, at most one per planned run; a study draws whatever is there.
+        runs: records, at most one per planned run; a study draws the existing ones.
     """
 
     planned: tuple[RunConfig, ...]
     runs: tuple[RunRecord, ...]
 
     def where(self, test: Callable[[RunConfig], bool] | None = None, **fields: Any) -> Evidence:
-        """The part whose configurations have these fields, or method parameters, and pass the test."""
+        """The subset whose configurations have these fields or method parameters, and pass the test."""
 
         def chosen(config: RunConfig) -> bool:
             matches = all(_field(config, name) == value for name, value in fields.items())
@@ -48,7 +48,7 @@ class Evidence:
         )
 
     def distinct(self, name: str) -> list[Any]:
-        """The planned values of a field or parameter, in order; None for runs whose method has no such parameter is left out."""
+        """The planned values of a field or parameter, in order, without runs whose method lacks the parameter."""
         return [value for value in dict.fromkeys(_field(config, name) for config in self.planned) if value is not None]
 
     @property
@@ -65,11 +65,11 @@ class Evidence:
 
     @property
     def unfinished(self) -> int:
-        """Planned runs that have not ended."""
+        """Number of planned runs that have not ended."""
         return len(self.planned) - sum(run.row.status not in RUNNING for run in self.runs)
 
     def cell(self, metric: str) -> Cell:
-        """A number over all runs of this evidence, by seed."""
+        """A metric over all runs of this evidence, by seed."""
         values, excluded = {}, []
         for run in self.runs:
             value = run.number(metric)
@@ -86,14 +86,14 @@ class Evidence:
         cell = self.cell(metric)
         if cell.mean is None:
             return None
-        half = cell.sd or 0.0
-        return cell.mean, cell.mean - half, cell.mean + half
+        sd = cell.sd or 0.0
+        return cell.mean, cell.mean - sd, cell.mean + sd
 
-    # ------------------------------------------------------------------ what can be said
+    # ------------------------------------------------------------------ judgements
 
     def learned(self) -> bool | None:
-        """Whether the baseline beats the best simple approach (bag of words and the like) in every seed; without baseline runs, whether
-        any run does. None without such levels."""
+        """Whether the baseline beats the best simple approach (such as bag of words) in every seed; without baseline runs, whether
+        any run does. None without simple approaches."""
         baseline = self.where(method="baseline")
         answers = []
         for run in (baseline if baseline.planned else self).finished:
@@ -106,13 +106,13 @@ class Evidence:
         return all(answers) if baseline.planned else any(answers)
 
     def unlearned(self) -> list[str]:
-        """The tasks on which that is not so."""
+        """Tasks on which `learned` is False."""
         return [task for task in self.tasks if self.where(task=task).learned() is False]
 
     def parts(self, metric: str | None = None) -> list[Part]:
-        """Every method (with its parameters) against the baseline, paired by seed, a part for each model on a task.
+        """All methods (with parameters) against the baseline, paired by seed, one part per model and task.
 
-        Corrected over all of them (Holm); none where there is nothing to compare yet.
+        With Holm's correction over all of them; empty with nothing to compare yet.
         """
         rows = [run.row for run in self.finished]
         started = {run.row.id: run.started for run in self.finished}
@@ -125,12 +125,12 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Difference:
-    """One setting minus another, over the seeds that both have.
+    """One setting minus another, over common seeds.
 
     Attributes:
-        mean: of the differences; None without a common seed.
+        mean: mean difference; None without a common seed.
         low, high: its 95 % interval; None below two seeds.
-        p: of the paired t-test; nan below three seeds, and without spread.
+        p: p-value of the paired t-test; nan below three seeds, and without spread.
         n: common seeds.
     """
 
@@ -142,7 +142,7 @@ class Difference:
 
     @classmethod
     def of(cls, first: Mapping[int, float], second: Mapping[int, float]) -> Difference:
-        """Seed → value, of each."""
+        """The difference of two mappings from seed to value."""
         differences = [first[seed] - second[seed] for seed in sorted(first.keys() & second.keys())]
         mean, _ = mean_sd(differences)
         ends = intervals.of_mean(differences)
@@ -150,7 +150,7 @@ class Difference:
         return cls(mean, ends.low if ends else None, ends.high if ends else None, p, len(differences))
 
     def sign(self, p: float | None = None) -> int:
-        """1 or −1 if it differs from 0 with p < 0.05 (its own, or a corrected one), else 0."""
+        """1 or −1 if the difference is significant (p < 0.05, optionally a corrected p), else 0."""
         used = self.p if p is None else p
         return int(math.copysign(1, self.mean)) if self.mean is not None and used < ALPHA else 0
 
@@ -169,18 +169,18 @@ def against_baseline(
     changes = []
     for model in evidence.models:
         for task in evidence.tasks:
-            here = evidence.where(model=model, task=task)
-            none = here.where(method=baseline).cell(metric).values
+            subset = evidence.where(model=model, task=task)
+            baseline_values = subset.where(method=baseline).cell(metric).values
             for method in methods:
-                part = here.where(method=method)
+                part = subset.where(method=method)
                 if part.planned:
                     name = f"{method_title(method)} on {task_title(task)}"
-                    changes.append((name, Difference.of(part.cell(metric).values, none)))
+                    changes.append((name, Difference.of(part.cell(metric).values, baseline_values)))
     return changes
 
 
 def corrected(changes: Sequence[Difference]) -> list[float]:
-    """p-values after Holm's correction, in order; nan where there is no test."""
+    """p-values after Holm's correction, in order; nan without a test."""
     return [float(p) for p in correction.holm([change.p for change in changes])] if changes else []
 
 
@@ -189,9 +189,9 @@ def _field(config: RunConfig, name: str) -> Any:
 
 
 def task_title(slug: str) -> str:
-    """A task's name without "(demo)", which every caption of a quick study would repeat."""
-    known = tasks.catalogue().get(slug)
-    return known.title.removesuffix(" (demo)") if known else slug
+    """A task's title without "(demo)", which every caption of a quick study would repeat."""
+    task = tasks.catalogue().get(slug)
+    return task.title.removesuffix(" (demo)") if task else slug
 
 
 def label(config: RunConfig) -> str:
@@ -211,7 +211,7 @@ def never_consistently_better(changes: Mapping[str, Sequence[tuple[str, Differen
     """Is no method better than the baseline on most tasks? A claim of absence: held unless some method is significantly better on most.
 
     Args:
-        changes: method → its differences from the baseline by name; corrected over all of them.
+        changes: method → differences from the baseline by name; corrected over all of them.
     """
     pairs = [pair for of_method in changes.values() for pair in of_method]
     if not any(change.n >= wording.ENOUGH for _, change in pairs):
@@ -221,10 +221,10 @@ def never_consistently_better(changes: Mapping[str, Sequence[tuple[str, Differen
     better = {method: sum(sign > 0 for sign in of_method) for method, of_method in signs.items()}
     worse = sum(sign < 0 for of_method in signs.values() for sign in of_method)
     consistent = [method for method, count in better.items() if count > MAJORITY * len(signs[method])]
-    known = [(change.mean, name, change) for name, change in pairs if change.mean is not None]
+    defined = [(change.mean, name, change) for name, change in pairs if change.mean is not None]
     ends = "; ".join(
-        f"{word} {name}: {change.words()}"
-        for word, (_, name, change) in (("highest", max(known)), ("lowest", min(known)))
+        f"{rank} {name}: {change.words()}"
+        for rank, (_, name, change) in (("highest", max(defined)), ("lowest", min(defined)))
     )
     sentence = (
         f"{sum(better.values())} of {len(pairs)} comparisons with the baseline are higher beyond chance and {worse} lower (paired by "
@@ -238,7 +238,7 @@ def never_consistently_better(changes: Mapping[str, Sequence[tuple[str, Differen
 def goes_with(x: Sequence[float], y: Sequence[float], names: Iterable[str], pair: str, direction: int) -> Judgement:
     """Do two numbers, averaged over seeds, rise together (direction 1) or against each other (−1) within tasks?
 
-    Held or not held where the permutation test says p < 0.05, by the sign; otherwise the answer is "cannot tell".
+    Held or not held, by the sign, if the permutation test gives p < 0.05; otherwise "cannot tell".
     """
     points = [(a, b, name) for a, b, name in zip(x, y, names, strict=True) if math.isfinite(a) and math.isfinite(b)]
     if not points:

@@ -1,4 +1,4 @@
-"""Families of runs that several studies share: a run of a grid serves every figure and table that is drawn from it."""
+"""Families of runs shared by several studies: each run serves all figures and tables of its grid."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Plan:
     """Every combination of models, tasks, methods and seeds.
 
     Attributes:
-        methods: (slug, parameters), a parameter that is a list is swept.
-        learning_rate: None for the model's own default.
+        methods: (slug, parameters); a list as parameter is swept.
+        learning_rate: None for the model's default.
         settings: further fields of `RunConfig`.
     """
 
@@ -33,7 +33,7 @@ class Plan:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def declared(self) -> list[RunConfig]:
-        """The runs as they are written down: nothing is looked up, so models and data need not be on this machine."""
+        """The runs as declared, without resolving anything, so models and data need not be on this machine."""
         variants = [(slug, params) for slug, choices in self.methods for params in _combinations(choices)]
         return [
             RunConfig.checked(
@@ -49,7 +49,7 @@ class Plan:
         ]
 
     def resolved(self, data: Mapping[str, str], checks: DataChecks) -> list[RunConfig]:
-        """The runs as they can be launched here. Raises like `isoviz.runs.planning.expand`."""
+        """The runs resolved for this machine. Raises like `isoviz.runs.planning.expand`."""
         return [
             config
             for model in self.models
@@ -72,8 +72,8 @@ class Grid:
     """A named family of runs.
 
     Attributes:
-        slug: its name.
-        plans: scale → the plans it consists of.
+        slug: name of the grid.
+        plans: scale → plans.
     """
 
     slug: str
@@ -90,12 +90,12 @@ class Grid:
 
 
 def chosen(plans: Sequence[Plan], inputs: Inputs) -> list[Plan]:
-    """Plans with what the user chose in place of their own models, tasks, seeds and sizes.
+    """Plans with the user's models, tasks, seeds and sizes instead of their own.
 
-    A model or task that some plan has keeps the settings it has there. Another one takes those of the first plan, and of the plans
-    that are for the same models and tasks as the first.
+    A model or task in a plan keeps its settings there. Others take the settings of the first plan, and of the plans for the same
+    models and tasks as the first.
     """
-    models = tuple(model.found for model in inputs.models)
+    models = tuple(model.source for model in inputs.models)
     like_first = [plan for plan in plans if (plan.models, plan.tasks) == (plans[0].models, plans[0].tasks)]
     new_models = tuple(name for name in models if not any(name in plan.models for plan in plans))
     new_tasks = tuple(name for name in inputs.tasks if not any(name in plan.tasks for plan in plans))
@@ -114,8 +114,8 @@ def chosen(plans: Sequence[Plan], inputs: Inputs) -> list[Plan]:
     return chosen_plans
 
 
-def _selected(own: tuple[str, ...], requested: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in requested if name in own or name in new) if requested else own
+def _selected(planned: tuple[str, ...], requested: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in requested if name in planned or name in new) if requested else planned
 
 
 def distinct(configs: Iterable[RunConfig]) -> list[RunConfig]:

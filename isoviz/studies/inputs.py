@@ -20,19 +20,19 @@ SETTINGS: Final = MappingProxyType(
         "learning_rate": "--lr",
     }
 )
-"""Fields of `RunConfig` that a study lets its reader set → their words on the command line."""
+"""Fields of `RunConfig` that the user of a study can set → command-line options."""
 
 
 @dataclass(frozen=True)
 class NamedModel:
-    """A model (bundled name, directory or hub id), and its name in records."""
+    """A model and its name in records. `source`: bundled name, directory or hub id."""
 
-    found: str
+    source: str
     name: str
 
     @classmethod
     def read(cls, text: str) -> NamedModel:
-        """`MODEL`, or `NAME=MODEL`. A directory without a name goes by its last part: records hold no paths."""
+        """Parse `MODEL` or `NAME=MODEL`. A directory without a name is named by its last part, because records contain no paths."""
         name, mark, model = text.partition("=")
         if not mark or boundary.folder(text, "model") is not None:
             name, model = "", text
@@ -42,9 +42,9 @@ class NamedModel:
         return cls(model, name or (model if folder is None else folder.resolve().name))
 
     @property
-    def word(self) -> str:
-        """As one would write it on another machine."""
-        return self.found if boundary.folder(self.found, "model") is None else f"{self.name}=DIR"
+    def argument(self) -> str:
+        """Command-line argument for use on another machine."""
+        return self.source if boundary.folder(self.source, "model") is None else f"{self.name}=DIR"
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Inputs:
     Attributes:
         models: the encoders.
         tasks: slugs of the catalogue.
-        data: slug → folder with the files of that task; tasks of the hub need none.
-        seeds: of runs; at least three for a verdict.
+        data: slug → folder with the task's files; hub tasks need none.
+        seeds: seeds of the runs; at least three for a verdict.
         settings: run settings that replace the study's own; see `SETTINGS`.
     """
 
@@ -74,10 +74,10 @@ class Inputs:
         seeds: Sequence[int] = (),
         **settings: float | None,
     ) -> Inputs:
-        """From the words of a command line: `[NAME=]MODEL` each, a slug each, `TASK=DIR` each, numbers (None: not given).
+        """Parse command-line arguments: `[NAME=]MODEL`, slugs, `TASK=DIR`, numbers (None: not set).
 
         Raises:
-            InputError: a word of another form, or one given twice.
+            InputError: an invalid or repeated argument.
         """
         folders: dict[str, str] = {}
         for text in data:
@@ -88,20 +88,20 @@ class Inputs:
                 raise InputError(f"data: '{task}' has two folders", field="data")
             folders[task] = folder
         named_models = tuple(NamedModel.read(text) for text in models)
-        chosen: dict[str, Sequence[object]] = {
+        arguments: dict[str, Sequence[object]] = {
             "model": [model.name for model in named_models],
             "tasks": tasks,
             "seeds": seeds,
         }
-        for name, given in chosen.items():
-            if (repeated := next((item for item in given if list(given).count(item) > 1), None)) is not None:
+        for name, values in arguments.items():
+            if (repeated := next((item for item in values if list(values).count(item) > 1), None)) is not None:
                 raise InputError(f"{name}: '{repeated}' is given twice", field=name)
         if unknown := settings.keys() - SETTINGS.keys():
             raise TypeError(f"no settings of a study: {sorted(unknown)}")
-        own = {name: value for name in SETTINGS if (value := settings.get(name)) is not None}
-        return cls(named_models, tuple(tasks), MappingProxyType(folders), tuple(seeds), MappingProxyType(own))
+        run_settings = {name: value for name in SETTINGS if (value := settings.get(name)) is not None}
+        return cls(named_models, tuple(tasks), MappingProxyType(folders), tuple(seeds), MappingProxyType(run_settings))
 
-    def given(self) -> dict[str, bool]:
+    def set_by_user(self) -> dict[str, bool]:
         """Option → whether the user set it."""
         return {
             "model": bool(self.models),
@@ -112,10 +112,10 @@ class Inputs:
         }
 
     def words(self) -> list[str]:
-        """Command-line words of these inputs, with folders written as DIR."""
-        models = ["--model", *(model.word for model in self.models)] if self.models else []
+        """Command-line arguments of these inputs, with folders written as DIR."""
+        models = ["--model", *(model.argument for model in self.models)] if self.models else []
         tasks = ["--tasks", *self.tasks] if self.tasks else []
         data = ["--data", *(f"{task}=DIR" for task in self.data)] if self.data else []
         seeds = ["--seeds", *map(str, self.seeds)] if self.seeds else []
-        own = [word for name, value in self.settings.items() for word in (SETTINGS[name], str(value))]
-        return [*models, *tasks, *data, *seeds, *own]
+        setting_arguments = [word for name, value in self.settings.items() for word in (SETTINGS[name], str(value))]
+        return [*models, *tasks, *data, *seeds, *setting_arguments]

@@ -1,4 +1,4 @@
-"""The clouds behind IsoBN's figures: an encoder's first-token vectors over a training set, and what is drawn of each."""
+"""The clouds behind IsoBN's figures: an encoder's first-token vectors over a training set, and their numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BETA: Final = 1.0
 MAX_LENGTH: Final = 256
-"""Tokens read of a row, as in the authors' code."""
+"""Most tokens read of a row, as in the authors' code."""
 TANH_POOLERS: Final = ("pooler", "dense")
 """Kinds of heads (`isoviz.models.families`) with a dense layer and tanh on the first token."""
 STATE, POOLER = "[CLS] state", "pooler output"
@@ -61,7 +61,7 @@ class Cloud:
 
     @property
     def title(self) -> str:
-        """Over a panel; the encoder without its owner, for a panel is narrow."""
+        """Title of a panel; without the encoder's owner, because panels are narrow."""
         return f"{self.task.title}, {self.tensor}\n{self.model.rsplit('/', 1)[-1]}, n = {self.n:,}, d = {self.d}"
 
 
@@ -71,7 +71,7 @@ def most_components(d: int) -> int:
 
 
 def measure(points: NDArray[Any], model: str, task: Task, tensor: str) -> Cloud:
-    """All that the three figures draw of a cloud (n, d); both transforms are fitted on the cloud itself."""
+    """Numbers of a cloud (n, d) for the three figures; both transforms are fitted on the cloud."""
     import numpy as np
 
     from isoviz import metrics, posthoc
@@ -104,7 +104,7 @@ def tensors_of(source: ModelSource) -> dict[str, Pooling]:
     """The vectors shown for a row: the first token's last state, and the pooler's output if it has weights.
 
     Raises:
-        ModelError: a model without a first token that represents the text.
+        ModelError: the model has no first token that represents the text.
     """
     from isoviz.models import checkpoint, folders
     from isoviz.models.families import CLASSIFIERS
@@ -132,7 +132,7 @@ class Encoded:
 def encode(
     model: NamedModel, source: ModelSource, task: Task, texts: Sequence[Sequence[str]], progress: Progress
 ) -> Encoded:
-    """One pass over a training set, one or two columns of n texts, and what the figures draw of it. Loads torch."""
+    """Encode a training set, one or two columns of n texts, and measure its clouds. Imports torch."""
     from isoviz.models import checkpoint, hub, sources
     from isoviz.models.extract import layer_views
 
@@ -149,8 +149,10 @@ def encode(
     clouds = {pooling: views.points(views.depth, pooling) for pooling in tensors.values()}
     with warnings.catch_warnings(record=True) as caught:  # the record keeps the warnings of metrics
         warnings.simplefilter("always")
-        measured = tuple(measure(clouds[pooling], model.name, task, tensor) for tensor, pooling in tensors.items())
+        measured_clouds = tuple(
+            measure(clouds[pooling], model.name, task, tensor) for tensor, pooling in tensors.items()
+        )
     notes = [f"{task.title}: {note}." for note in (*views.warnings, *(str(warning.message) for warning in caught))]
     if POOLER in tensors and (doubt := checkpoint.pooling_as_initialised(source)):
         notes.append(f"{model.name}: {doubt}.")
-    return Encoded(measured, source.fingerprint, tuple(dict.fromkeys(notes)))
+    return Encoded(measured_clouds, source.fingerprint, tuple(dict.fromkeys(notes)))

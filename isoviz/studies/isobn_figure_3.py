@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 GROUPED = 0.5
-"""Mean |ρ| from which dimensions are one group."""
+"""Dimensions with at least this mean |ρ| form a group."""
 
 
 def groups(correlation: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Which group each dimension is in, (d,), by average linkage on 1 − |ρ|, cut where the mean |ρ| falls below `GROUPED`."""
+    """Group of each dimension, (d,), by average linkage on 1 − |ρ|, cut where the mean |ρ| falls below `GROUPED`."""
     import numpy as np
     from scipy.cluster import hierarchy
     from scipy.spatial.distance import squareform
@@ -37,7 +37,7 @@ def groups(correlation: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def assumed(correlation: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """Name → |ρ| as it is, as batch normalisation takes it, and as IsoBN does."""
+    """Name → |ρ|: real, as assumed by batch normalisation, and as assumed by IsoBN."""
     import numpy as np
 
     of_group = groups(correlation)
@@ -109,17 +109,17 @@ class IsoBNFigure3(ComputedStudy):
 
         began = time.perf_counter()
         quick = scale == "quick"
-        own = ("demo/tiny-bert",) if quick else ("google-bert/bert-base-cased", "FacebookAI/roberta-large")
-        models = inputs.models or tuple(NamedModel(name, name) for name in own)
-        chosen = inputs.tasks or (("demo/paraphrase",) if quick else ("glue/mrpc",))
+        default_models = ("demo/tiny-bert",) if quick else ("google-bert/bert-base-cased", "FacebookAI/roberta-large")
+        models = inputs.models or tuple(NamedModel(name, name) for name in default_models)
+        task_slugs = inputs.tasks or (("demo/paraphrase",) if quick else ("glue/mrpc",))
         panels: list[Panel] = []
         rows: list[Row] = []
         prints: dict[str, str] = {}
         notes: list[str] = []
         axis = Axis(label="dimensions, clustered")
-        data = list(loaded(chosen, inputs.data, 2_000 if quick else None))
+        data = list(loaded(task_slugs, inputs.data, 2_000 if quick else None))
         for model in models:
-            source = sources.resolve(model.found)
+            source = sources.resolve(model.source)
             for task, texts, _ in data:
                 encoded = encode(model, source, task, texts, progress)
                 prints[model.name] = encoded.fingerprint

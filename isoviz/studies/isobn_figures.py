@@ -1,6 +1,6 @@
 """Figures 1, 2 and 4 of IsoBN: spread, correlation and explained variance of a pre-trained encoder's first-token vectors.
 
-Each cloud is a whole training set through the encoder as it was downloaded, one point per row.
+Each cloud is a complete training set through the unchanged encoder, one point per row.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FLOOR: Final = 1e-10
 PER_DECADE: Final = 5
 """Bins of Figure 1 for each power of ten."""
 STRONG: Final = 0.5
-"""|ρ| from which two dimensions count as strongly correlated."""
+"""Two dimensions with at least this |ρ| count as strongly correlated."""
 OF_ALL: Final = (
     "A point is a training row (a pair of texts is read together), through the encoder as it was downloaded, in evaluation "
     "mode and float32.",
@@ -43,7 +43,7 @@ OF_ALL: Final = (
 
 @dataclass(frozen=True)
 class Plan:
-    """The encoders and tasks of a scale; `rows` is how many training rows are read, None for all."""
+    """The encoders and tasks of a scale; `rows`: number of training rows, None for all."""
 
     models: tuple[str, ...]
     tasks: tuple[str, ...]
@@ -74,7 +74,7 @@ def spreads(clouds: Sequence[Cloud], columns: int) -> Figure:
     bins = PER_DECADE * round(decades - math.log10(FLOOR))
     panels = []
     for cloud in clouds:
-        # two points at ±σ have exactly these standard deviations, and the cloud itself is no longer needed
+        # two points at ±σ have exactly these standard deviations, so the cloud is not needed
         histogram = metrics.std_histogram(np.stack([cloud.sigma, -cloud.sigma]), bins=bins, floor=FLOOR, top=top)
         edges = np.asarray(histogram.edges)
         bars = Series(
@@ -99,7 +99,7 @@ def spreads(clouds: Sequence[Cloud], columns: int) -> Figure:
 
 
 def correlations(clouds: Sequence[Cloud], columns: int) -> Figure:
-    """Figure 2: |ρ| of every two dimensions, those that go together side by side."""
+    """Figure 2: |ρ| of all pairs of dimensions, clustered."""
     axis = Axis(label="dimensions, clustered")
     panels = [
         Panel(title=cloud.title, kind="matrix", x_axis=axis, y_axis=axis, matrix=Matrix.of(cloud.correlation))
@@ -160,40 +160,42 @@ def dimensions_table(clouds: Sequence[Cloud]) -> Table:
 
 
 def ev_table(clouds: Sequence[Cloud]) -> Table:
-    """EV_1 to EV_3 of each cloud and form, with the printed ones."""
+    """EV_1 to EV_3 of each cloud and form, with the published values."""
     rows: list[list[str | int | float | None]] = []
     notes: list[str] = []
     for cloud in clouds:
         model = paper.compared(cloud.model)
         for spectrum in cloud.spectra:
-            theirs = paper.printed(model, cloud.task.slug, spectrum.form)
-            if theirs:
-                other = "" if paper.is_its(cloud.model) else f", another encoder than {cloud.model}"
-                notes.append(f"Printed: {paper.WHERE}, {model}{other}.")
-            ours: list[float | None] = [*spectrum.ev[:3], *[None] * (3 - len(spectrum.ev[:3]))]
-            rows.append([cloud.task.title, cloud.model, cloud.tensor, spectrum.form, *ours, *(theirs or [None] * 3)])
+            published = paper.printed(model, cloud.task.slug, spectrum.form)
+            if published:
+                encoder_note = "" if paper.is_from_paper(cloud.model) else f", another encoder than {cloud.model}"
+                notes.append(f"Printed: {paper.WHERE}, {model}{encoder_note}.")
+            measured: list[float | None] = [*spectrum.ev[:3], *[None] * (3 - len(spectrum.ev[:3]))]
+            rows.append(
+                [cloud.task.title, cloud.model, cloud.tensor, spectrum.form, *measured, *(published or [None] * 3)]
+            )
     if not any(row[-1] for row in rows):
         notes.append("The paper gives no numbers for these tasks.")
     header = ["task", "encoder", "vector", "normalisation"]
-    columns = [f"{word}EV_{k}" for word in ("", "printed ") for k in (1, 2, 3)]
+    columns = [f"{prefix}EV_{k}" for prefix in ("", "printed ") for k in (1, 2, 3)]
     return Table(title="EV_1 to EV_3", header=[*header, *columns], rows=rows, notes=list(dict.fromkeys(notes)))
 
 
-def beside_printed(clouds: Sequence[Cloud]) -> list[Published]:
-    """Each printed number with ours, for the pooler's output where there is one: that is what the authors' code takes."""
+def published_with_measured(clouds: Sequence[Cloud]) -> list[Published]:
+    """Each published number with ours, for the pooler's output if available, as in the authors' code."""
     numbers = []
     pooled = {(cloud.model, cloud.task.slug) for cloud in clouds if cloud.tensor == POOLER}
     for cloud in clouds:
         if cloud.tensor != POOLER and (cloud.model, cloud.task.slug) in pooled:
             continue
         model = paper.compared(cloud.model)
-        differs = "" if paper.is_its(cloud.model) else f"the encoder: here {cloud.model}, there {model}"
+        differs = "" if paper.is_from_paper(cloud.model) else f"the encoder: here {cloud.model}, there {model}"
         for spectrum in cloud.spectra:
-            theirs = paper.printed(model, cloud.task.slug, spectrum.form) or ()
-            for k, (number, ours) in enumerate(zip(theirs, spectrum.ev, strict=False), start=1):
+            published = paper.printed(model, cloud.task.slug, spectrum.form) or ()
+            for k, (number, measured) in enumerate(zip(published, spectrum.ev, strict=False), start=1):
                 label = f"EV_{k}, {cloud.task.title}, {spectrum.form}, {cloud.tensor}"
                 numbers.append(
-                    Published(what=label, published=number, reproduced=ours, where=paper.WHERE, differs=differs)
+                    Published(what=label, published=number, reproduced=measured, where=paper.WHERE, differs=differs)
                 )
     return numbers
 
@@ -219,16 +221,16 @@ def loaded(slugs: Sequence[str], data: Mapping[str, str], rows: int | None) -> I
 def compute(
     models: Sequence[NamedModel], tasks: Sequence[str], rows: int | None, scale: str, inputs: Inputs, progress: Progress
 ) -> Result:
-    """The figures for any encoders and tasks, whose files lie where `inputs` says.
+    """The figures for any encoders and tasks in `inputs`.
 
     Args:
-        rows: of a training set at most, a random choice that is the same for every run; None for all.
-        scale: its name in the provenance.
+        rows: most rows of a training set, a random sample that is the same for every run; None for all.
+        scale: name of the scale in the provenance.
     """
     from isoviz.models import sources
 
     started = time.perf_counter()
-    resolved = [(model, sources.resolve(model.found)) for model in models]
+    resolved = [(model, sources.resolve(model.source)) for model in models]
     read = list(loaded(tasks, inputs.data, rows))
     clouds: list[Cloud] = []
     notes: list[str] = []
@@ -236,10 +238,10 @@ def compute(
     for index, (model, source) in enumerate(resolved):
         by_tensor: dict[str, list[Cloud]] = {}
         for number, (task, texts, _) in enumerate(read):
-            at, whole = index * len(read) + number, len(resolved) * len(read)
+            at, total = index * len(read) + number, len(resolved) * len(read)
 
-            def report(share: float, activity: str, at: int = at, whole: int = whole, title: str = task.title) -> None:
-                progress((at + share) / whole, f"{title}: {activity}")
+            def report(share: float, activity: str, at: int = at, total: int = total, title: str = task.title) -> None:
+                progress((at + share) / total, f"{title}: {activity}")
 
             encoded = encode(model, source, task, texts, report)
             prints[model.name] = encoded.fingerprint
@@ -249,7 +251,7 @@ def compute(
         clouds += [cloud for row in by_tensor.values() for cloud in row]  # a row of panels for each vector
         if POOLER not in by_tensor:
             notes.append(f"{model.name}: its checkpoint holds no pooler, so there is its [CLS] state only.")
-    if absent := paper.lacking(tasks):
+    if absent := paper.missing_tasks(tasks):
         notes.append(f"Of the paper's tasks not in this run: {', '.join(absent)}.")
     if rows:
         notes.append(f"At most {rows:,} training rows of each task, a random choice that is the same for every run.")
@@ -265,7 +267,7 @@ def compute(
         title="How isotropic are the [CLS] embeddings of a pre-trained encoder?",
         figures=[draw(clouds, len(read)) for draw in (spreads, correlations, explained)],
         tables=[dimensions_table(clouds), ev_table(clouds)],
-        published=beside_printed(clouds),
+        published=published_with_measured(clouds),
         notes=[*OF_ALL, *dict.fromkeys(notes)],
         provenance=provenance(
             IsoBNFigures.slug,
@@ -317,8 +319,8 @@ def isobn_lowers_most(result: Result) -> Judgement:
     """EV_1, EV_2 and EV_3 after IsoBN against those after batch normalisation."""
     pairs = []
     for k in (1, 2, 3):
-        after, other = _ev(result, "IsoBN", k), _ev(result, "BN", k)
-        pairs += [(after[key], other[key]) for key in after.keys() & other.keys()]
+        after, other_ev = _ev(result, "IsoBN", k), _ev(result, "BN", k)
+        pairs += [(after[key], other_ev[key]) for key in after.keys() & other_ev.keys()]
     if not pairs:
         return "cannot tell", "No cloud has three components."
     lower = sum(isobn < batch_norm for isobn, batch_norm in pairs)

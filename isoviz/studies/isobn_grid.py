@@ -12,9 +12,9 @@ from isoviz.studies.grids import Grid, Plan
 
 BERT, ROBERTA = "google-bert/bert-base-cased", "FacebookAI/roberta-large"
 MODELS: Final = MappingProxyType({BERT: "bert-base-cased", ROBERTA: "roberta-large"})
-"""On the hub → their names in both papers."""
+"""Models on the hub → their names in both papers."""
 RATES: Final = MappingProxyType({BERT: 2e-5, ROBERTA: 1e-5})
-"""Of the searched ones; the papers do not say which was chosen."""
+"""One of the values searched; the papers do not state the selected one."""
 FIVE: Final = (0, 1, 2, 3, 4)
 
 GLUE: Final = tuple(f"glue/{name}" for name in ("mnli", "qnli", "rte", "sst2", "mrpc", "cola", "stsb"))
@@ -29,8 +29,8 @@ ISOLAYER: Final[MethodChoice] = ("isolayer", {})
 
 
 def _settings(recipe: str, **overrides: Any) -> dict[str, Any]:
-    known = recipes.get(recipe).settings.items()
-    return {name: value for name, value in known if name != "learning_rate"} | overrides
+    recipe_settings = recipes.get(recipe).settings.items()
+    return {name: value for name, value in recipe_settings if name != "learning_rate"} | overrides
 
 
 def _full(methods: tuple[MethodChoice, ...], tasks: tuple[str, ...], settings: dict[str, Any]) -> tuple[Plan, ...]:

@@ -31,20 +31,20 @@ def _printed() -> Mapping[tuple[str, str, str], Triple]:
     return MappingProxyType({key: (ev["ev_1"], ev["ev_2"], ev["ev_3"]) for key, ev in by_cell.items()})
 
 
-def lacking(tasks: Sequence[str]) -> list[str]:
-    """The paper's tasks that are not among ours, by its names; none where ours are others altogether."""
+def missing_tasks(tasks: Sequence[str]) -> list[str]:
+    """The paper's tasks that are not among ours, by its names; empty if we use other tasks."""
     absent = [name for slug, name in TASKS.items() if slug not in tasks]
     return absent if len(absent) < len(TASKS) else []
 
 
-def is_its(model: str) -> bool:
+def is_from_paper(model: str) -> bool:
     """Whether a model by that name, with or without owner and revision, is one of the paper's two."""
     return _own(model) in (BERT, ROBERTA)
 
 
 def compared(model: str) -> str:
     """The paper's encoder whose numbers are shown next to those of `model`: its own, or BERT-base if it is not in the paper."""
-    return _own(model) if is_its(model) else BERT
+    return _own(model) if is_from_paper(model) else BERT
 
 
 def _own(model: str) -> str:
@@ -52,5 +52,5 @@ def _own(model: str) -> str:
 
 
 def printed(model: str, task: str, form: str) -> Triple | None:
-    """EV_1, EV_2, EV_3 that the paper prints for its encoder (`compared`) and our task's slug; None where there is none."""
+    """Published EV_1, EV_2, EV_3 for the paper's encoder (`compared`) and our task's slug; None if not published."""
     return _printed().get((model, task, form))

@@ -29,10 +29,10 @@ def differences(evidence: Evidence) -> list[tuple[str, Difference]]:
     changes = []
     for model in evidence.models:
         for task in evidence.tasks:
-            here, metric = evidence.where(model=model, task=task), tasks.get(task).primary
-            if chosen := best(here.where(method="isobn"), metric, "beta"):
-                none = here.where(method="baseline").cell(metric).values
-                changes.append((task_title(task), Difference.of(chosen.cell(metric).values, none)))
+            subset, metric = evidence.where(model=model, task=task), tasks.get(task).primary
+            if best_beta := best(subset.where(method="isobn"), metric, "beta"):
+                baseline_values = subset.where(method="baseline").cell(metric).values
+                changes.append((task_title(task), Difference.of(best_beta.cell(metric).values, baseline_values)))
     return changes
 
 
@@ -58,14 +58,16 @@ def averages(evidence: Evidence) -> tuple[dict[int, float], dict[int, float]]:
     count = 0
     for model in evidence.models:
         for task in evidence.tasks:
-            here, metric = evidence.where(model=model, task=task), tasks.get(task).primary
-            chosen = best(here.where(method="isobn"), metric, "beta")
+            subset, metric = evidence.where(model=model, task=task), tasks.get(task).primary
+            best_beta = best(subset.where(method="isobn"), metric, "beta")
             count += 1
-            for into, part in ((with_it, chosen), (without, here.where(method="baseline"))):
+            for totals, part in ((with_it, best_beta), (without, subset.where(method="baseline"))):
                 for seed, value in (part.cell(metric).values if part else {}).items():
-                    into.setdefault(seed, []).append(value)
-    whole = [{seed: sum(v) / count for seed, v in by_seed.items() if len(v) == count} for by_seed in (with_it, without)]
-    return whole[0], whole[1]
+                    totals.setdefault(seed, []).append(value)
+    complete = [
+        {seed: sum(v) / count for seed, v in by_seed.items() if len(v) == count} for by_seed in (with_it, without)
+    ]
+    return complete[0], complete[1]
 
 
 def average_rises(evidence: Evidence) -> Judgement:
@@ -114,16 +116,16 @@ class IsoBNTable1(TrainedStudy):
         """The table."""
         rows: list[Row] = []
         for model in evidence.models:
-            here = evidence.where(model=model)
-            of_average = averages(here)
+            subset = evidence.where(model=model)
+            of_average = averages(subset)
             for method, values in (("isobn", of_average[0]), ("baseline", of_average[1])):
                 cells = []
                 for task in evidence.tasks:
                     metric = tasks.get(task).primary
-                    part = here.where(task=task, method=method)
-                    chosen = best(part, metric, "beta") if method == "isobn" else None
-                    text = (chosen or part).cell(metric).text(middle="median")
-                    cells.append(f"{text}, β = {setting(chosen.planned[0].params['beta'])}" if chosen else text)
+                    part = subset.where(task=task, method=method)
+                    best_beta = best(part, metric, "beta") if method == "isobn" else None
+                    text = (best_beta or part).cell(metric).text(middle="median")
+                    cells.append(f"{text}, β = {setting(best_beta.planned[0].params['beta'])}" if best_beta else text)
                 mean = mean_sd(values.values())[0]
                 rows.append(
                     [model, "IsoBN" if method == "isobn" else "none", *cells, None if mean is None else number(mean)]
@@ -142,5 +144,5 @@ class IsoBNTable1(TrainedStudy):
             part = printed.by_method(cell, cell_evidence)
             return (best(part, cell.metric, "beta") or part) if cell.method == "isobn" else part
 
-        numbers = printed.beside(evidence, "isobn", "Table 1", isobn_grid.MODELS, chosen_runs, "median")
+        numbers = printed.with_measured(evidence, "isobn", "Table 1", isobn_grid.MODELS, chosen_runs, "median")
         return Drawing(tables=[table], published=printed.titled("IsoBN", numbers))

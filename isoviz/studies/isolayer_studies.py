@@ -81,7 +81,7 @@ class _OfLayer(TrainedStudy):
 
     @classmethod
     def uses(cls, config: RunConfig) -> bool:
-        """Not IsoBN, which Table 3 alone compares with."""
+        """Without IsoBN, which only Table 3 compares with."""
         return config.method in METHODS
 
 
@@ -113,8 +113,8 @@ class IsoLayerTable2(_OfLayer):
         for task in evidence.tasks:
             metric = tasks.get(task).primary
             for model in evidence.models:
-                here = evidence.where(model=model, task=task)
-                cells = {(m, name): here.where(method=m).cell(name) for m in METHODS for name in (metric, "isoscore")}
+                subset = evidence.where(model=model, task=task)
+                cells = {(m, name): subset.where(method=m).cell(name) for m in METHODS for name in (metric, "isoscore")}
                 for method in METHODS:
                     values = [cells[method, name].text(decimals=4) for name in (metric, "isoscore")]
                     rows.append([task_title(task), model, method_title(method), *values])
@@ -130,7 +130,7 @@ class IsoLayerTable2(_OfLayer):
                 "mean ± standard deviation over seeds; the improvement is relative, of the means. Performance is the primary metric."
             ],
         )
-        numbers = printed.beside(evidence, "isolayer", "Table 2", isobn_grid.MODELS)
+        numbers = printed.with_measured(evidence, "isolayer", "Table 2", isobn_grid.MODELS)
         compared = [entry for entry in numbers if "relative_improvement" not in entry.what]
         return Drawing(tables=[table], published=printed.titled("IsoLayer", compared))
 
@@ -151,11 +151,11 @@ def variance_spreads(evidence: Evidence) -> Judgement:
     changes = []
     for model in evidence.models:
         for task in evidence.tasks:
-            here = evidence.where(model=model, task=task)
+            subset = evidence.where(model=model, task=task)
             means = {
                 method: {
                     run.seed: sum(curve(run)) / len(curve(run))
-                    for run in here.where(method=method).finished
+                    for run in subset.where(method=method).finished
                     if curve(run)
                 }
                 for method in METHODS
@@ -220,9 +220,11 @@ class IsoLayerFigure2(_OfLayer):
 
 
 def median_run(runs: Sequence[RunRecord]) -> RunRecord | None:
-    """The finished run with the median EV_1; of an even number the lower of the two in the middle."""
-    known = [(value, run.seed, run) for run in runs if run.finished and (value := run.number("ev_1")) is not None]
-    return sorted(known, key=lambda candidate: candidate[:2])[(len(known) - 1) // 2][2] if known else None
+    """The finished run with the median EV_1 (the lower median of an even number)."""
+    candidates = [(value, run.seed, run) for run in runs if run.finished and (value := run.number("ev_1")) is not None]
+    return (
+        sorted(candidates, key=lambda candidate: candidate[:2])[(len(candidates) - 1) // 2][2] if candidates else None
+    )
 
 
 def _method_part(evidence: Evidence, method: str, metric: str) -> Evidence:
@@ -235,9 +237,9 @@ def on_par_with_isobn(evidence: Evidence) -> Judgement:
     changes = []
     for model in evidence.models:
         for task in evidence.tasks:
-            here, metric = evidence.where(model=model, task=task), tasks.get(task).primary
+            subset, metric = evidence.where(model=model, task=task), tasks.get(task).primary
             with_layer, with_isobn = (
-                _method_part(here, method, metric).cell(metric).values for method in ("isolayer", "isobn")
+                _method_part(subset, method, metric).cell(metric).values for method in ("isolayer", "isobn")
             )
             changes.append((task_title(task), Difference.of(with_layer, with_isobn)))
     if not any(change.n >= 3 for _, change in changes):
@@ -289,9 +291,9 @@ class IsoLayerTable3(_OfLayer):
         for task in evidence.tasks:
             metric = tasks.get(task).primary
             for model in evidence.models:
-                here = evidence.where(model=model, task=task)
+                subset = evidence.where(model=model, task=task)
                 for method in (*METHODS, "isobn"):
-                    part = _method_part(here, method, metric)
+                    part = _method_part(subset, method, metric)
                     run = median_run(part.runs)
                     shares = [None if run is None or run.number(f"ev_{k}") is None else number(run.number(f"ev_{k}") or 0.0)
                              for k in (1, 2, 3)]  # fmt: skip
@@ -305,6 +307,6 @@ class IsoLayerTable3(_OfLayer):
             notes=["median (standard deviation) over seeds; EV_1 to EV_3 are those of one run, the one with the median EV_1. IsoBN is "
                    "that at its best β."],
         )  # fmt: skip
-        numbers = printed.beside(evidence, "isolayer", "Table 3", isobn_grid.MODELS, middle="median")
+        numbers = printed.with_measured(evidence, "isolayer", "Table 3", isobn_grid.MODELS, middle="median")
         compared = [entry for entry in numbers if "(paper 002)" not in entry.what and ", IsoBN," not in entry.what]
         return Drawing(tables=[table], published=printed.titled("IsoLayer", compared))

@@ -1,7 +1,7 @@
 """Figure 2 of I-STAR: IsoScore* of small samples of one Gaussian cloud, for several ζ, and the unbiased score beside it.
 
-Each estimate is the mean over disjoint samples, with its standard deviation. The cloud is never held whole: its rows are
-made again, block by block, from the seed.
+Each estimate is the mean over disjoint samples, with its standard deviation. The cloud is never in memory completely: its rows are
+regenerated block by block from the seed.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class Plan:
     """The plan of the computation.
 
     Attributes:
-        points: rows of the whole cloud.
-        shrinkage_points: how many of them, the first, make Σ_S; samples are taken from the others.
+        points: rows of the complete cloud.
+        shrinkage_points: number of first rows for Σ_S; samples are taken from the others.
         sizes: sample sizes n.
-        draws: samples of each size, disjoint from one another.
+        draws: disjoint samples of each size.
         zetas: weights of Σ_S.
         d: dimensions.
-        seed: of the cloud.
+        seed: seed of the cloud.
     """
 
     points: int
@@ -86,7 +86,7 @@ class Cloud:
 
     Args:
         d: dimensions.
-        seed: row i is the same for the same seed, whichever rows are requested.
+        seed: row i depends only on the seed, not on the requested rows.
     """
 
     BLOCK = 2_000  # rows made at a time: 12 MB at d = 768
@@ -163,10 +163,10 @@ def estimate(plan: Plan, progress: Progress) -> Estimates:
     m = plan.shrinkage_points
     work = plan.points + plan.draws * sum(plan.sizes)
     progress(0.0, f"Σ_S from {m:,} points")
-    whole = cloud.gathered(0, m)
-    shrinkage: Any = whole.covariance
+    complete_score = cloud.gathered(0, m)
+    shrinkage: Any = complete_score.covariance
     progress(m / work, f"the whole cloud, {plan.points:,} points")
-    whole.merge(cloud.gathered(m, plan.points))
+    complete_score.merge(cloud.gathered(m, plan.points))
     done = plan.points
     star: dict[float, dict[int, list[float]]] = {zeta: {n: [] for n in plan.sizes} for zeta in plan.zetas}
     unbiased: dict[int, list[float]] = {n: [] for n in plan.sizes}
@@ -181,7 +181,7 @@ def estimate(plan: Plan, progress: Progress) -> Estimates:
             unbiased[n].append(sums.isoscore_unbiased())
         done += plan.draws * n
     progress(1.0, "done")
-    return Estimates(star, unbiased, whole.isoscore())
+    return Estimates(star, unbiased, complete_score.isoscore())
 
 
 def _line(
@@ -197,8 +197,8 @@ def _line(
         group=group,
         x=[float(n) for n in values],
         y=mean,
-        low=[centre - half for centre, half in zip(mean, std, strict=True)],
-        high=[centre + half for centre, half in zip(mean, std, strict=True)],
+        low=[centre - half_width for centre, half_width in zip(mean, std, strict=True)],
+        high=[centre + half_width for centre, half_width in zip(mean, std, strict=True)],
         spread=f"mean ± standard deviation over {draws} disjoint samples",
     )
 
@@ -231,8 +231,8 @@ def compute(plan: Plan, scale: str, progress: Progress) -> Result:
         title=title,
         figures=[Figure(title=title, place=IStarFigure2.place, panels=[panel])],
         published=[
-            Published(what=label, published=PUBLISHED_TRUTH, reproduced=ours, where="I-STAR, caption of Figure 2")
-            for label, ours in (
+            Published(what=label, published=PUBLISHED_TRUTH, reproduced=measured, where="I-STAR, caption of Figure 2")
+            for label, measured in (
                 ("dashed line, against the value of the distribution's diagonal", true),
                 (f"dashed line, against the measured IsoScore of all {cloud_of}", estimates.whole),
             )
@@ -261,14 +261,14 @@ def _lines_of(result: Result) -> tuple[dict[str, Series], float]:
 def small_samples_look_less_isotropic(result: Result) -> Judgement:
     """ζ = 0 at the smallest and the largest n, against the cloud's own value."""
     lines, truth = _lines_of(result)
-    plain = lines["ζ = 0"]
-    assert plain.high is not None
-    below = [high < truth for high in plain.high]
+    biased = lines["ζ = 0"]
+    assert biased.high is not None
+    below = [high < truth for high in biased.high]
     sentence = (
-        f"With ζ = 0 the score is {plain.y[0]:.3f} at n = {plain.x[0]:.0f} and {plain.y[-1]:.3f} at n = {plain.x[-1]:,.0f}; that of the "
-        f"cloud is {truth:.3f}."
+        f"With ζ = 0 the score is {biased.y[0]:.3f} at n = {biased.x[0]:.0f} and {biased.y[-1]:.3f} at n = {biased.x[-1]:,.0f}; "
+        f"that of the cloud is {truth:.3f}."
     )
-    return ("held" if all(below) and plain.y[0] < plain.y[-1] else "not held"), sentence
+    return ("held" if all(below) and biased.y[0] < biased.y[-1] else "not held"), sentence
 
 
 def shrinkage_brings_it_closer(result: Result) -> Judgement:

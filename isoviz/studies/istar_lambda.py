@@ -52,9 +52,9 @@ def _settings(evidence: Evidence, y: str) -> tuple[list[float], list[float], lis
     lams, stars, others, names = [], [], [], []
     for model in evidence.models:
         for task in evidence.tasks:
-            here = evidence.where(model=model, task=task)
+            subset = evidence.where(model=model, task=task)
             for lam in (0.0, *grids.LAMBDAS):
-                part = here.where(method="istar", lam=lam) if lam else here.where(method="baseline")
+                part = subset.where(method="istar", lam=lam) if lam else subset.where(method="baseline")
                 scores = part.cell(y or tasks.get(task).primary)
                 star, other = part.cell(STAR).mean, scores.mean
                 # the runs that a collapse spared are no picture of their setting
@@ -121,8 +121,8 @@ class IStarFigure3(TrainedStudy):
         for task in evidence.tasks:
             metric = tasks.get(task).primary
             for model in evidence.models:
-                here = evidence.where(model=model, task=task)
-                series = points_of(here, metric)
+                subset = evidence.where(model=model, task=task)
+                series = points_of(subset, metric)
                 panels.append(
                     Panel(
                         title=f"{task_title(task)}\n{model.rsplit('/', 1)[-1]}",
@@ -133,7 +133,7 @@ class IStarFigure3(TrainedStudy):
                     )
                 )
                 for lam in (0.0, *grids.LAMBDAS):
-                    part = here.where(method="istar", lam=lam) if lam else here.where(method="baseline")
+                    part = subset.where(method="istar", lam=lam) if lam else subset.where(method="baseline")
                     cells = (part.cell(STAR).text(), part.cell(metric).text())
                     rows.append([task_title(task), model, setting(lam) if lam else "none", *cells])
         count = max(1, math.ceil(math.sqrt(len(panels))))

@@ -61,8 +61,8 @@ def _lines(evidence: Evidence, lams: Sequence[float], curve: Curve, first: int, 
                 group=lambda_name(lam),
                 x=[float(first + at) for at in places],
                 y=means,
-                low=[mean - half for mean, half in zip(means, halves, strict=True)] if spread else None,
-                high=[mean + half for mean, half in zip(means, halves, strict=True)] if spread else None,
+                low=[mean - half_width for mean, half_width in zip(means, halves, strict=True)] if spread else None,
+                high=[mean + half_width for mean, half_width in zip(means, halves, strict=True)] if spread else None,
                 spread="mean ± standard deviation over seeds" if spread else "",
                 value=lam,
             )
@@ -83,12 +83,12 @@ def _drawing(
     panels, rows = [], []
     for task in evidence.tasks:
         for model in evidence.models:
-            here = evidence.where(model=model, task=task)
-            lines = _lines(here, lams, curve, first, spread)
+            subset = evidence.where(model=model, task=task)
+            lines = _lines(subset, lams, curve, first, spread)
             name = f"{task_title(task)}, {model.rsplit('/', 1)[-1]}"
             panels.append(Panel(title=name, x_axis=Axis(label=axes[0]), y_axis=Axis(label=axes[1]), series=lines))
             for lam in lams:
-                part = of_lambda(here, lam)
+                part = of_lambda(subset, lam)
                 count: Row = [name, lambda_name(lam), f"{len(profiles(part))} of {len(part.planned)}"]
                 line = next((series for series in lines if series.value == lam), None)
                 ends: Row = [None, None, None] if line is None else [line.y[0], line.y[-1], max(line.y, key=abs)]
@@ -125,9 +125,9 @@ def mean_length(profile: LayerProfile) -> float:
 
 def cosreg_centres(evidence: Evidence) -> Judgement:
     """Length of the mean vector: CosReg at λ = 1 minus none, and λ = −1 minus none."""
-    none = _by_seed(evidence, 0.0, mean_length)
-    pushed = Difference.of(_by_seed(evidence, 1.0, mean_length), none)
-    pulled = Difference.of(_by_seed(evidence, -1.0, mean_length), none)
+    baseline_values = _by_seed(evidence, 0.0, mean_length)
+    pushed = Difference.of(_by_seed(evidence, 1.0, mean_length), baseline_values)
+    pulled = Difference.of(_by_seed(evidence, -1.0, mean_length), baseline_values)
     sentence = f"The mean vector's length changes by {pushed.words()} at λ = 1 and by {pulled.words()} at λ = −1."
     if min(pushed.n, pulled.n) < 3:
         return "cannot tell", "Fewer than three seeds of each setting have been measured."
@@ -139,8 +139,8 @@ def cosreg_centres(evidence: Evidence) -> Judgement:
 def cosreg_leaves_isotropy(evidence: Evidence) -> Judgement:
     """IsoScore* of the last layer: CosReg at λ = 1 minus none."""
     change = Difference.of(_by_seed(evidence, 1.0, _last), _by_seed(evidence, 0.0, _last))
-    none = mean_sd(_by_seed(evidence, 0.0, _last).values())[0]
-    level = "" if none is None else f" from {number(none)}"
+    baseline_values = mean_sd(_by_seed(evidence, 0.0, _last).values())[0]
+    level = "" if baseline_values is None else f" from {number(baseline_values)}"
     return _judgement(
         change, -1, f"IsoScore* of the last layer changes{level} by {change.words()} with CosReg at λ = 1."
     )
@@ -204,9 +204,9 @@ def dimension_follows_lambda(evidence: Evidence) -> Judgement:
     lams, values, names = [], [], []
     for model in evidence.models:
         for task in evidence.tasks:
-            here = evidence.where(model=model, task=task)
+            subset = evidence.where(model=model, task=task)
             for lam in DIMENSION_LAMBDAS:
-                mean = mean_sd(_by_seed(here, lam, lambda profile: profile.twonn[-1]).values())[0]
+                mean = mean_sd(_by_seed(subset, lam, lambda profile: profile.twonn[-1]).values())[0]
                 if mean is not None:
                     lams.append(lam)
                     values.append(mean)
@@ -269,10 +269,10 @@ def _halves(values: Sequence[float | None]) -> tuple[float | None, float | None]
 
 def early_layers_move_most(evidence: Evidence) -> Judgement:
     """The change of IsoScore* from none to λ = 1: earlier half of the layers minus later half."""
-    none, positive = profiles(of_lambda(evidence, 0.0)), profiles(of_lambda(evidence, 1.0))
+    baseline_values, positive = profiles(of_lambda(evidence, 0.0)), profiles(of_lambda(evidence, 1.0))
     early, late = {}, {}
-    for seed in none.keys() & positive.keys():
-        pairs = zip(positive[seed].isoscore_star, none[seed].isoscore_star, strict=True)
+    for seed in baseline_values.keys() & positive.keys():
+        pairs = zip(positive[seed].isoscore_star, baseline_values[seed].isoscore_star, strict=True)
         first, last = _halves([None if a is None or b is None else abs(a - b) for a, b in pairs])
         if first is not None and last is not None:
             early[seed], late[seed] = first, last
@@ -289,8 +289,8 @@ def last_layer_stays(evidence: Evidence) -> Judgement:
     """IsoScore* at λ = 1: the later half of the layers minus the earlier half."""
     positive = profiles(of_lambda(evidence, 1.0))
     halves = {seed: _halves(profile.isoscore_star) for seed, profile in positive.items()}
-    known = {seed: (a, b) for seed, (a, b) in halves.items() if a is not None and b is not None}
-    change = Difference.of({s: b for s, (_, b) in known.items()}, {s: a for s, (a, _) in known.items()})
+    defined = {seed: (a, b) for seed, (a, b) in halves.items() if a is not None and b is not None}
+    change = Difference.of({s: b for s, (_, b) in defined.items()}, {s: a for s, (a, _) in defined.items()})
     return _judgement(
         change, -1, f"At λ = 1, IsoScore* of the later layers minus that of the earlier ones is {change.words()}."
     )

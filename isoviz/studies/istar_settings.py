@@ -47,28 +47,28 @@ def _drawing(evidence: Evidence, place: str, name: str, symbol: str, title: str,
     for task in evidence.tasks:
         metric = tasks.get(task).primary
         for model in evidence.models:
-            here = evidence.where(model=model, task=task)
-            values = here.distinct(name)
+            subset = evidence.where(model=model, task=task)
+            values = subset.distinct(name)
             references = []
             for value in aside:
-                mean = here.where(**{name: value}).cell(metric).mean
+                mean = subset.where(**{name: value}).cell(metric).mean
                 if mean is not None:
                     references.append(Reference(label="all layers together", axis="y", value=mean))
-            if not aside and (chosen := best(here, metric, name)):
-                at = float(chosen.planned[0].params[name])
+            if not aside and (selected := best(subset, metric, name)):
+                at = float(selected.planned[0].params[name])
                 references.append(Reference(label=f"best {symbol}", axis="x", value=at))
             panels.append(
                 Panel(
                     title=f"{task_title(task)}, {model.rsplit('/', 1)[-1]}",
                     x_axis=Axis(label=symbol),
                     y_axis=Axis(label=metric),
-                    series=line(here, name, [value for value in values if value not in aside], metric),
+                    series=line(subset, name, [value for value in values if value not in aside], metric),
                     references=references,
                 )
             )
             for value in values:
                 value_text = "all" if value in aside else setting(value)
-                rows.append([task_title(task), model, value_text, here.where(**{name: value}).cell(metric).text()])
+                rows.append([task_title(task), model, value_text, subset.where(**{name: value}).cell(metric).text()])
     figure = Figure(title=title, place=place, columns=min(3, len(panels)), panels=panels)
     table = Table(title=title, header=["task", "model", symbol, "performance"], rows=rows, notes=[f"{SPREAD}."])
     return Drawing(figures=[figure], tables=[table])
@@ -85,11 +85,11 @@ def _models_and_tasks(evidence: Evidence) -> list[tuple[Evidence, str]]:
 def inner_zeta_is_best(evidence: Evidence) -> Judgement:
     """The best ζ between 0 and 1, minus ζ = 0 and minus ζ = 1."""
     changes, texts = [], []
-    for here, metric in _models_and_tasks(evidence):
-        inner = best(here.where(lambda config: 0 < float(config.params["zeta"]) < 1), metric, "zeta")
+    for subset, metric in _models_and_tasks(evidence):
+        inner = best(subset.where(lambda config: 0 < float(config.params["zeta"]) < 1), metric, "zeta")
         for end in (0.0, 1.0):
             if inner:
-                other = here.where(zeta=end).cell(metric).values
+                other = subset.where(zeta=end).cell(metric).values
                 changes.append(Difference.of(inner.cell(metric).values, other))
                 texts.append(f"ζ = {setting(inner.planned[0].params['zeta'])} minus ζ = {end:g}: {changes[-1].words()}")
     if not any(change.n >= 3 for change in changes):
@@ -136,11 +136,11 @@ class IStarFigure7(TrainedStudy):
 def a_layer_beats_all(evidence: Evidence) -> Judgement:
     """Each single layer minus all layers together."""
     changes, texts = [], []
-    for here, metric in _models_and_tasks(evidence):
-        together = here.where(layer=0).cell(metric).values
-        for layer in here.distinct("layer"):
+    for subset, metric in _models_and_tasks(evidence):
+        together = subset.where(layer=0).cell(metric).values
+        for layer in subset.distinct("layer"):
             if layer:
-                changes.append(Difference.of(here.where(layer=layer).cell(metric).values, together))
+                changes.append(Difference.of(subset.where(layer=layer).cell(metric).values, together))
                 texts.append(f"layer {layer} {changes[-1].words()}")
     if not any(change.n >= 3 for change in changes):
         return "cannot tell", "Fewer than three seeds of each layer have a score."
@@ -156,9 +156,9 @@ def a_layer_beats_all(evidence: Evidence) -> Judgement:
 def no_trend_over_layers(evidence: Evidence) -> Judgement:
     """Spearman's ρ of the layer's number with performance; a clear one is a pattern, its absence shows none."""
     x, y, names = [], [], []
-    for number, (here, metric) in enumerate(_models_and_tasks(evidence)):
-        for layer in here.distinct("layer"):
-            mean = here.where(layer=layer).cell(metric).mean
+    for number, (subset, metric) in enumerate(_models_and_tasks(evidence)):
+        for layer in subset.distinct("layer"):
+            mean = subset.where(layer=layer).cell(metric).mean
             if layer and mean is not None:
                 x.append(float(layer))
                 y.append(mean)

@@ -28,8 +28,10 @@ def best(evidence: Evidence, metric: str, *names: str) -> Evidence | None:
     settings = dict.fromkeys(tuple(config.params[name] for name in names) for config in evidence.planned)
     fields: list[dict[str, Any]] = [dict(zip(names, values, strict=True)) for values in settings]
     parts = [evidence.where(**params) for params in fields]
-    known = [(mean, -index, part) for index, part in enumerate(parts) if (mean := part.cell(metric).mean) is not None]
-    return max(known, key=lambda candidate: candidate[:2])[2] if known else None
+    candidates = [
+        (mean, -index, part) for index, part in enumerate(parts) if (mean := part.cell(metric).mean) is not None
+    ]
+    return max(candidates, key=lambda candidate: candidate[:2])[2] if candidates else None
 
 
 def negative(evidence: Evidence) -> Evidence:
@@ -39,12 +41,12 @@ def negative(evidence: Evidence) -> Evidence:
 
 def _range(comparisons: Sequence[Comparison]) -> str:
     """The settings with the lowest and the highest difference, with their intervals."""
-    known = sorted(
+    defined = sorted(
         (comparison for comparison in comparisons if comparison.difference is not None),
         key=lambda comparison: comparison.difference or 0.0,
     )
     ends_text = []
-    for comparison in known[:1] + known[1:][-1:]:
+    for comparison in defined[:1] + defined[1:][-1:]:
         ends = (
             f" [{number(comparison.low)}, {number(comparison.high)}]"
             if comparison.low is not None and comparison.high is not None
@@ -56,12 +58,12 @@ def _range(comparisons: Sequence[Comparison]) -> str:
 
 def negative_wins(evidence: Evidence) -> Judgement:
     """Is some negative λ better than plain fine-tuning beyond chance on most tasks?"""
-    chosen = evidence.where(
+    best_runs = evidence.where(
         lambda config: config.method == "baseline" or (config.method == "istar" and float(config.params["lam"]) < 0)
     )
     parts = [
         part
-        for part in chosen.parts()
+        for part in best_runs.parts()
         if any(comparison.verdict in ("apart", "not apart") for comparison in part.comparisons)
     ]
     if not parts:
@@ -83,11 +85,11 @@ def cosreg_loses(evidence: Evidence) -> Judgement:
     changes, names = [], []
     for model in evidence.models:
         for task in evidence.tasks:
-            here, metric = evidence.where(model=model, task=task), tasks.get(task).primary
-            chosen = best(negative(here), metric, "lam")
-            if chosen:
+            subset, metric = evidence.where(model=model, task=task), tasks.get(task).primary
+            best_runs = best(negative(subset), metric, "lam")
+            if best_runs:
                 changes.append(
-                    Difference.of(chosen.cell(metric).values, here.where(method="cosreg").cell(metric).values)
+                    Difference.of(best_runs.cell(metric).values, subset.where(method="cosreg").cell(metric).values)
                 )
                 names.append(task_title(task))
     signs = [change.sign(p) for change, p in zip(changes, corrected(changes), strict=True)]
@@ -148,10 +150,10 @@ class IStarTable1(TrainedStudy):
                     metric = tasks.get(task).primary
                     part: Evidence | None = evidence.where(model=model, task=task, method=method)
                     assert part is not None
-                    chosen = best(part, metric, "lam") if method == "istar" else part
-                    text = (chosen or part).cell(metric).text()
-                    if method == "istar" and chosen:
-                        text += f", λ = {setting(chosen.planned[0].params['lam'])}"
+                    best_runs = best(part, metric, "lam") if method == "istar" else part
+                    text = (best_runs or part).cell(metric).text()
+                    if method == "istar" and best_runs:
+                        text += f", λ = {setting(best_runs.planned[0].params['lam'])}"
                     cells.append(text)
                 rows.append([model, name, *cells])
         columns = [f"{task_title(task)}, {tasks.get(task).primary}" for task in evidence.tasks]
@@ -165,7 +167,9 @@ class IStarTable1(TrainedStudy):
         )
         return Drawing(
             tables=[table],
-            published=printed.titled("I-STAR", printed.beside(evidence, "istar", "Table 1", grids.MODELS, _of_cell)),
+            published=printed.titled(
+                "I-STAR", printed.with_measured(evidence, "istar", "Table 1", grids.MODELS, _of_cell)
+            ),
         )
 
 
@@ -179,9 +183,9 @@ def optimum_is_negative(evidence: Evidence) -> Judgement:
     changes, texts = [], []
     for model in evidence.models:
         for task in evidence.tasks:
-            here, metric = evidence.where(model=model, task=task), tasks.get(task).primary
-            below = best(here.where(lambda config: float(config.params["lam"]) < 0), metric, "lam", "zeta")
-            above = best(here.where(lambda config: float(config.params["lam"]) > 0), metric, "lam", "zeta")
+            subset, metric = evidence.where(model=model, task=task), tasks.get(task).primary
+            below = best(subset.where(lambda config: float(config.params["lam"]) < 0), metric, "lam", "zeta")
+            above = best(subset.where(lambda config: float(config.params["lam"]) > 0), metric, "lam", "zeta")
             if below and above:
                 changes.append(Difference.of(below.cell(metric).values, above.cell(metric).values))
                 texts.append(
@@ -226,22 +230,22 @@ class IStarTable2(TrainedStudy):
 
     def show(self, evidence: Evidence) -> Drawing:
         """The choices, and every mean behind them."""
-        chosen: list[Row] = []
+        best_runs: list[Row] = []
         every: list[Row] = []
         zetas = evidence.distinct("zeta")
         for model in evidence.models:
             for task in evidence.tasks:
-                here, metric = evidence.where(model=model, task=task), tasks.get(task).primary
-                part = best(here, metric, "lam", "zeta")
+                subset, metric = evidence.where(model=model, task=task), tasks.get(task).primary
+                part = best(subset, metric, "lam", "zeta")
                 params = part.planned[0].params if part else {}
                 best_params = [setting(params[name]) if params else None for name in ("lam", "zeta")]
-                chosen.append([model, task_title(task), *best_params, part.cell(metric).text() if part else "—"])
+                best_runs.append([model, task_title(task), *best_params, part.cell(metric).text() if part else "—"])
                 for lam in evidence.distinct("lam"):
-                    means = [here.where(lam=lam, zeta=zeta).cell(metric).text() for zeta in zetas]
+                    means = [subset.where(lam=lam, zeta=zeta).cell(metric).text() for zeta in zetas]
                     every.append([model, task_title(task), setting(lam), *means])
         header = ["model", "task", "best λ", "best ζ", "performance"]
         tables = [
-            Table(title="Best λ and ζ", header=header, rows=chosen,
+            Table(title="Best λ and ζ", header=header, rows=best_runs,
                   notes=["The best of several settings on the rows that it was chosen by: optimistic."]),
             Table(title="Performance at every λ and ζ", header=["model", "task", "λ", *(f"ζ = {setting(z)}" for z in zetas)],
                   rows=every, notes=["mean ± standard deviation over seeds."]),

@@ -1,6 +1,6 @@
-"""Background jobs of studies: those without runs, and the layers of runs that others need.
+"""Background jobs of studies: computing studies without runs, and measuring the layers of runs.
 
-The same for everyone who asks for the same.
+Equal requests share one job.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from isoviz.studies.protocol import ComputedStudy
 from isoviz.studies.result import Result
 
 STEPS: Final = 1000
-"""Into which the share that is done is divided: progress is counted in whole steps."""
+"""Steps of the progress."""
 
 
 def _compute(job: Job) -> None:
@@ -41,7 +41,7 @@ STUDY: Final = JobKind(
     lane=ENCODERS,
     memory_advice="Choose the quick scale, or close other programs that use memory.",
 )
-"""Of `request_of`; leaves `{"result": a Result as JSON}`."""
+"""Jobs for `request_of`; the result is `{"result": a Result as JSON}`."""
 
 
 def request_of(study: str, scale: str) -> dict[str, Any]:
@@ -82,7 +82,7 @@ PROFILES: Final = JobKind(
     results=ResultStore("studies"),
     lane=ENCODERS,
 )
-"""Of `profiles_request`; leaves a layer profile beside each run whose weights are here, and `{"measured": their ids}`."""
+"""Jobs for `profiles_request`: write a layer profile into the folder of each run with weights; the result is `{"measured": run ids}`."""
 
 
 def profiles_request(runs: Sequence[str]) -> dict[str, Any]:

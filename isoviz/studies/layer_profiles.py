@@ -1,6 +1,6 @@
-"""Layer profiles of finished runs, which some figures need beyond the report: the encoder layer by layer, from the weights that it kept.
+"""Layer profiles of finished runs for some figures: measures of every layer, from the saved weights.
 
-Measured once after the run, and kept in its folder.
+Measured once after the run, and stored in its folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isoviz.runs.store import Store
 
 MOST_ROWS: Final = 1_000
-"""Validation rows read, and training rows for Σ_S, at most: TwoNN compares all pairs of them."""
+"""Most validation rows, and training rows for Σ_S, because TwoNN compares all pairs."""
 
 
 def complete(store: Store, runs: Sequence[RunRecord], progress: Progress) -> list[RunRecord]:
@@ -35,7 +35,7 @@ def complete(store: Store, runs: Sequence[RunRecord], progress: Progress) -> lis
     return completed
 
 
-def lacking(runs: Sequence[RunRecord]) -> list[str]:
+def unmeasured(runs: Sequence[RunRecord]) -> list[str]:
     """Finished runs that have no profile yet, by id."""
     return [run.row.id for run in runs if run.finished and run.layers is None]
 
@@ -95,9 +95,9 @@ def measure(store: Store, run: RunRecord) -> LayerProfile:
         ):  # the embedding output has one [CLS] vector for all texts: no dimension, as expected
             warnings.simplefilter("ignore")
             twonn.append(float(metrics.twonn(views.points(layer, "cls"))))
-        own = views.tokens[layer].stream.covariance()
+        layer_covariance = views.tokens[layer].stream.covariance()
         of_training = training.tokens[layer].stream.covariance()
-        mixed = (1 - REPORTED_ZETA) * own + REPORTED_ZETA * of_training
+        mixed = (1 - REPORTED_ZETA) * layer_covariance + REPORTED_ZETA * of_training
         star.append(float(metrics.isoscore_from_covariance(mixed)))
     last = views.tokens[views.depth].stream.sample()
     return LayerProfile(

@@ -1,4 +1,4 @@
-"""The four papers whose tables and figures the studies compute again, each with its places in the order of print."""
+"""The four papers reproduced by the studies, each with its tables and figures in the order of print."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CALIBRATION: Final = Paper(
   year={2022}
 }""",
 )
-"""No method of the catalogue is from this paper: it compares methods of others."""
+"""No method of the catalogue is from this paper, which compares methods of others."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Source:
 
     Attributes:
         slug: as in `isoviz.studies.published.PAPERS`.
-        name: what people call it, by its method or its question.
-        paper: for citing it.
+        name: common name, by its method or question.
+        paper: citation.
         places: its tables and figures with measured content, in the order of print.
     """
 
@@ -110,7 +110,7 @@ PAPERS: Final = (
         ),
     ),
 )
-"""In the order in which the menus name them."""
+"""Papers in menu order."""
 
 
 def get(slug: str) -> Source:

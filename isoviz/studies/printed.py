@@ -1,4 +1,4 @@
-"""Printed numbers beside ours, where a run has the paper's own model and task."""
+"""Published numbers with ours, for runs with the paper's model and task."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isoviz.studies.published import Printed, of
 from isoviz.studies.result import Published
 
 Choose = Callable[[Printed, Evidence], Evidence]
-"""The runs that a printed number is of, among those of its model and task."""
+"""Selects the runs that correspond to a published number, among those of its model and task."""
 
 
 def by_method(cell: Printed, evidence: Evidence) -> Evidence:
@@ -18,7 +18,7 @@ def by_method(cell: Printed, evidence: Evidence) -> Evidence:
     return evidence.where(method=cell.method)
 
 
-def beside(
+def with_measured(
     evidence: Evidence,
     paper: str,
     place: str,
@@ -30,7 +30,7 @@ def beside(
 
     Args:
         models: our model → its name in the paper's table.
-        middle: what the paper prints of several seeds.
+        middle: the paper's average over seeds: mean or median.
     """
     numbers = []
     for cell in of(paper, place):
@@ -40,13 +40,13 @@ def beside(
             part = choose(cell, evidence.where(model=model, task=cell.task))
             if not part.planned:
                 continue
-            ours = getattr(part.cell(cell.metric), middle)
+            measured = getattr(part.cell(cell.metric), middle)
             scale = 1.0 if cell.on_our_scale == cell.value else 100.0
             numbers.append(
                 Published(
                     what=f"{cell.model}, {cell.task}, {cell.label}, {cell.metric}",
                     published=cell.value,
-                    reproduced=None if ours is None else scale * ours,
+                    reproduced=None if measured is None else scale * measured,
                     where=place,
                     differs=cell.doubt,
                 )
@@ -54,6 +54,6 @@ def beside(
     return numbers
 
 
-def titled(where: str, numbers: list[Published]) -> list[Published]:
+def titled(paper_name: str, numbers: list[Published]) -> list[Published]:
     """The same with the paper's name before the place."""
-    return [number.model_copy(update={"where": f"{where}, {number.where}"}) for number in numbers]
+    return [number.model_copy(update={"where": f"{paper_name}, {number.where}"}) for number in numbers]

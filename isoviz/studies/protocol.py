@@ -1,4 +1,4 @@
-"""The contract of a study: what it is of, what is computed at which scale, and what of it a user may choose."""
+"""The contract of a study: its place in a paper, its scales, and the user's options."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from isoviz.studies.inputs import Inputs
 from isoviz.studies.result import Outcome, Result, Verdict
 
 Progress: TypeAlias = Callable[[float, str], None]
-"""Called with the share that is done, 0 to 1, and what is being done."""
+"""Called with the finished share, 0 to 1, and the current activity."""
 
 OWN = Inputs()
-"""Nothing chosen: the study's own models and tasks."""
+"""No user inputs: the study's own models and tasks."""
 
 Judgement: TypeAlias = tuple[Outcome, str]
-"""An outcome, and one sentence with the numbers it rests on."""
+"""An outcome, and one sentence with its numbers."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,9 @@ class Claim:
 
     Attributes:
         sentence: the claim in our words, in the present tense.
-        judge: of the study's evidence: the `Result` of a computed study, the `isoviz.studies.evidence.Evidence` of a trained one.
-        about_performance: compares scores, so that runs which learned nothing cannot decide it.
+        judge: returns the judgement on the study's evidence: the `Result` of a computed study, or the
+            `isoviz.studies.evidence.Evidence` of a trained one.
+        about_performance: the claim compares scores, so runs that learned nothing cannot decide it.
     """
 
     sentence: str
@@ -51,14 +52,14 @@ class Study:
     Class attributes:
         slug: name on the command line and in URLs.
         title: name on screen.
-        paper: where it comes from.
-        place: which figures or tables of the paper.
+        paper: source.
+        place: figures or tables of the paper.
         kind: "figure" or "table".
         summary: one or two plain sentences on what is shown.
-        open_points: what the paper leaves open or contradicts, a sentence each.
-        claims: what the paper says of this figure or table.
+        open_points: sentences on what the paper leaves open or contradicts.
+        claims: the paper's claims on this figure or table.
         scales: "quick" and "full", each with a sentence on its size.
-        takes: which options a user may set (fields of `Inputs`); none where nothing but a scale can be chosen.
+        takes: options that a user may set (fields of `Inputs`); empty if only the scale can be chosen.
         parts: of a study that computes several places at once: a name for each, and which place it is. Any of these names runs it.
     """
 
@@ -84,8 +85,8 @@ class Study:
     @classmethod
     def check_inputs(cls, inputs: Inputs) -> Inputs:
         """The inputs, if the study takes them."""
-        for name, given in inputs.given().items():
-            if given and name not in cls.takes:
+        for name, requested in inputs.set_by_user().items():
+            if requested and name not in cls.takes:
                 allowed = f"it takes: {', '.join(cls.takes)}" if cls.takes else "it makes its own points"
                 raise InputError(f"{name}: '{cls.slug}' does not take this ({allowed})", field=name)
         return inputs

@@ -67,7 +67,7 @@ class TrainedStudy(Study):
 
     def draw(self, runs: Sequence[RunRecord], scale: str, inputs: Inputs = OWN) -> Result:
         """The study as far as its runs have come. Pure: trains nothing, reads nothing; the runs may be none."""
-        names = {model.found: model.name for model in inputs.models}  # a record speaks of no folder
+        names = {model.source: model.name for model in inputs.models}  # a record speaks of no folder
         evidence = Evidence(
             tuple(_named(config, names) for config in self.declared(scale, inputs)),
             tuple(replace(run, row=replace(run.row, config=_named(run.config, names))) for run in runs),

@@ -95,8 +95,8 @@ def _checked(
     frames, revision = _raw(task, data, direction, picks)
     checked = {}
     for split, frame in frames.items():
-        whole = is_whole(split, len(frame)) and not (task.own is not None and split != TRAIN)
-        checked[split] = checking.check(frame, task, f"{split} split", direction, whole)
+        complete = is_whole(split, len(frame)) and not (task.own is not None and split != TRAIN)
+        checked[split] = checking.check(frame, task, f"{split} split", direction, complete)
     return checked, revision
 
 

@@ -208,9 +208,9 @@ def _require_text(path: Path, frame: pd.DataFrame) -> None:
         try:
             "".join(texts).encode()
         except UnicodeEncodeError:
-            where = f"the column '{shortened(name)}'"
+            column_text = f"the column '{shortened(name)}'"
             raise DataError(
-                f"data: {path.name}: {where} has half a character (a lone surrogate)", field="data"
+                f"data: {path.name}: {column_text} has half a character (a lone surrogate)", field="data"
             ) from None
 
 
@@ -368,11 +368,11 @@ def groups(file: pyarrow.parquet.ParquetFile, columns: list[str], rows: np.ndarr
     decoded = 0
     for group in range(file.metadata.num_row_groups):
         size = file.metadata.row_group(group).num_rows
-        inside = rows[(rows >= begin) & (rows < begin + size)] - begin
-        if len(inside):
+        batch_rows = rows[(rows >= begin) & (rows < begin + size)] - begin
+        if len(batch_rows):
             limits.check(name, rows=size, expanded=decoded + _declared_size(file, group, columns))
             table = file.read_row_group(group, columns=columns)
-            tables.append(table if len(inside) == size else table.take(inside))
+            tables.append(table if len(batch_rows) == size else table.take(batch_rows))
             decoded += tables[-1].nbytes  # repeated values take no place in a file
             limits.check(name, expanded=decoded)
         begin += size

@@ -9,8 +9,8 @@ from isoviz.tasks.protocol import Task
 _PAIR = ("sentence1", "sentence2")
 
 
-def _glue(name: str, title: str, **rest: Any) -> Task:
-    return Task(slug=f"glue/{name}", title=title, hub=("nyu-mll/glue", name), **rest)
+def _glue(name: str, title: str, **options: Any) -> Task:
+    return Task(slug=f"glue/{name}", title=title, hub=("nyu-mll/glue", name), **options)
 
 
 TASKS = (

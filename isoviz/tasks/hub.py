@@ -52,11 +52,11 @@ def load(task: Task, columns: Mapping[str, str], picks: Mapping[str, files.Pick 
     try:
         builder = cached(name, configuration) if reason else datasets.load_dataset_builder(name, configuration)
         builder.download_and_prepare()
-        for split, theirs in {TRAIN: TRAIN, VALIDATION: task.validation, **dict(task.extra)}.items():
-            if theirs not in (builder.info.splits or {}):
+        for split, hub_split in {TRAIN: TRAIN, VALIDATION: task.validation, **dict(task.extra)}.items():
+            if hub_split not in (builder.info.splits or {}):
                 has = ", ".join(map(str, builder.info.splits or ()))
-                raise DataError(f"data: '{title}' has no split '{theirs}' (it has: {has})", field="data")
-            frames[split] = _rows(builder.as_dataset(split=theirs), title, columns, picks[split])
+                raise DataError(f"data: '{title}' has no split '{hub_split}' (it has: {has})", field="data")
+            frames[split] = _rows(builder.as_dataset(split=hub_split), title, columns, picks[split])
     except DataError:
         raise
     except (datasets.exceptions.DatasetsError, HTTPError, OSError, ValueError, RuntimeError) as error:

@@ -76,7 +76,7 @@ def compute(
         raise ValueError(f"{len(references)} references but {len(predictions)} predictions")
     for name in names:
         if name not in METRICS or kind not in METRICS[name].kinds:
-            allowed = ", ".join(known for known, metric in METRICS.items() if kind in metric.kinds)
+            allowed = ", ".join(metric_name for metric_name, metric in METRICS.items() if kind in metric.kinds)
             raise ValueError(f"'{name}' is not a metric of {kind} tasks (allowed: {allowed})")
     if len(references) == 0:
         return dict.fromkeys(names)
@@ -129,10 +129,10 @@ def _correlation(name: str) -> Callable[[np.ndarray, np.ndarray], float | None]:
     def correlate(labels: np.ndarray, predicted: np.ndarray) -> float | None:
         import scipy.stats
 
-        both = np.stack([labels, predicted]).astype(np.float64)
-        if not np.isfinite(both).all() or (np.ptp(both, axis=1) == 0).any():
+        stacked = np.stack([labels, predicted]).astype(np.float64)
+        if not np.isfinite(stacked).all() or (np.ptp(stacked, axis=1) == 0).any():
             return None  # a constant has no correlation; scipy would warn and give nan
-        return float(getattr(scipy.stats, name)(*both).statistic)
+        return float(getattr(scipy.stats, name)(*stacked).statistic)
 
     return correlate
 

@@ -90,16 +90,16 @@ def find(data: str | Path | None) -> dict[str, tuple[Path, ...]]:
         return {TRAIN: (path,)}
     if boundary.folder(path, "data", DataError) is None:
         raise DataError(f"data: '{shortened(data)}' is not a file or folder that this machine can read", field="data")
-    known = sorted(file for file in path.iterdir() if file.suffix in files.SUFFIXES)
-    named = {file.name.split(".")[0].split("-")[0] for file in known}
+    data_files = sorted(file for file in path.iterdir() if file.suffix in files.SUFFIXES)
+    named = {file.name.split(".")[0].split("-")[0] for file in data_files}
     if VALIDATION in named:
         return files.find(path)
     if TRAIN in named:
         return {TRAIN: files.of_split(path, TRAIN)}
-    if len(known) == 1:
-        return {TRAIN: (boundary.file(known[0], "data", DataError),)}
+    if len(data_files) == 1:
+        return {TRAIN: (boundary.file(data_files[0], "data", DataError),)}
     raise DataError(
-        f"data: '{data}' has {len(known) or 'no'} data files and none is named train (allowed: one file, or train and "
+        f"data: '{data}' has {len(data_files) or 'no'} data files and none is named train (allowed: one file, or train and "
         f"validation, as {', '.join(files.SUFFIXES)})",
         field="data",
     )
@@ -156,16 +156,16 @@ def guess(data: str | Path, columns: OwnTask) -> Guess:
     labels = frames[0]["label"].dropna()
     if not len(labels):
         raise DataError(f"data: the column {columns.label} is empty", field="data")
-    kind, why = (columns.kind, "As chosen.") if columns.kind else _kind(labels, columns.second is not None)
+    kind, reason = (columns.kind, "As chosen.") if columns.kind else _kind(labels, columns.second is not None)
     if kind != "classification":
-        return Guess(kind, why)
+        return Guess(kind, reason)
     every = [checking.as_name(value) for frame in frames for value in frame["label"].dropna()]
     names = columns.label_names or tuple(sorted(set(every), key=_by_number))
     if len(names) > MAX_CLASSES and not columns.label_names:
         raise DataError(
             f"data: '{columns.label}' has {len(names)} distinct values; classes are at most {MAX_CLASSES}", field="data"
         )
-    return Guess(kind, why, names, tuple(every.count(name) for name in names))
+    return Guess(kind, reason, names, tuple(every.count(name) for name in names))
 
 
 def completed(data: str | Path | None, columns: OwnTask) -> OwnTask:
@@ -210,8 +210,8 @@ def task(columns: OwnTask) -> Task:
     if kind is None:
         raise InputError(f"own.kind: not known yet (allowed: {', '.join(HEAD_KINDS)})", field="own.kind")
     names = _COLUMNS[kind]
-    given = {"text": columns.text, "second": columns.second, "label": columns.label}
-    used = [name for name in given.values() if name is not None]
+    roles = {"text": columns.text, "second": columns.second, "label": columns.label}
+    used = [name for name in roles.values() if name is not None]
     if len(set(used)) < len(used):
         raise InputError(f"own: name each column once (got {', '.join(used)})", field="own")
     if kind == "span" and columns.second is None:
@@ -260,9 +260,9 @@ def frames(
     by_split = find(data)
     if VALIDATION in by_split:
         return {split: files.read(paths, places, picks[split]) for split, paths in by_split.items()}
-    whole = files.read(by_split[TRAIN], places)
-    held = _held_out(whole, task)
-    parts = {TRAIN: whole[~held], VALIDATION: whole[held]}
+    all_rows = files.read(by_split[TRAIN], places)
+    held_out = _held_out(all_rows, task)
+    parts = {TRAIN: all_rows[~held_out], VALIDATION: all_rows[held_out]}
     picked = {split: pick(len(parts[split])) for split, pick in picks.items() if pick is not None}
     return {split: part.iloc[picked[split]] if split in picked else part for split, part in parts.items()}
 

@@ -134,18 +134,22 @@ def best_answers(
     best: dict[int, tuple[float, str]] = {}
     for number, question in enumerate(features.row.tolist()):
         offsets = features.offsets[number]
-        inside = np.array([i for i, place in enumerate(offsets) if place is not None and place[1] > place[0]], int)
-        if not len(inside):
+        context_tokens = np.array(
+            [i for i, place in enumerate(offsets) if place is not None and place[1] > place[0]], int
+        )
+        if not len(context_tokens):
             continue
-        starts, ends = (np.asarray(logits[number], dtype=np.float64)[inside] for logits in (start_logits, end_logits))
+        starts, ends = (
+            np.asarray(logits[number], dtype=np.float64)[context_tokens] for logits in (start_logits, end_logits)
+        )
         top_starts, top_ends = (np.argsort(-values, kind="stable")[:n_best] for values in (starts, ends))
-        length = inside[top_ends][None, :] - inside[top_starts][:, None] + 1
+        length = context_tokens[top_ends][None, :] - context_tokens[top_starts][:, None] + 1
         scores = starts[top_starts][:, None] + ends[top_ends][None, :]
         scores = np.where((length >= 1) & (length <= max_answer_length) & ~np.isnan(scores), scores, -np.inf)
         first, last = np.unravel_index(scores.argmax(), scores.shape)
         score = float(scores[first, last])
         if score > best.get(question, (-np.inf, ""))[0]:
-            begin, end = offsets[inside[top_starts[first]]], offsets[inside[top_ends[last]]]
+            begin, end = offsets[context_tokens[top_starts[first]]], offsets[context_tokens[top_ends[last]]]
             assert begin is not None and end is not None
             best[question] = (score, contexts[question][begin[0] : end[1]].strip())
     return [best.get(question, (0.0, ""))[1] for question in range(len(contexts))]
@@ -201,7 +205,7 @@ def _shortened(questions: Sequence[str], tokenizer: PreTrainedTokenizerBase, lim
 
 
 def _in_context(sequence: Sequence[int | None], places: Sequence[Offset]) -> list[Offset | None]:
-    return [(int(a), int(b)) if which == 1 else None for which, (a, b) in zip(sequence, places, strict=True)]
+    return [(int(a), int(b)) if part == 1 else None for part, (a, b) in zip(sequence, places, strict=True)]
 
 
 def _covered_places(

@@ -1,4 +1,4 @@
-"""The training loop, straight on accelerate, and what it measures. `train` is imported on first use, because it brings torch."""
+"""The training loop, directly on accelerate, and its measurements. `train` is imported on first use, because it imports torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From texts to padded batches: tokenising, bucketing by length, and an order that a resumed run can rejoin."""
+"""From texts to padded batches: tokenising, bucketing by length, and a reproducible order for resumed runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 BUCKET = 50
-"""Batches that are shuffled together before they are sorted by length: large enough to save padding, small enough to mix."""
+"""Batches per bucket that is shuffled and then sorted by length: large enough to save padding, small enough to mix."""
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Encoded(Dataset[Any]):
     Attributes:
         inputs: `inputs[name][item]` is a list of token numbers.
         labels: (n,) codes or numbers, (n, 2) first and last token of an answer, or a list of n token lists.
-        rows: (n,) int64, the row that each item is of, in ascending order.
+        rows: (n,) int64, the row of each item, ascending.
     """
 
     inputs: dict[str, list[list[int]]]
@@ -36,19 +36,19 @@ class Encoded(Dataset[Any]):
 
     @property
     def lengths(self) -> np.ndarray:
-        """(n,) tokens that are read per item."""
+        """(n,) tokens read per item."""
         return _lengths(self.inputs["input_ids"])
 
     @property
     def points(self) -> np.ndarray:
-        """(n,) tokens per item whose vectors are measured and regularised: of texts to be written, the target's."""
+        """(n,) tokens per item whose vectors are measured and regularised; for text generation, the target's tokens."""
         return _lengths(self.labels) if isinstance(self.labels, list) else self.lengths
 
     def firsts(self, count: int) -> np.ndarray:
         """(n,) bool: the first items of the first `count` rows."""
-        chosen = np.zeros(len(self), dtype=bool)
-        chosen[np.unique(self.rows, return_index=True)[1][:count]] = True
-        return chosen
+        mask = np.zeros(len(self), dtype=bool)
+        mask[np.unique(self.rows, return_index=True)[1][:count]] = True
+        return mask
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -69,13 +69,13 @@ def _lengths(lists: list[list[int]]) -> np.ndarray:
 def tokenise(
     frame: pd.DataFrame, columns: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> dict[str, list[list[int]]]:
-    """The model's inputs of one or two text columns; longer ones are cut (of a pair, the longer text first)."""
+    """The model's inputs for one or two text columns; longer inputs are truncated (in a pair, the longer text first)."""
     tokens = tokenizer(*(frame[column].tolist() for column in columns), truncation=True, max_length=max_length)
     return {name: list(values) for name, values in tokens.items()}
 
 
 class Collator:
-    """Pads a list of items to the longest of them; labels that are lists, with -100, which the loss leaves out."""
+    """Pads items to the longest one; list labels with -100, which the loss ignores."""
 
     def __init__(self, pad_token_id: int) -> None:
         self.pad = {"input_ids": pad_token_id, "labels": -100}
@@ -93,15 +93,15 @@ class Collator:
 
 
 class EpochBatches(Sampler[list[int]]):
-    """Training batches of one epoch: seeded by (seed, epoch) alone, so that any process can rebuild them and rejoin midway.
+    """Training batches of one epoch, which depend only on (seed, epoch), so that any process can rebuild them and continue midway.
 
     Args:
         lengths: (n,) tokens per item.
         batch_size: items per batch; the last batch may be smaller.
         seed: the run's seed.
         bucketed: sort rows by length inside buckets of `BUCKET` batches, then shuffle the batches.
-        part: (k, of): of each batch only the k-th of so many nearly equal parts, for one of several processes. Where the last
-            batch has fewer items than there are processes, some of it is repeated.
+        part: (k, of): of each batch only the k-th of so many nearly equal parts, for one of several processes. A batch with fewer
+            items than processes is not divided: each process gets all of it.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class EpochBatches(Sampler[list[int]]):
         self.part = part
         self.epoch = 0
         self.start = 0
-        """Batches of this epoch that are already done (a resumed run)."""
+        """Number of finished batches of this epoch (in a resumed run)."""
 
     def __len__(self) -> int:
         return -(-len(self.lengths) // self.batch_size)
@@ -124,8 +124,13 @@ class EpochBatches(Sampler[list[int]]):
         part, parts = self.part
         for batch in islice(self._batches(), self.start, None):
             if len(batch) < parts:
-                batch = (batch * parts)[:parts]
-            yield batch[len(batch) * part // parts : len(batch) * (part + 1) // parts]
+                yield batch
+            else:
+                yield batch[len(batch) * part // parts : len(batch) * (part + 1) // parts]
+
+    def sizes(self) -> Iterator[int]:
+        """Items of each whole batch, for the batches that are left of this epoch."""
+        return map(len, islice(self._batches(), self.start, None))
 
     def _batches(self) -> Iterator[list[int]]:
         generator = np.random.default_rng((self.seed, self.epoch))
@@ -149,7 +154,7 @@ def fixed_batches(
     items: np.ndarray | None = None,
     part: tuple[int, int] = (0, 1),
 ) -> DataLoader[dict[str, Tensor]]:
-    """Each item (or each of `items`) once, longest first: little padding, and an out-of-memory shows at once.
+    """Each item (or each of `items`) once, longest first: little padding, and an out-of-memory error occurs early.
 
     Args:
         part: (k, of): only every `of`-th batch from the k-th on, for one of several processes.
@@ -160,5 +165,5 @@ def fixed_batches(
     batches = [order[index : index + batch_size].tolist() for index in range(0, len(order), batch_size)][
         part[0] :: part[1]
     ]
-    # A separate generator: iterating must not draw from the global one, which is dropout's.
+    # A separate generator, because iterating must not advance the global one, which dropout uses.
     return DataLoader(encoded, batch_sampler=batches, collate_fn=collator, generator=torch.Generator())

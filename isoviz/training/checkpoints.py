@@ -1,9 +1,8 @@
-"""Checkpoints: everything a run needs to go on as if it had not been interrupted. safetensors and JSON only, no pickle.
+"""Checkpoints: everything that a run needs to continue as if uninterrupted. Only safetensors and JSON, no pickle.
 
-Below `checkpoints/`, `step-N` is the state after optimiser step N, at an epoch's end or between two steps. While a run trains
-there are the last two, each with the checksums of its files: where the newest is damaged, a run goes on from the one before. With
-`select=best` the best epoch's lies beside them once there are later ones, reduced to its weights. A finished run has one: the
-weights it reports.
+In `checkpoints/`, `step-N` is the state after optimiser step N, at an epoch's end or between two steps. During training, the last two
+are kept with checksums of their files: if the newest is damaged, a run continues from the previous one. With `select=best`, the
+weights of the best epoch are kept too. A finished run keeps one checkpoint: the weights of its reported epoch.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 _TRAINING_STATE = ("optimizer.safetensors", "generators.safetensors")
 _TRAINER = "trainer.json"
 _ENDED = "ended.json"
-"""In the folder of the weights that a run keeps: its progress at its end. From then on no other state is needed."""
+"""In the folder of the final weights: the run's progress at its end. From then on, no other state is needed."""
 _DIGEST = "digest"
 
 
@@ -51,16 +50,16 @@ class Progress:
     """The position of a run.
 
     Attributes:
-        step: optimiser steps done.
-        epoch: epochs done.
-        batch: batches of the current epoch done.
-        measured: the last epoch that was evaluated and measured (-1: none).
-        rows: training rows seen.
-        train_seconds: seconds spent in training steps.
-        evaluate_seconds: in reading and scoring the validation rows, before the first step and after each epoch.
-        measure_seconds: in what isotropy takes beyond that.
-        history: per measured epoch, what was reported.
-        fitted: the method's second stage (`Method.fit_frozen`) is done.
+        step: finished optimiser steps.
+        epoch: finished epochs.
+        batch: finished batches of the current epoch.
+        measured: the last evaluated and measured epoch (-1: none).
+        rows: training rows read.
+        train_seconds: seconds in training steps.
+        evaluate_seconds: seconds for reading and scoring the validation rows, before the first step and after each epoch.
+        measure_seconds: additional seconds for measuring isotropy.
+        history: the report of each measured epoch.
+        fitted: the method's second stage (`Method.fit_frozen`) is finished.
     """
 
     step: int = 0
@@ -86,7 +85,7 @@ class Progress:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Progress:
-        """From a checkpoint, also of an older version."""
+        """Progress from a checkpoint, also from older versions."""
         return cls(**{**data, "history": [Epoch.model_validate(epoch) for epoch in data["history"]]})
 
 
@@ -101,11 +100,11 @@ def save(
 ) -> Path:
     """Write a checkpoint under a temporary name, rename it, then drop older ones. Returns its folder.
 
-    Where this step has one already (the run was resumed from it, or measured since), only its progress is brought up to date.
-    Every process calls it, for its random generators; the main one writes.
+    If this step already has a checkpoint (the run was resumed from it, or measured since), only its progress is updated. Every process
+    calls this function, to save its random generators; the main process writes.
 
     Args:
-        best: the optimiser step of an older checkpoint whose weights stay.
+        best: the optimiser step of an older checkpoint whose weights are kept.
     """
     root = run_dir / "checkpoints"
     final = _folder(root, progress.step)
@@ -160,7 +159,7 @@ def _write(
         _write_sealed(partial / _TRAINER, trainer)
         partial.rename(final)
     except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)  # on a full disk the store may need the space to say so
+        shutil.rmtree(partial, ignore_errors=True)  # on a full disk the store may need the space to report the error
         raise
 
 
@@ -169,15 +168,15 @@ def _update_progress(folder: Path, progress: Progress) -> None:
 
 
 def _write_sealed(path: Path, content: Mapping[str, Any]) -> None:
-    """Write JSON with its own checksum; the file appears whole or not at all."""
-    plain = json.loads(json.dumps(content))
+    """Write JSON with a checksum, atomically."""
+    json_content = json.loads(json.dumps(content))
     partial = path.with_name(f".{path.name}.partial")
-    partial.write_text(json.dumps({**plain, _DIGEST: _digest(plain)}), encoding="utf-8")
+    partial.write_text(json.dumps({**json_content, _DIGEST: _digest(json_content)}), encoding="utf-8")
     partial.replace(path)
 
 
 def _read_sealed(path: Path) -> dict[str, Any]:
-    """Read a file of `_write_sealed`; ValueError if it has changed. Earlier versions wrote without a checksum."""
+    """Read a file of `_write_sealed`. Raises `ValueError` if it has changed. Older versions wrote no checksum."""
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     digest = content.pop(_DIGEST, None)
     if digest is not None and digest != _digest(content):
@@ -195,15 +194,15 @@ def _checksum(path: Path) -> str:
 
 
 def intact(run_dir: Path) -> tuple[Path | None, list[str]]:
-    """The newest checkpoint that a run can go on from, and what is wrong with newer ones, in words.
+    """The newest checkpoint to continue from, and descriptions of damaged newer ones.
 
-    Those are out of the way from then on: the run comes to their steps again.
+    Damaged checkpoints are moved aside, because the run reaches their steps again.
     """
     damage: list[str] = []
     for folder in sorted((run_dir / "checkpoints").glob("step-*"), reverse=True):
         problem = _damage(folder)
         if problem is None and damage and not (_has_training_state(folder) or (folder / _ENDED).is_file()):
-            problem = "only its weights are left"  # those of the best epoch: the run comes to them again, too
+            problem = "only its weights are left"  # the best epoch's weights, which the run reaches again
         elif problem is None:
             return folder, damage
         else:
@@ -223,7 +222,7 @@ def _damage(folder: Path) -> str | None:
     if not (folder / FILE).is_file():
         return f"{FILE} is missing"
     checksums = sealed[0].get("checksums")
-    if checksums is None:  # of an earlier version: what can be seen without
+    if checksums is None:  # written by an older version: check without checksums
         return next(filter(None, (_unreadable(path) for path in sorted(folder.glob("*.safetensors")))), None)
     for name, expected in checksums.items():
         try:
@@ -253,7 +252,7 @@ def _has_training_state(folder: Path) -> bool:
 
 
 def _remove_partial(root: Path) -> None:
-    """Delete the files that a killed process left half-written."""
+    """Delete incomplete files of a killed process."""
     for folder in root.glob(".partial-*"):
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -261,14 +260,14 @@ def _remove_partial(root: Path) -> None:
 def load(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, scheduler: Any, processes: Processes
 ) -> tuple[Progress, dict[str, Tensor]]:
-    """Restore everything but the random generators, which are returned: set them right before the first resumed step.
+    """Restore everything except the random generators, which are returned to be set directly before the first resumed step.
 
-    They are empty where the run was at its end and its training state is gone: it can be reported, not trained further.
+    They are empty if the run had finished and its training state was removed: it can be reported but not trained further.
 
-    InputError for another number of processes than the run had: its batches would be other ones.
+    Raises `InputError` for another number of processes than before, because the batches would differ.
     """
     accelerator = processes.accelerator
-    # of several processes on the CPU each has a "cpu:0", which safetensors does not know
+    # with several CPU processes, each has a device "cpu:0", which safetensors does not support
     device = "cpu" if accelerator.device.type == "cpu" else str(accelerator.device)
     if (folder / _ENDED).is_file():
         return Progress.from_json(_read_sealed(folder / _ENDED)), {}
@@ -281,7 +280,7 @@ def load(
         raise InputError(f"resume: the run had {len(generators)} processes, now there are {processes.count}")
     _load_weights(model, folder / FILE, device)
     state = _unflatten(load_file(folder / "optimizer.safetensors", device=device))
-    state = sharding.apart(state, optimizer)
+    state = sharding.split_state(state, optimizer)
     optimizer.load_state_dict({"state": state, "param_groups": trainer["param_groups"]})
     scheduler.load_state_dict(trainer["scheduler"])
     if accelerator.scaler is not None and trainer["scaler"] is not None:
@@ -297,14 +296,13 @@ def _load_weights(model: nn.Module, file: Path, device: str) -> None:
 
 
 def settle(run_dir: Path, progress: Progress, best: int | None) -> None:
-    """Of a run at its end keep one model, without training state.
+    """Keep only the final weights of a finished run.
 
-    A kill in here, or after it, loses nothing: the run, resumed, reports from what is there.
+    A kill during or after this function loses nothing: the resumed run reports from the existing files.
 
     Args:
-        progress: the run's, complete.
-        best: the optimiser step of the weights to keep; None for the last. A run that began before its best epoch's weights
-            stayed has only the last.
+        progress: the run's complete progress.
+        best: the optimiser step of the weights to keep; None for the last. Older runs have only the last weights.
     """
     keep = newest(run_dir)
     if keep is None:
@@ -313,9 +311,9 @@ def settle(run_dir: Path, progress: Progress, best: int | None) -> None:
     if best is not None and (_folder(root, best) / FILE).is_file():
         keep = _folder(root, best)
     _write_sealed(keep / _ENDED, progress.as_json())
-    for other in sorted(root.glob("step-*")):  # the last one last: until then it is what a resumed run begins with
-        if other != keep:
-            _set_aside(other)
+    for folder in sorted(root.glob("step-*")):  # the newest one last: until then, a resumed run starts from it
+        if folder != keep:
+            _set_aside(folder)
     _remove_partial(root)
     _drop_training_state(keep)
 
@@ -325,7 +323,7 @@ def _folder(root: Path, step: int) -> Path:
 
 
 def _drop_training_state(folder: Path) -> None:
-    with suppress(OSError, ValueError):  # first the list, then the files: what it lists is there
+    with suppress(OSError, ValueError):  # first the list, then the files, so that listed files always exist
         trainer = _read_sealed(folder / _TRAINER)
         checksums = {name: sum for name, sum in trainer.get("checksums", {}).items() if name not in _TRAINING_STATE}
         if checksums != trainer.get("checksums", {}):
@@ -335,10 +333,10 @@ def _drop_training_state(folder: Path) -> None:
 
 
 def set_generators(states: dict[str, Tensor]) -> None:
-    """Put the random generators (dropout's) back where they were; InputError if there are none (see `load`)."""
+    """Restore the random generators (for dropout). Raises `InputError` if there are none (see `load`)."""
     if not states:
         raise InputError(
-            "resume: only the weights of this run's last state are left",
+            "resume: only the final weights of this run are left",
             advice="It cannot be resumed; start it again.",
         )
     torch.set_rng_state(states["cpu"])
@@ -361,6 +359,6 @@ def _unflatten(tensors: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
     state: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         index, name = key.split(".", 1)
-        # fused and capturable optimisers keep `step` where the parameters are; the plain one wants it on the CPU
+        # fused and capturable optimisers keep `step` on the parameters' device; the standard one needs it on the CPU
         state.setdefault(int(index), {})[name] = value
     return state

@@ -15,7 +15,7 @@ Precision = Literal["no", "bf16", "fp16"]
 
 @dataclass(frozen=True)
 class Slot:
-    """One place where a run can train: a device, its label for people, its memory in bytes."""
+    """A device on which a run can train, with its label and its memory in bytes."""
 
     name: str
     label: str
@@ -37,19 +37,19 @@ class Devices:
 
 @functools.cache
 def describe() -> Devices:
-    """The devices of this machine; the first call takes as long as importing torch does, in a separate process."""
+    """The devices of this machine. The first call imports torch in a separate process, which takes seconds."""
     if "torch" in sys.modules:
         return _inspect()
     command = [sys.executable, "-c", "from isoviz.training import devices; devices.print_json()"]
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")]))
-    answer = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path})
-    data: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
+    result = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path})
+    data: dict[str, Any] = json.loads(result.stdout.splitlines()[-1])
     return Devices(tuple(Slot(**slot) for slot in data["slots"]), data["bf16"], data["cores"])
 
 
 def resolve_precision(requested: str) -> Precision:
-    """`auto` → bf16 on GPUs that have it, else float32 ("no"); anything else as asked."""
+    """`auto` → bf16 on GPUs that support it, else float32 ("no"); other values are unchanged."""
     if requested in ("no", "bf16", "fp16"):
         return requested  # type: ignore[return-value]
     devices = describe()

@@ -7,16 +7,15 @@ that writes to the store, whatever trains it.
 from __future__ import annotations
 
 import json
-import os
 import secrets
-import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from multiprocessing.connection import Connection, Listener, wait
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,11 +33,17 @@ if TYPE_CHECKING:
 
 LOG: Final = "worker.log"
 """In a run's folder: the output of all its processes."""
-ADDRESS: Final = "ISOVIZ_TRAINING_PORT"
+ADDRESS: Final = "ISOVIZ_TRAINING_ADDRESS"
 KEY: Final = "ISOVIZ_TRAINING_KEY"
 STOP: Final = "stop"
 STORED: Final = "stored"
-_TYPES: Final = ("MULTI_GPU", "MULTI_CPU", "FSDP", "NO")
+_CPU: Final = "MULTI_CPU"
+_ALONE: Final = "NO"
+_TYPES: Final = ("MULTI_GPU", _CPU, "FSDP", _ALONE)
+_OUTER_LAUNCH: Final = frozenset(
+    {"RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
+)
+"""Variables that torchrun or Kubeflow set for isoviz itself. The run's processes have ranks of their own launch."""
 _POLL_SECONDS: Final = 0.1
 _EXIT_SECONDS: Final = 10.0
 """How long processes may take to exit once their run has ended, or one of them has failed."""
@@ -46,11 +51,6 @@ _EXIT_SECONDS: Final = 10.0
 
 class LostProcessError(IsoVizError):
     """One of the processes of a run ended without a word."""
-
-
-def wanted(config: RunConfig) -> bool:
-    """Whether a run needs processes that are not there yet; in one of them there is nothing left to start."""
-    return (config.processes > 1 or config.accelerate_config is not None) and "RANK" not in os.environ
 
 
 # ---------------------------------------------------------------------------------------------------------------- checks
@@ -64,7 +64,7 @@ def resolve(asked: Mapping[str, Any], devices: Devices) -> dict[str, Any]:
     """
     processes, file = asked.get("processes") or 1, asked.get("accelerate_config")
     if file is not None:
-        path, named = checked_file(file)
+        path, _, named = checked_file(file)
         if processes not in (1, named):
             raise InputError(
                 f"processes: the accelerate configuration has {named} (got {processes})", field="processes"
@@ -83,8 +83,8 @@ def resolve(asked: Mapping[str, Any], devices: Devices) -> dict[str, Any]:
     return {"processes": processes, "accelerate_config": file}
 
 
-def checked_file(file: str) -> tuple[Path, int]:
-    """An accelerate configuration: its full path, and how many processes it starts on all its machines.
+def checked_file(file: str) -> tuple[Path, str, int]:
+    """An accelerate configuration: its full path, its `distributed_type`, and how many processes it starts on all its machines.
 
     Raises:
         InputError: it is not there, this process may not read it, or it does not describe a launch that training knows.
@@ -104,7 +104,12 @@ def checked_file(file: str) -> tuple[Path, int]:
             f"accelerate_config: num_processes must be 1 to 1024 (got {shortened(processes)})",
             field="accelerate_config",
         )
-    return path, processes
+    if kind == _ALONE and processes > 1:
+        raise InputError(
+            f"accelerate_config: distributed_type '{_ALONE}' starts one process (got num_processes: {processes})",
+            field="accelerate_config",
+        )
+    return path, kind, processes
 
 
 # -------------------------------------------------------------------------------------------------------------- training
@@ -127,9 +132,9 @@ def train(
         "roots": None if roots is None else roots.as_json(),
     }
     key = secrets.token_bytes(32)
-    with Listener(("127.0.0.1", 0), authkey=key) as listener:
+    with Listener(authkey=key) as listener:  # a socket file in a private folder: no other account can reach it
         members = _Members(listener)
-        launcher = _launched(config, listener.address[1], key, run_dir)
+        launcher = _launched(config, str(listener.address), key, run_dir)
         try:
             members.report(order, launcher, emit, should_stop)
         finally:
@@ -137,14 +142,20 @@ def train(
             members.close()
 
 
-def _launched(config: RunConfig, port: int, key: bytes, run_dir: Path) -> Process:
+def _launched(config: RunConfig, address: str, key: bytes, run_dir: Path) -> Process:
     command = [sys.executable, "-m", "accelerate.commands.launch", "--num_processes", str(config.processes)]
+    slot = "any"
     if config.accelerate_config is not None:
         command += ["--config_file", config.accelerate_config]
+        if checked_file(config.accelerate_config)[1] == _CPU:
+            slot = "cpu"
+            if config.processes > 1:
+                command.append("--multi_gpu")  # without it, accelerate starts one process for MULTI_CPU
     else:
         command += ["--multi_gpu", "--num_machines", "1", "--dynamo_backend", "no", "--main_process_port", "0"]
     command += ["--mixed_precision", "no", "-m", "isoviz.training.member"]  # the precision is the run's, see `Setup`
-    surroundings = environment("any") | {ADDRESS: str(port), KEY: key.hex(), "PYTHONSAFEPATH": "1"}
+    surroundings = {name: value for name, value in environment(slot).items() if name not in _OUTER_LAUNCH}
+    surroundings |= {ADDRESS: address, KEY: key.hex(), "PYTHONSAFEPATH": "1"}
     run_dir.mkdir(parents=True, exist_ok=True)
     with (run_dir / LOG).open("ab") as log:
         child = subprocess.Popen(
@@ -190,7 +201,8 @@ class _Members:
             if self._first is not None and not asked and should_stop():
                 asked = True
                 _answer(self._first, STOP)
-            ready = [one for one in wait(list(self._ranks), _POLL_SECONDS) if isinstance(one, Connection)]
+            waiting = wait(list(self._ranks), _POLL_SECONDS)
+            ready = [connection for connection in list(self._ranks) if connection in waiting]
             killed: list[int] = []
             for connection in ready:
                 event = self._received(connection, order, killed)
@@ -201,7 +213,7 @@ class _Members:
             self._judge(killed)
             if (ended or self._failure is not None) and deadline == float("inf"):
                 deadline = time.monotonic() + _EXIT_SECONDS
-            if (gone and not ready) or (ended and not self._working):
+            if gone and not ready:
                 break
         if ended:
             return
@@ -213,21 +225,16 @@ class _Members:
         """Let go of all connections."""
         self._closed = True
         with suppress(OSError):  # wakes the thread that waits for calls
-            socket.create_connection(self._listener.address, timeout=1).close()
+            Client(self._listener.address).close()
         self._thread.join()
         for connection in list(self._ranks):
             connection.close()
 
     def _accept(self) -> None:
         while not self._closed:
-            with suppress(OSError, EOFError):  # not one of ours
+            with suppress(OSError, EOFError, AuthenticationError):  # not one of ours
                 connection = self._listener.accept()
                 self._ranks[connection] = -1
-
-    @property
-    def _working(self) -> bool:
-        """Whether a process has not said that it is done."""
-        return any(rank >= 0 for rank in list(self._ranks.values()))
 
     def _judge(self, killed: list[int]) -> None:
         """Where processes ended without a word, that is the cause of what the others, who cannot reach them, fail with just then."""
@@ -287,7 +294,15 @@ def description(error: BaseException) -> dict[str, Any]:
     """An error for the process that reports."""
     attributes = vars(error) if isinstance(error, IsoVizError) else {}
     memory = errors.is_out_of_memory(error)
-    return {"type": type(error).__name__, "message": str(error), "attributes": attributes, "memory": memory}
+    number = next((one.errno for one in errors.causes(error) if isinstance(one, OSError)), None)
+    message = str(error)
+    return {
+        "type": type(error).__name__,
+        "message": message,
+        "attributes": attributes,
+        "memory": memory,
+        "errno": number,
+    }
 
 
 def _error_of(body: Mapping[str, Any]) -> BaseException:
@@ -297,5 +312,8 @@ def _error_of(body: Mapping[str, Any]) -> BaseException:
         error = kind.__new__(kind, body["message"])
         error.__dict__.update(body["attributes"])
         return error
-    found: BaseException = type(body["type"], (MemoryError if body["memory"] else RuntimeError,), {})(body["message"])
-    return found
+    base = MemoryError if body["memory"] else RuntimeError if body["errno"] is None else OSError
+    error = type(body["type"], (base,), {})(body["message"])
+    if isinstance(error, OSError):
+        error.errno = body["errno"]
+    return error

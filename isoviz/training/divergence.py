@@ -1,4 +1,4 @@
-"""A loss term or a weight that is no number any more ends the run, with its name and what to try."""
+"""Non-finite loss terms and weights end the run, with their name and advice."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ VALIDATION = "validation"
 
 
 def check(losses: Mapping[str, float], step: int, method: str) -> None:
-    """Whether all terms are finite.
+    """Check that all loss terms are finite.
 
     Args:
-        step: the optimiser step they are of, from 1.
-        method: its title, for the advice.
+        step: the optimiser step, from 1.
+        method: title of the method, for the advice.
 
     Raises:
-        DivergedError: for the first that is not.
+        DivergedError: the first non-finite term.
     """
     for name, value in losses.items():
         if not math.isfinite(value):
@@ -36,8 +36,8 @@ def check(losses: Mapping[str, float], step: int, method: str) -> None:
 
 
 def check_weights(model: nn.Module, step: int) -> None:
-    """Whether all weights and running statistics of a model are finite; arguments and error as for `check`."""
+    """Check that all weights and running statistics of a model are finite; arguments and error as for `check`."""
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-            advice = _LOWER if step else "They were so in the checkpoint: use another one."
+            advice = _LOWER if step else "They are already in the checkpoint: use another one."
             raise DivergedError(name.removeprefix("network."), step, advice, what="the weights of")

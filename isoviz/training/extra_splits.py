@@ -1,4 +1,4 @@
-"""Validation splits beside the first (MNLI's mismatched genres): scored after each epoch, in no point cloud."""
+"""Further validation splits (MNLI's mismatched genres): scored after each epoch, but not measured."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def metrics(
     """`METRIC_SPLIT` → value, for every metric of the task on every split.
 
     Args:
-        gather: every process's item, on all of them.
-        check: called between batches; raises to abandon.
+        gather: collects every process's item on all processes.
+        check: called between batches; raises to abort.
     """
     model.eval()
     values: dict[str, float | None] = {}

@@ -1,9 +1,10 @@
-"""One fine-tuning run, read top to bottom: load, measure, then train and measure epoch by epoch."""
+"""One fine-tuning run, to read top to bottom: load, measure, then train and measure epoch by epoch."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from isoviz.events import (
     Stopped,
 )
 from isoviz.methods.protocol import Representations, Sample
+from isoviz.metrics.processes import repeated
 from isoviz.tasks import baselines, metrics, outcomes, report
 from isoviz.tasks.protocol import VALIDATION
 from isoviz.training import (
@@ -47,24 +49,24 @@ from isoviz.training.second_stage import Stage
 from isoviz.training.setup import Setup, load_setup
 
 MAX_STEP_EVENTS = 400
-"""Steps reported per run, unless that would be fewer than one in 20: enough for a smooth curve on any screen."""
+"""Steps reported per run, but at least one in 20: enough for a smooth curve on any screen."""
 
 Emit = Callable[[Event], None]
 ShouldStop = Callable[[], bool]
 
 
 def _ignore(event: Event) -> None:
-    """Of several processes only the main one reports."""
+    """With several processes, only the main one reports."""
 
 
 def _continued(damage: Sequence[str], step: int) -> str:
-    """What a resumed run says of damaged checkpoints; empty where there were none."""
-    where = f"continued from step {step}" if step else "started again from the beginning"
-    return "; ".join([*damage, where]) if damage else ""
+    """A resumed run's note on damaged checkpoints; empty if there were none."""
+    position = f"continued from step {step}" if step else "started again from the beginning"
+    return "; ".join([*damage, position]) if damage else ""
 
 
 class _StopRequestedError(Exception):
-    """Leaves whatever is being computed when the user asked to stop."""
+    """Aborts the current computation after the user's request to stop."""
 
 
 def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, resume: bool = False) -> None:
@@ -72,18 +74,23 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
 
     Args:
         config: resolved (`isoviz.runs.planning`); `precision="auto"` counts as float32.
-        emit: called in order with every event, from this thread only. When it returns from `Entered("saving")`, what was
-            reported must be safe: a run that resumes from the checkpoint does not report it again.
-        should_stop: asked between batches; True ends the run with a checkpoint after the optimiser step at hand.
+        emit: called with every event in order, only from this thread. When it returns from `Entered("saving")`, all previous
+            events must be stored: a run that resumes from the checkpoint does not report them again.
+        should_stop: called between batches; True ends the run with a checkpoint after the current optimiser step.
         run_dir: folder for arrays and checkpoints.
-        resume: go on from the newest undamaged checkpoint in `run_dir` (from the start if there is none).
+        resume: continue from the newest undamaged checkpoint in `run_dir` (from the start if there is none).
 
     Raises:
-        IsoVizError: model, task or parameters that cannot be used; DivergedError for a non-finite loss term.
+        IsoVizError: unusable model, task or parameters; DivergedError for a non-finite loss term.
     """
-    if distributed.wanted(config):
+    if config.processes > 1 or config.accelerate_config is not None:
         distributed.train(config, emit, should_stop, run_dir, resume)
-        return
+    else:
+        train_here(config, emit, should_stop, run_dir, resume)
+
+
+def train_here(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, resume: bool = False) -> None:
+    """As `train`, but starts no processes: this one trains, alone or with the others that `accelerate launch` started."""
     if config.threads:
         torch.set_num_threads(config.threads)
     parts = 1
@@ -93,7 +100,7 @@ def train(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path,
 
 
 def _attempt(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Path, resume: bool, parts: int) -> int:
-    """The run with each batch in `parts`; returns 0, or where memory is short how many parts to go on with. All is let go."""
+    """Run with each batch split into `parts`; returns 0, or after an out-of-memory error the next number of parts. Frees all memory."""
     emit = emit if processes.begin() else _ignore
     began = time.perf_counter()
 
@@ -119,16 +126,16 @@ def _attempt(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Pa
 
 
 class _Run:
-    """A run that is loaded, until it ends, in this process.
+    """A loaded run in this process, until it ends.
 
     Attributes:
-        setup: what it trains with.
-        progress: where it is; what a checkpoint keeps beside the tensors.
+        setup: task, model, rows and optimiser.
+        progress: the run's position, saved in checkpoints with the tensors.
         generators: the checkpoint's random generators, until the first step after a resume.
-        began: when loading began (`time.perf_counter`).
-        startup_seconds: from then to the first step.
-        session_steps, session_rows, session_seconds: what this process trained, and in what time.
-        saved: when the last checkpoint was written, or training began (`time.perf_counter`).
+        began: start of loading (`time.perf_counter`).
+        startup_seconds: seconds from then to the first step.
+        session_steps, session_rows, session_seconds: work of this process and its time.
+        saved: time of the last checkpoint, or start of training (`time.perf_counter`).
     """
 
     def __init__(self, setup: Setup, emit: Emit, should_stop: ShouldStop, began: float) -> None:
@@ -145,7 +152,7 @@ class _Run:
         self.saved = time.perf_counter()
 
     def to_the_end(self, resume: bool) -> None:
-        """Train and measure epoch by epoch, until the run is over or is asked to stop."""
+        """Train and measure epoch by epoch, until the run is over or a stop is requested."""
         try:
             self.start(resume)
             while True:
@@ -162,11 +169,11 @@ class _Run:
             self.stop()
 
     def start(self, resume: bool) -> None:
-        """Take up the newest undamaged checkpoint, if there is one to resume from, and say what the run works with."""
+        """Load the newest undamaged checkpoint when resuming, and report the run's environment."""
         setup, rows = self.setup, self.setup.rows
         if resume:
-            found = checkpoints.intact(setup.run_dir) if setup.processes.is_main else (None, [])
-            folder, damage = setup.processes.agree(found)
+            checkpoint = checkpoints.intact(setup.run_dir) if setup.processes.is_main else (None, [])
+            folder, damage = setup.processes.agree(checkpoint)
             if folder is not None:
                 self.progress, self.generators = checkpoints.load(
                     folder, setup.plain, setup.optimizer, setup.scheduler, setup.processes
@@ -227,13 +234,13 @@ class _Run:
             checkpoints.set_generators(self.generators)
             self.generators = None
         sums: dict[str, float] = {}
-        batches = 0  # of the optimiser step at hand
+        batches = 0  # batches of the current optimiser step
         clock = time.perf_counter()
-        for batch in setup.loader:
+        for batch, rows in zip(setup.loader, setup.rows.order.sizes(), strict=True):
             if batches == 0 and self._stopped_or_saved():
                 clock = time.perf_counter()
-            rows = len(batch.pop("item")) * setup.processes.count
-            with setup.accelerator.accumulate(setup.model):
+            del batch["item"]
+            with setup.accelerator.accumulate(setup.model), self._sharing(rows):
                 terms = memory.backward(
                     setup.model, batch, setup.parts, setup.task.kind == "seq2seq", setup.accelerator
                 )
@@ -265,13 +272,19 @@ class _Run:
         progress.batch = 0
         self._checkpoint()
 
+    def _sharing(self, rows: int) -> AbstractContextManager[None]:
+        """Around a batch: each process reads its part of the rows, or all of them where they are fewer than the processes."""
+        if rows >= self.setup.processes.count:
+            return nullcontext()
+        return repeated(self.setup.config.seed + self.progress.step)
+
     def _enter_training(self) -> None:
         self.emit(Entered(phase="training", detail=f"epoch {self.progress.epoch + 1} of {self.setup.config.epochs}"))
 
     def _stopped_or_saved(self) -> bool:
-        """Between two optimiser steps: end the run if that was asked for, else write a checkpoint if one is due.
+        """Between two optimiser steps: end the run if requested, else write a checkpoint if one is due.
 
-        Returns whether one was written.
+        Returns whether a checkpoint was written.
         """
         seconds = 60 * self.setup.config.checkpoint_minutes
         due = seconds > 0 and time.perf_counter() - self.saved >= seconds
@@ -298,13 +311,13 @@ class _Run:
                 losses=losses,
                 learning_rate=setup.scheduler.get_last_lr()[0],
                 samples_per_second=1 / pace if pace else 0.0,
-                eta_seconds=rows_left * pace,
+                eta_seconds=max(0.0, rows_left * pace),  # a checkpoint of an older version may have counted more rows
                 step_seconds=self.session_seconds / self.session_steps,
             )
         )
 
     def fit_frozen(self) -> None:
-        """The method's second stage, reported as one more epoch. A stop leaves the last epoch's checkpoint as it is."""
+        """The method's second stage, reported as another epoch. A stop keeps the last epoch's checkpoint unchanged."""
         setup, progress = self.setup, self.progress
         self.emit(Entered(phase="training", detail=setup.method.frozen_stage))
         first, every = progress.step, max(1, min(setup.frozen_steps // MAX_STEP_EVENTS, 20))
@@ -333,7 +346,7 @@ class _Run:
         self._checkpoint()
 
     def _training_sample(self, tokens: int) -> Iterator[Representations]:
-        """What `Sample.representations` gives."""
+        """Representations for `Sample.representations`."""
         setup = self.setup
         setup.plain.eval()
         for batch in setup.rows.sample(tokens):
@@ -382,7 +395,7 @@ class _Run:
         ended = time.perf_counter()
         progress.evaluate_seconds += ended - began - evaluation.cloud_seconds
         self.emit(Entered(phase="measuring", detail=f"epoch {progress.epoch}"))
-        # d × d matrices are small: BLAS threads that wait for each other cost more than they bring
+        # for small d × d matrices, synchronising BLAS threads costs more than it saves
         with threadpool_limits(limits=1, user_api="blas"):
             measured = self._measured(evaluation)
         progress.measure_seconds += time.perf_counter() - ended + evaluation.cloud_seconds
@@ -411,14 +424,14 @@ class _Run:
         if not setup.processes.is_main:
             return
         checkpoints.settle(setup.run_dir, self.progress, self._best_step())
-        kept = weights.kept(setup.run_dir)
+        saved_weights = weights.saved(setup.run_dir)
         seconds = time.perf_counter() - self.began
         self.emit(
             outcome.finished(
                 setup.config,
                 self.progress,
                 setup.task.primary,
-                kept,
+                saved_weights,
                 self.startup_seconds,
                 seconds,
                 setup.random_weights,
@@ -426,17 +439,17 @@ class _Run:
         )
 
     def stop(self) -> None:
-        if self.progress.measured >= 0:  # before that there is nothing to keep
+        if self.progress.measured >= 0:  # before the first measurement there is nothing to save
             self._checkpoint()
         self.emit(Stopped(step=weights.newest_step(self.setup.run_dir)))
 
     def check(self) -> None:
-        # several processes stop together, between steps: their parts of a pass differ in length
+        # several processes stop only between steps, because their parts of a pass differ in length
         if self.setup.processes.count == 1 and self.should_stop():
             raise _StopRequestedError
 
     def _best_step(self) -> int | None:
-        # a second stage starts from the last epoch: no earlier one's weights will be asked for
+        # a second stage starts from the last epoch, so earlier weights are not needed
         if self.setup.method.frozen_stage:
             return None
         return outcome.best_step(self.setup.config, self.progress, self.setup.task.primary)

@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 SPLIT = "validation"
 ONE_TOKEN = "one random token of each row"
-"""How the `head` and `pooled` clouds are drawn where the output layer reads every token."""
+"""How the `head` and `pooled` clouds are sampled if the output layer reads every token."""
 
 Check = Callable[[], None]
-"""Called between batches; raises to abandon the pass (after a request to stop)."""
+"""Called between batches; raises to abort the pass (after a request to stop)."""
 
 
 Gather = Callable[[Any], list[Any]]
-"""Every process's item, on all of them (`processes.Processes.gather`)."""
+"""Collects every process's item on all processes (`processes.Processes.gather`)."""
 
 
 _HELD_TOKENS, _HELD_BYTES = 2_048, 64 * 2**20
-"""That wait to be summed, at most: adding to running sums costs d² each time, however few points there are."""
+"""Most points buffered before summing, because each addition to running sums costs d² for any number of points."""
 
 
 class TokenClouds:
@@ -55,21 +55,21 @@ class TokenClouds:
         self._held: list[list[Tensor]] = [[] for _ in range(layers)]
 
     def update(self, hidden_states: Iterable[Tensor], keep: Tensor) -> None:
-        """Add one batch: (B, L, d) per layer; `keep` (B, L) marks the tokens that count."""
-        for held, hidden in zip(self._held, hidden_states, strict=True):
-            held.append(hidden[keep].float())
+        """Add one batch: (B, L, d) per layer; `keep` (B, L) masks the tokens to include."""
+        for buffer, hidden in zip(self._held, hidden_states, strict=True):
+            buffer.append(hidden[keep].float())
         tokens = sum(map(len, self._held[0]))
         if tokens >= _HELD_TOKENS or 4 * tokens * self.layers[0].sums.d * len(self.layers) >= _HELD_BYTES:
             self._sum()
 
     def _sum(self) -> None:
-        for layer, held in zip(self.layers, self._held, strict=True):
-            if held:
-                layer.update(torch.cat(held))
-                held.clear()
+        for layer, buffer in zip(self.layers, self._held, strict=True):
+            if buffer:
+                layer.update(torch.cat(buffer))
+                buffer.clear()
 
     def reduce(self, gather: Gather) -> None:
-        """Add what the other processes have seen; the same on all of them afterwards. The last thing before they are read."""
+        """Add the points of the other processes, with the same result on all of them. Call once, before reading the clouds."""
         self._sum()
         self.layers = [layer.reduce(gather) for layer in self.layers]
 
@@ -87,11 +87,11 @@ class Pass:
 
     Attributes:
         loss: mean task loss over the rows.
-        predictions: what the head predicts of each item, in the order of the items.
+        predictions: the head's prediction for each item, in order.
         pooled, head: (p, h) one vector of each probe row before and after the method, in row order.
-        drawn: how those were chosen, where a row has many; "" where it has one.
+        drawn: how these vectors were sampled if a row has several; otherwise "".
         tokens: the probe rows' token clouds.
-        cloud_seconds: how long collecting the clouds took, which scoring alone would not need.
+        cloud_seconds: additional seconds for collecting the clouds.
     """
 
     loss: float
@@ -114,10 +114,10 @@ def run_pass(
     seed: int,
     check: Check,
 ) -> Pass:
-    """Predict all items; collect clouds of the first items of the first `probe_rows` rows. Each process brings its part.
+    """Predict all items; collect clouds of the first items of the first `probe_rows` rows. Each process handles its part.
 
-    Where the output layer reads every token, the `pooled` and `head` clouds take one of each row, drawn by the seed and the
-    row alone: neighbouring tokens are no independent points.
+    If the output layer reads every token, the `pooled` and `head` clouds have one token per row, sampled by seed and row, because
+    neighbouring tokens are not independent points.
     """
     model.eval()
     tokens = TokenClouds(model.num_layers, model.width)
@@ -142,8 +142,8 @@ def run_pass(
             if model.per_token:
                 counts = mask.sum(dim=1).cpu().numpy()
                 places = np.cumsum(counts) - counts + (shares[items] * counts).astype(np.int64)
-            chosen = torch.from_numpy(places[probe]).to(mask.device)
-            layers_read = (outputs.reps.pooled[chosen].float(), outputs.head[chosen].float())
+            positions = torch.from_numpy(places[probe]).to(mask.device)
+            layers_read = (outputs.reps.pooled[positions].float(), outputs.head[positions].float())
             vectors.append((items[probe], *(value.cpu().numpy() for value in layers_read)))
             tokens.update(outputs.reps.hidden_states, mask.bool() & torch.from_numpy(probe).to(mask.device)[:, None])
             cloud_seconds += time.perf_counter() - began
@@ -151,7 +151,7 @@ def run_pass(
     mean_loss = sum(process_result[0] for process_result in results) / sum(
         process_result[1] for process_result in results
     )
-    if math.isfinite(mean_loss):  # else there are no clouds, and the caller ends the run
+    if math.isfinite(mean_loss):  # otherwise there are no clouds, and the caller ends the run
         began = time.perf_counter()
         tokens.reduce(gather)
         cloud_seconds += time.perf_counter() - began
@@ -189,7 +189,7 @@ def measured(
     Args:
         target: Σ_S of the reported IsoScore*.
         weight: (labels, h) of the output layer, for I1, I2 and their norm.
-        arrays: where the head's arrays are written, relative to `folder`, the run's.
+        arrays: path of the head's arrays, relative to the run's `folder`.
         folder: None writes nothing.
     """
     head = Sample(eval_pass.head)
@@ -200,7 +200,7 @@ def measured(
         epoch=epoch,
         isotropy=Measurement(
             clouds=measured_clouds(eval_pass, head, target),
-            # a vocabulary of a quarter million rows: no float64 copy
+            # no float64 copy of a vocabulary with a quarter million rows
             output=measure_weights(weight.detach().float().cpu().numpy()),
         ),
         arrays=arrays,
@@ -211,9 +211,9 @@ _HEAD_ONLY = Reading(undefined="it compares all pairs of points, so every epoch 
 
 
 def measured_clouds(eval_pass: Pass, head: Sample, target: Shrinkage) -> dict[str, CloudRecord]:
-    """`head`, `pooled`, `layers` and `layer_k`, each with its n and d; every undefined value has its reason.
+    """`head`, `pooled`, `layers` and `layer_k`, each with n and d; undefined values have a reason.
 
-    Every epoch waits for this: of single layers only closed forms are taken, and metrics over pairs of points of the head alone.
+    Because every epoch waits for this, single layers get only closed forms, and only the head gets metrics over pairs of points.
     """
     selection = {"drawn": eval_pass.drawn}
     clouds = {"head": measure_cloud(head, "head", split=SPLIT, where=selection)}
@@ -225,13 +225,15 @@ def measured_clouds(eval_pass: Pass, head: Sample, target: Shrinkage) -> dict[st
         clouds["pooled"] = pooled.with_readings(left_out)
     clouds["layers"] = layers_record(eval_pass.tokens, target)
     for number, layer in enumerate(eval_pass.tokens.layers, start=1):
-        name, where = f"layer_{number}", {"layer": number}
-        clouds[name] = measure_cloud(layer.sample(), name, "tokens", split=SPLIT, where=where, costs=("closed form",))
+        name, position = f"layer_{number}", {"layer": number}
+        clouds[name] = measure_cloud(
+            layer.sample(), name, "tokens", split=SPLIT, where=position, costs=("closed form",)
+        )
     return clouds
 
 
 def layers_record(tokens: TokenClouds, target: Shrinkage) -> CloudRecord:
-    """All layers' tokens as one cloud, with IsoScore* at ζ = 0.2 (design §3) and how far sampling Σ_S may have moved it."""
+    """All layers' tokens as one cloud, with IsoScore* at ζ = 0.2 and its error from sampling Σ_S."""
     union = tokens.union()
     sample = union.sample(shrinkage_cov=target.covariance, zeta=REPORTED_ZETA)
     record = measure_cloud(sample, "layers", "tokens", split=SPLIT)
@@ -246,7 +248,7 @@ def layers_record(tokens: TokenClouds, target: Shrinkage) -> CloudRecord:
 
 
 def save_arrays(path: Path, head: Sample) -> None:
-    """Write the head cloud's |ρ|, its clustered order, σ and EV curve; complete or not at all."""
+    """Write the head cloud's |ρ|, its clustered order, σ and EV curve, atomically."""
     from safetensors.numpy import save_file
 
     arrays = _arrays(head)
@@ -257,7 +259,7 @@ def save_arrays(path: Path, head: Sample) -> None:
 
 
 def _arrays(head: Sample) -> dict[str, np.ndarray]:
-    if head.n < 2:  # one row has no correlations; every measure that wants more says why it is undefined
+    if head.n < 2:  # one row has no correlations; measures that need more report why they are undefined
         correlation, order = np.full((head.d, head.d), np.nan), np.arange(head.d)
     else:
         correlation = head.abs_correlation

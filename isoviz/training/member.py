@@ -1,7 +1,7 @@
-"""One of the processes that train a run together: `accelerate launch … -m isoviz.training.member`.
+"""One of several processes that train a run: `accelerate launch … -m isoviz.training.member`.
 
-Those on the machine of the command or the app report to it (`isoviz.training.distributed`); those on other machines need no more
-than the others, from whom they learn which run it is.
+Processes on the machine of the command or the app report to it (`isoviz.training.distributed`); those on other machines receive the
+run's configuration from the other processes.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ from isoviz.training.distributed import ADDRESS, KEY, STOP, STORED, description,
 
 
 class Reporter:
-    """The line from a process to the one that reports for the run. Without one, as on another machine, it does nothing."""
+    """A process's connection to the reporting process. Without a connection, as on another machine, it does nothing."""
 
     def __init__(self, rank: int) -> None:
         self._line: Connection | None = None
         self._stop = False
         if ADDRESS in os.environ:
-            address = ("127.0.0.1", int(os.environ[ADDRESS]))
-            self._line = Client(address, authkey=bytes.fromhex(os.environ[KEY]))
+            self._line = Client(os.environ[ADDRESS], authkey=bytes.fromhex(os.environ[KEY]))
         self.send("rank", rank)
 
     def send(self, what: str, value: object = None) -> None:
-        """Send a message; without a line, nothing."""
+        """Send a message, if connected."""
         if self._line is not None:
             send(self._line, (what, value))
 
@@ -50,7 +49,7 @@ class Reporter:
             self._stop = self._stop or answer == STOP
 
     def should_stop(self) -> bool:
-        """Whether the run is to stop. Raises `EOFError` where no one is left to report to."""
+        """Whether a stop was requested. Raises `EOFError` if the reporting process has ended."""
         assert self._line is not None
         while self._line.poll():
             self._stop = receive(self._line) == STOP or self._stop
@@ -58,8 +57,8 @@ class Reporter:
 
 
 def main() -> int:
-    """Train; the exit code is 1 where that failed."""
-    rank = int(os.environ["RANK"])
+    """Train; returns exit code 1 on failure."""
+    rank = int(os.environ.get("RANK", "0"))  # a launch of one process does not set it
     reporter = Reporter(rank)
     try:
         from isoviz.training import sharding
@@ -80,13 +79,13 @@ def main() -> int:
 
 
 def _train(order: dict[str, Any], reporter: Reporter | None) -> None:
-    from isoviz.training.loop import train
+    from isoviz.training.loop import train_here
 
     config = RunConfig.model_validate_json(order["config"])
     emit = reporter.emit if reporter else lambda event: None
     should_stop = reporter.should_stop if reporter else lambda: False
     with limits.confined(fence.roots_of(order["roots"])):
-        train(config, emit, should_stop, Path(order["run_dir"]), order["resume"])
+        train_here(config, emit, should_stop, Path(order["run_dir"]), order["resume"])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""Out of memory: a batch is read in parts, whose gradients add up to the whole batch's.
+"""Out of memory: split each batch into parts whose gradients add up to the batch's gradient.
 
-The batch that a step sees stays what the configuration says, so that epochs, steps, schedule and checkpoints do too. A method
-whose penalty or statistics are of the rows read together (`Method.of_rows_together`) would become another one; its run fails,
-with advice.
+The effective batch of a step stays the same, and so do epochs, steps, schedule and checkpoints. A method whose penalty or statistics
+depend on the rows read together (`Method.of_rows_together`) would change, so its run fails with advice.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ NO_LABELS = "a training batch has labels"
 
 
 def is_short(error: BaseException) -> bool:
-    """Whether an error says that the device or the machine has no memory left."""
+    """Whether an error means that the device or the machine is out of memory."""
     from accelerate.utils.memory import should_reduce_batch_size
 
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
@@ -51,9 +50,9 @@ def more_parts(parts: int, config: RunConfig, method: type[Method], processes: i
             "choose a smaller batch size, a shorter longest input or a smaller model.",
         )
     if processes > 1 or 2 * parts > config.batch_size:
-        how = " in all processes" if processes > 1 else f", each split in {parts}" if parts > 1 else ""
+        split_text = " in all processes" if processes > 1 else f", each split in {parts}" if parts > 1 else ""
         raise IsoVizError(
-            message + how,
+            message + split_text,
             field="batch_size",
             advice="Halve the batch size and double the accumulation (the same effective batch), shorten the longest input, "
             "or choose a smaller model.",
@@ -62,7 +61,7 @@ def more_parts(parts: int, config: RunConfig, method: type[Method], processes: i
 
 
 def free() -> None:
-    """Give back what the run that failed has left; call it when nothing refers to that any more."""
+    """Free the memory of a failed run; call it after dropping all references to the run."""
     from accelerate.utils.memory import clear_device_cache
 
     clear_device_cache(garbage_collection=True)
@@ -71,12 +70,12 @@ def free() -> None:
 def backward(
     model: Callable[..., Outputs], batch: dict[str, Tensor], parts: int, per_token: bool, accelerator: Accelerator
 ) -> dict[str, Tensor]:
-    """Add the batch's gradients; its loss terms, detached, and their `total`.
+    """Add the batch's gradients; returns its detached loss terms and their `total`.
 
     Args:
-        parts: how many parts the rows are read in, one after the other. With more than one, terms and gradients are the means
-            over parts, weighted by what the task loss is a mean of.
-        per_token: the labels are (B, T) target tokens, of which those that are not padding count; else the rows count.
+        parts: number of parts, processed one after another. Terms and gradients are means over parts, weighted by the number of
+            items in the task loss.
+        per_token: the task loss is a mean over non-padding target tokens (B, T), otherwise over rows.
     """
     if parts == 1:
         outputs = model(**batch, penalise=True)

@@ -14,18 +14,22 @@ if TYPE_CHECKING:
 
 
 def make_optimizer(model: HeadedModel, config: RunConfig) -> torch.optim.AdamW:
-    """AdamW over the method's own groups (`Method.parameter_groups`) and, in two groups, everything else that trains.
+    """AdamW over two groups of model parameters and the method's groups (`Method.parameter_groups`).
 
-    No weight decay on biases and normalisation weights (all one-dimensional parameters) of those two. They come first, so
-    that the scheduler's first learning rate is the run's.
+    The model's biases and normalisation weights (all one-dimensional parameters) have no weight decay. The model's groups come first,
+    so that the scheduler's first learning rate is the run's.
     """
-    own = [dict(group) for group in model.hooks.parameter_groups()]
-    grouped = {id(parameter) for group in own for parameter in group["params"]}
-    rest = [p for p in model.parameters() if p.requires_grad and id(p) not in grouped]
-    decayed = [p for p in rest if p.ndim > 1]
-    plain = [p for p in rest if p.ndim <= 1]
-    limits = [(group["params"], group.pop("clip")) for group in own if "clip" in group]
-    groups = [{"params": decayed, "weight_decay": config.weight_decay}, {"params": plain, "weight_decay": 0.0}, *own]
+    method_groups = [dict(group) for group in model.hooks.parameter_groups()]
+    grouped = {id(parameter) for group in method_groups for parameter in group["params"]}
+    model_parameters = [p for p in model.parameters() if p.requires_grad and id(p) not in grouped]
+    decayed = [p for p in model_parameters if p.ndim > 1]
+    without_decay = [p for p in model_parameters if p.ndim <= 1]
+    limits = [(group["params"], group.pop("clip")) for group in method_groups if "clip" in group]
+    groups = [
+        {"params": decayed, "weight_decay": config.weight_decay},
+        {"params": without_decay, "weight_decay": 0.0},
+        *method_groups,
+    ]
     fused = next(model.parameters()).device.type in ("cpu", "cuda")
     optimizer = torch.optim.AdamW(groups, lr=config.learning_rate, fused=fused)
     for parameters, norm in limits:
@@ -34,10 +38,10 @@ def make_optimizer(model: HeadedModel, config: RunConfig) -> torch.optim.AdamW:
 
 
 def clip_before_step(optimizer: torch.optim.Optimizer, parameters: list[Tensor], norm: float) -> None:
-    """Cut the gradients of these parameters to a total norm before every step of the optimiser.
+    """Clip the gradients of these parameters to a total norm before every optimiser step.
 
-    A hook of the optimiser sees what a step really uses: gradients accumulated over all parts of a batch, and unscaled in
-    half precision. A fused optimiser unscales inside its kernel: then the limit is scaled instead.
+    An optimiser hook sees the gradients that the step uses: accumulated over all parts of a batch and, in half precision, unscaled. A
+    fused optimiser unscales inside its kernel, so the limit is scaled instead.
     """
 
     def clip(stepping: torch.optim.Optimizer, *_: Any) -> None:

@@ -1,9 +1,9 @@
-"""The model and data that a run started from, stored beside it, so that a resumed run continues with the same or reports a change."""
+"""The model and data that a run started from, stored in its folder, so that a resumed run can detect changes."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,28 +13,30 @@ if TYPE_CHECKING:
     from isoviz.models.sources import ModelSource
 
 FILE = "origin.json"
-"""Below the run's folder."""
+"""File name in the run's folder."""
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Of the run's first attempt that came as far as its first step.
+    """Model and data of the run's first attempt that reached its first step.
 
     Attributes:
-        model: fingerprint of its files.
-        revision: its commit, if it came from the hub.
+        model: fingerprint of the model's files.
+        revision: the model's commit, if it came from the hub.
         data: fingerprint of the rows.
+        generation: how it writes texts, which the training rows decide (`Head.generation`); empty if it writes none.
     """
 
     model: str
     revision: str | None
     data: str
+    generation: dict[str, int | None] = field(default_factory=dict)
 
     def check(self, source: ModelSource, data: str) -> None:
-        """Whether what was found now is what the run began with.
+        """Check that model and data have not changed.
 
         Raises:
-            ModelError, DataError: it is not.
+            ModelError, DataError: they have changed.
         """
         advice = "Restore the original, or start a new run: a run cannot change its {} halfway."
         if source.fingerprint != self.model:
@@ -52,8 +54,8 @@ class Origin:
             )
 
 
-def keep(run_dir: Path, origin: Origin) -> None:
-    """Write it, complete or not at all."""
+def save(run_dir: Path, origin: Origin) -> None:
+    """Write the origin, atomically."""
     run_dir.mkdir(parents=True, exist_ok=True)
     partial = run_dir / f".{FILE}.partial"
     partial.write_text(json.dumps(asdict(origin)), encoding="utf-8")
@@ -61,7 +63,7 @@ def keep(run_dir: Path, origin: Origin) -> None:
 
 
 def find(run_dir: Path) -> Origin | None:
-    """The origin of a run; None for a run that never got there, or that is older than this record."""
+    """The origin of a run; None if the run did not reach its first step, or is older than this record."""
     try:
         return Origin(**json.loads((run_dir / FILE).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):

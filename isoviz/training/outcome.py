@@ -18,9 +18,9 @@ def finished(
     total_seconds: float,
     random_weights: str = "",
 ) -> Finished:
-    """The closing event, from the history of epochs; `weights` are those that the run keeps."""
-    chosen = reported(config, progress, primary)
-    evaluated, measured = chosen.evaluated, chosen.measured
+    """The final event, from the history of epochs; `weights` describes the saved weights."""
+    reported_epoch = reported(config, progress, primary)
+    evaluated, measured = reported_epoch.evaluated, reported_epoch.measured
     seconds = progress.train_seconds
     return Finished(
         metrics={**evaluated.metrics, "loss": evaluated.loss, "epoch": measured.epoch},
@@ -39,26 +39,25 @@ def finished(
 
 
 def reported(config: RunConfig, progress: Progress, primary: str) -> Epoch:
-    """The entry of the history that a run reports: the last one, or by `select=best` the one with the highest metric.
+    """The epoch that a run reports: the last one, or with `select=best` the one with the highest metric (the earliest in a tie).
 
-    Of equal ones it is the earliest.
     After a second stage (`Method.fit_frozen`) it is always the last one: the stage started from the last epoch.
     """
     if config.select != "best" or progress.fitted or len(progress.history) == 1:
         return progress.history[-1]
-    # epoch 0 is the untrained head: it does not compete
+    # epoch 0 has an untrained head and is excluded
     return max(progress.history[1:], key=lambda entry: rank(entry.evaluated.metrics.get(primary)))
 
 
 def best_step(config: RunConfig, progress: Progress, primary: str) -> int | None:
-    """The optimiser step of the weights that the run would report if it ended now; None where that is the last state."""
+    """The optimiser step of the weights that the run would report if it ended now; None for the last state."""
     if config.select != "best" or progress.fitted or len(progress.history) < 2:
         return None
     return reported(config, progress, primary).measured.step
 
 
 def is_over(config: RunConfig, progress: Progress) -> bool:
-    """All epochs (and a second stage) done, or the watched metric has not risen for as long as `early_stopping` allows."""
+    """Whether all epochs (and a second stage) are finished, or `early_stopping` applies."""
     if progress.epoch >= config.epochs or progress.fitted:
         return True
     if config.early_stopping is None:

@@ -1,4 +1,4 @@
-"""Predictions of a run on its validation rows, beside its arrays: one parquet file, written atomically."""
+"""Predictions of a run on its validation rows: one parquet file in its folder, written atomically."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from isoviz.training.heads import Answers
 
 FILE = "arrays/predictions.parquet"
-"""Below the run's folder."""
+"""File name in the run's folder."""
 MAX_ROWS = 20_000
-"""Of more validation rows the first ones are kept."""
+"""Most validation rows saved."""
 _ABOUT = b"isoviz"
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions as they were kept.
+    """Saved predictions.
 
     Attributes:
         table: one line per row, in the order of the validation rows: `row` (number from 1), `prediction` (class code, number
-            or text), `label` (the same; of answers to questions the list of right texts), and for classes `confidence`, the
-            probability that the network gave to the predicted class.
-        epoch: after which they were made.
-        rows: validation rows in all; more than the table has where it was cut at `MAX_ROWS`.
+            or text), `label` (the same; for question answering the list of correct texts), and for classes `confidence`, the
+            predicted class's probability.
+        epoch: the epoch after which they were made.
+        rows: total validation rows, which may exceed the table's `MAX_ROWS`.
     """
 
     table: pd.DataFrame
@@ -66,7 +66,7 @@ def save(run_dir: Path, task: Task, frame: pd.DataFrame, answers: Answers, epoch
 
 
 def load(run_dir: Path) -> Predictions | None:
-    """The saved predictions of a run; None if there are none yet, or if the run is older than this file.
+    """The saved predictions of a run; None if there are none.
 
     Raises:
         DataError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""The processes that train one run together, as the loop sees them. One alone is the usual case, and costs nothing."""
+"""The processes that train one run together. A single process is the usual case and has no overhead."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ Answer = TypeVar("Answer")
 
 
 def begin() -> bool:
-    """Forget an earlier run of this process, which may have used another precision; whether this is the main process."""
+    """Reset accelerate's state from an earlier run in this process; returns whether this is the main process."""
     AcceleratorState._reset_state(reset_partial_state=True)
     return PartialState(cpu=on_cpu()).is_main_process
 
 
 def broadcast(answer: Answer) -> Answer:
-    """The main process's answer, on all of them."""
+    """The main process's value, on all processes."""
     answers = [answer]
     broadcast_object_list(answers)
     return answers[0]
 
 
 def on_cpu() -> bool:
-    """Whether there is nothing but the CPU: accelerate joins processes on it only when told so."""
+    """Whether only the CPU is available: accelerate then joins processes only if told to use the CPU."""
     return not torch.cuda.is_available() and not torch.backends.mps.is_available()
 
 
 class Processes:
-    """Rank, number, and the few things that have to be said between them.
+    """Rank and number of processes, and communication between them.
 
     Attributes:
-        rank: of this process; 0 is the main one, which alone reports and writes.
-        count: how many.
+        rank: rank of this process; only process 0, the main one, reports and writes.
+        count: number of processes.
     """
 
     def __init__(self, accelerator: Accelerator) -> None:
@@ -51,7 +51,7 @@ class Processes:
         return self.rank == 0
 
     def agree(self, answer: Answer) -> Answer:
-        """The main process's answer, on all of them."""
+        """The main process's value, on all processes."""
         return answer if self.count == 1 else broadcast(answer)
 
     def mean(self, values: torch.Tensor) -> torch.Tensor:
@@ -59,10 +59,10 @@ class Processes:
         return values if self.count == 1 else self.accelerator.reduce(values, reduction="mean")
 
     def gather(self, item: Any) -> list[Any]:
-        """Every process's item, in the order of ranks, on all of them."""
+        """Every process's item, ordered by rank, on all processes."""
         return [item] if self.count == 1 else gather_object([item])
 
     def wait(self) -> None:
-        """Until all are here."""
+        """Wait for all processes."""
         if self.count > 1:
             self.accelerator.wait_for_everyone()

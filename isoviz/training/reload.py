@@ -1,4 +1,4 @@
-"""A run's model from one of its checkpoints, for looking at it again: encoder, method and head, as they were."""
+"""A run's model from one of its checkpoints: encoder, method and head."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from isoviz.training import heads, origin
 
 
 def reload(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, heads.Head]:
-    """The model in evaluation mode on the CPU, LoRA merged into its weights, and what encodes its rows.
+    """The model in evaluation mode on the CPU, with LoRA merged into its weights, and its head, which encodes rows.
 
     Args:
-        config: of the run.
+        config: the run's configuration.
         checkpoint: a folder with `model.safetensors`.
 
     Raises:
-        InputError: the model that the run started from is not there, or the weights do not fit it.
+        InputError: the run's initial model is missing, or the weights do not fit it.
     """
     start = origin.find(checkpoint.parents[1])
     source = sources.fetch(sources.resolve(config.model, commit=start.revision if start else None))
     task = tasks.get(config.task, config.own)
     head = heads.head_for(task, load_tokenizer(source, config.direction), config)
-    # The run's own weights replace all of these.
+    # The run's weights replace all of these.
     network = load_network(source, head.num_labels, config.seed, task.kind, allow_random=True)
     if config.low_rank is not None:
         low_rank.add(network, task.kind, config.low_rank, config.seed)

@@ -1,4 +1,4 @@
-"""The rows of one run, encoded, and the orders in which they are read."""
+"""The encoded rows of one run, and the orders in which they are read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Scored:
-    """A split that is scored: its rows, its items, and this process's part of the items, each once."""
+    """A split to score: its rows, its items, and this process's part of the items."""
 
     frame: pd.DataFrame
     encoded: Encoded
@@ -32,18 +32,18 @@ class Scored:
 
 
 class Rows:
-    """Training and validation rows of one run, as many as were loaded.
+    """Training and validation rows of one run.
 
     Attributes:
-        train_count: training rows that are used; with windows over long rows there are more items in `train`.
+        train_count: number of training rows; with windows over long rows, `train` has more items.
         train, validation: the encoded items.
-        frame: the validation rows themselves.
+        frame: the validation rows.
         extra: further validation splits by name, which are scored but not measured.
         guess: the metrics of the task's simple guess.
         order: decides the batches of an epoch.
         loader: the training batches.
-        large: items per batch where nothing is learnt; fewer by the factor `shrunk` where memory is short.
-        evaluation: this process's part of the validation items, each once.
+        large: items per batch for evaluation, divided by `shrunk` if memory is short.
+        evaluation: this process's part of the validation items.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class Rows:
         return Scored(frame, encoded, fixed_batches(encoded, self.collator, self.large, part=self.part))
 
     def sample(self, tokens: int | None) -> DataLoader[dict[str, Tensor]]:
-        """This process's part of training items with about so many tokens (None: all): a choice by the run's seed, then like
-        lengths together."""
+        """This process's part of training items with about `tokens` tokens (None: all): sampled by the run's seed, then sorted by
+        length."""
         items = None
         if tokens is not None:
             points = self.train.points

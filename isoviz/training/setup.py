@@ -1,4 +1,4 @@
-"""What a run trains with: task, method, rows, model and optimiser, loaded and on their device before the first step."""
+"""Everything a run trains with: task, method, rows, model and optimiser, loaded on the device before the first step."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from isoviz.training.rows import Rows
 
 @dataclass(frozen=True)
 class Setup:
-    """Complete when it is made: nothing is added later, and only the weights and the optimiser's state change.
+    """All parts of a loaded run. After creation, only the weights and the optimiser's state change.
 
     Attributes:
         config, run_dir: the run's configuration and folder.
-        task, method, head, rows: what is learnt, how, with which kind of output layer, from which rows.
+        task, method, head, rows: task, method, output layer and data.
         origin: fingerprints of the model and the rows.
-        random_weights: which encoder weights its checkpoint lacked, in words; empty if none.
-        data_revision: commit of a data set of the hub.
-        accelerator, processes: where it trains, and with whom.
-        model: the network as accelerate prepared it; the training step calls it.
-        plain: the same network without accelerate's wrapping.
+        random_weights: description of encoder weights missing in the checkpoint; empty if none.
+        data_revision: commit of a hub data set.
+        accelerator, processes: devices and processes.
+        model: the network prepared by accelerate, for training steps.
+        plain: the same network without accelerate's wrapper.
         loader: the training batches.
-        optimizer, scheduler: as accelerate prepared them.
-        parts: how many parts each batch is read in (`memory`).
+        optimizer, scheduler: prepared by accelerate.
+        parts: number of parts of each batch (`memory`).
         steps_per_epoch: optimiser steps.
-        frozen_steps: at most how many steps the method's second stage takes.
+        frozen_steps: most steps of the method's second stage.
     """
 
     config: RunConfig
@@ -82,15 +82,15 @@ def load_setup(
     emit: Callable[[Event], None],
     check: Callable[[], None],
 ) -> Setup:
-    """Load everything that a run needs, and report what takes time.
+    """Load everything that a run needs, and report slow steps.
 
     Args:
-        parts: how many parts each batch is read in.
-        resume: the model and the rows must be those that the run began with.
-        check: called between steps; raises to abandon.
+        parts: number of parts of each batch.
+        resume: require the same model and rows as at the run's start.
+        check: called between steps; raises to abort.
 
     Raises:
-        IsoVizError: a model, task or parameter that cannot be used, or a model or data that changed since the run began.
+        IsoVizError: an unusable model, task or parameter, or a model or data that has changed since the run began.
     """
 
     def report_download(done: int, total: int, text: str) -> None:
@@ -105,11 +105,13 @@ def load_setup(
     task = tasks.get(config.task, config.own)
     method = methods.get(config.method)(methods.get(config.method).Params(**config.params))
     method.check_kind(task.kind)
-    begun = origin.find(run_dir) if resume else None
-    source = sources.fetch(sources.resolve(config.model, task.kind, begun.revision if begun else None), report_download)
+    earlier_origin = origin.find(run_dir) if resume else None
+    source = sources.fetch(
+        sources.resolve(config.model, task.kind, earlier_origin.revision if earlier_origin else None), report_download
+    )
     data = tasks.load(task, config.data, config.direction, config.max_train, config.max_eval)
-    if begun:
-        begun.check(source, data.fingerprint)
+    if earlier_origin:
+        earlier_origin.check(source, data.fingerprint)
     check()
     head = heads.head_for(task, load_tokenizer(source, config.direction), config)
     accelerator = Accelerator(
@@ -131,19 +133,21 @@ def load_setup(
     rows = Rows(data, head, config, (processes.rank, processes.count), parts, report_rows)
     head.prepare(model, rows.train)
     steps_per_epoch = math.ceil(len(rows.order) / config.grad_accum)
-    prepared = accelerator.prepare_model(model, evaluation_mode=sharding.wanted())  # then it is moved, and not wrapped
+    prepared = accelerator.prepare_model(
+        model, evaluation_mode=sharding.wanted()
+    )  # evaluation mode moves the model without wrapping it
     if sharding.wanted():
         sharding.shard(model, config)
     optimizer = make_optimizer(model, config)
     scheduler = make_scheduler(optimizer, config, steps_per_epoch * config.epochs)
     optimizer, scheduler = accelerator.prepare(optimizer, scheduler)
-    # as for one process: the rows are dealt out already
+    # as for a single process, because the rows are already divided
     loader = prepare_data_loader(rows.loader, accelerator.device, num_processes=1, process_index=0, put_on_device=True)
-    # dropout's generator, another one in each process; data order and new weights have their own
+    # dropout's generator, different in each process; data order and new weights use separate ones
     torch.manual_seed(config.seed + 1_000_003 * processes.rank)
-    started_with = Origin(source.fingerprint, source.revision, data.fingerprint)
-    if not begun and processes.is_main:
-        origin.keep(run_dir, started_with)
+    started_with = Origin(source.fingerprint, source.revision, data.fingerprint, head.generation)
+    if not earlier_origin and processes.is_main:
+        origin.save(run_dir, started_with)
     return Setup(
         config=config,
         run_dir=run_dir,

@@ -1,8 +1,8 @@
-"""FSDP: gradients, optimiser state and, while it trains, the weights of a run are split over its processes.
+"""FSDP: gradients, optimiser state and, during training, weights are split over a run's processes.
 
-The launch asks for it (`distributed_type: FSDP` of `accelerate config`). accelerate knows FSDP on accelerators only, and its wrapping
-serves the forward pass alone, while measures and methods read the encoder's inside. So PyTorch's `fully_shard` is called here, on
-any device. To measure, the weights are put together on every process.
+The accelerate configuration enables it (`distributed_type: FSDP`). accelerate supports FSDP only on accelerators, and its wrapper
+handles only the forward pass, whereas measures and methods read the encoder's internals. So PyTorch's `fully_shard` is called here,
+on any device. For measuring, every process gets all weights.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WHOLE: Final = StateDictOptions(full_state_dict=True, cpu_offload=True)
 
 
 def take_over() -> None:
-    """Keep accelerate from wrapping models itself; before it is imported."""
+    """Prevent accelerate from wrapping models; call before importing it."""
     if os.environ.pop(_OF_ACCELERATE, "").lower() == "true":
         os.environ[_WANTED] = "1"
 
@@ -43,11 +43,11 @@ def wanted() -> bool:
 
 
 def shard(model: HeadedModel, config: RunConfig) -> None:
-    """Split a model that is on its device, by its transformer blocks; before the optimiser is made.
+    """Split a model on its device by transformer blocks; call before creating the optimiser.
 
     Raises:
-        InputError: a method with parameters of its own, which it may also set outside of the optimiser; fp16; text generation,
-            which runs the network's layers for as long as the texts of one process need.
+        InputError: a method with parameters, which it may set outside the optimiser; fp16; text generation, whose number of forward
+            passes differs between processes.
     """
     if model.method_state is not None and any(True for _ in model.method_state.parameters()):
         raise InputError(
@@ -69,12 +69,12 @@ def shard(model: HeadedModel, config: RunConfig) -> None:
         if type(module).__name__ in blocks and not isinstance(module, FSDPModule):
             fully_shard(module, mesh=mesh)
     fully_shard(model, mesh=mesh)
-    register_fsdp_forward_method(model, "represent")  # measures call it, perhaps before any forward pass
+    register_fsdp_forward_method(model, "represent")  # measures may call it before any forward pass
 
 
 @contextmanager
 def whole(model: nn.Module) -> Iterator[None]:
-    """While it lasts, every process has all weights, and may read them in its own time. They must not be changed."""
+    """Context in which every process has all weights, for reading only."""
     parts = [module for module in model.modules() if isinstance(module, FSDPModule)]
     for part in parts:
         part.set_reshard_after_forward(False, recurse=False)
@@ -88,33 +88,35 @@ def whole(model: nn.Module) -> Iterator[None]:
 
 
 def own_copy(weight: Tensor) -> Tensor:
-    """A weight for numpy, which would keep the memory of a shared model's from being given back."""
+    """A copy of a weight for numpy: a view would keep a sharded model's memory from being freed."""
     return weight.detach().clone() if wanted() else weight
 
 
 def state_of(model: nn.Module) -> dict[str, Tensor]:
-    """All weights and buffers, whole; every process calls it."""
+    """All complete weights and buffers; every process must call it."""
     state: dict[str, Any] = get_model_state_dict(model, options=_WHOLE)
     return {name: value.clone() for name, value in state.items()}
 
 
 def load_state(model: nn.Module, state: dict[str, Any]) -> None:
-    """Set all weights and buffers from whole ones; every process calls it."""
+    """Set all weights and buffers from complete ones; every process must call it."""
     set_model_state_dict(model, state, options=_WHOLE)
 
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """Its `state_dict` with whole tensors; every process calls it."""
-    found = optimizer.state_dict()
-    found["state"] = {
+    """The optimiser's `state_dict` with complete tensors; every process must call it."""
+    state = optimizer.state_dict()
+    state["state"] = {
         index: {name: value.full_tensor() if isinstance(value, DTensor) else value for name, value in entry.items()}
-        for index, entry in found["state"].items()
+        for index, entry in state["state"].items()
     }
-    return found
+    return state
 
 
-def apart(state: Mapping[int, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer) -> dict[int, dict[str, Tensor]]:
-    """The `state` of `optimizer_state`, split as the optimiser's parameters are."""
+def split_state(
+    state: Mapping[int, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer
+) -> dict[int, dict[str, Tensor]]:
+    """The `state` of `optimizer_state`, split like the optimiser's parameters."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
     def part(index: int, value: Tensor) -> Tensor:

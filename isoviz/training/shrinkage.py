@@ -1,7 +1,7 @@
-"""Σ_S of the reported IsoScore*: the covariance of training tokens in evaluation mode, and how far its sampling may move the score.
+"""Σ_S of the reported IsoScore*: the covariance of training tokens in evaluation mode, and the error from sampling them.
 
-Reading training rows once more costs a third of training on them. So where rows are few it is a sample of them that is read, drawn by
-the run's seed and the same after every epoch, and the score says how much another sample could have moved it.
+Reading all training rows again would take a third of the time of training on them. So a sample is read, determined by the run's seed
+and the same after every epoch, and the score has a sampling error.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from isoviz.training.rows import Rows
 
 POINTS = 250_000
-"""Points (layers counted in) at most, as in paper 001."""
+"""Most points over all layers, as in the I-STAR paper."""
 SHARE = 10
-"""At most every tenth training token is read, where that leaves `LEAST`."""
+"""At most one in this many training tokens is read, but at least `LEAST`."""
 LEAST = 2_000
-"""Tokens that are read at least, where there are as many. With their layers they are tens of points per dimension."""
+"""Fewest tokens read, if available. With all layers, these are tens of points per dimension."""
 PARTS = 10
-"""Into which the sampled rows are dealt, to see how far the score depends on which rows they are."""
-_HELD = 2_048  # points that wait to be summed: merging sums costs d² each time, however few points there are
+"""Number of parts of the sampled rows, for the jackknife."""
+_HELD = 2_048  # buffered points, because merging sums costs d² for any number of points
 
 Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """Σ_S and where it comes from.
+    """Σ_S and its origin.
 
     Attributes:
-        rows, of_rows: training rows that were read, and how many there are.
-        parts: running sums over the tokens of each of `PARTS` shares of those rows.
+        rows, of_rows: training rows read, and in total.
+        parts: running sums over the tokens of each of `PARTS` parts of those rows.
     """
 
     rows: int
@@ -58,10 +58,9 @@ class Shrinkage:
         return _numpy(self._total.covariance)
 
     def half_width(self, cloud: Matrix, zeta: float) -> float | None:
-        """Error of IsoScore* from sampling the training rows, at 95 %; None where all were read.
+        """Half-width of the 95 % interval of IsoScore* from sampling the training rows; None if all were read.
 
-        The jackknife over the parts, less what a sample without replacement knows already of all rows. The parts are so few that
-        Student's t makes it 95 %, not the normal's 1.96.
+        Jackknife over the parts, with finite-population correction. With so few parts, the factor is Student's t instead of 1.96.
 
         Args:
             cloud: (d, d) Σ_X, divisor n − 1.
@@ -69,14 +68,14 @@ class Shrinkage:
         """
         from scipy.stats import t
 
-        left = [part for part in self.parts if part.count]
-        if self.rows >= self.of_rows or len(left) < 2:
+        nonempty_parts = [part for part in self.parts if part.count]
+        if self.rows >= self.of_rows or len(nonempty_parts) < 2:
             return None
         total = self._total
-        scores = np.array([_score((1 - zeta) * cloud + zeta * _without(total, part)) for part in left])
+        scores = np.array([_score((1 - zeta) * cloud + zeta * _without(total, part)) for part in nonempty_parts])
         deviations = scores - scores.mean()
-        variance = (len(left) - 1) / len(left) * float(deviations @ deviations)
-        return float(t.ppf(0.975, len(left) - 1)) * math.sqrt(variance * (1 - self.rows / self.of_rows))
+        variance = (len(nonempty_parts) - 1) / len(nonempty_parts) * float(deviations @ deviations)
+        return float(t.ppf(0.975, len(nonempty_parts) - 1)) * math.sqrt(variance * (1 - self.rows / self.of_rows))
 
     @cached_property
     def _total(self) -> CovarianceAccumulator:
@@ -86,8 +85,8 @@ class Shrinkage:
         return total
 
 
-def tokens_wanted(rows: Rows, layers: int) -> int:
-    """Training tokens that Σ_S is taken from: at most `POINTS` over all layers, at most one in `SHARE`, but at least `LEAST`."""
+def tokens_to_read(rows: Rows, layers: int) -> int:
+    """Number of training tokens for Σ_S: at most `POINTS` over all layers, at most one in `SHARE`, but at least `LEAST`."""
     return min(POINTS // layers, max(LEAST, int(rows.train.points.sum()) // SHARE))
 
 
@@ -101,15 +100,15 @@ def estimate(
     """Σ_S of token vectors of training rows, all layers, evaluation mode; the same on every process.
 
     Args:
-        gather: every process's item, on all of them.
-        check: called between batches; raises to abandon.
+        gather: collects every process's item on all processes.
+        check: called between batches; raises to abort.
     """
     model.eval()
     place = np.random.default_rng((rows.seed, 3)).permutation(int(rows.train.rows.max()) + 1) % PARTS
     sums = [_Sums(model.width) for _ in range(PARTS)]
     read: set[int] = set()
     with torch.inference_mode():
-        for batch in rows.sample(tokens_wanted(rows, model.num_layers)):
+        for batch in rows.sample(tokens_to_read(rows, model.num_layers)):
             check()
             numbers = rows.train.rows[batch.pop("item").numpy()]
             read.update(numbers.tolist())
@@ -121,19 +120,19 @@ def estimate(
             parts = torch.from_numpy(place[numbers]).to(keep.device)[:, None].expand(keep.shape)[keep]
             for part in np.unique(place[numbers]):
                 sums[part].add(points[:, parts == int(part)].flatten(0, 1))
-    counted = set().union(*gather(read))
-    return Shrinkage(len(counted), rows.train_count, tuple(_in_numpy(part.total().reduce(gather)) for part in sums))
+    rows_read = set().union(*gather(read))
+    return Shrinkage(len(rows_read), rows.train_count, tuple(_in_numpy(part.total().reduce(gather)) for part in sums))
 
 
 class _Sums:
-    """Running sums that take their points many at a time."""
+    """Running sums that add buffered points in bulk."""
 
     def __init__(self, width: int) -> None:
         self._sums = CovarianceAccumulator(width)
         self._held: list[Tensor] = []
 
     def add(self, points: Tensor) -> None:
-        """(n, d) of one batch."""
+        """Add (n, d) points of one batch."""
         self._held.append(points)
         if sum(map(len, self._held)) >= _HELD:
             self.total()
@@ -147,18 +146,18 @@ class _Sums:
 
 
 def _in_numpy(sums: CovarianceAccumulator) -> CovarianceAccumulator:
-    """The same in numpy arrays: of several processes some have no points of a part, and theirs would not merge with the others."""
+    """The sums as numpy arrays, because some processes may have no points of a part, whose sums would not merge with tensors."""
     return CovarianceAccumulator.from_state({name: _array(value) for name, value in sums.state().items()})
 
 
 def _without(total: CovarianceAccumulator, part: CovarianceAccumulator) -> Matrix:
-    """(d, d) covariance of a cloud's points but those of one part."""
-    left = total.count - part.count
+    """(d, d) covariance of a cloud without one part."""
+    remaining = total.count - part.count
     scatter = _numpy(total.covariance) * (total.count - 1)
     if part.count > 1:
         scatter = scatter - _numpy(part.covariance) * (part.count - 1)
     gap = _numpy(part.mean) - _numpy(total.mean)
-    return (scatter - (total.count * part.count / left) * np.outer(gap, gap)) / (left - 1)
+    return (scatter - (total.count * part.count / remaining) * np.outer(gap, gap)) / (remaining - 1)
 
 
 def _score(covariance: Matrix) -> float:

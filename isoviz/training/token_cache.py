@@ -1,9 +1,9 @@
-"""Tokenised rows kept on this machine by content: the same rows, tokenizer and settings are never tokenised twice.
+"""Cache of tokenised rows by content, so that the same rows, tokenizer and settings are tokenised only once.
 
-One safetensors file per key under `home()`: each list of token lists is one flat int32 array and its boundaries. Files are
-written once, by atomic rename; when they outgrow `MAX_BYTES` those that were not read for longest are removed. The cache of
-`datasets` does not serve here: it keeps no `map` of rows in memory (a second start takes as long as the first), and given a file
-and our key its items are read 30 times slower (67,000 rows: 0.2 s for 5,000 items, ours 0.006 s) and nothing limits its size.
+One safetensors file per key under `home()`: each list of token lists is a flat int32 array with its boundaries. Files are written once,
+by atomic rename; beyond `MAX_BYTES`, the least recently used are removed. The cache of `datasets` is unsuitable: it does not cache a
+`map` over rows in memory (a second start takes as long as the first), reads items of a file 30 times slower (67,000 rows: 0.2 s for
+5,000 items, ours 0.006 s), and has no size limit.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 MAX_BYTES = 2_000_000_000
-"""Of all files together."""
+"""Most bytes of all files together."""
 ABANDONED = 3600
-"""Seconds after which a file that is still being written has lost its writer."""
+"""Seconds after which an unfinished file counts as abandoned."""
 
 Ragged = dict[str, list[list[int]]]
-"""Name → token list per row, as a tokenizer gives them without padding."""
+"""Name → token list per row, from a tokenizer without padding."""
 
 
 def folder() -> Path:
@@ -45,16 +45,16 @@ def key(data: str, tokenizer: str, **settings: Any) -> str:
     """Thirty-two hex digits of everything that the tokens depend on.
 
     Args:
-        data: fingerprint of the rows that are read.
-        tokenizer: its `fingerprint`.
-        settings: whatever else decides (kind, max_length, doc_stride, ...), as JSON values.
+        data: fingerprint of the rows.
+        tokenizer: the tokenizer's `fingerprint`.
+        settings: all other settings that matter (kind, max_length, doc_stride, …), as JSON values.
     """
     content = {"isoviz": isoviz.__version__, "data": data, "tokenizer": tokenizer, "settings": settings}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
-    """Sixteen hex digits of what a tokenizer does to a text, whatever it was last asked to cut or pad."""
+    """Sixteen hex digits of a tokenizer's behaviour, independent of its current truncation and padding."""
     about = (type(tokenizer).__name__, tokenizer.truncation_side, tokenizer.padding_side, tokenizer.model_input_names)
     digest = hashlib.sha256(json.dumps(about).encode())
     if tokenizer.is_fast:
@@ -72,21 +72,21 @@ def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
     return digest.hexdigest()[:16]
 
 
-def kept(
+def cached(
     key: str, make: Callable[[], Mapping[str, list[list[int]]]], waiting: Callable[[], None] = lambda: None
 ) -> Ragged:
-    """The token lists under this key: read if they are there, else made and kept, by one process at a time.
+    """The token lists of a key: read from the cache, or computed and stored by one process at a time.
 
-    A file that cannot be read is made again; a disk that cannot be written only costs the time of making.
+    An unreadable file is recomputed; if the disk is not writable, the tokens are recomputed every time.
 
     Args:
-        waiting: called every second while another process makes them; raises to abandon.
+        waiting: called every second while another process computes them; raises to abort.
     """
     path = folder() / f"{key}.safetensors"
     tokens = _read(path)
     if tokens is not None:
         return tokens
-    with _alone(key, waiting):
+    with _key_lock(key, waiting):
         tokens = _read(path)
         if tokens is None:
             tokens = {name: [list(row) for row in rows] for name, rows in make().items()}
@@ -97,15 +97,15 @@ def kept(
 
 
 @contextlib.contextmanager
-def _alone(key: str, waiting: Callable[[], None]) -> Iterator[None]:
-    """Held by the process that makes a key's tokens. Where no lock can be made, several make them."""
-    with contextlib.ExitStack() as held:
+def _key_lock(key: str, waiting: Callable[[], None]) -> Iterator[None]:
+    """Lock of the process that computes a key's tokens. If locks are not supported, several processes may compute them."""
+    with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
             make_private(folder())
-            lock = FileLock(folder() / f".lock-{key[:2]}")  # few files, however many keys there are
+            lock = FileLock(folder() / f".lock-{key[:2]}")  # a bounded number of lock files
             while not lock.is_locked:
                 try:
-                    held.enter_context(lock.acquire(timeout=1))
+                    stack.enter_context(lock.acquire(timeout=1))
                 except Timeout:
                     waiting()
         yield
@@ -147,16 +147,16 @@ def _write(path: Path, tokens: Ragged) -> None:
 
 
 def _shrink(newest: Path) -> None:
-    """Remove the files that were used longest ago until all fit; never the one just written. And what killed writers left."""
-    for left in newest.parent.glob(".writing-*"):
-        if left.stat().st_mtime < time.time() - ABANDONED:
-            left.unlink(missing_ok=True)
-    known = sorted(
+    """Remove the least recently used files until all fit, except the newest; and abandoned files of killed writers."""
+    for abandoned in newest.parent.glob(".writing-*"):
+        if abandoned.stat().st_mtime < time.time() - ABANDONED:
+            abandoned.unlink(missing_ok=True)
+    files_by_use = sorted(
         ((path.stat().st_mtime, path.stat().st_size, path) for path in newest.parent.glob("*.safetensors")),
         reverse=True,
     )
     total = 0
-    for _, size, path in known:
+    for _, size, path in files_by_use:
         total += size
         if total > MAX_BYTES and path != newest:
             path.unlink(missing_ok=True)

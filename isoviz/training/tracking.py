@@ -1,9 +1,11 @@
-"""The numbers of a run, also to an experiment tracker: any of those that accelerate knows."""
+"""Logging a run's numbers to any experiment tracker that accelerate supports."""
 
 from __future__ import annotations
 
 import logging
 import math
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -17,7 +19,7 @@ from isoviz.metrics.summary import measurement_json
 
 PROJECT: Final = "isoviz"
 FOLDER: Final = "tracker"
-"""In a run's folder, for trackers that write files."""
+"""Folder in a run's folder, for trackers that write files."""
 
 _log = logging.getLogger(__name__)
 
@@ -35,10 +37,10 @@ def check(name: str) -> None:
 def reporting(
     config: RunConfig, run_dir: Path, emit: Callable[[Event], None], *, here: bool = True
 ) -> Iterator[Callable[[Event], None]]:
-    """`emit`, which while this lasts also logs losses, task metrics and isotropy by optimiser step.
+    """Context that returns an `emit` which also logs losses, task metrics and isotropy by optimiser step.
 
     Args:
-        here: this is the process that reports, of several that train together.
+        here: whether this process reports, if several train together.
 
     Raises:
         InputError: the tracker cannot start, for example because it needs a login.
@@ -49,13 +51,13 @@ def reporting(
     tracker: Any = _started(config, run_dir)
 
     def attempt(report: Callable[[], None]) -> None:
-        """A tracker that stops answering must not end the run."""
+        """A tracker that stops responding must not end the run."""
         nonlocal tracker
         try:
             report()
         except Exception as error:  # every tracker raises different errors
             tracker = None
-            _log.warning("report_to: %s failed, the run goes on without it: %s", config.report_to, error)
+            _log.warning("report_to: %s failed, the run continues without it: %s", config.report_to, error)
 
     def emit_and_log(event: Event) -> None:
         emit(event)
@@ -73,20 +75,35 @@ def _started(config: RunConfig, run_dir: Path) -> Any:
     from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
     tracker_class = LOGGER_TYPE_TO_CLASS[config.report_to]
-    run = run_dir.name
-    named = {"wandb": {"name": run}, "trackio": {"name": run}, "mlflow": {"run_name": run}, "aim": {}}
+    run, folder = run_dir.name, run_dir / FOLDER
+    options = {
+        "wandb": {"name": run, "dir": os.environ.get("WANDB_DIR", str(folder))},
+        "trackio": {"name": run},
+        "mlflow": {"run_name": run},
+    }.get(config.report_to, {})
     try:
-        if tracker_class.requires_logging_directory:
-            tracker: Any = tracker_class(PROJECT, run_dir / FOLDER, **named.get(config.report_to, {}))
-        else:
-            tracker = tracker_class(PROJECT, **named.get(config.report_to, {}))
-        tracker.start()
+        folder.mkdir(parents=True, exist_ok=True)  # wandb writes to the working directory if it is missing
+        where = (folder,) if tracker_class.requires_logging_directory else ()
+        tracker: Any = tracker_class(PROJECT, *where, **options)
+        with _without_arguments():
+            tracker.start()
         tracker.store_init_configuration(_flat(config))
     except Exception as error:  # every tracker raises different errors
         raise InputError(
             f"report_to: {config.report_to} did not start: {one_line(str(error))}", field="report_to"
         ) from error
     return tracker
+
+
+@contextmanager
+def _without_arguments() -> Iterator[None]:
+    """Hide the command line, which trackers record and upload: the URL of a store may hold a password."""
+    arguments = sys.argv
+    sys.argv = arguments[:1]
+    try:
+        yield
+    finally:
+        sys.argv = arguments
 
 
 def _flat(config: RunConfig) -> dict[str, int | float | str | bool]:

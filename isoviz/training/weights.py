@@ -1,4 +1,4 @@
-"""The weights that lie in a run's folder, and after which epoch: read without torch."""
+"""The saved weights in a run's folder and their epoch, read without torch."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from isoviz.events import Weights
 
 FILE = "model.safetensors"
-"""Below a checkpoint's folder: network, method and head."""
+"""File in a checkpoint's folder: network, method and head."""
 
 
 def newest(run_dir: Path) -> Path | None:
-    """The last complete checkpoint of a run, if there is one; of a finished run the weights that it keeps."""
+    """The last complete checkpoint of a run, if any; for a finished run, its saved weights."""
     return max((run_dir / "checkpoints").glob("step-*"), default=None)
 
 
@@ -23,11 +23,11 @@ def newest_step(run_dir: Path) -> int:
 
 
 def step_of(checkpoint: Path) -> int:
-    """How many optimiser steps its weights have seen."""
+    """The optimiser step of a checkpoint."""
     return int(checkpoint.name.removeprefix("step-"))
 
 
-def kept(run_dir: Path) -> Weights | None:
+def saved(run_dir: Path) -> Weights | None:
     """The saved weights of a finished run; None if there are none."""
     folder = newest(run_dir)
     epoch = None if folder is None else epoch_of(folder)
@@ -37,7 +37,7 @@ def kept(run_dir: Path) -> Weights | None:
 
 
 def epoch_of(checkpoint: Path) -> int | None:
-    """How many epochs its weights have seen; None if that cannot be read."""
+    """The epoch of a checkpoint; None if it cannot be read."""
     try:
         return int(json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))["progress"]["epoch"])
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""What a process that serves pages reads of the disk: below the roots, and nothing of it tells what lies elsewhere."""
+"""A serving process reads only below the allowed folders, and no refusal reveals what exists elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Held = Callable[..., None]
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
-    """A folder that may be read, beside one that may not."""
+    """A readable folder beside a private one."""
     for name in ("shared", "private"):
         (tmp_path / name / "data").mkdir(parents=True)
         (tmp_path / name / "data" / "train.csv").write_text(TABLE)
@@ -32,18 +32,18 @@ def shared(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def held(shared: Path) -> None:
-    """This process is held to it."""
+def confined(shared: Path) -> None:
+    """Confines this process to the shared folder."""
     fence.hold_to(lambda: Roots((shared,)))
 
 
-def told(look: Callable[[], object]) -> str:
+def refusal(look: Callable[[], object]) -> str:
     with pytest.raises(InputError) as caught:
         look()
     return str(caught.value)
 
 
-def test_inside_is_read_by_any_spelling(shared: Path, held: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inside_is_read_by_any_spelling(shared: Path, confined: None, monkeypatch: pytest.MonkeyPatch) -> None:
     (shared / "link").symlink_to(shared / "data")
     monkeypatch.setenv("HOME", str(shared))
     monkeypatch.chdir(shared)
@@ -62,7 +62,7 @@ def test_a_root_may_itself_be_a_link(shared: Path, tmp_path: Path) -> None:
             assert fence.below(text, Roots((root,)), "data") == shared / "data"
 
 
-def test_outside_is_refused_alike_whether_it_is_there_or_not(shared: Path, held: None, tmp_path: Path) -> None:
+def test_outside_is_refused_the_same_way_whether_it_exists_or_not(shared: Path, confined: None, tmp_path: Path) -> None:
     (shared / "out").symlink_to(tmp_path / "private")
     (shared / "dangling").symlink_to(tmp_path / "nowhere")
     (shared / "circle").symlink_to(shared / "circle")
@@ -87,14 +87,14 @@ def test_outside_is_refused_alike_whether_it_is_there_or_not(shared: Path, held:
     def launched(text: str) -> object:
         return planning.expand(["demo/tiny-bert"], ["glue/cola"], [("baseline", {})], [0], data=text)
 
-    words = {told(functools.partial(look, text)) for text in texts for look in (own.preview, launched)}
+    words = {refusal(functools.partial(look, text)) for text in texts for look in (own.preview, launched)}
     assert words == {
         f"data: folders outside {shared} cannot be read from the browser; ask the operator to add yours to ISOVIZ_ROOTS"
     }
-    assert "not a file or folder" in told(lambda: own.preview(shared / "missing"))
+    assert "not a file or folder" in refusal(lambda: own.preview(shared / "missing"))
 
 
-def test_a_link_to_a_file_elsewhere_is_not_followed(shared: Path, held: None, tmp_path: Path) -> None:
+def test_a_link_to_a_file_elsewhere_is_not_followed(shared: Path, confined: None, tmp_path: Path) -> None:
     mixed = shared / "mixed"
     mixed.mkdir()
     (mixed / "train.csv").symlink_to(tmp_path / "private" / "data" / "train.csv")
@@ -108,20 +108,20 @@ def test_a_link_to_a_file_elsewhere_is_not_followed(shared: Path, held: None, tm
         lambda: files.read([mixed / "train.csv"], {"text": "text"}),
         lambda: tasks.load(tasks.get("glue/cola"), mixed),
     ]
-    assert all("cannot be read from the browser" in told(look) for look in looks)
+    assert all("cannot be read from the browser" in refusal(look) for look in looks)
 
 
-def test_a_link_that_changes_between_two_looks_is_judged_at_each(shared: Path, held: None, tmp_path: Path) -> None:
+def test_a_link_that_changes_between_two_looks_is_judged_at_each(shared: Path, confined: None, tmp_path: Path) -> None:
     link = shared / "moving"
     link.symlink_to(shared / "data")
-    found = own.find(link)["train"]
+    path = own.find(link)["train"]
     link.unlink()
     link.symlink_to(tmp_path / "private" / "data")
-    assert found == (shared / "data" / "train.csv",), "what was admitted is where it led then"
-    assert "cannot be read from the browser" in told(lambda: own.find(link))
+    assert path == (shared / "data" / "train.csv",), "what was admitted is where it led then"
+    assert "cannot be read from the browser" in refusal(lambda: own.find(link))
 
 
-def test_models(shared: Path, held: None, tmp_path: Path, tiny_models: TinyModels) -> None:
+def test_models(shared: Path, confined: None, tmp_path: Path, tiny_models: TinyModels) -> None:
     (shared / "model").mkdir()
     for path in tiny_models("bert").iterdir():
         (shared / "model" / path.name).write_bytes(path.read_bytes())
@@ -140,18 +140,18 @@ def test_models(shared: Path, held: None, tmp_path: Path, tiny_models: TinyModel
 
 
 def test_a_hub_id_is_no_folder_outside(
-    shared: Path, held: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: Path, confined: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`org/name` may be a folder beside the server's files; whether it is must not be told."""
+    """`org/name` may be a folder beside the server's files; its existence must not be revealed."""
     (tmp_path / "org" / "name").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    there, absent = (told(lambda name=name: sources.resolve(name)) for name in ("org/name", "org/none"))  # type: ignore[misc]
-    assert there.replace("org/name", "org/none") == absent
+    existing, absent = (refusal(lambda name=name: sources.resolve(name)) for name in ("org/name", "org/none"))  # type: ignore[misc]
+    assert existing.replace("org/name", "org/none") == absent
 
 
 def test_without_roots_it_says_how_to_name_some() -> None:
     fence.hold_to(lambda: Roots(()))
-    assert told(lambda: own.preview(os.getcwd())) == (
+    assert refusal(lambda: own.preview(os.getcwd())) == (
         "data: folders on the server cannot be read from the browser; ask the operator to list them in ISOVIZ_ROOTS"
     )
 

@@ -51,7 +51,7 @@ def test_servers_that_start_at_once_agree(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"viewer": "", "runner": "", "operator": ""}', "\xff"])
-def test_a_damaged_file_admits_nobody(tmp_path: Path, content: str) -> None:
+def test_a_damaged_file_admits_no_one(tmp_path: Path, content: str) -> None:
     links.path_of(tmp_path).write_bytes(content.encode("latin-1"))
     with pytest.raises(StoreError, match="does not contain links"):
         links.read(tmp_path)

@@ -32,11 +32,11 @@ LISTS = {
         ({}, None),
     ],
 )
-def test_the_highest_role_that_names_somebody(claims: dict[str, object], role: Role | None) -> None:
-    found = People.from_environment(LISTS).visitor(claims)
-    assert (found and found.role) == role
-    if found is not None:
-        assert found.id == str(claims["email"]).lower()
+def test_the_highest_role_that_names_someone(claims: dict[str, object], role: Role | None) -> None:
+    visitor = People.from_environment(LISTS).visitor(claims)
+    assert (visitor and visitor.role) == role
+    if visitor is not None:
+        assert visitor.id == str(claims["email"]).lower()
 
 
 def test_everybody_whom_the_provider_lets_in() -> None:
@@ -48,6 +48,6 @@ def test_everybody_whom_the_provider_lets_in() -> None:
 @pytest.mark.parametrize(
     "lists", [{}, {"ISOVIZ_RUNNERS": " , "}, {"ISOVIZ_RUNNERS": "uni.example"}, {"ISOVIZ_VIEWERS": "@"}]
 )
-def test_lists_that_let_nobody_in_are_an_error(lists: dict[str, str]) -> None:
+def test_lists_that_admit_no_one_are_an_error(lists: dict[str, str]) -> None:
     with pytest.raises(InputError):
         People.from_environment(lists)

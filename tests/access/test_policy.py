@@ -32,15 +32,15 @@ def test_variables(tmp_path: Path) -> None:
         "ISOVIZ_QUOTA_QUEUED": "7",
         "ISOVIZ_QUOTA_THREADS": "2",
     }
-    for found in (HERE, OPEN):
-        read = policy.read(found, environment)
+    for variables in (HERE, OPEN):
+        read = policy.read(variables, environment)
         assert read.read_only and read.roots == (tmp_path, Path.home() / "data")
         assert (read.quotas.queued, read.quotas.threads, read.quotas.launch) == (7, 2, 50)
     assert policy.read(HERE, {"ISOVIZ_ROOTS": ""}).roots == ()
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "told"),
+    ("variable", "value", "message"),
     [
         ("ISOVIZ_READ_ONLY", "maybe", "expected 1 or 0"),
         ("ISOVIZ_ROOTS", "data", "not an absolute path"),
@@ -49,8 +49,8 @@ def test_variables(tmp_path: Path) -> None:
         ("ISOVIZ_QUOTA_LAUNCH", "9" * 400, "expected a whole number"),
     ],
 )
-def test_a_variable_that_cannot_be_understood_is_named(variable: str, value: str, told: str) -> None:
-    with pytest.raises(InputError, match=told) as caught:
+def test_a_variable_that_cannot_be_understood_is_named(variable: str, value: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
         policy.read(HERE, {variable: value})
     assert str(caught.value).startswith(variable) and len(str(caught.value)) < 300
 
@@ -64,7 +64,7 @@ def test_the_table_names_every_variable_that_is_read() -> None:
     }
 
 
-def test_the_table_stands_in_the_documentation() -> None:
+def test_the_table_is_in_the_documentation() -> None:
     assert policy.table() in (Path(__file__).parents[2] / "docs" / "security.md").read_text()
 
 

@@ -1,4 +1,4 @@
-"""What the store keeps is for its account alone: database, secrets and folders, those of older versions too."""
+"""Only the store's account can read its database, secrets and folders, including those of older versions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def public() -> Iterator[Path]:
 
 def filled(folder: Path) -> Store:
     store = Store(folder)
-    Story(store).whole()
+    Story(store).complete()
     links.read(store.folder)
     tokens.issue(store.folder, [])
     return store
@@ -63,7 +63,7 @@ def test_a_store_that_was_open_is_closed_when_it_is_opened(public: Path) -> None
     assert all(mode(path) & 0o077 == 0 for path in [folder, *folder.glob("isoviz.db*")])
 
 
-def test_what_is_somebody_else_s_stays(public: Path) -> None:
+def test_files_of_other_users_keep_their_mode(public: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs the rights to give a folder away")
     folder = public / "theirs"
@@ -90,7 +90,7 @@ def test_another_account_reads_nothing(public: Path) -> None:
         "        continue\n"
         "    print('read', path)\n"
     )
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-I", "-S", "-c", script, str(public), *map(str, targets)], capture_output=True, text=True
     )
-    assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")

@@ -47,15 +47,15 @@ def test_addresses_in_digits_cannot_be_rebound() -> None:
 
 
 def test_names_of_the_operator() -> None:
-    found = Reach.from_environment(
+    rules = Reach.from_environment(
         "127.0.0.1", {reach.URL: "https://isoviz.example.org/lab/", reach.HOSTS: "other.example, Third.Example"}
     )
-    assert found.url == "https://isoviz.example.org/lab"
-    assert all(found.allows_host(name) for name in ("isoviz.example.org", "other.example:80", "third.example"))
-    assert not found.allows_host("x.other.example")
-    assert found.allows_origin("https://isoviz.example.org", "127.0.0.1:8501")  # a proxy that does not pass on the Host
-    assert not found.allows_origin("http://isoviz.example.org", "127.0.0.1:8501")
-    assert not found.allows_origin("https://other.example", "127.0.0.1:8501")
+    assert rules.url == "https://isoviz.example.org/lab"
+    assert all(rules.allows_host(name) for name in ("isoviz.example.org", "other.example:80", "third.example"))
+    assert not rules.allows_host("x.other.example")
+    assert rules.allows_origin("https://isoviz.example.org", "127.0.0.1:8501")  # a proxy that does not pass on the Host
+    assert not rules.allows_origin("http://isoviz.example.org", "127.0.0.1:8501")
+    assert not rules.allows_origin("https://other.example", "127.0.0.1:8501")
 
 
 def test_its_own_pages_and_no_others() -> None:
@@ -94,7 +94,7 @@ def test_its_own_pages_and_no_others() -> None:
         (reach.FRAMES, "https://a.example\nx: y", "allow-frame"),
     ],
 )
-def test_what_is_no_address_is_refused(name: str, value: str, option: str) -> None:
+def test_an_invalid_address_is_refused(name: str, value: str, option: str) -> None:
     with pytest.raises(InputError, match=f"^{option}: ") as refused:
         Reach.from_environment(None, {name: value})
     assert "\n" not in str(refused.value)

@@ -63,8 +63,8 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
 }
 """Every method that changes or starts something, and how it is called with a run that is there."""
 SILENT = {"let_go", "let_go_of_whatif"}
-"""These end what the visitor no longer wants, and nothing where it is not theirs to end."""
-READS = {"refusal", "launch_refusal", "queue_refusal", "roots", "admitted"}
+"""These stop what the visitor no longer needs, and only what the visitor may stop."""
+READS = {"refusal", "launch_refusal", "queue_refusal", "roots", "admitted", "computing"}
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_every_method_is_known_here() -> None:
         (OPERATOR, True, "read-only"),
     ],
 )
-def test_who_may_only_look_changes_nothing(
+def test_viewers_change_nothing(
     name: str, visitor: Visitor, read_only: bool, told: str, acting: Callable[..., Service], store: Store
 ) -> None:
     (run,) = store.create([RunConfig()], visitor=visitor.id)
@@ -216,16 +216,16 @@ def test_uploads_of_one_visitor_are_counted(acting: Callable[..., Service], stor
     def keep(visitor: Visitor, number: int, limit: int = 2) -> Path:
         return acting(visitor, upload_mb=limit).keep_own_upload({"train": ("t.csv", table + b"x,%d\n" % number)})
 
-    kept = [keep(ANNA, number) for number in (1, 2)]
-    assert keep(ANNA, 1) == kept[0], "the same content is kept once"
+    uploads = [keep(ANNA, number) for number in (1, 2)]
+    assert keep(ANNA, 1) == uploads[0], "the same content is kept once"
     with pytest.raises(DataError, match=r"kept for one visitor: 3 \(at most 2; .* ISOVIZ_QUOTA_UPLOAD_MB\)"):
         keep(ANNA, 3)
-    assert sorted(path.name for path in (store.folder / "uploads").iterdir()) == sorted(path.name for path in kept)
+    assert sorted(path.name for path in (store.folder / "uploads").iterdir()) == sorted(path.name for path in uploads)
     keep(BEN, 3)
     keep(OPERATOR, 4, limit=0)
     from isoviz.tasks import own
 
-    assert own.guess(kept[0], OwnTask(text="sentence", label="label")).kind == "classification"
+    assert own.guess(uploads[0], OwnTask(text="sentence", label="label")).kind == "classification"
 
 
 @pytest.fixture
@@ -268,7 +268,9 @@ def test_kept_vectors_of_one_visitor_are_counted_until_they_are_deleted(acting: 
     assert anna.keep_vectors(order, array_file(4)).n == 1_500
 
 
-def test_what_expands_beyond_the_quota_is_not_kept(acting: Callable[..., Service], vectors_read_here: None) -> None:
+def test_an_archive_that_expands_beyond_the_quota_is_not_kept(
+    acting: Callable[..., Service], vectors_read_here: None
+) -> None:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, np.zeros((6_000, 100), dtype=np.float32))
     with pytest.raises(DataError, match="kept for one visitor: 3"):
@@ -282,7 +284,7 @@ def test_an_upload_that_is_too_large_to_be_copied(
     monkeypatch.setattr(vectors.sets, "MOST_KEPT", 10**5)
     with pytest.raises(InputError, match="an upload has at most") as caught:
         acting(ANNA).keep_vectors(ImportRequest("vectors"), array_file(1))
-    assert "give its path" in caught.value.advice
+    assert "enter its path" in caught.value.advice
 
 
 def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callable[..., Service]) -> None:
@@ -291,14 +293,14 @@ def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callab
     encoded = vectors.from_points(rng.normal(size=(40, 4)), facts={"texts": texts})
     vectors.STORE.publish("e" * 32, *vectors.sets.stored(encoded))
     other = vectors.keep(vectors.from_points(rng.normal(size=(40, 4))))
-    for place, data in enumerate((texts, "e" * 32, other)):
-        results.STORE.publish(str(place) * 32, {"request": {"data": data}}, {"x": np.zeros(2)})
-    kept = whatif_vectors.engine_of(other)
+    for index, data in enumerate((texts, "e" * 32, other)):
+        results.STORE.publish(str(index) * 32, {"request": {"data": data}}, {"x": np.zeros(2)})
+    engine = whatif_vectors.engine_of(other)
     whatif_vectors.engine_of("e" * 32)
     acting(OPERATOR).forget_vectors(texts)
     assert results.STORE.keys(lambda _: True) == ["2" * 32]
     assert vectors.STORE.keys(lambda _: True) == [other]
-    assert whatif_vectors.engine_of(other) is kept
+    assert whatif_vectors.engine_of(other) is engine
     with pytest.raises(KeyError):
         whatif_vectors.engine_of("e" * 32)
 
@@ -339,13 +341,13 @@ def test_a_runner_does_not_resubmit_what_they_could_not_name(
 ) -> None:
     private = RunConfig(data=str(tmp_path / "private"))
     (from_the_command_line,) = store.create([private])
-    (theirs,) = store.create([private], visitor="anna")  # launched when the roots were wider
-    store.request_stop(theirs)
+    (run,) = store.create([private], visitor="anna")  # launched when the roots were wider
+    store.request_stop(run)
     with pytest.raises(DataError, match="cannot be read from the browser"):
         acting(ANNA).run_again(from_the_command_line)
     with pytest.raises(DataError, match="cannot be read from the browser"):
-        acting(ANNA).resume(theirs)
-    assert store.get(theirs).status == "stopped"
+        acting(ANNA).resume(run)
+    assert store.get(run).status == "stopped"
     assert store.get(acting(OPERATOR).run_again(from_the_command_line)).config == private
 
 

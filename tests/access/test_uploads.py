@@ -1,4 +1,4 @@
-"""Uploads: kept by content, checked before they are kept, nothing bad left behind."""
+"""Uploads are stored by content and checked first; a bad file leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_same_content_gives_the_same_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "is empty"),
         (b"text,label\na,1\nb,0\n", "lacks the column sentence"),
@@ -37,10 +37,10 @@ def test_same_content_gives_the_same_folder(tmp_path: Path) -> None:
         ("sentence,label\nGrün,1\nb,0\n".encode("latin-1"), "not UTF-8"),
     ],
 )
-def test_bad_files_are_told_in_one_line_and_not_kept(tmp_path: Path, content: bytes, told: str) -> None:
+def test_bad_files_are_reported_in_one_line_and_not_kept(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(DataError) as caught:
         save(tmp_path, content)
-    assert told in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value) and "\n" not in str(caught.value)
     assert list((tmp_path / "uploads").iterdir()) == []
 
 
@@ -53,8 +53,8 @@ def test_unknown_ending_and_missing_split(tmp_path: Path) -> None:
 
 
 def test_a_name_never_leads_out_of_the_folder(tmp_path: Path) -> None:
-    kept = save(tmp_path, name="../../evil.csv")
-    assert kept.is_relative_to(tmp_path / "uploads")
+    saved = save(tmp_path, name="../../evil.csv")
+    assert saved.is_relative_to(tmp_path / "uploads")
     assert not list(tmp_path.parent.glob("evil*"))
 
 
@@ -68,7 +68,7 @@ def test_own_files_are_kept_with_or_without_a_validation(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("files", "told"),
+    ("files", "message"),
     [
         ({"train": ("a.csv", b"")}, "is empty"),
         ({"train": ("a.csv", b"Was,Laune\n")}, "has no rows"),
@@ -78,8 +78,8 @@ def test_own_files_are_kept_with_or_without_a_validation(tmp_path: Path) -> None
     ],
 )
 def test_own_files_that_are_no_tables_are_not_kept(
-    tmp_path: Path, files: dict[str, tuple[str, bytes]], told: str
+    tmp_path: Path, files: dict[str, tuple[str, bytes]], message: str
 ) -> None:
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=message):
         uploads.save_own(tmp_path, files)
     assert not (tmp_path / "uploads").exists() or list((tmp_path / "uploads").iterdir()) == []

@@ -44,33 +44,33 @@ def two_seeds(claims):
 
 
 def test_a_claim_is_seen_only_if_every_seed_shows_it(claims):
-    found = verdicts(claims, two_seeds(claims))
-    assert found["IsoLayer raises IsoScore (its input → its output)"] == (
+    outcome = verdicts(claims, two_seeds(claims))
+    assert outcome["IsoLayer raises IsoScore (its input → its output)"] == (
         "yes",
         "2 of 2",
         "0.2000 → 0.4000; 0.2000 → 0.4000",
     )
     # 0.495 is within 0.01 of 0.5, 0.475 is not
-    assert found["IsoLayer keeps or lifts the metric (minus the baseline's)"] == ("no", "1 of 2", "-0.0050; -0.0250")
-    assert found["IsoBN lowers EV_1/EV_2/EV_3 (output over input)"][0] == "yes"
-    assert found["IsoBN lowers them more than batch normalisation"][2].startswith(
+    assert outcome["IsoLayer keeps or lifts the metric (minus the baseline's)"] == ("no", "1 of 2", "-0.0050; -0.0250")
+    assert outcome["IsoBN lowers EV_1/EV_2/EV_3 (output over input)"][0] == "yes"
+    assert outcome["IsoBN lowers them more than batch normalisation"][2].startswith(
         "0.500/0.667/0.700 against 0.750/0.778/0.800"
     )
-    assert found["λ < 0 lowers IsoScore* (against the baseline)"][:2] == ("yes", "2 of 2")
-    assert found["λ < 0 lowers IsoScore* (against λ > 0)"][:2] == ("no", "1 of 2")
-    assert found["CosReg moves the mean cosine, hardly IsoScore (head)"][0] == "yes"
-    assert found["CosReg moves the mean cosine, hardly IsoScore (all layers' tokens)"][0] == "no"
-    assert found["Spectrum control, polynomial, shrinks ‖W‖"][0] == "yes"
-    assert found["Flow costs several times the time"] == ("no", "0 of 2", "1.50 ×; 1.50 ×")
+    assert outcome["λ < 0 lowers IsoScore* (against the baseline)"][:2] == ("yes", "2 of 2")
+    assert outcome["λ < 0 lowers IsoScore* (against λ > 0)"][:2] == ("no", "1 of 2")
+    assert outcome["CosReg moves the mean cosine, hardly IsoScore (head)"][0] == "yes"
+    assert outcome["CosReg moves the mean cosine, hardly IsoScore (all layers' tokens)"][0] == "no"
+    assert outcome["Spectrum control, polynomial, shrinks ‖W‖"][0] == "yes"
+    assert outcome["Flow costs several times the time"] == ("no", "0 of 2", "1.50 ×; 1.50 ×")
 
 
-def test_what_was_not_run_or_did_not_finish_is_not_measured(claims):
+def test_missing_and_unfinished_runs_are_not_measured(claims):
     lines = [line for line in two_seeds(claims) if line.slug != "isobn"]
     lines.append(made_up(claims, "spectrum_exp", 0, status="diverged", norm=0.1))
-    found = verdicts(claims, lines)
-    assert found["IsoBN lowers EV_1/EV_2/EV_3 (output over input)"] == ("not measured", "—", "—")
-    assert found["IsoBN lowers them more than batch normalisation"][0] == "not measured"
-    assert found["Spectrum control, exponential, shrinks ‖W‖"][0] == "not measured"
+    outcome = verdicts(claims, lines)
+    assert outcome["IsoBN lowers EV_1/EV_2/EV_3 (output over input)"] == ("not measured", "—", "—")
+    assert outcome["IsoBN lowers them more than batch normalisation"][0] == "not measured"
+    assert outcome["Spectrum control, exponential, shrinks ‖W‖"][0] == "not measured"
 
 
 def test_runs_and_means_show_gaps_and_endings(claims):

@@ -78,7 +78,7 @@ def test_contenders_take_turns_after_one_untimed_call(timing):
     ("words", "message"),
     [(["--repeats", "3"], "at least 5, got 3"), (["--quick", "--out", str(FOLDER.parent / "docs")], "full runs only")],
 )
-def test_what_would_make_a_poor_record_is_refused(timing, monkeypatch, capsys, words, message):
+def test_a_poor_record_is_refused(timing, monkeypatch, capsys, words, message):
     monkeypatch.setattr("sys.argv", ["benchmark", *words])
     with pytest.raises(SystemExit) as exit:
         timing.options("A benchmark.")

@@ -33,8 +33,8 @@ def test_the_record_reproduces_itself():
 
 @pytest.mark.parametrize(("spreads", "good"), [(0.8, True), (1.2, False)])
 def test_a_number_may_be_one_spread_off(spreads, good):
-    cells, found = reproduced.row_of(RECORD, shifted(spreads))
-    assert found is good and float(cells[4]) == pytest.approx(spreads, rel=0.05)
+    cells, differences = reproduced.row_of(RECORD, shifted(spreads))
+    assert differences is good and float(cells[4]) == pytest.approx(spreads, rel=0.05)
 
 
 def test_another_verdict_or_a_missing_number_is_no_reproduction():

@@ -66,11 +66,11 @@ def test_a_page_without_tables_lists_the_lines_and_the_printed_numbers(figures):
 def test_pictures_are_drawn_and_the_same_each_time(figures, tmp_path):
     from PIL import Image
 
-    whole = result()
-    for figure in whole.figures:
+    complete = result()
+    for figure in complete.figures:
         for turn in ("one", "two"):
-            figures.draw(figure, tmp_path / turn / figures.image(whole, figure))
-        first, second = (tmp_path / turn / figures.image(whole, figure) for turn in ("one", "two"))
+            figures.draw(figure, tmp_path / turn / figures.image(complete, figure))
+        first, second = (tmp_path / turn / figures.image(complete, figure) for turn in ("one", "two"))
         assert first.read_bytes() == second.read_bytes()
     with Image.open(tmp_path / "one" / "isobn-figures-rho.png") as picture:
         assert picture.mode == "P"
@@ -78,13 +78,13 @@ def test_pictures_are_drawn_and_the_same_each_time(figures, tmp_path):
     from matplotlib import colormaps
 
     for value in (0.0, 0.5, 1.0):  # each entry of the matrix in its own shade, to half a step of each channel
-        wanted = [255 * channel for channel in colormaps["Blues"](value)[:3]]
-        assert any(max(abs(a - b) for a, b in zip(colour, wanted, strict=True)) < 5 for colour in drawn)
+        expected = [255 * channel for channel in colormaps["Blues"](value)[:3]]
+        assert any(max(abs(a - b) for a, b in zip(colour, expected, strict=True)) < 5 for colour in drawn)
 
 
 def test_no_bar_is_cut_by_the_panel_before_it(figures, tmp_path, monkeypatch):
-    kept = []
-    monkeypatch.setattr(figures, "save", lambda drawn, path: kept.append(drawn))
+    saved = []
+    monkeypatch.setattr(figures, "save", lambda drawn, path: saved.append(drawn))
     panels = [
         Panel(
             kind="bars",
@@ -95,7 +95,7 @@ def test_no_bar_is_cut_by_the_panel_before_it(figures, tmp_path, monkeypatch):
         for high in (30.0, 99.0, 60.0)
     ]
     figures.draw(Figure(name="sigma", title="t", place="1", columns=2, panels=panels), tmp_path / "x.svg")
-    drawn = [axis for axis in kept[0].axes if axis.patches]
+    drawn = [axis for axis in saved[0].axes if axis.patches]
     assert len(drawn) == 3
     for axis in drawn:
         low, high = axis.get_ylim()

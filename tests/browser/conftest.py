@@ -1,4 +1,4 @@
-"""A real server and a real Chromium: `serve()` starts the app on a free port, `open_tab(url)` looks at it."""
+"""A real server and a real Chromium: `serve()` starts the app on a free port, `open_tab(url)` opens it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            # its waits have limits of their own, and say what they waited for
+            # waits have separate limits and name what they waited for
             item.add_marker(pytest.mark.timeout(1500))
 
 
@@ -128,7 +128,7 @@ def serve() -> Iterator[Callable[..., Server]]:
 
 
 def keep_view(rows: int) -> str:
-    """Explore's view of the bundled model on so many rows of its first task, computed and kept here: its key."""
+    """Compute and store Explore's view of the bundled model on `rows` rows of its first task; returns its key."""
     request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=rows)
     facts, arrays = measuring.compute(request, lambda done, total, text: None)
     key = key_of(request, sources.resolve(request.model), rows_of(request.task, None))
@@ -138,7 +138,7 @@ def keep_view(rows: int) -> str:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One server without a runner for all tests of a file, which tell their runs apart by id."""
+    """One server without a runner, shared by the tests of a file; each test uses its own runs."""
     shared = start(tmp_path_factory.mktemp("home"))
     yield shared
     shared.end()
@@ -159,26 +159,26 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     raise AssertionError(f"the server did not come up:\n{log.read_text(errors='replace')}")
 
 
-def becomes(page: Page, read: Callable[[], object], wanted: object) -> None:
-    """Wait for what `read` gives to be `wanted`, where Playwright has no expectation for it: pages draw after they tell."""
+def becomes(page: Page, read: Callable[[], object], expected: object) -> None:
+    """Wait until `read()` returns `expected`, where Playwright has no such expectation."""
     deadline = time.monotonic() + PATIENCE / 1000
-    found = read()
-    while found != wanted and time.monotonic() < deadline:
+    value = read()
+    while value != expected and time.monotonic() < deadline:
         page.wait_for_timeout(100)
-        found = read()
-    assert found == wanted
+        value = read()
+    assert value == expected
 
 
 def steady(page: Page, read: Callable[[], Value], times: int = 10) -> Value:
-    """What `read` gives once it has been the same for so many looks, a tenth of a second apart: what comes late moves the page."""
+    """Returns `read()` once it has been stable for several reads, a tenth of a second apart."""
     deadline = time.monotonic() + PATIENCE / 1000
-    found, same = read(), 0
+    value, same = read(), 0
     while same < times:
-        assert time.monotonic() < deadline, f"still moving: {found}"
+        assert time.monotonic() < deadline, f"still moving: {value}"
         page.wait_for_timeout(100)
-        before, found = found, read()
-        same = same + 1 if found == before else 0
-    return found
+        before, value = value, read()
+        same = same + 1 if value == before else 0
+    return value
 
 
 def fits(page: Page) -> bool:
@@ -189,9 +189,9 @@ def fits(page: Page) -> bool:
 
 @pytest.fixture
 def open_tab(chromium: Browser) -> Iterator[Callable[..., Page]]:
-    """`open_tab(url, dark=False, width=1280)`: a tab in a browser session of its own.
+    """`open_tab(url, dark=False, width=1280)`: a tab in a separate browser session.
 
-    Script errors fail the test, and so does whatever the Content-Security-Policy stops.
+    Script errors and violations of the Content-Security-Policy fail the test.
     """
     errors: list[str] = []
     contexts = []
@@ -204,7 +204,10 @@ def open_tab(chromium: Browser) -> Iterator[Callable[..., Page]]:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda said: errors.append(said.text) if "Content Security Policy" in said.text else None)
+        page.on(
+            "console",
+            lambda message: errors.append(message.text) if "Content Security Policy" in message.text else None,
+        )
         page.goto(url)
         return page
 

@@ -31,11 +31,11 @@ def visit(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Callabl
     page.close()
 
 
-def found(page: Page) -> list[str]:
+def violations(page: Page) -> list[str]:
     """Each finding with the elements it is about."""
     answer = Axe().run(page, context={"exclude": [[STREAMLITS_MENU]]}, options={"resultTypes": ["violations"]})
-    grave = [one for one in answer.response["violations"] if one["impact"] in ("serious", "critical")]
-    return [f"{one['id']}: {node['html'][:200]}" for one in grave for node in one["nodes"]]
+    grave = [violation for violation in answer.response["violations"] if violation["impact"] in ("serious", "critical")]
+    return [f"{violation['id']}: {node['html'][:200]}" for violation in grave for node in violation["nodes"]]
 
 
 def test_the_lessons_file(visit: Callable[[str], Page], tmp_path: Path) -> None:
@@ -43,11 +43,11 @@ def test_the_lessons_file(visit: Callable[[str], Page], tmp_path: Path) -> None:
     file.write_text(lessons_file.render(), encoding="utf-8")
     page = visit(file.as_uri())
     expect(page.locator("#part-playground .ivp-numbers")).to_be_visible()
-    assert found(page) == []
+    assert violations(page) == []
     for place, seen in (("step=2", ".ivl-form"), ("step=4", ".ivl-sentence")):
         page = visit(f"{file.as_uri()}#lesson=rotation&{place}")
         expect(page.locator(seen)).to_be_visible()
-        assert found(page) == []
+        assert violations(page) == []
 
 
 def test_the_pages(visit: Callable[[str], Page], server: Server) -> None:
@@ -62,9 +62,9 @@ def test_the_pages(visit: Callable[[str], Page], server: Server) -> None:
         page = visit(f"{server.url}/{path}")
         expect(page.locator(seen).first).to_be_visible()
         page.wait_for_load_state("networkidle")
-        assert found(page) == [], path
+        assert violations(page) == [], path
     page.get_by_text("Join or open a class").click()
     page.get_by_role("button", name="Open a class").click()
     page.get_by_role("button", name="Show the guesses at question 1").click()
-    assert found(page) == []
+    assert violations(page) == []
     page.evaluate("localStorage.clear()")

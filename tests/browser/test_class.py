@@ -26,7 +26,7 @@ PLAIN = 27
 
 @pytest.fixture
 def tabs(chromium: Browser) -> Iterator[Callable[..., Page]]:
-    """`tabs(url)`: a tab in a browser session of its own."""
+    """`tabs(url)`: a tab in a separate browser session."""
     contexts = []
 
     def opened(url: str) -> Page:
@@ -67,15 +67,15 @@ def post(client: urllib.request.OpenerDirector, url: str, body: dict[str, Any]) 
 
 
 def value_of(student: int, step: int) -> float:
-    """A guess of its own for each of the plain clients, so that a lost or doubled one shows."""
-    given = LESSON.steps[step - 1].guess
-    if given.kind == "choice":
-        return float(student % len(given.options))
-    return given.low + (given.high - given.low) * (student + 1) / 100
+    """A different guess for each plain client, so that lost and duplicate guesses are detected."""
+    asked_guess = LESSON.steps[step - 1].guess
+    if asked_guess.kind == "choice":
+        return float(student % len(asked_guess.options))
+    return asked_guess.low + (asked_guess.high - asked_guess.low) * (student + 1) / 100
 
 
 def students_at(link: str, url: str, statuses: list[int]) -> list[threading.Thread]:
-    """Plain clients that open the class's link at once, join, and send each guess twice, as one does whose first answer was lost."""
+    """Plain clients that open the class's link simultaneously, join, and send each guess twice, as after a lost response."""
     together = threading.Barrier(PLAIN)
 
     def student(k: int) -> None:
@@ -147,8 +147,8 @@ def test_thirty_students_are_counted_once(guarded: Server, tabs: Callable[..., P
     for k in range(1, STEPS + 1):
         becomes(teacher, lambda k=k: count(teacher, k), "30")
 
-    kept = json.loads(teacher.evaluate("localStorage.getItem('isoviz-class')"))
-    request = urllib.request.Request(f"{server.url}/isoviz/classes/{code}", headers={"x-isoviz-class": kept["key"]})
+    stored = json.loads(teacher.evaluate("localStorage.getItem('isoviz-class')"))
+    request = urllib.request.Request(f"{server.url}/isoviz/classes/{code}", headers={"x-isoviz-class": stored["key"]})
     client = signed_in(address)
     with client.open(request, timeout=60) as answer:
         counted = json.load(answer)["guesses"][LESSON.slug]
@@ -168,7 +168,7 @@ def test_thirty_students_are_counted_once(guarded: Server, tabs: Callable[..., P
 
     teacher.on("dialog", lambda dialog: dialog.accept())
     teacher.get_by_role("button", name="Close class").click()
-    expect(teacher.get_by_text("The class is closed, and its guesses are deleted.")).to_be_visible()
+    expect(teacher.get_by_text("The class is closed and its guesses are deleted.")).to_be_visible()
     assert post(client, f"{server.url}/isoviz/classes/{code}", {"student": secrets.token_hex(16)}) == 404
     pages[1].reload()
     expect(pages[1].get_by_text("This class has ended.")).to_be_visible()

@@ -16,23 +16,23 @@ from tests.fuzzing.files import bomb
 from tests.runs.observing import gone, until
 
 _LOOK_SECONDS, _BUSY_SECONDS = 2.0, 0.4
-"""A reader that takes so much processor time from one look to the next is at work, even on a crowded machine."""
+"""A reader that uses this much processor time between two checks is working, even on a busy machine."""
 _ENDED_SECONDS = 8.0
 """The file takes longer than that by far; the server looks twenty times a second."""
 
 
 def readers(server: Server) -> dict[int, float]:
     """The server's reading processes, and the processor seconds that they have taken."""
-    found = {}
+    pids = {}
     for child in psutil.Process(server.process.pid).children():
         with suppress(psutil.NoSuchProcess):  # it ended while we looked
             if "isoviz.jobs.guarded_worker" in " ".join(child.cmdline()):
-                found[child.pid] = sum(child.cpu_times()[:2])
-    return found
+                pids[child.pid] = sum(child.cpu_times()[:2])
+    return pids
 
 
 def at_work(server: Server) -> list[int]:
-    """Those that take processor time now."""
+    """Reader processes that are using the processor."""
     before = readers(server)
     time.sleep(_LOOK_SECONDS)
     return [pid for pid, seconds in readers(server).items() if seconds - before.get(pid, seconds) > _BUSY_SECONDS]

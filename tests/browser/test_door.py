@@ -21,9 +21,9 @@ PAGES = ("", "explore", "train", "live", "tradeoffs", "results", "whatif", "run"
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that asks for a link."""
-    found = start(tmp_path_factory.mktemp("home"), ISOVIZ_NO_TOKEN="")
-    yield found
-    found.end()
+    server = start(tmp_path_factory.mktemp("home"), ISOVIZ_NO_TOKEN="")
+    yield server
+    server.end()
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +62,11 @@ def inside(page: Page) -> None:
 
 
 def test_a_link_opens_the_page_it_names_and_leaves_the_address(guarded: Server, open_tab: Callable[..., Page]) -> None:
-    run = Story(guarded.store).whole()
+    run = Story(guarded.store).complete()
     page = open_tab(link(guarded, page="run", query=f"id={run.id}"))
     assert page.url == f"{guarded.url}/run?id={run.id}"
     expect(page.locator("[data-figure=loss] .ivz-plot")).to_be_visible()
-    (cookie,) = [one for one in page.context.cookies() if str(one["name"]).startswith("isoviz")]
+    (cookie,) = [cookie for cookie in page.context.cookies() if str(cookie["name"]).startswith("isoviz")]
     assert cookie["httpOnly"] and cookie["sameSite"] == "Strict"
     assert page.evaluate("document.cookie").find("isoviz") == -1
     assert page.evaluate("document.referrer") == ""
@@ -84,7 +84,7 @@ def test_links_on_another_site_lead_in(
     guarded: Server, open_tab: Callable[..., Page], elsewhere: Callable[[str], str]
 ) -> None:
     """A Strict cookie is not sent with a visit that another site began: neither the link itself nor a run's address may end there."""
-    run = Story(guarded.store).whole()
+    run = Story(guarded.store).complete()
     teacher = f'<a href="{link(guarded)}">come in</a><a href="{guarded.url}/run?id={run.id}">the run</a>'
     page = open_tab(elsewhere(teacher))
     page.get_by_text("come in").click()
@@ -96,7 +96,7 @@ def test_links_on_another_site_lead_in(
     assert page.url == f"{guarded.url}/run?id={run.id}"
 
 
-def test_a_stranger_from_another_site_is_told_once(
+def test_a_stranger_from_another_site_is_reported_once(
     guarded: Server, open_tab: Callable[..., Page], elsewhere: Callable[[str], str]
 ) -> None:
     page = open_tab(elsewhere(f'<a href="{guarded.url}/train">look</a>'))
@@ -130,7 +130,7 @@ def test_no_page_of_another_site_shows_or_reads_it(
     page = context.new_page()
     page.goto(link(guarded, Role.VIEWER))
     inside(page)
-    (cookie,) = [one for one in context.cookies() if str(one["name"]).startswith("isoviz")]
+    (cookie,) = [cookie for cookie in context.cookies() if str(cookie["name"]).startswith("isoviz")]
     context.add_cookies([{"name": cookie["name"], "value": cookie["value"], "url": guarded.url, "sameSite": "Lax"}])
     stream = f"{guarded.url.replace('http', 'ws')}/_stcore/stream"
     page.goto(
@@ -156,7 +156,7 @@ def test_no_page_of_another_site_shows_or_reads_it(
 @pytest.mark.parametrize("address", PAGES)
 def test_every_page_works_under_its_policy(guarded: Server, open_tab: Callable[..., Page], address: str) -> None:
     """`open_tab` fails for whatever the policy stops."""
-    run = Story(guarded.store).whole()
+    run = Story(guarded.store).complete()
     finish(guarded.store, config("istar", 0, {"lam": 1}), 0.75, 0.5, group="sweep")
     page = open_tab(link(guarded, page=address, query=f"id={run.id}" if address == "run" else ""))
     inside(page)

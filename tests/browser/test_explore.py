@@ -22,7 +22,7 @@ LONG = 240_000
 
 @pytest.fixture
 def serving(serve: Callable[..., Server]) -> Iterator[Server]:
-    """A server with nothing kept yet; what still computes at the end is stopped."""
+    """A server with an empty store; jobs still running at the end are stopped."""
     yield serve()
     end_all()
 
@@ -31,10 +31,10 @@ def lines(page: Page) -> list[tuple[str, list[int], int]]:
     """Name, layers and number of known values of each line of the layer profile."""
     plot = page.locator(".st-key-explore_profile .js-plotly-plot")
     expect(plot).to_be_visible()
-    found: list[list[Any]] = plot.evaluate(
+    traces: list[list[Any]] = plot.evaluate(
         "plot => (plot.data ?? []).map(t => [t.name, Array.from(t.x), Array.from(t.y).filter(y => y !== null).length])"
     )
-    return [(name, [int(layer) for layer in layers], known) for name, layers, known in found]
+    return [(name, [int(layer) for layer in layers], known) for name, layers, known in traces]
 
 
 def test_look_progress_profile_and_the_same_by_its_address(serving: Server, open_tab: Callable[..., Page]) -> None:

@@ -1,4 +1,4 @@
-"""Explore's figures in a new tab: drawn from above with the small script, dressed as the page, kept when they are drawn anew."""
+"""Explore's figures in a new tab: drawn top to bottom with the basic script, in the page's theme, and kept when the page redraws."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def test_first_picture_needs_the_small_script_alone(serving: Server, open_tab: C
     assert {name for name, _, _ in seen} == set(FIGURES)
     first = seen[0][1]  # mostly the profile: React may show a part of the page later than those below it
     small = page.evaluate(ASKED, routes.basic_plotly_path())
-    begun = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
-    assert small < begun < first  # by the page's HTML, before Streamlit's scripts have run
-    whole, code = page.evaluate(ASKED, routes.plotly_path()), page.evaluate(ASKED, "SyntaxHighlighter")
-    assert whole is None and code is None  # the map does without the whole as well
+    loaded = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd")
+    assert small < loaded < first  # by the page's HTML, before Streamlit's scripts have run
+    full, code = page.evaluate(ASKED, routes.plotly_path()), page.evaluate(ASKED, "SyntaxHighlighter")
+    assert full is None and code is None  # the map needs only the basic script, too
 
     page.locator(".st-key-explore_size").get_by_text("3-D", exact=True).click()
     expect(page.locator(".ivz-map-plot .gl-container canvas").first).to_be_visible(timeout=LONG)
@@ -74,7 +74,7 @@ def test_first_picture_needs_the_small_script_alone(serving: Server, open_tab: C
     page.wait_for_function("() => document.querySelector('.ivz-map-plot')._fullLayout.dragmode === 'lasso'")
 
 
-def test_figure_is_drawn_anew_in_its_place_and_in_the_other_mode(
+def test_figure_is_redrawn_in_place_and_in_the_other_mode(
     serving: Server, open_tab: Callable[..., Page], tmp_path: Path
 ) -> None:
     page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)

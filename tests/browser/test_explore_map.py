@@ -20,7 +20,7 @@ from tests.browser.conftest import EVERY_SECTION, Server, becomes, fits, keep_vi
 from tests.jobs.here import end_all
 
 ROWS = 100
-"""Enough that their lengths are coloured by a scale, and few enough that some points lie alone."""
+"""Enough rows to colour their lengths by a scale, few enough that some points are isolated."""
 LONG = 240_000
 """Milliseconds for what waits on a process that imports torch on a busy machine."""
 
@@ -107,8 +107,8 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     draw_around(page)
     selected = page.get_by_text(f"of {ROWS} points selected")
     expect(selected).to_be_visible()
-    told = selected.inner_text()
-    assert 0 < int(told.split()[0]) < ROWS
+    summary = selected.inner_text()
+    assert 0 < int(summary.split()[0]) < ROWS
     expect(page).to_have_url(re.compile("explore_lasso="))
     address = steady(page, lambda: page.url)
     page.wait_for_timeout(2000)
@@ -116,7 +116,7 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
 
     # the same in a fresh session, on a telephone at night
     other = open_tab(f"{page.url}&explore_colour=length", dark=True, width=390)
-    expect(other.get_by_text(told)).to_be_visible()
+    expect(other.get_by_text(summary)).to_be_visible()
     expect(other.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     scale = "() => document.querySelector('.ivz-map-plot')._fullLayout?.coloraxis?.colorscale"
     dark = theme.POINT_SCALES["dark"]  # the low end of the light page's would not be seen
@@ -136,7 +136,7 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     saved = tmp_path / "points.parquet"
     got.value.save_as(saved)
     points = pd.read_parquet(saved)
-    assert len(points) == ROWS and points["selected"].sum() == int(told.split()[0])
+    assert len(points) == ROWS and points["selected"].sum() == int(summary.split()[0])
     with page.expect_download() as got:
         page.locator(".ivz-map-plot .modebar-btn[data-title='Picture (SVG)']").click()
     picture = tmp_path / "map.svg"
@@ -152,7 +152,7 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     field.press("Control+Enter")
     expect(page.get_by_text("Nearest to your sentences")).to_be_visible(timeout=LONG)
     expect(page.locator(".ivz-map-plot .scatterlayer .textpoint")).to_have_count(2)  # over the map, with their names
-    expect(page.get_by_text(told)).to_be_visible()  # what was drawn is still there
+    expect(page.get_by_text(summary)).to_be_visible()  # the selection is still there
 
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(selected).to_have_count(0)
@@ -162,26 +162,26 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
 def alone(page: Page) -> list[dict[str, Any]]:
     """The points that no other one is near to."""
     places = page.evaluate(PLACES)
-    at = np.array([(one["left"], one["top"]) for one in places])
+    at = np.array([(place["left"], place["top"]) for place in places])
     apart = np.hypot(*(at[:, None] - at[None]).transpose(2, 0, 1)) + 1e9 * np.eye(len(at))
     return [one for one, least in zip(places, apart.min(axis=1), strict=True) if least > 25]
 
 
-def pixel(page: Page, one: dict[str, Any]) -> np.ndarray[Any, Any]:
+def pixel(page: Page, point: dict[str, Any]) -> np.ndarray[Any, Any]:
     """The colour on the screen where a point should be."""
     with Image.open(io.BytesIO(page.screenshot())) as picture:
-        return np.array(picture.convert("RGB").getpixel((round(one["left"]), round(one["top"]))), dtype=float)
+        return np.array(picture.convert("RGB").getpixel((round(point["left"]), round(point["top"]))), dtype=float)
 
 
 def drawn(page: Page, inside: Callable[[dict[str, Any]], bool]) -> tuple[bool, list[dict[str, Any]]]:
     """Lonely points that are `inside`, and whether the first have their own colour, nine tenths of it over white."""
     points = [one for one in alone(page) if inside(one)]
-    off = [np.abs(pixel(page, one) - (0.9 * np.array(one["colour"]) + 0.1 * 255)).max() for one in points[:5]]
+    off = [np.abs(pixel(page, point) - (0.9 * np.array(point["colour"]) + 0.1 * 255)).max() for point in points[:5]]
     return bool(off) and max(off) < 25, points
 
 
 @pytest.mark.parametrize("drawn_by", ["PaintedPoints", "WebGLPoints"])
-def test_points_lie_where_the_axes_say_and_move_with_them(
+def test_points_are_where_the_axes_say_and_move_with_them(
     drawn_by: str, serving: Server, open_tab: Callable[..., Page]
 ) -> None:
     page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}", width=1440)
@@ -197,18 +197,18 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
     _, first = drawn(page, lambda one: one["part"] == 0)
 
     page.mouse.move(first[0]["left"] + 2, first[0]["top"] + 1)  # what it is
-    expect(page.locator(".ivz-map-told")).to_contain_text(first[0]["text"][:40])
+    expect(page.locator(".ivz-map-tooltip")).to_contain_text(first[0]["text"][:40])
     page.mouse.move(5, 5)
-    expect(page.locator(".ivz-map-told")).to_be_hidden()
+    expect(page.locator(".ivz-map-tooltip")).to_be_hidden()
 
     page.locator('.ivz-map-plot .modebar-btn[data-val="pan"]').click(force=True)
     box = area_of(page)
-    begun = page.evaluate(RANGES)
+    initial = page.evaluate(RANGES)
     page.mouse.move(box["x"] + 40, box["y"] + 40)
     page.mouse.down()
     page.mouse.move(box["x"] + 100, box["y"] + 70, steps=5)
     page.mouse.up()
-    becomes(page, lambda: page.evaluate(RANGES) == pytest.approx(begun), False)
+    becomes(page, lambda: page.evaluate(RANGES) == pytest.approx(initial), False)
     panned = steady(page, lambda: page.evaluate(RANGES))
     page.mouse.wheel(0, -200)
     becomes(page, lambda: page.evaluate(RANGES) == pytest.approx(panned), False)
@@ -225,10 +225,10 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
     draw_around(page)
     expect(page.get_by_text(f"of {ROWS} points selected")).to_be_visible()
     page.wait_for_timeout(1500)
-    assert page.evaluate(RANGES) == pytest.approx(before)  # what was moved stays
+    assert page.evaluate(RANGES) == pytest.approx(before)  # the pan stays
     page.get_by_role("button", name="Clear", exact=True).click()
     expect(page.get_by_text(f"of {ROWS} points selected")).to_have_count(0)
-    area_of(page)  # the button lay below it
+    area_of(page)  # the button was below it
     becomes(page, lambda: inner()[0], True)
 
     one = next(one for one in inner()[1] if one["part"] == 0)  # its name in the legend switched off
@@ -239,14 +239,14 @@ def test_points_lie_where_the_axes_say_and_move_with_them(
     page.get_by_role("slider", name="Layer").first.focus()
     page.keyboard.press("ArrowLeft")
     page.wait_for_function(f"(before) => JSON.stringify(({RANGES})()) !== JSON.stringify(before)", arg=before)
-    begun = steady(page, lambda: page.evaluate(RANGES))
+    initial = steady(page, lambda: page.evaluate(RANGES))
     steady(page, area.bounding_box)
     area.hover()
     page.mouse.wheel(0, -300)
-    becomes(page, lambda: page.evaluate(RANGES) == pytest.approx(begun), False)
+    becomes(page, lambda: page.evaluate(RANGES) == pytest.approx(initial), False)
     steady(page, lambda: page.evaluate(RANGES))  # plotly ends a turn of the wheel a little later
     page.locator('.ivz-map-plot .modebar-btn[data-title="Reset axes"]').click(force=True)
-    becomes(page, lambda: page.evaluate(RANGES), pytest.approx(begun))
+    becomes(page, lambda: page.evaluate(RANGES), pytest.approx(initial))
 
 
 def lefts(page: Page) -> list[float]:
@@ -255,7 +255,7 @@ def lefts(page: Page) -> list[float]:
     return [box["x"] for box in boxes if box is not None]
 
 
-def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, open_tab: Callable[..., Page]) -> None:
+def test_two_views_are_side_by_side_and_the_link_is_copied(serving: Server, open_tab: Callable[..., Page]) -> None:
     page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     page.locator(".st-key-explore_views").get_by_text("2", exact=True).click()
@@ -264,9 +264,9 @@ def test_two_views_stand_side_by_side_and_the_link_is_copied(serving: Server, op
     becomes(page, lambda: [after > before + 300 for before, after in pairwise(lefts(page))], [True])
     expect(page.locator(".ivz-map-plot").nth(1).locator(".main-svg").first).to_be_attached()
     draw_around(page)  # in the first; both show the same rows, so the second shows which they are
-    told = page.get_by_text(f"of {ROWS} points selected")
-    expect(told).to_be_visible()
-    count = int(told.inner_text().removeprefix("View 1: ").split()[0])
+    summary = page.get_by_text(f"of {ROWS} points selected")
+    expect(summary).to_be_visible()
+    count = int(summary.inner_text().removeprefix("View 1: ").split()[0])
     expect(page.get_by_text(f"{count} of them selected in view 1")).to_be_visible()
     becomes(page, lambda: page.locator(".ivz-map-points").nth(1).evaluate(STRONG), count)
     page.set_viewport_size({"width": 390, "height": 900})

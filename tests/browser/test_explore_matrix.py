@@ -23,13 +23,13 @@ LONG = 120_000
 @pytest.fixture
 def view(serve: Callable[..., Server]) -> Iterator[tuple[Server, ViewResult]]:
     """A server that has the view of the bundled model already, and that view."""
-    found = results.find(keep_view(ROWS))
-    assert found is not None
-    yield serve(), found
+    stored = results.find(keep_view(ROWS))
+    assert stored is not None
+    yield serve(), stored
 
 
 def hovered(matrix: Locator, row: int, column: int, visible: int) -> tuple[int, int, str] | None:
-    """Dimensions and |ρ| told for a cell of the part in view; None as long as nothing is told."""
+    """Dimensions and |ρ| in the readout of a visible cell; None while it is empty."""
     canvas = matrix.locator("canvas")
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
@@ -37,17 +37,17 @@ def hovered(matrix: Locator, row: int, column: int, visible: int) -> tuple[int, 
     side = box["width"] / visible
     canvas.hover(position={"x": (column + 0.5) * side, "y": (row + 0.5) * side})
     text = matrix.locator(".ivz-cloud-readout").inner_text()
-    found = re.match(r"dimensions (\d+) and (\d+): \|ρ\| = ([\d.]+)", text)
-    return (int(found[1]), int(found[2]), found[3]) if found else None
+    match = re.match(r"dimensions (\d+) and (\d+): \|ρ\| = ([\d.]+)", text)
+    return (int(match[1]), int(match[2]), match[3]) if match else None
 
 
 def ready(page: Page, count: int) -> list[Locator]:
     """The matrices of the page, once each is drawn."""
-    found = page.locator(".ivz-cloud")
-    expect(found).to_have_count(count, timeout=LONG)
-    for place in range(count):
-        expect(found.nth(place).locator(".ivz-cloud-note")).to_be_hidden(timeout=LONG)
-    return [found.nth(place) for place in range(count)]
+    matrix = page.locator(".ivz-cloud")
+    expect(matrix).to_have_count(count, timeout=LONG)
+    for index in range(count):
+        expect(matrix.nth(index).locator(".ivz-cloud-note")).to_be_hidden(timeout=LONG)
+    return [matrix.nth(index) for index in range(count)]
 
 
 def test_the_matrix_tells_and_saves_what_is_stored(
@@ -87,14 +87,14 @@ def test_views_side_by_side_in_one_order_light_and_dark(
     page = open_tab(f"{address}&explore_order=as+in+view+1", width=1440)
     first, second = ready(page, 2)
     _, order = clustering.clustered(stored, 4, "cls")
-    cells, own = clustering.clustered(stored, 1, "cls")
-    place = np.argsort(own)
-    told = f"{cells[place[order[20]], place[order[3]]] / 255:.2f}"
+    cells, order_of_own = clustering.clustered(stored, 1, "cls")
+    position = np.argsort(order_of_own)
+    readout = f"{cells[position[order[20]], position[order[3]]] / 255:.2f}"
     becomes(page, lambda: (hovered(first, 20, 3, 128) or ())[:2], (order[20], order[3]))
-    becomes(page, lambda: hovered(second, 20, 3, 128), (order[20], order[3], told))
+    becomes(page, lambda: hovered(second, 20, 3, 128), (order[20], order[3], readout))
     page.locator(".st-key-explore_order").get_by_text("own", exact=True).click()
     expect(page.get_by_text("as in view 1")).to_be_visible()
-    becomes(page, lambda: hovered(second, 20, 3, 128), (own[20], own[3], f"{cells[20, 3] / 255:.2f}"))
+    becomes(page, lambda: hovered(second, 20, 3, 128), (order_of_own[20], order_of_own[3], f"{cells[20, 3] / 255:.2f}"))
 
     brightness = (
         "c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let s = 0;"

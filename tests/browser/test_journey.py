@@ -18,7 +18,7 @@ LONG = 300_000
 
 @pytest.fixture
 def serving(serve: Callable[..., Server]) -> Iterator[Server]:
-    """A server that really trains; whatever still runs at the end is stopped and waited for."""
+    """A server that really trains; runs still going at the end are stopped and awaited."""
     server = serve(runner="on")
     yield server
     for row in server.store.list(status=["queued", "running"]):
@@ -59,7 +59,7 @@ def test_launch_watch_zoom_stop_share_and_compare(serving: Server, open_tab: Cal
     wait_for_more(page, "isotropy", "IsoScore* (all layers' tokens, ζ = 0.2)", 1)
     expect(page.locator("canvas").first).to_be_visible()
 
-    # zoom: kept although the run goes on
+    # the zoom stays while the run continues
     zoom_into(page, "loss", 0.1, 0.6)
     zoomed = ranges(page, "loss")
     before = points(page, "loss", "total loss")

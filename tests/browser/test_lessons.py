@@ -78,8 +78,8 @@ def shown(page: Page) -> dict[str, float]:
 
 def measured(page: Page, state: State) -> dict[str, float]:
     """The numbers of the very points that the browser has, by `isoviz.metrics`."""
-    found: dict[str, Any] = page.evaluate(POINTS)
-    points, known = (np.frombuffer(base64.b64decode(found[name])) for name in ("points", "known"))
+    clouds: dict[str, Any] = page.evaluate(POINTS)
+    points, known = (np.frombuffer(base64.b64decode(clouds[name])) for name in ("points", "known"))
     d = state.d
     cloud = points.reshape(-1, d)
     return checking.measured(cloud, known.reshape(d, d), state)
@@ -115,10 +115,10 @@ def test_a_lesson_from_its_first_guess_to_its_sentence(tab: Page, file: Path, sl
         on_screen.append(shown(tab))
 
     walk(tab, slug, check)
-    for ours, theirs in zip(at, on_screen, strict=True):
-        assert set(theirs) == set(lesson.show)
-        for name, value in theirs.items():
-            assert value == pytest.approx(ours[name], rel=1e-9, abs=1e-12), name
+    for computed, displayed in zip(at, on_screen, strict=True):
+        assert set(displayed) == set(lesson.show)
+        for name, value in displayed.items():
+            assert value == pytest.approx(computed[name], rel=1e-9, abs=1e-12), name
     truth = [tab.evaluate("(k) => globalThis.lessons.at[k]", k) for k in range(len(states))]
 
     def value_at(name: str, step: int) -> float:
@@ -216,10 +216,10 @@ def test_every_lesson_by_touch_on_a_phone(chromium: Browser, file: Path) -> None
             expect(send).to_be_disabled()
             if isinstance(step.guess, NumberGuess):
                 drag(page, page.locator(".ivl-form input[type=range]"), 0.8)
-                said = page.locator(".ivl-guess output").inner_text()
-                wanted = step.guess.low + 0.8 * (step.guess.high - step.guess.low)
-                assert float(said.replace("−", "-")) == pytest.approx(
-                    wanted, abs=0.04 * (step.guess.high - step.guess.low)
+                readout = page.locator(".ivl-guess output").inner_text()
+                target = step.guess.low + 0.8 * (step.guess.high - step.guess.low)
+                assert float(readout.replace("−", "-")) == pytest.approx(
+                    target, abs=0.04 * (step.guess.high - step.guess.low)
                 )
             else:
                 page.locator(".ivl-option").last.tap()

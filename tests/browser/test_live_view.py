@@ -45,8 +45,8 @@ def zoom_into(page: Page, name: str, start: float, end: float) -> None:
     steady(page, page.locator(f"[data-figure={name}]").bounding_box)
     box = drag.bounding_box()
     assert box is not None
-    taken = "plot => { plot.on('plotly_relayout', (change) => { plot.zoomed ||= 'xaxis.range[0]' in change; }); }"
-    plot(page, name).evaluate(taken)
+    script = "plot => { plot.on('plotly_relayout', (change) => { plot.zoomed ||= 'xaxis.range[0]' in change; }); }"
+    plot(page, name).evaluate(script)
     page.mouse.move(box["x"] + start * box["width"], box["y"] + 0.2 * box["height"])
     page.mouse.down()
     page.mouse.move(box["x"] + end * box["width"], box["y"] + 0.8 * box["height"], steps=6)
@@ -56,10 +56,10 @@ def zoom_into(page: Page, name: str, start: float, end: float) -> None:
 
 def ranges(page: Page, name: str) -> list[float]:
     """Where a figure's axes begin and end."""
-    found: list[float] = plot(page, name).evaluate(
+    limits: list[float] = plot(page, name).evaluate(
         "plot => [...plot._fullLayout.xaxis.range, ...plot._fullLayout.yaxis.range]"
     )
-    return found
+    return limits
 
 
 def wait_for_points(page: Page, name: str, trace: str, count: int) -> None:
@@ -114,7 +114,7 @@ def test_zoom_is_kept_through_new_data_and_page_reruns(server: Server, open_tab:
     run.say(Stopped(step=40))  # the whole page reruns when the run has ended
     expect(page.get_by_role("button", name="Resume")).to_be_visible()
     assert ranges(page, "loss") == pytest.approx(zoomed)
-    assert plot(page, "loss").evaluate("plot => plot.marked") is True  # never mounted anew
+    assert plot(page, "loss").evaluate("plot => plot.marked") is True  # never remounted
 
 
 def test_a_resumed_run_draws_no_void_steps(server: Server, open_tab: OpenTab) -> None:
@@ -136,7 +136,7 @@ def test_a_resumed_run_draws_no_void_steps(server: Server, open_tab: OpenTab) ->
 
 def test_an_address_is_enough_for_a_fresh_server(serve: Serve, open_tab: OpenTab) -> None:
     server = serve()
-    run = Story(server.store, method="isobn").whole()
+    run = Story(server.store, method="isobn").complete()
     page = open_tab(f"{server.url}/run?id={run.id}")  # the very first request that this server sees
     expect(page.get_by_role("heading", name="isobn on demo/acceptability")).to_be_visible()
     links = page.get_by_test_id("stSidebarNav").get_by_role("link")
@@ -148,57 +148,59 @@ def test_an_address_is_enough_for_a_fresh_server(serve: Serve, open_tab: OpenTab
 
 def test_no_page_asks_a_foreign_host(serve: Serve, open_tab: OpenTab) -> None:
     server = serve()
-    run = Story(server.store).whole()
+    run = Story(server.store).complete()
     Story(server.store, seed=1).begin().walk(1, 5)
-    asked: list[str] = []
+    requests: list[str] = []
     page = open_tab("about:blank")
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: requests.append(request.url))
     for address in ("/live", f"/run?id={run.id}", "/train", "/results", "/tradeoffs", "/"):
         page.goto(server.url + address)
         expect(page.get_by_test_id("stSidebarNav")).to_be_visible()
         if address.startswith(("/live", "/run")):
             expect(plot(page, "loss").locator(".main-svg").first).to_be_visible()
         page.wait_for_timeout(500)
-    foreign = [url for url in asked if urlsplit(url).scheme not in ("data", "blob") and not url.startswith(server.url)]
+    foreign = [
+        url for url in requests if urlsplit(url).scheme not in ("data", "blob") and not url.startswith(server.url)
+    ]
     assert foreign == []
-    assert any("/isoviz/plotly-" in url for url in asked)
+    assert any("/isoviz/plotly-" in url for url in requests)
 
 
 def pass_by(page: Page, milliseconds: int) -> None:
-    """Let that time pass in the page itself: what was to happen there before its end has happened, however busy it is."""
+    """Let this time pass in the page itself, so that its earlier timers have fired, however busy it is."""
     page.evaluate("time => new Promise((done) => setTimeout(done, time))", milliseconds)
     page.wait_for_timeout(200)
 
 
-def test_asking_stops_when_the_run_has_ended_and_sleeps_when_nobody_looks(server: Server, open_tab: OpenTab) -> None:
+def test_polling_stops_when_the_run_ends_and_pauses_in_a_hidden_tab(server: Server, open_tab: OpenTab) -> None:
     run = Story(server.store).begin().walk(1, 3)
     page = open_tab("about:blank")
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url) if "/isoviz/events/" in request.url else None)
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url) if "/isoviz/events/" in request.url else None)
     page.goto(f"{server.url}/live?run={run.id}")
     wait_for_points(page, "loss", "total loss", 3)
-    before, began = len(asked), time.monotonic()
+    before, began = len(requests), time.monotonic()
     page.wait_for_timeout(5000)
-    awake = len(asked) - before
+    awake = len(requests) - before
     assert awake <= (time.monotonic() - began) / 0.7 + 2  # about three in two seconds, shared by both components
     page.evaluate(
         "() => { Object.defineProperty(document, 'hidden', { configurable: true, get: () => true });"
         " document.dispatchEvent(new Event('visibilitychange')) }"
     )
     pass_by(page, 1200)
-    asleep = len(asked)
+    asleep = len(requests)
     run.walk(4, 6)
     pass_by(page, 2500)
-    assert len(asked) == asleep
+    assert len(requests) == asleep
     page.evaluate("() => { delete document.hidden; document.dispatchEvent(new Event('visibilitychange')) }")
     wait_for_points(page, "loss", "total loss", 6)
     run.walk(7, run.total).finish()
     expect(page.locator(".ivz-status")).to_have_text("finished")
     expect(page.get_by_role("button", name="Run again")).to_be_visible()
     pass_by(page, 1500)
-    ended = steady(page, lambda: len(asked))
+    ended = steady(page, lambda: len(requests))
     pass_by(page, 2500)
-    assert len(asked) == ended
+    assert len(requests) == ended
 
 
 def test_the_matrix_shows_the_stored_values_epoch_by_epoch(server: Server, open_tab: OpenTab) -> None:
@@ -243,7 +245,7 @@ def test_the_next_run_of_a_launch_begins_with_an_empty_correlation_panel(server:
 
 
 def _hovered(page: Page, row: int, column: int, visible: int) -> tuple[set[int], str] | None:
-    """Dimensions and |ρ| that the matrix tells for a cell of the part in view; None as long as it tells nothing."""
+    """Dimensions and |ρ| in the readout of a visible cell; None while it is empty."""
     canvas = page.locator(".ivz-matrix canvas")
     canvas.scroll_into_view_if_needed()
     box = canvas.bounding_box()
@@ -251,8 +253,8 @@ def _hovered(page: Page, row: int, column: int, visible: int) -> tuple[set[int],
     side = box["width"] / visible
     canvas.hover(position={"x": (column + 0.5) * side, "y": (row + 0.5) * side})
     text = page.locator(".ivz-matrix-readout").inner_text()
-    found = re.match(r"dimensions (\d+) and (\d+): \|ρ\| = ([\d.]+)", text)
-    return ({int(found[1]), int(found[2])}, found[3]) if found else None
+    match = re.match(r"dimensions (\d+) and (\d+): \|ρ\| = ([\d.]+)", text)
+    return ({int(match[1]), int(match[2])}, match[3]) if match else None
 
 
 def _stored(server: Server, run: Story, epoch: int, row: int, column: int) -> tuple[set[int], str]:
@@ -305,7 +307,7 @@ def test_folding_drops_what_a_resume_made_void(open_tab: OpenTab) -> None:
     module = (Path(HERE) / "fold.js").read_text(encoding="utf-8")
     page.add_script_tag(content=f"{module}\nwindow.folding = {{ emptyRun, fold, byEpoch }};", type="module")
     page.wait_for_function("() => window.folding")
-    told = page.evaluate(
+    folded = page.evaluate(
         """() => {
             const { emptyRun, fold, byEpoch } = window.folding;
             const step = (seq, n) => [seq, { kind: "stepped", step: n, losses: { task: n } }];
@@ -319,4 +321,4 @@ def test_folding_drops_what_a_resume_made_void(open_tab: OpenTab) -> None:
             return [run.steps.map(s => s.step), byEpoch(run.measured).map(([e, m]) => [e, m.seq]), ended, run.cursor];
         }"""
     )
-    assert told == [[1, 2, 3], [[0, 2], [1, 5]], None, 12]
+    assert folded == [[1, 2, 3], [[0, 2], [1, 5]], None, 12]

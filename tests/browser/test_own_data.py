@@ -1,4 +1,4 @@
-"""A person's own file, from the upload to what the run made of it: bad rows told, mended, looked at, launched, its errors read."""
+"""A user's own file, from upload to results: bad rows are reported and fixed, a run is launched, its errors are read."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def write(path: Path, *, faulty: bool) -> Path:
         table.writerow(["Nr", "Gesagt", "Laune", "Ort"])
         for row in range(60):
             mood, words = ("froh", GOOD) if row % 2 else ("trüb", BAD)
-            said = f"the {words[row % 3]} film number {row} was {words[(row + 1) % 3]} to see"
-            table.writerow([row, "" if faulty and row in (4, 17, 30) else said, mood, f"a small town called {row}"])
+            sentence = f"the {words[row % 3]} film number {row} was {words[(row + 1) % 3]} to see"
+            table.writerow([row, "" if faulty and row in (4, 17, 30) else sentence, mood, f"a small town called {row}"])
     return path
 
 
@@ -38,7 +38,7 @@ def choose(page: Page, field: str, option: str) -> None:
     page.get_by_role("option", name=option, exact=True).click()
 
 
-def test_upload_mend_look_launch_and_read_the_errors(
+def test_upload_correct_inspect_launch_and_read_the_errors(
     serving: Server,  # noqa: F811
     open_tab: Callable[..., Page],
     tmp_path: Path,
@@ -63,7 +63,7 @@ def test_upload_mend_look_launch_and_read_the_errors(
         expect(page.get_by_text(words).first).to_be_attached()
     expect(launch).to_be_disabled()
 
-    # mended outside and uploaded again; columns that were chosen are guessed anew, the rest of the form stays
+    # fixed outside and uploaded again; columns are guessed again, the rest of the form stays
     upload.set_input_files(write(tmp_path / "mended.csv", faulty=False))
     expect(page.get_by_text("Inferred: class")).to_be_visible()
     expect(page.get_by_text("48 rows: froh")).to_be_visible()
@@ -80,9 +80,9 @@ def test_upload_mend_look_launch_and_read_the_errors(
     expect(page.get_by_role("heading", name="Live", exact=True)).to_be_visible()
     (run,) = serving.store.list()
     wait_for_status(serving, run.id, "finished")
-    told = run.config.own
-    assert told is not None
-    assert (told.text, told.label, told.label_names) == ("Gesagt", "Laune", ("froh", "trüb"))
+    task = run.config.own
+    assert task is not None
+    assert (task.text, task.label, task.label_names) == ("Gesagt", "Laune", ("froh", "trüb"))
 
     # what it predicted: the matrix, and its rows with their texts
     result = open_tab(f"{serving.url}/run?id={run.id}")
@@ -90,6 +90,6 @@ def test_upload_mend_look_launch_and_read_the_errors(
     expect(result.get_by_text("n = 12").first).to_be_visible()
     expect(result.locator(".st-key-run_confusion .main-svg").first).to_be_visible(timeout=LONG)
     result.get_by_text("Row by row, worst first").click()
-    result.get_by_text("Wrong ones only").click()
+    result.get_by_text("Errors only").click()
     expect(result.get_by_text("12 rows.")).to_be_visible(timeout=LONG)
     expect(result.get_by_text("film number").first).to_be_attached()

@@ -42,7 +42,7 @@ def serving(serve: Callable[..., Server]) -> Iterator[Server]:
 
 
 def drawn(page: Page, count: int) -> float:
-    """Wait for a map of so many points; the seconds that it took."""
+    """Wait for a map of `count` points; returns the seconds."""
     begin = time.monotonic()
     while page.evaluate(POINTS) != count:
         assert time.monotonic() - begin < LONG / 1000, f"{page.evaluate(POINTS)} points"
@@ -52,7 +52,7 @@ def drawn(page: Page, count: int) -> float:
 
 def write(path: Path, rows: int, width: int) -> Path:
     points = np.random.default_rng(0).normal(size=(rows, width)).astype(np.float32)
-    frame = pd.DataFrame(points, columns=[f"x{place}" for place in range(width)])
+    frame = pd.DataFrame(points, columns=[f"x{index}" for index in range(width)])
     frame.insert(0, "label", [("sport", "politics", "weather")[row % 3] for row in range(rows)])
     frame.to_parquet(path)
     return path
@@ -75,7 +75,7 @@ def downloaded(page: Page, button: str) -> bytes:
 
 
 def six_lines(archive: zipfile.ZipFile, points: NDArray[Any], folder: Path) -> NDArray[Any]:
-    """What the lines of the archive's README make of the vectors, run as they are written."""
+    """The vectors that the code in the archive's README produces, run verbatim."""
     (code,) = re.findall("```python\n(.*?)```", archive.read("README.md").decode(), re.DOTALL)
     archive.extractall(folder)
     np.save(folder / "vectors.npy", points)
@@ -121,9 +121,9 @@ def test_vectors_with_labels_are_uploaded_coloured_transformed_and_restored(
 
 
 def encoded() -> NDArray[Any]:
-    """The one kept set of vectors; beside it are the texts that they were made of."""
+    """The only stored set of vectors; the texts it was made from are stored, too."""
     keys = [folder.name for folder in vectors.STORE.root.glob("results/*/")]
-    (points,) = (found.points for found in map(vectors.sets.load_any, keys) if isinstance(found, vectors.VectorSet))
+    (points,) = (loaded.points for loaded in map(vectors.sets.load_any, keys) if isinstance(loaded, vectors.VectorSet))
     return points
 
 
@@ -143,10 +143,10 @@ def test_twenty_pasted_sentences_become_a_map_and_a_model(
 
     again = open_tab(steady(page, lambda: page.url), width=1440)
     drawn(again, 20)
-    said = again.evaluate(
+    displayed = again.evaluate(
         "() => document.querySelector('.ivz-map-points').layer.parts.flatMap((part) => [...part.texts])"
     )
-    assert sorted(said) == sorted(lines)
+    assert sorted(displayed) == sorted(lines)
 
     transformed(page)
     page.get_by_role("button", name="Build the model").click()
@@ -154,8 +154,8 @@ def test_twenty_pasted_sentences_become_a_map_and_a_model(
     with zipfile.ZipFile(io.BytesIO(downloaded(page, "Model (sentence-transformers)"))) as model:
         model.extractall(tmp_path / "model")
     with zipfile.ZipFile(io.BytesIO(downloaded(page, "Matrix (numpy)"))) as matrix:
-        wanted = six_lines(matrix, encoded(), tmp_path)
+        expected = six_lines(matrix, encoded(), tmp_path)
     from sentence_transformers import SentenceTransformer
 
-    found = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(lines)
-    assert np.abs(found - wanted).max() <= 1e-5 * np.linalg.norm(wanted, axis=1).max()
+    vectors_of_model = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(lines)
+    assert np.abs(vectors_of_model - expected).max() <= 1e-5 * np.linalg.norm(expected, axis=1).max()

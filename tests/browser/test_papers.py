@@ -11,14 +11,14 @@ from tests.browser.conftest import Server, fits
 OpenTab = Callable[..., Page]
 
 COMPUTING = 600_000
-"""Milliseconds that the study may compute: it takes 25 s of a free processor, and tests beside this one leave it little."""
+"""Milliseconds for the study: it takes 25 s of an idle processor, and other tests run at the same time."""
 
 
 def names(page: Page) -> list[str]:
     """Of the lines that the page's first figure has in its legend."""
     script = "plot => plot.data.filter(t => t.showlegend !== false).map(t => t.name)"
-    found: list[str] = page.locator(".js-plotly-plot").first.evaluate(script)
-    return found
+    titles: list[str] = page.locator(".js-plotly-plot").first.evaluate(script)
+    return titles
 
 
 def test_a_quick_study_to_its_finished_picture(server: Server, open_tab: OpenTab) -> None:

@@ -31,14 +31,14 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def context(chromium: Browser) -> Iterator[BrowserContext]:
     """A browser without a network; script errors and requests fail the test."""
-    found = chromium.new_context(viewport={"width": 1280, "height": 900}, offline=True)
+    created = chromium.new_context(viewport={"width": 1280, "height": 900}, offline=True)
     troubles: list[str] = []
-    found.on("weberror", lambda error: troubles.append(str(error.error)))
-    found.on(
+    created.on("weberror", lambda error: troubles.append(str(error.error)))
+    created.on(
         "request", lambda sent: None if sent.url.startswith(("file:", "blob:", "data:")) else troubles.append(sent.url)
     )
-    yield found
-    found.close()
+    yield created
+    created.close()
     assert troubles == []
 
 
@@ -54,10 +54,10 @@ def settled(page: Page) -> None:
 
 
 def number(page: Page, name: str, which: str = "value") -> float:
-    found: dict[str, Any] = page.evaluate(
+    numbers: dict[str, Any] = page.evaluate(
         "(which) => globalThis.playground.numbers(which)", "after" if which == "after" else "before"
     )
-    return float(found[name]["true" if which == "true" else "value"])
+    return float(numbers[name]["true" if which == "true" else "value"])
 
 
 def drag(page: Page, field: Locator, share: float) -> None:
@@ -132,9 +132,9 @@ def test_a_link_restores_the_cloud_to_the_bit(context: BrowserContext, file: str
     page.evaluate("location.hash = 'd=5&n=50'")
     becomes(page, lambda: page.evaluate("globalThis.playground.state().d"), 5)
     broken = opened(context, f"{file}#d=-3&n=few&%E0%A4%A&spectrum=steep&transforms=~pca:strength=2~zca:strength=9")
-    found = broken.evaluate("globalThis.playground.state()")
-    assert (found["d"], found["n"], found["spectrum"]) == (2, 1000, "flat")
-    assert found["transforms"] == [{"slug": "zca", "strength": 1, "eps": 0}]
+    restored = broken.evaluate("globalThis.playground.state()")
+    assert (restored["d"], restored["n"], restored["spectrum"]) == (2, 1000, "flat")
+    assert restored["transforms"] == [{"slug": "zca", "strength": 1, "eps": 0}]
 
 
 def test_transforms_show_before_and_after_and_can_be_removed(context: BrowserContext, file: str) -> None:
@@ -148,7 +148,9 @@ def test_transforms_show_before_and_after_and_can_be_removed(context: BrowserCon
     drag(page, page.locator(".ivp-steps input"), 1)
     settled(page)
     assert number(page, "isoscore", "after") == pytest.approx(1, abs=1e-9)
-    assert "directions of equal spread" in (page.locator("tr[data-measure=i1] .ivp-after").get_attribute("title") or "")
+    assert "eigenvectors are not unique" in (
+        page.locator("tr[data-measure=i1] .ivp-after").get_attribute("title") or ""
+    )
     add.select_option(label="Batch normalisation")
     expect(page.locator(".ivp-step")).to_have_count(2)
     page.get_by_role("button", name="Remove ZCA whitening").click()
@@ -193,7 +195,7 @@ def test_a_phone(chromium: Browser, file: str) -> None:
     becomes(page, lambda: page.evaluate("globalThis.playground.state().clusters") > 3, True)
     assert fits(page)
     cloud = page.locator(".ivp-canvas").first.bounding_box()
-    assert cloud is not None and 0 <= cloud["y"] < 100  # it stays in sight beside the sliders
+    assert cloud is not None and 0 <= cloud["y"] < 100  # it stays visible beside the sliders
     context.close()
 
 

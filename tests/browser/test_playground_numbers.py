@@ -108,7 +108,7 @@ def paired(count: int) -> np.ndarray:
 
 
 def measured(points: np.ndarray, originals: int) -> dict[str, float]:
-    """By the public functions, at once on what each is taken of in the browser."""
+    """The same numbers by the public functions, on the same clouds."""
     few = points[paired(len(points))]
     # of a cloud around the origin the sum of the rows, which gives eigenvectors their sign, is rounding
     i1, i2 = metrics.partition(points, centre=bool(np.abs(points.mean(axis=0)).max() < 1e-12 * np.abs(points).max()))
@@ -136,47 +136,47 @@ def transform(step: dict[str, Any]) -> posthoc.Transform:
     return posthoc.get(step["slug"])(**{name: value for name, value in step.items() if name != "slug"})
 
 
-def agree(found: dict[str, float | None], wanted: dict[str, float], without: tuple[str, ...] = ()) -> None:
-    for name, value in wanted.items():
+def agree(actual: dict[str, float | None], expected: dict[str, float], without: tuple[str, ...] = ()) -> None:
+    for name, value in expected.items():
         if name not in without:
-            told = np.nan if found[name] is None else found[name]
-            np.testing.assert_allclose(told, value, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True, err_msg=name)
+            shown = np.nan if actual[name] is None else actual[name]
+            np.testing.assert_allclose(shown, value, rtol=RELATIVE, atol=ABSOLUTE, equal_nan=True, err_msg=name)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", STATES)
-def test_every_number_is_that_of_the_engine_in_python(engine: Page, name: str) -> None:
-    found = engine.evaluate(COMPUTE, {"part": STATES[name], "draw": 3})
-    state, d = found["state"], found["state"]["d"]
-    points, known = read(found["clouds"]["before"], d), read(found["clouds"]["known"], d)
+def test_every_number_matches_the_python_engine(engine: Page, name: str) -> None:
+    result = engine.evaluate(COMPUTE, {"part": STATES[name], "draw": 3})
+    state, d = result["state"], result["state"]["d"]
+    points, known = read(result["clouds"]["before"], d), read(result["clouds"]["known"], d)
     assert points.shape == (state["n"], d)
     # which of several equally near neighbours, or of several equal eigenvalues, is taken is arbitrary
     without = ("hubness",) if state["duplicates"] else ()
-    agree(found["before"], measured(points, found["originals"]), without)
+    agree(result["before"], measured(points, result["originals"]), without)
     star = metrics.isoscore_star(points, known, state["zeta"])
-    np.testing.assert_allclose(found["before"]["isoscore_star"], star, rtol=RELATIVE)
+    np.testing.assert_allclose(result["before"]["isoscore_star"], star, rtol=RELATIVE)
     count = min(points.shape)
-    np.testing.assert_allclose(found["curves"]["before"], metrics.explained_variance(points, k=count), rtol=RELATIVE)
-    np.testing.assert_allclose(found["sigma"]["before"], metrics.dimension_std(points), rtol=RELATIVE, atol=1e-13)
-    cells = np.reshape(found["cells"]["before"], (d, d)) / 255
+    np.testing.assert_allclose(result["curves"]["before"], metrics.explained_variance(points, k=count), rtol=RELATIVE)
+    np.testing.assert_allclose(result["sigma"]["before"], metrics.dimension_std(points), rtol=RELATIVE, atol=1e-13)
+    cells = np.reshape(result["cells"]["before"], (d, d)) / 255
     np.testing.assert_allclose(cells, metrics.abs_correlation(points), atol=0.5 / 255 + 1e-9)
-    redraw = read(found["clouds"]["redraw"], d)
-    wanted = [metrics.isoscore(redraw), metrics.isoscore_unbiased(redraw)]
-    np.testing.assert_allclose(found["redraws"], wanted, rtol=RELATIVE)
+    redraw = read(result["clouds"]["redraw"], d)
+    expected = [metrics.isoscore(redraw), metrics.isoscore_unbiased(redraw)]
+    np.testing.assert_allclose(result["redraws"], expected, rtol=RELATIVE)
     if state["transforms"]:
         image = posthoc.chain(map(transform, state["transforms"])).fit(points).transform(points)
         size = np.abs(image).max()
-        np.testing.assert_allclose(read(found["clouds"]["after"], d), image, rtol=RELATIVE, atol=1e-11 * size)
+        np.testing.assert_allclose(read(result["clouds"]["after"], d), image, rtol=RELATIVE, atol=1e-11 * size)
         whitened = state["transforms"][-1].get("strength") == 1  # then I1 and I2 have no directions to look along
-        assert (found["after"]["i1"] is None) == whitened
-        agree(found["after"], measured(image, found["originals"]), (*without, *(("i1", "i2") if whitened else ())))
+        assert (result["after"]["i1"] is None) == whitened
+        agree(result["after"], measured(image, result["originals"]), (*without, *(("i1", "i2") if whitened else ())))
 
 
 def test_the_random_numbers_are_the_documented_ones_to_the_bit(engine: Page) -> None:
     flat = {"d": 500, "n": 300, "seed": 4294967295}
-    found = read(engine.evaluate(COMPUTE, {"part": flat, "draw": 1})["clouds"]["before"], 500)
+    points = read(engine.evaluate(COMPUTE, {"part": flat, "draw": 1})["clouds"]["before"], 500)
     twin = normals(uniforms(flat["seed"], 0, 300, 0, 500))
-    np.testing.assert_array_equal(found, twin)
+    np.testing.assert_array_equal(points, twin)
     from scipy.stats import kstest, norm
 
     np.testing.assert_allclose(twin, norm.ppf(uniforms(flat["seed"], 0, 300, 0, 500)), rtol=1e-12)
@@ -190,10 +190,10 @@ def test_the_random_numbers_are_the_documented_ones_to_the_bit(engine: Page) -> 
 def test_the_miniatures_penalties_and_gradients_are_the_engines(chromium: Browser, slug: str) -> None:
     cloud = mounted.small_cloud()
     points = torch.tensor(cloud, requires_grad=True)
-    wanted = penalties.istar_penalty(points, None, 0.0) if slug == "istar" else penalties.cosine_penalty(points)
-    wanted.backward()
+    expected = penalties.istar_penalty(points, None, 0.0) if slug == "istar" else penalties.cosine_penalty(points)
+    expected.backward()
     page = chromium.new_page()
-    found = page.evaluate(
+    result = page.evaluate(
         """([text, slug, points, n, d]) => {
           const found = new Function(`${text}; return PENALTIES;`)()[slug](Float64Array.from(points), n, d);
           return [found.value, [...found.gradient]];
@@ -201,6 +201,6 @@ def test_the_miniatures_penalties_and_gradients_are_the_engines(chromium: Browse
         [source.classic("penalties"), slug, cloud.ravel().tolist(), *cloud.shape],
     )
     page.close()
-    assert found[0] == pytest.approx(wanted.item(), rel=RELATIVE)
+    assert result[0] == pytest.approx(expected.item(), rel=RELATIVE)
     assert points.grad is not None
-    np.testing.assert_allclose(found[1], points.grad.numpy().ravel(), rtol=RELATIVE, atol=ABSOLUTE)
+    np.testing.assert_allclose(result[1], points.grad.numpy().ravel(), rtol=RELATIVE, atol=ABSOLUTE)

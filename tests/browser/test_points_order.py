@@ -1,4 +1,4 @@
-"""The order of a map's points in a real browser, without a server: classes that lie over each other are mixed, by both painters."""
+"""The drawing order of a map's points in a real browser, without a server: both painters mix overlapping classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAKE = """(painter) => {
   const canvas = document.createElement("canvas");
   document.body.append(canvas);
   const layer = painter === "WebGLPoints" ? kinds.WebGLPoints.on(canvas) : new kinds.PaintedPoints(canvas);
-  layer.take(parts);
+  layer.setParts(parts);
   globalThis.made = { canvas, layer, colours };
 }"""
 COUNT = """({ faint, hidden }) => {
@@ -67,12 +67,12 @@ def test_no_class_hides_another_and_each_is_switched_off_by_itself(
     page = drawing(painter)
 
     def count(**more: Any) -> list[int]:
-        found: list[int] = page.evaluate(COUNT, {"faint": None, "hidden": None, **more})
-        return found
+        pixels: list[int] = page.evaluate(COUNT, {"faint": None, "hidden": None, **more})
+        return pixels
 
     red, blue = count()
     assert 0.35 < red / (red + blue) < 0.65  # drawn class by class the first would have almost nothing
     assert count() == [red, blue]  # always in the same way
     assert count(hidden=0)[0] == 0 and count(hidden=1)[1] == 0 and min(max(count(hidden=0)), max(count(hidden=1))) > 0
-    for strong, faint in ((0, 1), (1, 0)):  # what is faint lies below, whatever its class
+    for strong, faint in ((0, 1), (1, 0)):  # faint points are drawn first, in any class
         assert count(faint=faint)[strong] >= 0.98 * count(hidden=faint)[strong]

@@ -24,9 +24,7 @@ def waiting(store: Store) -> list[int]:
 def choose(page: Page, button: str, option: str) -> None:
     expect(page.locator(button)).to_have_count(1)  # a line that has moved is drawn twice for a moment
     item = page.get_by_role("menuitem", name=option)
-    for attempt in range(
-        12
-    ):  # on a busy machine the list may be drawn anew between the two clicks, which closes the menu
+    for attempt in range(12):  # on a busy machine the list may redraw between the two clicks, which closes the menu
         if not item.is_visible():
             page.locator(button).get_by_role("button").click()
         try:
@@ -74,7 +72,7 @@ def test_failed_runs_are_retried_and_seeds_added(server: Server, open_tab: OpenT
     becomes(page, lambda: len(store.list(group="a & b")), 4 + 3 * 3)
 
 
-def test_what_exists_already_is_not_launched_twice(server: Server, open_tab: OpenTab) -> None:
+def test_existing_runs_are_not_launched_twice(server: Server, open_tab: OpenTab) -> None:
     plan = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("baseline", {})], [0])
     finish(server.store, plan[0], 0.5, 0.25)
     page = open_tab(f"{server.url}/train?models=demo/tiny-bert&tasks=demo/acceptability&seeds=0")

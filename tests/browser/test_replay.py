@@ -29,7 +29,7 @@ class Recorded(Story):
 
 @pytest.fixture
 def recorded(server: Server) -> Story:
-    return Recorded(server.store, method="istar", params={"lam": 1.0}).whole()
+    return Recorded(server.store, method="istar", params={"lam": 1.0}).complete()
 
 
 def losses(page: Page) -> int:
@@ -40,21 +40,21 @@ def test_a_recorded_run_is_played_again(server: Server, open_tab: Callable[..., 
     page = open_tab(f"{server.url}/live?run={recorded.id}")
     wait_for_points(page, "loss", "total loss", recorded.total)
     bar = page.locator(".ivz-replay")
-    place = bar.get_by_role("slider", name="Place in the recorded run")
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url) if "/events/" in request.url else None)
-    place.fill("500")  # half of its time
+    slider = bar.get_by_role("slider", name="Position in the recorded run")
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url) if "/events/" in request.url else None)
+    slider.fill("500")  # half of its time
     becomes(page, lambda: 0.3 * recorded.total < losses(page) < 0.7 * recorded.total, True)
     expect(page.locator(".ivz-status").first).to_have_text("replay")
-    place.fill("0")
+    slider.fill("0")
     becomes(page, lambda: losses(page), 0)
     expect(page.locator(".ivz-matrix-empty")).to_be_visible()
-    bar.get_by_label("Speed of the replay").select_option("60")
+    bar.get_by_label("Replay speed").select_option("60")
     bar.get_by_role("button", name="Continue").click()
     wait_for_points(page, "loss", "total loss", recorded.total)  # it moves by itself, to the end
     expect(page.locator(".ivz-status").first).to_have_text("finished")
     expect(bar.get_by_role("button", name="Replay")).to_be_visible()
-    assert asked == []  # the server is not asked again for what is here
+    assert requests == []  # the server is not asked again for what is here
 
 
 def test_a_link_plays_it_at_once_and_it_can_be_ended(
@@ -63,7 +63,7 @@ def test_a_link_plays_it_at_once_and_it_can_be_ended(
     page = open_tab(f"{server.url}/live?run={recorded.id}&replay=1")
     expect(page.locator(".ivz-status").first).to_have_text("replay")
     assert losses(page) < recorded.total
-    page.get_by_role("button", name="Show the whole run").click()
+    page.get_by_role("button", name="Show the full run").click()
     wait_for_points(page, "loss", "total loss", recorded.total)
 
 

@@ -20,14 +20,14 @@ def test_a_report_opens_with_the_network_cut(chromium: Browser, tmp_path: Path) 
     path.write_text(html_file.render(sample()), encoding="utf-8")
     context = chromium.new_context(offline=True, viewport={"width": 390, "height": 800}, color_scheme="dark")
     page = context.new_page()
-    asked: list[str] = []
+    requests: list[str] = []
     errors: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: requests.append(request.url))
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.goto(path.as_uri())
     expect(page.locator(".plot .main-svg").first).to_be_visible()
-    assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [path.as_uri()] and errors == []
+    assert [url for url in requests if not url.startswith(("data:", "blob:"))] == [path.as_uri()] and errors == []
     expect(page.get_by_text(NASTY).first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert (

@@ -1,4 +1,4 @@
-"""Figures leave the page only as files of the visitor's: on the page's background, under names that say what they are of."""
+"""Figures leave the page only as downloads: on the page's background, with descriptive file names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def saved(page: Page, figure: Locator, button: str, folder: Path) -> Path:
 
 def test_no_figure_can_be_sent_to_a_foreign_server(server: Server, open_tab: Callable[..., Page]) -> None:
     swept(server)
-    run = Story(server.store).whole()
+    run = Story(server.store).complete()
     page = open_tab("about:blank")
     for address, count in (
         ("/tradeoffs?tradeoffs_group=sweep", 3),
@@ -63,7 +63,7 @@ def test_a_dark_pages_picture_is_dark(
         )
         words = "IsoScore* (all layers' tokens"
     else:
-        run = Story(server.store).whole()
+        run = Story(server.store).complete()
         page = open_tab(f"{server.url}/run?id={run.id}", dark=True)
         figure, name, words = page.locator("[data-figure=loss] .ivz-plot"), f"isoviz-{run.id}-loss", "total loss"
     png = saved(page, figure, "Picture (PNG)", tmp_path)

@@ -23,7 +23,7 @@ CUT_OFF = """(value, words) => {
 def test_the_longest_time_is_not_cut_off(server: Server, open_tab: Callable[..., Page], width: int) -> None:
     words = duration_words(Estimate(seconds=59 * 60 + 59.0, unknown=1, recorded=0), 1)
     page = open_tab(f"{server.url}/train", width=width)
-    _runs, time, _device = (page.get_by_test_id("stMetricValue").nth(place) for place in range(3))
+    _runs, time, _device = (page.get_by_test_id("stMetricValue").nth(index) for index in range(3))
     expect(time).to_have_text(re.compile("^(about|more than|unknown)"))
     assert len(words) >= 20
     assert time.evaluate(CUT_OFF, words) is False

@@ -28,9 +28,9 @@ def serving(serve: Callable[..., Server], tiny_models: TinyModels) -> tuple[Serv
 
 def tile(page: Page, label: str) -> str:
     """What the tile of that name says, once it says a number."""
-    found = page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
-    expect(found).to_have_text(re.compile(r"^[−\d]"))
-    return found.inner_text()
+    metric = page.get_by_test_id("stMetric").filter(has_text=label).get_by_test_id("stMetricValue")
+    expect(metric).to_have_text(re.compile(r"^[−\d]"))
+    return metric.inner_text()
 
 
 def ready(page: Page) -> None:
@@ -57,7 +57,7 @@ def test_a_slider_its_numbers_its_address_and_a_download(
     after = tile(page, "Participation ratio")
     assert float(after) > float(before)
     mark = page.locator(".st-key-whatif_map_before .js-plotly-plot")
-    assert mark.get_attribute("data-mark") == "same node"  # the map without transform was not mounted anew
+    assert mark.get_attribute("data-mark") == "same node"  # the map without transform was not remounted
 
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Numbers (CSV)").click()

@@ -47,7 +47,7 @@ def test_a_newcomer_learns_whether_whitening_helps(
     expect(verdict).to_contain_text("The smallest difference that 60 rows can show is 0.1")
     expect(page.get_by_text("Transforms are fitted on 20 rows")).to_be_visible()
 
-    other = open_tab(page.url, width=390)  # a fresh session: the upload is kept by its key
+    other = open_tab(page.url, width=390)  # a new session: the upload is found by its key
     expect(other.get_by_text(re.compile("Cross-validated over all 60 labelled rows"))).to_be_visible(timeout=LONG)
     becomes(other, lambda: fits(other), True)
 

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @contextlib.contextmanager
 def app(*options: str, **environment: str) -> Iterator[tuple[int, list[str]]]:
-    """A dashboard that was started as a person starts it: its port, and what it said until it served."""
+    """A dashboard started as a user starts it: its port and the lines it printed until it was ready."""
     port = free_port()
     process = subprocess.Popen(
         [sys.executable, "-m", "isoviz", "app", "--port", str(port), *options],
@@ -38,9 +38,9 @@ def app(*options: str, **environment: str) -> Iterator[tuple[int, list[str]]]:
     )
     assert process.stdout is not None
     try:
-        said: list[str] = []
+        lines: list[str] = []
         for line in process.stdout:
-            said.append(line.strip())
+            lines.append(line.strip())
             if re.match("(Links for others|Runners can launch|Read-only|Warning: no token)", line.strip()):
                 break
         deadline = time.monotonic() + 60
@@ -49,7 +49,7 @@ def app(*options: str, **environment: str) -> Iterator[tuple[int, list[str]]]:
                 if status(f"http://127.0.0.1:{port}/_stcore/health") == 200:
                     break
             time.sleep(0.1)
-        yield port, said
+        yield port, lines
     finally:
         process.terminate()
         process.wait(timeout=30)
@@ -74,9 +74,9 @@ def test_the_printed_link_opens_it_and_a_browser_gets_one_of_its_own(tmp_path: P
     opened, browser = tmp_path / "opened", tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part && mv {opened}.part {opened}\n')
     browser.chmod(0o755)
-    with app(BROWSER=str(browser)) as (port, said):
-        assert said[0] == f"IsoViz is served at http://127.0.0.1:{port}"
-        link = said[1].split()[-1]
+    with app(BROWSER=str(browser)) as (port, lines):
+        assert lines[0] == f"IsoViz is served at http://127.0.0.1:{port}"
+        link = lines[1].split()[-1]
         assert link == links.read(home()).address(f"http://127.0.0.1:{port}", Role.OPERATOR)
         assert status(f"http://127.0.0.1:{port}/") == 401
         assert status(link) == status(link) == 303
@@ -89,12 +89,12 @@ def test_the_printed_link_opens_it_and_a_browser_gets_one_of_its_own(tmp_path: P
 
 
 def test_for_others_it_prints_the_runner_s_and_the_viewer_s_link() -> None:
-    with app("--headless", "--host", "0.0.0.0") as (port, said):
-        kept = links.read(home())
-        text = "\n".join(said)
-        assert kept.secrets[Role.RUNNER] in text and kept.secrets[Role.VIEWER] in text
-        assert kept.secrets[Role.OPERATOR] not in text
-        codes = {role: status(kept.address(f"http://127.0.0.1:{port}", role)) for role in Role}
+    with app("--headless", "--host", "0.0.0.0") as (port, lines):
+        stored = links.read(home())
+        text = "\n".join(lines)
+        assert stored.secrets[Role.RUNNER] in text and stored.secrets[Role.VIEWER] in text
+        assert stored.secrets[Role.OPERATOR] not in text
+        codes = {role: status(stored.address(f"http://127.0.0.1:{port}", role)) for role in Role}
         assert codes == {Role.VIEWER: 303, Role.RUNNER: 303, Role.OPERATOR: 401}
 
 
@@ -105,17 +105,17 @@ def test_for_others_it_prints_the_runner_s_and_the_viewer_s_link() -> None:
         (["--headless", "--host", "0.0.0.0"], {"ISOVIZ_READ_ONLY": "1"}, "Read-only"),
     ],
 )
-def test_a_door_that_stands_open_says_so(options: list[str], environment: dict[str, str], words: str) -> None:
-    with app(*options, **environment) as (port, said):
-        assert words in said[-1] and "token=" not in "".join(said)
+def test_an_open_server_says_so(options: list[str], environment: dict[str, str], words: str) -> None:
+    with app(*options, **environment) as (port, lines):
+        assert words in lines[-1] and "token=" not in "".join(lines)
         assert status(f"http://127.0.0.1:{port}/") == 200
 
 
 def test_links_are_shown_and_renewed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     def printed(*arguments: str) -> dict[str, str]:
         assert main(["links", *arguments, "--store", str(tmp_path), "--json"]) == 0
-        found: dict[str, str] = json.loads(capsys.readouterr().out)["links"]
-        return found
+        shown: dict[str, str] = json.loads(capsys.readouterr().out)["links"]
+        return shown
 
     first = printed("show")
     assert first == printed("show") and list(first) == ["viewer", "runner", "operator"]
@@ -135,7 +135,7 @@ def test_links_are_shown_and_renewed(capsys: pytest.CaptureFixture[str], tmp_pat
     ("arguments", "words"),
     [(["renew", "runnr"], "did you mean 'runner'?"), (["show", "--url", "example.org"], "--url: expected an address")],
 )
-def test_what_is_no_role_or_address(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_roles_and_addresses(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["links", *arguments]) == 2
-    said = capsys.readouterr().err
-    assert words in said and said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert words in message and message.count("\n") == 1

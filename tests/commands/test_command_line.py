@@ -1,4 +1,4 @@
-"""The command line: exit codes, one JSON document on stdout, one line for what is wrong."""
+"""The command line: exit codes, one JSON document on stdout, one-line errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def call(*words: str, expect: int = 0, **environment: str) -> subprocess.Complet
 
 @pytest.fixture
 def here(capsys):
-    """A command in this process: what it prints on stdout. Most commands need no process of their own, which takes seconds."""
+    """Run a command in this process and return its stdout; a separate process would take seconds."""
 
     def run(*words):
         capsys.readouterr()
@@ -118,11 +118,11 @@ def test_human_text_goes_to_stdout_progress_to_stderr(small, tmp_path, capsys):
 
 
 @contextlib.contextmanager
-def held(process, database):
-    """Within the block the process stands still, and not while it writes into the store."""
+def lock_held(process, database):
+    """Within the block the process is suspended, at a moment when it is not writing to the store."""
     while True:
         process.send_signal(signal.SIGSTOP)
-        # each of its threads goes on until the signal reaches it
+        # each thread continues until the signal reaches it
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         try:
             with contextlib.closing(sqlite3.connect(database, timeout=1, isolation_level=None)) as connection:
@@ -140,7 +140,7 @@ def held(process, database):
 
 def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path, here):
     long = [word if word != "1" or small[i - 1] != "--epochs" else "30" for i, word in enumerate(small)]
-    whole = json.loads(here("train", *long, "--store", str(tmp_path / "a"), "--json"))["runs"][0]
+    uninterrupted = json.loads(here("train", *long, "--store", str(tmp_path / "a"), "--json"))["runs"][0]
     store_dir = str(tmp_path / "b")
     process = subprocess.Popen(
         [sys.executable, "-m", "isoviz", "train", *long, "--store", store_dir, "--json"],
@@ -156,7 +156,7 @@ def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path,
             rows = store.list() if store else []
         run_id = rows[0].id
         # it would be done before a slow machine's other shell is there
-        with held(process, os.path.join(store_dir, "isoviz.db")):
+        with lock_held(process, os.path.join(store_dir, "isoviz.db")):
             here("runs", "stop", run_id, "--store", store_dir)
         output, errors = process.communicate(timeout=240)
     finally:
@@ -165,8 +165,8 @@ def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path,
     assert json.loads(output)["runs"][0]["status"] == "stopped"
     resumed = json.loads(here("runs", "resume", run_id, "--store", store_dir, "--json"))["runs"][0]
     assert resumed["status"] == "finished"
-    assert resumed["metrics"] == whole["metrics"]
-    assert resumed["isotropy"] == whole["isotropy"]
+    assert resumed["metrics"] == uninterrupted["metrics"]
+    assert resumed["isotropy"] == uninterrupted["isotropy"]
 
 
 def test_measure_an_array(tmp_path, here):

@@ -142,7 +142,7 @@ def test_second_signal_ends_at_once_without_a_traceback(
     process.send_signal(number)
     assert process.stderr is not None
     until(lambda: "stopping after this step" in process.stderr.readline())  # type: ignore[union-attr]
-    time.sleep(1.0)  # what comes twice at once is one wish
+    time.sleep(1.0)  # two signals at once count as one request
     process.send_signal(number)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == code and errors.splitlines()[-1] == "isoviz: interrupted"

@@ -50,8 +50,8 @@ def test_a_report_is_written_to_one_file(store: str, tmp_path: Path, capfd: Capt
 )
 def test_bad_input_is_one_line(store: str, capsys: Captured, arguments: list[str], message: str) -> None:
     assert main([*arguments, "--store", store]) == 2
-    told = capsys.readouterr().err.strip()
-    assert message in told and "\n" not in told
+    error_line = capsys.readouterr().err.strip()
+    assert message in error_line and "\n" not in error_line
 
 
 def test_every_setup_gets_the_same_new_seeds(store: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:

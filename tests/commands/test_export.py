@@ -44,11 +44,11 @@ def test_the_effect_on_other_rows_of_the_file(tmp_path, capsys):
     rng = np.random.default_rng(0)
     labels = np.arange(300) % 2
     points = rng.normal(size=(300, 6)) * [30, 1, 1, 1, 1, 1] + 4.0 * np.outer(labels, np.eye(6)[3])
-    frame = pd.DataFrame(points, columns=[f"x{place}" for place in range(6)])
+    frame = pd.DataFrame(points, columns=[f"x{index}" for index in range(6)])
     frame.assign(id=range(300), label=labels).to_csv(tmp_path / "a.csv", index=False)
     words = ["--chain", "zca", "--fit-on", tmp_path / "a.csv", "--out", tmp_path / "a.zip"]
     code, out, _ = call(capsys, *words, "--json")
-    effects = {one["name"]: one for one in json.loads(out)["effects"]}
+    effects = {effect["name"]: effect for effect in json.loads(out)["effects"]}
     assert code == 0 and json.loads(out)["rows"] == 300
     assert effects["Silhouette"]["low"] > 0.05, "the first dimension hides the labels"
     assert effects["Silhouette"]["rows"] == "100 rows, with the chain fitted on 100 other rows"

@@ -58,11 +58,13 @@ def test_a_reading_session(tmp_path: Path) -> None:
             assert (listed["id"], listed["status"]) == (run_id, "queued")
             (shown,) = (await answer(client, "show_run", id=run_id))["runs"]
             assert shown["config"]["task"] == "demo/acceptability"
-            slugs = {one["slug"] for one in (await answer(client, "catalogue", kind="methods"))["methods"]}
+            slugs = {method["slug"] for method in (await answer(client, "catalogue", kind="methods"))["methods"]}
             assert {"baseline", "istar", "isobn"} <= slugs
             for kind in ("measures", "transforms", "tasks", "models", "studies"):
                 assert (await answer(client, "catalogue", kind=kind))[kind]
             assert "no run" in await refusal(client, "show_run", id="nothing")
+            assert (await refusal(client, "list_runs", group="mine")).startswith("group: ")
+            assert "\n" not in await refusal(client, "list_runs", limit="many")
             assert "no run and no experiment" in await refusal(client, "compare_runs", ids=["nothing"])
             assert "stop_run" in await refusal(client, "stop_run", id=run_id)
             measured = await answer(
@@ -75,8 +77,8 @@ def test_a_reading_session(tmp_path: Path) -> None:
                 max_eval=64,
             )
             assert measured["cloud"]["layer"] == 2 and 0 < measured["isoscore"] < 1
-            assert "unknown task 'demo/nothing'" in await refusal(
-                client, "measure", model="demo/tiny-bert", task="demo/nothing"
+            assert f"'{run_id}' is queued" in await refusal(
+                client, "measure", model=f"run:{run_id}", task="demo/acceptability"
             )
 
     anyio.run(talk)
@@ -95,7 +97,8 @@ def test_a_session_that_launches_and_compares(tmp_path: Path) -> None:
             }
             refused = await refusal(client, "launch_runs", method=["istar"], params={"lamda": 1})
             assert "lamda" in refused and "\n" not in refused
-            settings = {"epochs": 1, "max_train": 32, "max_eval": 16, "probe_size": 32, "batch_size": 16}
+            assert "settings.seed: " in await refusal(client, "launch_runs", method=["baseline"], settings={"seed": 1})
+            settings = {"epochs": "1", "max_train": 32, "max_eval": 16, "probe_size": 32, "batch_size": 16}
             launched = await answer(
                 client, "launch_runs", method=["baseline", "isobn"], experiment="by an agent", settings=settings
             )

@@ -1,4 +1,4 @@
-"""`measure`: the measures of a file and of a model, one JSON document, one line for what is wrong."""
+"""`measure`: the measures of a file and of a model, one JSON document, one-line errors."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_text_for_people(call, tmp_path):
 
 def test_big_arrays_are_mapped_and_read_in_blocks_to_the_same_values(call, tmp_path, monkeypatch):
     path = save(tmp_path, ".npy", CLOUD.astype(np.float32))
-    whole = json.loads(call("--embeddings", path, "--json")[1])
+    in_memory = json.loads(call("--embeddings", path, "--json")[1])
     monkeypatch.setattr("isoviz.vectors.arrays.MAP_ABOVE", 100)
     monkeypatch.setattr(profile, "STREAM_ABOVE", 100)
     monkeypatch.setattr(profile, "_BLOCK_ROWS", 77)
@@ -121,7 +121,7 @@ def test_big_arrays_are_mapped_and_read_in_blocks_to_the_same_values(call, tmp_p
         "effective_rank",
         "twonn",
     ):
-        assert blocks[name] == pytest.approx(whole[name], rel=1e-9), name
+        assert blocks[name] == pytest.approx(in_memory[name], rel=1e-9), name
 
 
 def test_a_column_of_a_table_and_its_labels(call, tmp_path):
@@ -143,7 +143,7 @@ def test_a_column_of_a_table_and_its_labels(call, tmp_path):
 
 def test_pairs_and_relevance_of_a_file(call, tmp_path):
     ids = [f"t{row}" for row in range(len(CLOUD))]
-    names = [f"x{place}" for place in range(CLOUD.shape[1])]
+    names = [f"x{index}" for index in range(CLOUD.shape[1])]
     frame = pd.DataFrame(CLOUD, columns=names).assign(id=ids, label=range(len(CLOUD)))
     frame.to_parquet(tmp_path / "x.parquet")
     left, right = np.arange(0, 50), np.arange(50, 100)
@@ -158,17 +158,17 @@ def test_pairs_and_relevance_of_a_file(call, tmp_path):
     answers = pd.DataFrame({"query": ids[:40], "document": ids[40:80], "relevance": 1})
     answers.to_csv(tmp_path / "answers.csv", index=False)
     code, out, _ = call("--embeddings", tmp_path / "x.parquet", "--pairs", tmp_path / "answers.csv", "--json")
-    found = json.loads(out)["queries"]
+    queries = json.loads(out)["queries"]
     scores = unit[:40] @ unit[40:].T
     first = (scores > scores[np.arange(40), np.arange(40)][:, None]).sum(axis=1)
-    assert code == 0 and (found["queries"], found["documents"]) == (40, len(CLOUD) - 40)
-    assert found["recall10_cosine"] == pytest.approx((first < 10).mean(), abs=1e-9)
-    told = call("--embeddings", tmp_path / "x.parquet", "--pairs", tmp_path / "answers.csv")[1]
-    assert f"queries: 40 queries, {len(CLOUD) - 40} documents" in told and "nDCG@10, cosine" in told
+    assert code == 0 and (queries["queries"], queries["documents"]) == (40, len(CLOUD) - 40)
+    assert queries["recall10_cosine"] == pytest.approx((first < 10).mean(), abs=1e-9)
+    message = call("--embeddings", tmp_path / "x.parquet", "--pairs", tmp_path / "answers.csv")[1]
+    assert f"queries: 40 queries, {len(CLOUD) - 40} documents" in message and "nDCG@10, cosine" in message
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--column", "no"], "no column 'no'"),
         ([], "2 columns hold lists (embedding, other)"),
@@ -176,11 +176,11 @@ def test_pairs_and_relevance_of_a_file(call, tmp_path):
         (["--column", "embedding", "--labels", "row"], "300 distinct values"),
     ],
 )
-def test_a_table_that_does_not_serve(call, tmp_path, options, told):
+def test_a_table_that_does_not_serve(call, tmp_path, options, message):
     frame = pd.DataFrame({"row": range(300), "embedding": CLOUD.tolist(), "other": CLOUD.tolist()})
     frame.to_parquet(tmp_path / "x.parquet")
     code, _, err = call("--embeddings", tmp_path / "x.parquet", *options)
-    assert code == 2 and told in err and err.count("\n") == 1
+    assert code == 2 and message in err and err.count("\n") == 1
 
 
 def test_rows_as_output_vectors(call, tmp_path):
@@ -246,7 +246,7 @@ def test_broken_safetensors(call, tmp_path):
     assert "holds 2 arrays" in call("--embeddings", tmp_path / "x.safetensors")[2]
 
 
-def test_one_row_is_undefined_and_said_why(call, tmp_path):
+def test_one_row_is_undefined_with_a_reason(call, tmp_path):
     code, out, err = call("--embeddings", save(tmp_path, ".npy", CLOUD[:1]))
     assert code == 0
     assert "IsoScore                        undefined" in out
@@ -269,7 +269,7 @@ def test_a_model_without_layer_and_pooling_is_a_table_of_all(call, model):
     document = json.loads(out)
     assert code == 0
     assert len(document["by_layer"]) == 10
-    last = next(one for one in document["by_layer"] if (one["layer"], one["pooling"]) == (2, "cls"))
+    last = next(row for row in document["by_layer"] if (row["layer"], row["pooling"]) == (2, "cls"))
     assert document["cloud"]["pooling"] == "cls"
     assert document["cloud"]["layer"] is None
     for name in set(last) - {"cloud", "layer", "pooling", "split"}:
@@ -298,7 +298,7 @@ def test_one_cloud_is_the_tables_entry(call, model, pooling):
     table = json.loads(call(*model, "--json")[1])["by_layer"]
     document = json.loads(call(*model, "--pooling", pooling, "--json")[1])
     assert "by_layer" not in document
-    expected = next(one for one in table if (one["layer"], one["pooling"]) == (2, pooling))
+    expected = next(row for row in table if (row["layer"], row["pooling"]) == (2, pooling))
     assert set(expected) - {"cloud", "layer", "pooling", "split"} <= set(document)
     for name in (
         "n",
@@ -320,8 +320,8 @@ def test_a_sentence_transformers_model_is_measured_by_the_vectors_it_gives(call,
     words = ["--model", folder, "--task", "glue/cola", "--data", cola, "--json"]
     plain = json.loads(call(*words)[1])
     assert (plain["cloud"]["pooling"], plain["d"]) == ("sentence", 8)
-    asked = json.loads(call(*words, "--pooling", "sentence", "--prompt", "query", "--truncate-dim", "5")[1])
-    assert asked["d"] == 5 and asked["cloud"]["prompt"] == "query" and asked["isoscore"] != plain["isoscore"]
+    document = json.loads(call(*words, "--pooling", "sentence", "--prompt", "query", "--truncate-dim", "5")[1])
+    assert document["d"] == 5 and document["cloud"]["prompt"] == "query" and document["isoscore"] != plain["isoscore"]
     assert json.loads(call(*words, "--layer", "1")[1])["cloud"]["pooling"] == "cls"
     assert (
         "pooling 'sentence' exists for the last layer (2) only"
@@ -366,12 +366,12 @@ def test_which_texts_are_read_of_each_kind(call, tiny_models, tmp_path, monkeypa
 def test_the_direction_says_which_language_is_read(call, tiny_models, tmp_path):
     folder = tiny.write("seq2seq", tmp_path / "data")
     words = ["--model", tiny_models("bart"), "--task", "wmt16/ro-en", "--data", folder, "--pooling", "mean", "--json"]
-    default, there, back = (
+    default, forwards, back = (
         json.loads(call(*words, *more)[1]) for more in ([], ["--direction", "ro-en"], ["--direction", "en-ro"])
     )
-    assert default == there
+    assert default == forwards
     # the tiny set's English is its Romanian backwards: other places, so other vectors
-    assert there["isoscore"] != back["isoscore"]
+    assert forwards["isoscore"] != back["isoscore"]
     code, out, err = call(*words, "--direction", "de-en")
     assert (code, out) == (2, "")
     assert "--direction: 'wmt16/ro-en' has no direction 'de-en' (allowed: ro-en, en-ro)" in err
@@ -495,7 +495,7 @@ def test_a_finished_run_is_measured_layer_by_layer_and_at_its_head(call, finishe
     code, out, err = call(*options, "--json")
     assert code == 0, err
     document = json.loads(out)
-    assert [(one["layer"], one["pooling"]) for one in document["by_layer"]][-1] == (2, "head")
+    assert [(row["layer"], row["pooling"]) for row in document["by_layer"]][-1] == (2, "head")
     assert len(document["by_layer"]) == 10
     reported = store.get(run).result.isotropy
     head = document["by_layer"][-1]
@@ -512,6 +512,6 @@ def test_a_finished_run_is_measured_layer_by_layer_and_at_its_head(call, finishe
     assert call(*options, "--pooling", "head", "--layer", "1")[0] == 2
 
 
-def test_an_unknown_run_is_said(call, cola):
+def test_an_unknown_run_is_stated(call, cola):
     code, _, err = call("--model", "run:none", "--task", "glue/cola", "--data", cola)
-    assert code == 2 and "there is no run 'none'" in err
+    assert code == 2 and "run not found: 'none'" in err

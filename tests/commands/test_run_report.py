@@ -1,4 +1,4 @@
-"""What the command line says of runs: labelled numbers, times, baselines, collapse, and a table over seeds."""
+"""The command line's report on runs: labelled numbers, times, baselines, collapse, and a table over seeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def finished(seed=0, value=0.5, star=0.25, collapsed=None, method="istar", **par
             "timing": {"train_seconds": 30.0, "evaluate_seconds": 9.0, "measure_seconds": 4.26, "total_seconds": 52.5}
         }
     )
-    return row(f"r{seed}", config(method, seed, params), found=ended)
+    return row(f"r{seed}", config(method, seed, params), outcome=ended)
 
 
 def test_text_names_cloud_n_d_baselines_and_its_times():
@@ -35,13 +35,13 @@ def test_text_names_cloud_n_d_baselines_and_its_times():
     assert times == "    training 30.0 s, evaluating 9.0 s, measuring 4.3 s, total 52.5 s"
 
 
-def test_collapse_and_notes_stand_in_text_and_json():
+def test_collapse_and_notes_are_in_text_and_json():
     collapsed = finished(collapsed="predicts one class")
-    begun = started().model_copy(update={"notes": ["The data have no mismatched split."]})
-    text = describe(collapsed, begun)
+    start = started().model_copy(update={"notes": ["The data have no mismatched split."]})
+    text = describe(collapsed, start)
     assert "collapsed: predicts one class" in text and "note: The data have no mismatched split." in text
-    document = as_json(collapsed, begun)
-    assert document["collapsed"] == "predicts one class" and document["notes"] == begun.notes
+    document = as_json(collapsed, start)
+    assert document["collapsed"] == "predicts one class" and document["notes"] == start.notes
     assert document["baselines"] == {"majority": 0.5, "bag_of_words": 0.625}
     assert as_json(finished())["collapsed"] is None and "collapsed" not in describe(finished())
 
@@ -60,7 +60,7 @@ def test_text_and_json_say_what_sampling_may_have_moved():
     star = layers.readings["isoscore_star"].model_copy(update={"error": 0.0012})
     clouds = {**ended.isotropy.clouds, "layers": layers.with_readings({"isoscore_star": star})}
     isotropy = ended.isotropy.model_copy(update={"clouds": clouds})
-    sampled = row("r", config(), found=ended.model_copy(update={"isotropy": isotropy}))
+    sampled = row("r", config(), outcome=ended.model_copy(update={"isotropy": isotropy}))
     assert "IsoScore* (ζ = 0.2) 0.250 (± 0.001 from sampling, 95 %)" in describe(sampled)
     assert as_json(sampled)["isotropy"]["isoscore_star_error"] == 0.0012
     assert as_json(sampled)["isotropy"]["layers"]["isoscore_star_error"] == 0.0012
@@ -69,7 +69,7 @@ def test_text_and_json_say_what_sampling_may_have_moved():
 
 def test_an_undefined_value_says_why():
     ended = result(0.5, None)
-    assert "IsoScore* (ζ = 0.2) undefined" in describe(row("r", config(), found=ended))
+    assert "IsoScore* (ζ = 0.2) undefined" in describe(row("r", config(), outcome=ended))
 
 
 def test_a_run_that_failed_says_why():
@@ -122,22 +122,22 @@ def test_the_command_lists_an_unreadable_run_and_deletes_it(tmp_path, capsys):
     store = Store(tmp_path)
     good, bad = (finish(store, config(seed=seed), 0.5, 0.25) for seed in (0, 1))
     damage(store, bad, "config")
-    there = ["--store", str(tmp_path)]
-    assert main(["runs", "list", *there]) == 0
+    option = ["--store", str(tmp_path)]
+    assert main(["runs", "list", *option]) == 0
     text = capsys.readouterr().out
     assert f"{bad}  unreadable" in text and f"isoviz runs delete {bad}" in text
     assert f"{good}  finished" in text and "accuracy 0.5000" in text and "isoscore_star 0.250" in text
-    assert main(["runs", "list", "--json", *there]) == 0
+    assert main(["runs", "list", "--json", *option]) == 0
     newest, other = json.loads(capsys.readouterr().out)["runs"]
     assert (newest["id"], newest["status"]) == (bad, "unreadable")
     assert "configuration is not valid" in newest["error"]["message"]
     assert other == json.loads(json.dumps(as_json(store.get(good), started())))
-    assert main(["runs", "export", bad, good, *there]) == 0
+    assert main(["runs", "export", bad, good, *option]) == 0
     exported = json.loads(capsys.readouterr().out)["runs"]
     assert [run["status"] for run in exported] == ["unreadable", "finished"] and len(exported[1]["events"]) == 4
-    assert main(["runs", "show", bad, *there]) == 2
+    assert main(["runs", "show", bad, *option]) == 2
     assert "is unreadable" in capsys.readouterr().err
-    assert main(["runs", "delete", bad, *there]) == 0
+    assert main(["runs", "delete", bad, *option]) == 0
     assert [run.id for run in store.summaries()] == [good]
 
 
@@ -157,7 +157,7 @@ def test_listing_waits_for_no_catalogue(tmp_path):
     assert "sqlalchemy" in imported and not imported & {"numpy", "torch", "scipy", "pandas", "transformers"}
 
 
-def test_provenance_is_that_of_the_newest_attempt(tmp_path, capsys):
+def test_provenance_describes_the_newest_attempt(tmp_path, capsys):
     from isoviz.__main__ import main
     from isoviz.runs.store import Store
     from tests.dashboard.made_up import finish
@@ -177,18 +177,18 @@ def test_the_command_lists_the_newest_runs_and_says_how_many_there_are(tmp_path,
     from tests.dashboard.made_up import finish
 
     monkeypatch.setattr(runs, "LISTED", 2)
-    store, there = Store(tmp_path), ["--store", str(tmp_path)]
+    store, option = Store(tmp_path), ["--store", str(tmp_path)]
     oldest, middle, newest = (finish(store, config(seed=seed), 0.5, 0.25) for seed in range(3))
-    assert main(["runs", "list", *there]) == 0
+    assert main(["runs", "list", *option]) == 0
     listed = capsys.readouterr()
     assert listed.out.index(newest) < listed.out.index(middle) and oldest not in listed.out
     assert listed.err == "the newest 2 of 3 runs; --limit 0 lists all\n"
-    assert main(["runs", "list", "--limit", "0", *there]) == 0
+    assert main(["runs", "list", "--limit", "0", *option]) == 0
     everything = capsys.readouterr()
     assert oldest in everything.out and not everything.err
-    assert main(["runs", "list", "--json", *there]) == 0
+    assert main(["runs", "list", "--json", *option]) == 0
     assert [run["id"] for run in json.loads(capsys.readouterr().out)["runs"]] == [newest, middle, oldest]
-    assert main(["runs", "list", "--limit", "1", "--json", *there]) == 0
+    assert main(["runs", "list", "--limit", "1", "--json", *option]) == 0
     assert [run["id"] for run in json.loads(capsys.readouterr().out)["runs"]] == [newest]
-    assert main(["runs", "list", "--limit", "-1", *there]) == 2
+    assert main(["runs", "list", "--limit", "-1", *option]) == 2
     assert "--limit: expected 0 or more (got -1)" in capsys.readouterr().err

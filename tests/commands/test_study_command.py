@@ -1,4 +1,4 @@
-"""`isoviz study`: one JSON document, a result on disk, and one line for what is wrong."""
+"""`isoviz study`: one JSON document, a result on disk, and one-line errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_list_is_one_document_with_every_study(capsys):
     assert main(["study", "list", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert list(document) == ["studies", "warnings"]
-    assert {card["slug"] for card in document["studies"]} == {one.slug for one in studies.listed()}
+    assert {card["slug"] for card in document["studies"]} == {entry.slug for entry in studies.listed()}
     assert len(document["studies"]) == 23
     for card in document["studies"]:
         assert set(card["scales"]) == {"quick", "full"}
@@ -58,7 +58,7 @@ def test_run_speaks_plainly(tiny_quick, capsys):
     assert "scale quick, seed 0" in out
 
 
-def test_a_study_of_ones_own_encoder_and_files(tiny_models, cola, capsys, tmp_path):
+def test_a_study_of_your_own_encoder_and_files(tiny_models, cola, capsys, tmp_path):
     words = ["--model", f"toy/bert={tiny_models('bert')}", "--tasks", "glue/cola", "--data", f"glue/cola={cola}"]
     assert main(["study", "run", "isobn-figures", *words, "--out", str(tmp_path)]) == 0
     out, err = capsys.readouterr()
@@ -66,8 +66,8 @@ def test_a_study_of_ones_own_encoder_and_files(tiny_models, cola, capsys, tmp_pa
     assert "differs in the encoder: here toy/bert, there bert-base-cased" in out
     assert "Figure 1, Figure 2, Figure 4: what they draw is in --json and --out" in out
     assert len(err.splitlines()) == len(set(err.splitlines()))
-    kept = studies.Result.model_validate_json((tmp_path / "isobn-figures.json").read_text())
-    assert [figure.name for figure in kept.figures] == ["sigma", "correlation", "ev"]
+    stored = studies.Result.model_validate_json((tmp_path / "isobn-figures.json").read_text())
+    assert [figure.name for figure in stored.figures] == ["sigma", "correlation", "ev"]
 
 
 @pytest.mark.parametrize(
@@ -113,6 +113,6 @@ def test_waits_for_a_run_that_another_command_has_reserved(tmp_path, capsys, mon
             of_command_line(store).stop(run_id)
         return [records.record(store, run_id)]
 
-    (found,) = study._once_ended(store, read)
-    assert (found.row.status, seen) == ("stopped", ["queued"] * 3)
+    (run,) = study._once_ended(store, read)
+    assert (run.row.status, seen) == ("stopped", ["queued"] * 3)
     assert capsys.readouterr().err == "waiting for 1 run of another process (another command)\n"

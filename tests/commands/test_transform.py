@@ -1,4 +1,4 @@
-"""`transform`: every transform of the catalogue on files, in blocks, and what a bad option is told."""
+"""`transform`: every transform of the catalogue on files, in blocks, and its errors."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_float32_stays_float32_and_a_file_may_be_replaced(files: Path, capsys: p
     assert after.dtype == np.float32 and after.shape == (120, 3)
     (files / "beside").touch()
     assert (files / "train.npy").stat().st_mode == (files / "beside").stat().st_mode, "as any new file"
-    whole = posthoc.chain([step.make() for step in chains.read(chain)])
-    np.testing.assert_allclose(after, whole.fit_transform(before), rtol=1e-6, atol=1e-6)
+    fitted = posthoc.chain([step.make() for step in chains.read(chain)])
+    np.testing.assert_allclose(after, fitted.fit_transform(before), rtol=1e-6, atol=1e-6)
     text = capsys.readouterr().out
     assert "All-but-the-top → PCA whitening, fitted on train.npy (n = 120)" in text and "removed 2" in text
 
@@ -77,7 +77,7 @@ def test_float32_stays_float32_and_a_file_may_be_replaced(files: Path, capsys: p
         (["--in", "words.npy"], "--in: 'words.npy' holds <U1, not numbers"),
     ],
 )
-def test_what_is_refused_in_one_line(
+def test_bad_input_is_refused_in_one_line(
     words: list[str], reason: str, files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     np.save("narrow.npy", cloud(9, 3))

@@ -34,7 +34,7 @@ def holed(tiny_models: TinyModels, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _quiet_library() -> Iterator[None]:
-    """As in a process of its own, where the command line says so before transformers is there."""
+    """As in a separate process, where the command line sets this before importing transformers."""
     from transformers.utils import logging
 
     level = logging.get_verbosity()
@@ -53,9 +53,9 @@ def small(holed: Path, cola: Path, tmp_path: Path) -> list[str]:
 
 
 def noted(captured: Captured) -> list[str]:
-    """What the text said in notes, wherever it said it."""
-    said = captured.readouterr()
-    return [text.strip() for text in _NOTED.findall(said.out + "\n" + said.err)]
+    """The notes of the text output, on stdout or stderr."""
+    output = captured.readouterr()
+    return [text.strip() for text in _NOTED.findall(output.out + "\n" + output.err)]
 
 
 def same_in_json(words: Iterable[str], captured: Captured, expect: str) -> list[str]:
@@ -75,20 +75,20 @@ def test_weights_that_do_not_fit_are_bad_input_and_leave_no_run(
     small: list[str], tmp_path: Path, capsys: Captured, verb: list[str]
 ) -> None:
     assert main([*verb, *small, "--json"]) == 2
-    said = capsys.readouterr()
-    assert said.out == "" and len(said.err.strip().splitlines()) == 1
-    assert "1 encoder weight is missing from the checkpoint (bert.encoder.layer.1.output.dense.weight)" in said.err
-    assert "--allow-random" in said.err
+    output = capsys.readouterr()
+    assert output.out == "" and len(output.err.strip().splitlines()) == 1
+    assert "1 encoder weight is missing from the checkpoint (bert.encoder.layer.1.output.dense.weight)" in output.err
+    assert "--allow-random" in output.err
     assert not (tmp_path / "store").exists() or Store(tmp_path / "store").list() == []
 
 
 def test_measuring_such_a_model_is_bad_input(holed: Path, capsys: Captured) -> None:
     assert main(["measure", "--model", str(holed), "--max-eval", "8"]) == 2
-    said = capsys.readouterr()
+    output = capsys.readouterr()
     assert (
-        said.out == ""
-        and len(said.err.strip().splitlines()) == 1
-        and "encoder.layer.1.output.dense.weight)" in said.err
+        output.out == ""
+        and len(output.err.strip().splitlines()) == 1
+        and "encoder.layer.1.output.dense.weight)" in output.err
     )
 
 

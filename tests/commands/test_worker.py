@@ -71,12 +71,12 @@ def test_two_array_tasks_drain_a_queue(array: Start, tmp_path: Path) -> None:
     fake = {"does": "finish", "seconds": 0.5}
     ids = store.create([RunConfig(params=fake, seed=seed) for seed in range(4)])
     tasks = [array(0), array(1)]
-    said = [task.communicate(timeout=PATIENCE)[1] for task in tasks]
-    assert [task.returncode for task in tasks] == [0, 0], said
+    output = [task.communicate(timeout=PATIENCE)[1] for task in tasks]
+    assert [task.returncode for task in tasks] == [0, 0], output
     rows = [store.get(run_id) for run_id in ids]
     assert [(row.status, row.attempt) for row in rows] == [("finished", 1)] * 4
     assert all(len((store.folder_of(run_id) / "ran").read_text().split()) == 1 for run_id in ids)
-    assert all(sum(run_id in text for text in said) <= 1 for run_id in ids)
+    assert all(sum(run_id in text for text in output) <= 1 for run_id in ids)
 
 
 @posix

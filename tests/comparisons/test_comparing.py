@@ -1,4 +1,4 @@
-"""Which runs stand side by side, what is left out, and what is said of the rest."""
+"""Which runs are compared, which are left out, and the sentences about the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ISTAR = [0.700, 0.735, 0.690, 0.750, 0.722, 0.705]
 def runs(values, method="baseline", params=None, prefix="r", **more):
     """One finished run per value, seeds from 0."""
     return [
-        row(f"{prefix}-{method}-{seed}", config(method, seed, params, **more), found=result(value, 0.25))
+        row(f"{prefix}-{method}-{seed}", config(method, seed, params, **more), outcome=result(value, 0.25))
         for seed, value in enumerate(values)
     ]
 
@@ -44,29 +44,30 @@ def test_each_method_against_the_baseline_paired_by_seed_and_corrected():
         ("IsoBN β = 0.5", False),
         ("I-STAR λ = 1", False),
     ]
-    found = {comparison.arm.split()[0]: comparison for comparison in part.comparisons}
+    by_method = {comparison.arm.split()[0]: comparison for comparison in part.comparisons}
     raw = [stats.ttest_rel(values, NONE).pvalue for values in (ISOBN, ISTAR)]
     holm = multipletests(raw, method="holm")[1]
     for name, values, p, corrected in zip(("IsoBN", "I-STAR"), (ISOBN, ISTAR), raw, holm, strict=True):
-        one = found[name]
-        assert (one.paired, one.n, one.unpaired, one.test) == (True, 6, [], "paired t-test")
-        assert one.p == pytest.approx(p) and one.p_holm == pytest.approx(corrected)
+        compared = by_method[name]
+        assert (compared.paired, compared.n, compared.unpaired, compared.test) == (True, 6, [], "paired t-test")
+        assert compared.p == pytest.approx(p) and compared.p_holm == pytest.approx(corrected)
         ends = stats.ttest_rel(values, NONE).confidence_interval()
-        assert (one.low, one.high) == pytest.approx((ends.low, ends.high))
+        assert (compared.low, compared.high) == pytest.approx((ends.low, ends.high))
         differences = [a - b for a, b in zip(values, NONE, strict=True)]
-        assert one.p_wilcoxon == pytest.approx(
+        assert compared.p_wilcoxon == pytest.approx(
             stats.wilcoxon(
                 [round(x, 6) for x in differences], method=stats.PermutationMethod(n_resamples=10_000)
             ).pvalue
         )
     assert table.tests == 2
-    assert (found["IsoBN"].verdict, found["I-STAR"].verdict) == ("not apart", "apart")
-    assert found["I-STAR"].g_low > 1  # far from 0 in standard deviations
+    assert (by_method["IsoBN"].verdict, by_method["I-STAR"].verdict) == ("not apart", "apart")
+    assert by_method["I-STAR"].g_low > 1  # far from 0 in standard deviations
 
 
 def test_sentences_read_as_answers():
     isobn, istar = (
-        one.sentence for one in sorted(only_part(three_methods()).comparisons, key=lambda one: one.p < 0.01)
+        comparison.sentence
+        for comparison in sorted(only_part(three_methods()).comparisons, key=lambda comparison: comparison.p < 0.01)
     )
     assert isobn.startswith(
         "IsoBN β = 0.5 − Baseline: +0.001 [−0.010, 0.012], 6 paired seeds: no significant difference (p = "
@@ -79,7 +80,7 @@ def test_sentences_read_as_answers():
     assert istar.endswith("a significant difference (p < 0.001 after Holm's correction for 2 comparisons).")
 
 
-def test_letters_say_which_cannot_be_told_apart():
+def test_letters_mark_arms_that_do_not_differ():
     letters = {arm.label.split()[0]: arm.letters for arm in only_part(three_methods()).arms}
     assert letters == {"I-STAR": "a", "Baseline": "b", "IsoBN": "b"}
 
@@ -92,28 +93,28 @@ def test_one_arm_against_one_needs_no_correction():
 
 def test_a_correction_spans_all_parts_of_the_table():
     tasks = ("demo/acceptability", "demo/sentiment")
-    rows = [one for at, task in enumerate(tasks) for one in runs(NONE, task=task, prefix=f"{at}")]
-    rows += [one for at, task in enumerate(tasks) for one in runs(ISOBN, "isobn", task=task, prefix=f"{at}")]
+    rows = [run for at, task in enumerate(tasks) for run in runs(NONE, task=task, prefix=f"{at}")]
+    rows += [run for at, task in enumerate(tasks) for run in runs(ISOBN, "isobn", task=task, prefix=f"{at}")]
     table = compare(rows)
     assert [part.task for part in table.parts] == list(tasks) and table.tests == 2
     assert table.parts[0].comparisons[0].p_holm == pytest.approx(min(1.0, 2 * table.parts[0].comparisons[0].p))
 
 
-def test_what_cannot_be_counted_is_left_out_with_its_reason():
+def test_runs_that_do_not_count_are_left_out_with_a_reason():
     rows = [
         *runs(NONE),
         *runs(ISOBN[:3], "isobn"),
-        row("collapsed", config("isobn", 3), found=result(0.5, 0.5, collapsed="predicts one class")),
-        row("chance", config("isobn", 8), found=result(0.49, 0.5, matthews=-0.02)),
+        row("collapsed", config("isobn", 3), outcome=result(0.5, 0.5, collapsed="predicts one class")),
+        row("chance", config("isobn", 8), outcome=result(0.49, 0.5, matthews=-0.02)),
         row("failed", config("isobn", 4), "failed", error={"message": "out of memory"}),
         row("diverged", config("isobn", 5), "diverged", error={"message": "the loss became non-finite"}),
-        row("undefined", config("isobn", 6), found=result(None, 0.5)),
+        row("undefined", config("isobn", 6), outcome=result(None, 0.5)),
         row("waiting", config("isobn", 7), "queued"),
     ]
     part = only_part(rows)
     arm = next(arm for arm in part.arms if arm.label.startswith("IsoBN"))
     assert arm.values == dict(enumerate(ISOBN[:3]))
-    assert {one.run: one.reason for one in arm.excluded} == {
+    assert {run.run: run.reason for run in arm.excluded} == {
         "collapsed": "collapsed: predicts one class",
         "chance": "collapsed: does no better than chance",
         "failed": "failed: out of memory",
@@ -127,7 +128,7 @@ def test_what_cannot_be_counted_is_left_out_with_its_reason():
 
 def test_a_seed_counts_once_with_its_newest_finished_run():
     again = [
-        row("s1", config("isobn", 0), found=result(0.9, 0.25)),  # newer by its id
+        row("s1", config("isobn", 0), outcome=result(0.9, 0.25)),  # newer by its id
         row("s2", config("isobn", 1), "failed", error={"message": "out of memory"}),
     ]
     rows = [*runs(NONE), *runs(ISOBN, "isobn", prefix="a"), *again]
@@ -148,11 +149,11 @@ def test_runs_that_differ_in_more_are_refused_and_the_difference_named():
 
 def test_the_same_name_with_other_content_is_refused():
     rows = [*runs(NONE), *runs(ISOBN, "isobn")]
-    begun = {one.id: started() for one in rows}
-    assert compare(rows, started=begun).tests == 1
-    begun[rows[-1].id] = started().model_copy(update={"data_fingerprint": "other"})
+    starts = {row.id: started() for row in rows}
+    assert compare(rows, started=starts).tests == 1
+    starts[rows[-1].id] = started().model_copy(update={"data_fingerprint": "other"})
     with pytest.raises(DifferentSetupsError) as refused:
-        compare(rows, started=begun)
+        compare(rows, started=starts)
     assert refused.value.differing == {"content of the data": ["d", "other"]}
 
 
@@ -167,17 +168,17 @@ def test_a_setting_or_a_parameter_can_be_compared():
         compare([*runs(NONE), *runs(ISTAR, "istar", {"lam": 1})], by="lam")
 
 
-def test_what_changes_order_or_weights_is_not_paired():
+def test_changes_of_order_or_weights_are_not_paired():
     one_size, other = runs(NONE, batch_size=16), runs(ISTAR[:5], batch_size=32)
     (one,) = only_part([*one_size, *other], by="batch_size").comparisons
-    theirs = stats.ttest_ind(ISTAR[:5], NONE, equal_var=False)
+    reference = stats.ttest_ind(ISTAR[:5], NONE, equal_var=False)
     assert (one.paired, one.n, one.n_baseline, one.test, one.p_wilcoxon) == (False, 5, 6, "Welch's t-test", None)
-    assert one.p == pytest.approx(theirs.pvalue)
-    assert (one.low, one.high) == pytest.approx(tuple(theirs.confidence_interval()))
+    assert one.p == pytest.approx(reference.pvalue)
+    assert (one.low, one.high) == pytest.approx(tuple(reference.confidence_interval()))
     assert "5 and 6 unpaired seeds" in one.sentence
 
 
-def test_models_are_compared_unpaired_and_only_if_asked():
+def test_models_are_compared_unpaired_and_only_on_request():
     rows = [*runs(NONE, model="demo/tiny-bert"), *runs(ISTAR, model="other", prefix="o")]
     (one,) = only_part(rows, by="model").comparisons
     assert not one.paired
@@ -205,16 +206,16 @@ def test_an_uncorrected_finding_that_does_not_survive_says_both():
     rows = [
         *runs(NONE),
         *runs(near, "isobn"),
-        *(one for n in range(1, 5) for one in runs(ISOBN, "istar", {"lam": n}, prefix=f"{n}")),
+        *(run for n in range(1, 5) for run in runs(ISOBN, "istar", {"lam": n}, prefix=f"{n}")),
     ]
-    one = next(one for one in only_part(rows).comparisons if one.arm.startswith("IsoBN"))
+    one = next(comparison for comparison in only_part(rows).comparisons if comparison.arm.startswith("IsoBN"))
     assert one.p < 0.05 < one.p_holm and one.low > 0
     assert "alone, " in one.sentence and "no significant difference" in one.sentence
 
 
 def test_a_measure_of_isotropy_can_be_compared():
     rows = [
-        row(f"{method}{seed}", config(method, seed), found=result(0.5 + seed / 10, 0.2 + seed / 100 + shift))
+        row(f"{method}{seed}", config(method, seed), outcome=result(0.5 + seed / 10, 0.2 + seed / 100 + shift))
         for method, shift in (("baseline", 0.0), ("isobn", 0.1))
         for seed in range(3)
     ]
@@ -222,20 +223,22 @@ def test_a_measure_of_isotropy_can_be_compared():
     assert part.metric == "isoscore_star" and part.comparisons[0].difference == pytest.approx(0.1)
 
 
-def test_nothing_learned_is_said():
+def test_nothing_learned_is_reported():
     rows = [*runs([0.6, 0.61, 0.62]), *runs([0.6, 0.6, 0.625], "isobn")]
-    begun = {one.id: started({"majority": 0.5, "bag_of_words": 0.625}) for one in rows}
-    assert only_part(rows, started=begun).warnings == [
+    starts = {row.id: started({"majority": 0.5, "bag_of_words": 0.625}) for row in rows}
+    assert only_part(rows, started=starts).warnings == [
         "Nothing was learned: no run beats bag of words (0.625). Do not compare."
     ]
-    rows.append(row("better", config("isobn", 3), found=result(0.63, 0.2)))
-    assert only_part(rows, started=begun).warnings == []
+    rows.append(row("better", config("isobn", 3), outcome=result(0.63, 0.2)))
+    assert only_part(rows, started=starts).warnings == []
 
 
 def test_another_baseline_by_method_or_label():
     part = only_part(three_methods(), baseline="isobn")
-    assert {one.baseline for one in part.comparisons} == {"IsoBN β = 0.5"}
-    assert {one.baseline for one in only_part(three_methods(), baseline="I-STAR λ = 1").comparisons} == {"I-STAR λ = 1"}
+    assert {comparison.baseline for comparison in part.comparisons} == {"IsoBN β = 0.5"}
+    assert {comparison.baseline for comparison in only_part(three_methods(), baseline="I-STAR λ = 1").comparisons} == {
+        "I-STAR λ = 1"
+    }
     with pytest.raises(InputError, match="no runs of 'flow' here"):
         compare(three_methods(), baseline="flow")
 

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import downloads, resources
 from dashboard.explore import numbers
+from isoviz import limits
 from isoviz.errors import IsoVizError
 from isoviz.exploring import measuring
 from isoviz.exploring.request import ViewRequest
@@ -34,21 +35,23 @@ class _ReaderHere:
     """Answers as a reading process does, in this one."""
 
     def ask(self, order: bytes, allowed: Limits, pulse: Callable[[], None]) -> dict[str, Any]:
-        asked = json.loads(order)
+        request = json.loads(order)
+        limits.active = allowed
         try:
-            answer = guarded_worker._called(load(asked["call"]), asked["arguments"])
+            answer = guarded_worker._called(load(request["call"]), request["arguments"])
         except IsoVizError as error:
             answer = guarded_worker._refusal(type(error).__name__, str(error), error.field, error.advice)
-        found: dict[str, Any] = json.loads(answer)
-        return found
+        finally:
+            limits.active = None
+        reply: dict[str, Any] = json.loads(answer)
+        return reply
 
     def end(self) -> None: ...
 
 
 @pytest.fixture(autouse=True)
 def reading_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What pages have read is read in this process: each test has a home of its own, and so would wait seconds for a process of its
-    own. `test_bombs` has such processes."""
+    """Pages read files in this process, because starting a reader for each test's home would take seconds. `test_bombs` starts readers."""
     monkeypatch.setattr(guarded, "_reader", lambda pulse: nullcontext(_ReaderHere()))
     monkeypatch.setattr(guarded, "warm", lambda *_: None)
 
@@ -69,7 +72,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 @pytest.fixture(autouse=True)
 def no_browser_to_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Explore's tables come at once."""
+    """Explore's tables are drawn immediately."""
     monkeypatch.setattr(numbers, "TABLES_AFTER", 0.0)
 
 
@@ -90,15 +93,15 @@ def open_page(store: Store) -> OpenPage:
 @pytest.fixture
 def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], bytes]]:
     """What pages offer as files from now on: name → what makes its bytes."""
-    found: dict[str, Callable[[], bytes]] = {}
+    offers: dict[str, Callable[[], bytes]] = {}
     button = downloads.st.download_button
 
     def noted(label: str, data: Any, file_name: str, *arguments: Any, **options: Any) -> bool:
-        found[file_name] = data
+        offers[file_name] = data
         return button(label, data, file_name, *arguments, **options)
 
     monkeypatch.setattr(downloads.st, "download_button", noted)
-    return found
+    return offers
 
 
 @pytest.fixture(scope="session")

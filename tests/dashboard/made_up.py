@@ -45,7 +45,7 @@ def _isotropy(star: float | None, isoscore: float | None) -> Measurement:
     return measurement(cloud("head", 500, 128, [0.5, 0.75], mean_cosine=0.1, **scores, **numbers), star)
 
 
-def row(run: str, cfg: RunConfig, status: str = "finished", found: Finished | None = None, **more: Any) -> RunRow:
+def row(run: str, cfg: RunConfig, status: str = "finished", outcome: Finished | None = None, **more: Any) -> RunRow:
     """A row of the store, without a store."""
     values: dict[str, Any] = {
         **dict.fromkeys(("group", "started", "ended", "heartbeat", "owner", "host", "device", "pid")),
@@ -62,7 +62,7 @@ def row(run: str, cfg: RunConfig, status: str = "finished", found: Finished | No
         "stop_requested": False,
         "resume": False,
         "attempt": 1,
-        "result": found,
+        "result": outcome,
     }
     return RunRow(**{**values, **more})
 
@@ -87,7 +87,7 @@ def started(baselines: Mapping[str, float | None] | None = None) -> Started:
 
 
 def measured(star: float | None, isoscore: float | None, epoch: int = 3) -> Measured:
-    """What is measured after an epoch."""
+    """The measurement after an epoch."""
     arrays = "arrays/epoch-003.safetensors"
     return Measured(step=10, epoch=epoch, isotropy=_isotropy(star, isoscore), arrays=arrays)
 
@@ -105,11 +105,11 @@ def finish(
     (run,) = store.create([cfg], group=group)
     store.claim("test", "cpu", id=run)
     store.append(run, before)
-    found = result(value, star, **more)
+    outcome = result(value, star, **more)
     evaluated = Evaluated(
         step=10, epoch=3, loss=0.5, metrics={"accuracy": value, "matthews": value}, primary="accuracy"
     )
-    store.append(run, [started(), evaluated, measured(star, found.isotropy.number("isoscore")), found])
+    store.append(run, [started(), evaluated, measured(star, outcome.isotropy.number("isoscore")), outcome])
     return run
 
 

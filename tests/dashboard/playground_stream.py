@@ -26,19 +26,19 @@ def uniforms(seed: int, draw: int, rows: int, part: int, count: int) -> NDArray[
     def word() -> Words:
         nonlocal a, b, c, d
         five = b * np.uint32(5)
-        found = ((five << np.uint32(7)) | (five >> np.uint32(25))) * np.uint32(9)
+        output = ((five << np.uint32(7)) | (five >> np.uint32(25))) * np.uint32(9)
         shifted = b << np.uint32(9)
         c, d = c ^ a, d ^ b
         b, a = b ^ c, a ^ d
         c = c ^ shifted
         d = (d << np.uint32(11)) | (d >> np.uint32(21))
-        return found
+        return output
 
-    found = np.empty((rows, count))
+    numbers = np.empty((rows, count))
     for k in range(count):
         high, low = (word() >> np.uint32(6)).astype(np.float64), (word() >> np.uint32(6)).astype(np.float64)
-        found[:, k] = (high * 67108864 + low + 0.5) * 2.0**-52
-    return found
+        numbers[:, k] = (high * 67108864 + low + 0.5) * 2.0**-52
+    return numbers
 
 
 def normals(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -40,8 +40,8 @@ OPEN = {f"explore_show_{name}": "true" for name in ("figures", "correlations", "
 
 def address(request: ViewRequest, **more: str) -> dict[str, str]:
     data = {f"explore_data.{request.task}": request.data} if request.data else {}
-    asked = {"explore_model": request.model, "explore_task": request.task, "explore_rows": str(request.max_rows)}
-    return {**asked, **data, **OPEN, **more}
+    query = {"explore_model": request.model, "explore_task": request.task, "explore_rows": str(request.max_rows)}
+    return {**query, **data, **OPEN, **more}
 
 
 def keep(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[type-arg]
@@ -49,9 +49,9 @@ def keep(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[ty
     request, facts, arrays = made
     key = key_for(request)
     results.publish(key, facts, arrays)
-    found = results.find(key)
-    assert found is not None
-    return found
+    view = results.find(key)
+    assert view is not None
+    return view
 
 
 def errors(page: AppTest) -> list[str]:
@@ -65,9 +65,9 @@ def texts(page: AppTest) -> str:
 
 
 def mounted(page: AppTest) -> list[dict[str, Any]]:
-    """What the browser gets of each finished figure, in the order of the page."""
-    found = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
-    return [data for data in found if "spec" in data]
+    """The data that the browser gets for each figure, in page order."""
+    components = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    return [data for data in components if "spec" in data]
 
 
 def drawn(page: AppTest) -> list[dict[str, Any]]:
@@ -76,16 +76,16 @@ def drawn(page: AppTest) -> list[dict[str, Any]]:
 
 
 def places(page: AppTest) -> dict[str, tuple[int, ...]]:
-    """Where in the page's tree each field stands that is written into the address."""
+    """The position in the page's tree of each field that the address holds."""
 
     def below(block: Any, path: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-        found = {}
+        paths = {}
         for number, child in block.children.items():
             here = (*path, number)
             if hasattr(child, "children"):
-                found |= below(child, here)
+                paths |= below(child, here)
             elif isinstance(child, Widget) and getattr(child.proto, "query_param_key", ""):
-                found[str(child.key)] = here
-        return found
+                paths[str(child.key)] = here
+        return paths
 
     return below(page.main, ())

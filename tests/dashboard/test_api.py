@@ -1,7 +1,9 @@
-"""The HTTP API through the door: who may ask, what is refused, and runs from launch to comparison."""
+"""The HTTP API with access control: who may call it, what is refused, and runs from launch to comparison."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +15,14 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from dashboard import resources, routes, visitor
+from dashboard import api_routes, resources, routes, visitor
 from dashboard.doorway import Doorway
+from isoviz.access import service as access
 from isoviz.access.policy import ROOTS
 from isoviz.access.reach import API_WRITES, READ_ONLY, Reach
 from isoviz.access.visitors import Role
 from isoviz.commands.operations import operations
+from isoviz.jobs import guarded
 from isoviz.runs.store import Store
 from tests.dashboard.made_up import config, finish
 
@@ -51,7 +55,7 @@ def signed_in(client: TestClient, role: Role) -> TestClient:
     return client
 
 
-def asked(client: TestClient, operation: str, **arguments: Any) -> tuple[int, Any]:
+def call(client: TestClient, operation: str, **arguments: Any) -> tuple[int, Any]:
     answer = client.post(f"/isoviz/api/{operation}", json=arguments)
     return answer.status_code, answer.json()
 
@@ -60,14 +64,15 @@ def test_without_a_links_secret_nothing_is_answered(client: TestClient) -> None:
     for authorization in ("", "Bearer ", "Bearer wrong", "Basic wrong"):
         client.headers["authorization"] = authorization
         assert client.get("/isoviz/api").status_code == 401
-        assert client.post("/isoviz/api/list_runs").status_code == 401
+        refused = client.post("/isoviz/api/list_runs")
+        assert refused.status_code == 401 and "Bearer SECRET" in refused.json()["error"]
     signed_in(client, Role.OPERATOR)
     assert client.get("/live").status_code == 401  # the secret in a header opens no page
 
 
 def test_the_index_lists_what_the_server_offers(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     signed_in(client, Role.VIEWER)
-    listed = {one["name"]: one for one in client.get("/isoviz/api").json()["operations"]}
+    listed = {operation["name"]: operation for operation in client.get("/isoviz/api").json()["operations"]}
     assert set(listed) == {"list_runs", "show_run", "compare_runs", "catalogue", "measure"}
     assert listed["list_runs"]["arguments"]["properties"]["limit"]["default"] == 20
     assert "newest first" in listed["list_runs"]["description"]
@@ -78,38 +83,40 @@ def test_the_index_lists_what_the_server_offers(client: TestClient, monkeypatch:
 def test_a_viewer_reads_runs_and_compares_them(client: TestClient, store: Store) -> None:
     ids = [finish(store, config(method, seed), 0.5, 0.25) for method in ("baseline", "istar") for seed in (0, 1)]
     signed_in(client, Role.VIEWER)
-    status, found = asked(client, "list_runs", limit=3)
-    assert (status, [run["id"] for run in found["runs"]]) == (200, ids[:0:-1])
-    assert asked(client, "show_run", id=ids[0])[1]["runs"][0]["status"] == "finished"
-    compared = asked(client, "compare_runs", ids=ids)[1]["parts"][0]
+    status, reply = call(client, "list_runs", limit=3)
+    assert (status, [run["id"] for run in reply["runs"]]) == (200, ids[:0:-1])
+    assert call(client, "show_run", id=ids[0])[1]["runs"][0]["status"] == "finished"
+    compared = call(client, "compare_runs", ids=ids)[1]["parts"][0]
     assert [arm["label"] for arm in compared["arms"]][:1] == ["Baseline"]
-    assert asked(client, "catalogue", kind="tasks")[1]["tasks"]
-    assert asked(client, "measure", model="demo/tiny-bert")[0] == 403
+    assert call(client, "catalogue", kind="tasks")[1]["tasks"]
+    assert call(client, "measure", model="demo/tiny-bert")[0] == 403
 
 
 def test_launching_must_be_switched_on(client: TestClient, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     signed_in(client, Role.RUNNER)
-    status, refused = asked(client, "launch_runs", method=["baseline"], settings=SMALL)
+    status, refused = call(client, "launch_runs", method=["baseline"], settings=SMALL)
     assert (status, refused["error"]) == (403, "This server's API is read-only") and "--api-writes" in refused["advice"]
     monkeypatch.setenv(API_WRITES, "1")
-    status, launched = asked(client, "launch_runs", method=["baseline"], experiment="by program", settings=SMALL)
+    status, launched = call(client, "launch_runs", method=["baseline"], experiment="by program", settings=SMALL)
     assert status == 200 and [row.id for row in store.list(group="by program")] == launched["ids"]
-    status, again = asked(client, "launch_runs", method=["baseline", "isobn"], settings=SMALL)
+    status, again = call(client, "launch_runs", method=["baseline", "isobn"], settings=SMALL)
     assert (status, again["existing"], len(again["ids"])) == (200, launched["ids"], 1)
-    assert len(asked(client, "launch_runs", method=["baseline"], settings=SMALL, repeat=True)[1]["ids"]) == 1
-    assert asked(client, "stop_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "stopped"
-    assert asked(client, "resume_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "queued"
+    nothing_new = call(client, "launch_runs", method=["baseline"], settings=SMALL)[1]
+    assert nothing_new == {"experiment": None, "ids": [], "existing": launched["ids"]}
+    assert len(call(client, "launch_runs", method=["baseline"], settings=SMALL, repeat=True)[1]["ids"]) == 1
+    assert call(client, "stop_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "stopped"
+    assert call(client, "resume_run", id=launched["ids"][0])[1]["runs"][0]["status"] == "queued"
     operators = store.create([config()])[0]
-    assert asked(client, "stop_run", id=operators)[0] == 403
-    assert asked(client, "move_run", id=launched["ids"][0], to="first")[0] == 403, "others' runs wait too"
+    assert call(client, "stop_run", id=operators)[0] == 403
+    assert call(client, "move_run", id=launched["ids"][0], to="first")[0] == 403, "others' runs wait too"
     signed_in(client, Role.OPERATOR)
-    moved = asked(client, "move_run", id=operators, to="first")[1]["queue"]
+    moved = call(client, "move_run", id=operators, to="first")[1]["queue"]
     assert (moved[0]["id"], len(moved)) == (operators, 4)
-    assert asked(client, "set_priority", id=operators, priority="urgent")[0] == 400
+    assert call(client, "set_priority", id=operators, priority="urgent")[0] == 400
     signed_in(client, Role.VIEWER)
-    assert asked(client, "stop_run", id=launched["ids"][0])[0] == 403
+    assert call(client, "stop_run", id=launched["ids"][0])[0] == 403
     monkeypatch.setenv(READ_ONLY, "1")
-    assert asked(signed_in(client, Role.OPERATOR), "stop_run", id=operators)[0] == 403
+    assert call(signed_in(client, Role.OPERATOR), "stop_run", id=operators)[0] == 403
 
 
 def test_measure_reads_only_below_the_roots(
@@ -120,38 +127,138 @@ def test_measure_reads_only_below_the_roots(
     for folder in (tmp_path, tmp_path / "open"):
         np.save(folder / "points.npy", np.random.default_rng(0).standard_normal((64, 8)))
     signed_in(client, Role.RUNNER)
-    status, refused = asked(client, "measure", embeddings=str(tmp_path / "points.npy"))
+    status, refused = call(client, "measure", embeddings=str(tmp_path / "points.npy"))
     assert (status, refused["field"]) == (400, "embeddings")
-    status, found = asked(client, "measure", embeddings=str(tmp_path / "open" / "points.npy"))
-    assert status == 200 and 0.5 < found["isoscore"] < 1
+    status, reply = call(client, "measure", embeddings=str(tmp_path / "open" / "points.npy"))
+    assert status == 200 and 0.5 < reply["isoscore"] < 1
+
+
+def test_measure_keeps_to_the_limits_of_reading_and_the_quota(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOTS, str(tmp_path))
+    np.save(tmp_path / "points.npy", np.zeros((512, 8)))
+    signed_in(client, Role.RUNNER)
+    monkeypatch.setenv("ISOVIZ_READ_EXPANDED", "0.00001")
+    status, refused = call(client, "measure", embeddings=str(tmp_path / "points.npy"))
+    assert status == 400 and "(ISOVIZ_READ_EXPANDED)" in refused["error"]
+    monkeypatch.setenv("ISOVIZ_QUOTA_JOBS", "0")
+    status, refused = call(client, "measure", embeddings=str(tmp_path / "points.npy"))
+    assert status == 403 and "ISOVIZ_QUOTA_JOBS" in refused["error"]
+
+
+def test_measuring_ends_when_its_client_is_gone(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ROOTS, str(tmp_path))
+    signed_in(client, Role.RUNNER)
+    ended = asyncio.Event()
+
+    async def request() -> list[int]:
+        loop, begun = asyncio.get_running_loop(), asyncio.Event()
+
+        def measure(*_: Any, pulse: Any, **__: Any) -> None:
+            loop.call_soon_threadsafe(begun.set)
+            try:
+                while True:
+                    pulse()
+            finally:
+                loop.call_soon_threadsafe(ended.set)
+
+        monkeypatch.setattr(guarded, "call", measure)
+        body = json.dumps({"embeddings": str(tmp_path / "points.npy")}).encode()
+        messages = [{"type": "http.request", "body": body}]
+
+        async def receive() -> Any:
+            if messages:
+                return messages.pop()
+            await begun.wait()
+            return {"type": "http.disconnect"}
+
+        statuses: list[int] = []
+
+        async def send(message: Any) -> None:
+            statuses.append(message.get("status", 0))
+
+        headers = [(name.lower().encode(), value.encode()) for name, value in client.headers.items()]
+        scope = {"type": "http", "method": "POST", "path": "/isoviz/api/measure", "query_string": b""}
+        host = (b"host", b"testserver")
+        await client.app({**scope, "headers": [host, *headers], "scheme": "http"}, receive, send)  # type: ignore[arg-type]
+        await asyncio.wait_for(ended.wait(), 120)
+        return statuses
+
+    assert asyncio.run(request())[0] == 499
+    assert access._turn.acquire(timeout=120), "the next caller has its turn"
+    access._turn.release()
+
+
+def test_settings_are_converted_or_refused_by_name(
+    client: TestClient, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(API_WRITES, "1")
+    monkeypatch.setenv(ROOTS, str(tmp_path))
+    signed_in(client, Role.RUNNER)
+    launched = call(client, "launch_runs", method=["baseline"], settings={**SMALL, "max_length": "48"})[1]
+    assert store.get(launched["ids"][0]).config.max_length == 48
+    for name, value in {"seeds": [1], "checks": 1, "processes": 0, "threads": None, "own": {"text": "a"}}.items():
+        status, refused = call(client, "launch_runs", method=["baseline"], settings={name: value})
+        assert status == 400 and refused["field"].startswith(f"settings.{name}")
+    columns = {"text": "review", "label": "stars"}
+    status, refused = call(client, "launch_runs", method=["baseline"], settings={"own": columns})
+    assert (status, refused["field"]) == (400, "settings.own")
+    (tmp_path / "own.csv").write_text("review,stars\n" + "".join(f"text {n},{n % 2}\n" for n in range(40)))
+    status, launched = call(
+        client,
+        "launch_runs",
+        method=["baseline"],
+        task="own",
+        data=str(tmp_path / "own.csv"),
+        settings={**SMALL, "own": columns},
+    )
+    assert status == 200, launched
+    own = store.get(launched["ids"][0]).config.own
+    assert own is not None and own.kind == "classification"
 
 
 @pytest.mark.parametrize(
-    ("operation", "body", "status", "said"),
+    ("operation", "body", "status", "message"),
     [
         ("nothing", "{}", 404, "No such operation"),
-        ("list_runs", "[]", 400, ""),
+        ("list_runs", "[1]", 400, "must be a JSON object (got [1])"),
         ("list_runs", '{"limt": 3}', 400, "limt: "),
         ("list_runs", '{"limit": "many"}', 400, "limit: "),
-        ("list_runs", "{", 400, ""),
+        ("list_runs", "{", 400, "not valid JSON"),
+        ("launch_runs", "{}", 403, "read-only"),
+        ("measure", "{}", 400, "either a model or a file"),
         ("show_run", "{}", 400, "id: "),
         ("show_run", '{"id": "gone"}', 404, "no run 'gone'"),
         ("catalogue", '{"kind": "colours"}', 400, "kind: "),
         ("compare_runs", '{"ids": ["gone"]}', 404, "'gone'"),
     ],
 )
-def test_bad_requests_are_one_line(client: TestClient, operation: str, body: str, status: int, said: str) -> None:
+def test_bad_requests_are_one_line(client: TestClient, operation: str, body: str, status: int, message: str) -> None:
     answer = signed_in(client, Role.RUNNER).post(f"/isoviz/api/{operation}", content=body)
     assert answer.status_code == status, answer.text
-    text = answer.json()["error"] if "json" in answer.headers["content-type"] else answer.text
-    assert said in text and "\n" not in text.strip() and "isoviz.db" not in text
-    long = client.post(f"/isoviz/api/{operation}", content=b"{" + b" " * 200_000)
-    assert long.status_code in (404, 413)
+    text = answer.json()["error"]
+    assert message in text and "\n" not in text and "isoviz.db" not in text
+
+
+def test_every_refusal_is_json(client: TestClient) -> None:
+    signed_in(client, Role.RUNNER)
+    assert client.get("/isoviz/api/list_runs").headers["allow"] == "POST"
+    refusals = (
+        client.post("/isoviz/api/list_runs", content=b"{" + b" " * api_routes.LONGEST),
+        client.get("/isoviz/api/list_runs"),
+        client.put("/isoviz/api"),
+        client.post("/isoviz/api/list_runs", headers={"Origin": "https://elsewhere.example"}),
+    )
+    assert [one.status_code for one in refusals] == [413, 405, 405, 403]
+    assert all(set(one.json()) == {"error", "field", "advice"} and one.json()["error"] for one in refusals)
 
 
 def test_agents_and_programs_have_the_same_operations(store: Store) -> None:
     from isoviz.commands.mcp import server
 
     tools = {tool.name for tool in server(store, allow_writes=True)._tool_manager.list_tools()}
-    assert tools == {one.name for one in operations(store, resources.service())}
+    assert tools == {operation.name for operation in operations(store, resources.service())}
     assert os.environ.get(API_WRITES) is None

@@ -33,12 +33,12 @@ COLUMNS = OwnTask(text="text", label="label")
 
 @pytest.fixture(autouse=True)
 def reading_here() -> None:
-    """Not here: what pages have read is read in a process of its own."""
+    """Here pages read files in a separate process."""
 
 
 @pytest.fixture(autouse=True)
 def _small_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Low limits; and whatever happens, this process never holds what the files hold."""
+    """Low limits, and a check that this process never loads the files' content."""
     for name, setting in {"MEMORY": "0.5", "EXPANDED": "0.4", "ROWS": "3000000", "CELLS": "9000000"}.items():
         monkeypatch.setenv(f"ISOVIZ_READ_{name}", setting)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -129,8 +129,8 @@ def test_an_archive_of_zeros(tmp_path: Path) -> None:
             out.write(bytes(2**20))
     assert (tmp_path / "zeros.npz").stat().st_size < 2**20
     allowed = Limits(memory=0.5, expanded=0.4)
-    for limits, told in ((allowed, "EXPANDED"), (Limits(memory=0.5, expanded=8.0), "MEMORY")):
-        with pytest.raises(InputError, match=rf"ISOVIZ_READ_{told}"):
+    for limits, variable in ((allowed, "EXPANDED"), (Limits(memory=0.5, expanded=8.0), "MEMORY")):
+        with pytest.raises(InputError, match=rf"ISOVIZ_READ_{variable}"):
             arguments = {"path": str(tmp_path / "zeros.npz")}
             guarded.call("tests.jobs.guarded_work:shape_of", arguments, tuple[int, ...], allowed=limits)
 
@@ -173,15 +173,13 @@ def test_reading_ends_with_the_tab(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not psutil.pid_exists(int(mark.read_text()))
 
 
-def test_what_a_visitor_has_asked_for_since_ends_it_outside_of_callbacks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rerun_request_ends_it_outside_of_callbacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class RerunError(BaseException):
         pass
 
     class State:
         def __contains__(self, name: object) -> bool:
-            raise RerunError  # as Streamlit does at such a place
+            raise RerunError  # as Streamlit does at this point
 
     monkeypatch.setattr(reading, "get_script_run_ctx", lambda: FakeSession(tmp_path / "never"))
     monkeypatch.setattr(reading, "exists", lambda: False)

@@ -10,10 +10,10 @@ from tests.dashboard.made_up import config, result, row
 
 STAR = metrics.get("isoscore_star")
 RUNS = [
-    row("r1", config("istar", 0, {"lam": -1}), found=result(0.75, 0.125)),
-    row("r2", config("istar", 1, {"lam": -1}), found=result(0.25, 0.375)),
-    row("r3", config("istar", 0, {"lam": 1}), found=result(0.5, 0.625)),
-    row("r4", config("baseline"), found=result(0.5, 0.25)),
+    row("r1", config("istar", 0, {"lam": -1}), outcome=result(0.75, 0.125)),
+    row("r2", config("istar", 1, {"lam": -1}), outcome=result(0.25, 0.375)),
+    row("r3", config("istar", 0, {"lam": 1}), outcome=result(0.5, 0.625)),
+    row("r4", config("baseline"), outcome=result(0.5, 0.25)),
 ]
 POINTS = tables.points(tables.runs_frame(RUNS), "accuracy", "isoscore_star", "lam")
 
@@ -41,12 +41,12 @@ def test_nothing_is_invented_for_a_single_value() -> None:
 
 
 def test_a_scale_has_zero_in_its_middle_only_where_values_are_negative() -> None:
-    runs = [row(f"r{lam}", config("istar", 0, {"lam": lam}), found=result(0.5, 0.5)) for lam in (1, 3)]
+    runs = [row(f"r{lam}", config("istar", 0, {"lam": lam}), outcome=result(0.5, 0.5)) for lam in (1, 3)]
     axis = charts.tradeoff(
         tables.points(tables.runs_frame(runs), "accuracy", "isoscore_star", "lam"), "accuracy", STAR, "λ"
     ).layout.coloraxis
     assert (axis.cmin, axis.cmax) == (1, 3) and list(axis.colorbar.tickvals) == [1, 3]
-    runs.append(row("r5", config("istar", 0, {"lam": -1}), found=result(0.5, 0.5)))
+    runs.append(row("r5", config("istar", 0, {"lam": -1}), outcome=result(0.5, 0.5)))
     axis = charts.tradeoff(
         tables.points(tables.runs_frame(runs), "accuracy", "isoscore_star", "lam"), "accuracy", STAR, "λ"
     ).layout.coloraxis
@@ -54,8 +54,8 @@ def test_a_scale_has_zero_in_its_middle_only_where_values_are_negative() -> None
 
 
 def test_a_collapsed_run_is_in_no_mean() -> None:
-    runs = [row(f"r{seed}", config("istar", seed, {"lam": -1}), found=result(0.5, 0.25)) for seed in range(2)]
-    runs.append(row("c", config("istar", 2, {"lam": -1}), found=result(0.0, 0.0, collapsed="predicts one class")))
+    runs = [row(f"r{seed}", config("istar", seed, {"lam": -1}), outcome=result(0.5, 0.25)) for seed in range(2)]
+    runs.append(row("c", config("istar", 2, {"lam": -1}), outcome=result(0.0, 0.0, collapsed="predicts one class")))
     points = tables.points(tables.runs_frame(runs), "accuracy", "isoscore_star", "lam")
     (line,) = tables.setting_means(points).to_dict("records")
     assert (line["value"], line["isotropy"], line["n"], line["value_sd"]) == (0.5, 0.25, 2, 0)
@@ -68,7 +68,7 @@ def test_the_map_has_a_cell_for_each_pair_that_ran_and_no_other() -> None:
         row(
             f"r{lam}{zeta}{seed}",
             config("istar", seed, {"lam": lam, "zeta": zeta}),
-            found=result(lam / 4, zeta, matthews=0.5),
+            outcome=result(lam / 4, zeta, matthews=0.5),
         )
         for lam, zeta in ((-1, 0.2), (1, 0.2), (1, 0.8))
         for seed in range(2)
@@ -114,8 +114,8 @@ def test_sweep_draws_means_runs_and_the_baselines_level() -> None:
 def test_runs_of_other_settings_are_not_joined_and_their_lines_say_in_what_they_differ() -> None:
     """One line through a mean of epochs 3 and 6, and of ζ = 0.2 and 0.8, is a curve that no one ran."""
     runs = [
-        row(f"r{place}", config("istar", seed, {"lam": lam, "zeta": zeta}, epochs=epochs), found=result(value, 0.5))
-        for place, (seed, lam, zeta, epochs, value) in enumerate(
+        row(f"r{index}", config("istar", seed, {"lam": lam, "zeta": zeta}, epochs=epochs), outcome=result(value, 0.5))
+        for index, (seed, lam, zeta, epochs, value) in enumerate(
             [
                 (0, -1, 0.2, 3, 0.25),
                 (1, -1, 0.2, 3, 0.75),
@@ -125,7 +125,7 @@ def test_runs_of_other_settings_are_not_joined_and_their_lines_say_in_what_they_
             ]
         )
     ]
-    runs += [row(f"b{epochs}", config("baseline", epochs=epochs), found=result(epochs / 8, 0.5)) for epochs in (3, 6)]
+    runs += [row(f"b{epochs}", config("baseline", epochs=epochs), outcome=result(epochs / 8, 0.5)) for epochs in (3, 6)]
     points = tables.points(tables.runs_frame(runs), "accuracy", "isoscore_star", "lam")
     figure = charts.against_parameter(points, "accuracy", STAR, "Strength λ")
     lines = {
@@ -138,13 +138,15 @@ def test_runs_of_other_settings_are_not_joined_and_their_lines_say_in_what_they_
     names = [trace.name for trace in figure.data if trace.mode == "lines"]
     assert "I-STAR, ζ = 0.2, epochs 6" in names
     assert names[-2:] == ["Baseline, epochs 3 0.375 (n = 1)", "Baseline, epochs 6 0.750 (n = 1)"]
-    assert len({trace.line.dash for trace in figure.data if trace.mode == "lines"}) >= 3  # told apart in one colour
+    assert (
+        len({trace.line.dash for trace in figure.data if trace.mode == "lines"}) >= 3
+    )  # distinguished within one colour
     assert any("epochs 6" in mark[0] for trace in figure.data if trace.mode == "markers" for mark in trace.customdata)
 
 
 def test_a_seed_that_ran_twice_counts_once() -> None:
     values = (("r1", 0, 0.0), ("r2", 0, 0.5), ("r3", 1, 1.0))  # seed 0 ran twice; its newer run counts
-    runs = [row(run, config("istar", seed, {"lam": -1}), found=result(value, 0.5)) for run, seed, value in values]
+    runs = [row(run, config("istar", seed, {"lam": -1}), outcome=result(value, 0.5)) for run, seed, value in values]
     points = tables.points(tables.runs_frame(runs), "accuracy", "isoscore_star", "lam")
     assert list(points["run"]) == ["r2", "r3"]
     (line, *_) = charts.against_parameter(points, "accuracy", STAR, "λ").data
@@ -162,8 +164,8 @@ def test_strip_shows_every_seed_and_the_mean() -> None:
 
 def test_collapsed_runs_are_ringed_in_every_figure() -> None:
     runs = [
-        row("r1", config("istar", 0, {"lam": -1}), found=result(0.75, 0.125)),
-        row("r2", config("istar", 0, {"lam": 1}), found=result(0.5, 0.625, collapsed="predicts one class")),
+        row("r1", config("istar", 0, {"lam": -1}), outcome=result(0.75, 0.125)),
+        row("r2", config("istar", 0, {"lam": 1}), outcome=result(0.5, 0.625, collapsed="predicts one class")),
     ]
     frame = tables.runs_frame(runs)
     points = tables.points(frame, "accuracy", "isoscore_star", "lam")

@@ -33,18 +33,18 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 class Everyone:
     """An entrance that lets everyone in with one role."""
 
-    def __init__(self, found: Visitor) -> None:
-        self.found = found
+    def __init__(self, person: Visitor) -> None:
+        self.found = person
 
     def visitor(self, cookies: object) -> Visitor:
         return self.found
 
 
-def client_of(found: Visitor = OPERATOR, base: str = "") -> TestClient:
+def client_of(person: Visitor = OPERATOR, base: str = "") -> TestClient:
     inner = Starlette(routes=routes.routes(base))
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        await Doorway(inner, Everyone(found), Reach(None, hosts=frozenset({"testserver"})), base)(scope, receive, send)
+        await Doorway(inner, Everyone(person), Reach(None, hosts=frozenset({"testserver"})), base)(scope, receive, send)
 
     return TestClient(app)
 
@@ -52,15 +52,15 @@ def client_of(found: Visitor = OPERATOR, base: str = "") -> TestClient:
 def opened(client: TestClient) -> dict[str, str]:
     answer = client.post("/isoviz/classes", json=OPENING)
     assert answer.status_code == 201, answer.text
-    found: dict[str, str] = answer.json()
-    return found
+    created: dict[str, str] = answer.json()
+    return created
 
 
 def test_a_class_from_opening_to_closing() -> None:
     teacher, student = client_of(), client_of(Visitor("pupil", Role.VIEWER))
-    one = opened(teacher)
-    address, key = f"/isoviz/classes/{one['code']}", {class_routes.KEY_HEADER: one["key"]}
-    assert one["link"] == f"lessons?class={one['code']}"
+    session = opened(teacher)
+    address, key = f"/isoviz/classes/{session['code']}", {class_routes.KEY_HEADER: session["key"]}
+    assert session["link"] == f"lessons?class={session['code']}"
     assert student.post(address, json={"student": ADA}).json() == OPENING
     for _ in range(2):
         assert student.post(address, json=GUESS).status_code == 200
@@ -69,7 +69,7 @@ def test_a_class_from_opening_to_closing() -> None:
     assert student.delete(address, headers=key).status_code == 403
     assert teacher.delete(address, headers=key).status_code == 200
     ended = student.post(address, json=GUESS)
-    assert (ended.status_code, ended.text) == (404, f"No open class has the code {one['code']}. Check the code.")
+    assert (ended.status_code, ended.text) == (404, f"No open class has the code {session['code']}. Check the code.")
 
 
 def test_viewers_open_none_and_no_one_does_on_a_read_only_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def test_the_link_of_a_class_lets_viewers_in(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "said"),
+    ("body", "status", "message"),
     [
         ("", 400, "body: "),
         ("[]", 400, "body: "),
@@ -103,22 +103,22 @@ def test_the_link_of_a_class_lets_viewers_in(tmp_path: Path, monkeypatch: pytest
         ('{"student": "ADA"}' + " " * 1000, 413, "The request is longer than 1,000 bytes."),
     ],
 )
-def test_bad_bodies_are_refused_with_one_line(body: str, status: int, said: str) -> None:
+def test_bad_bodies_are_refused_with_one_line(body: str, status: int, message: str) -> None:
     client = client_of()
-    one = opened(client)
-    answer = client.post(f"/isoviz/classes/{one['code']}", content=body.replace("ADA", ADA))
-    assert (answer.status_code, answer.text[: len(said)]) == (status, said)
+    session = opened(client)
+    answer = client.post(f"/isoviz/classes/{session['code']}", content=body.replace("ADA", ADA))
+    assert (answer.status_code, answer.text[: len(message)]) == (status, message)
     assert "\n" not in answer.text.strip()
-    key = {class_routes.KEY_HEADER: one["key"]}
-    assert client.get(f"/isoviz/classes/{one['code']}", headers=key).json()["guesses"] == {}
+    key = {class_routes.KEY_HEADER: session["key"]}
+    assert client.get(f"/isoviz/classes/{session['code']}", headers=key).json()["guesses"] == {}
 
 
-def test_ones_own_lessons_may_be_taken_in_a_class(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_your_own_lessons_work_in_a_class(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("ISOVIZ_HOME", str(tmp_path))
     (tmp_path / "lessons").mkdir()
     (tmp_path / "lessons" / "mine.toml").write_text(GOOD)
     client = client_of()
-    one = client.post("/isoviz/classes", json={"lesson": "mine"}).json()
-    sent = client.post(f"/isoviz/classes/{one['code']}", json=GUESS | {"lesson": "mine"})
+    session = client.post("/isoviz/classes", json={"lesson": "mine"}).json()
+    sent = client.post(f"/isoviz/classes/{session['code']}", json=GUESS | {"lesson": "mine"})
     assert sent.status_code == 200
     assert client.post("/isoviz/classes", json={"lesson": "yours"}).status_code == 400

@@ -1,4 +1,4 @@
-"""Results says whether settings differ: sentence, table, what is left out, files; and refuses different setups by name."""
+"""Results says whether settings differ, in a sentence, a table and files, with exclusions; it refuses to compare different setups."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_sentence_a_table_and_files(
 ) -> None:
     page = open_page("results")
     assert not page.exception
-    text = " ".join(str(one.value) for one in page.markdown).replace("\\", "")
+    text = " ".join(str(element.value) for element in page.markdown).replace("\\", "")
     assert "IsoBN β = 0.5 − Baseline: +0.005 [−0.0" in text and "4 paired seeds: no significant difference" in text
     assert "CosReg λ = 1 − Baseline: +0.1" in text and "after Holm's correction for 2 comparisons" in text
     table = next(frame.value for frame in page.dataframe if "Differs?" in frame.value)
@@ -47,13 +47,13 @@ def test_a_sentence_a_table_and_files(
         "CosReg λ = 1": "yes",
     }
     assert (lines["Baseline"]["Alike"], lines["CosReg λ = 1"]["Alike"]) == ("b", "a")
-    captions = " ".join(str(one.value) for one in page.caption).replace("\\", "")
+    captions = " ".join(str(element.value) for element in page.caption).replace("\\", "")
     assert "Excluded: IsoBN β = 0.5, seed 4 (failed: out of *memory* <b>)" in captions
     latex = offered["compared-demo-acceptability-accuracy.tex"]().decode()
     assert r"\toprule" in latex and r"IsoBN $\beta$ = 0.5" in latex
-    kept = pd.read_parquet(io.BytesIO(offered["compared-demo-acceptability-accuracy.parquet"]()))
-    assert kept["setting"].tolist() == list(lines)
-    isobn = kept.set_index("setting").loc["IsoBN β = 0.5"]
+    downloaded = pd.read_parquet(io.BytesIO(offered["compared-demo-acceptability-accuracy.parquet"]()))
+    assert downloaded["setting"].tolist() == list(lines)
+    isobn = downloaded.set_index("setting").loc["IsoBN β = 0.5"]
     assert isobn["difference"] == pytest.approx(0.005) and isobn["mean"] == pytest.approx(0.715)
     assert isobn["seeds"] == "0: 0.71 · 1: 0.73 · 2: 0.7 · 3: 0.72"
 
@@ -65,8 +65,8 @@ def test_many_comparisons_begin_with_an_overview(open_page: OpenPage, store: Sto
             finish(store, config("istar", seed, {"lam": lam}), 0.7 + (lam == 8) * 0.2 + noise * lam / 3, 0.25)
     page = open_page("results")
     assert not page.exception
-    said = [str(one.value).replace("\\", "") for one in page.markdown]
-    assert "1 of 8 settings differs from Baseline: I-STAR λ = 8 (+0.199)." in said
+    paragraphs = [str(element.value).replace("\\", "") for element in page.markdown]
+    assert "1 of 8 settings differs from Baseline: I-STAR λ = 8 (+0.199)." in paragraphs
     assert any(expander.label == "All 8 comparisons in sentences" for expander in page.expander)
 
 
@@ -74,16 +74,16 @@ def test_different_setups_are_refused_by_name(open_page: OpenPage, filled: Store
     finish(filled, config("isobn", 0, epochs=9), 0.7, 0.25)
     page = open_page("results")
     assert not page.exception
-    (info,) = [str(one.value).replace("\\", "") for one in page.info if "differ" in str(one.value)]
+    (info,) = [str(element.value).replace("\\", "") for element in page.info if "differ" in str(element.value)]
     assert "they also differ in epochs: 9, 3" in info or "they also differ in epochs: 3, 9" in info
     assert "Filter to runs" in info
 
 
-def test_one_setting_has_nothing_to_be_told_apart_from(open_page: OpenPage, store: Store) -> None:
+def test_one_setting_has_nothing_to_compare_with(open_page: OpenPage, store: Store) -> None:
     finish(store, config("baseline", 0), 0.7, 0.25)
     finish(store, config("baseline", 1), 0.7, 0.25)
     page = open_page("results")
-    assert not page.exception and not any("methods differ" in str(one.value) for one in page.markdown)
+    assert not page.exception and not any("methods differ" in str(element.value) for element in page.markdown)
 
 
 def test_nothing_learned_is_a_warning(
@@ -93,7 +93,7 @@ def test_nothing_learned_is_a_warning(
         for seed in range(3):
             finish(store, config(method, seed), 0.55 + seed / 100, 0.25)
     page = open_page("results")
-    assert sum("Nothing was learned" in str(one.value) for one in page.warning) == 1
+    assert sum("Nothing was learned" in str(element.value) for element in page.warning) == 1
     files = [name for name in offered if name.startswith(("compared-", "results-demo", "runs."))]
     assert len(files) == 3 + 5 + 2
     for name in files:
@@ -105,7 +105,7 @@ def test_one_method_in_two_setups_is_no_comparison_of_methods(open_page: OpenPag
     finish(store, config("baseline", 0), 0.7, 0.25)
     finish(store, config("baseline", 0, epochs=9), 0.7, 0.25)
     page = open_page("results")
-    assert not page.exception and not any("methods differ" in str(one.value) for one in page.markdown)
+    assert not page.exception and not any("methods differ" in str(element.value) for element in page.markdown)
 
 
 def test_parts_that_share_a_model_have_files_of_their_own(

@@ -1,4 +1,4 @@
-"""Long files in the form: looked at in part, which is said, and read once however often the page runs."""
+"""Long files in the form: sampled, with a note, and read only once."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def test_a_long_file_is_sampled_and_read_once(open_page: OpenPage, long: Path, m
     monkeypatch.setattr(reading, "_ask", lambda name, *rest, **given: read.append(name) or plain(name, *rest, **given))
     page = open_page("train", **{"train_tasks": "glue/cola", "train_data.glue/cola": str(long)})
     assert not page.exception and not page.error
-    told = "\n".join(element.value for element in [*page.markdown, *page.caption]).replace("\\", "")
-    assert f"**train** {ROWS:,} rows (in a sample of {SAMPLE:,}): unacceptable 2" in told
-    assert f"of train the first rows and a random choice, {SAMPLE:,} of {ROWS:,}. Every row is" in told
-    assert "**validation** 20 rows: unacceptable 10, acceptable 10" in told
-    assert read == ["report", "check"]  # what is shown; then what the runs will read, checked before they can start
+    text = "\n".join(element.value for element in [*page.markdown, *page.caption]).replace("\\", "")
+    assert f"**train** {ROWS:,} rows (in a sample of {SAMPLE:,}): unacceptable 2" in text
+    assert f"of train, the first rows and a random sample, {SAMPLE:,} of {ROWS:,}. Every row is" in text
+    assert "**validation** 20 rows: unacceptable 10, acceptable 10" in text
+    assert read == ["report", "check"]  # the preview; then the runs' rows, checked before launch
     page.text_input(key="train_seeds").set_value("0 1").run()
     page.session_state["rows_glue/cola"] = True
     page.run()
     assert not page.exception and len(read) == 2
-    told = "\n".join(element.value for element in page.caption).replace("\\", "")
-    assert f"The histograms are of train the first rows and a random choice, {SAMPLE:,} of {ROWS:,}." in told
+    text = "\n".join(element.value for element in page.caption).replace("\\", "")
+    assert f"The histograms are of train, the first rows and a random sample, {SAMPLE:,} of {ROWS:,}." in text

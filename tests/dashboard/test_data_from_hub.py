@@ -26,7 +26,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub
     st.cache_data.clear()
 
 
-def test_each_answer_of_the_hub_is_told_and_a_good_one_shown(
+def test_each_reply_of_the_hub_is_reported_and_a_good_one_shown(
     open_page: OpenPage, hub: LoopbackHub, cola: Path, tmp_path: Path
 ) -> None:
     name, _ = tasks.get("glue/cola").hub or ("", "")
@@ -50,7 +50,7 @@ def test_each_answer_of_the_hub_is_told_and_a_good_one_shown(
     assert any("64 rows" in text.value for text in page.markdown)
 
 
-def test_a_download_that_breaks_off_and_no_hub_at_all_are_told(
+def test_a_broken_download_and_a_missing_hub_are_reported(
     open_page: OpenPage, hub: LoopbackHub, cola: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, _ = tasks.get("glue/cola").hub or ("", "")

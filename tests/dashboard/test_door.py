@@ -66,9 +66,9 @@ def ask(server: Server, path: str, method: str = "GET", **headers: str | None) -
             connection.putheader(name, value)
     connection.endheaders()
     answer = connection.getresponse()
-    found = answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
+    reply = answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
     connection.close()
-    return found
+    return reply
 
 
 def secret(server: Server, role: Role) -> str:
@@ -133,7 +133,7 @@ def test_a_foreign_page_is_refused_everywhere(guarded: Server, origin: str) -> N
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_files_are_not_for_pages_of_other_origins(guarded: Server, site: str) -> None:
-    """A picture or script is asked for without an Origin; another port of this machine is the same site."""
+    """Browsers request pictures and scripts without an Origin; another port of this machine is the same site."""
     inside = cookie(guarded, Role.VIEWER)
     for mode in ("no-cors", "cors", "websocket"):
         assert (
@@ -174,7 +174,7 @@ def test_without_a_cookie_nothing_is_behind_the_door(guarded: Server) -> None:
 
 
 def test_a_viewer_leaves_no_bytes_with_the_server(guarded: Server, public: Server) -> None:
-    """Streamlit keeps what is put at its upload endpoint for a session in memory, and every visitor has a session."""
+    """Streamlit keeps uploads of every session in memory."""
     path = "/_stcore/upload_file/a/b"
     for method in ("PUT", "POST", "DELETE", "PATCH"):
         status, _, body = ask(guarded, path, method=method, cookie=cookie(guarded, Role.VIEWER))
@@ -244,8 +244,8 @@ def test_a_changed_link_ends_its_cookies_and_open_pages(guarded: Server) -> None
     with pytest.raises(InvalidStatus):
         connect(url, origin=guarded.url, subprotocols=["streamlit"], additional_headers={"Cookie": runner})  # type: ignore[arg-type, list-item]
     assert ask(guarded, "/", cookie=viewer)[0] == 200
-    found = json.loads(renewed.stdout)["links"]
-    assert found["runner"].endswith(secret(guarded, Role.RUNNER)) and old not in renewed.stdout
+    renewed_links = json.loads(renewed.stdout)["links"]
+    assert renewed_links["runner"].endswith(secret(guarded, Role.RUNNER)) and old not in renewed.stdout
 
 
 def test_a_link_keeps_the_rest_of_the_address(guarded: Server) -> None:
@@ -265,7 +265,7 @@ def test_a_link_keeps_the_rest_of_the_address(guarded: Server) -> None:
     assert ask(guarded, f"//evil.example?token={token}")[0] == 401
 
 
-def test_every_answer_says_how_browsers_shall_treat_it(guarded: Server) -> None:
+def test_every_response_has_security_headers(guarded: Server) -> None:
     inside = cookie(guarded, Role.VIEWER)
     for path, status in (
         ("/", 200),
@@ -274,8 +274,8 @@ def test_every_answer_says_how_browsers_shall_treat_it(guarded: Server) -> None:
         (f"/isoviz/views/{'0' * 32}/1/cls/none", 403),
         ("/isoviz/events/x", 403),
     ):
-        found, headers, _ = ask(guarded, path, cookie=inside)
-        assert found == status, path
+        code, headers, _ = ask(guarded, path, cookie=inside)
+        assert code == status, path
         policy = headers["content-security-policy"]
         assert "frame-ancestors 'self'" in policy and "'unsafe-eval'" not in policy
         assert "'unsafe-inline'" not in policy.partition("style-src")[0]

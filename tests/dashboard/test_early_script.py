@@ -35,9 +35,9 @@ def in_pieces(_: Request) -> Response:
 def client(base: str = "", **endpoints: object) -> TestClient:
     """The middleware as `st.App` puts it: around what compresses answers."""
     named = dict.fromkeys((*PAGES, "train"), page) | endpoints
-    found = [Route(f"{base}/{name}", endpoint, methods=["GET", "POST"]) for name, endpoint in named.items()]  # type: ignore[arg-type]
+    app_routes = [Route(f"{base}/{name}", endpoint, methods=["GET", "POST"]) for name, endpoint in named.items()]  # type: ignore[arg-type]
     middleware = [Middleware(EarlyScript, base_url=base), Middleware(GZipMiddleware, minimum_size=100)]
-    return TestClient(Starlette(routes=found, middleware=middleware))
+    return TestClient(Starlette(routes=app_routes, middleware=middleware))
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -50,7 +50,7 @@ def test_page_with_figures_asks_for_the_script(name: str, base: str) -> None:
     assert "etag" not in answer.headers and answer.headers["cache-control"] == "no-cache"
 
 
-def test_address_is_that_of_the_route_below_the_same_path() -> None:
+def test_address_matches_the_route_below_the_same_path() -> None:
     served = TestClient(Starlette(routes=routes.routes("lab")))
     address = client("/lab").get("/lab/explore").text.split('src=".')[1].split('"')[0]
     assert served.get(f"/lab{address}").headers["content-type"].startswith("text/javascript")

@@ -40,7 +40,9 @@ def opened_app(page: str = "home", **query: str) -> AppTest:
 
 
 def words(app: AppTest) -> str:
-    return "\n".join(str(one.value) for kind in ("markdown", "caption", "title", "subheader") for one in app.get(kind))
+    return "\n".join(
+        str(element.value) for kind in ("markdown", "caption", "title", "subheader") for element in app.get(kind)
+    )
 
 
 @pytest.mark.parametrize("page", ["home", *PAGES])
@@ -49,8 +51,8 @@ def test_every_page_is_full_on_a_fresh_store_and_says_that_it_shows_examples(pag
     assert shipped is not None
     app = opened_app(page, **({"id": shipped.featured().id} if page == "run" else {}))
     assert not app.exception and not [text for text in EMPTY if text in words(app)]
-    told = words(app) + " ".join(str(one.value) for one in app.selectbox) + " ".join(map(str, frames(app)))
-    assert ("Recorded" if page == "papers" else "xample") in told, page
+    content = words(app) + " ".join(str(element.value) for element in app.selectbox) + " ".join(map(str, frames(app)))
+    assert ("Recorded" if page == "papers" else "xample") in content, page
 
 
 def frames(app: AppTest) -> list[str]:
@@ -75,16 +77,16 @@ def test_one_press_on_home_hides_them() -> None:
     assert not app.exception and "No run yet" in words(app)
     assert app.toggle(examples.KEY).value is False
     app.toggle(examples.KEY).set_value(True).run()
-    assert "Example runs" in [one.value for one in app.subheader]
+    assert "Example runs" in [element.value for element in app.subheader]
 
 
-def test_runs_of_ones_own_come_first_everywhere() -> None:
+def test_your_own_runs_come_first_everywhere() -> None:
     Store().create([RunConfig.checked(model="demo/tiny-bert", task="demo/acceptability")], group="mine", name="my run")
     home, results_page, live = opened_app(), opened_app("results"), opened_app("live")
-    assert "Example runs" not in [one.value for one in home.subheader] and "1 queued" in words(home)
+    assert "Example runs" not in [element.value for element in home.subheader] and "1 queued" in words(home)
     experiment = results_page.selectbox("results_group")
     assert experiment.value == choosing.ALL and experiment.options[:3] == [choosing.ALL, "mine", METHODS]
-    assert "Every run" in [one.value for one in results_page.subheader]
+    assert "Every run" in [element.value for element in results_page.subheader]
     assert examples.BADGE not in words(live)
 
 
@@ -115,7 +117,7 @@ def test_all_runs_are_all_but_the_examples() -> None:
 def test_an_example_experiment_offers_no_more_seeds() -> None:
     app = opened_app("experiments", experiment=SWEEP)
     assert not app.exception and SWEEP in words(app).replace("\\", "")
-    assert "experiment_more" not in [one.key for one in app.button]
+    assert "experiment_more" not in [element.key for element in app.button]
 
 
 def test_the_view_that_ships_is_the_one_that_explore_asks_for_at_first() -> None:
@@ -124,7 +126,7 @@ def test_the_view_that_ships_is_the_one_that_explore_asks_for_at_first() -> None
     view = results.find(key)
     assert view is not None and view.points(view.depth, "cls").dtype == "float32"
     for pooling in view.poolings:
-        assert all(len(view.table(pooling)) == view.kept(layer, pooling) for layer in range(view.depth + 1))
+        assert all(len(view.table(pooling)) == view.stored_points(layer, pooling) for layer in range(view.depth + 1))
     assert examples.view_of(ViewRequest("demo/tiny-bert", "demo/sentiment")) is None
 
 

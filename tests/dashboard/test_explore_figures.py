@@ -78,7 +78,7 @@ def test_axis_is_cut_where_an_outlier_dwarfs_all_others() -> None:
     drawn = figures.mean_activation(mean, [5, 50], "cls")
     bars, inside, beyond = drawn.data
     low, high = drawn.layout.yaxis.range
-    assert low < -0.5 and 2.0 < high < 3.0 and low > -2.0  # 2 is no more than twice what is left
+    assert low < -0.5 and 2.0 < high < 3.0 and low > -2.0  # 2 is at most twice the rest
     assert (inside.x, inside.text) == ((50,), ("50",)) and bars.y[5] == -9.128
     assert (beyond.x, beyond.text, beyond.customdata) == ((5,), ("5: −9.13",), (-9.128,))
     assert low < beyond.y[0] < -0.5 and beyond.marker.symbol == ("triangle-down",)
@@ -90,7 +90,7 @@ def test_axis_is_cut_where_an_outlier_dwarfs_all_others() -> None:
     assert drawn.layout.yaxis.title.text == "mean activation"
 
 
-def test_several_outliers_lie_beyond_a_cut_axis_together() -> None:
+def test_several_outliers_are_listed_beyond_a_cut_axis() -> None:
     mean = np.full(60, 0.25)
     mean[[3, 20, 57]] = 12.0, -9.0, 1.0
     span, (beyond,) = figures.beyond_axis([(mean, [3, 20, 57])])
@@ -99,7 +99,7 @@ def test_several_outliers_lie_beyond_a_cut_axis_together() -> None:
     assert figures.beyond_axis([(mean, [])]) == (None, [[]])
 
 
-def test_axes_side_by_side_are_cut_alike() -> None:
+def test_axes_side_by_side_are_cut_the_same_way() -> None:
     mean, other = np.full(60, 0.5), np.full(60, -0.5)
     mean[3] = 8.0
     clouds = (mean, [3]), (other, [])
@@ -114,7 +114,7 @@ def test_axes_side_by_side_are_cut_alike() -> None:
     assert figures.mean_activation(mean, [3], "cls", [(wide, [])]).data[1].text == ("3",)
 
 
-def test_all_layers_stand_behind_the_chosen_one() -> None:
+def test_all_layers_are_drawn_behind_the_chosen_one() -> None:
     curves = {0: np.array([0.5, 1.0]), 1: np.array([0.9, 1.0]), 2: np.array([np.nan, np.nan])}
     faint, even, own = figures.spectrum(curves, 1, "cls", d=4).data
     assert own.y == (0.9, 1.0) and even.y == (0.25, 0.5)

@@ -57,8 +57,8 @@ def view(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[ty
 
 @pytest.fixture
 def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The jobs done at once in this process, UMAP's by PCA: what the page does with answers, without waiting."""
-    asked: list[str] = []
+    """Jobs run immediately in this process, with PCA in place of UMAP."""
+    requests: list[str] = []
 
     class Fitted:
         def __init__(self, points: Any, request: MapRequest) -> None:
@@ -69,24 +69,24 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
             return self._map.place(points)
 
     def ask(kind: JobKind, request: Any, inputs: Any = None) -> JobState:
-        asked.append(kind.name)
+        requests.append(kind.name)
         return work_here(kind, queue.content_key(kind, request, inputs), request, inputs)
 
     monkeypatch.setattr(maps, "fit_umap", lambda points, request, tell=None: Fitted(points, request))
-    monkeypatch.setattr(Service, "ask_job", lambda _, *asked: ask(*asked))
-    yield asked
+    monkeypatch.setattr(Service, "ask_job", lambda _, *requests: ask(*requests))
+    yield requests
 
 
 def figures(page: AppTest) -> list[dict[str, Any]]:
-    """What the maps of a page were given."""
-    found = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
-    return [data for data in found if "figure" in data]
+    """The data of a page's maps."""
+    components = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    return [data for data in components if "figure" in data]
 
 
 def matrices(page: AppTest) -> list[dict[str, Any]]:
-    """What the correlation matrices of a page were given."""
-    found = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
-    return [data for data in found if "arrays" in data]
+    """The data of a page's correlation matrices."""
+    components = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    return [data for data in components if "arrays" in data]
 
 
 def numbers(trace: dict[str, Any], axis: str) -> np.ndarray:  # type: ignore[type-arg]
@@ -202,7 +202,7 @@ def test_umap_comes_from_the_desk_and_places_own_sentences(
     assert figure["data"][-1]["name"] == "own sentences"
 
 
-def test_what_is_on_its_way_or_failed_is_told(
+def test_running_and_failed_jobs_are_shown(
     open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replies = [JobState("running", "x", progress=Progress(30, 100, "laying out the map, step 60 of 200"))]
@@ -239,7 +239,7 @@ def test_sentences_that_failed_once_are_retried_from_the_page(
     assert queue.look(SENTENCES, folder.name).status == "waiting"
 
 
-def test_one_button_stops_the_umaps_of_all_views_and_what_is_not_wanted_any_more_ends(
+def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(
     open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     under_way: dict[str, Any] = {}
@@ -255,7 +255,10 @@ def test_one_button_stops_the_umaps_of_all_views_and_what_is_not_wanted_any_more
     page = open_page("explore", **address(made[0]), explore_views="2", **second, explore_map="UMAP")
     assert errors(page) == [] and sorted(question["layer"] for question in under_way.values()) == [1, 4]
     page.number_input(key="explore_neighbours").set_value(20).run()
-    assert [question["map"]["neighbours"] for question in under_way.values()] == [20, 20]  # not those of before as well
+    assert [question["map"]["neighbours"] for question in under_way.values()] == [
+        20,
+        20,
+    ]  # not the previous ones as well
     (stop,) = [button for button in page.button if "Stop" in button.label]
     assert stop.label == "Stop all"
     stop.click().run()
@@ -271,7 +274,7 @@ def test_one_button_stops_the_umaps_of_all_views_and_what_is_not_wanted_any_more
     ("name", "value"),
     [("lasso", "nonsense"), ("lasso", "0123456789abcdef:1,2;3"), ("point", "-1"), ("point", "9" * 5000)],
 )
-def test_what_can_be_no_line_or_point_is_told_and_left_out(
+def test_undrawable_lines_and_points_are_reported_and_left_out(
     open_page: OpenPage, view: ViewResult, made: Any, name: str, value: str
 ) -> None:
     page = open_page("explore", **address(made[0]), **{f"explore_{name}": value})
@@ -281,7 +284,7 @@ def test_what_can_be_no_line_or_point_is_told_and_left_out(
     assert not page.run().toast  # once
 
 
-def test_part_of_an_address_for_a_field_that_comes_later_is_told_when_it_comes(open_page: OpenPage, made: Any) -> None:
+def test_an_invalid_value_for_a_later_field_is_reported_when_the_field_appears(open_page: OpenPage, made: Any) -> None:
     page = open_page("explore", **address(made[0]), explore_layer="99")
     assert errors(page) == [] and not page.toast  # there is no layer to choose before there is a view
     keep(made)
@@ -336,18 +339,16 @@ def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResu
     assert "N = 5,600 rows of d = 128 numbers" in texts(page)
 
 
-def test_what_is_selected_in_one_view_stands_out_in_the_others(
-    open_page: OpenPage, view: ViewResult, made: Any
-) -> None:
+def test_a_selection_in_one_view_is_highlighted_in_the_others(open_page: OpenPage, view: ViewResult, made: Any) -> None:
     second = {"explore2_layer": "1", "explore2_pooling": "mean", "explore2_rows": str(ROWS)}
     third = {"explore3_layer": "2", "explore3_pooling": "tokens", "explore3_rows": str(ROWS)}
-    asked = {**address(made[0]), **second, **third, "explore_views": "3"}
-    page = open_page("explore", **asked)
+    query = {**address(made[0]), **second, **third, "explore_views": "3"}
+    page = open_page("explore", **query)
     coordinates = maps.pca(view.points(4, "cls")).coordinates
     middle = float(np.median(coordinates[:, 0]))
     right = [(middle, -99.0), (99.0, -99.0), (99.0, 99.0), (middle, 99.0)]
     rows = np.flatnonzero(selection.inside(coordinates, selection.shortened(right)))
-    page = open_page("explore", **asked, explore_lasso=line_around(page, right))
+    page = open_page("explore", **query, explore_lasso=line_around(page, right))
     assert errors(page) == []
     own, linked, tokens = (json.loads(data["figure"])["data"] for data in figures(page))
     assert {trace["marker"]["opacity"] for trace in own} == {0.9}
@@ -391,13 +392,13 @@ def test_added_view_begins_as_a_copy(open_page: OpenPage, view: ViewResult, made
 def test_the_same_in_python(size: str, open_page: OpenPage, view: ViewResult, made: Any) -> None:
     chosen = {"explore_layer": "1", "explore_pooling": "mean", "explore_points": "1000", "explore_size": size}
     page = open_page("explore", **address(made[0], **chosen))
-    assert not page.code  # what colours it is not loaded before it is looked at
+    assert not page.code  # its colours are not loaded before it is shown
     page.session_state["explore_python"] = True
     (code,) = [block.value for block in page.run().code if "ViewRequest" in block.value]
-    told, names = io.StringIO(), {}  # type: ignore[var-annotated]
-    with redirect_stdout(told):
+    output, names = io.StringIO(), {}  # type: ignore[var-annotated]
+    with redirect_stdout(output):
         exec(code, names)
-    assert told.getvalue().split()[0] == repr(view.entry(1, "mean").number("isoscore"))
+    assert output.getvalue().split()[0] == repr(view.entry(1, "mean").number("isoscore"))
     figure = json.loads(figures(page)[0]["figure"])
     x = np.concatenate([numbers(trace, "x") for trace in figure["data"]])
     coordinates = names["film"][1].coordinates if size == point_map.FILM else names["coordinates"]
@@ -407,19 +408,21 @@ def test_the_same_in_python(size: str, open_page: OpenPage, view: ViewResult, ma
 def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(
     open_page: OpenPage, view: ViewResult, made: Any
 ) -> None:
-    asked = {"explore_measure": "IsoScore*", "explore_layer": "3", "explore_pooling": "tokens"}
-    page = open_page("explore", **address(made[0]), **asked, explore_points="1000")
+    query = {"explore_measure": "IsoScore*", "explore_layer": "3", "explore_pooling": "tokens"}
+    page = open_page("explore", **address(made[0]), **query, explore_points="1000")
     page.session_state["explore_python"] = True
     (code,) = [block.value for block in page.run().code if "ViewRequest" in block.value]
-    told = io.StringIO()
-    with redirect_stdout(told):
+    output = io.StringIO()
+    with redirect_stdout(output):
         exec(code, {})
     assert view.together is not None
     expected = [one.number("isoscore_star") for one in (view.entry(3, "tokens"), view.together)]
-    assert told.getvalue().split()[:2] == list(map(repr, expected))
+    assert output.getvalue().split()[:2] == list(map(repr, expected))
 
 
-def test_a_field_that_a_button_sets_is_not_told_as_left_out(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+def test_a_field_that_a_button_sets_is_not_reported_as_ignored(
+    open_page: OpenPage, view: ViewResult, made: Any
+) -> None:
     page = open_page("explore", **address(made[0]), explore_layer="1")
     page.session_state["explore_layer"] = 4  # as a callback does
     assert page.run().slider(key="explore_layer").value == 4 and not page.toast and errors(page) == []
@@ -439,7 +442,7 @@ def test_files_hold_every_point() -> None:
     assert "'=1+1" in downloads.csv(table).decode("utf-8-sig")
 
 
-def test_pairs_stand_on_one_line() -> None:
+def test_pairs_are_on_one_line() -> None:
     assert points._columns(["a || b", "c"], 2) == [["a", "c"], ["b", ""]]
     assert points._columns(["a", "c"], 2) == [["a", "c"]] and points._columns(["a || b"], 1) == [["a || b"]]
 

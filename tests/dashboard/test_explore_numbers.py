@@ -1,4 +1,4 @@
-"""Explore's numbers: the notes beside them, what few points do to them, and the files that hold them."""
+"""Explore's numbers: their notes, the effect of few points, and their files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _fresh_cache() -> None:
     st.cache_data.clear()
 
 
-def test_what_a_measure_cannot_see_is_said(
+def test_what_a_measure_cannot_see_is_stated(
     open_page: OpenPage,
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
@@ -56,29 +56,29 @@ def test_a_number_tells_on_how_many_points_it_was_taken(
 
     facts = {**kept_view.facts, "token_sample": 30}
     write_json(kept_view.folder / FACTS, facts)
-    told = "The matrix uses a random sample of 30 of these points; the mean uses all."
-    assert told in texts(open_page("explore", **address(explored[0], **more)))
+    note = "The matrix uses a random sample of 30 of these points; the mean uses all."
+    assert note in texts(open_page("explore", **address(explored[0], **more)))
     some = cloud("head", 5184, 4).with_readings({"twonn": Reading(value=3.0, points=2000)})
     assert numbers.points_of(some, "twonn") == "2,000 of 5,184"
     assert numbers.points_of(cloud("head", 5184, 4), "twonn") == "5,184"  # of a measure that is still pending
 
 
-def test_what_few_points_do_to_a_number_is_told_beside_it(
+def test_the_effect_of_few_points_is_stated_beside_the_number(
     open_page: OpenPage,
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
 ) -> None:
-    told = "below 5: IsoScore, participation ratio"
+    note = "below 5: IsoScore, participation ratio"
     page = open_page("explore", **address(explored[0]))
     n, d = kept_view.entry(2, "cls").n, kept_view.entry(2, "cls").d
-    assert told in texts(page) and f"Reads high with so few points: n/d = {n / d:.2g}." in texts(page)
+    assert note in texts(page) and f"Reads high with so few points: n/d = {n / d:.2g}." in texts(page)
     for measure in ("IsoScore, unbiased", "Mean cosine"):
-        assert told not in texts(open_page("explore", **address(explored[0], explore_measure=measure)))
+        assert note not in texts(open_page("explore", **address(explored[0], explore_measure=measure)))
     entry = cloud("head", 2, 4, isoscore=0.5).with_readings({"twonn": Reading(undefined="it needs at least 3")})
     assert numbers.notes_on(entry, "twonn") == ["intrinsic dimension (TwoNN) is undefined: it needs at least 3"]
 
 
-@pytest.mark.parametrize("name", ["Mean |ρ|", "Mean |ρ| of two dimensions"])  # the latter in links of before
+@pytest.mark.parametrize("name", ["Mean |ρ|", "Mean |ρ| of two dimensions"])  # the latter in old links
 def test_mean_correlation_of_every_layer(
     open_page: OpenPage,
     kept_view: ViewResult,
@@ -109,22 +109,22 @@ def test_isoscore_star_of_every_layer_and_of_all_together(
     assert lines["every token"] == [kept_view.entry(layer, "tokens").number("isoscore_star") for layer in range(3)]
     assert lines["first token [CLS]"] == [None] * 3
     assert [trace["showlegend"] for trace in profile["data"]] == [False, False, True]
-    told = texts(page)
+    read = texts(page)
     value, n = wording.number(together.number("isoscore_star")), wording.number(together.n)
-    assert f"Every token of layers 1 to 2 as one cloud (cloud layers): {value} (n = {n}, d = 16)" in told
+    assert f"Every token of layers 1 to 2 as one cloud (cloud layers): {value} (n = {n}, d = 16)" in read
     words = f"IsoScore*: {kept_view.facts['shrinkage']['words']}."
-    assert words.startswith("IsoScore*: ζ = 0.2, Σ_S from ") and told.count(words) == 2  # here, and below all numbers
-    assert "covariance of that layer's tokens in rows of the training split" in told
+    assert words.startswith("IsoScore*: ζ = 0.2, Σ_S from ") and read.count(words) == 2  # here, and below all numbers
+    assert "covariance of that layer's tokens in rows of the training split" in read
     shown = page.dataframe[0].value
     last = shown.iloc[-1]
     assert last["IsoScore*"] == together.number("isoscore_star") and last["n"] == together.n
-    assert shown["Layer"].isna().sum() == 1 and "as one cloud" in told
+    assert shown["Layer"].isna().sum() == 1 and "as one cloud" in read
     page = open_page("explore", **address(explored[0], explore_measure="IsoScore*"))
     assert errors(page) == [] and "Layer 2, cls: undefined" in texts(page)
     assert "IsoScore* is undefined: Σ_S is of training tokens" in texts(page)
 
 
-def test_cut_axis_is_told_with_the_outlier_and_its_value(
+def test_cut_axis_is_reported_with_the_outlier_and_its_value(
     open_page: OpenPage,
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
@@ -142,8 +142,8 @@ def test_cut_axis_is_told_with_the_outlier_and_its_value(
     results.publish(key, {**facts, "entries": entries}, changed)
     page = open_page("explore", **address(request))
     assert errors(page) == []
-    told = "Outlier dimensions: 4; the axis is cut to −0.7 to 0.7, to keep the rest readable; beyond it: dimension 4 at −7.25."
-    assert told in texts(page)
+    note = "Outlier dimensions: 4; the axis is cut to −0.7 to 0.7, to keep the rest readable; beyond it: dimension 4 at −7.25."
+    assert note in texts(page)
 
 
 def test_an_encoder_alone_has_no_output_matrix_and_says_so(

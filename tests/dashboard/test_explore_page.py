@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import job_progress
 from dashboard.explore import analysis, numbers
-from dashboard.job_progress import Waited
+from dashboard.job_progress import WatchedJob
 from isoviz import metrics, tasks
 from isoviz.access.service import Service
 from isoviz.exploring import encoders, measuring, results, similarity
@@ -61,9 +61,9 @@ def test_look_starts_the_job_of_what_the_form_says(open_page: OpenPage, monkeypa
     assert started == [(expected, key_for(expected))]
 
 
-def test_running_job_is_told_and_can_be_stopped(open_page: OpenPage) -> None:
+def test_running_job_is_shown_and_can_be_stopped(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
-    # A process of the test's own stands in for the worker.
+    # A process of this test plays the worker.
     stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
     born = psutil.Process(stand_in.pid).create_time()
     try:
@@ -126,7 +126,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         stand_in.wait()
 
 
-def test_vanished_worker_is_told_with_the_way_on(open_page: OpenPage) -> None:
+def test_vanished_worker_is_reported_with_advice(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
     folder = write_job(VIEW, key_for(request), request.as_json())
     write_json(folder / scheduling.PROCESS, {"pid": 2**22 + 1, "started": 1.0})
@@ -137,7 +137,7 @@ def test_vanished_worker_is_told_with_the_way_on(open_page: OpenPage) -> None:
     assert page.code[0].value == "<b>the last words</b>"
 
 
-def test_failed_job_is_told_beside_its_field(open_page: OpenPage) -> None:
+def test_failed_job_is_reported_beside_its_field(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
     fail_job(VIEW, key_for(request), "max_rows: these clouds need 9 GiB (allowed: 4)", "max_rows", "Take fewer.")
     page = open_page("explore")
@@ -145,14 +145,14 @@ def test_failed_job_is_told_beside_its_field(open_page: OpenPage) -> None:
     assert not page.button(key="explore_look").disabled
 
 
-def test_page_is_drawn_anew_for_each_stage_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_is_redrawn_for_each_stage_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     reruns: list[str] = []
     monkeypatch.setattr(st, "rerun", lambda: reruns.append("anew"))
     monkeypatch.setattr(results, "find", lambda key: ViewResult(Path("x"), {"pending": ["twonn", "isoscore_star"]}))
     state = JobState("running")
 
     def look(pending: tuple[str, ...] | None) -> None:
-        job = Waited("", lambda: state, lambda: None, lambda: analysis._news("k", pending))
+        job = WatchedJob("", lambda: state, lambda: None, lambda: analysis._news("k", pending))
         job_progress._states([job], None)
 
     look(None)  # its first pictures
@@ -165,17 +165,17 @@ def test_page_is_drawn_anew_for_each_stage_of_numbers(monkeypatch: pytest.Monkey
     assert reruns == ["anew"] * 3
 
 
-def test_one_button_stops_what_all_views_wait_for_and_each_job_is_told_once(
+def test_one_button_stops_the_jobs_of_all_views_and_each_is_listed_once(
     open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = {key_for(ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=rows)) for rows in (40, 50)}
-    begun = set(running)
+    started = set(running)
     monkeypatch.setattr(queue, "look", lambda kind, key: JobState("running" if key in running else "none"))
     monkeypatch.setattr(queue, "stop", lambda kind, key: running.discard(key))
     rows = {"explore_rows": "40", "explore2_rows": "50", "explore3_rows": "40"}
     page = open_page("explore", explore_views="3", **rows)
-    told = [bar.proto.text.replace("\\", "") for bar in page.get("progress")]
-    assert [text.partition(":")[0] for text in told] == ["Views 1, 3", "View 2"] and running == begun
+    messages = [bar.proto.text.replace("\\", "") for bar in page.get("progress")]
+    assert [text.partition(":")[0] for text in messages] == ["Views 1, 3", "View 2"] and running == started
     (stop,) = [button for button in page.button if "Stop" in button.label]
     assert stop.label == "Stop all"
     stop.click().run()
@@ -238,14 +238,14 @@ def test_axis_of_the_spectrum_lives_in_the_address(
 ) -> None:
     def axis(page: AppTest) -> str | None:
         assert errors(page) == []
-        (found,) = [c["layout"] for c in drawn(page) if c["layout"]["yaxis"]["title"]["text"] == "EV_k"]
-        return found["xaxis"].get("type")
+        (layout,) = [c["layout"] for c in drawn(page) if c["layout"]["yaxis"]["title"]["text"] == "EV_k"]
+        return layout["xaxis"].get("type")
 
     assert axis(open_page("explore", **address(explored[0]))) is None
     assert axis(open_page("explore", **address(explored[0], explore_ev_axis="log axis"))) == "log"
 
 
-def test_what_no_field_can_take_of_an_address_is_told(
+def test_unknown_parts_of_an_address_are_reported(
     open_page: OpenPage,
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
@@ -260,8 +260,10 @@ def test_what_no_field_can_take_of_an_address_is_told(
     usual = {"explore_min_dist": "0.10", "explore_map": "PCA", "explore_neighbours": "15"}
     page = open_page("explore", **address(explored[0], **wrong, **usual))
     assert errors(page) == [] and page.slider(key="explore_layer").value == 2
-    (told,) = page.toast
-    assert told.value.replace("\\", "").endswith("of the link: explore_layer=abc, explore_split=test, explore_points=7")
+    (message,) = page.toast
+    assert message.value.replace("\\", "").endswith(
+        "of the link: explore_layer=abc, explore_split=test, explore_points=7"
+    )
     assert not open_page("explore", **address(explored[0], explore_layer="1")).toast
 
 
@@ -270,7 +272,7 @@ def test_names_that_no_field_can_have(
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
 ) -> None:
-    """Streamlit takes neither for a key, and raises where one is asked for."""
+    """Streamlit accepts neither as a key, and raises where it needs one."""
     assert errors(open_page("explore", **address(explored[0]), **{"": "x", "$$ID-x-none": "x"})) == []
 
 
@@ -279,27 +281,27 @@ def test_numbers_that_are_infinite_once_read(
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
 ) -> None:
-    """Streamlit raises where such a number is for a field of whole numbers."""
+    """Streamlit raises on such a number in an integer field."""
     digits = "9" * 400
-    asked = address(explored[0], explore_layer=digits, explore_neighbours=f"-{digits}")
-    assert errors(open_page("explore", **asked)) == []
+    query = address(explored[0], explore_layer=digits, explore_neighbours=f"-{digits}")
+    assert errors(open_page("explore", **query)) == []
     assert errors(open_page("explore", explore_rows=digits)) == []
     page = open_page("train", train_max_eval=digits, train_epochs="1e309")
     assert errors(page) == [] and page.number_input(key="train_epochs").value == 3
 
 
 @pytest.mark.parametrize(
-    ("model", "told"),
+    ("model", "message"),
     [
         (f"{tempfile.gettempdir()}/no/such/dir", "o such model or directory"),
         ("some/encoder", "set; restart without it to go online); use a bundled model"),
         ("not a model!", "neither a directory nor a hub id"),
     ],
 )
-def test_unknown_model_is_told_with_what_to_do(model: str, told: str, open_page: OpenPage) -> None:
+def test_unknown_model_is_reported_with_advice(model: str, message: str, open_page: OpenPage) -> None:
     page = open_page("explore", explore_model=model)
     (error,) = errors(page)
-    assert told in error and page.button(key="explore_look").disabled
+    assert message in error and page.button(key="explore_look").disabled
 
 
 def test_directory_that_is_no_model(open_page: OpenPage, tmp_path: Path) -> None:
@@ -320,8 +322,8 @@ def test_paper_task_wants_a_folder(open_page: OpenPage, cola: Path, tmp_path: Pa
 
 def test_a_translation_is_read_in_the_direction_of_the_form(open_page: OpenPage, tmp_path: Path) -> None:
     data = str(write("seq2seq", tmp_path / "ro-en"))
-    asked = {"explore_task": "wmt16/ro-en", "explore_data.wmt16/ro-en": data}
-    page = open_page("explore", **asked)
+    query = {"explore_task": "wmt16/ro-en", "explore_data.wmt16/ro-en": data}
+    page = open_page("explore", **query)
     assert errors(page) == [] and page.segmented_control(key="explore_direction.wmt16/ro-en").value == "ro-en"
     page.segmented_control(key="explore_direction.wmt16/ro-en").set_value("en-ro").run()
     request = ViewRequest("demo/tiny-bert", "wmt16/ro-en", data, max_rows=500, direction="en-ro")
@@ -345,7 +347,7 @@ def test_a_sentence_transformers_model_is_shown_with_the_vectors_it_gives(
     read = tasks.load(tasks.get("glue/cola"), request.data).validation["sentence"].tolist()[:12]
     vectors = encode(str(folder), read)
     assert [entry["layer"] for entry in facts["entries"] if entry["pooling"] == "sentence"] == [2]
-    np.testing.assert_allclose(arrays["2.sentence.cloud"], vectors, atol=1e-3)  # kept in half precision
+    np.testing.assert_allclose(arrays["2.sentence.cloud"], vectors, atol=1e-3)  # stored in half precision
     typed = encoders.load(str(folder)).embed([read[:3]], 2, "sentence", 128)
     np.testing.assert_allclose(typed.points, vectors[:3], atol=1e-5)
     key = key_for(request)

@@ -13,21 +13,21 @@ import streamlit as st
 from dashboard.explore import similarity
 from dashboard.explore.form import Pane
 from isoviz import vectors
-from isoviz.exploring import own, own_vectors, results
+from isoviz.exploring import results, user_sets, vector_view
 from isoviz.exploring.request import ViewRequest
 
 POINTS = np.random.default_rng(0).normal(size=(30, 4))
-IDS = np.array([f"{place:02d}" for place in range(30)])
+IDS = np.array([f"{index:02d}" for index in range(30)])
 
 
 def shown(points: Any, ids: Any) -> Any:
     columns = None if ids is None else pd.DataFrame({"id": ids})
     key = vectors.keep(vectors.from_points(np.asarray(points), columns))
-    request = ViewRequest("", own.VECTORS, data=key, split=own.EVERY)
-    results.publish(key, *own_vectors.compute(request, lambda *_: None, whole=False))
+    request = ViewRequest("", user_sets.VECTORS, data=key, split=user_sets.ALL_ROWS)
+    results.publish(key, *vector_view.compute(request, lambda *_: None, complete=False))
     view = results.find(key)
     assert view is not None
-    return Pane(1, 1, SimpleNamespace(request=request), view, 0, own.POOLING)  # type: ignore[arg-type]
+    return Pane(1, 1, SimpleNamespace(request=request), view, 0, user_sets.POOLING)  # type: ignore[arg-type]
 
 
 def test_vectors_of_the_same_ids_are_compared_row_by_row() -> None:

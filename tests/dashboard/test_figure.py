@@ -18,10 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What the browser would get."""
-    found: list[dict[str, Any]] = []
-    monkeypatch.setattr(component, "_mount", lambda key, data, **_: found.append({"key": key, **data}))
-    return found
+    """The data sent to the browser."""
+    payloads: list[dict[str, Any]] = []
+    monkeypatch.setattr(component, "_mount", lambda key, data, **_: payloads.append({"key": key, **data}))
+    return payloads
 
 
 def test_lines_and_bars_need_only_the_small_script(sent: list[dict[str, Any]]) -> None:

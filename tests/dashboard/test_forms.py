@@ -1,4 +1,4 @@
-"""Reading what people type into the form: lists, seeds, bounds, and what is said when it cannot be used."""
+"""Parsing form input: lists, seeds, bounds, and the errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_bad_seeds_say_what_is_allowed(text: str) -> None:
 
 def test_param_values_are_checked_one_by_one() -> None:
     assert forms.check_param("istar", "lam", ["-1", "1", "1.0"]) == forms.Answer((-1.0, 1.0))
-    assert forms.check_param("istar", "lam", []).error == "Give at least one value."
+    assert forms.check_param("istar", "lam", []).error == "Enter at least one value."
     wrong = forms.check_param("istar", "lam", ["1", "101"])
     assert wrong.values == (1.0,)
     assert wrong.error is not None and "101" in wrong.error and "at least -100, at most 100" in wrong.error
@@ -67,7 +67,7 @@ def test_settings(name: str, raw: object, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "raw", "told"),
+    ("name", "raw", "message"),
     [
         ("epochs", 0, "at least 1"),
         ("learning_rate", "0", "above 0"),
@@ -76,9 +76,9 @@ def test_settings(name: str, raw: object, value: object) -> None:
         ("early_stopping", "accuracy", "pattern"),
     ],
 )
-def test_bad_settings_say_what_is_allowed(name: str, raw: object, told: str) -> None:
+def test_bad_settings_say_what_is_allowed(name: str, raw: object, message: str) -> None:
     answer = forms.check_setting(name, raw)
-    assert answer.values == () and answer.error is not None and told in answer.error
+    assert answer.values == () and answer.error is not None and message in answer.error
 
 
 def test_every_setting_accepts_its_own_default() -> None:

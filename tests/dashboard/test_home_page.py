@@ -75,7 +75,7 @@ def test_bundled_models_are_described_where_models_are_chosen(open_page: OpenPag
     assert "demo/tiny-bert (bundled)" in text(open_page("train")).replace("**", "")
 
 
-def test_model_facts_are_those_of_the_files() -> None:
+def test_model_facts_match_the_files() -> None:
     other = bundled_models.model_facts("demo/tiny-bart")
     assert (other["family"], other["layers"], other["width"]) == ("BART", 5, 128)
     facts = bundled_models.model_facts("demo/tiny-bert")

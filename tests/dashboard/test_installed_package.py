@@ -1,4 +1,4 @@
-"""What a package installed beside us adds is offered on the pages like ours."""
+"""Pages offer the additions of installed packages like built-in ones."""
 
 from __future__ import annotations
 

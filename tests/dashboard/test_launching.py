@@ -41,7 +41,7 @@ def test_a_plan_without_tasks_is_refused() -> None:
 
 def history(seconds: float, host: str | None = None, **more: object) -> RunRow:
     ended = 100.0 + seconds
-    return row(f"{seconds}", config(**more), found=result(0.5, 0.5), started=100.0, ended=ended, host=host)  # type: ignore[arg-type]
+    return row(f"{seconds}", config(**more), outcome=result(0.5, 0.5), started=100.0, ended=ended, host=host)  # type: ignore[arg-type]
 
 
 def test_estimate_scales_like_runs_by_epochs() -> None:
@@ -52,9 +52,9 @@ def test_estimate_scales_like_runs_by_epochs() -> None:
 def test_runs_of_another_machine_say_nothing_about_this_one() -> None:
     own = {"model": "my/encoder", "epochs": 3}
     past = [history(9.0, host=host_name(), **own), history(900.0, host="another", **own)]
-    found = timing.estimate([config(**own)], past)  # type: ignore[arg-type]
-    assert found == timing.Estimate(9.0, 0, measured=1)
-    assert found.source(1) == "estimated from 1 earlier run on this machine"
+    estimate = timing.estimate([config(**own)], past)  # type: ignore[arg-type]
+    assert estimate == timing.Estimate(9.0, 0, measured=1)
+    assert estimate.source(1) == "estimated from 1 earlier run on this machine"
     assert timing.estimate([config()], [], shipped=False) == timing.Estimate(0.0, 1)
 
 
@@ -70,9 +70,9 @@ def test_a_first_estimate_comes_from_the_recording_that_ships_with_the_demo() ->
 
     record = baselines("demo/sentiment")
     same = config(task="demo/sentiment", epochs=record["recipe"]["epochs"])
-    found = timing.estimate([same, config(model="my/encoder")], [])
-    assert found.seconds == pytest.approx(record["pretrained"]["seconds"])
-    assert (found.recorded, found.unknown) == (1, 1)
+    estimate = timing.estimate([same, config(model="my/encoder")], [])
+    assert estimate.seconds == pytest.approx(record["pretrained"]["seconds"])
+    assert (estimate.recorded, estimate.unknown) == (1, 1)
     half = config(task="demo/sentiment", epochs=record["recipe"]["epochs"], max_train=1000)
     assert timing.estimate([half], []).seconds == pytest.approx(record["pretrained"]["seconds"] / 2)
 
@@ -80,12 +80,12 @@ def test_a_first_estimate_comes_from_the_recording_that_ships_with_the_demo() ->
 def test_resumed_and_failed_runs_tell_nothing_about_time() -> None:
     own = config(model="my/encoder")
     failed = row("r", own, "failed", started=0.0, ended=1.0)
-    resumed = row("r", own, found=result(0.5, 0.5), started=0.0, ended=1.0, attempt=2)
+    resumed = row("r", own, outcome=result(0.5, 0.5), started=0.0, ended=1.0, attempt=2)
     assert timing.estimate([own], [failed, resumed]).unknown == 1
 
 
 @pytest.mark.parametrize(
-    ("found", "slots", "words"),
+    ("range_of_seconds", "slots", "words"),
     [
         ((40.0, 0), 1, "about 40 s"),
         ((40.0, 0), 2, "about 20 s"),
@@ -93,5 +93,5 @@ def test_resumed_and_failed_runs_tell_nothing_about_time() -> None:
         ((0.0, 3), 1, "unknown"),
     ],
 )
-def test_duration_words(found: tuple[float, int], slots: int, words: str) -> None:
-    assert timing.duration_words(timing.Estimate(*found), slots) == words
+def test_duration_words(range_of_seconds: tuple[float, int], slots: int, words: str) -> None:
+    assert timing.duration_words(timing.Estimate(*range_of_seconds), slots) == words

@@ -11,8 +11,8 @@ from tests.dashboard.made_up import config, finish
 
 def test_the_best_simple_approach_is_the_one_to_beat() -> None:
     simple = {"majority": 0.5, "bag_of_words": 0.64, "random_weights": 0.578, "copied": None}
-    told = "Nothing was learned: no run beats bag of words (0.640). Do not compare."
-    assert nothing_learned("demo/sentiment", [0.534, 0.64, None], simple) == told
+    warning = "Nothing was learned: no run beats bag of words (0.640). Do not compare."
+    assert nothing_learned("demo/sentiment", [0.534, 0.64, None], simple) == warning
     assert nothing_learned("demo/sentiment", [0.6], simple).startswith("Nothing was learned: this run does not beat")
     assert nothing_learned("demo/sentiment", [0.534, 0.641], simple) == ""
     assert nothing_learned("demo/sentiment", [], simple) == nothing_learned("demo/sentiment", [0.1], {}) == ""
@@ -30,8 +30,8 @@ def test_one_sentence_for_each_model_and_task(store: Store) -> None:
     assert learned.warnings(runs) == ["Nothing was learned: no run beats bag of words (0.625). Do not compare."]
     assert learned.in_file(runs[["run"]], learned.warnings(runs))["warning"].str.startswith("Nothing").all()
     filled(store, 0.7, task="demo/paraphrase")
-    (told,) = learned.warnings(tables.runs_frame(store.summaries()))
-    assert told.startswith("demo/tiny-bert on demo/acceptability: Nothing was learned")
+    (warning,) = learned.warnings(tables.runs_frame(store.summaries()))
+    assert warning.startswith("demo/tiny-bert on demo/acceptability: Nothing was learned")
     finish(store, config("isobn"), 0.7, 0.25)
     runs = tables.runs_frame(store.summaries())
     assert learned.warnings(runs) == [] and list(learned.in_file(runs[["run"]], learned.warnings(runs))) == ["run"]

@@ -26,7 +26,7 @@ def buttons(app: AppTest) -> list[str]:
 
 
 def shown_runs(app: AppTest) -> list[str]:
-    """The runs that the live lines were told to draw."""
+    """The runs that the live lines draw."""
     data = json.loads(app.get_by_key("live-lines").proto.json)
     return [run["id"] for run in data["runs"]]
 
@@ -53,7 +53,7 @@ def test_running_and_waiting_runs_say_where_they_are(store: Store, open_page: Op
     assert "Stop all waiting runs" in buttons(app)
 
 
-def test_stop_is_asked_once_and_counts_the_seconds(store: Store, open_page: OpenPage) -> None:
+def test_stop_is_requested_once_and_counts_the_seconds(store: Store, open_page: OpenPage) -> None:
     run = Story(store).begin().walk(1, 3)
     app = open_page("live")
     app.button(key="stop-chosen").click().run()
@@ -149,7 +149,7 @@ def test_a_diverged_run_cannot_be_resumed_but_run_again(store: Store, open_page:
     assert shown_runs(app) == [again.id]
 
 
-def test_an_unknown_run_is_told_and_the_page_goes_on(store: Store, open_page: OpenPage) -> None:
+def test_an_unknown_run_is_reported_and_the_page_continues(store: Store, open_page: OpenPage) -> None:
     run = Story(store).begin()
     app = open_page("live", run="<b>*x*")
     assert not app.exception
@@ -177,7 +177,7 @@ def test_the_token_covers_what_is_shown_and_nothing_else(store: Store, open_page
 
 
 def test_the_sidebar_leads_back_to_what_runs(store: Store, open_page: OpenPage) -> None:
-    run = Story(store).whole()
+    run = Story(store).complete()
     Story(store, seed=1).begin()
     Story(store, seed=2, claim=False)
     app = open_page("run", id=run.id)
@@ -193,7 +193,7 @@ def test_every_page_of_the_menu_exists() -> None:
 
 
 def test_a_recorded_run_is_chosen_and_played(store: Store, open_page: OpenPage) -> None:
-    earlier, later = (Story(store, method="baseline", seed=seed).whole() for seed in (1, 2))
+    earlier, later = (Story(store, method="baseline", seed=seed).complete() for seed in (1, 2))
     app = open_page("live")
     assert json.loads(app.get_by_key("live-lines").proto.json)["replay"] is None
     app.selectbox[0].set_value(earlier.id).run()
@@ -202,8 +202,8 @@ def test_a_recorded_run_is_chosen_and_played(store: Store, open_page: OpenPage) 
     assert json.loads(app.get_by_key("live-lines").proto.json)["replay"] == 1
 
 
-@pytest.mark.parametrize(("asked", "speed"), [("20", 20), ("3", None), ("²", None), ("", None)])
-def test_an_address_may_ask_for_a_speed(store: Store, open_page: OpenPage, asked: str, speed: int | None) -> None:
-    run = Story(store).whole()
-    app = open_page("live", run=run.id, replay=asked)
+@pytest.mark.parametrize(("query", "speed"), [("20", 20), ("3", None), ("²", None), ("", None)])
+def test_an_address_may_ask_for_a_speed(store: Store, open_page: OpenPage, query: str, speed: int | None) -> None:
+    run = Story(store).complete()
+    app = open_page("live", run=run.id, replay=query)
     assert not app.exception and json.loads(app.get_by_key("live-lines").proto.json)["replay"] == speed

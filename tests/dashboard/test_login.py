@@ -32,7 +32,7 @@ CLIENT = "isoviz"
 
 @dataclass
 class Provider:
-    """A provider that lets in at once the person whom `claims` describe."""
+    """A provider that immediately signs in the user described by `claims`."""
 
     claims: dict[str, Any] = field(default_factory=dict)
     nonces: dict[str, str] = field(default_factory=dict)
@@ -60,14 +60,14 @@ class Provider:
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[Provider]:
-    found = Provider()
+    identity_provider = Provider()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             size = int(self.headers.get("Content-Length") or 0)
             parts = urlsplit(self.path)
             query = parse_qs(self.rfile.read(size).decode() if size else parts.query)
-            status, headers, document = found.answer(parts.path, query)
+            status, headers, document = identity_provider.answer(parts.path, query)
             self.send_response(status)
             for name, value in {"Content-Type": "application/json", **headers}.items():
                 self.send_header(name, value)
@@ -80,15 +80,15 @@ def provider() -> Iterator[Provider]:
         def log_message(self, *_: object) -> None: ...
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    found.url = f"http://127.0.0.1:{server.server_port}"
+    identity_provider.url = f"http://127.0.0.1:{server.server_port}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield found
+    yield identity_provider
     server.shutdown()
 
 
 @pytest.fixture(scope="module")
 def shared(provider: Provider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with login; the settings lie in the home folder of the account that serves."""
+    """A server with login; its settings are in the home folder of its account."""
     account = tmp_path_factory.mktemp("account")
     (account / ".streamlit").mkdir()
     (account / ".streamlit" / "secrets.toml").write_text(
@@ -122,7 +122,7 @@ def log_in(server: Server, provider: Provider, **claims: object) -> tuple[httpx.
 
 
 def cookies(client: httpx.Client) -> str:
-    return "; ".join(f"{one.name}={one.value}" for one in client.cookies.jar)
+    return "; ".join(f"{cookie.name}={cookie.value}" for cookie in client.cookies.jar)
 
 
 def test_strangers_see_the_login_and_nothing_behind_it(shared: Server) -> None:
@@ -134,7 +134,7 @@ def test_strangers_see_the_login_and_nothing_behind_it(shared: Server) -> None:
     assert stream(shared) == 403
 
 
-def test_somebody_on_the_list_is_in_everywhere(shared: Server, provider: Provider) -> None:
+def test_someone_on_the_list_has_access_everywhere(shared: Server, provider: Provider) -> None:
     client, end = log_in(shared, provider, email="Bob@uni.example", email_verified=True)
     assert end.status_code == 200 and end.url.path == "/" and "streamlit" in end.text.lower()
     assert client.get("/explore").status_code == 200
@@ -159,7 +159,7 @@ def _token(folder: Path, run: str, holder: Visitor) -> str:
 @pytest.mark.parametrize(
     "claims", [{"email": "eve@else.example"}, {"email": "bob@uni.example", "email_verified": False}, {"name": "Bob"}]
 )
-def test_somebody_else_is_told_and_kept_out(shared: Server, provider: Provider, claims: dict[str, object]) -> None:
+def test_someone_else_is_refused_with_a_reason(shared: Server, provider: Provider, claims: dict[str, object]) -> None:
     client, end = log_in(shared, provider, **claims)
     assert end.status_code == 403 and "not on this server" in end.text
     assert client.get("/static/js/index.js").status_code == 401

@@ -29,7 +29,7 @@ def test_a_part_and_a_symbol_per_label_in_webgl() -> None:
     assert figure.data[2].x.tolist() == [0, 4, 10] and figure.data[2].text.tolist() == ["text 0", "text 2", "text 5"]
 
 
-def test_few_points_are_strong_and_many_show_how_dense_they_lie() -> None:
+def test_few_points_are_opaque_and_many_show_their_density() -> None:
     few, many = (drawn(None, count).data[0].marker.opacity for count in (2_000, 2_001))
     assert (few, many) == (0.9, 0.75)
     assert drawn(None, 2_001, 3).data[0].marker.opacity == 1.0  # else plotly draws one trace over the other
@@ -55,15 +55,15 @@ def test_numbers_are_a_scale_and_rare_values_go_together() -> None:
 
 
 @pytest.mark.parametrize("dimensions", [2, 3])
-def test_own_sentences_lie_over_the_map_and_widen_its_axes(dimensions: int) -> None:
+def test_own_sentences_are_drawn_over_the_map_and_widen_its_axes(dimensions: int) -> None:
     own = np.full((1, dimensions), 99.0)
     figure = drawn(None, dimensions=dimensions, own=own, own_texts=["1"])
-    rows, mine = figure.data
-    assert mine.marker.color == OWN_COLOUR and mine.x.tolist() == [99] and not rows.showlegend
+    rows, own_trace = figure.data
+    assert own_trace.marker.color == OWN_COLOUR and own_trace.x.tolist() == [99] and not rows.showlegend
     axis = figure.layout.scene.xaxis if dimensions == 3 else figure.layout.xaxis
     assert axis.range[1] > 99 and axis.title.text == "one"
     assert rows.type == ("scatter3d" if dimensions == 3 else "scattergl")
-    assert mine.type == ("scatter3d" if dimensions == 3 else "scatter")  # which plotly draws, over the points
+    assert own_trace.type == ("scatter3d" if dimensions == 3 else "scatter")  # which plotly draws, over the points
 
 
 def test_shared_room_and_texts_that_are_no_html() -> None:
@@ -100,7 +100,7 @@ def test_marked_points_stand_out_and_no_point_is_lost(dimensions: int) -> None:
     assert [trace.marker.color.tolist() for trace in scale.data] == [list(range(5, 20)), list(range(5))]
 
 
-def test_density_lines_lie_over_the_points_and_clusters_are_named() -> None:
+def test_density_lines_are_over_the_points_and_clusters_are_named() -> None:
     places = np.array([[0.0, 0], [1, 0], [9, 9], [5, 5]])
     names = pd.Series(["1: cat", "1: cat", "2: dog", map_figure.NO_CLUSTER])
     line = np.array([[0.0, 0], [1, 1], [0, 1], [0, 0]])

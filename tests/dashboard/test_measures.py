@@ -64,5 +64,5 @@ def test_one_more_metric_is_on_every_screen(
     tradeoffs = open_page("tradeoffs", tradeoffs_isotropy="Evenness")
     assert tradeoffs.selectbox(key="tradeoffs_isotropy").value == "Evenness" and drawn(tradeoffs) == []  # not measured
     live = json.loads(open_page("live", run=run).get_by_key("live-lines").proto.json)
-    (told,) = [metric for metric in live["metrics"] if metric["slug"] == "evenness"]
-    assert (told["title"], told["cloud"], told["axis"]) == ("Evenness", "head", "log")
+    (declared,) = [metric for metric in live["metrics"] if metric["slug"] == "evenness"]
+    assert (declared["title"], declared["cloud"], declared["axis"]) == ("Evenness", "head", "log")

@@ -25,7 +25,7 @@ def test_the_overview_lists_the_whole_catalogue(open_page: OpenPage, kind: metho
     assert list(page.pills(key=f"methods_{kind.name.lower()}").options) == titles
 
 
-def test_the_overview_of_measures_is_what_the_tests_measure(open_page: OpenPage) -> None:
+def test_the_overview_of_measures_matches_the_tests(open_page: OpenPage) -> None:
     table = open_page("methods", methods_kind="Measures").dataframe[0].value.set_index("Measure")
     assert table.loc["IsoScore", "Shift"] == "same" and table.loc["Mean cosine", "Shift"] == "moves"
 

@@ -63,7 +63,7 @@ def at(page: AppTest, place: str, field: str = FIELD) -> AppTest:
 
 def test_cached_models_are_offered_with_their_size(open_page: OpenPage, published: str) -> None:
     page = open_page("train")
-    assert "hub cache of this machine holds no model" in captions(page)
+    assert "hub cache of this machine contains no models" in captions(page)
     size = sources.fetch(sources.resolve(NAME)).size
     model_form.forget()
     page = open_page("train", train_max_length="48")
@@ -86,15 +86,15 @@ def test_directories_are_checked_where_they_are_typed(
     page = at(open_page("train", train_max_length="48"), model_form.FOLDER)
     absent = f"{tmp_path}/none"
     outside = ("/no/such", "cannot be read from the browser")
-    for typed, told in (
+    for typed, message in (
         outside,
-        (absent, f"no directory '{absent}'"),
+        (absent, f"not readable: '{absent}'"),
         (str(tmp_path), "holds no model"),
-        ("", "Give a"),
+        ("", "Enter a"),
     ):
         page.text_input(key=f"{FIELD}.folder").set_value(typed)
         page.button[_button(page, "Add it")].click().run()
-        assert any(told in error for error in errors(page)), told
+        assert any(message in error for error in errors(page)), message
         assert page.multiselect(key=FIELD).value == ["demo/tiny-bert"]
     folder = str(tiny_models("bert"))
     page.text_input(key=f"{FIELD}.folder").set_value(folder)
@@ -131,10 +131,10 @@ def test_search_finds_and_takes_a_revision(
     assert f"to download, commit {other[:10]}" in captions(page)
     page.text_input(key=f"{FIELD}.search").set_value("no such thing")
     page.button[_button(page, "Search")].click().run()
-    assert "no model whose name contains 'no such thing'" in captions(page)
+    assert "No hub model has a name that contains 'no such thing'" in captions(page)
 
 
-def test_offline_is_said_and_asked_again(
+def test_offline_is_reported_and_checked_again(
     open_page: OpenPage, hub: LoopbackHub, published: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as unplugged:
@@ -153,19 +153,19 @@ def test_offline_is_said_and_asked_again(
     assert "to download" in captions(page) and not page.button(key="launch").disabled
 
 
-@pytest.mark.parametrize(("name", "told"), [("acme/none", "is not on the hub"), ("acme/gated", "is gated: accept")])
+@pytest.mark.parametrize(("name", "message"), [("acme/none", "is not on the hub"), ("acme/gated", "is gated: accept")])
 @pytest.mark.parametrize("where", ["train", "explore"])
-def test_what_the_hub_refuses_is_told_beside_the_field(
-    open_page: OpenPage, hub: LoopbackHub, tiny_models: TinyModels, name: str, told: str, where: str
+def test_refusals_of_the_hub_are_reported_beside_the_field(
+    open_page: OpenPage, hub: LoopbackHub, tiny_models: TinyModels, name: str, message: str, where: str
 ) -> None:
     hub.add("acme/gated", tiny_models("bert"), gated=True)
     page = open_page(where, **{{"train": FIELD, "explore": "explore_model"}[where]: name})
     (error,) = errors(page)
-    assert told in error
+    assert message in error
     assert page.button(key={"train": "launch", "explore": "explore_look"}[where]).disabled
 
 
-def test_a_download_that_breaks_off_is_told_beside_the_field_and_can_be_tried_again(
+def test_a_broken_download_is_reported_beside_the_field_and_can_be_retried(
     open_page: OpenPage, hub: LoopbackHub, published: str, cola: Path
 ) -> None:
     request = ViewRequest(NAME, "glue/cola", str(cola), max_rows=24)
@@ -186,7 +186,7 @@ def test_a_download_that_breaks_off_is_told_beside_the_field_and_can_be_tried_ag
 
 
 def _work(request: ViewRequest) -> str:
-    """What the job's process does, in this one; how the job stands then."""
+    """Runs the job in this process; returns its state."""
     return work_here(VIEW, key_for(request), request.as_json()).status
 
 
@@ -220,7 +220,7 @@ def test_the_papers_models_are_offered(open_page: OpenPage) -> None:
     page = at(open_page("train"), model_form.PAPERS)
     offered = page.selectbox(key=f"{FIELD}.models")
     assert len(offered.options) == len(PUBLISHED)
-    chosen = next(one for one in PUBLISHED if "IsoBN" in one.papers)
+    chosen = next(model for model in PUBLISHED if "IsoBN" in model.papers)
     offered.set_value(chosen.name).run()
     assert chosen.name in page.multiselect(key=FIELD).value
     assert any(chosen.name in text for text in errors(page))  # no machine of the tests reaches the hub
@@ -228,5 +228,5 @@ def test_the_papers_models_are_offered(open_page: OpenPage) -> None:
 
 def test_each_published_model_is_of_a_family_that_can_be_trained() -> None:
     """By the family's name in the id; the hub is not asked."""
-    assert all(any(family in one.name.replace("xlm-", "") for family in CLASSIFIERS) for one in PUBLISHED)
-    assert len({one.name for one in PUBLISHED}) == len(PUBLISHED)
+    assert all(any(family in model.name.replace("xlm-", "") for family in CLASSIFIERS) for model in PUBLISHED)
+    assert len({model.name for model in PUBLISHED}) == len(PUBLISHED)

@@ -37,8 +37,8 @@ def finished(store: Store, cfg: RunConfig, values: list[Any], confidence: list[f
     data = tasks.load(task, cfg.data, cfg.direction)
     (run,) = store.create([cfg])
     store.claim("test", "cpu", id=run)
-    begun = started().model_copy(update={"data_fingerprint": data.fingerprint})
-    store.append(run, [begun, measured(0.1, 0.2), result(0.5, 0.1)])
+    start = started().model_copy(update={"data_fingerprint": data.fingerprint})
+    store.append(run, [start, measured(0.1, 0.2), result(0.5, 0.1)])
     predictions.save(store.folder_of(run), task, data.validation, Answers(values, confidence), epoch=3)
     return run
 
@@ -110,7 +110,7 @@ def test_wrong_and_sure_rows_come_first_with_their_texts(store: Store, open_page
     assert not [element for element in page.markdown if element.allow_html]
 
 
-def test_changed_and_missing_data_are_told(store: Store, open_page: OpenPage, own: RunConfig) -> None:
+def test_changed_and_missing_data_are_reported(store: Store, open_page: OpenPage, own: RunConfig) -> None:
     run = finished(store, own, SAID, SURE)
     assert own.data is not None
     path = Path(own.data) / "validation.csv"
@@ -134,27 +134,30 @@ def test_other_kinds(
     cfg = config(task=tiny.TASKS[kind], data=str(folder), **({"direction": "ro-en"} if kind == "seq2seq" else {}))
     rows = tasks.load(tasks.get(cfg.task), folder, cfg.direction).validation
     if kind == "regression":
-        said: list[Any] = (rows["label"] + 1).tolist()
-        said[3] += 2
+        predicted: list[Any] = (rows["label"] + 1).tolist()
+        predicted[3] += 2
     else:
-        said = rows["target"].tolist() if kind == "seq2seq" else [texts[0] for texts in rows["answer_texts"]]
-        said[3] = "<i>nonsense</i>"
-    page = opened(open_page, finished(store, cfg, said))
+        predicted = rows["target"].tolist() if kind == "seq2seq" else [texts[0] for texts in rows["answer_texts"]]
+        predicted[3] = "<i>nonsense</i>"
+    page = opened(open_page, finished(store, cfg, predicted))
     assert not page.warning
     if kind == "regression":
         (figure,) = charts(page)
-        assert figure["data"][0]["y"] == pytest.approx(said)
-        (name,) = [one["name"] for one in mounted(page)]
+        assert figure["data"][0]["y"] == pytest.approx(predicted)
+        (name,) = [component["name"] for component in mounted(page)]
         assert name.startswith("isoviz-") and name.endswith("-predicted")
         saved = pd.read_parquet(io.BytesIO(offered[f"{name}.parquet"]()))
-        assert saved["prediction"].tolist() == pytest.approx(said) and saved["label"].tolist() == rows["label"].tolist()
+        assert (
+            saved["prediction"].tolist() == pytest.approx(predicted)
+            and saved["label"].tolist() == rows["label"].tolist()
+        )
         table = shown(page, "residual")
         assert (table["row"][0], table["residual"][0]) == (4, pytest.approx(3))
         assert table["sentence1"][0] == rows["sentence1"][3]
     elif kind == "span":
-        first = shown(page, "right answers")
+        first = shown(page, "correct answers")
         assert first["prediction"].tolist()[3] == "<i>nonsense</i>"
-        assert first["right answers"].tolist()[4] == said[4]
+        assert first["correct answers"].tolist()[4] == predicted[4]
         table = shown(page, "f1")
         assert (table["row"][0], table["f1"][0], table["f1"][1]) == (4, 0, 1)
         assert table["question"][0] == rows["question"][3]
@@ -171,7 +174,7 @@ def test_nothing_is_shown_before_there_are_predictions(store: Store, open_page: 
     assert "Predictions" not in [heading.value for heading in page.subheader]
 
 
-def test_a_broken_file_is_told(store: Store, open_page: OpenPage, own: RunConfig) -> None:
+def test_a_broken_file_is_reported(store: Store, open_page: OpenPage, own: RunConfig) -> None:
     run = finished(store, own, SAID, SURE)
     (store.folder_of(run) / predictions.FILE).write_bytes(b"PAR1")
     page = open_page("run", id=run)

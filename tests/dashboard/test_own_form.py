@@ -75,15 +75,15 @@ def test_a_file_becomes_a_task_and_its_run(open_page: OpenPage, store: Store, re
     command = page.code[0].value
     launch(page)
     (row,) = store.list()
-    wanted = OwnTask(
+    expected = OwnTask(
         text="Was gesagt wurde", label="Laune", kind="classification", label_names=("calm", "glad", "sad"), share=0.3,
         split_seed=7,
     )  # fmt: skip
-    assert (row.config.task, row.config.data, row.config.own) == ("own", str(reviews), wanted)
-    said = shlex.split(command)
-    assert said[said.index("--text") + 1] == "Was gesagt wurde"
-    assert said[said.index("--share") + 1] == "0.3"
-    assert said[said.index("--split-seed") + 1] == "7"
+    assert (row.config.task, row.config.data, row.config.own) == ("own", str(reviews), expected)
+    arguments = shlex.split(command)
+    assert arguments[arguments.index("--text") + 1] == "Was gesagt wurde"
+    assert arguments[arguments.index("--share") + 1] == "0.3"
+    assert arguments[arguments.index("--split-seed") + 1] == "7"
 
 
 def test_kind_can_be_corrected(open_page: OpenPage, store: Store, reviews: Path) -> None:
@@ -125,15 +125,15 @@ def test_bad_rows_are_listed_one_by_one(open_page: OpenPage, store: Store, tmp_p
     path = tmp_path / "bad.csv"
     bad.to_csv(path, index=False)
     page = choose(own(open_page, path), label="Zahl", kind="regression")
-    told = errors(page)
+    messages = errors(page)
     assert any(
-        "68 rows are invalid" in error and "Showing the first 50" in error for error in told
+        "68 rows are invalid" in error and "Showing the first 50" in error for error in messages
     )  # 67 words, and 2 empty ones of which one is both
     listed = next(frame.value for frame in page.dataframe if "what is wrong" in frame.value)
     assert len(listed) == 50
-    found = {(line["split"], line["row"]): line for line in listed.to_dict("records")}
-    held = [place for place in found if place[1] in (5, 10)]
-    assert {found[place]["column"] for place in held} <= {"Was gesagt wurde"}
+    problems = {(line["split"], line["row"]): line for line in listed.to_dict("records")}
+    long_rows = [place for place in problems if place[1] in (5, 10)]
+    assert {problems[place]["column"] for place in long_rows} <= {"Was gesagt wurde"}
     assert set(listed["value"]) <= {"'viel'", ""}
     assert page.button(key="launch").disabled
     assert page.selectbox(key="train_own.label").value == "Zahl"  # nothing is lost
@@ -143,25 +143,25 @@ def test_bad_rows_are_listed_one_by_one(open_page: OpenPage, store: Store, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
         ("a.csv", "", "is empty"),
         ("a.txt", "text,label\na,1\n", "ends in '.txt'"),
         ("a.jsonl", "no json", "cannot be read as jsonl"),
     ],
 )
-def test_a_file_that_is_no_table_is_told(
-    open_page: OpenPage, tmp_path: Path, name: str, content: str, told: str
+def test_a_file_without_a_table_is_reported(
+    open_page: OpenPage, tmp_path: Path, name: str, content: str, message: str
 ) -> None:
     path = tmp_path / name
     path.write_text(content)
     page = own(open_page, path)
-    assert told in errors(page)[0]
+    assert message in errors(page)[0]
     assert page.text_input(key="train_data.own").value == str(path)
     assert page.button(key="launch").disabled
 
 
-def test_wrong_columns_are_told_beside_their_field(open_page: OpenPage, reviews: Path) -> None:
+def test_wrong_columns_are_reported_beside_their_field(open_page: OpenPage, reviews: Path) -> None:
     page = choose(own(open_page, reviews), label="Laune", second="Laune")
     assert any("each column once" in error.lower() for error in errors(page))
     page = choose(page, second="Nr.", kind="seq2seq")
@@ -210,7 +210,7 @@ def test_the_address_restores_the_form(open_page: OpenPage, reviews: Path) -> No
     assert numbers(page)["Runs"] == "2"
 
 
-def test_another_file_is_guessed_anew(open_page: OpenPage, reviews: Path, tmp_path: Path) -> None:
+def test_another_file_is_guessed_again(open_page: OpenPage, reviews: Path, tmp_path: Path) -> None:
     page = choose(own(open_page, reviews), label="Laune", kind="seq2seq")
     other = tmp_path / "pairs.jsonl"
     rows = [{"sentence": f"one two three {row}", "Laune": "so so so", "label": row % 2} for row in range(20)]
@@ -224,7 +224,7 @@ def test_another_file_is_guessed_anew(open_page: OpenPage, reviews: Path, tmp_pa
     assert errors(page) == []
 
 
-def test_rows_of_a_task_are_drawn_when_asked_for(
+def test_rows_of_a_task_are_sampled_on_request(
     open_page: OpenPage, tmp_path: Path, offered: dict[str, Callable[[], bytes]]
 ) -> None:
     folder = tiny.write("regression", tmp_path / "stsb")

@@ -15,7 +15,7 @@ from dashboard import model_form
 from isoviz import vectors
 from isoviz.access.service import Service
 from isoviz.errors import AccessError
-from isoviz.exploring import maps, measuring, own, own_vectors, results
+from isoviz.exploring import maps, measuring, results, user_sets, vector_view
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import Rows, ViewRequest, key_of
 from isoviz.jobs.queue import JobState
@@ -31,30 +31,30 @@ LABELS = ["red", "blue", "green"] * 20
 
 def _csv(points: np.ndarray = POINTS) -> bytes:
     frame = pd.DataFrame({"id": [f"t{row}" for row in range(len(points))], "label": LABELS[: len(points)]})
-    for place in range(points.shape[1]):
-        frame[f"x{place}"] = points[:, place]
+    for index in range(points.shape[1]):
+        frame[f"x{index}"] = points[:, index]
     buffer = io.StringIO()
     frame.to_csv(buffer, index=False)
     return buffer.getvalue().encode()
 
 
-def _kept(points: np.ndarray = POINTS, **columns: list[str]) -> str:
+def _stored_set(points: np.ndarray = POINTS, **columns: list[str]) -> str:
     return vectors.keep(vectors.from_points(points, pd.DataFrame(columns) if columns else None, name="mine.npy"))
 
 
 @pytest.fixture
 def computed_here(monkeypatch: pytest.MonkeyPatch) -> list[ViewRequest]:
-    """Views that pages have asked for; they are computed at once, in this process."""
-    asked: list[ViewRequest] = []
+    """Views that pages requested; they are computed immediately, in this process."""
+    requests: list[ViewRequest] = []
 
     def start(_: Service, request: ViewRequest, key: str) -> JobState:
-        asked.append(request)
-        compute = own_vectors.compute if request.task == own.VECTORS else measuring.compute
+        requests.append(request)
+        compute = vector_view.compute if request.task == user_sets.VECTORS else measuring.compute
         results.publish(key, *compute(request, lambda *_: None, None))
         return JobState("done", key)
 
     monkeypatch.setattr(Service, "start_view", start)
-    return asked
+    return requests
 
 
 def _upload(page: AppTest, name: str, content: bytes) -> AppTest:
@@ -65,7 +65,7 @@ def _upload(page: AppTest, name: str, content: bytes) -> AppTest:
 def test_own_vectors_are_measured_and_drawn_without_a_button(
     open_page: OpenPage, computed_here: list[ViewRequest]
 ) -> None:
-    key = _kept(id=[f"t{row}" for row in range(60)], label=LABELS)
+    key = _stored_set(id=[f"t{row}" for row in range(60)], label=LABELS)
     page = open_page("explore", explore_at="My vectors", explore_vectors=key, **OPEN).run()
     assert errors(page) == [] and [request.data for request in computed_here] == [key]
     assert "mine.npy: 60 vectors of 8 dimensions, with id, label" in texts(page)
@@ -77,8 +77,8 @@ def test_own_vectors_are_measured_and_drawn_without_a_button(
 
 
 def results_of(key: str) -> dict[str, float]:
-    request = ViewRequest("", own.VECTORS, key, own.EVERY)
-    view = results.find(key_of(request, None, Rows(key, {own.EVERY: 60})))
+    request = ViewRequest("", user_sets.VECTORS, key, user_sets.ALL_ROWS)
+    view = results.find(key_of(request, None, Rows(key, {user_sets.ALL_ROWS: 60})))
     assert view is not None
     return {
         slug: float(reading.value)
@@ -88,22 +88,22 @@ def results_of(key: str) -> dict[str, float]:
 
 
 def test_the_slow_measures_begin_after_the_first_pictures(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def refuse(_: Service, request: ViewRequest, key: str) -> JobState:
-        asked.append(key)
+        requests.append(key)
         raise AccessError("too many jobs")
 
     monkeypatch.setattr(Service, "start_view", refuse)
-    page = open_page("explore", explore_at="My vectors", explore_vectors=_kept(), **OPEN).run()
+    page = open_page("explore", explore_at="My vectors", explore_vectors=_stored_set(), **OPEN).run()
     assert drawn(page) and "Still being computed" in texts(page)
-    assert 1 <= len(asked) <= 3, "a refusal is not asked again and again"
+    assert 1 <= len(requests) <= 3, "a refusal is not asked again and again"
 
 
 def test_vectors_without_labels_have_everything_that_needs_none(
     open_page: OpenPage, computed_here: list[ViewRequest]
 ) -> None:
-    page = open_page("explore", explore_at="My vectors", explore_vectors=_kept()).run()
+    page = open_page("explore", explore_at="My vectors", explore_vectors=_stored_set()).run()
     assert errors(page) == [] and page.selectbox(key="explore_colour").options == ["clusters of this map", "nothing"]
 
 
@@ -119,18 +119,18 @@ def test_an_upload_is_kept_and_named_in_the_address(open_page: OpenPage, compute
         vectors.load(key)
 
 
-def test_a_bad_upload_is_told_beside_the_field(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
+def test_a_bad_upload_is_reported_beside_the_field(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
     content = _csv().replace(b"t3,red", b"t2,red")
     page = _upload(open_page("explore", explore_at="My vectors"), "mine.csv", content)
-    (told,) = errors(page)
-    assert "the id 't2' is already in row 3" in told
+    (message,) = errors(page)
+    assert "the id 't2' is already in row 3" in message
     assert "explore_vectors" not in page.query_params and computed_here == []
 
 
 def test_a_link_to_vectors_that_are_gone_says_so(open_page: OpenPage) -> None:
     page = open_page("explore", explore_at="My vectors", explore_vectors="0" * 32)
-    (told,) = errors(page)
-    assert "no longer on this server" in told
+    (message,) = errors(page)
+    assert "no longer on this server" in message
 
 
 def test_pasted_sentences_become_a_map(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
@@ -140,9 +140,9 @@ def test_pasted_sentences_become_a_map(open_page: OpenPage, computed_here: list[
     assert errors(page) == []
     key = str(page.query_params["explore_texts"])
     (request,) = computed_here
-    assert (request.model, request.task, request.data) == ("demo/tiny-bert", own.TEXTS, key)
+    assert (request.model, request.task, request.data) == ("demo/tiny-bert", user_sets.TEXTS, key)
     assert "The first 20 of 20 texts of pasted texts" in texts(page)
-    expected = key_of(request, sources.resolve("demo/tiny-bert"), Rows(key, {own.EVERY: 20}))
+    expected = key_of(request, sources.resolve("demo/tiny-bert"), Rows(key, {user_sets.ALL_ROWS: 20}))
     view = results.find(expected)
     assert view is not None and view.depth > 0 and view.table("mean")["text"].tolist() == lines.splitlines()
 
@@ -166,7 +166,7 @@ def test_prompt_and_dimensions_of_a_sentence_model(
     assert errors(page) == [] and "prompt plain" in texts(page)
     (request,) = computed_here
     assert (request.prompt, request.truncate) == ("plain", 5)
-    view = results.find(key_of(request, sources.resolve(str(model)), Rows(key, {own.EVERY: 14})))
+    view = results.find(key_of(request, sources.resolve(str(model)), Rows(key, {user_sets.ALL_ROWS: 14})))
     assert view is not None
     expected = extract.encode(str(model), sentence_folders.TEXTS, prompt="plain", truncate=5)
     np.testing.assert_allclose(view.points(view.depth, "sentence"), expected, atol=2e-3)
@@ -183,27 +183,29 @@ def test_prompt_and_dimensions_of_a_sentence_model(
 
 
 def test_points_are_found_by_their_text(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
-    key = _kept(text=[f"The {LABELS[row]} house number {row}" for row in range(60)])
+    key = _stored_set(text=[f"The {LABELS[row]} house number {row}" for row in range(60)])
     page = open_page("explore", explore_at="My vectors", explore_vectors=key, explore_find="RED house").run()
     assert errors(page) == [] and "20 of them contain “RED house”" in texts(page)
     page.text_input(key="explore_find").set_value("no such words").run()
     assert "0 of them contain “no such words”" in texts(page)
     anchors = {subheader.anchor for subheader in page.subheader}
-    anchors |= {match for one in page.get("html") for match in re.findall(r'id="(\w+)"', one.proto.body)}
+    anchors |= {match for element in page.get("html") for match in re.findall(r'id="(\w+)"', element.proto.body)}
     (links,) = (caption.value for caption in page.caption if caption.value.startswith("Go to"))
     assert set(re.findall(r"#(\w+)", links)) <= anchors and "#output" not in links, "of own vectors there is none"
 
 
 def test_two_sets_of_the_same_ids_are_linked(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
     ids = [f"t{row}" for row in range(60)]
-    first, second = _kept(id=ids), _kept(POINTS[::-1].copy(), id=ids[::-1])
+    first, second = _stored_set(id=ids), _stored_set(POINTS[::-1].copy(), id=ids[::-1])
     query = {"explore_at": "My vectors", "explore_vectors": first, "explore_views": "2"}
     query |= {"explore2_at": "My vectors", "explore2_vectors": second, "explore_show_similarity": "true"}
     page = open_page("explore", **query).run()
     assert errors(page) == [] and len(computed_here) == 2
     assert "CKA, pooling vectors, 60 rows with the same id" in texts(page)
-    view = key_of(ViewRequest("", own.VECTORS, first, own.EVERY), None, Rows(first, {own.EVERY: 60}))
-    layout = f"{view[:8]}{MapRequest().key(0, own.POOLING)[:8]}"
+    view = key_of(
+        ViewRequest("", user_sets.VECTORS, first, user_sets.ALL_ROWS), None, Rows(first, {user_sets.ALL_ROWS: 60})
+    )
+    layout = f"{view[:8]}{MapRequest().key(0, user_sets.POOLING)[:8]}"
     right = maps.pca(POINTS.astype(np.float16).astype(np.float32)).coordinates[:, 0] > 0
     page.query_params["explore_lasso"] = f"{layout}:0,-99;0,99;99,99;99,-99"
     page.run()
@@ -218,5 +220,5 @@ def test_a_path_outside_the_folders_is_refused(
     monkeypatch.setenv("ISOVIZ_ROOTS", str(tmp_path / "shared"))
     page = open_page("explore", explore_at="My vectors", **{"explore_own.vectors.from": "Path on the server"})
     page.text_input(key="explore_own.vectors.path").set_value(str(tmp_path / "a.npy")).run()
-    (told,) = errors(page)
-    assert "cannot be read from the browser" in told
+    (message,) = errors(page)
+    assert "cannot be read from the browser" in message

@@ -1,4 +1,4 @@
-"""Papers: the printed numbers with their doubts, recorded results drawn beside them, and a study computed by a press."""
+"""Papers: printed numbers with their doubts, recorded results, and a study computed with one click."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_recorded_figure_is_on_the_page_at_once(open_page: OpenPage) -> None:
     page = open_page("papers", **FIGURE_2)
     assert not page.exception
     (figure,) = drawn(page)
-    recorded = next(one for one in records.recorded() if one.provenance.study == "istar-figure-2")
+    recorded = next(record for record in records.recorded() if record.provenance.study == "istar-figure-2")
     measured = [series for series in recorded.figures[0].panels[0].series if series.role != "expected"]
     names = {trace.get("name") for trace in figure["data"] if trace.get("showlegend") is not False}
     assert {series.name for series in measured} <= {str(name).replace("&gt;", ">") for name in names}
@@ -47,7 +47,7 @@ def test_a_recorded_figure_is_on_the_page_at_once(open_page: OpenPage) -> None:
     assert "What the paper leaves open" in texts(page) and "section 3" in texts(page)
 
 
-def test_printed_numbers_stand_beside_ours_and_say_what_differs(open_page: OpenPage) -> None:
+def test_printed_numbers_are_beside_ours_and_say_what_differs(open_page: OpenPage) -> None:
     page = open_page("papers", **TABLE_2)
     assert not page.exception
     theirs, beside = page.dataframe[0].value, page.dataframe[1].value
@@ -75,15 +75,15 @@ def test_a_press_asks_for_the_quick_study_and_the_page_waits_for_it(open_page: O
     assert "Reproduce (quick)" not in buttons(page) and "Stop" in buttons(page)
 
 
-def test_what_was_computed_here_comes_before_what_was_recorded(open_page: OpenPage) -> None:
-    recorded = next(one for one in records.recorded() if one.provenance.study == "istar-figure-2")
+def test_local_results_precede_recorded_ones(open_page: OpenPage) -> None:
+    recorded = next(record for record in records.recorded() if record.provenance.study == "istar-figure-2")
     origin = recorded.provenance.model_copy(update={"scale": "quick"})
     here = recorded.model_copy(update={"provenance": origin})
     key = jobs.key_of("istar-figure-2", "quick")
     jobs.STUDY.results.publish(key, {"result": here.model_dump(mode="json")}, {})
     page = open_page("papers", **FIGURE_2)
     assert not page.exception and not buttons(page)["Reproduced (quick)"]
-    (choice,) = [one for one in page.button_group if one.label == "Result"]
+    (choice,) = [element for element in page.button_group if element.label == "Result"]
     assert choice.value == "On this machine, quick"
 
 
@@ -92,7 +92,7 @@ def test_a_viewer_sees_why_the_button_does_nothing(open_page: OpenPage, monkeypa
     page = open_page("papers", **FIGURE_2)
     button = page.button(key="papers_reproduce")
     assert button.disabled and "read" in button.help
-    assert drawn(page)  # what is there is anyone's to look at
+    assert drawn(page)  # anyone may view existing results
 
 
 def test_a_result_leaves_as_files(open_page: OpenPage, offered: dict[str, Callable[[], bytes]]) -> None:
@@ -108,10 +108,10 @@ FIGURE_3 = {"papers_paper": "I-STAR", "papers_istar": "Figure 3"}
 
 
 def some_runs(store: Store, count: int) -> int:
-    """So many finished runs of Figure 3's first task and model, of made-up numbers; how many there will be."""
+    """Stores `count` finished runs of Figure 3's first task and model, with made-up numbers; returns the planned number."""
     configs = studies.get("istar-figure-3").configs("quick")  # type: ignore[attr-defined]
-    for place, cfg in enumerate(configs[:count]):
-        finish(store, cfg, 0.5 + 0.015625 * place, 0.25 + 0.0078125 * place)
+    for index, cfg in enumerate(configs[:count]):
+        finish(store, cfg, 0.5 + 0.015625 * index, 0.25 + 0.0078125 * index)
     return len(configs)
 
 
@@ -147,7 +147,7 @@ def test_a_viewer_cannot_launch_them(open_page: OpenPage, store: Store, monkeypa
     assert not page.exception and page.button(key="papers_reproduce").disabled
 
 
-def test_lines_that_stand_for_a_number_have_its_colour_and_layers_are_counted() -> None:
+def test_lines_of_a_number_have_its_colour_and_layers_are_counted() -> None:
     panel = Panel(
         x_axis=Axis(label="layer"),
         y_axis=Axis(label="IsoScore*"),
@@ -168,8 +168,8 @@ def test_every_claim_of_a_paper_is_listed_with_its_verdict(open_page: OpenPage, 
     assert not page.exception
     frame = page.dataframe[-1].value.set_index("Claim")
     source = papers.get("istar")
-    found = [records.study_of(source, place.name) for place in source.places]
-    assert set(frame.index) == {claim.sentence for study in found if study for claim in study.claims}
+    studies_of_claims = [records.study_of(source, place.name) for place in source.places]
+    assert set(frame.index) == {claim.sentence for study in studies_of_claims if study for claim in study.claims}
     assert frame.loc["Isotropy and performance are inversely related.", "Where"] == "Figure 3"
     assert set(frame["Verdict"]) <= {"held", "not held", "cannot tell", "no result yet"}
 
@@ -243,7 +243,7 @@ def test_a_line_panel_has_lines_bands_and_references() -> None:
     assert figure.layout.shapes[0].y0 == 0.9
 
 
-def test_bars_stand_at_their_powers_of_ten_and_zero_has_a_bin() -> None:
+def test_bars_are_at_powers_of_ten_and_zero_has_a_bin() -> None:
     bars = Panel(
         kind="bars",
         x_axis=Axis(label="σ", log=True),

@@ -14,7 +14,7 @@ ONE, TWO = "demo/acceptability", "demo/paraphrase"
 
 
 def run(method: str, seed: int, value: float, **more: object) -> RunRow:
-    return row(f"{method}{seed}{value}{more}", config(method, seed, **more), found=result(value, 0.25))
+    return row(f"{method}{seed}{value}{more}", config(method, seed, **more), outcome=result(value, 0.25))
 
 
 RUNS = [
@@ -34,7 +34,7 @@ def test_tasks_across_with_the_papers_average() -> None:
     assert table.loc["IsoBN β = 0.5", [f"{TWO} (accuracy)", pivot.AVERAGE]].tolist() == ["", ""]
 
 
-def test_a_setting_that_a_whole_task_shares_stands_in_its_heading() -> None:
+def test_a_setting_shared_by_a_task_is_in_its_heading() -> None:
     runs = [
         run(method, seed, 0.5, task=task, max_train=rows)
         for method in ("baseline", "isobn")
@@ -56,7 +56,7 @@ def test_setups_are_never_averaged_into_one_cell() -> None:
 
 def test_parameters_across() -> None:
     runs = [
-        row(f"r{lam}{seed}", config("istar", seed, {"lam": lam}), found=result(0.5 + lam / 10, 0.25))
+        row(f"r{lam}{seed}", config("istar", seed, {"lam": lam}), outcome=result(0.5 + lam / 10, 0.25))
         for lam in (-1, 1)
         for seed in range(2)
     ]
@@ -66,7 +66,7 @@ def test_parameters_across() -> None:
 
 def test_scores_of_other_scales_have_no_average() -> None:
     runs = [run("baseline", 0, 0.5), run("baseline", 0, 0.5, task="demo/translation")]
-    runs[1] = row("t", config(task="demo/translation"), found=result(0.5, 0.25, bleu=20.0))
+    runs[1] = row("t", config(task="demo/translation"), outcome=result(0.5, 0.25, bleu=20.0))
     assert pivot.AVERAGE not in pivot.made(tables.runs_frame(runs), "task")
 
 

@@ -26,7 +26,7 @@ PAIRS = [(0.70, 0.71), (0.74, 0.73), (0.68, 0.70), (0.72, 0.72)]
 def rows(pairs: list[tuple[float, ...]], **more: Any) -> list[RunRow]:
     methods = ("baseline", "isobn", "cosreg")
     return [
-        row(f"{method}{seed}", config(method, seed, **more), found=result(value, 0.25, isoscore=0.1 + seed / 100))
+        row(f"{method}{seed}", config(method, seed, **more), outcome=result(value, 0.25, isoscore=0.1 + seed / 100))
         for seed, values in enumerate(pairs)
         for method, value in zip(methods, values, strict=False)
     ]
@@ -73,11 +73,11 @@ def test_one_seed_claims_no_spread() -> None:
 
 
 def test_the_correction_and_the_warnings_are_below_the_table() -> None:
-    told = "Nothing was learned: no run beats bag of words (0.900). Do not compare."
-    text = publication.latex(table(rows(THREE), warnings=[told]))
-    assert "Holm's correction for 2 comparisons" in text and rf"\footnotesize {told}\par" in text
-    assert told in publication.markdown(table(rows(PAIRS), warnings=[told]))
-    assert json.loads(publication.as_json(table(rows(PAIRS), warnings=[told])))["warnings"] == [told]
+    warning = "Nothing was learned: no run beats bag of words (0.900). Do not compare."
+    text = publication.latex(table(rows(THREE), warnings=[warning]))
+    assert "Holm's correction for 2 comparisons" in text and rf"\footnotesize {warning}\par" in text
+    assert warning in publication.markdown(table(rows(PAIRS), warnings=[warning]))
+    assert json.loads(publication.as_json(table(rows(PAIRS), warnings=[warning])))["warnings"] == [warning]
 
 
 def test_markdown_has_the_same_cells() -> None:
@@ -100,7 +100,7 @@ def test_json_has_every_number_and_seed() -> None:
     assert part["comparisons"][0]["difference"] == pytest.approx(0.005)
 
 
-def test_printed_numbers_stand_beside_the_papers_models() -> None:
+def test_printed_numbers_are_beside_the_papers_models() -> None:
     printed = table(rows(PAIRS, model="google-bert/bert-base-cased", task="glue/rte", data="x"))
     text = publication.markdown(printed)
     assert "0.708 ± 0.016 (median; IsoBN, 002, Table 1)" in text and "0.622 ± 0.005 (I-STAR, 001, Table 1)" in text
@@ -131,7 +131,7 @@ def test_every_measure_has_a_heading_in_latex() -> None:
 
 def exported() -> list[str]:
     """Every table that pages export as LaTeX: a task's, the comparison's, several tasks side by side."""
-    runs = [*rows(THREE), row("s0", config("istar", 0, {"lam": -1}), found=result(0.71, 0.25))]
+    runs = [*rows(THREE), row("s0", config("istar", 0, {"lam": -1}), outcome=result(0.71, 0.25))]
     (part,) = comparisons.compare(runs).parts
     side = pivot.made(tables.runs_frame(runs), "task").fillna("")
     cells = {downloads.latex_text(str(name)): side[name] for name in side}

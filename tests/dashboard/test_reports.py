@@ -1,4 +1,4 @@
-"""Reports: everything is in the file, nothing is asked from anywhere, and what people typed is text."""
+"""Reports are self-contained, make no requests, and escape user input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from dashboard import report
 from dashboard.papers import as_report, records
 from dashboard.report import html_file, markdown_file, of_runs
-from dashboard.report.document import Code, Document, Heading, Numbers, Picture, Points, Words
+from dashboard.report.document import Code, Document, Heading, Numbers, Paragraph, Picture, Points
 from dashboard.run_lists import Filter
 from isoviz import studies
 from isoviz.runs.store import Store
@@ -49,7 +49,7 @@ def sample(figure: go.Figure | None = None) -> Document:
     figure = figure or go.Figure(go.Scatter(x=[1, 2], y=[3, 4], name=NASTY))
     blocks = (
         Heading("Part"),
-        Words(NASTY, "warning"),
+        Paragraph(NASTY, "warning"),
         Points((NASTY,)),
         Numbers("A table", frame, (NASTY,)),
         Picture("A figure", figure, NASTY),
@@ -58,7 +58,7 @@ def sample(figure: go.Figure | None = None) -> Document:
     return Document(NASTY, "about", blocks)
 
 
-def test_what_people_typed_is_text_in_html() -> None:
+def test_user_input_is_escaped_in_html() -> None:
     elements = Elements(html_file.render(sample()))
     assert not [tag for tag, _ in elements.found if tag == "img"]
     assert elements.words.count(NASTY) >= 5
@@ -101,7 +101,7 @@ def test_markdown_has_its_figures_and_tables_beside_it(monkeypatch: pytest.Monke
     assert "(figure-1.png)" in text and "<img" not in text.replace("\\<img", "")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 4 and {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}
-    assert "````\npython -m isoviz\n```\nx\n````" in text  # a fence longer than what it holds
+    assert "````\npython -m isoviz\n```\nx\n````" in text  # a fence longer than those inside
 
 
 def test_a_machine_without_a_browser_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +151,7 @@ def test_a_report_compares_however_many_runs_there_are(store: Store, monkeypatch
 
 def test_a_study_has_its_figure_printed_numbers_and_what_is_open() -> None:
     study = studies.get("istar-figure-2")
-    recorded = next(one for one in records.recorded() if one.provenance.study == study.slug)
+    recorded = next(record for record in records.recorded() if record.provenance.study == study.slug)
     document = as_report.document(papers.get("istar"), study, recorded)
     words = Elements(html_file.render(document)).words
     assert "Published and measured" in words and "--scale full" in words and study.open_points[0] in words
@@ -171,5 +171,5 @@ def test_pages_offer_reports_and_a_viewer_starts_no_browser(
     ):
         shown = open_page(page, **query)
         assert not shown.exception
-        found = {button.label: button.disabled for button in shown.get("download_button")}
-        assert found["Report (HTML)"] is False and found["Report (Markdown, PNG)"] is True, page
+        disabled = {button.label: button.disabled for button in shown.get("download_button")}
+        assert disabled["Report (HTML)"] is False and disabled["Report (Markdown, PNG)"] is True, page

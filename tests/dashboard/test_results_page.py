@@ -117,7 +117,7 @@ def test_unknown_group_in_the_address_shows_all_runs(open_page: OpenPage, filled
     assert not page.exception and len(page.dataframe[-1].value) == 4
 
 
-def test_columns_of_isotropy_are_those_of_the_catalogue_and_the_address_says_which(
+def test_columns_of_isotropy_match_the_catalogue_and_the_address_selects_them(
     open_page: OpenPage, filled: Store, offered: dict[str, Callable[[], bytes]]
 ) -> None:
     page = open_page("results")
@@ -167,7 +167,7 @@ def test_only_failed_runs(open_page: OpenPage, store: Store) -> None:
 
 
 def test_the_table_leaves_out_idle_columns() -> None:
-    frame = tables.runs_frame([row("r", config(), found=result(0.5, 0.25))])
+    frame = tables.runs_frame([row("r", config(), outcome=result(0.5, 0.25))])
     columns = results.readable(tables.summary(frame), [], measures.headline()).columns
     assert not {"Model", "Settings", "Remarks", "Parameters"} & set(columns)
 

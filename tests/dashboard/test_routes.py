@@ -74,8 +74,8 @@ def test_a_resumed_run_tells_what_became_void(store: Store, client: TestClient) 
     run = Story(store).begin().walk(1, 4)
     run.say(Resumed(step=2, epoch=0), *[_step(step) for step in (3, 4)])
     rows = client.get(f"/isoviz/events/{run.id}", headers=allowed(store, run.id)).json()["rows"]
-    told = [(event["kind"], event["step"]) for _, event in rows if event["kind"] in ("stepped", "resumed")]
-    assert told == [*(("stepped", step) for step in (1, 2, 3, 4)), ("resumed", 2), ("stepped", 3), ("stepped", 4)]
+    reported = [(event["kind"], event["step"]) for _, event in rows if event["kind"] in ("stepped", "resumed")]
+    assert reported == [*(("stepped", step) for step in (1, 2, 3, 4)), ("resumed", 2), ("stepped", 3), ("stepped", 4)]
 
 
 def _step(step: int) -> Stepped:
@@ -169,7 +169,7 @@ def test_a_bad_cursor_is_refused(store: Store, client: TestClient, after: str) -
 def test_a_deleted_run_and_a_store_that_is_away(
     store: Store, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = Story(store).whole()
+    run = Story(store).complete()
     pass_ = allowed(store, run.id)
     store.delete(run.id)
     assert client.get(f"/isoviz/events/{run.id}", headers=pass_).status_code == 404
@@ -208,11 +208,11 @@ def test_arrays_that_are_not_there(store: Store, client: TestClient) -> None:
         assert client.get(f"/isoviz/arrays/{run.id}/{path}", headers=pass_).status_code == 404
 
 
-@pytest.mark.parametrize("kept", [0, 7, 200, -1])
-def test_an_array_file_that_was_cut_off_is_not_there(store: Store, client: TestClient, kept: int) -> None:
+@pytest.mark.parametrize("remaining", [0, 7, 200, -1])
+def test_an_array_file_that_was_cut_off_is_not_there(store: Store, client: TestClient, remaining: int) -> None:
     run = Story(store).begin()
     path = store.folder_of(run.id) / "arrays" / "epoch-000.safetensors"
-    path.write_bytes(path.read_bytes()[:kept])
+    path.write_bytes(path.read_bytes()[:remaining])
     for name in ("matrix", "order", "std", "ev"):
         answer = client.get(f"/isoviz/arrays/{run.id}/0/{name}", headers=allowed(store, run.id))
         assert (answer.status_code, answer.text) == (404, "the file of this epoch's arrays is damaged")
@@ -241,9 +241,9 @@ def test_basic_plotly_is_the_published_file_of_the_same_series(client: TestClien
     assert served.status_code == 200 and "immutable" in served.headers["cache-control"]
     published = (Path(routes.__file__).parent / "plotly_basic" / "plotly-basic.min.js").read_bytes()
     assert published in served.content
-    whole = client.get(f"/{routes.plotly_path()}").text[:200]
-    series = [re.search(r"plotly\.js .*?v(\d+)\.", text) for text in (published[:200].decode(), whole)]
-    assert len({found[1] for found in series if found}) == 1, "renew the basic part: dashboard/plotly_basic/README.md"
+    full = client.get(f"/{routes.plotly_path()}").text[:200]
+    series = [re.search(r"plotly\.js .*?v(\d+)\.", text) for text in (published[:200].decode(), full)]
+    assert len({match[1] for match in series if match}) == 1, "renew the basic part: dashboard/plotly_basic/README.md"
 
 
 def test_only_get(store: Store, client: TestClient) -> None:
@@ -253,7 +253,7 @@ def test_only_get(store: Store, client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("base", ["lab", "/lab/", "a/b"])
-def test_routes_stand_below_the_base_path(store: Store, base: str) -> None:
+def test_routes_are_below_the_base_path(store: Store, base: str) -> None:
     client = TestClient(Starlette(routes=routes.routes(base)))
     assert client.get(f"/{base.strip('/')}/isoviz/health").status_code == 200
     assert client.get("/isoviz/health").status_code == 404

@@ -1,4 +1,4 @@
-"""The page of one run: finished, running, failed, unknown; what it says and what can be changed there."""
+"""The page of one run: finished, running, failed, unknown; its content and its edits."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.story import Story
 
 
 def test_a_finished_run_tells_everything(store: Store, open_page: OpenPage) -> None:
-    run = Story(store, method="isobn", params={"beta": 0.5}).whole()
+    run = Story(store, method="isobn", params={"beta": 0.5}).complete()
     app = open_page("run", id=run.id)
     assert not app.exception
     assert app.title[0].value == "isobn on demo/acceptability, seed 0 \\(β \\= 0\\.5\\)"
     numbers, provenance, configuration = (frame.value for frame in app.dataframe)
-    found = dict(zip(numbers[""], numbers["value"], strict=True))
-    assert found["accuracy"] == f"{run.accuracy:.4g}"
-    assert found["Variance of the first direction"] == f"{run.ev[0]:.4g}"
+    shown = dict(zip(numbers[""], numbers["value"], strict=True))
+    assert shown["accuracy"] == f"{run.accuracy:.4g}"
+    assert shown["Variance of the first direction"] == f"{run.ev[0]:.4g}"
     where = dict(zip(numbers[""], numbers["measured on"], strict=True))
     assert where["IsoScore"] == "head: n = 200, d = 48"
     assert where["accuracy"] == "validation: n = 500"
@@ -41,8 +41,8 @@ def test_a_finished_run_tells_everything(store: Store, open_page: OpenPage) -> N
 def test_a_collapsed_run_says_so_and_its_notes_are_shown(store: Store, open_page: OpenPage) -> None:
     (run,) = store.create([config()])
     store.claim("test", "cpu", id=run)
-    begun = started().model_copy(update={"notes": ["The data have no mismatched split."]})
-    store.append(run, [begun, measured(0.25, 0.2), result(0.5, 0.25, collapsed="predicts one class")])
+    start = started().model_copy(update={"notes": ["The data have no mismatched split."]})
+    store.append(run, [start, measured(0.25, 0.2), result(0.5, 0.25, collapsed="predicts one class")])
     app = open_page("run", id=run)
     assert not app.exception
     assert "the model predicts one class" in app.warning[0].value
@@ -50,16 +50,16 @@ def test_a_collapsed_run_says_so_and_its_notes_are_shown(store: Store, open_page
 
 
 def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> None:
-    run = store.get(Story(store).whole().id)
+    run = store.get(Story(store).complete().id)
     best = replace(run, config=run.config.model_copy(update={"select": "best"}))
-    kept = Weights(epoch=4, step=40, path="checkpoints/step-0000040")
+    weights = Weights(epoch=4, step=40, path="checkpoints/step-0000040")
     assert run.result is not None
-    result = run.result.model_copy(update={"weights": kept})
+    result = run.result.model_copy(update={"weights": weights})
     assert (
         run_view.reported_epoch(run) == run_view.reported_epoch(best) == ", after epoch 4."
     )  # nothing is known of its weights
     assert run_view.reported_epoch(replace(run, result=result)) == ", after epoch 4."
-    assert run_view.reported_epoch(replace(best, result=result)) == ", after epoch 4, whose weights are the ones kept."
+    assert run_view.reported_epoch(replace(best, result=result)) == ", after epoch 4, with the saved weights."
     lines = dict(run_view.provenance_lines(replace(best, result=result), None))
     assert lines["Weights kept"] == "after epoch 4 (the one reported)"
 
@@ -68,10 +68,8 @@ def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> No
     folder.mkdir(parents=True)
     (folder / "trainer.json").write_text(json.dumps({"progress": {"epoch": 6}}))
     (folder / "model.safetensors").touch()
-    told = run_view.reported_epoch(best)
-    assert told.startswith(
-        ", after epoch 4. The weights that this run kept are those after epoch 6: What-if and Explore read"
-    )
+    caption = run_view.reported_epoch(best)
+    assert caption.startswith(", after epoch 4. This run's saved weights are from epoch 6; What-if and Explore use")
     assert dict(run_view.provenance_lines(best, None))["Weights kept"] == "after epoch 6"
     app = open_page("run", id=run.id)
     assert "those after epoch 6" in texts(app)
@@ -80,7 +78,7 @@ def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> No
 
 
 def test_the_command_makes_the_same_configuration(store: Store, open_page: OpenPage) -> None:
-    run = Story(store, params={"lam": -3.0}, epochs=2, max_train=500).whole()
+    run = Story(store, params={"lam": -3.0}, epochs=2, max_train=500).complete()
     words = shlex.split(open_page("run", id=run.id).code[0].value)
     assert words[:4] == ["python", "-m", "isoviz", "train"]
     assert "lam=-3.0" in words
@@ -123,7 +121,7 @@ def test_unknown_and_missing_ids_lead_to_results(open_page: OpenPage) -> None:
 
 
 def test_names_tags_and_notes_are_kept_and_shown_as_text(store: Store, open_page: OpenPage) -> None:
-    run = Story(store).whole()
+    run = Story(store).complete()
     app = open_page("run", id=run.id)
     app.text_input[0].set_value("**bold** <i>name</i>")
     app.text_input[1].set_value("first, second, first,")
@@ -137,7 +135,7 @@ def test_names_tags_and_notes_are_kept_and_shown_as_text(store: Store, open_page
 
 
 def test_a_name_that_is_not_allowed_is_refused_and_told(store: Store, open_page: OpenPage) -> None:
-    run = Story(store, name="mine").whole()
+    run = Story(store, name="mine").complete()
     app = open_page("run", id=run.id)
     app.text_input[0].set_value("   ")
     app.button(key="FormSubmitter:edit-run-Save").click().run()
@@ -146,7 +144,7 @@ def test_a_name_that_is_not_allowed_is_refused_and_told(store: Store, open_page:
 
 
 def test_a_run_can_be_deleted(store: Store, open_page: OpenPage) -> None:
-    run = Story(store).whole()
+    run = Story(store).complete()
     app = open_page("run", id=run.id)
     app.button(key="delete-run").click().run()
     assert store.list() == []
@@ -181,7 +179,7 @@ def test_an_undefined_number_says_so(store: Store) -> None:
 
 
 def test_a_run_leads_to_its_experiment(store: Store, open_page: OpenPage) -> None:
-    run = Story(store, group="sweep").whole()
-    alone = Story(store, seed=1).whole()
+    run = Story(store, group="sweep").complete()
+    alone = Story(store, seed=1).complete()
     assert "Experiment" in [link.value for link in open_page("run", id=run.id).page_link]
     assert "Experiment" not in [link.value for link in open_page("run", id=alone.id).page_link]

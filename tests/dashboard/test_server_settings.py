@@ -61,7 +61,7 @@ def _contrast(one: str, other: str) -> float:
 
 
 def test_no_page_imports_torch() -> None:
-    """Everything that the server and its pages import, in a process of its own."""
+    """All imports of the server and its pages, in a separate process."""
     pages = "".join(f"runpy.run_path('pages/{page.name}');" for page in sorted((ROOT / "pages").glob("*.py")))
     script = (
         "import sys, runpy, logging; logging.disable(logging.CRITICAL);"
@@ -70,8 +70,8 @@ def test_no_page_imports_torch() -> None:
         "print('heavy:', *heavy)"
     )
     environment = {**os.environ, "ISOVIZ_RUNNER": "off", "ISOVIZ_NO_TOKEN": "1"}
-    found = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600
     )
-    assert found.returncode == 0, found.stderr[-3000:]
-    assert found.stdout.splitlines()[-1] == "heavy:"
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert result.stdout.splitlines()[-1] == "heavy:"

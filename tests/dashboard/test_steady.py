@@ -1,6 +1,6 @@
-"""Fields that are written into the address keep their place in the page's tree, whatever comes and goes around them.
+"""Fields bound to the address keep their position in the page's tree, whatever appears around them.
 
-One that moves may no longer be written into the address by the browser: see `dashboard.steady`.
+The browser may stop writing a moved field to the address: see `dashboard.steady`.
 """
 
 from __future__ import annotations
@@ -121,17 +121,17 @@ def test_train_whatever_is_chosen(open_page: OpenPage, changed: dict[str, str | 
 
 
 def test_train_where_rows_come_from(open_page: OpenPage, reviews: Path) -> None:
-    asked = {"train_tasks": [OWN_TITLE, "glue/cola"], PATH: str(reviews), **COLUMNS}
-    paths = places(open_page("train", **asked))
+    query = {"train_tasks": [OWN_TITLE, "glue/cola"], PATH: str(reviews), **COLUMNS}
+    paths = places(open_page("train", **query))
     uploads = {f"train_from.{tasks.OWN}": FROM_UPLOAD, "train_from.glue/cola": FROM_UPLOAD}
-    uploaded = places(open_page("train", **asked, **uploads))
+    uploaded = places(open_page("train", **query, **uploads))
     assert {PATH, "train_own.text", "train_own.label_names", "train_data.glue/cola"} < set(paths)
     assert set(paths) == set(uploaded) and moved(paths, uploaded) == []
 
 
 def test_train_classes_of_own_data_known_or_not(open_page: OpenPage, reviews: Path) -> None:
-    asked = {"train_tasks": [OWN_TITLE], PATH: str(reviews), **COLUMNS}
-    page = open_page("train", **asked)
+    query = {"train_tasks": [OWN_TITLE], PATH: str(reviews), **COLUMNS}
+    page = open_page("train", **query)
     known = places(page)
     page.text_area(key="train_own.label_names").set_value("neither\nnor").run()
     assert page.error and page.text_area(key="train_own.label_names").value == "neither\nnor"

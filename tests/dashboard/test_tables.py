@@ -1,4 +1,4 @@
-"""Tables: means over seeds, what is counted, what is said about runs that did not finish or collapsed."""
+"""Tables: means over seeds, counts, and notes on unfinished and collapsed runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def frame(*rows: object) -> pd.DataFrame:
 
 
 def test_run_line_names_metric_and_isotropy() -> None:
-    (line,) = frame(row("r1", config("istar", 3, {"lam": 1}), found=result(0.875, 0.25, isoscore=0.125))).to_dict(
+    (line,) = frame(row("r1", config("istar", 3, {"lam": 1}), outcome=result(0.875, 0.25, isoscore=0.125))).to_dict(
         "records"
     )
     assert (line["metric"], line["value"], line["seed"]) == ("accuracy", 0.875, 3)
@@ -44,7 +44,9 @@ def test_variant_tells_the_first_parameter_and_what_is_not_default(
 
 
 def test_summary_is_mean_and_sample_deviation_with_every_seed() -> None:
-    runs = [row(f"r{seed}", config(seed=seed), found=result(value, 0.5)) for seed, value in enumerate((0.5, 0.75, 1.0))]
+    runs = [
+        row(f"r{seed}", config(seed=seed), outcome=result(value, 0.5)) for seed, value in enumerate((0.5, 0.75, 1.0))
+    ]
     (line,) = tables.summary(frame(*runs)).to_dict("records")
     assert (line["mean"], line["sd"], line["n"]) == (0.75, 0.25, 3)
     assert line["seeds"] == "0: 0.500 · 1: 0.750 · 2: 1.000"
@@ -52,14 +54,14 @@ def test_summary_is_mean_and_sample_deviation_with_every_seed() -> None:
 
 
 def test_one_seed_has_no_deviation() -> None:
-    (line,) = tables.summary(frame(row("r", config(), found=result(0.5, 0.5)))).to_dict("records")
+    (line,) = tables.summary(frame(row("r", config(), outcome=result(0.5, 0.5)))).to_dict("records")
     assert line["n"] == 1 and (line["sd"] is None or math.isnan(line["sd"]))
 
 
 def test_unfinished_and_collapsed_runs_are_named_not_dropped() -> None:
     runs = [
-        row("r1", config(seed=0), found=result(0.75, 0.5)),
-        row("r2", config(seed=1), found=result(0.5, 0.5, collapsed="predicts one class")),
+        row("r1", config(seed=0), outcome=result(0.75, 0.5)),
+        row("r2", config(seed=1), outcome=result(0.5, 0.5, collapsed="predicts one class")),
         row("r3", config(seed=2), "failed", error={"message": "out of memory"}),
         row("r4", config(seed=3), "diverged", error={"message": "the loss term 'task' became non-finite at step 7"}),
     ]
@@ -78,7 +80,7 @@ def test_unfinished_and_collapsed_runs_are_named_not_dropped() -> None:
 def test_a_run_of_before_collapse_was_kept_is_known_by_its_matthews_correlation() -> None:
     new = result(0.5, 0.5, matthews=0.0)  # not collapsed: its validation split has one class
     old = Finished.model_validate(new.model_dump(exclude={"collapsed"}))
-    table = frame(row("r1", config(), found=old), row("r2", config(), found=new))
+    table = frame(row("r1", config(), outcome=old), row("r2", config(), outcome=new))
     assert list(table["problem"]) == ["collapsed: predicts one class", ""]
 
 
@@ -86,7 +88,7 @@ def test_a_run_of_before_chance_was_judged_is_known_by_its_metrics() -> None:
     """Such as I-STAR at λ = −5, of which only some seeds predict one class: accuracy 0.496, Matthews −0.012 on 500 rows."""
     guessing, learned = result(0.496, 0.01, matthews=-0.012), result(0.56, 0.01, matthews=0.12)
     few = result(0.5, 0.1, matthews=-0.012).model_copy(update={"isotropy": measurement(cloud("head", 50, 128), 0.1)})
-    table = frame(*(row(f"r{at}", config(seed=at), found=one) for at, one in enumerate((guessing, learned, few))))
+    table = frame(*(row(f"r{at}", config(seed=at), outcome=one) for at, one in enumerate((guessing, learned, few))))
     assert list(table["collapsed"]) == ["does no better than chance", "", ""]
     (line,) = tables.summary(table).to_dict("records")
     assert line["remarks"].startswith("1 of 3 collapsed: does no better than chance")
@@ -94,9 +96,9 @@ def test_a_run_of_before_chance_was_judged_is_known_by_its_metrics() -> None:
 
 def test_a_value_off_the_scale_is_no_place_on_it() -> None:
     """I-STAR's layer 0 means all layers: a level line beside layers 1 and 2, named by its value."""
-    runs = [row(f"r{at}", config("istar", 0, {"lam": 1, "layer": at}), found=result(0.75, 0.5)) for at in range(3)]
+    runs = [row(f"r{at}", config("istar", 0, {"lam": 1, "layer": at}), outcome=result(0.75, 0.5)) for at in range(3)]
     points = tables.points(
-        frame(*runs, row("b", config(), found=result(0.5, 0.25))), "accuracy", "isoscore_star", "layer"
+        frame(*runs, row("b", config(), outcome=result(0.5, 0.25))), "accuracy", "isoscore_star", "layer"
     )
     of_runs = {line["run"]: line for line in points.to_dict("records")}
     assert math.isnan(of_runs["r0"]["at"]) and math.isnan(of_runs["b"]["at"])
@@ -111,36 +113,36 @@ def test_a_setup_whose_every_run_failed_keeps_its_line() -> None:
 
 
 def test_a_repeated_seed_counts_once_with_its_newest_run() -> None:
-    runs = [row(run, config(seed=0), found=result(value, 0.5)) for run, value in (("r1", 0.25), ("r2", 0.75))]
+    runs = [row(run, config(seed=0), outcome=result(value, 0.5)) for run, value in (("r1", 0.25), ("r2", 0.75))]
     (line,) = tables.summary(frame(*runs)).to_dict("records")
     assert (line["n"], line["mean"], line["remarks"]) == (1, 0.75, "1 repeated seed not counted")
 
 
 def test_runs_with_other_settings_are_not_averaged() -> None:
-    runs = [row(f"r{epochs}", config(epochs=epochs), found=result(0.5, 0.5)) for epochs in (3, 6)]
+    runs = [row(f"r{epochs}", config(epochs=epochs), outcome=result(0.5, 0.5)) for epochs in (3, 6)]
     summary = tables.summary(frame(*runs))
     assert list(summary["settings"]) == ["epochs 3", "epochs 6"] and list(summary["n"]) == [1, 1]
 
 
 def test_thread_count_does_not_part_runs() -> None:
-    runs = [row(f"r{seed}", config(seed=seed, threads=seed + 1), found=result(0.5, 0.5)) for seed in (0, 1)]
+    runs = [row(f"r{seed}", config(seed=seed, threads=seed + 1), outcome=result(0.5, 0.5)) for seed in (0, 1)]
     assert list(tables.summary(frame(*runs))["n"]) == [2]
 
 
 def test_summary_orders_methods_baseline_first_and_parameters_by_value() -> None:
     runs = [
-        row("r1", config("istar", 0, {"lam": 1}), found=result(0.5, 0.5)),
-        row("r2", config("istar", 0, {"lam": -5}), found=result(0.5, 0.5)),
-        row("r3", config("baseline"), found=result(0.5, 0.5)),
+        row("r1", config("istar", 0, {"lam": 1}), outcome=result(0.5, 0.5)),
+        row("r2", config("istar", 0, {"lam": -5}), outcome=result(0.5, 0.5)),
+        row("r3", config("baseline"), outcome=result(0.5, 0.5)),
     ]
     assert list(tables.summary(frame(*runs))["variant"]) == ["", "λ = −5", "λ = 1"]
 
 
 def test_points_are_finished_runs_with_both_coordinates() -> None:
     runs = [
-        row("r1", config("istar", 0, {"lam": -1}), found=result(0.75, 0.25)),
-        row("r2", config("baseline"), found=result(0.5, 0.5)),
-        row("r3", config("istar", 1, {"lam": 1}), found=result(0.5, None)),
+        row("r1", config("istar", 0, {"lam": -1}), outcome=result(0.75, 0.25)),
+        row("r2", config("baseline"), outcome=result(0.5, 0.5)),
+        row("r3", config("istar", 1, {"lam": 1}), outcome=result(0.5, None)),
         row("r4", config("istar", 2, {"lam": 1}), "failed"),
     ]
     points = tables.points(frame(*runs), "accuracy", "isoscore_star", "lam")
@@ -150,7 +152,7 @@ def test_points_are_finished_runs_with_both_coordinates() -> None:
 
 
 def test_number_parameters_puts_the_swept_one_first() -> None:
-    runs = [row(f"r{lam}", config("istar", 0, {"lam": lam}), found=result(0.5, 0.5)) for lam in (-1, 1)]
+    runs = [row(f"r{lam}", config("istar", 0, {"lam": lam}), outcome=result(0.5, 0.5)) for lam in (-1, 1)]
     names = tables.number_parameters(frame(*runs))
     assert next(iter(names)) == "lam" and names["lam"] == "Strength λ" and "include_padding" not in names
 

@@ -33,7 +33,7 @@ BLIND = {
 
 
 def oklab(linear: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
-    """Ottosson's OKLab of linear light (n, 3): distances in it are about those that are seen."""
+    """Ottosson's OKLab of linear light (n, 3): its distances approximate perceived differences."""
     cones = np.array([[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
                       [0.0883024619, 0.2817188376, 0.6299787005]])  # fmt: skip
     axes = np.array([[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099],
@@ -70,7 +70,7 @@ def test_points_of_classes_show_on_their_background_and_differ_for_every_eye(mod
     for red, green, blue in np.rint(through).astype(int):
         shades = sorted((luminance(f"#{red:02x}{green:02x}{blue:02x}"), luminance(background)))
         assert (shades[1] + 0.05) / (shades[0] + 0.05) >= 3
-    for apart in distances(palette[:-1]):  # the grey one stands for no class
+    for apart in distances(palette[:-1]):  # grey means no class
         assert apart.min() > 0.06 and apart[:3, :3].min() > 0.12
 
 
@@ -83,7 +83,7 @@ def test_points_coloured_by_numbers_show_on_their_background_from_end_to_end(mod
         own = luminance(str(colour))
         assert (max(own, paper) + 0.05) / (min(own, paper) + 0.05) >= 3
     shades = [luminance(str(colour)) for colour in colours]
-    assert shades == sorted(shades) and shades[-1] > 3 * shades[0]  # brightness tells the order, in both modes alike
+    assert shades == sorted(shades) and shades[-1] > 3 * shades[0]  # brightness shows the order in both modes
 
 
 @pytest.mark.parametrize(("mode", "ink"), [("light", 1.0), ("dark", 0.0)])
@@ -121,9 +121,9 @@ def test_new_methods_get_colours_of_their_own_that_do_not_depend_on_the_day(monk
     assert {theme.method_dash(slug) for slug in new} <= set(theme.DASHES)
 
 
-def test_a_combination_and_a_second_line_of_a_method_are_told_from_the_first() -> None:
+def test_a_combination_and_a_second_line_of_a_method_look_different() -> None:
     assert theme.method_symbol("isobn+istar").endswith("-open") and theme.method_symbol("istar", 1) == "diamond-open"
-    assert len({theme.method_dash("istar", place) for place in range(6)}) == 6
+    assert len({theme.method_dash("istar", index) for index in range(6)}) == 6
     assert theme.method_colour("isobn+istar") not in theme.METHOD_COLOURS.values()
 
 

@@ -51,7 +51,7 @@ def test_points_and_pictures_are_saved_under_names_that_say_what_they_are(
     sweep(store)
     page = open_page("tradeoffs")
     assert [figure["name"] for figure in mounted(page)] == [
-        f"isoviz-{what}-demo-acceptability-accuracy" for what in ("tradeoff", "against_value", "against_isoscore_star")
+        f"isoviz-{kind}-demo-acceptability-accuracy" for kind in ("tradeoff", "against_value", "against_isoscore_star")
     ]
     for ending, read in ((".csv", pd.read_csv), (".parquet", pd.read_parquet)):
         points = read(io.BytesIO(offered[f"isoviz-tradeoffs-demo-acceptability-accuracy{ending}"]())).set_index("lam")  # type: ignore[operator]
@@ -83,13 +83,13 @@ def test_a_zoom_belongs_to_what_it_is_of(open_page: OpenPage, store: Store) -> N
 def test_further_validation_splits_are_offered_where_runs_have_them(open_page: OpenPage, store: Store) -> None:
     own = ["accuracy", "macro-f1"]
     finish(store, config(task="glue/mnli", data="x"), 0.5, 0.25)
-    found = open_page("tradeoffs").selectbox(key="tradeoffs_metric")
-    assert found.options[:2] == own and "accuracy_mismatched" not in found.options
+    field = open_page("tradeoffs").selectbox(key="tradeoffs_metric")
+    assert field.options[:2] == own and "accuracy_mismatched" not in field.options
     finish(store, config("istar", 1, {"lam": 1}, task="glue/mnli", data="x"), 0.5, 0.25, accuracy_mismatched=0.75)
     page = open_page("tradeoffs")
-    found = page.selectbox(key="tradeoffs_metric")
-    assert found.options[:2] == own and "accuracy_mismatched" in found.options
-    found.set_value("accuracy_mismatched").run()
+    field = page.selectbox(key="tradeoffs_metric")
+    assert field.options[:2] == own and "accuracy_mismatched" in field.options
+    field.set_value("accuracy_mismatched").run()
     assert next(marks(figure) for figure in figures(page)) == 1
 
 
@@ -98,8 +98,8 @@ def test_runs_on_their_way_and_lost_ones_are_counted(open_page: OpenPage, store:
     fail(store, config("istar", 1, {"lam": 1}))
     store.create([config("istar", 2, {"lam": 1})])
     page = open_page("tradeoffs")
-    told = "3 points of 5 runs · 1 still to come · 1 ended without a result (see Results)"
-    assert told in [caption.value for caption in page.caption]
+    summary = "3 points of 5 runs · 1 still to come · 1 ended without a result (see Results)"
+    assert summary in [caption.value for caption in page.caption]
 
 
 def test_a_repeated_seed_is_left_out_and_counted(open_page: OpenPage, store: Store) -> None:
@@ -107,8 +107,8 @@ def test_a_repeated_seed_is_left_out_and_counted(open_page: OpenPage, store: Sto
     finish(store, config("istar", 0, {"lam": 1}), 0.25, 0.5, group="sweep")
     page = open_page("tradeoffs")
     assert [marks(figure) for figure in figures(page)] == [3, 2, 2]
-    told = "3 points of 4 runs · 1 older run of the same setup and seed left out"
-    assert told in [caption.value for caption in page.caption]
+    summary = "3 points of 4 runs · 1 older run of the same setup and seed left out"
+    assert summary in [caption.value for caption in page.caption]
 
 
 def test_new_point_appears_and_an_unchanged_figure_stays_the_same(open_page: OpenPage, store: Store) -> None:
@@ -146,8 +146,8 @@ def test_collapsed_runs_are_drawn_and_named(open_page: OpenPage, store: Store) -
     finish(store, config("baseline", 1), 0.5, 0.25, isoscore=None)  # undefined, but not collapsed
     finish(store, config("baseline", 2), None, 0.25)
     page = open_page("tradeoffs")
-    (told,) = (caption.value for caption in page.caption if "points of" in caption.value)
-    assert "1 collapsed (constant or no better than chance), ringed" in told and "1 not drawn" in told
+    (summary,) = (caption.value for caption in page.caption if "points of" in caption.value)
+    assert "1 collapsed (constant or no better than chance), ringed" in summary and "1 not drawn" in summary
 
 
 def test_the_x_axis_begins_with_the_cloud_that_the_method_acts_on(open_page: OpenPage, store: Store) -> None:
@@ -169,16 +169,16 @@ def test_a_single_value_of_the_parameter_has_no_figure_of_its_own(open_page: Ope
     assert any("All of these runs have the same Strength β" in caption.value for caption in page.caption)
 
 
-def test_the_correlation_is_said_within_the_task_and_over_all(open_page: OpenPage, store: Store) -> None:
+def test_the_correlation_is_stated_within_the_task_and_overall(open_page: OpenPage, store: Store) -> None:
     for level, task in ((0.6, "demo/acceptability"), (0.8, "demo/paraphrase")):
         for lam in range(1, 9):
             finish(store, config("istar", 0, {"lam": lam}, task=task), level - lam / 100, level / 2 + lam / 100)
     page = open_page("tradeoffs")
-    said = [str(one.value).replace("\\", "") for one in page.markdown]
+    paragraphs = [str(element.value).replace("\\", "") for element in page.markdown]
     assert any(
-        "Over 8 settings of one task, Spearman's ρ of IsoScore* with accuracy is −1.000" in text for text in said
+        "Over 8 settings of one task, Spearman's ρ of IsoScore* with accuracy is −1.000" in text for text in paragraphs
     )
-    pooled = next(text for text in said if text.startswith("All models and tasks"))
+    pooled = next(text for text in paragraphs if text.startswith("All models and tasks"))
     assert "Over 16 settings of 2 tasks, within each of them" in pooled and "Simpson's paradox" in pooled
 
 

@@ -1,4 +1,4 @@
-"""The Train page: presets fill the form, bad input is told beside its field, Launch creates all runs or none."""
+"""The Train page: presets fill the form, bad input is reported beside its field, Launch creates all runs or none."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tests.dashboard.made_up import config, finish
 
 @pytest.fixture(autouse=True)
 def _one_cpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    found = devices.Devices((devices.Slot("cpu", "CPU, 2 cores", 0),), bf16=False, cores=2)
-    monkeypatch.setattr(devices, "describe", lambda: found)
+    one_slot = devices.Devices((devices.Slot("cpu", "CPU, 2 cores", 0),), bf16=False, cores=2)
+    monkeypatch.setattr(devices, "describe", lambda: one_slot)
     st.cache_data.clear()
     yield
     st.cache_data.clear()
@@ -40,7 +40,7 @@ def launch(page: AppTest) -> AppTest:
 
 
 def with_istar(open_page: OpenPage) -> AppTest:
-    """The plain form with I-STAR instead of what is preselected."""
+    """The plain form with I-STAR instead of the preselected method."""
     page = open_page("train")
     return page.pills(key="train_methods").set_value(["baseline", "istar"]).run()
 
@@ -65,11 +65,13 @@ def test_preset_fills_the_form_and_launch_creates_its_runs(preset: object, open_
     page = launch(page)
     assert not page.exception
     rows = store.list(order="oldest")
-    wanted = {(slug, lam) for slug, params in plan["methods"] for lam in _values(params.get("lam", params.get("beta")))}
-    found = {(row.config.method, row.config.params.get("lam", row.config.params.get("beta"))) for row in rows}
-    assert found == wanted
+    planned = {
+        (slug, lam) for slug, params in plan["methods"] for lam in _values(params.get("lam", params.get("beta")))
+    }
+    created = {(row.config.method, row.config.params.get("lam", row.config.params.get("beta"))) for row in rows}
+    assert created == planned
     assert {row.config.seed for row in rows} == set(plan["seeds"])
-    assert len(rows) == len(wanted) * len(plan["seeds"])
+    assert len(rows) == len(planned) * len(plan["seeds"])
     assert {row.config.max_train for row in rows} == {plan["max_train"]}
     assert len({row.group for row in rows}) == 1 and rows[0].group
     assert {row.status for row in rows} == {"queued"}
@@ -89,7 +91,7 @@ def test_preset_button_fills_the_form_and_changes_stay(open_page: OpenPage) -> N
     assert numbers(page)["Runs"] == "9"
 
 
-def test_unknown_preset_is_told(open_page: OpenPage) -> None:
+def test_unknown_preset_is_reported(open_page: OpenPage) -> None:
     page = open_page("train", preset="nope")
     assert not page.exception and "demo, lambda-sweep, isobn" in page.warning[0].value
 
@@ -124,30 +126,30 @@ def test_papers_range_is_one_click(open_page: OpenPage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "message"),
     [
         ("train_istar.lam", "200", "at least -100, at most 100"),
-        ("train_istar.lam", "", "Give at least one value."),
+        ("train_istar.lam", "", "Enter at least one value."),
         ("train_istar.zeta", "x", "at least 0, at most 1"),
         ("train_seeds", "a", "allowed: whole numbers such as 0 1 2"),
         ("train_learning_rate", "-1", "above 0"),
         ("train_early_stopping", "accuracy", "pattern"),
     ],
 )
-def test_bad_values_are_told_beside_the_field_and_nothing_starts(
-    key: str, value: str, told: str, open_page: OpenPage, store: Store
+def test_bad_values_are_reported_beside_the_field_and_nothing_starts(
+    key: str, value: str, message: str, open_page: OpenPage, store: Store
 ) -> None:
     page = with_istar(open_page)
     page.text_input(key="train_weight_decay").set_value("0.02").run()
     page.text_input(key=key).set_value(value).run()
     (error,) = errors(page)
-    assert told in error
+    assert message in error
     assert page.button(key="launch").disabled
     assert page.text_input(key="train_weight_decay").value == "0.02"  # nothing entered before is lost
     assert store.list() == []
 
 
-def test_metric_that_the_task_lacks_is_told_before_launch(open_page: OpenPage) -> None:
+def test_metric_that_the_task_lacks_is_reported_before_launch(open_page: OpenPage) -> None:
     page = open_page("train")
     page.text_input(key="train_early_stopping").set_value("bleu:2").run()
     beside, in_summary = errors(page)
@@ -157,18 +159,18 @@ def test_metric_that_the_task_lacks_is_told_before_launch(open_page: OpenPage) -
 
 
 @pytest.mark.parametrize(
-    ("model", "told"),
+    ("model", "message"),
     [
         ("./no/such/dir", "o such model or directory"),
         ("some/encoder", "set; restart without it to go online); use a bundled model"),
         ("not a model!", "neither a directory nor a hub id"),
     ],
 )
-def test_unknown_model_is_told_with_what_to_do(model: str, told: str, open_page: OpenPage, store: Store) -> None:
+def test_unknown_model_is_reported_with_advice(model: str, message: str, open_page: OpenPage, store: Store) -> None:
     page = open_page("train")
     page.multiselect(key="train_models").set_value(["demo/tiny-bert", model]).run()
     (error,) = errors(page)
-    assert told in error and page.button(key="launch").disabled and store.list() == []
+    assert message in error and page.button(key="launch").disabled and store.list() == []
 
 
 def test_local_directory_that_is_no_model(open_page: OpenPage, tmp_path: Path) -> None:
@@ -177,7 +179,7 @@ def test_local_directory_that_is_no_model(open_page: OpenPage, tmp_path: Path) -
     assert "holds no model (no config.json)" in errors(page)[0]
 
 
-def test_nothing_chosen_is_told(open_page: OpenPage) -> None:
+def test_an_empty_selection_is_reported(open_page: OpenPage) -> None:
     page = open_page("train")
     page.multiselect(key="train_tasks").set_value([]).run()
     page.multiselect(key="train_models").set_value([]).run()
@@ -227,7 +229,7 @@ def test_upload_is_kept_and_its_folder_used(open_page: OpenPage, store: Store, c
     assert {row.config.data for row in store.list()} == {str(folder)}
 
 
-def test_time_is_told_from_earlier_runs(open_page: OpenPage, store: Store) -> None:
+def test_time_is_estimated_from_earlier_runs(open_page: OpenPage, store: Store) -> None:
     for seed in range(2):
         finish(store, config("baseline", seed, threads=2, learning_rate=6e-4), 0.5, 0.5)
     page = open_page("train")
@@ -243,9 +245,9 @@ def test_name_of_the_launch_groups_its_runs(open_page: OpenPage, store: Store) -
     assert {row.group for row in store.list()} == {"my sweep"}
 
 
-def test_runs_that_exist_are_left_out_unless_wanted(open_page: OpenPage, store: Store) -> None:
+def test_existing_runs_are_skipped_unless_requested(open_page: OpenPage, store: Store) -> None:
     launch(open_page("train"))
-    there = {row.id for row in store.list()}
+    existing = {row.id for row in store.list()}
     page = open_page("train")
     assert numbers(page)["Runs"] == "0" and page.button(key="launch").disabled
     assert any("These runs exist already" in caption.value for caption in page.caption)
@@ -256,7 +258,7 @@ def test_runs_that_exist_are_left_out_unless_wanted(open_page: OpenPage, store: 
     assert numbers(page)["Runs"] == "4"
     page.toggle(key="train_again").set_value(False).run()
     launch(page)
-    new = [row for row in store.list() if row.id not in there]
+    new = [row for row in store.list() if row.id not in existing]
     assert {(row.config.method, row.config.seed) for row in new} == {("baseline", 1), ("isobn", 1)}
     for row in new:
         store.request_stop(row.id)
@@ -297,7 +299,7 @@ def test_own_data_takes_the_place_of_the_preselected_task(open_page: OpenPage) -
 
 def test_few_validation_rows_say_what_they_could_show() -> None:
     assert "One row is 0.083 of the accuracy" in rows_view.smallest(12, "class")
-    assert "12 rows could show is 0.5 (" in rows_view.smallest(12, "class")
+    assert "12 rows can show is 0.5 (" in rows_view.smallest(12, "class")
     assert "0.012 (exact McNemar" in rows_view.smallest(500, "class")
     assert "5 rows are too few to show a difference" in rows_view.smallest(5, "class")
     assert "a correlation below 0.58 cannot" in rows_view.smallest(12, "number")

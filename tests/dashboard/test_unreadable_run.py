@@ -1,4 +1,4 @@
-"""A run whose record is damaged: every page opens, names it and offers to delete it; the tables go on without it."""
+"""A run whose record is damaged: every page opens, names it and offers to delete it; the tables work without it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def test_every_page_lists_it_as_unreadable(open_page: OpenPage, damaged: str, pa
 def test_its_own_address_says_why(open_page: OpenPage, damaged: str, page: str, query: str) -> None:
     shown = open_page(page, **{query: damaged})
     assert not shown.exception
-    said = [*shown.error, *shown.warning, *shown.markdown, *shown.caption]
-    assert any("configuration is not valid" in text.value for text in said)
+    elements = [*shown.error, *shown.warning, *shown.markdown, *shown.caption]
+    assert any("configuration is not valid" in text.value for text in elements)
 
 
 def test_it_is_deleted_from_any_page(open_page: OpenPage, store: Store, damaged: str) -> None:

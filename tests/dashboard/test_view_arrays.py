@@ -34,10 +34,10 @@ def test_matrix_comes_as_half_a_triangle_with_its_order(layer: int, client: Test
     cells = np.frombuffer(client.get(f"{path}/matrix", headers=allowed(key)).content, np.uint8)
     order = np.frombuffer(client.get(f"{path}/order", headers=allowed(key)).content, "<i4")
     assert sorted(order) == list(range(16)) and len(cells) == 16 * 15 // 2
-    kept = kept_view.array(layer, "cls", "correlation")
-    assert (kept is None) is (layer == 1)  # made when it is asked for, from the kept points
+    stored = kept_view.array(layer, "cls", "correlation")
+    assert (stored is None) is (layer == 1)  # made when it is asked for, from the kept points
     points = np.abs(np.corrcoef(kept_view.points(layer, "cls"), rowvar=False))[np.ix_(order, order)]
-    exact = points if kept is None else kept / 255
+    exact = points if stored is None else stored / 255
     places = [(row, column) for row in range(16) for column in range(row)]
     for cell, place in zip(cells, places, strict=True):
         assert cell / 255 == pytest.approx(exact[place], abs=0.51 / 255)
@@ -64,13 +64,13 @@ def test_arrays_of_a_view_go_to_its_page_alone(client: TestClient, kept_view: Vi
 
 def test_a_view_whose_file_was_cut_off_is_gone(client: TestClient, kept_view: ViewResult) -> None:
     key, file = kept_view.folder.name, kept_view.folder / ARRAYS
-    whole = file.read_bytes()
+    content = file.read_bytes()
     try:
-        for kept in (0, 7, 200, len(whole) - 1):
-            file.write_bytes(whole[:kept])
+        for length in (0, 7, 200, len(content) - 1):
+            file.write_bytes(content[:length])
             for name in ("matrix", "order", "sigma"):
                 view_arrays._computed.cache_clear()
                 answer = client.get(f"/isoviz/views/{key}/2/cls/{name}", headers=allowed(key))
-                assert answer.status_code == 404, (kept, name)
+                assert answer.status_code == 404, (length, name)
     finally:
-        file.write_bytes(whole)
+        file.write_bytes(content)

@@ -49,7 +49,7 @@ def test_a_renewed_role_ends_its_cookies_and_no_others(door: ByLink) -> None:
     assert door.visitor(viewer) is not None
 
 
-def test_a_changed_cookie_is_nobody(door: ByLink) -> None:
+def test_a_changed_cookie_admits_no_one(door: ByLink) -> None:
     value = came_in(door, Role.VIEWER)[door.cookie]
     body, _, signature = value.rpartition(".")
     for forged in (
@@ -78,13 +78,13 @@ def test_a_one_time_secret_admits_once_and_soon(door: ByLink) -> None:
     secret = door.one_time_secret(Role.RUNNER)
     assert door.admit("x" * 32, {}) is None
     cookie = door.admit(secret, {})
-    found = door.visitor({door.cookie: cookie or ""})
-    assert found is not None and found.role is Role.RUNNER
+    admitted = door.visitor({door.cookie: cookie or ""})
+    assert admitted is not None and admitted.role is Role.RUNNER
     assert door.admit(secret, {}) is None
     assert door.admit(door.one_time_secret(Role.RUNNER, seconds=0), {}) is None
 
 
-def test_where_no_links_can_be_read_nobody_is_in(door: ByLink) -> None:
+def test_unreadable_links_admit_no_one(door: ByLink) -> None:
     runner, secret = came_in(door, Role.RUNNER), door.links().secrets[Role.RUNNER]
     links.path_of(door.folder()).write_text('{"runner": ""}')
     assert door.visitor(runner) is None

@@ -28,7 +28,7 @@ PAGES = ("home", "explore", "train", "live", "tradeoffs", "results", "whatif", "
 
 @pytest.fixture
 def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Visitor], None]:
-    """`visit(ANNA)`: the visitor who looks at pages from now on."""
+    """`visit(ANNA)`: Anna views the pages from now on."""
 
     def come(who: Visitor) -> None:
         monkeypatch.setattr(visitor, "current", lambda: who)
@@ -92,7 +92,7 @@ def test_the_train_page_can_be_read_but_not_launched(
     assert store.list() == []
 
 
-def test_what_belongs_to_others_cannot_be_pressed(
+def test_buttons_on_other_users_runs_are_disabled(
     open_page: OpenPage, visit: Callable[[Visitor], None], store: Store
 ) -> None:
     operators = Story(store, claim=False).id
@@ -109,7 +109,7 @@ def test_what_belongs_to_others_cannot_be_pressed(
     assert disabled(open_page("live", run=operators))["stop-chosen"]
 
 
-def test_stop_all_waiting_runs_stops_ones_own(
+def test_stop_all_waiting_runs_stops_your_own(
     open_page: OpenPage, visit: Callable[[Visitor], None], store: Store
 ) -> None:
     (operators,) = store.create([config("baseline", 0)])
@@ -122,7 +122,7 @@ def test_stop_all_waiting_runs_stops_ones_own(
     assert store.get(operators).status == "queued"
 
 
-def test_a_run_of_somebody_else_shows_no_form_to_change_it(
+def test_another_users_run_shows_no_edit_form(
     open_page: OpenPage, visit: Callable[[Visitor], None], store: Store
 ) -> None:
     run = finish(store, config("baseline", 0), 0.5, 0.5)
@@ -218,14 +218,16 @@ def test_a_viewer_does_not_make_the_server_ask_the_hub(
 ) -> None:
     from dashboard import model_form
 
-    asked: list[str] = []
-    monkeypatch.setattr(model_form, "_remembered", lambda name, heads, offline: asked.append(name) or (None, "asked"))
+    requests: list[str] = []
+    monkeypatch.setattr(
+        model_form, "_resolved_cached", lambda name, heads, offline: requests.append(name) or (None, "asked")
+    )
     visit(LOOKER)
     page = open_page("explore", explore_model="some/encoder")
-    assert "'some/encoder' is not on this machine" in shown(page) and asked == []
+    assert "'some/encoder' is not on this machine" in shown(page) and requests == []
     visit(ANNA)
     open_page("explore", explore_model="some/encoder")
-    assert asked
+    assert requests
 
 
 def test_the_default_roots_are_the_current_folder_and_home(

@@ -1,4 +1,4 @@
-"""A model whose weights do not fit is found on the page; where random ones are allowed, every number of it says so."""
+"""Pages detect a model whose weights do not fit; if random weights are allowed, every number says so."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_train(open_page: OpenPage, store: Store, holed: Path) -> None:
     assert errors(page) == [] and f"random weights: {LACKS}" in captions(page)
     assert "--allow-random" in page.code[0].value
     page.button(key="launch").click().run()
-    assert {one.config.allow_random for one in store.list()} == {True}
+    assert {item.config.allow_random for item in store.list()} == {True}
 
 
 def test_explore(open_page: OpenPage, holed: Path, cola: Path) -> None:
@@ -64,10 +64,12 @@ def test_explore(open_page: OpenPage, holed: Path, cola: Path) -> None:
     assert errors(page) == []
     assert f"random weights: {LACKS}" in captions(page)
     figures = [element.proto.json for element in page.get("bidi_component") if f"{holed}" in element.proto.json]
-    assert figures and all(f"{holed} \\u00b7 random weights" in one or f"{holed} · random" in one for one in figures)
+    assert figures and all(
+        f"{holed} \\u00b7 random weights" in figure or f"{holed} · random" in figure for figure in figures
+    )
 
 
 def test_whatif_names_such_a_run() -> None:
     ended = result(0.5, 0.25).model_copy(update={"random_weights": LACKS})
-    assert " · random weights · " in run_title(row("r", config(), found=ended))
-    assert "random" not in run_title(row("r", config(), found=result(0.5, 0.25)))
+    assert " · random weights · " in run_title(row("r", config(), outcome=ended))
+    assert "random" not in run_title(row("r", config(), outcome=result(0.5, 0.25)))

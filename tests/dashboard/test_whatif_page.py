@@ -74,18 +74,18 @@ def texts(page: AppTest) -> str:
 
 
 def tiles(page: AppTest) -> dict[str, str]:
-    """What the tiles say in the end."""
+    """The final values of the tiles."""
     return {tile.label: tile.value.replace("−", "-") for tile in page.metric}
 
 
 def chain_of(page: AppTest) -> str:
     """The chain in the address, however it came there."""
-    found = page.query_params["chain"]
-    return found if isinstance(found, str) else found[0]
+    chain = page.query_params["chain"]
+    return chain if isinstance(chain, str) else chain[0]
 
 
 def button(page: AppTest, label: str) -> object:
-    return next(found for found in page.button if found.label == label)
+    return next(element for element in page.button if element.label == label)
 
 
 def test_an_empty_store_offers_the_next_step(open_page: OpenPage) -> None:
@@ -99,16 +99,16 @@ def test_an_empty_store_offers_the_next_step(open_page: OpenPage) -> None:
 def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: OpenPage) -> None:
     page = open_page("whatif", run=runs[0], chain="zca:strength=0.5")
     assert errors(page) == []
-    found = embeddings(runs[0])
+    stored = embeddings(runs[0])
     from isoviz.posthoc import zca
 
-    transform = zca(strength=0.5).fit(found.train)
-    train, after = transform.transform(found.train), transform.transform(found.validation)
+    transform = zca(strength=0.5).fit(stored.train)
+    train, after = transform.transform(stored.train), transform.transform(stored.validation)
     shown = tiles(page)
     assert float(shown["IsoScore"]) == pytest.approx(metrics.isoscore(after), rel=6e-3)
     assert float(shown["Effective rank"]) == pytest.approx(metrics.effective_rank(after), rel=6e-3)
-    assert float(shown["matthews, frozen head"]) == pytest.approx(found.frozen_metric(after), abs=6e-4)
-    assert float(shown["matthews, refitted head"]) == pytest.approx(found.refitted_metric(train, after), abs=6e-4)
+    assert float(shown["matthews, frozen head"]) == pytest.approx(stored.frozen_metric(after), abs=6e-4)
+    assert float(shown["matthews, refitted head"]) == pytest.approx(stored.refitted_metric(train, after), abs=6e-4)
     words = texts(page)
     assert "isotropic" in words and "n = 48" in words
     assert "95 % interval" in words or "the same in every resample" in words
@@ -116,7 +116,7 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
     assert [len(spec["data"]) for spec in specs] == [3, 2, 2]  # EV_k; two maps, by label
     assert "Head cloud (input of the output layer), n = 48 validation rows, d = 16" in words
     assert "No training method corresponds to" in words and "ZCA whitening: it needs the full covariance" in words
-    kinds = {found.proto.label for found in page.get("download_button")}
+    kinds = {element.proto.label for element in page.get("download_button")}
     assert kinds == {f"{table} ({kind})" for table in ("Numbers", "Both maps") for kind in ("CSV", "Parquet")}
 
 
@@ -130,10 +130,10 @@ def test_a_chain_is_taken_home_as_a_matrix_and_as_a_model(
     page = open_page("whatif", run=runs[0], chain="zca:eps=0.01")
     button(page, "Prepare files").click().run()
     assert errors(page) == [] and "matthews, own head: " in texts(page)
-    assert "Matrix (numpy)" in {found.proto.label for found in page.get("download_button")}
+    assert "Matrix (numpy)" in {element.proto.label for element in page.get("download_button")}
     button(page, "Build the model").click().run()
     assert errors(page) == []
-    assert "Model (sentence-transformers)" in {found.proto.label for found in page.get("download_button")}
+    assert "Model (sentence-transformers)" in {element.proto.label for element in page.get("download_button")}
 
     page = open_page("whatif", run=runs[0], chain="mean_removal")
     button(page, "Prepare files").click().run()
@@ -144,13 +144,13 @@ def test_a_chain_is_taken_home_as_a_matrix_and_as_a_model(
 def test_a_run_that_learned_nothing_carries_the_banner(
     runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = learned.nothing_learned
+    check = learned.nothing_learned
     better = {"majority": 2.0}  # than any score
-    monkeypatch.setattr(learned, "nothing_learned", lambda task, scores, _: asked(task, scores, better))
+    monkeypatch.setattr(learned, "nothing_learned", lambda task, scores, _: check(task, scores, better))
     page = open_page("whatif", run=runs[0])
     assert errors(page) == []
-    (told,) = [str(box.value) for box in page.warning if "Nothing was learned" in str(box.value)]
-    assert "this run does not beat majority" in told
+    (banner,) = [str(box.value) for box in page.warning if "Nothing was learned" in str(box.value)]
+    assert "this run does not beat majority" in banner
 
 
 def test_a_slider_moves_the_numbers_and_the_address(runs: tuple[str, str], open_page: OpenPage) -> None:
@@ -177,7 +177,7 @@ def test_steps_are_added_moved_and_removed(runs: tuple[str, str], open_page: Ope
     page.selectbox(key="whatif_add").set_value("all_but_the_top").run()
     assert errors(page) == []
     assert chain_of(page) == "scale:factor=5~isobn~all_but_the_top:remove=1"
-    keys = [found.key for found in page.button if found.key and found.key.endswith("_step_earlier")]
+    keys = [element.key for element in page.button if element.key and element.key.endswith("_step_earlier")]
     page.button(key=keys[2]).click().run()
     assert chain_of(page) == "scale:factor=5~all_but_the_top:remove=1~isobn"
     assert page.slider[1].value == 0.5  # IsoBN's β came along
@@ -195,7 +195,7 @@ def test_steps_are_added_moved_and_removed(runs: tuple[str, str], open_page: Ope
         ("zca:strength=9", "less than or equal to 1"),
     ],
 )
-def test_a_bad_link_is_told_beside_the_chain(
+def test_a_bad_link_is_reported_beside_the_chain(
     runs: tuple[str, str], open_page: OpenPage, chain: str, reason: str
 ) -> None:
     page = open_page("whatif", run=runs[0], chain=chain)
@@ -237,7 +237,7 @@ def the_panel(run: object, key: str) -> None:
     panel.draw(run, key, "head")  # type: ignore[arg-type]
 
 
-def test_a_run_deleted_or_made_room_for_while_it_is_looked_at(runs: tuple[str, str], store: Store) -> None:
+def test_a_run_deleted_or_evicted_while_it_is_viewed(runs: tuple[str, str], store: Store) -> None:
     row = store.get(runs[0])
     key = request_for(row, store.folder_of(row.id)).key
     store.delete(row.id)
@@ -264,7 +264,7 @@ def test_a_first_visit_shows_a_run_that_can_serve(runs: tuple[str, str], store: 
     assert errors(page) == [] and "The finished runs here have other tasks" in texts(page)
 
 
-def test_own_files_are_taken_along_to_the_train_page(tmp_path: Path, open_page: OpenPage) -> None:
+def test_own_files_are_passed_on_to_the_train_page(tmp_path: Path, open_page: OpenPage) -> None:
     file = tmp_path / "own.csv"
     file.write_text("words,topic,mark\n" + "".join(f"a text no {n},x,{'yes' if n % 2 else 'no'}\n" for n in range(40)))
     own = OwnTask(
@@ -289,7 +289,7 @@ def test_own_files_are_taken_along_to_the_train_page(tmp_path: Path, open_page: 
     )
 
 
-def test_what_this_run_cannot_do_is_told(runs: tuple[str, str], open_page: OpenPage) -> None:
+def test_impossible_actions_on_a_run_are_explained(runs: tuple[str, str], open_page: OpenPage) -> None:
     page = open_page("whatif", run=runs[0], chain="pca_whitening:components=40")
     assert any("components must be at most 16" in error for error in errors(page))
     page = open_page("whatif", run=runs[0], chain="pca_whitening:components=3")
@@ -349,11 +349,11 @@ def test_a_layer_in_training_is_stopped_by_its_button_and_by_the_next_move(
 
     page.slider[0].set_value(0.75).run()  # no one waits for the first one any more
     assert len(trainings.running) == 1 and trainings.running != [first]
-    next(found for found in page.button if found.help == "IsoLayer: remove").click().run()
+    next(element for element in page.button if element.help == "IsoLayer: remove").click().run()
     assert trainings.running == []
 
 
-def test_before_the_first_reading_and_while_it_goes_on(
+def test_before_and_during_the_first_reading(
     runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import psutil
@@ -374,44 +374,44 @@ def test_before_the_first_reading_and_while_it_goes_on(
     assert errors(open_page("whatif", run=runs[0])) == ["The folder is gone. Bring it back."]
 
 
-@pytest.mark.parametrize("what", ["all", "output layer"])
-def test_a_run_that_diverged_is_told_in_one_line(runs: tuple[str, str], open_page: OpenPage, what: str) -> None:
+@pytest.mark.parametrize("ending", ["all", "output layer"])
+def test_a_run_that_diverged_is_reported_in_one_line(runs: tuple[str, str], open_page: OpenPage, ending: str) -> None:
     from safetensors.numpy import load_file, save_file
 
     store = Store(None)
     row, folder = store.get(runs[0]), store.folder_of(runs[0])
     weights = newest(folder) / FILE  # type: ignore[operator]
     arrays = load_file(weights)
-    for name in arrays if what == "all" else ("network.classifier.weight",):
+    for name in arrays if ending == "all" else ("network.classifier.weight",):
         arrays[name] = np.full_like(arrays[name], np.nan)
     save_file(arrays, weights)
-    assert "Compute the embeddings" in [found.label for found in open_page("whatif", run=row.id).button]
+    assert "Compute the embeddings" in [element.label for element in open_page("whatif", run=row.id).button]
     request = request_for(row, folder)
     assert work_here(ENCODING, request.key, request.as_json()).status == "failed"
     page = open_page("whatif", run=row.id)
-    (told,) = errors(page)
-    assert "its training diverged, so there is nothing to transform" in told and "lower learning rate" in told
-    assert "\n" not in told and not page.code and "Compute again" not in [found.label for found in page.button]
+    (message,) = errors(page)
+    assert "its training diverged, so there is nothing to transform" in message and "lower learning rate" in message
+    assert "\n" not in message and not page.code and "Compute again" not in [element.label for element in page.button]
 
 
-def test_the_sentence_stands_over_the_tiles(
+def test_the_sentence_is_above_the_tiles(
     runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = open_page("whatif", run=runs[0], chain="zca:strength=0.5")
     kinds = [element.type for element in page.main if element.type in ("markdown", "metric")]
-    said = [element.value for element in page.main if element.type == "markdown"]
-    place = next(number for number, text in enumerate(said) if "isotropic" in text)
-    assert kinds.index("metric") > place and "head" in said[place]  # a telephone shows one below the other
+    paragraphs = [element.value for element in page.main if element.type == "markdown"]
+    place = next(number for number, text in enumerate(paragraphs) if "isotropic" in text)
+    assert kinds.index("metric") > place and "head" in paragraphs[place]  # a telephone shows one below the other
     monkeypatch.setattr(panel, "PATIENCE", 0.0)
     ask = SCHEDULER.ask
     monkeypatch.setattr(SCHEDULER, "ask", lambda *asked: Future() if asked[-1] is Rank.FOLLOW else ask(*asked))
     page = open_page("whatif", run=runs[0], chain="zca:strength=0.55")
     assert errors(page) == [] and "Still computing" in texts(page)
-    assert "isotropic (IsoScore" in texts(page)  # said already, with what is known at once
+    assert "isotropic (IsoScore" in texts(page)  # already stated, from the immediate results
 
 
 @pytest.mark.parametrize(("run", "cloud"), [(0, "nonsense"), (1, "nonsense"), (0, "pooled")])
-def test_a_cloud_that_is_none_of_the_run_is_told_and_left_out(
+def test_a_cloud_the_run_lacks_is_reported_and_left_out(
     runs: tuple[str, str], open_page: OpenPage, run: int, cloud: str
 ) -> None:
     page = open_page("whatif", run=runs[run], chain="none", cloud=cloud)
@@ -460,7 +460,7 @@ def test_both_clouds_of_a_run_whose_method_changes_the_vector(runs: tuple[str, s
         metrics.isoscore(embeddings(runs[1], cloud="pooled").validation), rel=6e-3
     )
     assert 'embeddings("' + runs[1] + '", cloud="pooled")' in texts(page)
-    (link,) = [found.value for found in page.code if found.value.count("?") and "chain=" in found.value]
+    (link,) = [block.value for block in page.code if block.value.count("?") and "chain=" in block.value]
     assert parse_qs(urlsplit(link).query) == {"run": [runs[1]], "cloud": ["pooled"], "chain": ["none"]}
 
 
@@ -477,7 +477,7 @@ def test_a_step_becomes_a_fine_tune_on_the_train_page(runs: tuple[str, str], ope
     assert values["train_models"] == [row.config.model] and values["train_tasks"] == ["glue/cola"]
     assert values["train_data.glue/cola"] == row.config.data
     assert values["train_epochs"] == 2 and values["train_learning_rate"] == "0.002" and values["train_batch_size"] == 16
-    chosen = {found.key: found.value for found in filled.pills}
+    chosen = {pill.key: pill.value for pill in filled.pills}
     assert chosen["train_methods"] == ["baseline", "isobn"] and chosen["train_isobn.form"] == ["code"]
 
 

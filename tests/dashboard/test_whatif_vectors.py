@@ -1,4 +1,4 @@
-"""What-if on vectors without a browser: what is shown of a kept set, a bad set, a set that is gone, curves, and the words."""
+"""What-if on vectors without a browser: a stored set, a bad set, a deleted set, curves, and sentences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _quiet() -> object:
     SCHEDULER.close()
 
 
-def kept(n: int = 90, **columns: object) -> str:
+def stored_set(n: int = 90, **columns: object) -> str:
     labels = RNG.integers(0, 2, n)
     points = RNG.normal(size=(n, 8)) + np.outer(labels, np.eye(8)[0])
     named = {"label": np.array(["no", "yes"])[labels], **columns}
@@ -50,15 +50,15 @@ def texts(page: AppTest) -> str:
 
 
 def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
-    key = kept()
+    key = stored_set()
     page = opened(open_page, key, chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
     assert errors(page) == []
-    said = texts(page)
-    assert "Transforms are fitted on 30 rows; the numbers are of 30 others." in said
-    assert "held back" not in said and "too small to hold rows back" in said  # all of them are cross-validated
-    assert "Cross-validated over all 90 labelled rows: Linear probe" in said
-    assert "The smallest difference that 90 rows can show is 0.067" in said
-    assert "Best on these 30 rows: ZCA whitening: strength s" in said
+    shown = texts(page)
+    assert "Transforms are fitted on 30 rows; the numbers are of 30 others." in shown
+    assert "held back" not in shown and "too small to hold rows back" in shown  # all of them are cross-validated
+    assert "Cross-validated over all 90 labelled rows: Linear probe" in shown
+    assert "The smallest difference that 90 rows can show is 0.067" in shown
+    assert "Best on these 30 rows: ZCA whitening: strength s" in shown
     engine = VectorsWhatIf(vectors.load(key))
     answer = engine.answer(chains.read("zca:strength=0.5"))
     tiles = {tile.label: tile.value for tile in page.metric}
@@ -74,7 +74,7 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     assert any(button.label == "Matrix (numpy)" for button in page.get("download_button"))
     assert "their model is unknown" in texts(page)
 
-    page.query_params["whatif_either"] = kept()  # of the same name, and with the same chain
+    page.query_params["whatif_either"] = stored_set()  # of the same name, and with the same chain
     page.run()
     assert any(button.label == "Prepare files" for button in page.button)
     assert not any(button.label == "Matrix (numpy)" for button in page.get("download_button"))
@@ -82,7 +82,7 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
 
 def test_the_best_value_is_checked_once_on_rows_held_back(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whatif_vectors, "CROSSED", 50)
-    page = opened(open_page, kept(), chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
+    page = opened(open_page, stored_set(), chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
     assert "30 rows are held back." in texts(page) and "Cross-validated" not in texts(page)
     next(button for button in page.button if button.label == "Check on the held-back rows").click().run()
     assert "Held back: k-NN accuracy" in texts(page)
@@ -94,13 +94,13 @@ def test_a_set_that_is_gone_or_too_small_says_so(open_page: OpenPage) -> None:
     assert "at least 12 rows, got 6" in errors(opened(open_page, few))[0]
 
 
-def test_a_step_that_needs_a_run_is_told_beside_it(open_page: OpenPage) -> None:
-    page = opened(open_page, kept(), chain="isolayer")
+def test_a_step_that_needs_a_run_is_reported_beside_it(open_page: OpenPage) -> None:
+    page = opened(open_page, stored_set(), chain="isolayer")
     assert any("trained on a run's labels and head" in error for error in errors(page))
 
 
 def test_a_chain_without_numbers_has_no_curve(open_page: OpenPage) -> None:
-    page = opened(open_page, kept(), chain="none")
+    page = opened(open_page, stored_set(), chain="none")
     assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
 
 
@@ -110,9 +110,13 @@ def comparison(low: float, high: float, n: int) -> Comparison:
 
 
 def test_words_for_a_small_set() -> None:
-    said = sentences.crossed(comparison(-0.1, 0.2, 60))
-    assert said.startswith("Cross-validated over all 60 labelled rows: Linear probe 0.5 → 0.55, +0.050 (95 % interval")
-    assert "No difference detectable with these 60 rows. The smallest difference that 60 rows can show is 0.1." in said
+    sentence = sentences.crossed(comparison(-0.1, 0.2, 60))
+    assert sentence.startswith(
+        "Cross-validated over all 60 labelled rows: Linear probe 0.5 → 0.55, +0.050 (95 % interval"
+    )
+    assert (
+        "No difference detectable with these 60 rows. The smallest difference that 60 rows can show is 0.1." in sentence
+    )
     assert sentences.crossed(comparison(-0.1, 0.2, 5)).endswith("These are too few rows to show any difference.")
     assert "Higher by more than chance on these 60 rows." in sentences.crossed(comparison(0.1, 0.2, 60))
 
@@ -132,15 +136,15 @@ def test_a_curve_has_intervals_around_its_values_and_a_line_for_no_transform() -
 
 
 def test_cosines_are_drawn_as_shares() -> None:
-    found = cosines.distribution(Image(RNG.normal(size=(40, 3))))
-    assert len(plots.cosines(found, None).data) == 2
-    figure = plots.cosines(found, found)
+    shares = cosines.distribution(Image(RNG.normal(size=(40, 3))))
+    assert len(plots.cosines(shares, None).data) == 2
+    figure = plots.cosines(shares, shares)
     assert [sum(trace.y) for trace in figure.data] == pytest.approx([1.0] * 4)
 
 
 def test_a_parameter_that_is_gone_gives_way_to_the_next(open_page: OpenPage) -> None:
     page = opened(
-        open_page, kept(), chain="zca:strength=0.5~all_but_the_top:remove=1", whatif_axis="ZCA whitening: ridge ε"
+        open_page, stored_set(), chain="zca:strength=0.5~all_but_the_top:remove=1", whatif_axis="ZCA whitening: ridge ε"
     )
     assert errors(page) == [] and page.selectbox(key="whatif_axis").value == "ZCA whitening: ridge ε"
     next(button for button in page.button if "ZCA" in (button.help or "") and "remove" in button.help).click().run()

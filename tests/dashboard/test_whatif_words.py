@@ -1,4 +1,4 @@
-"""What the What-if page says and draws, without the page."""
+"""The sentences and figures of What-if, without the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def full(frozen: tuple[float, float] | None, refitted: tuple[float, float] | Non
 
 
 @pytest.mark.parametrize(
-    "frozen, refitted, told",
+    "frozen, refitted, sentence",
     [
         ((-0.2, -0.1), (-0.02, 0.02), "no longer fits"),
         ((-0.2, -0.1), (0.02, 0.05), "even better"),
@@ -36,9 +36,9 @@ def full(frozen: tuple[float, float] | None, refitted: tuple[float, float] | Non
         ((0.1, 0.2), None, "cannot be compared"),
     ],
 )
-def test_the_two_heads_in_words(frozen: object, refitted: object, told: str) -> None:
-    said = sentences.heads(answer(0.5), full(frozen, refitted))  # type: ignore[arg-type]
-    assert told in said
+def test_the_two_heads_in_words(frozen: object, refitted: object, sentence: str) -> None:
+    shown = sentences.heads(answer(0.5), full(frozen, refitted))  # type: ignore[arg-type]
+    assert sentence in shown
 
 
 def test_isotropy_in_words() -> None:
@@ -59,7 +59,7 @@ def test_maps_name_their_sample_and_escape_what_people_wrote() -> None:
     assert sum(len(trace.x) for trace in figure.data) == plots.DRAWN
     assert {trace.type for trace in figure.data} == {"scattergl"}
     names = [trace.name for trace in figure.data]
-    assert names == ["&lt;b&gt;no", "yes"] * 12  # in turn, so that the last class does not lie over the first
+    assert names == ["&lt;b&gt;no", "yes"] * 12  # alternating, so that the last class does not cover the first
     assert [trace.showlegend for trace in figure.data] == [True] * 2 + [False] * 22
     assert all(trace.legendgroup == trace.name for trace in figure.data)  # switched on and off together
     drawn_places = np.concatenate([np.column_stack([trace.x, trace.y]) for trace in figure.data])

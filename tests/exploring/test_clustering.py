@@ -1,4 +1,4 @@
-"""Of how many points a picture of correlations is: all that were there, a sample of tokens, or the points that are kept."""
+"""How many points a correlation matrix uses: all, a sample of tokens, or the stored points."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEPT = 12
 
 
 def made(**facts: Any) -> results.ViewResult:
-    """A view of two layers and two poolings of which few points are kept."""
+    """A view of two layers and two poolings that stores few points."""
     rng = np.random.default_rng(0)
     clouds = [(layer, pooling) for pooling in ("cls", "tokens") for layer in (0, 1)]
     arrays = {array_name(*cloud, "cloud"): rng.normal(size=(KEPT, 5)).astype(np.float32) for cloud in clouds}
@@ -27,23 +27,26 @@ def made(**facts: Any) -> results.ViewResult:
         for layer, pooling in clouds
     ]
     results.publish("0" * 32, {"depth": 1, "entries": entries, **facts}, arrays)
-    found = results.find("0" * 32)
-    assert found is not None
-    return found
+    view = results.find("0" * 32)
+    assert view is not None
+    return view
 
 
 def test_points_of_a_picture_are_those_it_was_computed_from() -> None:
     view = made(token_sample=500)
-    assert clustering.points_in(view, 1, "cls") == 900  # computed with the view, before points were let go
+    assert clustering.points_in(view, 1, "cls") == 900  # computed with the view, before points were dropped
     assert clustering.points_in(view, 1, "tokens") == 500
     assert (
-        clustering.points_in(view, 0, "cls") == clustering.points_in(view, 0, "tokens") == view.kept(0, "cls") == KEPT
+        clustering.points_in(view, 0, "cls")
+        == clustering.points_in(view, 0, "tokens")
+        == view.stored_points(0, "cls")
+        == KEPT
     )
     cells, order = clustering.clustered(view, 0, "cls")
     expected = np.asarray(metrics.abs_correlation(view.points(0, "cls")))[np.ix_(order, order)]
     np.testing.assert_array_equal(cells, np.rint(255 * expected))
     with pytest.raises(KeyError):
-        view.kept(2, "cls")
+        view.stored_points(2, "cls")
 
 
 def test_a_view_that_does_not_tell_its_sample_has_what_it_kept() -> None:

@@ -34,11 +34,11 @@ def store() -> Iterator[Store]:
 @pytest.mark.parametrize("pooling", ["cls", "mean", "tokens"])
 def test_model_in_memory_embeds_as_the_pass_does(family: str, pooling: Pooling, tiny_models: TinyModels) -> None:
     name = str(tiny_models(family))
-    found = encoders.load(name).embed(TEXTS, 1, pooling, 128)
+    embedded = encoders.load(name).embed(TEXTS, 1, pooling, 128)
     expected = embed(sources.resolve(name), TEXTS, pooling=pooling, layer=1)
-    np.testing.assert_allclose(found.points, expected, atol=1e-5)
-    assert len(found.texts) == len(found.points)
-    assert len(found.tokens) == (len(found.points) if pooling == "tokens" else 0)
+    np.testing.assert_allclose(embedded.points, expected, atol=1e-5)
+    assert len(embedded.texts) == len(embedded.points)
+    assert len(embedded.tokens) == (len(embedded.points) if pooling == "tokens" else 0)
 
 
 @pytest.fixture(params=[None, "the judge said"])

@@ -83,7 +83,7 @@ def test_view_killed_on_its_way_is_lost_retried_and_found_again(request_: ViewRe
     assert jobs.start(request_, key).status == "done"
 
 
-def test_failed_view_says_why_and_is_started_anew(request_: ViewRequest, key: str, tmp_path: Path) -> None:
+def test_failed_view_says_why_and_is_restarted(request_: ViewRequest, key: str, tmp_path: Path) -> None:
     jobs.start(replace(request_, max_length=1), key)  # no room for a word
     failed = wait(lambda: queue.look(VIEW, key))
     assert (failed.status, failed.field) == ("failed", "max_length")

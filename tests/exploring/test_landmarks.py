@@ -16,8 +16,8 @@ TRUTH = np.repeat([0, 1, 2], [count for *_, count in GROUPS])
 def test_clusters_come_largest_first_and_the_rest_has_none() -> None:
     labels = landmarks.clusters(MAP)
     for group in range(3):
-        mine = labels[group == TRUTH]
-        assert set(mine) <= {group, -1} and (mine == group).mean() > 0.8
+        assigned = labels[group == TRUTH]
+        assert set(assigned) <= {group, -1} and (assigned == group).mean() > 0.8
     assert set(landmarks.clusters(MAP[:10])) == {-1}
 
 

@@ -30,26 +30,28 @@ ROWS = 20
 def computed(
     tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]], Views, list[tuple[int, int, str]]]:
-    """The facts and arrays of a view, the same clouds taken directly, and what was told on the way."""
+    """The facts and arrays of a view, the same clouds extracted directly, and the progress reports."""
     from tests.tiny import write_cola
 
     folder = write_cola(tmp_path_factory.mktemp("data") / "cola")
-    told: list[tuple[int, int, str]] = []
+    reports: list[tuple[int, int, str]] = []
     request = ViewRequest(str(tiny_models("bert")), "glue/cola", str(folder), max_rows=ROWS, seed=3)
-    facts, arrays = measuring.compute(request, lambda *words: told.append(words))
+    facts, arrays = measuring.compute(request, lambda *words: reports.append(words))
     frame = tasks.load(tasks.get("glue/cola"), folder).validation.iloc[:ROWS]
     views = layer_views(
         sources.resolve(request.model), [frame["sentence"].tolist()], poolings=("cls", "mean", "tokens"), seed=3
     )
-    return facts, arrays, views, told
+    return facts, arrays, views, reports
 
 
-def test_numbers_are_those_of_the_profile(computed: Any) -> None:
+def test_numbers_match_the_profile(computed: Any) -> None:
     facts, _, views, _ = computed
     records = [CloudRecord.model_validate(entry) for entry in facts["entries"]]
     plain = [
-        one.model_copy(update={"readings": {slug: of for slug, of in one.readings.items() if slug != "isoscore_star"}})
-        for one in records  # see test_shrinkage.py
+        record.model_copy(
+            update={"readings": {slug: of for slug, of in record.readings.items() if slug != "isoscore_star"}}
+        )
+        for record in records  # see test_shrinkage.py
     ]
     assert plain == profile(views, split="validation", seed=3)
     assert (facts["rows"], facts["rows_in_split"], facts["depth"]) == (ROWS, 32, 2)
@@ -60,16 +62,16 @@ def test_numbers_are_those_of_the_profile(computed: Any) -> None:
 
 
 def test_progress_rises_to_the_end(computed: Any) -> None:
-    told = computed[3]
-    done = [step for step, _, _ in told]
+    reports = computed[3]
+    done = [step for step, _, _ in reports]
     assert done == sorted(done) and done[0] == 0
-    assert told[-1][0] == told[-1][1]
+    assert reports[-1][0] == reports[-1][1]
     assert {
         "loading the model",
         f"reading texts, {ROWS} of {ROWS} rows",
         "measuring, 9 of 9 clouds",
         f"reading training texts for IsoScore*, {ROWS} of {ROWS} rows",
-    } <= {text for _, _, text in told}
+    } <= {text for _, _, text in reports}
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
@@ -92,7 +94,7 @@ def test_arrays_of_the_tokens_are_of_all_tokens(computed: Any) -> None:
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "tokens"])
-def test_correlations_of_the_last_layer_stand_in_their_order(pooling: str, computed: Any) -> None:
+def test_correlations_of_the_last_layer_are_in_their_order(pooling: str, computed: Any) -> None:
     _, arrays, views, _ = computed
     cells, order = arrays[f"2.{pooling}.correlation"], arrays[f"2.{pooling}.order"]
     assert sorted(order) == list(range(16)) and cells.dtype == np.uint8
@@ -122,7 +124,7 @@ def test_numbers_too_large_for_half_precision_keep_theirs() -> None:
     assert arrays["0.cls.cloud"].dtype == np.float32 and arrays["0.cls.cloud"].max() == pytest.approx(1e6)
 
 
-def test_of_too_many_rows_a_seeded_draw_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_rows_are_sampled_with_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "CLOUD_POINTS", 7)
     cloud = np.arange(40, dtype=np.float32).reshape(20, 2)
     arrays = _points_of(cloud)
@@ -134,7 +136,7 @@ def test_of_too_many_rows_a_seeded_draw_is_kept(monkeypatch: pytest.MonkeyPatch)
 
 
 def _points_of(cloud: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
-    """What is kept of a cloud that is rows and tokens at once."""
+    """The stored points of a cloud with both rows and tokens."""
     n, d = cloud.shape
     numbers = np.arange(n)
     tokens = {0: TokenView(CloudStream(d), cloud, cloud, numbers, numbers)}
@@ -172,7 +174,7 @@ def test_copies_of_one_point_are_drawn_as_undefined(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["regression", "span", "seq2seq"])
-def test_every_kind_of_task_is_looked_at(tiny_models: TinyModels, tmp_path: Path, kind: str) -> None:
+def test_every_kind_of_task_is_checked(tiny_models: TinyModels, tmp_path: Path, kind: str) -> None:
     request = ViewRequest(str(tiny_models("bert")), tiny.TASKS[kind], str(tiny.write(kind, tmp_path)), max_rows=8)
     facts, arrays = measuring.compute(request, lambda done, total, text: None)
     task = tasks.get(request.task)

@@ -13,18 +13,18 @@ from isoviz.exploring.neighbours import nearest
 
 
 def by_loop(points: np.ndarray, to: np.ndarray, metric: str, leave_out: int | None) -> list[tuple[float, int]]:  # type: ignore[type-arg]
-    found = []
-    for place, point in enumerate(points.tolist()):
-        if place == leave_out:
+    ranked = []
+    for index, point in enumerate(points.tolist()):
+        if index == leave_out:
             continue
         if metric == "euclidean":
-            found.append((math.dist(point, to), place))
+            ranked.append((math.dist(point, to), index))
         else:
             dot = sum(a * b for a, b in zip(point, to, strict=True))
             length = math.hypot(*point) * math.hypot(*to)
             if length > 0:
-                found.append((-dot / length, place))
-    return sorted(found)
+                ranked.append((-dot / length, index))
+    return sorted(ranked)
 
 
 @pytest.mark.parametrize("metric", neighbours.METRICS)
@@ -36,9 +36,9 @@ def test_all_neighbours_in_order(
     points = np.random.default_rng(0).standard_normal((50, 5)).astype(np.float32)
     points[4] = 0
     expected = by_loop(points, points[17].astype(float), metric, leave_out)
-    found = nearest(points, points[17], metric=metric, k=100, leave_out=leave_out)
-    assert found.places.tolist() == [place for _, place in expected]
-    values = -found.values if metric == "cosine" else found.values
+    ranked = nearest(points, points[17], metric=metric, k=100, leave_out=leave_out)
+    assert ranked.places.tolist() == [place for _, place in expected]
+    values = -ranked.values if metric == "cosine" else ranked.values
     np.testing.assert_allclose(values, [value for value, _ in expected], atol=1e-12)
     assert nearest(points, points[17], metric=metric, k=3, leave_out=leave_out).places.tolist() == [
         place for _, place in expected[:3]

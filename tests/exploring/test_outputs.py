@@ -25,25 +25,25 @@ def bundled() -> ModelSource:
     return sources.resolve("demo/tiny-bert")
 
 
-def pairs(found: dict[str, Any]) -> dict[tuple[str, bool], tuple[float, float]]:
-    return {(one["convention"], one["scale_free"]): (one["i1"], one["i2"]) for one in found["pairs"]}
+def pairs(document: dict[str, Any]) -> dict[tuple[str, bool], tuple[float, float]]:
+    return {(pair["convention"], pair["scale_free"]): (pair["i1"], pair["i2"]) for pair in document["pairs"]}
 
 
 def test_a_vocabulary_is_measured_by_both_conventions(bundled: ModelSource, tmp_path: Path) -> None:
-    found = outputs.of(bundled, at=tmp_path)
+    measured = outputs.of(bundled, at=tmp_path)
     weights = output_embeddings(bundled)
-    assert weights is not None and (found["rows"], found["d"]) == weights.shape
-    assert "language-model head" in found["what"] and found["each"] is None
-    for (convention, scale_free), pair in pairs(found).items():
+    assert weights is not None and (measured["rows"], measured["d"]) == weights.shape
+    assert "language-model head" in measured["what"] and measured["each"] is None
+    for (convention, scale_free), pair in pairs(measured).items():
         expected = metrics.partition(weights.astype(float), convention=convention, scale_free=scale_free)  # type: ignore[arg-type]
         assert pair == pytest.approx(expected, rel=1e-10)
-    assert len(found["pairs"]) == 4
+    assert len(measured["pairs"]) == 4
     lengths = np.linalg.norm(weights.astype(float), axis=1)
-    assert found["norms"]["mean"] == pytest.approx(lengths.mean()) and found["norms"]["max"] == pytest.approx(
+    assert measured["norms"]["mean"] == pytest.approx(lengths.mean()) and measured["norms"]["max"] == pytest.approx(
         lengths.max()
     )
-    assert sum(found["counts"]) == len(lengths) and len(found["edges"]) == len(found["counts"]) + 1
-    json.dumps(found, allow_nan=False)
+    assert sum(measured["counts"]) == len(lengths) and len(measured["edges"]) == len(measured["counts"]) + 1
+    json.dumps(measured, allow_nan=False)
 
 
 def test_it_is_measured_once_per_model(bundled: ModelSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,19 +57,19 @@ def test_a_runs_head_is_its_output_layer(bundled: ModelSource, tmp_path: Path) -
     model = SimpleNamespace(kind="classification", output=SimpleNamespace(weight=torch.nn.Parameter(weight)))
     run: Any = SimpleNamespace(model=model)
     source = replace(bundled, name="run:x", fingerprint="of the run")
-    told: list[tuple[int, int]] = []
-    found = outputs.of(source, run, lambda done, total: told.append((done, total)), at=tmp_path)
-    assert found["what"] == "the output layer of the run's classification head"
-    assert pairs(found)["definition", False] == pytest.approx(metrics.partition(weight.double().numpy()), rel=1e-10)
-    assert found["each"] == pytest.approx(weight.norm(dim=1).tolist(), rel=1e-6) and told[-1] == (3, 3)
+    progress: list[tuple[int, int]] = []
+    measured = outputs.of(source, run, lambda done, total: progress.append((done, total)), at=tmp_path)
+    assert measured["what"] == "the output layer of the run's classification head"
+    assert pairs(measured)["definition", False] == pytest.approx(metrics.partition(weight.double().numpy()), rel=1e-10)
+    assert measured["each"] == pytest.approx(weight.norm(dim=1).tolist(), rel=1e-6) and progress[-1] == (3, 3)
 
 
 def test_zero_weights_have_no_scale(bundled: ModelSource) -> None:
-    found = outputs.measure(np.zeros((2, 5), dtype=np.float32))
-    assert pairs(found)["definition", False] == (1.0, 0.0)
-    assert pairs(found)["definition", True] == (None, None)
+    measured = outputs.measure(np.zeros((2, 5), dtype=np.float32))
+    assert pairs(measured)["definition", False] == (1.0, 0.0)
+    assert pairs(measured)["definition", True] == (None, None)
 
 
 def test_an_encoder_alone_says_so(tiny_models: TinyModels, tmp_path: Path) -> None:
-    found = outputs.of(sources.resolve(str(tiny_models("bert"))), at=tmp_path)
-    assert "encoder alone" in found["reason"]
+    measured = outputs.of(sources.resolve(str(tiny_models("bert"))), at=tmp_path)
+    assert "encoder alone" in measured["reason"]

@@ -63,9 +63,9 @@ def test_rows_beyond_the_split_are_the_whole_split(request_: ViewRequest) -> Non
 
 
 def test_the_direction_of_a_translation_is_in_the_key(model: Path, tmp_path: Path) -> None:
-    asked = ViewRequest(str(model), "wmt16/ro-en", str(write("seq2seq", tmp_path / "ro-en")), max_rows=8)
-    assert key(asked) == key(replace(asked, direction="ro-en")) != key(replace(asked, direction="en-ro"))
-    assert ViewRequest.from_json(replace(asked, direction="en-ro").as_json()).direction == "en-ro"
+    request = ViewRequest(str(model), "wmt16/ro-en", str(write("seq2seq", tmp_path / "ro-en")), max_rows=8)
+    assert key(request) == key(replace(request, direction="ro-en")) != key(replace(request, direction="en-ro"))
+    assert ViewRequest.from_json(replace(request, direction="en-ro").as_json()).direction == "en-ro"
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_the_direction_of_a_translation_is_in_the_key(model: Path, tmp_path: Pat
         ({"task": "x"}, "task"),
     ],
 )
-def test_what_is_not_allowed_names_its_field(change: dict[str, object], field: str, request_: ViewRequest) -> None:
-    with pytest.raises(InputError, match="allowed|at least|does not translate") as told:
+def test_an_invalid_value_names_its_field(change: dict[str, object], field: str, request_: ViewRequest) -> None:
+    with pytest.raises(InputError, match="allowed|at least|does not translate") as caught:
         replace(request_, **change).check()  # type: ignore[arg-type]
-    assert told.value.field == field
+    assert caught.value.field == field
 
 
 def test_unreadable_data(request_: ViewRequest, tmp_path: Path) -> None:

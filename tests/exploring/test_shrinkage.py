@@ -61,7 +61,7 @@ def compute(request: ViewRequest) -> dict[str, Any]:
 
 
 def stars(facts: dict[str, Any], pooling: str = "tokens") -> list[float | None]:
-    return [one.number("isoscore_star") for one in records(facts) if one.pooling == pooling]
+    return [record.number("isoscore_star") for record in records(facts) if record.pooling == pooling]
 
 
 def records(facts: dict[str, Any]) -> list[CloudRecord]:
@@ -89,7 +89,7 @@ def test_each_layer_has_the_training_tokens_of_its_own(seen: tuple[dict[str, Any
     facts, own, training = seen
     expected = [score(cloud, np.cov(part.T)) for cloud, part in zip(own, training, strict=True)]
     np.testing.assert_allclose(np.array(stars(facts), dtype=float), expected, rtol=1e-5)
-    plain = [one.number("isoscore") for one in records(facts) if one.pooling == "tokens"]
+    plain = [record.number("isoscore") for record in records(facts) if record.pooling == "tokens"]
     assert all(abs(star - score_) > 1e-3 for star, score_ in zip(expected, plain, strict=True))  # Σ_S counts
 
 
@@ -111,15 +111,15 @@ def test_all_layers_together_are_what_a_run_would_report(seen: tuple[dict[str, A
     assert together.readings.keys() == reported.readings.keys()
 
 
-def test_what_sigma_s_is_from_is_said(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
+def test_the_source_of_sigma_s_is_stated(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
     facts, _, training = seen
-    told = facts["shrinkage"]
+    shrinkage_record = facts["shrinkage"]
     words = f"ζ = 0.2, Σ_S from {len(training[0])} tokens of each layer, of 20 of 64 rows of train drawn with seed 3"
-    assert told == {
+    assert shrinkage_record == {
         "zeta": REPORTED_ZETA, "split": "train", "rows": 20, "rows_in_split": 64, "seed": 3, "shared": 0, "truncated": 0,
         "tokens": len(training[0]), "words": words,
     }  # fmt: skip
-    of_tokens = [one for one in records(facts) if one.pooling == "tokens"]
+    of_tokens = [record for record in records(facts) if record.pooling == "tokens"]
     for one in [*of_tokens, CloudRecord.model_validate(facts["layers"])]:
         assert f"isoscore_star is taken with {words}" in notes_of(one)
         assert one.readings["isoscore_star"].settings == {"zeta": REPORTED_ZETA}
@@ -128,7 +128,7 @@ def test_what_sigma_s_is_from_is_said(seen: tuple[dict[str, Any], Clouds, Clouds
 def test_other_poolings_say_why_they_have_none(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
     facts = seen[0]
     assert stars(facts, "cls") == stars(facts, "mean") == [None, None, None]
-    reasons = {one.why_undefined("isoscore_star") for one in records(facts) if one.pooling != "tokens"}
+    reasons = {record.why_undefined("isoscore_star") for record in records(facts) if record.pooling != "tokens"}
     assert reasons == {shrinkage.OF_TOKENS}
 
 
@@ -137,8 +137,8 @@ def test_a_view_of_the_training_split_says_what_it_shares(request_: ViewRequest)
     drawn = np.random.default_rng((SEED, 1)).permutation(64)[:ROWS]
     shared = len(set(range(ROWS)) & set(drawn.tolist()))
     assert 0 < shared < ROWS and facts["shrinkage"]["shared"] == shared
-    told = f"the split of the view itself: {shared} of them are rows of the view"
-    assert told in facts["shrinkage"]["words"]
+    source = f"the view's own split: the view contains {shared} of them"
+    assert source in facts["shrinkage"]["words"]
 
 
 def test_a_view_of_all_training_rows_reads_them_once(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,11 +152,11 @@ def test_a_view_of_all_training_rows_reads_them_once(request_: ViewRequest, monk
     monkeypatch.setattr(extract, "layer_views", watched)
     facts = compute(dataclasses.replace(request_, split="train", max_rows=64))
     assert read == [64]
-    plain = [one.number("isoscore") for one in records(facts) if one.pooling == "tokens"]
+    plain = [record.number("isoscore") for record in records(facts) if record.pooling == "tokens"]
     np.testing.assert_allclose(np.array(stars(facts), dtype=float), plain, rtol=1e-12)
     together = CloudRecord.model_validate(facts["layers"])
     assert together.number("isoscore_star") == pytest.approx(together.number("isoscore"), rel=1e-12)
-    assert "the very rows of the view, so it equals isoscore" in facts["shrinkage"]["words"]
+    assert "the same rows as the view, so it equals isoscore" in facts["shrinkage"]["words"]
 
 
 def test_training_texts_that_cannot_be_read_leave_the_rest_of_the_view(
@@ -174,8 +174,8 @@ def test_training_texts_that_cannot_be_read_leave_the_rest_of_the_view(
     why = "its training rows cannot be read: data: 3 rows have no token"
     assert facts["shrinkage"] == {"reason": why} and facts["layers"] is None
     assert stars(facts) == [None] * 3
-    assert {one.why_undefined("isoscore_star") for one in records(facts)} == {why}
-    assert all(one.number("twonn") for one in records(facts) if one.pooling == "tokens" and one.layer == 2)
+    assert {record.why_undefined("isoscore_star") for record in records(facts)} == {why}
+    assert all(record.number("twonn") for record in records(facts) if record.pooling == "tokens" and record.layer == 2)
 
 
 def test_a_single_training_token_has_no_covariance(request_: ViewRequest) -> None:
@@ -186,8 +186,8 @@ def test_a_single_training_token_has_no_covariance(request_: ViewRequest) -> Non
         view = TokenView(stream, points, points, numbers, numbers)
         return Views("made up", 1, 0, numbers, 8, 0, "cpu", {}, {0: view}, ())
 
-    found = shrinkage.target(request_, 64, views_of(9), lambda rows: views_of(1))
-    assert found == "Σ_S is undefined: it needs at least 2 points, got 1"
+    shrinkage_target = shrinkage.target(request_, 64, views_of(9), lambda rows: views_of(1))
+    assert shrinkage_target == "Σ_S is undefined: it needs at least 2 points, got 1"
 
 
 def test_training_rows_are_drawn_by_the_seed() -> None:

@@ -37,7 +37,7 @@ def test_axes_do_not_matter_and_small_samples_do_not_pretend() -> None:
     assert np.isnan(debiased_cka(X, np.full((9, 2), 0.1))) and np.isnan(debiased_cka(X[:3], X[:3]))
 
 
-def test_neighbour_overlap_is_that_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neighbour_overlap_matches_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
     a = random.normal(size=(80, 5))
     b = a + 0.5 * random.normal(size=(80, 5))
     sets = [
@@ -45,10 +45,10 @@ def test_neighbour_overlap_is_that_of_scikit_learn(monkeypatch: pytest.MonkeyPat
         for points in (a, b)
     ]
     expected = np.mean([len({*one} & {*other}) / 10 for one, other in zip(*sets, strict=True)])
-    found = matrix([a, b], [b], "neighbours")
-    assert found[:, 0] == pytest.approx([expected, 1]) and 0.1 < expected < 0.9
+    overlaps = matrix([a, b], [b], "neighbours")
+    assert overlaps[:, 0] == pytest.approx([expected, 1]) and 0.1 < expected < 0.9
     monkeypatch.setattr(similarity, "MOST", 50)
-    rows = similarity.drawn(80)
+    rows = similarity.sampled(80)
     np.testing.assert_allclose(matrix([a], [b], "cka")[0, 0], debiased_cka(a[rows], b[rows]))
 
 

@@ -66,10 +66,10 @@ def test_pictures_are_there_before_twonn_is(request_: ViewRequest, monkeypatch: 
     assert first.pending == tuple(measuring.pending()) and "twonn" in first.pending
     assert view.pending == () and "pending" not in view.facts
     assert view.facts["entries"] == json.loads(json.dumps(expected[0]["entries"]))
-    for soon, whole in zip(first.entries, view.entries, strict=True):
+    for soon, complete in zip(first.entries, view.entries, strict=True):
         later = {*measuring.slow_metrics(), "isoscore_star"}
-        assert soon.readings.keys() == whole.readings.keys()
-        assert {slug for slug in whole.readings if soon.readings[slug] != whole.readings[slug]} <= later
+        assert soon.readings.keys() == complete.readings.keys()
+        assert {slug for slug in complete.readings if soon.readings[slug] != complete.readings[slug]} <= later
         assert soon.why_undefined("twonn") == "still being computed"
     assert {*map(str, load_file(view.folder / ARRAYS))} == {*expected[1]}
 

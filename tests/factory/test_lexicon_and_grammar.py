@@ -40,8 +40,8 @@ def test_plural_and_third_person(word: str, expected: str) -> None:
     ],
 )
 def test_verb_forms(lemma: str, third: str, past: str, gerund: str) -> None:
-    found = next(v for v in lexicon().all_verbs() if v.lemma == lemma)
-    assert (found.third, found.past, found.gerund) == (third, past, gerund)
+    entry = next(v for v in lexicon().all_verbs() if v.lemma == lemma)
+    assert (entry.third, entry.past, entry.gerund) == (third, past, gerund)
 
 
 def test_article() -> None:
@@ -55,12 +55,12 @@ def test_article() -> None:
     ]
 
 
-def test_no_noun_stands_in_two_classes() -> None:
+def test_no_noun_is_in_two_classes() -> None:
     lemmas = [noun.lemma for nouns in lexicon().nouns.values() for noun in nouns]
     assert len(lemmas) == len(set(lemmas))
 
 
-def test_one_clause_said_in_many_ways() -> None:
+def test_one_clause_phrased_in_many_ways() -> None:
     doctor = NP(Noun("doctor", ("doctor",), "person", "doctors"))
     apples = NP(Noun("apple", ("apple",), "food", "apples"), plural=True, det="two")
     clause = Clause(verb("eat", "ate", "eaten"), doctor, apples, tense="present")

@@ -50,10 +50,10 @@ def test_a_packed_text_gets_the_vectors_it_gets_alone() -> None:
         states = packed_states(model, packed, packed.ids)
         for row in range(len(packed.ids)):
             for number in range(1, int(packed.block[row].max()) + 1):
-                mine = packed.block[row] == number
-                ids, types = (torch.from_numpy(a[row, mine])[None] for a in (packed.ids, packed.types))
+                columns = packed.block[row] == number
+                ids, types = (torch.from_numpy(a[row, columns])[None] for a in (packed.ids, packed.types))
                 alone = model.bert(input_ids=ids, token_type_ids=types).last_hidden_state[0]
-                torch.testing.assert_close(states[row, mine], alone, atol=1e-5, rtol=1e-4)
+                torch.testing.assert_close(states[row, columns], alone, atol=1e-5, rtol=1e-4)
 
 
 def test_masking_rates_and_untouched_specials() -> None:

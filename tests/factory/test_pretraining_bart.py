@@ -52,10 +52,10 @@ def test_infilling_drops_the_rate_in_spans_with_one_mask_each() -> None:
     rng = np.random.default_rng(0)
     tokens = list(range(10, 20_010))
     left = infill(tokens, 0.3, IDS.mask, 2.5, rng)
-    kept = [token for token in left if token != IDS.mask]
-    assert len(kept) / len(tokens) == pytest.approx(0.7, abs=0.03)
-    assert kept == sorted(kept)
-    spans = (len(tokens) - len(kept)) / (len(left) - len(kept))
+    unmasked = [token for token in left if token != IDS.mask]
+    assert len(unmasked) / len(tokens) == pytest.approx(0.7, abs=0.03)
+    assert unmasked == sorted(unmasked)
+    spans = (len(tokens) - len(unmasked)) / (len(left) - len(unmasked))
     assert spans == pytest.approx(2.5, abs=0.2)
 
 

@@ -31,4 +31,4 @@ def test_the_factory_makes_the_rows_that_ship() -> None:
     answered = {row["query"] for row in made["relevance"]}
     assert len(answered) == len(made["queries"]) == retrieval.QUERIES
     unanswering = len(made["documents"]) - len({row["document"] for row in made["relevance"]})
-    assert unanswering > 700  # alike in words, but no answer
+    assert unanswering > 700  # similar words, but not an answer

@@ -1,4 +1,4 @@
-"""What lies in `isoviz/demo` is what the factory makes: rows, records and cards."""
+"""`isoviz/demo` matches the factory's output: rows, records and cards."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_every_demo_task_of_the_catalogue_is_made_here() -> None:
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_the_factory_makes_the_rows_that_ship_and_that_old_runs_had(slug: str) -> None:
+def test_the_factory_makes_the_rows_that_ship_and_those_of_old_runs(slug: str) -> None:
     assert json.dumps(generate(slug)) == json.dumps(rows.shipped(slug))  # values, types, columns and their order
     assert tasks.load(tasks.get(slug)).fingerprint == FINGERPRINTS[slug]
 
@@ -149,11 +149,11 @@ def test_the_weights_are_of_this_recipe(slug: str, recipe: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("slug", bundled_models())
 def test_the_card_is_current(slug: str) -> None:
-    """The same words; numbers that are measured anew may differ in their last places on another machine."""
+    """Words must match; numbers may differ in their last digits on another machine."""
     number = re.compile(r"(?<![0-9a-f])\d+\.\d+")
-    kept, made = (bundled_model_dir(slug) / "README.md").read_text(encoding="utf-8"), card(slug)
-    assert number.sub("#", kept) == number.sub("#", made)
-    for before, now in zip(number.findall(kept), number.findall(made), strict=True):
+    shipped, made = (bundled_model_dir(slug) / "README.md").read_text(encoding="utf-8"), card(slug)
+    assert number.sub("#", shipped) == number.sub("#", made)
+    for before, now in zip(number.findall(shipped), number.findall(made), strict=True):
         assert float(now) == pytest.approx(float(before), abs=0.011)
 
 
@@ -171,7 +171,7 @@ def test_a_presets_baseline_clearly_beats_simple_approaches_in_every_seed(preset
 
 
 @pytest.mark.parametrize("slug", demo_sets.TITLES)
-def test_the_vectors_of_the_demo_sets_are_those_of_the_bundled_encoder(slug: str) -> None:
+def test_the_vectors_of_the_demo_sets_match_the_bundled_encoder(slug: str) -> None:
     key = recorded(TextsRequest(slug, layer=FIRST_LAYER))
     assert key is not None, "the encoder has changed: python -m factory.record_examples vectors"
     shipped, known = vectors.load(key), demo_sets.read(slug)

@@ -64,7 +64,7 @@ def test_similarity_scores_span_the_range_evenly() -> None:
         assert set(near) == set(range(6)) and max(near.values()) == min(near.values())
 
 
-def test_answers_stand_where_they_are_said_to_stand() -> None:
+def test_answers_are_at_their_stated_positions() -> None:
     for split in rows("demo/qa").values():
         assert len({row["id"] for row in split}) == len(split)
         for row in split:

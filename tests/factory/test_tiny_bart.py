@@ -40,8 +40,8 @@ def test_it_fills_a_mask_with_the_right_number(subject: str, right: str, wrong: 
     tokenizer, model = loaded()
     inputs = tokenizer(f"The {subject} <mask> hungry.", return_tensors="pt")
     assert inputs["input_ids"][0].tolist().count(tokenizer.mask_token_id) == 1
-    begun = tokenizer(f"The {subject}", return_tensors="pt")["input_ids"][:, :-1]
-    before = torch.cat([torch.tensor([[model.config.decoder_start_token_id]]), begun], 1)
+    prefix = tokenizer(f"The {subject}", return_tensors="pt")["input_ids"][:, :-1]
+    before = torch.cat([torch.tensor([[model.config.decoder_start_token_id]]), prefix], 1)
     with torch.no_grad():
         chances = model(**inputs, decoder_input_ids=before).logits[0, -1].softmax(-1)
     likely, unlikely = (float(chances[tokenizer.convert_tokens_to_ids(word)]) for word in (right, wrong))

@@ -71,7 +71,7 @@ def test_adjectives_and_demonstratives_follow_and_agree() -> None:
 
 
 def test_the_same_english_word_has_many_forms_and_the_same_form_many_orders() -> None:
-    """What makes a word-by-word rendering fail: a stem stands in many forms, first or last, whatever the English does."""
+    """Why word-by-word translation fails: a stem has many forms and positions, independent of the English."""
     stems = {velic.stem("noun", n): set() for n in core_lexicon().nouns["person"]}  # type: ignore[var-annotated]
     for row in tasks.generate("demo/translation")["train"]:
         for word in simple.words(row["target"]):
@@ -87,8 +87,8 @@ def test_english_is_grammatical_and_velic_is_not_english() -> None:
     names = {name.lemma.lower() for name in lexicon().names}
     for build in translation.PHENOMENA.values():
         for _ in range(50):
-            said, meant = build(sampler)
-            assert render(said)[0].isupper()
+            source_text, meant = build(sampler)
+            assert render(source_text)[0].isupper()
             text = velic.render(meant)
             assert text == text.lower() and text[-1] in ".?"
             assert not set(re.findall("[a-z]+", text)) & (english - names)

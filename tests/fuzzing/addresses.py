@@ -78,7 +78,7 @@ def fill(home: Path) -> Known:
 
 def addresses(known: Known, folder: Path) -> st.SearchStrategy[Address]:
     """Addresses over what a store holds and a folder of files (see `files.fill`)."""
-    paths = nasty.near(*(str(one) for one in sorted(folder.iterdir())))
+    paths = nasty.near(*(str(path) for path in sorted(folder.iterdir())))
     model = nasty.near("demo/tiny-bert", "demo/tiny-bart", f"run:{known.trained}", str(folder / "model"))
     slug = nasty.near(*tasks.catalogue(), "own")
     fields: dict[str, dict[str, st.SearchStrategy[str]]] = {page: {} for page in PAGES}
@@ -149,7 +149,7 @@ def _query(known: Mapping[str, st.SearchStrategy[str]]) -> st.SearchStrategy[dic
 
 @contextlib.contextmanager
 def without_jobs() -> Iterator[None]:
-    """No process is started and none runs in the background: a page shows what is there."""
+    """No process is started: a page shows only stored results."""
     environment = patch.dict(os.environ, {"ISOVIZ_RUNNER": "off", "HF_HUB_OFFLINE": "1"})
     with environment, patch.object(queue, "start", lambda *_, **__: JobState("none")), packages_scanned_once():
         yield

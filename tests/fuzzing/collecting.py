@@ -1,4 +1,4 @@
-"""Draw so many examples and keep every fault, instead of ending at the first one."""
+"""Draw many examples and collect every fault instead of stopping at the first."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 @dataclass
 class Outcome:
-    """What came of many examples.
+    """The outcome of many examples.
 
     Attributes:
-        answers: what the check said → how often.
-        faults: where it went wrong → the first example, and its traceback.
+        answers: result of the check → count.
+        faults: location of the fault → the first example and its traceback.
     """
 
     answers: Counter[object] = field(default_factory=Counter)

@@ -64,7 +64,7 @@ def without_work() -> Iterator[None]:
 def words(folder: Path) -> st.SearchStrategy[list[str]]:
     """Command lines over files in `folder` (see `fill`), most of them wrong in one or two places."""
     here = str(folder)
-    paths = nasty.near(*(f"{here}/{name}" for name in sorted(one.name for one in folder.iterdir())))
+    paths = nasty.near(*(f"{here}/{name}" for name in sorted(path.name for path in folder.iterdir())))
     stores = st.one_of(
         st.just(f"{here}/store"),
         st.just(f"{here}/store"),
@@ -162,7 +162,7 @@ def words(folder: Path) -> st.SearchStrategy[list[str]]:
 
 
 def _stays_inside(line: list[str], folder: Path) -> bool:
-    """Whether what it may make (a store, a result) lies in `folder` or below the current one; the process may be root."""
+    """Whether its outputs (a store, a result) are inside `folder` or the current folder; the process may be root."""
     words = [word.partition("=")[2] if word.startswith(("--store=", "--out=")) else word for word in line]
     for word in words:
         plain = word.split("://")[-1] if word.startswith("sqlite") else word
@@ -211,9 +211,9 @@ def check(line: list[str]) -> str:
         if "--json" in line and code == 0 and "-h" not in line and "--help" not in line:
             json.loads(out.getvalue())
         return "done"
-    said = err.getvalue()
+    message = err.getvalue()
     assert not out.getvalue(), f"on stdout beside an error: {out.getvalue()[:200]!r}"
-    assert said.endswith("\n") and len(said.splitlines()) == 1, f"not one line: {said[:600]!r}"
-    assert len(said) - 1 <= LINE, f"{len(said) - 1} characters: {said[:400]!r}"
-    assert said[:-1].isprintable(), f"not printable: {said!r}"
+    assert message.endswith("\n") and len(message.splitlines()) == 1, f"not one line: {message[:600]!r}"
+    assert len(message) - 1 <= LINE, f"{len(message) - 1} characters: {message[:400]!r}"
+    assert message[:-1].isprintable(), f"not printable: {message!r}"
     return "refused"

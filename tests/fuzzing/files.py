@@ -46,7 +46,7 @@ def npy(array: np.ndarray) -> bytes:
 
 
 def npy_that_promises(shape: tuple[int, ...], dtype: str = "<f8") -> bytes:
-    """A header alone: so many numbers, and none of them there."""
+    """Only a header: it announces numbers that are missing."""
     header = repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode() + b"\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
 
@@ -88,8 +88,8 @@ def _whole_arrays() -> list[Content]:
     f32 = {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}
     return [
         ("points.npy", npy(good)),
-        *((f"odd{place}.npy", npy(array)) for place, array in enumerate(odd)),
-        *((f"promise{place}.npy", npy_that_promises(shape)) for place, shape in enumerate(
+        *((f"odd{index}.npy", npy(array)) for index, array in enumerate(odd)),
+        *((f"promise{index}.npy", npy_that_promises(shape)) for index, shape in enumerate(
             [(10**14, 1), (10**9, 10**5), (2**62, 4), (10**30, 2), (-1, 4), (4, -1), (3,)])),
         ("dtype.npy", npy_that_promises((2, 2), "<f99")),
         ("object.npy", npy_that_promises((2, 2), "|O")),
@@ -166,7 +166,7 @@ WHOLE = (*_whole_arrays(), *_whole_tables())
 
 @st.composite
 def damaged(draw: st.DrawFn) -> Content:
-    """One of `WHOLE` as it is, cut off, with bytes changed, put in or taken out, under its own ending or another one."""
+    """One of `WHOLE`: intact, truncated, or with bytes changed, inserted or removed, with its own or another suffix."""
     name, content = WHOLE[draw(st.integers(0, len(WHOLE) - 1))]
     if draw(st.booleans()):
         ending = draw(st.sampled_from((".npy", ".npz", ".safetensors", ".csv", ".tsv", ".jsonl", ".parquet")))
@@ -194,7 +194,7 @@ columns = st.fixed_dictionaries(
 
 
 def fill(folder: Path) -> None:
-    """Every kind of file, and what is no file: a directory, a loop of links, a link to nothing, a queue, one with a bad name."""
+    """Every kind of file, and other things: a directory, a loop of links, a dangling link, a named pipe, a bad name."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in WHOLE:
         (folder / name).write_bytes(content)

@@ -15,7 +15,7 @@ from isoviz.models import sources
 from tests.fuzzing import files, nasty
 
 Damage = tuple[str, Any]
-"""What is done to a whole folder: a kind, and what it needs."""
+"""A kind of damage to a model folder, and its parameters."""
 
 _SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size", "max_position_embeddings",
           "type_vocab_size", "layer_norm_eps", "pad_token_id", "hidden_dropout_prob", "initializer_range")  # fmt: skip
@@ -55,9 +55,9 @@ damages = st.one_of(
 )  # fmt: skip
 
 
-def damage(folder: Path, what: Damage) -> None:
-    """Do it to a copy of a whole folder."""
-    kind, value = what
+def damage(folder: Path, damage_: Damage) -> None:
+    """Apply the damage to a copy of an intact folder."""
+    kind, value = damage_
     if kind in ("set", "tokenizer"):
         path = folder / ("config.json" if kind == "set" else "tokenizer_config.json")
         path.write_text(json.dumps(json.loads(path.read_text()) | value))
@@ -99,7 +99,7 @@ def damage(folder: Path, what: Damage) -> None:
             path.write_bytes(content_before[:place] + (value[2] + rest if kind == "change" else b""))
 
 
-def check(what: Damage, whole: Path, folder: Path) -> str:
+def check(damage_: Damage, original: Path, folder: Path) -> str:
     """Find, load and read a damaged copy of the folder `whole`; "read" or "refused".
 
     Raises:
@@ -107,9 +107,9 @@ def check(what: Damage, whole: Path, folder: Path) -> str:
     """
     from isoviz.models.extract import layer_views
 
-    shutil.copytree(whole, folder)
+    shutil.copytree(original, folder)
     try:
-        damage(folder, what)
+        damage(folder, damage_)
         try:
             source = sources.resolve(str(folder))
             sources.longest_input(source)

@@ -20,7 +20,7 @@ from tests.tiny import TinyModels
 
 @pytest.fixture
 def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with every kind of file; what is named without a path lands beside it."""
+    """A folder with every kind of file; outputs without a path are written beside it."""
     folder = tmp_path / "box"
     files.fill(folder)
     monkeypatch.chdir(tmp_path)
@@ -106,8 +106,8 @@ def test_whole_files_are_read(tmp_path: Path) -> None:
 
 
 def test_model_folders_are_read_or_refused(tmp_path: Path, tiny_models: TinyModels) -> None:
-    whole = tiny_models("bert")
-    outcome = collect(models.damages, lambda what: models.check(what, whole, tmp_path / "copy"), 60)
+    original = tiny_models("bert")
+    outcome = collect(models.damages, lambda what: models.check(what, original, tmp_path / "copy"), 60)
     assert not outcome.faults, str(outcome)
     assert outcome.answers["refused"] > 20 and outcome.answers["read"]
 
@@ -137,7 +137,7 @@ def test_shortened_text_is_one_printable_line() -> None:
 
 def test_paths_that_no_disk_can_hold(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    for given in (
+    for path in (
         "x" * 256,
         "d/" * 3000,
         "a\0b",
@@ -147,7 +147,7 @@ def test_paths_that_no_disk_can_hold(tmp_path: Path) -> None:
         str(tmp_path / "loop" / "x"),
     ):
         with pytest.raises(InputError) as refusal:
-            boundary.path(given, "data")
+            boundary.path(path, "data")
         assert refusal.value.field == "data" and str(refusal.value).startswith("data: ")
     assert boundary.path(tmp_path / "absent" / "too", "data").name == "too"
     assert boundary.folder(tmp_path / "absent", "data") is None

@@ -37,7 +37,7 @@ def _no_process_stays() -> Iterator[None]:
 
 @pytest.fixture
 def busy(tmp_path: Path) -> Iterator[Path]:
-    """A job goes on as long as this file is there."""
+    """A job runs while this file exists."""
     path = tmp_path / "busy"
     path.touch()
     yield path

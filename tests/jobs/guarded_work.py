@@ -1,4 +1,4 @@
-"""What the tests of guarded calls have called."""
+"""Functions that the tests of guarded calls run."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def work_here(
     inputs: Mapping[str, NDArray[Any]] | None = None,
     memory: Recent | None = None,
 ) -> JobState:
-    """Do a job; how it stands then."""
+    """Run a job in this process; returns its state."""
     shutil.rmtree(kind.results.job_folder(key), ignore_errors=True)
     folder = write_job(kind, key, request, inputs)
     me = psutil.Process()
@@ -81,22 +81,22 @@ def work_here(
 
 @contextlib.contextmanager
 def lane_taken(lane: Lane) -> Iterator[None]:
-    """Until the block ends other jobs hold every place of a lane, so that one that is asked for now waits."""
-    with contextlib.ExitStack() as held:
+    """Within the block, other jobs fill every slot of a lane, so that a new job waits."""
+    with contextlib.ExitStack() as slots:
         for number in range(lane.at_once()):
-            process = held.enter_context(subprocess.Popen(["sleep", "600"], start_new_session=True))
-            held.callback(process.kill)
+            process = slots.enter_context(subprocess.Popen(["sleep", "600"], start_new_session=True))
+            slots.callback(process.kill)
             started = psutil.Process(process.pid).create_time()
             entry = scheduling.AtWork(process.pid, started, "held", lane.name, "", f"{process.pid}.log", taken=1)
             entry.file.parent.mkdir(parents=True, exist_ok=True)
             entry.write(f"held-{number}")
-            held.callback(entry.file.unlink, missing_ok=True)
+            slots.callback(entry.file.unlink, missing_ok=True)
         yield
     scheduling.dispatch()
 
 
 def end_all() -> None:
-    """End every process of this home, whatever it does, and forget what is waiting."""
+    """End every process of this home and clear the queue."""
     with scheduling.exclusive():
         for job in scheduling.waiting():
             shutil.rmtree(job.folder, ignore_errors=True)

@@ -22,7 +22,7 @@ LANE = Lane("light")
 
 
 def work(job: Job) -> None:
-    """Do what the request says; a file named `while` holds it up as long as it is there."""
+    """Do what the request says; wait while the file named `while` exists."""
     request = job.request
     print(f"done by {os.getpid()}", flush=True)
     job.report(3, 10, "holding")
@@ -68,7 +68,7 @@ BROKEN = kind("broken", Lane("broken"), room="tests.jobs.no_such_room")
 
 
 def ready() -> None:
-    """Stands in for what a spare imports: some of its memory is used only meanwhile."""
+    """A substitute for a spare's imports: part of its memory is temporary."""
     bytearray(PEAK)
     print("ready", flush=True)
 
@@ -77,7 +77,7 @@ PEAK = 512 * 2**20
 
 
 def start_thread() -> None:
-    """Stands in for a library that starts a thread when it is imported."""
+    """A substitute for a library that starts a thread on import."""
     threading.Thread(target=threading.Event().wait, daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""Calls in a process with limits: what they answer, what they may not do, and that nothing is left of one no one waits for."""
+"""Calls in a process with limits: results, limits, and no leftovers of abandoned calls."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_too_much_memory_ends_in_one_line_that_names_the_limit() -> None:
     assert psutil.Process().memory_info().rss - before < 50 * 2**20
 
 
-def test_a_process_that_the_system_ends_is_told_as_want_of_memory() -> None:
+def test_a_process_killed_by_the_system_is_reported_as_out_of_memory() -> None:
     with pytest.raises(InputError, match="ISOVIZ_READ_MEMORY"):
         ask("die")
     assert ask("whose", int)
@@ -67,7 +67,7 @@ def test_too_long_ends_the_process(tmp_path: Path) -> None:
     assert not psutil.pid_exists(pid)
 
 
-def test_a_call_that_nobody_waits_for_ends_with_its_process(tmp_path: Path) -> None:
+def test_a_call_without_a_waiter_ends_with_its_process(tmp_path: Path) -> None:
     class GoneError(BaseException):
         pass
 
@@ -131,6 +131,6 @@ def test_nothing_is_left_of_a_server_that_was_killed(tmp_path: Path) -> None:
 def test_a_process_is_warmed_for_the_next_call() -> None:
     guarded.warm(ROOM + "ready", ())
     until(guarded.processes)
-    there = guarded.processes()
+    running = guarded.processes()
     guarded.warm(ROOM + "ready", ())
-    assert [ask("whose", int)] == there == guarded.processes(), "one is enough"
+    assert [ask("whose", int)] == running == guarded.processes(), "one is enough"

@@ -47,7 +47,7 @@ def test_same_content_is_computed_once_and_leaves_nothing_of_the_question() -> N
     assert done.result.facts["seen"] == [1] and done.result.arrays["doubled"].tolist() == [0, 2, 4]
     again = queue.ask(LIGHT, {"number": 1, "text": "a private sentence"}, {"x": X["x"].copy()})
     assert again.status == "done" and again.result is not None and again.result.facts == done.result.facts
-    assert len({queue.content_key(LIGHT, {"a": 1}, given) for given in (None, X, {"x": X["x"] + 1})}) == 3
+    assert len({queue.content_key(LIGHT, {"a": 1}, inputs) for inputs in (None, X, {"x": X["x"] + 1})}) == 3
     until(lambda: "a private sentence" not in on_disk())
     until(lambda: not scheduling.at_work())  # it stays for no one
 
@@ -99,7 +99,7 @@ def test_stop_ends_what_the_job_started_and_forgets_it(busy: Path, tmp_path: Pat
     assert settled(LIGHT, "next").status == "done", "what waited behind it has its turn"
 
 
-def test_lane_has_its_limit_the_urgent_go_first_and_nobody_waits_unseen(busy: Path) -> None:
+def test_lane_has_a_limit_urgent_jobs_go_first_and_every_waiter_is_shown(busy: Path) -> None:
     queue.start(LIGHT, "first", {"while": str(busy)})
     running(LIGHT, "first")
     queue.start(PATIENT, "patient", {})
@@ -137,9 +137,7 @@ def test_warm_process_keeps_what_it_loaded_and_goes_where_memory_is_short(monkey
     kinds.KINDS.pop("hungry")
 
 
-def test_failure_says_why_and_is_tried_again_when_asked_a_while_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failure_says_why_and_is_retried_by_a_later_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     request = {"does": "fail once", "flag": str(tmp_path / "flag")}
     key = queue.ask(LIGHT, request).key
     failed = settled(LIGHT, key)
@@ -171,7 +169,7 @@ def test_job_ends_with_the_last_app_and_the_next_app_does_it(busy: Path) -> None
     assert done.facts["pid"] == behind.facts["pid"] != pid
 
 
-def test_job_goes_on_while_another_app_lives(busy: Path) -> None:
+def test_job_continues_while_another_app_lives(busy: Path) -> None:
     code = "import time; from isoviz.jobs import scheduling; scheduling.register_app(); print('on', flush=True); time.sleep(600)"
     asking = "from isoviz.jobs import queue; from tests.jobs.light import LIGHT; queue.start(LIGHT, 'k', {'while': %r})"
     other = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -217,15 +215,15 @@ def test_folders_of_an_older_version_are_no_jobs(monkeypatch: pytest.MonkeyPatch
     assert queue.start(LIGHT, "running", {}).status == "waiting"
 
 
-def test_job_asked_for_elsewhere_waits_for_its_own_app_or_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_job_requested_elsewhere_waits_for_its_own_app_or_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
     with lane_taken(LANE):
         queue.start(LIGHT, "k", {})
-        asked = (STORE.job_folder("k") / scheduling.REQUEST).stat().st_mtime_ns
+        requested_at = (STORE.job_folder("k") / scheduling.REQUEST).stat().st_mtime_ns
         monkeypatch.setenv("ISOVIZ_STORE", "postgresql://somebody:password@server/isoviz")
     scheduling.dispatch()
     assert not scheduling.at_work() and queue.look(LIGHT, "k").status == "waiting", "it would look in another store"
     scheduling.adopt()
-    assert (STORE.job_folder("k") / scheduling.REQUEST).stat().st_mtime_ns == asked
+    assert (STORE.job_folder("k") / scheduling.REQUEST).stat().st_mtime_ns == requested_at
     assert settled(LIGHT, "k").status == "done"
     queue.start(LIGHT, "l", {})
     assert "password" not in on_disk()

@@ -1,4 +1,4 @@
-"""What jobs leave on disk: whole or not at all, and never more than the limits, failures and inputs counted."""
+"""Results on disk are complete or absent, and stay within the limits, including failures and inputs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def keep(key: str, seen: float, numbers: int = 1_000) -> None:
     os.utime(STORE.root / "results" / key, (seen, seen))
 
 
-def fail(key: str, seconds_ago: float, given: int = 0) -> Path:
+def fail(key: str, seconds_ago: float, attempts: int = 0) -> Path:
     folder = STORE.job_folder(key)
     folder.mkdir(parents=True)
     write_json(folder / "request.json", {"texts": ["a private sentence"]})
-    (folder / "inputs.safetensors").write_bytes(bytes(given))
+    (folder / "inputs.safetensors").write_bytes(bytes(attempts))
     write_json(folder / ERROR, {"message": "no", "field": None, "advice": None})
     os.utime(folder / ERROR, (time.time() - seconds_ago,) * 2)
     return folder
@@ -45,14 +45,14 @@ def test_written_whole_and_completed_later() -> None:
     assert soon is not None and soon.pending == ("twonn",) and soon.arrays["sigma"].tolist() == [0, 1, 2, 3, 4]
     STORE.publish("a", {"depth": 3}, {})
     STORE.publish("a", {"depth": 4, "pending": ["twonn"]}, {})  # one that was further stays
-    whole = STORE.find("a")
-    assert whole is not None and whole.pending == () and whole.facts["depth"] == 3
+    result = STORE.find("a")
+    assert result is not None and result.pending == () and result.facts["depth"] == 3
     assert STORE.find("b") is None and names() == {"a"}
 
 
 def test_longest_unseen_goes_first() -> None:
-    for place, key in enumerate("abc"):
-        keep(key, 1_000 + place)
+    for index, key in enumerate("abc"):
+        keep(key, 1_000 + index)
     one = STORE.size() // 3
     assert STORE.find("a") is not None  # seen now, so b is the oldest
     assert limited(limit=lambda: int(2.5 * one)).shrink() == ["b"]

@@ -1,4 +1,4 @@
-"""A job's work in this process: what is said of one that goes wrong, and what stays in memory."""
+"""A job's work in this process: error messages and memory."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_job_started_again_the_moment_it_failed_is_kept(monkeypatch: pytest.Mo
 
 
 def test_the_job_of_a_visitor_reads_where_pages_may(tmp_path: Path) -> None:
-    """A folder that was checked when the job was asked for may be a link to another one by now."""
+    """A folder may become a link to another one after it was checked."""
     (tmp_path / "shared").mkdir()
     link, secret = tmp_path / "shared" / "rows.csv", tmp_path / "secret.csv"
     secret.write_text("text,label\n")

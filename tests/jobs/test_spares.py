@@ -38,7 +38,7 @@ def order(worker: Worker, call: str) -> None:
     worker.order(f"tests.jobs.light:{call}", {}, worker.log.with_name(f"{worker.pid}.log"))
 
 
-def test_one_is_enough_and_it_goes_when_nobody_expects_work(keeper: SpareKeeper) -> None:
+def test_one_is_enough_and_it_exits_when_no_work_is_expected(keeper: SpareKeeper) -> None:
     keeper.tend()
     assert keeper.pid is None, "nobody expects work"
     keeper.expectation.renew(60)
@@ -164,9 +164,9 @@ def test_apps_share_one_and_the_next_takes_over(
         assert not is_alive(pid, started) and not waiting_elsewhere(other.file, PREPARE)
         other.tend()
         pid, started = pid_of(other), psutil.Process(pid_of(other)).create_time()
-        taken = other.take()
-        assert taken is not None and taken.pid == pid and not waiting_elsewhere(other.file, PREPARE)
-        taken.kill()
+        spare = other.take()
+        assert spare is not None and spare.pid == pid and not waiting_elsewhere(other.file, PREPARE)
+        spare.kill()
     finally:
         other.close()
 
@@ -174,8 +174,8 @@ def test_apps_share_one_and_the_next_takes_over(
 def test_a_job_is_left_to_the_app_that_keeps_the_spare_but_not_for_long(
     busy: Path, keeper: SpareKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mine = SpareKeeper(PREPARE, "any", keeper._log, keeper.file.with_name("spare"))
-    monkeypatch.setattr(scheduling, "spare", mine)
+    own_keeper = SpareKeeper(PREPARE, "any", keeper._log, keeper.file.with_name("spare"))
+    monkeypatch.setattr(scheduling, "spare", own_keeper)
     monkeypatch.setattr(scheduling, "HANDOVER_SECONDS", 60.0)
     keeper.expectation.renew(60)
     keeper.tend()

@@ -17,38 +17,38 @@ FIRST = lessons.catalogue()[0]
 
 
 @pytest.fixture
-def kept() -> Classes:
+def class_store() -> Classes:
     return Classes()
 
 
-def opened(kept: Classes) -> OpenClass:
-    return kept.open(lessons.catalogue(), FIRST.slug)
+def opened(class_store: Classes) -> OpenClass:
+    return class_store.open(lessons.catalogue(), FIRST.slug)
 
 
-def test_a_guess_counts_once_and_the_first_one_stays(kept: Classes) -> None:
-    one = opened(kept)
-    assert kept.join(one.code.lower(), "ada") == FIRST.slug
+def test_a_guess_counts_once_and_the_first_one_stays(class_store: Classes) -> None:
+    open_class = opened(class_store)
+    assert class_store.join(open_class.code.lower(), "ada") == FIRST.slug
     for value in (0.5, 0.5, 0.75):
-        kept.guess(one.code, "ada", FIRST.slug, 1, value)
-    kept.guess(one.code, "bob", FIRST.slug, 1, 0.25)
-    assert kept.guesses(one.code, one.key) == (2, {FIRST.slug: {1: [0.25, 0.5]}})
+        class_store.guess(open_class.code, "ada", FIRST.slug, 1, value)
+    class_store.guess(open_class.code, "bob", FIRST.slug, 1, 0.25)
+    assert class_store.guesses(open_class.code, open_class.key) == (2, {FIRST.slug: {1: [0.25, 0.5]}})
 
 
-def test_guesses_that_arrive_together_are_all_counted(kept: Classes) -> None:
-    one = opened(kept)
+def test_guesses_that_arrive_together_are_all_counted(class_store: Classes) -> None:
+    open_class = opened(class_store)
     start = threading.Barrier(30)
 
     def student(k: int) -> None:
         start.wait()
         for step in (1, 1):
-            kept.guess(one.code, f"student-{k}", FIRST.slug, step, k / 100)
+            class_store.guess(open_class.code, f"student-{k}", FIRST.slug, step, k / 100)
 
     threads = [threading.Thread(target=student, args=(k,)) for k in range(30)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert kept.guesses(one.code, one.key) == (30, {FIRST.slug: {1: [k / 100 for k in range(30)]}})
+    assert class_store.guesses(open_class.code, open_class.key) == (30, {FIRST.slug: {1: [k / 100 for k in range(30)]}})
 
 
 @pytest.mark.parametrize(
@@ -64,71 +64,71 @@ def test_guesses_that_arrive_together_are_all_counted(kept: Classes) -> None:
     ],
 )
 def test_a_guess_that_no_one_can_make_is_refused(
-    kept: Classes, lesson: str, step: int, value: float, named: str
+    class_store: Classes, lesson: str, step: int, value: float, named: str
 ) -> None:
-    one = opened(kept)
+    open_class = opened(class_store)
     with pytest.raises(InputError, match=named):
-        kept.guess(one.code, "ada", lesson, step, value)
-    assert kept.guesses(one.code, one.key) == (0, {})
+        class_store.guess(open_class.code, "ada", lesson, step, value)
+    assert class_store.guesses(open_class.code, open_class.key) == (0, {})
 
 
-def test_an_option_is_a_whole_number(kept: Classes) -> None:
-    one = opened(kept)
+def test_an_option_is_a_whole_number(class_store: Classes) -> None:
+    open_class = opened(class_store)
     lesson, step = next(
         (lesson, k)
         for lesson in lessons.catalogue()
         for k, step in enumerate(lesson.steps, start=1)
         if step.guess.kind == "choice"
     )
-    kept.guess(one.code, "ada", lesson.slug, step, 1)
+    class_store.guess(open_class.code, "ada", lesson.slug, step, 1)
     with pytest.raises(InputError, match="whole number"):
-        kept.guess(one.code, "bob", lesson.slug, step, 0.5)
+        class_store.guess(open_class.code, "bob", lesson.slug, step, 0.5)
 
 
-def test_only_the_key_shows_and_closes_a_class(kept: Classes) -> None:
-    one = opened(kept)
-    for code, key in (("AAAAA", one.key), (one.code, "wrong"), (one.code, "")):
+def test_only_the_key_shows_and_closes_a_class(class_store: Classes) -> None:
+    open_class = opened(class_store)
+    for code, key in (("AAAAA", open_class.key), (open_class.code, "wrong"), (open_class.code, "")):
         with pytest.raises(NoClassError, match="No open class has the code"):
-            kept.guesses(code, key)
+            class_store.guesses(code, key)
         with pytest.raises(NoClassError):
-            kept.close(code, key)
-    kept.close(one.code, one.key)
+            class_store.close(code, key)
+    class_store.close(open_class.code, open_class.key)
     with pytest.raises(NoClassError):
-        kept.join(one.code, "ada")
+        class_store.join(open_class.code, "ada")
 
 
-def test_classes_and_students_are_limited(kept: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_classes_and_students_are_limited(class_store: Classes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classes, "MOST_CLASSES", 2)
     monkeypatch.setattr(classes, "MOST_STUDENTS", 2)
-    one, _ = opened(kept), opened(kept)
+    open_class, _ = opened(class_store), opened(class_store)
     with pytest.raises(InputError, match="2 classes are open"):
-        opened(kept)
+        opened(class_store)
     for student in ("ada", "bob", "ada"):
-        kept.join(one.code, student)
+        class_store.join(open_class.code, student)
     with pytest.raises(InputError, match="full: 2 students"):
-        kept.guess(one.code, "eve", FIRST.slug, 1, 0.5)
+        class_store.guess(open_class.code, "eve", FIRST.slug, 1, 0.5)
 
 
 def test_an_idle_class_is_forgotten() -> None:
     now = [0.0]
-    kept = Classes(clock=lambda: now[0])
-    one = opened(kept)
+    class_store = Classes(clock=lambda: now[0])
+    open_class = opened(class_store)
     now[0] += classes.IDLE_SECONDS - 1
-    kept.join(one.code, "ada")
+    class_store.join(open_class.code, "ada")
     now[0] += classes.IDLE_SECONDS - 1
-    assert kept.guesses(one.code, one.key)[0] == 1
+    assert class_store.guesses(open_class.code, open_class.key)[0] == 1
     now[0] += classes.IDLE_SECONDS
     with pytest.raises(NoClassError):
-        kept.guesses(one.code, one.key)
+        class_store.guesses(open_class.code, open_class.key)
 
 
-def test_ones_own_lessons_are_read_and_faults_named(tmp_path: Path) -> None:
+def test_your_own_lessons_are_read_and_faults_named(tmp_path: Path) -> None:
     assert lessons.own(tmp_path / "missing") == ([], [])
     (tmp_path / "good.toml").write_text(GOOD)
     (tmp_path / "bad.toml").write_text(GOOD.replace('title = "Mine"\nidea = "Does it move?"\n', ""))
     (tmp_path / "large.toml").write_text("#" * 200_000)
-    found, problems = lessons.own(tmp_path)
-    assert [lesson.slug for lesson in found] == ["mine"]
+    read, problems = lessons.own(tmp_path)
+    assert [lesson.slug for lesson in read] == ["mine"]
     assert problems == [
         "bad.toml: title: is missing",
         "bad.toml: idea: is missing",

@@ -71,6 +71,6 @@ def test_references() -> None:
         ("__import__('os') > 1", "cannot read"),
     ],
 )
-def test_what_is_no_claim(text: str, message: str) -> None:
+def test_invalid_claims(text: str, message: str) -> None:
     with pytest.raises(MalformedError, match=message):
         parse_claim(text)

@@ -58,7 +58,7 @@ def test_every_number_that_a_question_or_claim_is_about_is_shown(lesson: Lesson)
     assert all("hidden" not in state for state in lesson.document()["states"])
 
 
-def test_a_lesson_that_is_not_true_is_told_so() -> None:
+def test_a_lesson_with_a_false_claim_is_reported() -> None:
     wrong = parse(
         GOOD.replace("isoscore@1 < isoscore@0", "isoscore@1 > isoscore@0").replace("low = 0,", "low = 0.9,"), "m"
     )
@@ -108,11 +108,11 @@ def test_the_command(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:  # t
     assert main(["lessons", "--check", str(good)]) == 0
     assert "all claims hold" in capsys.readouterr().out
     assert main(["lessons", "--check", str(good), str(bad), str(missing)]) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == 2 and "bad.toml, line 5: start.d" in told[0] and "none.toml: cannot be read" in told[1]
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2 and "bad.toml, line 5: start.d" in lines[0] and "none.toml: cannot be read" in lines[1]
 
 
-def test_a_lesson_of_your_own_stands_in_the_file(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+def test_a_lesson_of_your_own_is_in_the_file(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
     own, bad, out = tmp_path / "own.toml", tmp_path / "bad.toml", tmp_path / "lessons.html"
     own.write_text(GOOD.replace('"Mine"', '"My own lesson </script>"'))
     bad.write_text(GOOD.replace("d = 8", "d = 1"))
@@ -156,8 +156,8 @@ def test_a_drawn_cloud_has_the_stated_covariance(values: dict) -> None:  # type:
     state = State(d=6, n=5000, **values)
     clouds = [checking.draw(state.model_copy(update={"seed": seed}), 0) for seed in range(40)]
     expected = checking.covariance(state, 0)
-    found = np.mean([np.cov(cloud.T) for cloud in clouds], axis=0)
-    assert np.abs(found - expected).max() < 0.03 * np.abs(expected).max()
+    covariance = np.mean([np.cov(cloud.T) for cloud in clouds], axis=0)
+    assert np.abs(covariance - expected).max() < 0.03 * np.abs(expected).max()
 
 
 def test_cluster_centres_are_equally_far_apart() -> None:

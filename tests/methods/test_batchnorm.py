@@ -68,9 +68,9 @@ def test_evaluation_after_three_batches_by_hand(correct):
         variance = 0.75 * variance + 0.25 * points.var(axis=0)
     if correct:
         mean, variance = mean / (1 - 0.75**3), variance / (1 - 0.75**3)
-    fresh = cloud(seed=9)
-    out = method.transform(reps(fresh), training=False)
-    np.testing.assert_allclose(out.numpy(), plain(fresh, mean, variance), rtol=1e-4, atol=1e-5)
+    new_batch = cloud(seed=9)
+    out = method.transform(reps(new_batch), training=False)
+    np.testing.assert_allclose(out.numpy(), plain(new_batch, mean, variance), rtol=1e-4, atol=1e-5)
 
 
 def test_uncorrected_is_the_framework_layer_but_for_its_divisor():
@@ -81,8 +81,10 @@ def test_uncorrected_is_the_framework_layer_but_for_its_divisor():
         tensor = torch.tensor(points, dtype=torch.float32)
         torch.testing.assert_close(method.transform(reps(tensor), training=True), layer(tensor))
     layer.eval()
-    fresh = torch.tensor(cloud(seed=9), dtype=torch.float32)
-    torch.testing.assert_close(method.transform(reps(fresh), training=False), layer(fresh), rtol=1e-3, atol=1e-3)
+    new_batch = torch.tensor(cloud(seed=9), dtype=torch.float32)
+    torch.testing.assert_close(
+        method.transform(reps(new_batch), training=False), layer(new_batch), rtol=1e-3, atol=1e-3
+    )
 
 
 def test_first_batch_is_all_that_is_known_after_one():
@@ -151,9 +153,9 @@ def test_half_precision_keeps_float32_statistics():
     np.testing.assert_allclose(mean.numpy(), points.double().numpy().mean(axis=0), rtol=1e-5)
 
 
-def test_what_was_learnt_is_saved():
+def test_fitted_state_is_saved():
     method, resumed = attached(), attached()
     three_batches(method, [cloud(seed=s) for s in range(3)])
     resumed.state.load_state_dict(method.state.state_dict())
-    fresh = reps(cloud(seed=9))
-    assert torch.equal(resumed.transform(fresh, training=False), method.transform(fresh, training=False))
+    new_batch = reps(cloud(seed=9))
+    assert torch.equal(resumed.transform(new_batch, training=False), method.transform(new_batch, training=False))

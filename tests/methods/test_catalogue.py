@@ -44,7 +44,7 @@ def test_every_method_explains_itself(slug):
         ("istar", {"layer": 1.5}, "integer"),
     ],
 )
-def test_what_is_not_allowed(slug, params, message):
+def test_invalid_values(slug, params, message):
     with pytest.raises(InputError, match=message) as caught:
         methods.check_params(slug, params)
     assert caught.value.field

@@ -1,4 +1,4 @@
-"""Several methods in one run: which go together, and that each does there what it does alone."""
+"""Several methods in one run: which are compatible, and that each works as it does alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_each_pair_goes_together_or_says_why_not():
         ("isobn+istar+flow", "IsoBN"),
     ],
 )
-def test_what_does_not_go_together(slug, message):
+def test_incompatible_methods(slug, message):
     with pytest.raises(InputError, match=message) as caught:
         methods.get(slug)
     assert caught.value.field == "method"
@@ -90,17 +90,17 @@ def test_each_part_does_what_it_does_alone(tiny_models, slug):
     parts = methods.get(slug).part_classes
     batch = sentences()
     together = built(tiny_models, made(slug)).train()
-    found = together(**batch, penalise=True)
+    combined = together(**batch, penalise=True)
     alone = {part.slug: built(tiny_models, made_single(part.slug)).train()(**batch, penalise=True) for part in parts}
     expected = {name: term for outputs in alone.values() for name, term in outputs.terms.items() if name != "task"}
-    assert {name for name in found.terms if name != "task"} == set(expected)
+    assert {name for name in combined.terms if name != "task"} == set(expected)
     for name, term in expected.items():
-        torch.testing.assert_close(found.terms[name], term, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(combined.terms[name], term, rtol=1e-5, atol=1e-6)
     changing = [part.slug for part in parts if composition.changes_input(part)] or ["baseline"]
     lone = alone.get(changing[0]) or built(tiny_models, made_single("baseline")).train()(**batch, penalise=True)
-    torch.testing.assert_close(found.logits, lone.logits, rtol=1e-5, atol=1e-6)
-    torch.testing.assert_close(found.loss, found.terms["task"] + sum(expected.values()), rtol=1e-5, atol=1e-6)
-    found.loss.backward()
+    torch.testing.assert_close(combined.logits, lone.logits, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(combined.loss, combined.terms["task"] + sum(expected.values()), rtol=1e-5, atol=1e-6)
+    combined.loss.backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in together.parameters())
 
 
@@ -125,8 +125,8 @@ def test_saved_and_loaded_it_gives_the_same_logits(tiny_models, slug, tmp_path):
 def test_stop_and_resume_give_the_uninterrupted_run(tiny_models, cola, tmp_path, slug):
     short = {name: value for name, value in SHORT.items() if name in methods.get(slug).Params.model_fields}
     cfg = config(tiny_models("bert"), cola, slug, short)
-    whole = run(cfg, tmp_path / "whole")
-    assert {event.kind for event in whole} >= {"stepped", "finished"}
+    uninterrupted = run(cfg, tmp_path / "whole")
+    assert {event.kind for event in uninterrupted} >= {"stepped", "finished"}
     seen = {"step": 0}
 
     def watch(event: object) -> None:
@@ -134,8 +134,8 @@ def test_stop_and_resume_give_the_uninterrupted_run(tiny_models, cola, tmp_path,
 
     assert run(cfg, tmp_path / "parts", lambda: seen["step"] >= 5, emit=watch)[-1].kind == "stopped"
     second = run(cfg, tmp_path / "parts", resume=True)
-    assert second[-1].metrics == whole[-1].metrics
-    assert second[-1].isotropy == whole[-1].isotropy
+    assert second[-1].metrics == uninterrupted[-1].metrics
+    assert second[-1].isotropy == uninterrupted[-1].isotropy
 
 
 def test_a_plan_keeps_one_name_and_its_command_starts_the_same_run():

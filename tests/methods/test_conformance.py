@@ -1,4 +1,4 @@
-"""What every method must keep, whatever it does. A new file in `isoviz/methods/` is found and held to all of it."""
+"""Rules for every method. A new file in `isoviz/methods/` is tested automatically."""
 
 from __future__ import annotations
 
@@ -83,8 +83,10 @@ def test_finite_loss_and_gradients_from_defaults(tiny_models, slug, kind):
         assert math.isfinite(outputs.loss.item()), precision
         trained = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
         assert trained
-        assert all(one.grad is None or one.grad.isfinite().all() for one in trained.values()), precision
-        assert any(one.grad is not None and one.grad.any() for one in model.network.parameters()), precision
+        assert all(run.grad is None or run.grad.isfinite().all() for run in trained.values()), precision
+        assert any(parameter.grad is not None and parameter.grad.any() for parameter in model.network.parameters()), (
+            precision
+        )
     unused = {name for name, parameter in trained.items() if parameter.grad is None}
     assert not {name for name in unused if "position_embeddings" not in name and "token_type" not in name}
 
@@ -134,14 +136,14 @@ def test_default_hooks_are_the_baseline_exactly(tiny_models):
 
     plain = built(tiny_models, made("baseline"), dropout=0.1).train()
     nothing = built(tiny_models, Nothing(Params()), dropout=0.1).train()
-    found = []
+    losses = []
     for model in (plain, nothing):
         torch.manual_seed(3)
         outputs = model(**sentences(), penalise=True)
         outputs.loss.backward()
-        found.append((outputs.loss.item(), [p.grad for p in model.parameters() if p.grad is not None]))
-    assert found[0][0] == found[1][0]
-    assert all(torch.equal(a, b) for a, b in zip(found[0][1], found[1][1], strict=True))
+        losses.append((outputs.loss.item(), [p.grad for p in model.parameters() if p.grad is not None]))
+    assert losses[0][0] == losses[1][0]
+    assert all(torch.equal(a, b) for a, b in zip(losses[0][1], losses[1][1], strict=True))
 
 
 # ---- whole runs ----------------------------------------------------------------------------------------------------
@@ -149,9 +151,9 @@ def test_default_hooks_are_the_baseline_exactly(tiny_models):
 
 def config(model: Path, data: Path, slug: str, params: dict[str, object] | None = None, **more: object) -> RunConfig:
     values: dict[str, object] = {"epochs": 2, "learning_rate": 3e-3, "batch_size": 16, "threads": 1, "precision": "no"}
-    found = methods.check_params(slug, PARAMS.get(slug, {}) | (params or {}))
+    params_ = methods.check_params(slug, PARAMS.get(slug, {}) | (params or {}))
     return RunConfig.checked(
-        model=str(model), task="glue/cola", data=str(data), method=slug, params=found, **(values | more)
+        model=str(model), task="glue/cola", data=str(data), method=slug, params=params_, **(values | more)
     )
 
 
@@ -187,7 +189,7 @@ def check_effects(kind: type[Method], trained: Trained) -> None:
             continue
         events = trained(kind.slug, {})
         if measure == "penalty":
-            with without_gradient(kind):  # what the term does by itself while the task is learned
+            with without_gradient(kind):  # the effect of the term alone while the task is learned
                 by_itself = own_terms(trained(kind.slug, {}))
             change, least = own_terms(events) - by_itself, 0.1 * abs(by_itself)
         elif measure != "isoscore_star" and changes_input(kind):
@@ -242,7 +244,7 @@ def new_folder(root: Path) -> Path:
 
 
 class Silent(Method):
-    """Says that it changes nothing, and halves what the output layer reads."""
+    """Claims to change nothing, but halves the output layer's input."""
 
     slug, title, summary = "silent", "Silent", "Halves."
 
@@ -284,10 +286,10 @@ def test_a_method_that_declares_what_it_does_not_do_is_caught(tiny_models, cola,
 
 def test_a_stop_in_the_second_stage_is_taken_up_again(tiny_models, cola, tmp_path):
     cfg = config(tiny_models("bert"), cola, "isolayer")
-    whole = run(cfg, tmp_path / "whole")
+    uninterrupted = run(cfg, tmp_path / "whole")
     fine_tuning = 8  # 64 rows, batches of 16, two epochs
-    assert max(event.step for event in whole if event.kind == "stepped") > fine_tuning
-    assert [event.epoch for event in whole if event.kind == "measured"] == [0, 1, 2, 3]
+    assert max(event.step for event in uninterrupted if event.kind == "stepped") > fine_tuning
+    assert [event.epoch for event in uninterrupted if event.kind == "measured"] == [0, 1, 2, 3]
     seen = {"step": 0}
 
     def watch(event: Event) -> None:
@@ -296,5 +298,5 @@ def test_a_stop_in_the_second_stage_is_taken_up_again(tiny_models, cola, tmp_pat
     first = run(cfg, tmp_path / "parts", lambda: seen["step"] > fine_tuning, emit=watch)
     assert (first[-1].kind, first[-1].step) == ("stopped", fine_tuning)
     second = run(cfg, tmp_path / "parts", resume=True)
-    assert second[-1].metrics == whole[-1].metrics
-    assert second[-1].isotropy == whole[-1].isotropy
+    assert second[-1].metrics == uninterrupted[-1].metrics
+    assert second[-1].isotropy == uninterrupted[-1].isotropy

@@ -65,7 +65,7 @@ SIZES = [(2, 1, 1), (3, 1, 2), (4, 2, 3), (5, 2, 2), (8, 3, 3), (9, 3, 2)]
 
 
 @pytest.mark.parametrize(("width", "levels", "depth"), SIZES)
-def test_determinant_is_that_of_the_jacobian(width, levels, depth):
+def test_determinant_matches_the_jacobian(width, levels, depth):
     steps, parameters = scrambled(width, levels, depth)
     for seed in range(3):
         point = torch.randn(width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
@@ -203,7 +203,7 @@ def test_each_loss_reaches_only_what_is_its_own():
     assert all(parameter.grad is not None for parameter in train_only)  # none is unused in a distributed step
 
 
-def test_the_tasks_gradient_is_that_of_the_map():
+def test_the_tasks_gradient_matches_the_map():
     method = attached()
     train(method, skewed(), steps=20)
     points = skewed(3, seed=2).requires_grad_()
@@ -266,7 +266,7 @@ def test_constant_dimensions_do_not_wreck_the_training(levels, depth):
     assert float(method.transform(reps(points), training=False).detach().abs().max()) < 20
 
 
-def test_the_blur_is_a_thousandth_and_goes_on_where_it_stopped():
+def test_the_noise_is_a_thousandth_and_resumes_where_it_stopped():
     points = skewed(64)
     method, resumed = attached(), attached()
     method.transform(reps(points), training=True)
@@ -282,7 +282,7 @@ def test_the_blur_is_a_thousandth_and_goes_on_where_it_stopped():
     )
 
 
-def test_what_was_learnt_is_saved():
+def test_fitted_state_is_saved():
     method, resumed = attached(), attached()
     train(method, skewed(), steps=20)
     resumed.state.load_state_dict(method.state.state_dict())

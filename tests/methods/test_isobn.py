@@ -31,12 +31,12 @@ def loop_scale(cov, beta, eps):
     for i in range(d):
         gamma = sum((cov[i][j] / (sigma[i] * sigma[j])) ** 2 for j in range(d))
         theta.append((sigma[i] * gamma + eps) ** -beta)
-    kept = sum(s * s for s in sigma) / sum(s * s * t * t for s, t in zip(sigma, theta, strict=True))
-    return np.array([t * kept**0.5 for t in theta])
+    ratio = sum(s * s for s in sigma) / sum(s * s * t * t for s, t in zip(sigma, theta, strict=True))
+    return np.array([t * ratio**0.5 for t in theta])
 
 
 class AuthorsSteps:
-    """What the authors' program does to a batch (INK-USC/IsoBN, commit e8088a7, model.py), one number at a time."""
+    """The authors' program on a batch (INK-USC/IsoBN, commit e8088a7, model.py), one number at a time."""
 
     def __init__(self, d, momentum, eps, beta):
         self.momentum, self.eps, self.beta = momentum, eps, beta
@@ -127,7 +127,7 @@ def test_evaluation_moves_no_statistics():
     assert torch.equal(method.state.covariance, before)
 
 
-def test_dimension_without_variance_harms_nobody():
+def test_dimension_without_variance_changes_nothing():
     points = torch.tensor(cloud(), dtype=torch.float32)
     points[:, 2] = 1.5
     out = attached(5).transform(reps(points), training=True)

@@ -71,7 +71,7 @@ def attached(width, **params):
 
 
 def task_on(rows=400, width=12, seed=0):
-    """Two classes that the third dimension tells apart, in a cloud with one large direction."""
+    """Two classes separated along the third dimension, in a cloud with one large direction."""
     generator = torch.Generator().manual_seed(seed)
     labels = torch.arange(rows) % 2
     pooled = torch.randn(rows, width, generator=generator)
@@ -82,7 +82,7 @@ def task_on(rows=400, width=12, seed=0):
         output.weight.zero_()
         output.weight[1, 2], output.weight[0, 2] = 2.0, -2.0
         output.bias.zero_()
-    told = []
+    reports = []
     frozen = Frozen(
         pooled=pooled,
         labels=labels,
@@ -90,10 +90,10 @@ def task_on(rows=400, width=12, seed=0):
         task_loss=nn.functional.cross_entropy,
         metric=lambda logits, truth: float((logits.argmax(1) == truth).float().mean()),
         generator=torch.Generator().manual_seed(seed),
-        report=lambda losses, count, rate: told.append((losses, count, rate)),
+        report=lambda losses, count, rate: reports.append((losses, count, rate)),
         check=lambda: None,
     )
-    return frozen, told
+    return frozen, reports
 
 
 def reps(points):
@@ -111,7 +111,7 @@ def test_it_starts_as_the_identity_and_is_left_alone_by_fine_tuning(depth):
 @pytest.mark.parametrize("params", [{}, {"isotropy": "full"}, {"depth": 2}, {"isotropy": "full", "depth": 2}])
 def test_it_makes_the_vectors_more_isotropic_and_keeps_the_task(params):
     method = attached(12, layer_epochs=60, layer_lr=0.02, patience=60, **params)
-    frozen, told = task_on()
+    frozen, reports = task_on()
     weights = frozen.output.weight.detach().clone()
     method.fit_frozen(frozen)
     after = method.transform(reps(frozen.pooled), training=False)
@@ -123,23 +123,23 @@ def test_it_makes_the_vectors_more_isotropic_and_keeps_the_task(params):
     )
     torch.testing.assert_close(frozen.output.weight, weights)  # the classifier stays as it was
     assert all(parameter.requires_grad for parameter in frozen.output.parameters())
-    assert set(told[0][0]) == {"task", "isotropy", "total"}
+    assert set(reports[0][0]) == {"task", "isotropy", "total"}
 
 
 def test_the_full_data_term_is_the_score_of_the_mapped_vectors():
     """First step at the identity: −log IsoScore of the cached vectors themselves."""
-    frozen, told = task_on()
+    frozen, reports = task_on()
     attached(12, isotropy="full", layer_epochs=1).fit_frozen(frozen)
-    assert told[0][0]["isotropy"] == pytest.approx(-math.log(float(metrics.isoscore(frozen.pooled))), rel=1e-5)
+    assert reports[0][0]["isotropy"] == pytest.approx(-math.log(float(metrics.isoscore(frozen.pooled))), rel=1e-5)
     other, batch_told = task_on()
     attached(12, isotropy="batch", layer_epochs=1, holdout=0.0, layer_batch=400).fit_frozen(other)
-    assert batch_told[0][0]["isotropy"] == pytest.approx(told[0][0]["isotropy"], rel=1e-5)
+    assert batch_told[0][0]["isotropy"] == pytest.approx(reports[0][0]["isotropy"], rel=1e-5)
 
 
 def test_the_held_out_rows_are_never_trained_on():
-    frozen, told = task_on(rows=100)
+    frozen, reports = task_on(rows=100)
     attached(12, layer_epochs=1, layer_batch=1000).fit_frozen(frozen)
-    assert [count for _, count, _ in told] == [70]
+    assert [count for _, count, _ in reports] == [70]
     assert attached(12, layer_epochs=3, layer_batch=32).frozen_steps(100) == 9
 
 
@@ -153,12 +153,12 @@ def test_the_variants_move_the_classifier(variant):
 
 def test_it_stops_early_and_keeps_the_best_epoch():
     """With a metric that never rises after the first epoch, `patience` more epochs are tried, and the first one is kept."""
-    frozen, told = task_on(rows=100)
+    frozen, reports = task_on(rows=100)
     values = iter([0.9] + [0.5] * 100)
     frozen.metric = lambda logits, truth: next(values)
     method = attached(12, patience=3, layer_epochs=50, layer_batch=1000)
     method.fit_frozen(frozen)
-    assert len(told) == 4
+    assert len(reports) == 4
     once, _ = task_on(rows=100)
     single = attached(12, layer_epochs=1, layer_batch=1000)
     single.fit_frozen(once)
@@ -166,9 +166,9 @@ def test_it_stops_early_and_keeps_the_best_epoch():
 
 
 def test_a_collapsed_cloud_does_not_diverge():
-    frozen, told = task_on(rows=64)
+    frozen, reports = task_on(rows=64)
     frozen.pooled.copy_(frozen.pooled[0].clone().expand_as(frozen.pooled))
     method = attached(12, layer_epochs=2)
     method.fit_frozen(frozen)
-    assert all(math.isfinite(value) for losses, _, _ in told for value in losses.values())
+    assert all(math.isfinite(value) for losses, _, _ in reports for value in losses.values())
     assert all(torch.isfinite(parameter).all() for parameter in method.state.parameters())

@@ -31,13 +31,13 @@ def make(slug, **params):
     return method
 
 
-def kept_points(found, layers):
+def kept_points(batch, layers):
     rows = []
     for layer in layers:
-        for b in range(found.attention_mask.shape[0]):
-            for t in range(found.attention_mask.shape[1]):
-                if found.attention_mask[b, t]:
-                    rows.append(found.hidden_states[layer - 1][b, t].double().numpy())
+        for b in range(batch.attention_mask.shape[0]):
+            for t in range(batch.attention_mask.shape[1]):
+                if batch.attention_mask[b, t]:
+                    rows.append(batch.hidden_states[layer - 1][b, t].double().numpy())
     return np.array(rows)
 
 
@@ -55,24 +55,24 @@ def eigen_isoscore_star(points, shrinkage, zeta):
 @pytest.mark.parametrize("zeta", [0.0, 0.2, 0.8])
 @pytest.mark.parametrize("layer", [0, 2])
 def test_istar_term(zeta, layer):
-    found = reps()
+    batch = reps()
     method = make("istar", lam=-3.0, zeta=zeta, layer=layer)
     shrinkage = np.diag([4.0, 2.0, 1.0, 1.0])
     method.state.shrinkage.copy_(torch.tensor(shrinkage))
-    points = kept_points(found, [1, 2, 3] if layer == 0 else [layer])
+    points = kept_points(batch, [1, 2, 3] if layer == 0 else [layer])
     expected = -3.0 * (1 - eigen_isoscore_star(points, shrinkage, zeta))
-    assert float(method.penalties(found)["istar"]) == pytest.approx(expected, rel=1e-5)
+    assert float(method.penalties(batch)["istar"]) == pytest.approx(expected, rel=1e-5)
 
 
-def test_istar_padding_changes_nothing_unless_asked_for():
-    found = reps()
+def test_istar_padding_changes_nothing_unless_requested():
+    batch = reps()
     changed = reps()
     for hidden in changed.hidden_states:
         hidden[changed.attention_mask == 0] = 99.0
     method = make("istar", lam=1.0, zeta=0.0)
-    assert float(method.penalties(found)["istar"]) == float(method.penalties(changed)["istar"])
+    assert float(method.penalties(batch)["istar"]) == float(method.penalties(changed)["istar"])
     parity = make("istar", lam=1.0, zeta=0.0, include_padding=True)
-    assert float(parity.penalties(found)["istar"]) != float(parity.penalties(changed)["istar"])
+    assert float(parity.penalties(batch)["istar"]) != float(parity.penalties(changed)["istar"])
 
 
 def test_istar_shrinkage_is_the_covariance_of_the_sample():
@@ -85,14 +85,14 @@ def test_istar_shrinkage_is_the_covariance_of_the_sample():
 
 @pytest.mark.parametrize(("layer", "tokens"), [(0, 34), (2, 100)])
 def test_istar_asks_for_as_many_tokens_as_give_its_points(layer, tokens):
-    asked = []
+    requests = []
 
-    def batches(wanted):
-        asked.append(wanted)
+    def batches(count):
+        requests.append(count)
         return iter([reps()])
 
     make("istar", shrinkage_tokens=100, layer=layer).refresh(Sample(0, batches))
-    assert asked == [tokens]  # three layers: each token is three points
+    assert requests == [tokens]  # three layers: each token is three points
 
 
 def test_istar_unbiased_needs_no_sample():
@@ -103,9 +103,9 @@ def test_istar_unbiased_needs_no_sample():
     method.refresh(Sample(0, nothing))
     from isoviz.metrics import isoscore_unbiased
 
-    found = reps()
-    expected = 2.0 * (1 - isoscore_unbiased(found.last_hidden[:, 0].double().numpy()))
-    assert float(method.penalties(found)["istar"]) == pytest.approx(expected, rel=1e-4)
+    batch = reps()
+    expected = 2.0 * (1 - isoscore_unbiased(batch.last_hidden[:, 0].double().numpy()))
+    assert float(method.penalties(batch)["istar"]) == pytest.approx(expected, rel=1e-4)
 
 
 @pytest.mark.parametrize("slug", ["istar", "cosreg"])
@@ -125,8 +125,8 @@ def pairwise(vectors):
 
 
 def test_cosreg_on_tokens_and_on_the_output_matrix():
-    found = reps()
-    on_tokens = make("cosreg", lam=2.0).penalties(found)["cosreg"]
-    assert float(on_tokens) == pytest.approx(2.0 * pairwise(kept_points(found, [3])), rel=1e-5)
-    on_output = make("cosreg", lam=2.0, on="output").penalties(found)["cosreg"]
-    assert float(on_output) == pytest.approx(2.0 * pairwise(found.output_weight.double().numpy()), rel=1e-5)
+    batch = reps()
+    on_tokens = make("cosreg", lam=2.0).penalties(batch)["cosreg"]
+    assert float(on_tokens) == pytest.approx(2.0 * pairwise(kept_points(batch, [3])), rel=1e-5)
+    on_output = make("cosreg", lam=2.0, on="output").penalties(batch)["cosreg"]
+    assert float(on_output) == pytest.approx(2.0 * pairwise(batch.output_weight.double().numpy()), rel=1e-5)

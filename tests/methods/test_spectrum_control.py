@@ -37,14 +37,14 @@ def by_hand(weight, lam, targets):
 def test_terms_with_a_given_scale():
     weight = weight_of()
     values = weight.detach().double().numpy()
-    found = attached("spectrum_pol", weight, lam=3.0, c1=0.2, gamma=-1.5).penalties(reps(weight))
-    assert list(found) == ["spectrum_pol"]
+    terms = attached("spectrum_pol", weight, lam=3.0, c1=0.2, gamma=-1.5).penalties(reps(weight))
+    assert list(terms) == ["spectrum_pol"]
     expected = by_hand(values, 3.0, [0.2 * k**-1.5 for k in (1, 2, 3)])
-    assert float(found["spectrum_pol"]) == pytest.approx(expected, rel=1e-5)
-    found = attached("spectrum_exp", weight, lam=3.0, c1=0.2, c2=0.4, gamma=1.2).penalties(reps(weight))
-    assert list(found) == ["spectrum_exp"]
+    assert float(terms["spectrum_pol"]) == pytest.approx(expected, rel=1e-5)
+    terms = attached("spectrum_exp", weight, lam=3.0, c1=0.2, c2=0.4, gamma=1.2).penalties(reps(weight))
+    assert list(terms) == ["spectrum_exp"]
     expected = by_hand(values, 3.0, [0.2 * math.exp(-0.4 * k**1.2) for k in (1, 2, 3)])
-    assert float(found["spectrum_exp"]) == pytest.approx(expected, rel=1e-5)
+    assert float(terms["spectrum_exp"]) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("slug", SLUGS)
@@ -114,7 +114,7 @@ def test_strength_zero_adds_no_term_and_a_zero_weight_needs_a_scale(slug):
         ("spectrum_exp", {"gamma": float("nan")}, "got nan"),
     ],
 )
-def test_what_does_not_decay_is_refused_with_the_reason(slug, params, reason):
+def test_a_spectrum_that_does_not_decay_is_refused_with_the_reason(slug, params, reason):
     with pytest.raises(InputError, match=reason) as caught:
         check_params(slug, params)
     assert caught.value.field == f"params.{next(iter(params))}"

@@ -59,7 +59,7 @@ def whitened(
 
 
 def extra(metric: Metric, cov: Any) -> dict[str, Any]:
-    """What IsoScore* takes beside the points."""
+    """The arguments of IsoScore* besides the points."""
     return {"shrinkage_cov": cov, "zeta": 0.2} if metric.inputs else {}
 
 

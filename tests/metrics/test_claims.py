@@ -176,7 +176,7 @@ def test_it_sees_every_other_change(metric, kind):
         ({"scale_free": True, "centre": True}, {"scale", "shift"}),
     ],
 )
-def test_what_the_options_of_the_partition_function_add(slug, signs, options, gained):
+def test_options_of_the_partition_function(slug, signs, options, gained):
     metric = metrics.catalogue()[slug]
     for seed in range(3):
         rng = np.random.default_rng(seed)
@@ -320,7 +320,7 @@ def test_an_isotropic_population_has_the_value_on_average(metric, d, tolerance):
 
 
 @of_isotropy(None)
-def test_where_isotropy_has_no_value_two_isotropic_clouds_differ(metric):
+def test_isotropic_clouds_can_have_different_values(metric):
     one, other = cross(9) + 0.5, 3 * whitened(18, 9) + 1.5
     assert not np.allclose(value_of(metric, one), value_of(metric, other), rtol=1e-2)
 

@@ -40,7 +40,7 @@ def test_in_batches_as_at_once(zeta: float, n: int, scale: float) -> None:
     assert estimate.problem is None and estimate.value == pytest.approx(expected, rel=1e-12)
 
 
-def test_of_tensors() -> None:
+def test_tensors() -> None:
     points = torch.from_numpy(np.random.default_rng(1).normal(size=(20, 4)))
     stream = CloudStream(4)
     stream.update(points)
@@ -64,9 +64,9 @@ def test_undefined_for_one_point_or_one_dimension() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sigma", "zeta", "told"),
+    ("sigma", "zeta", "message"),
     [(np.eye(2), 0.2, "must be"), (np.eye(3), 1.5, "zeta"), (-np.eye(3), 0.2, "positive semidefinite")],
 )
-def test_what_it_cannot_mix_is_refused(sigma: np.ndarray, zeta: float, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_an_invalid_shrinkage_matrix_is_refused(sigma: np.ndarray, zeta: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         star(streamed(np.random.default_rng(2).normal(size=(9, 3))), sigma, zeta)

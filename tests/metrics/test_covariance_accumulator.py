@@ -73,12 +73,12 @@ def check_against_long_doubles(accumulator, cloud, rtol=1e-12):
 def tree(parts):
     """Merged two by two, the halves first."""
     if len(parts) == 1:
-        whole = CovarianceAccumulator(parts[0].d)
-        whole.merge(parts[0])
-        return whole
-    whole = tree(parts[: len(parts) // 2])
-    whole.merge(tree(parts[len(parts) // 2 :]))
-    return whole
+        merged = CovarianceAccumulator(parts[0].d)
+        merged.merge(parts[0])
+        return merged
+    merged = tree(parts[: len(parts) // 2])
+    merged.merge(tree(parts[len(parts) // 2 :]))
+    return merged
 
 
 @pytest.mark.parametrize("name", FAR)
@@ -222,7 +222,7 @@ def test_points_equal_up_to_rounding_are_collapsed_here_too():
 
 
 @pytest.mark.parametrize("scale", [1e-90, 1e90])
-def test_what_its_sums_cannot_hold_is_undefined(scale):
+def test_overflowing_sums_are_undefined(scale):
     """Fourth powers of 1e90 leave float64; a silent zero or infinity would give a wrong unbiased score."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         accumulator = accumulate(spread_cloud(40, 3) * scale, [40])
@@ -241,17 +241,17 @@ def test_merging_processes_and_leaving_the_parts_alone(kind):
     cloud = spread_cloud(500, 12)
     parts = [accumulate(kind(cloud[a:b]), [b - a]) for a, b in ((0, 40), (40, 41), (41, 500))]
     before = np.array(parts[1].mean)
-    whole = CovarianceAccumulator(12)
+    merged = CovarianceAccumulator(12)
     for part in (*parts, CovarianceAccumulator(12)):
-        whole.merge(part)
-    check(whole, cloud, rtol=1e-12)
+        merged.merge(part)
+    check(merged, cloud, rtol=1e-12)
     np.testing.assert_array_equal(parts[1].mean, before)
     assert [part.count for part in parts] == [40, 1, 459]
     again = parts[2]
     again.merge(parts[0])
     again.merge(parts[1])
     check(again, cloud, rtol=1e-12)
-    check(whole, cloud, rtol=1e-12)
+    check(merged, cloud, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype, rtol", [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)])
@@ -275,7 +275,7 @@ def test_autocast_and_gradients_stay_out():
     assert not cast.covariance.requires_grad
 
 
-def test_what_is_undefined_before_two_points():
+def test_undefined_measures_below_two_points():
     accumulator = CovarianceAccumulator(3)
     for read in (lambda a: a.mean, lambda a: a.covariance, lambda a: a.trace, lambda a: a.isoscore()):
         with pytest.warns(UndefinedWarning):

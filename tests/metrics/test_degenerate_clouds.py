@@ -75,7 +75,7 @@ def test_bad_clouds_are_refused(name):
 
 
 @pytest.mark.parametrize("cloud", [[["a", "b"], ["c", "d"]], [[1, 2], [3]], [[None, 1], [2, 3]]])
-def test_what_is_not_an_array_of_numbers_is_refused(cloud):
+def test_a_non_numeric_array_is_refused(cloud):
     with pytest.raises(ValueError, match="points must be"):
         metrics.isoscore(cloud)
 
@@ -185,8 +185,8 @@ def test_from_how_many_points_it_is_defined(name):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UndefinedWarning)
             value = np.asarray(OF_A_CLOUD[name](cloud))
-        said = any(issubclass(one.category, UndefinedWarning) for one in caught)
-        assert bool(np.isnan(value).all() and value.size) == said == (n < FEWEST[name]), n
+        warned = any(issubclass(warning.category, UndefinedWarning) for warning in caught)
+        assert bool(np.isnan(value).all() and value.size) == warned == (n < FEWEST[name]), n
 
 
 @every
@@ -202,16 +202,16 @@ WARNS = ["isoscore", "isoscore_star", "explained_variance", "participation_ratio
 
 @pytest.mark.filterwarnings("default::isoviz.metrics.SmallSampleWarning")
 @pytest.mark.parametrize("name", [*WARNS, "participation_ratio_interval", "isoscore_unbiased", "isoscore_interval"])
-def test_a_transposed_cloud_is_said_where_it_matters(name):
+def test_a_transposed_cloud_is_reported_where_it_matters(name):
     """Fewer points than dimensions: what a transposed array looks like. The unbiased score is made for it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         OF_A_CLOUD[name](spread_cloud(40, 8).T)
-    said = [one for one in caught if issubclass(one.category, metrics.SmallSampleWarning)]
+    small_sample = [warning for warning in caught if issubclass(warning.category, metrics.SmallSampleWarning)]
     expected = name not in ("isoscore_unbiased", "isoscore_interval")
-    assert bool(said) == expected
+    assert bool(small_sample) == expected
     if expected:
-        assert "n = 8 points in d = 40" in str(said[0].message)
+        assert "n = 8 points in d = 40" in str(small_sample[0].message)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_a_transposed_cloud_is_said_where_it_matters(name):
     ],
 )
 @pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
-def test_what_is_no_covariance_is_refused(cov, reason, kind):
+def test_an_invalid_covariance_is_refused(cov, reason, kind):
     with pytest.raises(ValueError, match=reason):
         metrics.isoscore_star(kind(spread_cloud(9, 3)), kind(cov), 0.2)
     with pytest.raises(ValueError, match=reason):

@@ -1,4 +1,4 @@
-"""All headline metrics at once are the single metrics."""
+"""`describe` gives the same values as the single metrics."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ def test_twenty_outliers_at_most():
     assert metrics.describe(cloud, twonn=False)["outlier_dimensions"] == list(range(129, 109, -1))
 
 
-@pytest.mark.parametrize("n, said", [(19, True), (20, False)])
-def test_few_points_for_the_dimensions_are_said(n, said):
+@pytest.mark.parametrize("n, warned", [(19, True), (20, False)])
+def test_too_few_points_for_the_dimensions_are_reported(n, warned):
     summary = metrics.describe(spread_cloud(n, 4), twonn=False)
-    assert any("below 5: isoscore" in note and f"n = {n} points" in note for note in summary["warnings"]) == said
+    assert any("below 5: isoscore" in note and f"n = {n} points" in note for note in summary["warnings"]) == warned
 
 
 def test_the_interval_can_be_left_out():
@@ -96,7 +96,7 @@ def test_undefined_is_none_with_a_reason_and_without_python_warnings(cloud):
         assert any(note.startswith(f"{key} is undefined: ") for note in summary["warnings"])
 
 
-def test_what_was_left_out_is_said():
+def test_omissions_are_reported():
     cloud = np.concatenate([spread_cloud(20, 30), np.zeros((3, 30))])
     notes = " | ".join(metrics.describe(cloud)["warnings"])
     assert "3 zero vectors" in notes

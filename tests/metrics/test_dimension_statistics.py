@@ -109,7 +109,7 @@ def test_the_order_of_very_few(d):
         (np.array([[1.0, 0.5], [0.1, 1.0]]), "symmetric"),
     ],
 )
-def test_what_is_no_absolute_correlation_is_refused(matrix, reason):
+def test_an_invalid_correlation_matrix_is_refused(matrix, reason):
     with pytest.raises(ValueError, match=reason):
         correlation_order(matrix)
 
@@ -129,16 +129,16 @@ def test_outliers_by_loops():
     for threshold in (2.0, 3.0, 5.0):
         far = [j for j in range(300) if abs(means[j] - centre) > threshold * spread]
         far.sort(key=lambda j: -abs(means[j] - centre))
-        found = outlier_dimensions(cloud, threshold)
-        assert found.dtype == np.int64
-        assert list(found) == far
+        outliers = outlier_dimensions(cloud, threshold)
+        assert outliers.dtype == np.int64
+        assert list(outliers) == far
     assert list(outlier_dimensions(cloud)) == [100, 7, 42]
     tensor = outlier_dimensions(torch.from_numpy(cloud))
     assert tensor.dtype == torch.int64
     assert tensor.tolist() == [100, 7, 42]
 
 
-def test_what_has_no_outliers():
+def test_clouds_without_outliers():
     assert len(outlier_dimensions(planted(np.full(40, 0.1)) * 0.0 + 0.1)) == 0
     assert len(outlier_dimensions(np.full((5, 40), 1 / 3) + np.linspace(0, 1e-17, 40))) == 0
     # The furthest of d is at most √(d − 1) standard deviations out, reached by one that stands alone.
@@ -170,23 +170,23 @@ def test_the_histogram_of_standard_deviations_by_loops():
     rng = np.random.default_rng(0)
     scale = np.concatenate([10 ** rng.uniform(-9.5, 0.3, size=33), [0.0] * 5, [1e-14, 1e-12]])
     cloud = rng.normal(size=(60, 40)) * scale
-    found = std_histogram(cloud, bins=8)
-    assert found.edges.shape == (9,)
-    assert found.percent.shape == (8,)
+    histogram = std_histogram(cloud, bins=8)
+    assert histogram.edges.shape == (9,)
+    assert histogram.percent.shape == (8,)
     std = [np.sqrt(np.mean((column - column.mean()) ** 2)) for column in cloud.T]
-    assert (found.edges[0], found.edges[-1]) == (1e-10, pytest.approx(max(std), rel=1e-12))
-    np.testing.assert_allclose(np.diff(np.log(found.edges)), np.log(max(std) / 1e-10) / 8, rtol=1e-9)
+    assert (histogram.edges[0], histogram.edges[-1]) == (1e-10, pytest.approx(max(std), rel=1e-12))
+    np.testing.assert_allclose(np.diff(np.log(histogram.edges)), np.log(max(std) / 1e-10) / 8, rtol=1e-9)
     counts = [0] * 8
     for value in std:
         if value > 0:
             place = np.log(max(value, 1e-10) / 1e-10) / np.log(max(std) / 1e-10) * 8
             counts[min(int(place), 7)] += 1
-    np.testing.assert_allclose(found.percent, [100 * count / 40 for count in counts], rtol=1e-12)
-    assert found.zero == 12.5
-    assert found.percent.sum() + found.zero == pytest.approx(100)
+    np.testing.assert_allclose(histogram.percent, [100 * count / 40 for count in counts], rtol=1e-12)
+    assert histogram.zero == 12.5
+    assert histogram.percent.sum() + histogram.zero == pytest.approx(100)
     assert counts[0] >= 2  # the two below the floor
     tensor = std_histogram(torch.from_numpy(cloud), bins=8)
-    np.testing.assert_allclose(tensor.percent, found.percent)
+    np.testing.assert_allclose(tensor.percent, histogram.percent)
 
 
 def test_the_histogram_up_to_a_given_top():
@@ -203,9 +203,9 @@ def test_the_histogram_up_to_a_given_top():
 
 
 def test_the_histogram_without_any_spread():
-    found = std_histogram(np.full((5, 4), 0.1), bins=3)
-    assert (found.zero, list(found.percent)) == (100.0, [0, 0, 0])
-    assert (found.edges[0], found.edges[-1]) == (1e-10, 1.0)
+    histogram = std_histogram(np.full((5, 4), 0.1), bins=3)
+    assert (histogram.zero, list(histogram.percent)) == (100.0, [0, 0, 0])
+    assert (histogram.edges[0], histogram.edges[-1]) == (1e-10, 1.0)
     assert std_histogram(np.array([[0.0, 1e-20], [0.0, 3e-20]]), bins=3).percent[0] == 50.0
     with pytest.warns(UndefinedWarning):
         empty = std_histogram(torch.zeros(0, 3), bins=4)

@@ -69,7 +69,7 @@ def test_tensors_come_back_as_tensors():
 
 
 @pytest.mark.parametrize("metric", [explained_variance, effective_rank])
-def test_too_few_points_is_said_in_the_callers_name(metric):
+def test_too_few_points_warn_at_the_caller(metric):
     with pytest.warns(SmallSampleWarning, match="n = 5 points in d = 8") as caught:
         metric(spread_cloud(5, 8))
     assert caught[0].filename == __file__

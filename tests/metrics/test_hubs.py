@@ -36,7 +36,7 @@ def test_more_neighbours_than_are_searched_for_all_metrics():
     assert hubness(x, 25) == pytest.approx(by_loops(x, 25), rel=1e-10)
 
 
-def test_copies_are_points_and_ties_are_broken_alike_every_time():
+def test_copies_are_points_and_ties_are_broken_the_same_way():
     copies = np.concatenate([spread_cloud(20, 4), spread_cloud(20, 4)[:6]])
     assert hubness(copies, 1) == pytest.approx(by_loops(copies, 1), rel=1e-10)
     grid = np.array([[float(i), float(j)] for i in range(6) for j in range(6)])

@@ -49,16 +49,16 @@ def by_refits(points, labels, score, level=0.95):
 @pytest.mark.parametrize("cloud", CLOUDS)
 @pytest.mark.parametrize("grouping", GROUPINGS)
 @pytest.mark.parametrize("estimator", SCORE)
-def test_it_is_that_of_refits_without_each_group(cloud, grouping, estimator):
+def test_it_matches_refits_without_each_group(cloud, grouping, estimator):
     points = CLOUDS[cloud]
     n, d = points.shape
     labels = GROUPINGS[grouping](n)
     low, high, error, count = by_refits(points, labels, SCORE[estimator], level=0.9)
-    found = isoscore_interval(points, labels, estimator, level=0.9)
-    assert (found.n, found.d, found.groups, found.level, found.method) == (n, d, count, 0.9, "jackknife")
-    assert found.problem is None
-    assert found.estimate == pytest.approx(SCORE[estimator](points), rel=1e-12)
-    assert [found.low, found.high, found.standard_error] == pytest.approx([low, high, error], rel=1e-10)
+    interval = isoscore_interval(points, labels, estimator, level=0.9)
+    assert (interval.n, interval.d, interval.groups, interval.level, interval.method) == (n, d, count, 0.9, "jackknife")
+    assert interval.problem is None
+    assert interval.estimate == pytest.approx(SCORE[estimator](points), rel=1e-12)
+    assert [interval.low, interval.high, interval.standard_error] == pytest.approx([low, high, error], rel=1e-10)
     ratio = participation_ratio_interval(points, labels, estimator, level=0.9)
     assert [ratio.low, ratio.high] == pytest.approx([1 + (d - 1) * low, 1 + (d - 1) * high], rel=1e-10)
     assert ratio.standard_error == pytest.approx((d - 1) * error, rel=1e-10)
@@ -67,20 +67,20 @@ def test_it_is_that_of_refits_without_each_group(cloud, grouping, estimator):
 
 @pytest.mark.parametrize("cloud", CLOUDS)
 @pytest.mark.parametrize("grouping", GROUPINGS)
-def test_every_sum_without_a_group_is_that_of_a_refit(cloud, grouping):
+def test_every_sum_without_a_group_matches_a_refit(cloud, grouping):
     points = CLOUDS[cloud]
     labels = GROUPINGS[grouping](len(points))
     codes = np.arange(len(points)) if labels is None else np.unique(labels, return_inverse=True)[1]
-    found = left_out(cloud_moments(points, 1e-16, quartic=True, keep_centred=True), None if labels is None else codes)
+    sums = left_out(cloud_moments(points, 1e-16, quartic=True, keep_centred=True), None if labels is None else codes)
     for group in range(codes.max() + 1):
         rest = points[codes != group] - points.mean(axis=0)
         rest = rest - rest.mean(axis=0)
         cov = rest.T @ rest / (len(rest) - 1)
-        assert found.n[group] == len(rest)
-        assert found.trace[group] == pytest.approx(np.trace(cov), rel=1e-10)
-        assert found.frobenius[group] == pytest.approx((cov**2).sum(), rel=1e-10)
+        assert sums.n[group] == len(rest)
+        assert sums.trace[group] == pytest.approx(np.trace(cov), rel=1e-10)
+        assert sums.frobenius[group] == pytest.approx((cov**2).sum(), rel=1e-10)
         fourth = sum((row @ row) ** 2 for row in rest) / (len(rest) - 1)
-        assert found.quartic[group] == pytest.approx(fourth, rel=1e-10)
+        assert sums.quartic[group] == pytest.approx(fourth, rel=1e-10)
 
 
 @pytest.mark.parametrize("labels", [None, np.array([0, 0, 1, 1] + [2, 3, 4, 5] * 9)])
@@ -90,9 +90,9 @@ def test_one_group_that_holds_nearly_everything(labels, size):
     points = np.random.default_rng(0).normal(size=(40, 6))
     points[0] *= size
     expected = by_refits(points, labels, metrics.isoscore)
-    found = isoscore_interval(points, labels, "plain")
-    assert [found.low, found.high, found.standard_error] == pytest.approx(expected[:3], rel=1e-10)
-    assert isoscore_interval(points * 1e-90, labels, "plain").high == pytest.approx(found.high, rel=1e-10)
+    interval = isoscore_interval(points, labels, "plain")
+    assert [interval.low, interval.high, interval.standard_error] == pytest.approx(expected[:3], rel=1e-10)
+    assert isoscore_interval(points * 1e-90, labels, "plain").high == pytest.approx(interval.high, rel=1e-10)
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 62, 63, 499, 500, 3000])
@@ -112,12 +112,12 @@ def test_it_holds_the_truth_about_as_often_as_it_says(tails):
     spectrum = np.array([10.0, 6, 4, 4] + [1.0] * 28)
     truth = (spectrum.sum() ** 2 / (spectrum**2).sum() - 1) / 31
     rng = np.random.default_rng(1)
-    found = [isoscore_interval(draw(rng, 64, spectrum, tails)) for _ in range(400)]
-    covered = np.mean([one.low <= truth <= one.high for one in found])
+    drawn = [isoscore_interval(draw(rng, 64, spectrum, tails)) for _ in range(400)]
+    covered = np.mean([one.low <= truth <= one.high for one in drawn])
     assert 0.90 < covered < 0.985
     # The error it states is the scatter that is there.
-    stated = np.sqrt(np.mean([one.standard_error**2 for one in found]))
-    assert stated == pytest.approx(np.std([one.estimate for one in found]), rel=0.2)
+    stated = np.sqrt(np.mean([one.standard_error**2 for one in drawn]))
+    assert stated == pytest.approx(np.std([one.estimate for one in drawn]), rel=0.2)
 
 
 def sentences(rng, count, tokens, d=64, share=0.5):
@@ -136,11 +136,13 @@ def test_groups_allow_for_correlated_tokens():
         points, labels = sentences(rng, 16, 8, 12)
         over_sentences.append(isoscore_interval(points * spread, labels))
         over_tokens.append(isoscore_interval(points * spread))
-    target = np.mean([one.estimate for one in over_tokens])
-    assert [one.estimate for one in over_tokens] == [one.estimate for one in over_sentences]
-    held = [np.mean([one.low <= target <= one.high for one in kind]) for kind in (over_sentences, over_tokens)]
-    assert held[0] > 0.88
-    assert held[1] < held[0] - 0.08
+    target = np.mean([over_token.estimate for over_token in over_tokens])
+    assert [over_token.estimate for over_token in over_tokens] == [
+        over_sentence.estimate for over_sentence in over_sentences
+    ]
+    coverage = [np.mean([one.low <= target <= one.high for one in kind]) for kind in (over_sentences, over_tokens)]
+    assert coverage[0] > 0.88
+    assert coverage[1] < coverage[0] - 0.08
 
 
 def test_a_bootstrap_would_bring_the_bias_back():
@@ -194,9 +196,9 @@ def test_one_per_group_keeps_the_kind_and_the_seed():
 def test_tensors_give_the_same_interval():
     points = spread_cloud(30, 5)
     labels = np.arange(30) // 3
-    found = isoscore_interval(torch.from_numpy(points).requires_grad_(), torch.from_numpy(labels))
-    assert found == isoscore_interval(points, labels)
-    assert isinstance(found.low, float)
+    interval = isoscore_interval(torch.from_numpy(points).requires_grad_(), torch.from_numpy(labels))
+    assert interval == isoscore_interval(points, labels)
+    assert isinstance(interval.low, float)
 
 
 @pytest.mark.parametrize(
@@ -211,24 +213,24 @@ def test_tensors_give_the_same_interval():
         (9, [0, 1, 2] + [3] * 6, "unbiased", "without the largest group 3 points remain; it needs at least 4"),
     ],
 )
-def test_what_has_no_interval(n, labels, estimator, reason):
+def test_input_without_an_interval(n, labels, estimator, reason):
     points = spread_cloud(n, 3)
     with pytest.warns(UndefinedWarning, match=reason) as caught:
-        found = isoscore_interval(points, labels, estimator)
-    assert reason in found.problem
-    assert np.isnan([found.low, found.high, found.standard_error]).all()
+        interval = isoscore_interval(points, labels, estimator)
+    assert reason in interval.problem
+    assert np.isnan([interval.low, interval.high, interval.standard_error]).all()
     assert caught[0].filename == __file__
     if n >= 4:  # a value without an interval keeps its value
-        assert found.estimate == pytest.approx(SCORE[estimator](points), rel=1e-12)
+        assert interval.estimate == pytest.approx(SCORE[estimator](points), rel=1e-12)
 
 
 def test_all_variance_in_one_point_leaves_no_interval():
     points = np.zeros((9, 3))
     points[0] = 1.0
     with pytest.warns(UndefinedWarning, match="undefined without one of the groups"):
-        found = isoscore_interval(points, estimator="plain")
-    assert found.estimate == pytest.approx(0.0, abs=1e-12)
-    assert np.isnan(found.low)
+        interval = isoscore_interval(points, estimator="plain")
+    assert interval.estimate == pytest.approx(0.0, abs=1e-12)
+    assert np.isnan(interval.low)
 
 
 def test_bad_options_are_refused():

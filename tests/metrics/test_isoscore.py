@@ -157,7 +157,7 @@ def test_a_collapsed_batch_has_the_score_of_its_shrinkage_matrix():
 
 
 @pytest.mark.parametrize("score", [isoscore, participation_ratio, lambda x: isoscore_star(x, np.eye(8), 0.0)])
-def test_fewer_points_than_dimensions_is_said_in_the_callers_name(score):
+def test_fewer_points_than_dimensions_warns_at_the_caller(score):
     with pytest.warns(SmallSampleWarning, match="n = 5 points in d = 8") as caught:
         score(spread_cloud(5, 8))
     assert caught[0].filename == __file__

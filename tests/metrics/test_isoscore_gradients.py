@@ -94,5 +94,5 @@ def test_non_contiguous_and_integer_inputs():
     turned = points.T.contiguous().T
     assert not turned.is_contiguous()
     torch.testing.assert_close(gradient(isoscore, turned), gradient(isoscore, points))
-    whole = (points * 10).round().long()
-    assert isoscore(whole).item() == pytest.approx(isoscore(whole.numpy()), abs=1e-12)
+    integers = (points * 10).round().long()
+    assert isoscore(integers).item() == pytest.approx(isoscore(integers.numpy()), abs=1e-12)

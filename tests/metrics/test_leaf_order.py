@@ -55,9 +55,11 @@ def test_no_order_of_the_tree_is_shorter(cloud):
     matrix = correlations(cloud)
     orders = orders_of_the_tree(to_tree(tree_of(matrix)))
     assert len(orders) == 2 ** (len(matrix) - 1)
-    found = list(shortest_leaf_order(tree_of(matrix), 1 - matrix))
-    assert found in orders
-    assert path_length(matrix, found) == pytest.approx(min(path_length(matrix, order) for order in orders), abs=1e-12)
+    shortest = list(shortest_leaf_order(tree_of(matrix), 1 - matrix))
+    assert shortest in orders
+    assert path_length(matrix, shortest) == pytest.approx(
+        min(path_length(matrix, order) for order in orders), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("method", ["average", "single"])  # balanced trees, and chains
@@ -73,10 +75,10 @@ def test_the_shortest_order_of_larger_trees(cloud, method):
 
 def test_the_blocks_of_the_shortest_order_do_not_show(monkeypatch):
     matrix = correlations("paper 001's diagonal")
-    whole = shortest_leaf_order(tree_of(matrix), 1 - matrix)
+    order = shortest_leaf_order(tree_of(matrix), 1 - matrix)
     for block in (1, 60, 3000):
         monkeypatch.setattr("isoviz.metrics.leaf_order._BLOCK", block)
-        np.testing.assert_array_equal(shortest_leaf_order(tree_of(matrix), 1 - matrix), whole)
+        np.testing.assert_array_equal(shortest_leaf_order(tree_of(matrix), 1 - matrix), order)
 
 
 def test_the_shortest_order_of_one_and_of_two():

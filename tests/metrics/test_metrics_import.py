@@ -1,4 +1,4 @@
-"""Importing the metrics is cheap, and every name they offer can be had."""
+"""Importing the metrics is cheap, and every public name resolves."""
 
 from __future__ import annotations
 

@@ -23,19 +23,19 @@ CLOUDS = {
 
 @pytest.mark.parametrize("k", [1, 2, 10, 25])
 @pytest.mark.parametrize("name", CLOUDS)
-def test_distances_are_those_of_a_full_search(name, k):
+def test_distances_match_a_full_search(name, k):
     x = CLOUDS[name]
-    found = nearest(x, k)
+    distances = nearest(x, k)
     k = min(k, len(x) - 1)
     centred = x - x.mean(axis=0)
     unit = np.abs(centred).max() or 1.0
     between = np.sqrt(((centred[:, None] - centred[None]) ** 2).sum(axis=2)) / unit
     np.fill_diagonal(between, np.inf)
-    np.testing.assert_allclose(found.distances, np.sort(between, axis=1)[:, :k], rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(distances.distances, np.sort(between, axis=1)[:, :k], rtol=1e-9, atol=1e-300)
     np.testing.assert_allclose(
-        np.take_along_axis(between, found.indices, axis=1), found.distances, rtol=1e-9, atol=1e-300
+        np.take_along_axis(between, distances.indices, axis=1), distances.distances, rtol=1e-9, atol=1e-300
     )
-    assert all(len(set(row)) == k and i not in row for i, row in enumerate(found.indices.tolist()))
+    assert all(len(set(row)) == k and i not in row for i, row in enumerate(distances.indices.tolist()))
 
 
 def test_double_precision_is_used_where_it_is_needed_only(monkeypatch):

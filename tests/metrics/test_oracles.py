@@ -41,8 +41,8 @@ def exactly_centred(x):
 
 def spectrum(x):
     """The d eigenvalues of the covariance, from scikit-learn's PCA, which takes singular values."""
-    found = PCA(svd_solver="full").fit(exactly_centred(x)).explained_variance_
-    return np.concatenate([found, np.zeros(x.shape[1] - len(found))])
+    variances = PCA(svd_solver="full").fit(exactly_centred(x)).explained_variance_
+    return np.concatenate([variances, np.zeros(x.shape[1] - len(variances))])
 
 
 def isoscore(x):
@@ -250,7 +250,7 @@ def test_isoscore_is_the_authors_package_1_0(cloud):
 
 @pytest.mark.parametrize(
     "cloud, golden",
-    # written down once from IsoScore 1.0, on clouds that any numpy draws alike
+    # recorded from IsoScore 1.0, on clouds that every numpy draws identically
     [
         (np.arange(60.0).reshape(20, 3) ** 2 % 37, 0.9047542153501548),
         (np.array([[0.0, 0], [1, 0], [0, 1], [3, 1]]), 0.25641025641025617),

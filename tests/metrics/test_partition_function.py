@@ -173,9 +173,9 @@ def test_large_vectors_do_not_overflow():
 
 def test_the_blocks_do_not_show(monkeypatch):
     w = np.random.default_rng(0).normal(size=(50, 12))
-    whole = partition(w)
+    in_one_block = partition(w)
     monkeypatch.setattr("isoviz.metrics.partition_function._BLOCK", 100)
-    assert partition(w) == pytest.approx(whole, rel=1e-13)
+    assert partition(w) == pytest.approx(in_one_block, rel=1e-13)
 
 
 def test_unknown_options_are_refused():
@@ -185,8 +185,8 @@ def test_unknown_options_are_refused():
         partition(np.eye(3), convention="mine")
 
 
-def whole(w, reading):
-    """(I1, I2) from the whole matrix at once, as it was computed before W was read in blocks."""
+def all_at_once(w, reading):
+    """(I1, I2) from the full matrix without blocks."""
     w = np.asarray(w, dtype=np.float64)
     if reading.scale_free:
         w = w / np.sqrt(np.einsum("ij,ij->", w, w) / len(w))
@@ -206,34 +206,34 @@ READINGS = [
 ]
 
 
-def test_several_readings_from_one_walk_are_those_of_the_whole_matrix():
+def test_several_readings_in_one_pass_match_the_full_matrix():
     w = (np.random.default_rng(0).normal(size=(3_000, 48)) * np.geomspace(2, 0.05, 48) + 0.1).astype(np.float32)
-    told = []
-    found = partitions(w, READINGS, lambda done, rows: told.append((done, rows)))
-    for pair, reading in zip(found, READINGS, strict=True):
-        assert pair == pytest.approx(whole(w, reading), rel=1e-10)
+    progress = []
+    results = partitions(w, READINGS, lambda done, rows: progress.append((done, rows)))
+    for pair, reading in zip(results, READINGS, strict=True):
+        assert pair == pytest.approx(all_at_once(w, reading), rel=1e-10)
         assert pair == pytest.approx(partition(w.astype(float), *reading), rel=1e-12)
-    assert told[-1] == (3_000, 3_000)
+    assert progress[-1] == (3_000, 3_000)
     assert partitions(np.zeros((4, 3)), READINGS) == [(1.0, 0.0), None, (1.0, 0.0), None]
     assert partitions(np.zeros((0, 3)), READINGS) == [None] * 4
 
 
 def test_a_vocabulary_is_never_copied_whole(monkeypatch):
     w = np.random.default_rng(0).normal(size=(40_000, 32)).astype(np.float32)
-    expected = [whole(w, reading) for reading in READINGS]
+    expected = [all_at_once(w, reading) for reading in READINGS]
     monkeypatch.setattr("isoviz.metrics.partition_function._BLOCK", 40_000)
     partitions(w[:9], READINGS), row_norms(w[:9])  # what is imported the first time is no copy
     tracemalloc.start()
-    found = partitions(w, READINGS)
+    results = partitions(w, READINGS)
     norms = row_norms(w)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    np.testing.assert_allclose(results, expected, rtol=1e-10)
     np.testing.assert_allclose(norms, np.linalg.norm(w.astype(float), axis=1), rtol=1e-6)
     assert peak < 0.35 * 8 * w.size  # of what W takes in float64
 
 
-def test_what_is_not_finite_is_found_in_any_block(monkeypatch):
+def test_non_finite_values_are_found_in_any_block(monkeypatch):
     monkeypatch.setattr("isoviz.metrics.partition_function._BLOCK", 20)
     w = np.ones((50, 4))
     w[33, 2] = np.nan

@@ -48,7 +48,7 @@ def test_tokens_give_one_per_row_or_a_reason():
     assert "twonn is taken on a sample of 25 of 60 points" in notes_of(full)
 
 
-def test_what_a_metric_was_taken_with_is_kept():
+def test_settings_of_a_metric_are_stored():
     record = measure_cloud(streamed(X, shrinkage_cov=np.eye(5), zeta=0.2), "layers", "tokens")
     assert record.readings["isoscore_star"].settings == {"zeta": 0.2}
     assert record.number("isoscore_star") == pytest.approx(metrics.isoscore_star(X, np.eye(5), 0.2), rel=1e-9)
@@ -75,16 +75,16 @@ def test_an_older_versions_measurement_is_read_as_todays():
     }  # fmt: skip
     event = parse_event(old)
     assert isinstance(event, Measured)
-    found = event.isotropy
-    assert (found.number("isoscore"), found.number("isoscore_star"), found.home("isoscore_star")) == (
+    measured = event.isotropy
+    assert (measured.number("isoscore"), measured.number("isoscore_star"), measured.home("isoscore_star")) == (
         0.25,
         0.375,
         "layers",
     )
-    assert (found.curve("ev"), found.number("ev_1")) == ((0.75, 1.0), 0.75)
-    assert found.clouds["head"].why_undefined("twonn") == "why"
-    assert found.by_layer("isoscore") == [0.1, None] and [one.n for one in found.layers()] == [20, 20]
-    assert (found.number("i1"), found.number("i2"), found.output.norm) == (0.9, 0.01, 2.0)
+    assert (measured.curve("ev"), measured.number("ev_1")) == ((0.75, 1.0), 0.75)
+    assert measured.clouds["head"].why_undefined("twonn") == "why"
+    assert measured.by_layer("isoscore") == [0.1, None] and [layer.n for layer in measured.layers()] == [20, 20]
+    assert (measured.number("i1"), measured.number("i2"), measured.output.norm) == (0.9, 0.01, 2.0)
     assert parse_event(event.model_dump(mode="json")) == event
 
 
@@ -98,8 +98,8 @@ def test_an_older_versions_result_is_read_as_todays():
         "by_layer": [0.1],
         "pooled": {"isoscore": 0.5, "ev": []},
     }
-    found = Finished(metrics={}, isotropy={**flat, **more}, timing={}).isotropy
-    assert isinstance(found, Measurement)
-    assert (found.number("isoscore"), found.clouds["pooled"].number("isoscore")) == (0.25, 0.5)
-    assert found.clouds["head"].n == 8 and found.clouds["layers"].n == 0  # it did not say
-    assert (found.number("isoscore_star"), found.by_layer("isoscore")) == (0.375, [0.1])
+    measured = Finished(metrics={}, isotropy={**flat, **more}, timing={}).isotropy
+    assert isinstance(measured, Measurement)
+    assert (measured.number("isoscore"), measured.clouds["pooled"].number("isoscore")) == (0.25, 0.5)
+    assert measured.clouds["head"].n == 8 and measured.clouds["layers"].n == 0  # it did not say
+    assert (measured.number("isoscore_star"), measured.by_layer("isoscore")) == (0.375, [0.1])

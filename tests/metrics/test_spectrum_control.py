@@ -31,7 +31,7 @@ def value_and_gradient(function, weight):
 
 @pytest.mark.parametrize("shape", [(2, 8), (3, 7), (1, 5), (6, 6), (40, 9)])
 @pytest.mark.parametrize("scale", [0.02, 1.0, 50.0])
-def test_value_and_gradient_are_those_of_the_decomposition(shape, scale):
+def test_value_and_gradient_match_the_decomposition(shape, scale):
     weight = scale * matrix(*shape)
     target = torch.linspace(2.0, 0.5, min(shape), dtype=torch.float64)
     value, gradient = value_and_gradient(lambda w: spectrum_penalty(w, target), weight)
@@ -137,7 +137,7 @@ def test_matched_scale_carries_the_energy(kind, gamma, count):
         ("polynomial", 1.0, math.nan, "params.gamma"),
     ],
 )
-def test_what_does_not_fall_is_refused(kind, c2, gamma, field):
+def test_a_spectrum_that_does_not_fall_is_refused(kind, c2, gamma, field):
     with pytest.raises(InputError, match="only for") as caught:
         spectrum_target(kind, 3, 1.0, c2, gamma)
     assert caught.value.field == field

@@ -46,7 +46,7 @@ def test_the_value_of_the_whole_sphere(d):
     assert uniformity(x) == pytest.approx(metrics.get("uniformity").at_isotropy.value(1500, d), abs=0.01)
 
 
-def test_zero_vectors_are_left_out_and_said():
+def test_zero_vectors_are_left_out_and_reported():
     x = spread_cloud(20, 4)
     with_zeros = np.concatenate([x, np.zeros((3, 4))])
     assert uniformity(with_zeros) == pytest.approx(uniformity(x), abs=1e-12)

@@ -79,9 +79,9 @@ def test_any_unit_of_length(unit):
 
 def test_blocks_do_not_show(monkeypatch):
     x = np.random.default_rng(0).normal(size=(101, 6))
-    whole = twonn(x)
+    in_one_block = twonn(x)
     monkeypatch.setattr("isoviz.metrics.nearest._BLOCK", 1000)
-    assert twonn(x) == pytest.approx(whole, rel=1e-12)
+    assert twonn(x) == pytest.approx(in_one_block, rel=1e-12)
 
 
 def test_it_finds_the_dimension_of_a_curved_surface():
@@ -100,7 +100,7 @@ def test_it_finds_the_dimension_of_a_curved_surface():
         (np.zeros((0, 4)), "at least 3 distinct points, got 0"),
     ],
 )
-def test_where_it_is_undefined(x, reason):
+def test_undefined_cases(x, reason):
     with pytest.warns(UndefinedWarning, match=reason):
         assert np.isnan(twonn(x))
 

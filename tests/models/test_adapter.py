@@ -95,7 +95,7 @@ def test_a_writers_classifier_reads_the_last_end_token_of_pairs(tiny_models, fam
         outputs = model(**batch)
         torch.testing.assert_close(outputs.logits, model.network(**batch).logits)
         changed = batch | {"input_ids": batch["input_ids"].masked_fill(batch["attention_mask"] == 0, 9)}
-        torch.testing.assert_close(model(**changed).logits, outputs.logits)  # padding is not looked at
+        torch.testing.assert_close(model(**changed).logits, outputs.logits)  # padding is ignored
         torch.testing.assert_close(outputs.reps.cls, model.network.get_encoder()(**batch).last_hidden_state[:, 0])
         # what a decoder can see of a text whose tokenizer sets no end token: its last token
         bare = {name: values[:1, :3] for name, values in batch.items()}
@@ -150,7 +150,7 @@ def test_next_words_and_their_loss_are_the_librarys_own(tiny_models, family):
 
 
 @pytest.mark.parametrize(("method", "family"), [("isobn", "bart"), *(("flow", family) for family in EVERY_WRITER)])
-def test_what_is_written_is_the_argmax_of_the_models_own_logits(tiny_models, family, method):
+def test_generated_text_is_the_argmax_of_the_logits(tiny_models, family, method):
     folder = tiny_models(family, dropout=0.0)
     model = headed(folder, method, kind="seq2seq").train()
     batch, labels = batch_of(folder), targets_of(folder)
@@ -159,16 +159,16 @@ def test_what_is_written_is_the_argmax_of_the_models_own_logits(tiny_models, fam
         plain = model.eval().generate(**batch, decoder_start_token_id=start, max_new_tokens=8, do_sample=False)
         model.train()(**batch, labels=labels, penalise=True)  # so that there are statistics
         model.eval()
-        found = model.generate(**batch, decoder_start_token_id=start, max_new_tokens=8, do_sample=False)
+        generated = model.generate(**batch, decoder_start_token_id=start, max_new_tokens=8, do_sample=False)
         for row in range(3):
             alone = {name: values[row : row + 1] for name, values in batch.items()}
             written = [start]
             while len(written) == 1 or (len(written) < 9 and written[-1] != 3):  # some start with the end token
                 logits = model(**alone, decoder_input_ids=torch.tensor([written])).logits[-1]
                 written.append(int(logits.argmax()))
-            assert found[row, : len(written)].tolist() == written
-            assert (found[row, len(written) :] == 0).all()
-    assert plain.tolist() != found.tolist()
+            assert generated[row, : len(written)].tolist() == written
+            assert (generated[row, len(written) :] == 0).all()
+    assert plain.tolist() != generated.tolist()
     assert not model.output._forward_pre_hooks
 
 
@@ -180,10 +180,10 @@ def test_habits_of_generation_are_left_behind(tiny_models, tmp_path):
     network.generation_config.no_repeat_ngram_size = 3
     network.save_pretrained(tmp_path)
     load_tokenizer(sources.resolve(str(tiny_models("bart")))).save_pretrained(tmp_path)
-    found = load_network(sources.resolve(str(tmp_path)), 0, 0, "seq2seq").generation_config
-    assert not found.min_length
-    assert not found.no_repeat_ngram_size
-    assert (found.eos_token_id, found.pad_token_id) == (3, 0)
+    settings = load_network(sources.resolve(str(tmp_path)), 0, 0, "seq2seq").generation_config
+    assert not settings.min_length
+    assert not settings.no_repeat_ngram_size
+    assert (settings.eos_token_id, settings.pad_token_id) == (3, 0)
 
 
 @pytest.mark.parametrize("family", READERS)
@@ -216,9 +216,9 @@ def test_tokens_leave_padding_out(tiny_models):
     batch = batch_of(folder)
     with torch.no_grad():
         reps = headed(folder).eval()(**batch).reps
-    kept = int(batch["attention_mask"].sum())
-    assert reps.tokens().shape == (2 * kept, 16)
-    assert reps.tokens([2]).shape == (kept, 16)
+    count = int(batch["attention_mask"].sum())
+    assert reps.tokens().shape == (2 * count, 16)
+    assert reps.tokens([2]).shape == (count, 16)
     assert reps.tokens(include_padding=True).shape == (2 * batch["attention_mask"].numel(), 16)
 
 

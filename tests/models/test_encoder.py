@@ -53,7 +53,7 @@ def by_hand(source, name):
 
 
 @pytest.mark.parametrize("name", readers.SIZES)
-def test_every_layer_and_pooling_is_what_single_rows_without_padding_give(made, name):
+def test_every_layer_and_pooling_equals_single_rows_without_padding(made, name):
     source = made(name)
     views = layer_views(source, [TEXTS], batch_size=7, max_tokens_per_layer=None)
     poolings = {"cls", "mean"} if name == "MPNet" else {"last", "mean"} if name in readers.DECODERS else {"mean"}
@@ -65,8 +65,8 @@ def test_every_layer_and_pooling_is_what_single_rows_without_padding_give(made, 
             np.testing.assert_allclose(views.points(layer, "last"), [row[-1] for row in rows], **CLOSE)
         if "cls" in poolings:
             np.testing.assert_allclose(views.points(layer, "cls"), [row[0] for row in rows], **CLOSE)
-    said = "its decoder takes no part"
-    assert any(said in note for note in views.warnings) == (name in readers.ENCODER_DECODERS)
+    message = "its decoder takes no part"
+    assert any(message in note for note in views.warnings) == (name in readers.ENCODER_DECODERS)
 
 
 @pytest.mark.parametrize("name", ["GPT2", "OPT", "T5"])
@@ -78,12 +78,12 @@ def test_padding_and_the_batch_change_nothing(made, name):
 
 def test_a_decoder_is_profiled_with_its_last_token_first(made):
     entries = profile(layer_views(made("GPT2"), [TEXTS]), split="validation")
-    assert [one.pooling for one in entries] == [pooling for pooling in ("last", "mean", "tokens") for _ in range(3)]
+    assert [entry.pooling for entry in entries] == [pooling for pooling in ("last", "mean", "tokens") for _ in range(3)]
     assert (entries[2].cloud, entries[2].n, entries[2].d) == ("layer_2", 17, 16)
-    json.dumps([one.model_dump(mode="json") for one in entries], allow_nan=False)
+    json.dumps([entry.model_dump(mode="json") for entry in entries], allow_nan=False)
 
 
-def test_what_a_decoder_lacks_is_said(made):
+def test_what_a_decoder_lacks_is_reported(made):
     source = made("GPT2")
     for pooling in ("cls", "head"):
         with pytest.raises(InputError, match=rf"some of last, mean, tokens, the poolings of .* \(got {pooling}\)"):

@@ -52,7 +52,7 @@ def by_hand(family, folder, columns):
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)
 @pytest.mark.parametrize("columns", [[ONE], [ONE, TWO]], ids=["single", "pair"])
-def test_every_layer_and_pooling_is_what_single_rows_without_padding_give(tiny_models, family, columns):
+def test_every_layer_and_pooling_equals_single_rows_without_padding(tiny_models, family, columns):
     folder = tiny_models(family)
     layers, heads = by_hand(family, folder, columns)
     views = layer_views(sources.resolve(str(folder)), columns, batch_size=7, max_tokens_per_layer=None)
@@ -88,16 +88,16 @@ def test_every_row_passes_the_encoder_once(tiny_models, monkeypatch, poolings):
         return loaded
 
     monkeypatch.setattr(encoder, "load", watched)
-    told = []
-    layer_views(source, [ONE], poolings=poolings, batch_size=5, progress=lambda *what: told.append(what))
+    progress = []
+    layer_views(source, [ONE], poolings=poolings, batch_size=5, progress=lambda *report: progress.append(report))
     assert sorted(seen) == sorted(tuple(ids) for ids in load_tokenizer(source)(ONE)["input_ids"])
-    reading = [what[:2] for what in told if what[2] == "reading texts"]
+    reading = [report[:2] for report in progress if report[2] == "reading texts"]
     assert reading == [(5, 23), (10, 23), (15, 23), (20, 23), (23, 23)]
 
 
 def test_neither_batch_size_nor_extra_padding_changes_anything(tiny_models, monkeypatch):
     source = sources.resolve(str(tiny_models("roberta")))
-    whole = layer_views(source, [ONE], batch_size=64)
+    in_one_batch = layer_views(source, [ONE], batch_size=64)
     single = layer_views(source, [ONE], batch_size=1)
     pad = extract._pad
 
@@ -110,9 +110,9 @@ def test_neither_batch_size_nor_extra_padding_changes_anything(tiny_models, monk
     monkeypatch.setattr(extract, "_pad", wasteful)
     padded = layer_views(source, [ONE], batch_size=64)
     for other in (single, padded):
-        for key, cloud in whole.clouds.items():
+        for key, cloud in in_one_batch.clouds.items():
             np.testing.assert_allclose(other.clouds[key], cloud, rtol=0, atol=1e-5)
-        for layer, view in whole.tokens.items():
+        for layer, view in in_one_batch.tokens.items():
             np.testing.assert_allclose(other.tokens[layer].sample, view.sample, rtol=0, atol=1e-5)
             np.testing.assert_allclose(other.tokens[layer].one_per_row, view.one_per_row, rtol=0, atol=1e-5)
             expected = described(view.stream)["isoscore"]
@@ -150,10 +150,10 @@ def test_streamed_tokens_measure_what_the_whole_cloud_does(tiny_models):
     views = layer_views(source, [ONE], batch_size=4)
     for layer in range(3):
         cloud = embed(source, [ONE], pooling="tokens", layer=layer)
-        stream, whole = views.tokens[layer].stream, metrics.describe(cloud)
+        stream, described_cloud = views.tokens[layer].stream, metrics.describe(cloud)
         streamed = described(stream)
         for name in ("isoscore", "mean_cosine", "participation_ratio", "effective_rank", "ev"):
-            assert streamed[name] == pytest.approx(whole[name], rel=1e-5), name
+            assert streamed[name] == pytest.approx(described_cloud[name], rel=1e-5), name
         assert (streamed["n"], streamed["d"]) == cloud.shape
         np.testing.assert_allclose(stream.sample().std, metrics.dimension_std(cloud), rtol=1e-5)
         np.testing.assert_allclose(stream.mean(), metrics.mean_activation(cloud), atol=1e-6)
@@ -172,12 +172,12 @@ def test_a_stream_of_tensors_measures_what_a_stream_of_arrays_does(shift):
     for start in range(0, 90, 25):
         arrays.update(points[start : start + 25])
         tensors.update(torch.from_numpy(points[start : start + 25]))
-    expected, whole = described(arrays), metrics.describe(points)
+    expected, from_tensors = described(arrays), metrics.describe(points)
     assert arrays.zeros == tensors.zeros == 1
     for name, value in described(tensors).items():
         if name != "warnings" and value is not None:
             assert value == pytest.approx(expected[name], rel=1e-5), name
-            assert expected[name] == pytest.approx(whole[name], rel=1e-9), name
+            assert expected[name] == pytest.approx(from_tensors[name], rel=1e-9), name
     assert any("1 zero vectors" in note for note in expected["warnings"])
 
 
@@ -214,7 +214,7 @@ def test_half_precision_checkpoints_are_read_in_float32(tiny_models, tmp_path):
     assert np.array_equal(*clouds)
 
 
-def test_weights_that_diverged_are_told_by_the_layer_that_shows_it(tiny_models, tmp_path):
+def test_diverged_weights_are_reported_with_their_layer(tiny_models, tmp_path):
     from transformers import BertModel
 
     network = BertModel.from_pretrained(tiny_models("bert"))
@@ -227,7 +227,7 @@ def test_weights_that_diverged_are_told_by_the_layer_that_shows_it(tiny_models, 
     assert caught.value.field == "model"
 
 
-def test_a_pooler_that_is_not_in_the_checkpoint_is_said(tiny_models, tmp_path):
+def test_a_pooler_missing_from_the_checkpoint_is_reported(tiny_models, tmp_path):
     from transformers import BertModel
 
     trained = sources.resolve(str(tiny_models("bert")))
@@ -237,11 +237,11 @@ def test_a_pooler_that_is_not_in_the_checkpoint_is_said(tiny_models, tmp_path):
     source = sources.resolve(str(tmp_path))
     assert "the pooler of this checkpoint is newly initialised" in layer_views(source, [ONE]).warnings[0]
     assert layer_views(source, [ONE], poolings=("cls", "tokens")).warnings == ()
-    for family, what in (("roberta", "dense layer"), ("distilbert", "map before the classifier")):
-        assert what in layer_views(sources.resolve(str(tiny_models(family))), [ONE]).warnings[0]
+    for family, part in (("roberta", "dense layer"), ("distilbert", "map before the classifier")):
+        assert part in layer_views(sources.resolve(str(tiny_models(family))), [ONE]).warnings[0]
 
 
-def test_what_cannot_be_asked_for(tiny_models, monkeypatch):
+def test_invalid_requests(tiny_models, monkeypatch):
     source = sources.resolve(str(tiny_models("bert")))
     for options, message in [
         ({"layers": [3]}, r"layers 0 \(embeddings\) to 2 \(got 3\)"),
@@ -269,13 +269,13 @@ def test_what_cannot_be_asked_for(tiny_models, monkeypatch):
 def test_profile_names_and_measures_every_cloud(tiny_models):
     source = sources.resolve(str(tiny_models("bert")))
     views = layer_views(source, [ONE])
-    told = []
-    records = profile(views, split="validation", most=50, progress=lambda *what: told.append(what[:2]))
-    assert [(one.cloud, one.pooling) for one in records] == [
+    progress = []
+    records = profile(views, split="validation", most=50, progress=lambda *what: progress.append(what[:2]))
+    assert [(record.cloud, record.pooling) for record in records] == [
         *((f"layer_{layer}", pooling) for pooling in ("cls", "mean", "tokens") for layer in range(3)),
         ("head", "head"),
     ]
-    assert told == [(done, 10) for done in range(1, 11)]
+    assert progress == [(done, 10) for done in range(1, 11)]
     for one in records:
         points = views.points(one.layer, one.pooling)
         assert (one.split, one.d) == ("validation", 16)
@@ -295,11 +295,11 @@ def test_profile_names_and_measures_every_cloud(tiny_models):
             assert one.number("abs_correlation") == pytest.approx(off, rel=1e-6)
         if one.number("isoscore") is not None:
             tokens = one.pooling == "tokens"
-            whole = embed(source, [ONE], pooling="tokens", layer=one.layer) if tokens else points
-            std = whole.std(axis=0, dtype=np.float64)
+            cloud = embed(source, [ONE], pooling="tokens", layer=one.layer) if tokens else points
+            std = cloud.std(axis=0, dtype=np.float64)
             assert one.dimensions.sigma == pytest.approx((std.min(), np.median(std), std.max()), rel=1e-4)
-            assert one.dimensions.mean_norm == pytest.approx(np.linalg.norm(whole.mean(axis=0)), rel=1e-4)
-            assert list(one.dimensions.outliers) == list(metrics.outlier_dimensions(whole))
+            assert one.dimensions.mean_norm == pytest.approx(np.linalg.norm(cloud.mean(axis=0)), rel=1e-4)
+            assert list(one.dimensions.outliers) == list(metrics.outlier_dimensions(cloud))
             low, high = one.interval("isoscore_unbiased")
             assert low < one.number("isoscore_unbiased") < high
     quick = profile(views, split="validation", most=50, costs=QUICK)
@@ -321,5 +321,5 @@ def test_output_embeddings_are_the_librarys_own(tiny_models, tmp_path, family, t
     network = getattr(transformers, f"{family}ForMaskedLM")(config)
     network.save_pretrained(tmp_path)
     load_tokenizer(source).save_pretrained(tmp_path)
-    found = output_embeddings(sources.resolve(str(tmp_path)))
-    assert np.array_equal(found, network.get_output_embeddings().weight.detach().numpy())
+    embeddings = output_embeddings(sources.resolve(str(tmp_path)))
+    assert np.array_equal(embeddings, network.get_output_embeddings().weight.detach().numpy())

@@ -37,8 +37,8 @@ def tensors(folder: Path) -> dict[str, torch.Tensor]:
 def rewritten(folder: Path, target: Path, rename: Rename) -> ModelSource:
     """A copy whose tensors are renamed, or left out where `rename` gives None."""
     shutil.copytree(folder, target)
-    kept = {new: tensor for name, tensor in tensors(folder).items() if (new := rename(name))}
-    save_file(kept, target / "model.safetensors", {"format": "pt"})
+    renamed = {new: tensor for name, tensor in tensors(folder).items() if (new := rename(name))}
+    save_file(renamed, target / "model.safetensors", {"format": "pt"})
     return sources.resolve(str(target))
 
 
@@ -57,11 +57,11 @@ def test_every_family_fits_as_it_is_saved_and_not_with_its_tensors_renamed(
     fit.require(sources.resolve(str(folder)), kind)
     fit.require(sources.resolve(str(folder)))
     renamed = rewritten(folder, tmp_path / "renamed", lambda name: f"other.{name}")
-    for asked in (kind, None):
+    for requested in (kind, None):
         with pytest.raises(
             ModelError, match=r"\d+ encoder weights are missing from the checkpoint \(.*, …\)"
         ) as caught:
-            fit.require(renamed, asked)
+            fit.require(renamed, requested)
         assert caught.value.field == "model" and "\n" not in str(caught.value)
 
 
@@ -83,8 +83,8 @@ def test_more_layers_configured_than_stored(
 
 
 @pytest.mark.parametrize("family", CLASSIFIERS)
-def test_the_comparison_is_that_of_loading(tiny_models: TinyModels, tmp_path: Path, family: str) -> None:
-    """Whatever is taken away from a checkpoint, the header tells the same as loading all of it does."""
+def test_the_check_matches_loading(tiny_models: TinyModels, tmp_path: Path, family: str) -> None:
+    """For any missing tensors, the check of the header agrees with loading the checkpoint."""
     names = sorted(tensors(tiny_models(family)))
     gone = set(names[:: max(1, len(names) // 5)])
     holed = rewritten(tiny_models(family), tmp_path / "holed", lambda name: None if name in gone else name)
@@ -97,9 +97,7 @@ def test_the_comparison_is_that_of_loading(tiny_models: TinyModels, tmp_path: Pa
     assert str(foretold) in str(caught.value)
 
 
-def test_tensors_of_layers_that_nobody_reads_and_of_another_width_are_refused(
-    tiny_models: TinyModels, tmp_path: Path
-) -> None:
+def test_tensors_of_unused_layers_and_of_another_width_are_refused(tiny_models: TinyModels, tmp_path: Path) -> None:
     shallower = configured(tiny_models("bert"), tmp_path / "shallower", num_hidden_layers=1)
     with pytest.raises(ModelError, match=r"16 encoder weights of the checkpoint are not used \(encoder\.layer\.1\."):
         fit.require(shallower)
@@ -125,14 +123,14 @@ def test_a_checkpoint_with_a_task_head_serves_its_encoder(tiny_models: TinyModel
     for kind in ("classification", "regression", "span"):
         assert family in families_of(kind)
         fit.require(source, kind)
-    again = load_network(source, 5, 0)  # the head is for three classes: drawn anew for five
+    again = load_network(source, 5, 0)  # the head has three classes: reinitialised for five
     assert again.config.num_labels == 5
-    wanted, got = (
+    expected, got = (
         {name: value for name, value in network.base_model.state_dict().items() if "qa_outputs" not in name}
         for network in (trained, again)
     )
-    body = [name for name in wanted if not name.startswith(("classification_head", "classifier", "score"))]
-    assert body and all(torch.equal(wanted[name], got[name]) for name in body)
+    body = [name for name in expected if not name.startswith(("classification_head", "classifier", "score"))]
+    assert body and all(torch.equal(expected[name], got[name]) for name in body)
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "albert", "electra", "bart", "t5"])
@@ -188,7 +186,7 @@ def test_no_weights_are_read(tiny_models: TinyModels, tmp_path: Path) -> None:
     folder = tmp_path / "zeroed"
     shutil.copytree(tiny_models("bert"), folder)
     path = folder / "model.safetensors"
-    whole = path.read_bytes()
-    header = 8 + int.from_bytes(whole[:8], "little")
-    path.write_bytes(whole[:header] + b"\xff" * (len(whole) - header))
+    content = path.read_bytes()
+    header = 8 + int.from_bytes(content[:8], "little")
+    path.write_bytes(content[:header] + b"\xff" * (len(content) - header))
     fit.require(sources.resolve(str(folder)), "classification")

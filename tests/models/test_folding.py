@@ -77,13 +77,13 @@ def test_every_kind_of_output_layer(family: str, kind: Any, tiny_models: tiny.Ti
     if kind == "seq2seq":
         batch |= {"labels": targets_of(folder)}
     expected = scores(model, batch)
-    found = scores(saved_alone(model, tmp_path), batch)
+    folded_scores = scores(saved_alone(model, tmp_path), batch)
     if kind == "seq2seq":
-        found = found[batch["labels"] != -100]
+        folded_scores = folded_scores[batch["labels"] != -100]
     if kind == "span":
         keep = batch["attention_mask"].bool()
-        expected, found = expected[keep], found[keep]
-    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+        expected, folded_scores = expected[keep], folded_scores[keep]
+    torch.testing.assert_close(folded_scores, expected, atol=1e-4, rtol=1e-4)
 
 
 def test_t5_has_room_for_a_scale_and_none_for_a_shift(tiny_models: tiny.TinyModels, tmp_path: Path) -> None:
@@ -91,8 +91,8 @@ def test_t5_has_room_for_a_scale_and_none_for_a_shift(tiny_models: tiny.TinyMode
     batch = batch_of(folder) | {"labels": targets_of(folder)}
     model = used(folder, "isobn", "seq2seq")
     expected = scores(model, batch)
-    found = scores(saved_alone(model, tmp_path), batch)[batch["labels"] != -100]
-    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+    folded_scores = scores(saved_alone(model, tmp_path), batch)[batch["labels"] != -100]
+    torch.testing.assert_close(folded_scores, expected, atol=1e-4, rtol=1e-4)
     with pytest.raises(InputError, match="no bias for the method's shift"):
         fold(used(folder, "batchnorm", "seq2seq"))
 

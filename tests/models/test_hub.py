@@ -34,7 +34,7 @@ def server(tmp_path, monkeypatch):
 
 @pytest.fixture
 def published(server, tiny_models):
-    """The same hub with one BERT on it, beside files that no one needs; the commit."""
+    """The hub with one BERT and unneeded files; returns the commit."""
     folder = tiny_models("bert")
     commit = server.add(NAME, folder)
     files = server.repositories[f"models/{NAME}"].commits[commit]
@@ -45,9 +45,9 @@ def published(server, tiny_models):
 @pytest.fixture
 def nothing_listens():
     """An address where no connection is taken, and which no one else gets meanwhile."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{held.getsockname()[1]}"
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 def only_line(capsys, *words) -> str:
@@ -63,14 +63,14 @@ def test_found_fetched_and_pinned(server, published, tiny_models):
     source = sources.resolve(NAME)
     assert (source.kind, source.revision, source.fingerprint) == ("hub", published, "unfetched")
     assert server.downloads() == ["config.json"]  # nothing else before it is wanted
-    told = []
-    fetched = sources.fetch(source, lambda *what: told.append(what))
+    progress = []
+    fetched = sources.fetch(source, lambda *what: progress.append(what))
     local = sources.resolve(str(tiny_models("bert")))
     assert (fetched.kind, fetched.revision, fetched.fingerprint) == ("cached", published, local.fingerprint)
     assert set(server.downloads()) == {
         path.name for path in Path(local.location).iterdir()
     }  # no pickle, no code, no page
-    assert told[0] == (0, source.size, "downloading the model") and told[-1][:2] == (source.size, source.size)
+    assert progress[0] == (0, source.size, "downloading the model") and progress[-1][:2] == (source.size, source.size)
     assert source.size == fetched.size == local.size > 0
     before = len(server.asked)
     assert sources.resolve(NAME) == fetched and sources.fetch(fetched) is fetched
@@ -89,8 +89,8 @@ def test_a_large_file_of_the_cache_is_not_read_to_know_it(server, published, tin
 
 def test_a_revision_is_found_and_kept_apart(server, published, tiny_models):
     other = server.add(NAME, tiny_models("roberta"), branch="refs/pr/1")
-    found = sources.fetch(sources.resolve(f"{NAME}@refs/pr/1"))
-    assert (found.revision, found.name) == (other, f"{NAME}@refs/pr/1")
+    fetched = sources.fetch(sources.resolve(f"{NAME}@refs/pr/1"))
+    assert (fetched.revision, fetched.name) == (other, f"{NAME}@refs/pr/1")
     assert sources.fetch(sources.resolve(f"{NAME}@{published}")).revision == published
     assert sources.resolve(NAME).revision == published
     listed = {entry.name: entry for entry in cache.models()}
@@ -172,7 +172,7 @@ def test_not_found_and_gated_end_in_one_line(server, tiny_models, capsys, verb):
     assert "'acme/gated' is gated: accept its terms" in line and "hf auth login" in line
 
 
-def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, published, capsys, cola):
+def test_a_broken_download_is_reported_and_the_next_one_finishes(server, published, capsys, cola):
     server.cut["model.safetensors"] = 2000
     server.down_after_cut = True
     task = ("--task", "glue/cola", "--data", cola)
@@ -187,23 +187,25 @@ def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, pu
     before = len(server.downloads())
     assert main(["measure", "--model", NAME, *map(str, task), "--pooling", "mean", "--json"]) == 0
     again = server.downloads()[before:]
-    assert "model.safetensors" in again and "config.json" not in again  # what was complete is not fetched twice
+    assert "model.safetensors" in again and "config.json" not in again  # complete files are not fetched twice
     assert sources.resolve(NAME).kind == "cached"
 
 
-@pytest.mark.parametrize(("name", "said"), [(NAME, "the download stopped after"), ("acme/none", "is not on the hub")])
-def test_a_process_of_its_own_says_it_in_one_line_too(server, published, name, said):
-    """The libraries log on stderr what they try; here nothing of that is caught by the tests' own handlers."""
+@pytest.mark.parametrize(
+    ("name", "message"), [(NAME, "the download stopped after"), ("acme/none", "is not on the hub")]
+)
+def test_a_process_of_its_own_says_it_in_one_line_too(server, published, name, message):
+    """The libraries log their retries to stderr, and the tests' log handlers do not capture those of a separate process."""
     server.cut["model.safetensors"], server.down_after_cut = 2000, True
     command = [sys.executable, "-m", "isoviz", "train", "--model", name, "--max-length", "48", "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and done.stdout == ""
     (line,) = done.stderr.strip().splitlines()
-    assert line.startswith("isoviz: --model: ") and said in line
+    assert line.startswith("isoviz: --model: ") and message in line
 
 
-def test_a_connection_dropped_once_goes_on_where_it_was(server, published, tiny_models, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 500)  # it keeps whole chunks only
+def test_a_dropped_connection_resumes(server, published, tiny_models, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 500)  # it keeps only complete chunks
     server.cut["model.safetensors"] = 2000
     fetched = sources.fetch(sources.resolve(NAME))
     assert server.downloads().count("model.safetensors") == 2 and "bytes=2000-" in server.ranges
@@ -225,7 +227,7 @@ def test_half_a_model_is_no_model_and_is_finished_when_it_can_be(server, publish
         assert sources.resolve(NAME).revision == published
 
 
-def test_offline_is_said_with_what_can_be_done(tmp_path, monkeypatch, capsys, nothing_listens):
+def test_offline_is_reported_with_advice(tmp_path, monkeypatch, capsys, nothing_listens):
     with looking_at(nothing_listens, tmp_path / "cache", monkeypatch):
         line = only_line(capsys, "measure", "--model", "acme/tiny")
         assert "is not on this machine and the hub cannot be reached (127.0.0.1:" in line
@@ -237,7 +239,7 @@ def test_offline_is_said_with_what_can_be_done(tmp_path, monkeypatch, capsys, no
         assert "HF_HUB_OFFLINE is set" in only_line(capsys, "train", "--model", "acme/tiny")
 
 
-def test_offline_is_asked_once(server):
+def test_offline_is_checked_once(server):
     for _ in range(3):
         assert offline() is None
     assert server.asked == ["HEAD /"]
@@ -258,9 +260,9 @@ def test_code_that_comes_with_a_model_is_refused_and_pickles_too(server, tiny_mo
             r"lacks some of its weights \(no model-00002-of-00002",
         ),
     }
-    for name, (content, said) in odd.items():
+    for name, (content, message) in odd.items():
         server.repositories[f"models/{name}"] = _repository(content)
-        with pytest.raises(ModelError, match=said):
+        with pytest.raises(ModelError, match=message):
             sources.resolve(name)
     # A family that transformers has needs no code, whatever else the repository offers.
     native = json.dumps({**json.loads(files["config.json"]), "auto_map": config["auto_map"]}).encode()
@@ -278,16 +280,16 @@ def test_search_tells_what_can_be_used(server, tiny_models, published):
     server.add("acme/tiny-gated", tiny_models("bert"), gated=True)
     server.repositories["models/acme/tiny-pickle"] = _repository({"config.json": b'{"model_type": "bert"}'})
     server.repositories["models/other/model"] = _repository({"config.json": b"{}"})
-    found = {match.name: match for match in hub.search("tiny")}
-    assert set(found) == {NAME, "acme/tiny-gated", "acme/tiny-pickle"}
-    assert (found[NAME].family, found[NAME].parameters, found[NAME].downloads, found[NAME].problem) == (
+    matches = {match.name: match for match in hub.search("tiny")}
+    assert set(matches) == {NAME, "acme/tiny-gated", "acme/tiny-pickle"}
+    assert (matches[NAME].family, matches[NAME].parameters, matches[NAME].downloads, matches[NAME].problem) == (
         "bert",
         1234,
         7,
         None,
     )
-    assert [found[name].gated for name in (NAME, "acme/tiny-gated")] == [False, True]
-    assert "safetensors" in found["acme/tiny-pickle"].problem
+    assert [matches[name].gated for name in (NAME, "acme/tiny-gated")] == [False, True]
+    assert "safetensors" in matches["acme/tiny-pickle"].problem
 
 
 @pytest.mark.parametrize(

@@ -50,9 +50,7 @@ def test_renamed_tensors_are_refused_by_training_and_by_reading(
         assert abs(int(str(caught.value).split(" encoder weights")[0].split()[-1]) - total) <= 2  # but for a pooler
 
 
-def test_layers_that_the_checkpoint_lacks_and_layers_that_nobody_reads_are_refused(
-    tiny_models: TinyModels, tmp_path: Path
-) -> None:
+def test_missing_and_unused_layers_are_refused(tiny_models: TinyModels, tmp_path: Path) -> None:
     layers = json.loads((tiny_models("bert") / "config.json").read_text())["num_hidden_layers"]
     deeper = with_config(tiny_models("bert"), tmp_path / "deeper", num_hidden_layers=layers + 2)
     with pytest.raises(ModelError, match=rf"are missing from the checkpoint \(.*layer\.{layers}\."):

@@ -1,4 +1,4 @@
-"""What a text-to-text model was taught to find before a text: its own words, the published ones, or what was asked for."""
+"""The prefix of a text-to-text model: from its configuration, from the publication, or as requested."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_published_words_of_t5(slug, words):
     assert of({"model_type": "bart"}, slug) is None
 
 
-def test_a_direction_is_said_either_way():
+def test_the_prefix_names_the_direction():
     assert of(T5, "wmt16/de-en", "en-de") == "translate English to German:"
 
 
@@ -57,7 +57,7 @@ def test_parts():
     assert prefixes.split_prefix("none") == prefixes.split_prefix(None) == ("", "")
 
 
-def test_what_is_asked_for_is_taken_if_it_fits():
+def test_a_requested_prefix_is_used_if_it_fits():
     assert prefixes.resolve("none", T5, "glue/cola", ("sentence",), None) == "none"
     assert prefixes.resolve(None, T5, "glue/cola", ("sentence",), None) == "cola sentence:"
     with pytest.raises(

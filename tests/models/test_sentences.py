@@ -171,9 +171,7 @@ REFUSED: dict[str, tuple[Callable[[Path], None], str]] = {
 
 
 @pytest.mark.parametrize("fault", REFUSED)
-def test_what_cannot_be_read_as_meant_is_refused_in_one_line(
-    fault: str, tmp_path: Path, tiny_models: TinyModels
-) -> None:
+def test_unsupported_model_folders_are_refused_in_one_line(fault: str, tmp_path: Path, tiny_models: TinyModels) -> None:
     folder = make(tmp_path / "model", tiny_models("bert"), dense=8)
     damage, words = REFUSED[fault]
     damage(folder)

@@ -1,4 +1,4 @@
-"""Finding models: what is found says where, what is not says what is allowed."""
+"""Finding models: results name their source, errors name the allowed forms."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ def test_directories_that_are_no_model(tiny_models, tmp_path, damage, message):
 
 def test_a_model_in_parts_is_one_model(tiny_models, tmp_path):
     copy = shutil.copytree(tiny_models("bert"), tmp_path / "copy")
-    whole = sources.resolve(str(copy))
+    resolved = sources.resolve(str(copy))
     (copy / "model.safetensors").rename(copy / "model-00001-of-00002.safetensors")
     (copy / "model-00002-of-00002.safetensors").write_bytes(b"")
-    assert sources.resolve(str(copy)).size == whole.size
+    assert sources.resolve(str(copy)).size == resolved.size
 
 
 @pytest.mark.parametrize(
-    ("config", "head", "said"),
+    ("config", "head", "message"),
     [
         ({"model_type": "gpt2"}, "classification", "a decoder: it can be measured and explored, not fine-tuned"),
         ({"model_type": "gpt2"}, "seq2seq", "families for seq2seq: bart, marian, mbart, t5"),
@@ -94,14 +94,14 @@ def test_a_model_in_parts_is_one_model(tiny_models, tmp_path):
         ({"model_type": "t5"}, "seq2seq", None),
     ],
 )
-def test_which_head_a_family_can_have(tiny_models, tmp_path, config, head, said):
+def test_which_head_a_family_can_have(tiny_models, tmp_path, config, head, message):
     copy = shutil.copytree(tiny_models("bert"), tmp_path / "copy")
     (copy / "config.json").write_text(json.dumps(config))
     assert sources.resolve(str(copy)).kind == "local"  # without a head there is nothing against it
-    if said is None:
+    if message is None:
         assert sources.resolve(str(copy), head).kind == "local"
         return
-    with pytest.raises(ModelError, match=said) as caught:
+    with pytest.raises(ModelError, match=message) as caught:
         sources.resolve(str(copy), head)
     assert caught.value.field == "model"
 

@@ -25,11 +25,11 @@ def looped(train, labels, points, assigned, remove):
     for i, point in enumerate(points):
         members = train[labels == assigned[i]]
         mean = members.mean(axis=0)
-        kept = point - mean
+        centred = point - mean
         _, _, rows = np.linalg.svd(members - mean)
         for u in rows[: min(remove, len(members) - 1)]:
-            kept = kept - (u @ (point - mean)) * u
-        image[i] = kept
+            centred = centred - (u @ (point - mean)) * u
+        image[i] = centred
     return image
 
 

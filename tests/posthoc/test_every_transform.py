@@ -133,10 +133,12 @@ def test_a_tensor_comes_back_as_a_tensor(name):
     assert double.dtype == torch.float64
     np.testing.assert_allclose(double.numpy(), expected, rtol=1e-10, atol=1e-11)
     single, single_dev = train.astype(np.float32), dev.astype(np.float32)
-    found = MAKE[name]().fit(torch.tensor(single)).transform(torch.tensor(single_dev))
-    assert found.dtype == torch.float32
+    transformed = MAKE[name]().fit(torch.tensor(single)).transform(torch.tensor(single_dev))
+    assert transformed.dtype == torch.float32
     # computed in float64, rounded once: equal to numpy on the same float32 numbers up to that rounding
-    np.testing.assert_allclose(found.numpy(), MAKE[name]().fit(single).transform(single_dev), rtol=2e-7, atol=1e-12)
+    np.testing.assert_allclose(
+        transformed.numpy(), MAKE[name]().fit(single).transform(single_dev), rtol=2e-7, atol=1e-12
+    )
     half = MAKE[name]().fit(train).transform(torch.tensor(dev).bfloat16())
     assert half.dtype == torch.float32
 
@@ -199,14 +201,14 @@ def test_a_collapsed_fit_set(name):
         (torch.ones(2, 3, dtype=torch.complex64), "real"),
     ],
 )
-def test_what_cannot_be_fitted(points, reason):
+def test_unfittable_input_is_refused(points, reason):
     for make in (MAKE["zca"], MAKE["chain"]):  # the check is that of `Transform`
         with pytest.raises(InputError, match=reason):
             make().fit(points)
 
 
 @everyone
-def test_what_cannot_be_transformed(name):
+def test_untransformable_input_is_refused(name):
     transform = MAKE[name]()
     for use in (lambda: transform.transform(cloud()), transform.affine, transform.state):
         with pytest.raises(InputError, match=r"not fitted yet: call fit\(points\) first"):
@@ -248,16 +250,16 @@ def test_a_chain_of_clusters_has_no_affine_form_and_diagonals_stay_diagonal():
 
 def test_a_chain_fits_each_step_on_what_came_before():
     train, dev = cloud(), cloud(9, seed=1)
-    whole = chain([posthoc.all_but_the_top(remove=2), posthoc.isobn(), posthoc.pca_whitening(components=3)])
+    fitted = chain([posthoc.all_but_the_top(remove=2), posthoc.isobn(), posthoc.pca_whitening(components=3)])
     first = posthoc.all_but_the_top(remove=2).fit(train)
     second = posthoc.isobn().fit(first.transform(train))
     third = posthoc.pca_whitening(components=3).fit(second.transform(first.transform(train)))
     expected = third.transform(second.transform(first.transform(dev)))
-    np.testing.assert_allclose(whole.fit(train).transform(dev), expected, rtol=1e-12)
-    assert whole.steps[0].removed == 2
+    np.testing.assert_allclose(fitted.fit(train).transform(dev), expected, rtol=1e-12)
+    assert fitted.steps[0].removed == 2
 
 
-def test_what_is_no_chain():
+def test_invalid_chains():
     same = posthoc.zca()
     with pytest.raises(InputError, match="same object twice"):
         chain([same, same])

@@ -87,8 +87,8 @@ def test_an_exported_model_gives_the_pages_vectors(case: str, tmp_path: Path, ti
     )
     image = chain.transform(points)
     assert share <= export.TOLERANCE
-    found = encode(str(folder), TEXTS)  # read back as any other model
-    np.testing.assert_allclose(found, image, atol=1e-5 * np.linalg.norm(image, axis=1).max())
+    encoded = encode(str(folder), TEXTS)  # read back as any other model
+    np.testing.assert_allclose(encoded, image, atol=1e-5 * np.linalg.norm(image, axis=1).max())
 
 
 def test_an_earlier_layer_is_exported_without_the_layers_after_it(tmp_path: Path) -> None:

@@ -26,9 +26,9 @@ def _from_sums(transform: posthoc.Transform, points: np.ndarray) -> posthoc.Tran
 @pytest.mark.parametrize("slug", FROM_SUMS)
 def test_the_same_is_learnt(slug: str, points: np.ndarray) -> None:
     kind: type[CataloguedTransform] = posthoc.get(slug)
-    whole, sums = kind().fit(points), _from_sums(kind(), points)
-    assert whole.state()["spec"] == sums.state()["spec"]
-    np.testing.assert_allclose(sums.transform(points), whole.transform(points), rtol=1e-8, atol=1e-8)
+    fitted, sums = kind().fit(points), _from_sums(kind(), points)
+    assert fitted.state()["spec"] == sums.state()["spec"]
+    np.testing.assert_allclose(sums.transform(points), fitted.transform(points), rtol=1e-8, atol=1e-8)
 
 
 def test_most_transforms_can() -> None:

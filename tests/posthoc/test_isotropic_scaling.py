@@ -34,8 +34,8 @@ def test_against_the_loop_with_the_forms_own_floor(form, eps, beta):
     train, dev = cloud(), cloud(6, seed=1)
     transform = isobn(beta=beta, form=form).fit(train)
     np.testing.assert_allclose(transform.transform(dev), dev * looped(train, beta, eps, form), rtol=1e-11)
-    given = isobn(beta=beta, form=form, eps=0.7).fit(train)
-    np.testing.assert_allclose(given.transform(dev), dev * looped(train, beta, 0.7, form), rtol=1e-11)
+    fitted = isobn(beta=beta, form=form, eps=0.7).fit(train)
+    np.testing.assert_allclose(fitted.transform(dev), dev * looped(train, beta, 0.7, form), rtol=1e-11)
 
 
 def test_the_same_image_as_the_training_method_after_one_batch():
@@ -43,9 +43,9 @@ def test_the_same_image_as_the_training_method_after_one_batch():
     kind = methods.get("isobn")
     method = kind(kind.Params(momentum=1.0))
     method.attach(SimpleNamespace(head_width=8))
-    theirs = method.transform(SimpleNamespace(pooled=torch.from_numpy(train)), training=True)
+    trained = method.transform(SimpleNamespace(pooled=torch.from_numpy(train)), training=True)
     ours = isobn().fit_transform(torch.from_numpy(train))
-    torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(ours, trained, rtol=1e-5, atol=1e-5)
 
 
 def test_the_codes_floor_is_d_times_the_papers_but_for_a_common_factor():
@@ -63,7 +63,7 @@ def test_total_variance_is_kept_and_the_top_shrinks():
     np.testing.assert_array_equal(isobn(beta=0).fit_transform(train), train)
 
 
-def test_a_dimension_without_variance_harms_nobody():
+def test_a_dimension_without_variance_changes_nothing():
     train = with_constant(cloud())
     rest = [0, 1, 3, 4, 5, 6, 7]
     image = isobn().fit_transform(train)
@@ -77,6 +77,6 @@ def test_a_cloud_without_variance_stays():
 
 
 @pytest.mark.parametrize("wrong", [{"eps": 0}, {"beta": -1}, {"form": "other"}, {"beta": float("nan")}])
-def test_what_is_not_allowed(wrong):
+def test_invalid_values(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         isobn(**wrong)

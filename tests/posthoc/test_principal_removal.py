@@ -18,10 +18,10 @@ def looped(train, points, remove, literal):
     _, _, rows = np.linalg.svd(train - mean)
     image = []
     for point in points:
-        kept = point - mean
+        centred = point - mean
         for u in rows[:remove]:
-            kept = kept - (u @ (point if literal else point - mean)) * u
-        image.append(kept)
+            centred = centred - (u @ (point if literal else point - mean)) * u
+        image.append(centred)
     return np.array(image)
 
 

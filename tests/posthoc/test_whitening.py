@@ -37,8 +37,8 @@ def test_zca_against_the_matrix_square_root():
 def test_a_partial_strength_is_a_fractional_power(strength):
     train = cloud()
     power = scipy.linalg.fractional_matrix_power(np.cov(train.T), -strength / 2)
-    found = zca(strength=strength).fit_transform(train)
-    np.testing.assert_allclose(found, (train - train.mean(0)) @ power, rtol=1e-9, atol=1e-10)
+    whitened = zca(strength=strength).fit_transform(train)
+    np.testing.assert_allclose(whitened, (train - train.mean(0)) @ power, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("components", [None, 1, 3, 8])
@@ -46,9 +46,9 @@ def test_pca_whitening_against_scikit_learn(components):
     train, dev = cloud(), cloud(20, seed=1)
     oracle = PCA(n_components=components, whiten=True, svd_solver="full").fit(train)
     ours = pca_whitening(components=components).fit(train)
-    found, expected = ours.transform(dev), oracle.transform(dev)
-    signs = np.sign((found * expected).sum(axis=0))
-    np.testing.assert_allclose(found * signs, expected, rtol=1e-8, atol=1e-9)
+    whitened, expected = ours.transform(dev), oracle.transform(dev)
+    signs = np.sign((whitened * expected).sum(axis=0))
+    np.testing.assert_allclose(whitened * signs, expected, rtol=1e-8, atol=1e-9)
     assert ours.dropped == 0
 
 

@@ -1,4 +1,4 @@
-"""No row fits a transform and is shown or held back; ids decide, not places; what cannot be divided says so."""
+"""Rows that fit a transform are neither shown nor held back; ids decide, not positions; indivisible sets are reported."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ def vectors(columns: pd.DataFrame, pairs: pd.DataFrame | None = None, relation: 
 
 
 def test_labels_are_divided_into_disjoint_thirds() -> None:
-    found = vectors(pd.DataFrame({"label": ["a", "b", None] * 20}))
-    shown, held = divide(found), divide(found, "held back")
-    assert np.array_equal(shown.fit, held.fit)
-    assert sorted([*shown.fit, *shown.rows, *held.rows]) == list(range(60))
+    labelled = vectors(pd.DataFrame({"label": ["a", "b", None] * 20}))
+    shown, held_back = divide(labelled), divide(labelled, "held back")
+    assert np.array_equal(shown.fit, held_back.fit)
+    assert sorted([*shown.fit, *shown.rows, *held_back.rows]) == list(range(60))
     labels = shown.annotations.labels
     assert labels is not None
-    expected = found.columns["label"].to_numpy()[shown.rows[labels.rows]]
+    expected = labelled.columns["label"].to_numpy()[shown.rows[labels.rows]]
     assert (np.array(["a", "b"])[labels.codes] == expected).all()
     assert "have no label" in shown.notes[0]
     assert shown.words == "Transforms are fitted on 20 rows; the numbers are of 20 others."
     assert shown.rest == "20 rows are held back."
 
 
-def test_the_same_ids_are_divided_alike_in_any_order() -> None:
+def test_the_same_ids_are_divided_the_same_way_in_any_order() -> None:
     ids = [f"r{number}" for number in range(30)]
     first = vectors(pd.DataFrame({"id": ids}))
     second = vectors(pd.DataFrame({"id": ids[::-1]}))
-    chosen = [set(found.columns["id"].to_numpy()[divide(found).rows]) for found in (first, second)]
+    chosen = [set(vector_set.columns["id"].to_numpy()[divide(vector_set).rows]) for vector_set in (first, second)]
     assert chosen[0] == chosen[1]
 
 
@@ -46,10 +46,10 @@ def test_pairs_of_a_few_rows_of_many_are_divided_themselves() -> None:
     pairs = pd.DataFrame(
         {"left": [ids[a] for a, _ in among], "right": [ids[b] for _, b in among], "score": RNG.uniform(0, 5, 15)}
     )
-    found = vectors(pd.DataFrame({"id": ids}), pairs, "similarity")
-    shown, held = divide(found), divide(found, "held back")
-    assert shown.annotations.pairs is not None and held.annotations.pairs is not None
-    assert (len(shown.annotations.pairs.left), len(held.annotations.pairs.left)) == (10, 5)
+    paired = vectors(pd.DataFrame({"id": ids}), pairs, "similarity")
+    shown, held_back = divide(paired), divide(paired, "held back")
+    assert shown.annotations.pairs is not None and held_back.annotations.pairs is not None
+    assert (len(shown.annotations.pairs.left), len(held_back.annotations.pairs.left)) == (10, 5)
 
 
 def test_a_fit_sample_is_drawn_from_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,8 +64,8 @@ def test_rows_that_pairs_tie_together_stay_together() -> None:
     ids = [f"s{number}" for number in range(60)]
     pairs = pd.DataFrame({"left": ids[::2], "right": ids[1::2], "score": RNG.uniform(0, 5, 30)})
     pairs.loc[len(pairs)] = ["s0", "s2", 3.0]  # ties two pairs together
-    found = vectors(pd.DataFrame({"id": ids}), pairs, "similarity")
-    parts = [divide(found), divide(found, "held back")]
+    paired = vectors(pd.DataFrame({"id": ids}), pairs, "similarity")
+    parts = [divide(paired), divide(paired, "held back")]
     assert set(parts[0].rows).isdisjoint(parts[1].rows)
     for part in parts:
         assert set(part.rows).isdisjoint(part.fit)
@@ -76,38 +76,40 @@ def test_rows_that_pairs_tie_together_stay_together() -> None:
             assert row["score"].tolist() == [score]
 
 
-def test_where_everything_hangs_together_the_pairs_are_divided() -> None:
+def test_connected_pairs_are_divided_individually() -> None:
     ids = [f"s{number}" for number in range(40)]
     chain = pd.DataFrame({"left": ids[:-1], "right": ids[1:], "score": 1.0})
-    shown, held = (
+    shown, held_back = (
         divide(vectors(pd.DataFrame({"id": ids}), chain, "similarity"), part) for part in ("shown", "held back")
     )
     assert len(shown.fit) == 40 and "fitted on all 40 rows" in shown.words
-    assert len(shown.annotations.pairs.score) + len(held.annotations.pairs.score) == 39  # type: ignore[union-attr]
+    assert len(shown.annotations.pairs.score) + len(held_back.annotations.pairs.score) == 39  # type: ignore[union-attr]
 
 
 def test_queries_are_divided_and_documents_fit() -> None:
     texts = demo_sets.read(demo_sets.RETRIEVAL)
-    found = vectors(texts.columns, texts.pairs, texts.relation)
-    shown, held = divide(found), divide(found, "held back")
+    related = vectors(texts.columns, texts.pairs, texts.relation)
+    shown, held_back = divide(related), divide(related, "held back")
     groups = texts.columns["group"].to_numpy()
     assert (groups[shown.fit] == "document").all() and len(shown.fit) == 2_000
     ids = texts.columns["id"].to_numpy()
     assert texts.pairs is not None
     grades = texts.pairs.set_index(["left", "right"])["score"].to_dict()
-    asked: list[str] = []
-    for part in (shown, held):
+    query_ids: list[str] = []
+    for part in (shown, held_back):
         relevance = part.annotations.queries
         assert relevance is not None
         queries = ids[part.rows[relevance.queries]]
         documents = ids[part.rows[relevance.documents]]
-        assert all(one.startswith("q") for one in queries) and all(one.startswith("d") for one in documents)
+        assert all(query.startswith("q") for query in queries) and all(
+            document.startswith("d") for document in documents
+        )
         assert {
             (queries[q], documents[d]): grade
             for q, d, grade in zip(relevance.query, relevance.document, relevance.grade, strict=True)
         } == {pair: grade for pair, grade in grades.items() if pair[0] in set(queries)}
-        asked += list(queries)
-    assert sorted(asked) == sorted(ids[groups == "query"])
+        query_ids += list(queries)
+    assert sorted(query_ids) == sorted(ids[groups == "query"])
     assert len(shown.annotations.queries.queries) == 133  # type: ignore[union-attr]
 
 
@@ -122,7 +124,7 @@ def test_demo_sets_are_complete() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "message"),
+    ("too_small", "message"),
     [
         (vectors(pd.DataFrame({"label": list("ab") * 3})), "at least 12 rows, got 6"),
         (
@@ -143,9 +145,9 @@ def test_demo_sets_are_complete() -> None:
         ),
     ],
 )
-def test_what_is_too_little_is_told(found: VectorSet, message: str) -> None:
+def test_too_few_rows_are_reported(too_small: VectorSet, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        divide(found)
+        divide(too_small)
 
 
 def test_labels_that_are_no_classes_are_left_out() -> None:
@@ -153,13 +155,13 @@ def test_labels_that_are_no_classes_are_left_out() -> None:
     assert shown.annotations.labels is None and "300 distinct values" in shown.notes[0]
 
 
-def test_of_large_sets_a_sample_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_sets_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, most in {"MOST_FIT": 15, "MOST_ROWS": 10, "MOST_QUERIES": 4, "MOST_DOCUMENTS": 30}.items():
         monkeypatch.setattr(division, name, most)
     rows = vectors(pd.DataFrame({"label": ["a", "b"] * 45}))
-    shown, held = divide(rows), divide(rows, "held back")
+    shown, held_back = divide(rows), divide(rows, "held back")
     assert (len(shown.fit), len(shown.rows), shown.notes) == (15, 10, ("A sample of 10 of 30 rows (seed 0).",))
-    assert set(shown.rows).isdisjoint([*held.rows, *shown.fit])
+    assert set(shown.rows).isdisjoint([*held_back.rows, *shown.fit])
     ids = [f"s{number}" for number in range(120)]
     pairs = pd.DataFrame({"left": ids[::2], "right": ids[1::2], "score": np.arange(60.0)})
     rated = divide(vectors(pd.DataFrame({"id": ids}), pairs, "similarity"))

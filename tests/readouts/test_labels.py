@@ -16,16 +16,16 @@ LABELS = RNG.integers(0, 3, 90)
 POINTS = RNG.normal(size=(90, 6)) + 1.2 * np.eye(6)[LABELS]
 
 
-def test_the_silhouette_is_that_of_scikit_learn() -> None:
-    found = labels.neighbours_and_silhouette(Image(POINTS), LABELS)["silhouette"]
-    assert found.value == pytest.approx(silhouette_score(POINTS, LABELS, metric="cosine"), abs=1e-5)
+def test_the_silhouette_matches_scikit_learn() -> None:
+    silhouette = labels.neighbours_and_silhouette(Image(POINTS), LABELS)["silhouette"]
+    assert silhouette.value == pytest.approx(silhouette_score(POINTS, LABELS, metric="cosine"), abs=1e-5)
 
 
 def test_a_row_alone_with_its_label_has_silhouette_0() -> None:
     alone = LABELS.copy()
     alone[0] = 7
-    found = labels.neighbours_and_silhouette(Image(POINTS), alone)["silhouette"]
-    assert found.value == pytest.approx(silhouette_score(POINTS, alone, metric="cosine"), abs=1e-5)
+    silhouette = labels.neighbours_and_silhouette(Image(POINTS), alone)["silhouette"]
+    assert silhouette.value == pytest.approx(silhouette_score(POINTS, alone, metric="cosine"), abs=1e-5)
 
 
 def test_nearest_neighbours_vote_as_in_plain_loops() -> None:
@@ -55,8 +55,8 @@ def test_a_rare_label_costs_no_folds_and_may_be_missing_from_the_sample() -> Non
     image = Image(np.random.default_rng(0).normal(size=(3000, 2)))
     one_of_many = np.zeros(3000, dtype=np.int64)
     one_of_many[np.setdiff1d(np.arange(3000), image.sample)[0]] = 1
-    found = labels.neighbours_and_silhouette(image, one_of_many)
-    assert found["knn"].value is None and found["silhouette"].value is None
+    measured = labels.neighbours_and_silhouette(image, one_of_many)
+    assert measured["knn"].value is None and measured["silhouette"].value is None
 
 
 def test_the_probe_is_cross_validated() -> None:
@@ -67,7 +67,7 @@ def test_the_probe_is_cross_validated() -> None:
     assert labels.probe(Image(POINTS), LABELS).value > 0.6
 
 
-def test_clusters_find_labels_that_lie_apart_and_no_others() -> None:
+def test_clusters_match_separated_labels_only() -> None:
     apart = np.eye(6)[LABELS] + 0.01 * POINTS
     assert labels.clusters(Image(apart), LABELS).value == pytest.approx(1.0)
     assert labels.clusters(Image(np.random.default_rng(2).normal(size=(90, 6))), LABELS).value < 0.2
@@ -80,9 +80,9 @@ def test_cross_fitting_shows_no_row_to_what_reads_it() -> None:
         seen.append(len(points))
         return posthoc.zca(eps=0.1).fit(points).transform
 
-    found = labels.cross_fitted(POINTS, LABELS, fit)
+    predicted = labels.cross_fitted(POINTS, LABELS, fit)
     assert len(seen) == 5 and max(seen) <= 73
-    for before, after in found.values():
+    for before, after in predicted.values():
         assert before.n == after.n == 90
     before, after = labels.cross_fitted(POINTS, LABELS, lambda points: lambda others: np.asarray(others))["probe"]
     assert before.value == after.value

@@ -15,20 +15,20 @@ POINTS = RNG.normal(size=(80, 5)) + 2.0
 PAIRS = RatedPairs(np.arange(0, 80, 2), np.arange(1, 80, 2), RNG.integers(0, 6, 40).astype(float))
 
 
-def test_pair_scores_are_those_of_scipy() -> None:
+def test_pair_scores_match_scipy() -> None:
     left, right = POINTS[PAIRS.left], POINTS[PAIRS.right]
     dots = (left * right).sum(axis=1)
     cosine = dots / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
-    found = readouts.measure(Image(POINTS), Annotations(pairs=PAIRS))
+    scores = readouts.measure(Image(POINTS), Annotations(pairs=PAIRS))
     for name, values in (("cosine", cosine), ("dot", dots)):
-        assert found[f"spearman_{name}"].value == pytest.approx(stats.spearmanr(PAIRS.score, values)[0], abs=1e-6)
-        assert found[f"pearson_{name}"].value == pytest.approx(stats.pearsonr(PAIRS.score, values)[0], abs=1e-6)
+        assert scores[f"spearman_{name}"].value == pytest.approx(stats.spearmanr(PAIRS.score, values)[0], abs=1e-6)
+        assert scores[f"pearson_{name}"].value == pytest.approx(stats.pearsonr(PAIRS.score, values)[0], abs=1e-6)
 
 
-def test_what_applies_follows_from_what_is_known() -> None:
-    assert {one.needs for one in readouts.applicable(Annotations())} == {"nothing"}
+def test_applicable_readouts_follow_from_the_annotations() -> None:
+    assert {readout.needs for readout in readouts.applicable(Annotations())} == {"nothing"}
     labelled = Annotations(pairs=PAIRS, labels=Labels(np.arange(80), RNG.integers(0, 2, 80)))
-    assert [one.slug for one in readouts.applicable(labelled, slow=True)] == ["probe", "nmi"]
+    assert [readout.slug for readout in readouts.applicable(labelled, slow=True)] == ["probe", "nmi"]
     assert set(readouts.measure(Image(POINTS), labelled, ["knn", "spearman_dot"])) >= {"knn", "spearman_dot"}
     assert all(one.slug == slug and one.help.endswith(".") for slug, one in CATALOGUE.items())
 
@@ -60,18 +60,18 @@ def test_verdicts_in_every_direction() -> None:
     slightly = mixed + 0.3 * RNG.normal(size=mixed.shape)
     assert verdict(mixed, slightly) == "No difference detectable with these 80 rows."
     flat = RatedPairs(PAIRS.left, PAIRS.right, np.ones(40))
-    found = readouts.compare(mixed, apart, Annotations(pairs=flat), ["pearson_dot"])
-    assert {one.verdict for one in found} == {"Undefined on these 40 pairs."}
+    comparison = readouts.compare(mixed, apart, Annotations(pairs=flat), ["pearson_dot"])
+    assert {one.verdict for one in comparison} == {"Undefined on these 40 pairs."}
 
 
 def test_cosines_of_random_pairs_and_neighbours() -> None:
     unit = POINTS / np.linalg.norm(POINTS, axis=1, keepdims=True)
     every = unit @ unit.T
     np.fill_diagonal(every, -1)
-    found = cosines.distribution(Image(POINTS))
-    assert found.nearest == pytest.approx(every.max(axis=1), abs=1e-6)
-    assert found.pairs.mean() == pytest.approx(every[every > -1].mean(), abs=0.02)
-    assert len(found.pairs) == cosines.PAIRS and found.pairs.max() < 1 - 1e-9  # no row with itself
+    distribution = cosines.distribution(Image(POINTS))
+    assert distribution.nearest == pytest.approx(every.max(axis=1), abs=1e-6)
+    assert distribution.pairs.mean() == pytest.approx(every[every > -1].mean(), abs=0.02)
+    assert len(distribution.pairs) == cosines.PAIRS and distribution.pairs.max() < 1 - 1e-9  # no row with itself
 
 
 def test_overlap_of_neighbours() -> None:
@@ -98,7 +98,7 @@ def test_one_long_vector_leaves_the_others_their_direction() -> None:
     assert Image(np.array([[3, 4], [1, 0]])).cosines[0, 1] == pytest.approx(0.6)
 
 
-def test_of_many_rows_a_sample_is_compared() -> None:
+def test_many_rows_are_compared_by_sample() -> None:
     image = Image(RNG.normal(size=(2_500, 3)))
     assert len(image.sample) == 1_500 == len(np.unique(image.sample))
     assert readouts.measure(image, Annotations(), ["nearest"])["nearest"].n == 1_500

@@ -45,9 +45,9 @@ def scores_of(points: NDArray[np.float64], name: str) -> NDArray[np.float64]:
 def test_ndcg_equals_that_of_scikit_learn(name: str, whole_numbers: bool) -> None:
     points, grades, relevance = made(5, whole_numbers=whole_numbers)
     scores = np.round(scores_of(points, name), 9)
-    found = measure(Image(points), relevance)[f"ndcg_{name}"]
-    assert found.n == QUERIES - 1
-    assert found.value == pytest.approx(ndcg_score(grades[1:], scores[1:], k=10), abs=1e-6)
+    measured = measure(Image(points), relevance)[f"ndcg_{name}"]
+    assert measured.n == QUERIES - 1
+    assert measured.value == pytest.approx(ndcg_score(grades[1:], scores[1:], k=10), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["cosine", "dot"])
@@ -56,17 +56,20 @@ def test_without_ties_everything_equals_trec_eval(name: str) -> None:
     scores = scores_of(points, name)
     qrels = {str(q): {str(d): int(g) for d, g in enumerate(row) if g} for q, row in enumerate(grades) if row.any()}
     ranked = {q: {str(d): float(s) for d, s in enumerate(scores[int(q)])} for q in qrels}
-    wanted = {"ndcg_cut_10", "recall_1,10,100", "recip_rank_cut_10", "recip_rank"}
-    evaluated = pytrec_eval.RelevanceEvaluator(qrels, wanted - {"recip_rank_cut_10"}).evaluate(ranked)
-    found = measure(Image(points), relevance)
+    requested = {"ndcg_cut_10", "recall_1,10,100", "recip_rank_cut_10", "recip_rank"}
+    evaluated = pytrec_eval.RelevanceEvaluator(qrels, requested - {"recip_rank_cut_10"}).evaluate(ranked)
+    measured = measure(Image(points), relevance)
     mean = {
-        measure_: np.mean([one[measure_] for one in evaluated.values()]) for measure_ in next(iter(evaluated.values()))
+        measure_: np.mean([evaluation[measure_] for evaluation in evaluated.values()])
+        for measure_ in next(iter(evaluated.values()))
     }
-    assert found[f"ndcg_{name}"].value == pytest.approx(mean["ndcg_cut_10"], abs=1e-6)
+    assert measured[f"ndcg_{name}"].value == pytest.approx(mean["ndcg_cut_10"], abs=1e-6)
     for k in RECALLS:
-        assert found[f"recall{k}_{name}"].value == pytest.approx(mean[f"recall_{k}"], abs=1e-6)
-    cut = [one["recip_rank"] if one["recip_rank"] > 1 / 10.5 else 0.0 for one in evaluated.values()]
-    assert found[f"mrr_{name}"].value == pytest.approx(np.mean(cut), abs=1e-6)
+        assert measured[f"recall{k}_{name}"].value == pytest.approx(mean[f"recall_{k}"], abs=1e-6)
+    cut = [
+        evaluation["recip_rank"] if evaluation["recip_rank"] > 1 / 10.5 else 0.0 for evaluation in evaluated.values()
+    ]
+    assert measured[f"mrr_{name}"].value == pytest.approx(np.mean(cut), abs=1e-6)
 
 
 def test_tied_documents_count_as_the_mean_of_their_orders() -> None:
@@ -80,15 +83,15 @@ def test_tied_documents_count_as_the_mean_of_their_orders() -> None:
     ideal = 2.0 + 1.0 / np.log2(3) + 1.0 / np.log2(4)
     for order in itertools.permutations([1, 2, 3]):
         ranking = [0, *order, 4]
-        ndcgs.append(sum(grades.get(one, 0.0) / np.log2(place + 2) for place, one in enumerate(ranking)) / ideal)
-        reciprocals.append(1 / (1 + min(place for place, one in enumerate(ranking) if one in grades)))
+        ndcgs.append(sum(grades.get(one, 0.0) / np.log2(index + 2) for index, one in enumerate(ranking)) / ideal)
+        reciprocals.append(1 / (1 + min(index for index, one in enumerate(ranking) if one in grades)))
         firsts.append(float(ranking[0] in grades) / 3)
-    found = measure(Image(points), relevance)
+    measured = measure(Image(points), relevance)
     for name in ("dot", "cosine"):
-        assert found[f"ndcg_{name}"].value == pytest.approx(np.mean(ndcgs))
-        assert found[f"mrr_{name}"].value == pytest.approx(np.mean(reciprocals))
-        assert found[f"recall1_{name}"].value == pytest.approx(np.mean(firsts))
-        assert found[f"recall10_{name}"].value == 1.0
+        assert measured[f"ndcg_{name}"].value == pytest.approx(np.mean(ndcgs))
+        assert measured[f"mrr_{name}"].value == pytest.approx(np.mean(reciprocals))
+        assert measured[f"recall1_{name}"].value == pytest.approx(np.mean(firsts))
+        assert measured[f"recall10_{name}"].value == 1.0
 
 
 def test_vectors_that_have_become_equal_are_worth_chance_in_any_order_of_the_file() -> None:
@@ -105,10 +108,10 @@ def test_hubness_counts_how_often_each_document_is_found() -> None:
     scores = scores_of(points, "cosine")
     nearest = np.argsort(-scores, axis=1)[:, :10]
     counts = np.bincount(nearest.ravel(), minlength=DOCUMENTS)
-    found = measure(Image(points), relevance)
-    assert found["hubness_cosine"].value == pytest.approx(stats.skew(counts), abs=1e-9)
-    assert found["never_cosine"].value == pytest.approx(np.mean(counts == 0))
-    assert found["hubness_cosine"].n == DOCUMENTS
+    measured = measure(Image(points), relevance)
+    assert measured["hubness_cosine"].value == pytest.approx(stats.skew(counts), abs=1e-9)
+    assert measured["never_cosine"].value == pytest.approx(np.mean(counts == 0))
+    assert measured["hubness_cosine"].n == DOCUMENTS
 
 
 def test_the_unit_of_the_vectors_changes_nothing() -> None:
@@ -119,7 +122,7 @@ def test_the_unit_of_the_vectors_changes_nothing() -> None:
     )
 
 
-def test_only_what_is_wanted_is_ranked() -> None:
+def test_only_requested_scores_are_ranked() -> None:
     points, _, relevance = made(15)
-    found = measure(Image(points), relevance, ["ndcg_cosine"])
-    assert set(found) == {"ndcg_cosine", "mrr_cosine", *(f"recall{k}_cosine" for k in RECALLS)}
+    measured = measure(Image(points), relevance, ["ndcg_cosine"])
+    assert set(measured) == {"ndcg_cosine", "mrr_cosine", *(f"recall{k}_cosine" for k in RECALLS)}

@@ -63,7 +63,7 @@ def local(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def config() -> Callable[..., RunConfig]:
-    """A configuration; `does=` says what the fake training does with it."""
+    """A configuration; `does=` selects the behaviour of the fake training."""
 
     def make(does: str = "finish", **changes: object) -> RunConfig:
         return RunConfig.checked(**{"params": {"does": does}, **changes})

@@ -1,4 +1,4 @@
-"""Stands in for `isoviz.training.train`: no torch, and each way in which a run can go wrong, on request."""
+"""A substitute for `isoviz.training.train`: no torch, and every kind of failure on request."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Faults on purpose: processes killed at random events, servers crashed, disks filled; and the proof that a run lost nothing by it.
+"""Faults on purpose: processes killed at random events, servers crashed, disks filled; and proof that a run loses nothing.
 
-A run under faults must report what the same run reports that nothing happened to: every event, metric and measure, to the last bit.
+A run under faults must report the same as an undisturbed run: every event, metric and measure, to the last bit.
 """
 
 from __future__ import annotations
@@ -62,32 +62,32 @@ def slugs() -> list[str]:
 
 
 def results(events: Sequence[Event]) -> list[dict[str, Any]]:
-    """What a reader keeps, in order: facts that a `Resumed` makes void are dropped, times and phases too.
+    """The valid events in order, without times, phases, and facts that a `Resumed` invalidates.
 
-    What was evaluated after the last checkpoint is evaluated again, and must give the same.
+    Evaluations after the last checkpoint are repeated and must give the same values.
     """
-    kept: dict[tuple[Any, ...], dict[str, Any]] = {}
+    by_key: dict[tuple[Any, ...], dict[str, Any]] = {}
     for event in events:
         if isinstance(event, Resumed):
-            kept = {key: fact for key, fact in kept.items() if fact["step"] <= event.step}
+            by_key = {key: fact for key, fact in by_key.items() if fact["step"] <= event.step}
         elif event.kind not in _NOT_RESULTS:
             fact = event.model_dump(mode="json", exclude=_VARYING)
             key = (fact["kind"], fact.get("step"), fact.get("epoch"))
-            assert kept.setdefault(key, fact) == fact, f"{key} was another before"
-    return list(kept.values())
+            assert by_key.setdefault(key, fact) == fact, f"{key} was another before"
+    return list(by_key.values())
 
 
 def stored(store: Store, run_id: str) -> list[Event]:
     """All events of a run, which are numbered without a gap."""
-    found: list[Event] = []
-    while batch := store.events(run_id, after=len(found)):
-        assert [seq for seq, _ in batch] == list(range(len(found) + 1, len(found) + len(batch) + 1))
-        found += [parse_event(body) for _, body in batch]
-    return found
+    events: list[Event] = []
+    while batch := store.events(run_id, after=len(events)):
+        assert [seq for seq, _ in batch] == list(range(len(events) + 1, len(events) + len(batch) + 1))
+        events += [parse_event(body) for _, body in batch]
+    return events
 
 
 def undisturbed(cfg: RunConfig, folder: Path) -> list[dict[str, Any]]:
-    """What the run reports in this process."""
+    """The events of the run in this process."""
     from isoviz.training import train
 
     events: list[Event] = []
@@ -97,10 +97,10 @@ def undisturbed(cfg: RunConfig, folder: Path) -> list[dict[str, Any]]:
 
 @dataclass
 class Outcome:
-    """What became of one run under faults.
+    """The outcome of one run under faults.
 
     Attributes:
-        faults: what was done to it.
+        faults: the injected faults.
         same: whether it reports what the undisturbed run reports.
         fallbacks, mid_epoch: resumes that went on from an older checkpoint; from one inside an epoch.
     """
@@ -125,19 +125,19 @@ def judge(outcome: Outcome, store: Store, run_id: str, expected: list[dict[str, 
     outcome.mid_epoch = sum(event.step % steps > 0 for event in resumed)
     outcome.fallbacks = sum(bool(event.warning) for event in resumed)
     try:
-        found = results(events)
+        stored_results = results(events)
     except AssertionError as error:
         outcome.trouble = str(error)
         return outcome
-    outcome.same = found == expected
+    outcome.same = stored_results == expected
     if not outcome.same:
-        differing = [one["kind"] for one, other in zip(found, expected, strict=False) if one != other]
-        outcome.trouble = f"{len(found)} facts for {len(expected)}, differing: {differing[:3]}"
+        differing = [one["kind"] for one, other in zip(stored_results, expected, strict=False) if one != other]
+        outcome.trouble = f"{len(stored_results)} facts for {len(expected)}, differing: {differing[:3]}"
     return outcome
 
 
-def until(true: Callable[[], object], what: str) -> None:
-    """Wait for something; a store that does not answer meanwhile is asked again."""
+def until(true: Callable[[], object], description: str) -> None:
+    """Wait for a condition; retries while the store is unavailable."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -145,7 +145,7 @@ def until(true: Callable[[], object], what: str) -> None:
                 return
         except StoreError:
             pass
-        assert time.monotonic() < deadline, f"never: {what}"
+        assert time.monotonic() < deadline, f"never: {description}"
         time.sleep(0.005)
 
 
@@ -207,7 +207,7 @@ def begin_by_command(store: Store, method: str) -> tuple[subprocess.Popen[str], 
 def killed_commands(
     store: Store, method: str, kills: int, expected: list[dict[str, Any]], draw: random.Random
 ) -> Outcome:
-    """A run of the command line, killed so many times and resumed at once each time, without an app."""
+    """A run of the command line, killed several times and resumed immediately each time, without an app."""
     outcome = Outcome(f"{method}, command line")
     process, run_id = begin_by_command(store, method)
     while len(outcome.faults) < kills:
@@ -263,12 +263,12 @@ def end_app(process: subprocess.Popen[str]) -> None:
 def kill_worker(store: Store, run_id: str) -> bool:
     """End the living process of a run and all it started as the system's out-of-memory killer does: nothing is saved.
 
-    `Process.kill` asks politely first, and a worker that is asked stops with a checkpoint.
+    `Process.kill` first sends a polite signal, on which a worker saves a checkpoint.
     """
     row = store.get(run_id)
     if row.pid is None or row.pid_started is None or not is_alive(row.pid, row.pid_started):
         return False
-    os.killpg(row.pid, signal.SIGKILL)  # a worker leads a group of its own
+    os.killpg(row.pid, signal.SIGKILL)  # a worker leads its own process group
     worker = Process(row.pid, row.pid_started)
     until(lambda: worker.gone, "the worker is gone")
     return True
@@ -288,7 +288,7 @@ def resume_lost(store: Store, run_id: str) -> bool:
 def killed_workers(
     store: Store, method: str, kills: int, expected: list[dict[str, Any]], draw: random.Random
 ) -> Outcome:
-    """A run of an app that lives, whose worker is killed so many times."""
+    """A run of a living app whose worker is killed several times."""
     outcome = Outcome(f"{method}, app")
     (run_id,) = store.create([config(method)])
     while len(outcome.faults) < kills:
@@ -306,7 +306,7 @@ def killed_app(
     """A run whose app is killed once, and started again.
 
     Args:
-        with_worker: whether the run's worker is killed too; otherwise it goes on, and the next app watches it.
+        with_worker: whether the run's worker is killed too; otherwise it continues under the next app.
     """
     outcome = Outcome(f"{method}, app {'and worker ' if with_worker else ''}killed")
     app = start_app(store)
@@ -353,7 +353,7 @@ def filled_disk(
     """A run of the command line whose disk, the store's own, is full from a random event on, until the command has ended.
 
     Returns:
-        What became of it, and the run as it stood when the disk was full.
+        The outcome, and the run's row when the disk was full.
     """
     outcome = Outcome(f"{method}, disk filled")
     process, run_id = begin_by_command(store, method)
@@ -375,7 +375,7 @@ def filled_disk(
 
 
 def fill(filler: Path) -> None:
-    """Take what is left of a disk."""
+    """Fill the rest of a disk."""
     with filler.open("ab", buffering=0) as file:
         size = 1 << 20
         while size:
@@ -415,7 +415,7 @@ def no_op(
 
 
 def share_queue(store: Store, runs: int, folder: Path, *, apps: int = 2, workers: int = 4) -> dict[str, int]:
-    """So many runs for all of them at once: how many ended well, were lost, and ran twice; and by whom they were run."""
+    """Runs shared by all of them: how many finished, were lost, and ran twice, and who ran them."""
     halt = folder / "halt"
     started = [start_app(store, train="tests.runs.faults:no_op") for _ in range(apps)]
     at_work = [

@@ -19,9 +19,9 @@ from isoviz.runs.store import RunRow, Store
 PATIENCE: Final = 120.0
 """Seconds that anything may take on a machine that is busy with something else. Less than pytest's limit for a test."""
 LONG: Final[dict[str, Any]] = {"does": "finish", "seconds": 600.0}
-"""Parameters of a run that ends only because it is asked to."""
+"""Parameters of a run that ends only on request."""
 TOLD: Final[dict[str, Any]] = {"does": "finish when told"}
-"""Parameters of a run that ends well when `finish` says so."""
+"""Parameters of a run that finishes on `finish`."""
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups as POSIX has them")
 
@@ -43,13 +43,13 @@ def until(true: Callable[[], object], seconds: float = PATIENCE) -> float:
 
 
 def within(limit: float, measure: Callable[[], float], tries: int = 6) -> None:
-    """Hold something to a time that it keeps by itself.
+    """Check that an operation is fast enough on an idle machine.
 
-    A machine that is busy with something else makes one try late; what is slow by itself is late in all of them.
+    A busy machine can delay single attempts; a slow operation is late in all of them.
 
     Args:
         limit: seconds.
-        measure: does it once, with all its checks, and returns the seconds that it took.
+        measure: runs the operation once, with its checks; returns the seconds.
     """
     took: list[float] = []
     while not took or took[-1] >= limit:
@@ -64,7 +64,7 @@ def ended(store: Store, run_id: str) -> RunRow:
 
 
 def finish(store: Store, run_id: str) -> None:
-    """Tell a run of `TOLD` to end."""
+    """Make a run of `TOLD` finish."""
     (store.folder_of(run_id) / "finish").touch()
 
 
@@ -82,13 +82,13 @@ def gone(pid: int) -> bool:
 
 
 def workers() -> list[psutil.Process]:
-    """The living worker processes that this process started, spares and what they forked among them."""
-    found = []
+    """The living worker processes that this process started, including spares and their forks."""
+    pids = []
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # it ended while we looked
             if child.status() != psutil.STATUS_ZOMBIE and "isoviz.jobs.worker" in " ".join(child.cmdline()):
-                found.append(child)
-    return found
+                pids.append(child)
+    return pids
 
 
 def end_workers(store: Store) -> None:

@@ -25,9 +25,9 @@ Address = Callable[[str], str]
 
 def binaries() -> Path | None:
     """The folder of `initdb` and `postgres`; None where PostgreSQL is not installed."""
-    found = shutil.which("initdb")
+    initdb = shutil.which("initdb")
     candidates = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"), reverse=True)
-    for path in [found, *candidates]:
+    for path in [initdb, *candidates]:
         if path is not None:
             return Path(path).resolve().parent
     return None
@@ -50,13 +50,13 @@ def served(programs: Path) -> Iterator[Address]:
 
 
 class Server:
-    """A server with a folder of its own, which goes at the end of the context.
+    """A server with a temporary folder.
 
     Args:
-        programs: the folder of its programs.
+        programs: folder of the PostgreSQL programs.
         port: it listens there on the loopback, too, and its addresses say so.
         password: on that port it takes only encrypted connections with this password, and only its socket is open to all.
-        connections: how many it takes at once.
+        connections: at most.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Server:
 
     @property
     def certificate(self) -> Path:
-        """What it shows to be `localhost`, signed by itself."""
+        """A self-signed certificate for `localhost`."""
         return self._folder / "server.crt"
 
     def _encrypt(self) -> None:

@@ -1,4 +1,4 @@
-"""What to cite: every declaration has its entry, and a set of runs the union of its own."""
+"""What to cite: every declaration has an entry; a set of runs has the union of its entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from tests.dashboard.made_up import config, finish
 OF_METHODS = {
     key for method in methods.catalogue().values() if method.paper for key in bibliography.parse(method.paper.bibtex)
 }
-OF_TRANSFORMS = {key for one in transforms().values() if one.paper for key in bibliography.parse(one.paper.bibtex)}
+OF_TRANSFORMS = {
+    key for transform in transforms().values() if transform.paper for key in bibliography.parse(transform.paper.bibtex)
+}
 
 
 def test_every_entry_is_whole():
@@ -54,13 +56,15 @@ def test_the_union_of_some_runs():
         config("baseline", task="glue/cola"),
         config("baseline", task="own"),
     ]
-    found = bibtex(runs, ["isoscore_unbiased", "no such measure"])
-    assert list(found) == sorted(found)
-    assert set(found) == {
+    entries = bibtex(runs, ["isoscore_unbiased", "no such measure"])
+    assert list(entries) == sorted(entries)
+    assert set(entries) == {
         "zhou2021isobn", "rudman2024istar", "dagan2006pascal", "barhaim2006second", "giampiccolo2007third",
         "bentivogli2009fifth", "wang2019glue", "warstadt2019neural", "devlin2019bert", "himeno2014estimations",
     }  # fmt: skip
-    assert found["wang2019glue"].startswith("@inproceedings{wang2019glue,") and found["wang2019glue"].endswith("\n}")
+    assert entries["wang2019glue"].startswith("@inproceedings{wang2019glue,") and entries["wang2019glue"].endswith(
+        "\n}"
+    )
 
 
 def test_a_model_that_is_gone_has_no_entry(tmp_path):

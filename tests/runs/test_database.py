@@ -1,4 +1,4 @@
-"""Where a store may lie, and what is said when it may not."""
+"""Where a store may be, and the errors otherwise."""
 
 from __future__ import annotations
 
@@ -72,6 +72,19 @@ def test_a_server_that_is_away_is_named_without_its_password() -> None:
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://user:half@secret@127.0.0.1:1/d",
+        "postgresql://user@127.0.0.1:1/d?Password=secret&sslPassword=secret",
+    ],
+)
+def test_an_address_with_a_mistake_is_named_without_its_password(url: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        Store(url)
+    assert "secret" not in f"{caught.value} {caught.value.advice}"
+
+
 def test_without_psycopg_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(StoreError, match="psycopg") as caught:
@@ -98,10 +111,10 @@ def test_without_psycopg_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) 
 def test_network_file_systems_are_refused(
     mounts: list[tuple[str, str]], refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = [
+    refusals = [
         SimpleNamespace(mountpoint=point.format(tmp_path), fstype=kind, opts="rw", device="d") for point, kind in mounts
     ]
-    monkeypatch.setattr(psutil, "disk_partitions", lambda all: found)
+    monkeypatch.setattr(psutil, "disk_partitions", lambda all: refusals)
     if not refused:
         refuse_network(tmp_path / "store")
         return

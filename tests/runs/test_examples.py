@@ -1,4 +1,4 @@
-"""The examples: what ships, how it is read beside a store, and what happens where it cannot be read."""
+"""The bundled examples: their content, reading them beside a store, and failures to read them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_nine_methods_on_two_tasks_with_three_seeds_and_a_sweep_ship(shipped: Ex
     assert len({row["lam"] for row in swept}) >= 3 and len({row["zeta"] for row in swept}) >= 3
 
 
-def test_summaries_are_those_of_the_runs(shipped: Examples) -> None:
+def test_summaries_match_the_runs(shipped: Examples) -> None:
     for summary in shipped.summaries(group=METHODS):
         row = shipped.get(summary.id)
         assert row.result is not None and dict(summary.metrics) == pytest.approx(dict(row.result.metrics))
@@ -75,7 +75,11 @@ def test_summaries_are_those_of_the_runs(shipped: Examples) -> None:
 def test_curves_can_be_drawn_of_every_epoch(shipped: Examples) -> None:
     row = shipped.featured()
     measured, evaluated = shipped.events_of_kind(row.id, Measured), shipped.events_of_kind(row.id, Evaluated)
-    assert [one.epoch for one in measured] == [one.epoch for one in evaluated] == list(range(row.config.epochs + 1))
+    assert (
+        [measurement.epoch for measurement in measured]
+        == [evaluation.epoch for evaluation in evaluated]
+        == list(range(row.config.epochs + 1))
+    )
     for one in measured:
         assert one.isotropy.number("isoscore") is not None and len(one.isotropy.curve("ev")) == 50
         assert (shipped.folder_of(row.id) / one.arrays).is_file()
@@ -94,7 +98,7 @@ def test_what_if_reads_the_embeddings_of_an_example(shipped: Examples) -> None:
         assert embeddings.frozen_metric(embeddings.validation) == pytest.approx(result.metrics["accuracy"], abs=0.002)
 
 
-# ------------------------------------------------------------------------------------------- beside a store of one's own
+# ------------------------------------------------------------------------------------------- beside your own store
 
 
 def test_a_library_finds_runs_by_their_id_and_never_mixes_lists(shipped: Examples, store: Store) -> None:
@@ -152,8 +156,8 @@ def test_a_read_only_folder_is_enough_and_nothing_is_left_beside_the_file(tmp_pa
     folder = copied(tmp_path / "shipped")
     folder.chmod(0o500)
     try:
-        found = Examples(folder)
-        assert found.list(limit=1) and found.summaries(group=METHODS)
+        opened = Examples(folder)
+        assert opened.list(limit=1) and opened.summaries(group=METHODS)
         assert sorted(os.listdir(folder)) == sorted([DATABASE, examples.ABOUT])
     finally:
         folder.chmod(0o700)

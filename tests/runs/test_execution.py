@@ -39,18 +39,18 @@ def test_a_reserved_run_is_claimed_and_executed_here(store: Store, config: Make)
         execute(store, first, train=fake_training.train)
 
 
-def test_training_is_told_all_it_needs(local: Store, config: Make) -> None:
-    told: list[Any] = []
+def test_training_gets_all_it_needs(local: Store, config: Make) -> None:
+    passed: list[Any] = []
 
     def train(*arguments: Any) -> None:
-        told.append(arguments)
+        passed.append(arguments)
         arguments[1](Stopped(step=1))
 
     (run_id,) = local.create([config(seed=3)])
     assert execute(local, run_id, train=train).status == "stopped"
     local.requeue(run_id)
     execute(local, run_id, train=train)
-    (first, second) = told
+    (first, second) = passed
     assert first[0] == config(seed=3)
     assert first[3] == local.folder_of(run_id) and first[3].is_dir()
     assert (first[4], second[4]) == (False, True)
@@ -215,8 +215,8 @@ def fill_disk(store: Store) -> Callable[[], None]:
 
     @event.listens_for(store._database.engine, "begin")
     def limit(connection: Any) -> None:
-        found = connection.exec_driver_sql("PRAGMA page_count").scalar()
-        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages['limit'] or found}")
+        page_count = connection.exec_driver_sql("PRAGMA page_count").scalar()
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages['limit'] or page_count}")
 
     def free() -> None:
         pages["limit"] = 1_000_000

@@ -1,4 +1,4 @@
-"""From choices to runs: what is expanded, what is refused before anything exists, and the command that does the same."""
+"""From choices to runs: the expansion, refusals before any run exists, and the equivalent command."""
 
 from __future__ import annotations
 

@@ -59,10 +59,10 @@ def test_the_same_logits_without_isoviz(
     done = subprocess.run(
         [sys.executable, "-c", ALONE, str(out), json.dumps(texts)], capture_output=True, text=True, check=True, cwd=tmp_path
     )  # fmt: skip
-    found = json.loads(done.stdout)
+    printed = json.loads(done.stdout)
     expected = encoders.load_run(f"run:{finished}").logits([texts], 64)
-    np.testing.assert_allclose(found["logits"], expected, atol=1e-5)
-    assert list(found["labels"].values()) == list(tasks.get("glue/cola").label_names)
+    np.testing.assert_allclose(printed["logits"], expected, atol=1e-5)
+    assert list(printed["labels"].values()) == list(tasks.get("glue/cola").label_names)
     card = (out / "README.md").read_text(encoding="utf-8")
     assert finished in card and "| accuracy | " in card and "--method isobn" in card
 
@@ -78,6 +78,20 @@ def test_the_same_logits_without_isoviz(
 
     assert main(["runs", "save-model", finished, "--out", str(out)]) == 2
     assert "is not empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("prefix", "task", "words"),
+    [
+        ("none", "glue/cola", ""),
+        ("cola sentence:", "glue/cola", "`cola sentence:` before every input."),
+        ("one: | two:", "glue/mrpc", "`one:` before every first text and `two:` before every second text."),
+        ("| two:", "glue/mrpc", "with `two:` before every second text."),
+    ],
+)
+def test_the_card_names_the_prefixes(prefix: str, task: str, words: str) -> None:
+    card = pretrained._card("a-run", RunConfig(task=task, prefix=prefix), {}, "folder")
+    assert words in card and ("It was trained with" in card) is bool(words)
 
 
 def test_a_run_without_weights_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from tests.runs.observing import LONG, ended, kinds, until
 Make = Callable[..., RunConfig]
 
 
-def test_queued_run_starts_after_the_view_that_somebody_waits_for(runner: Runner, local: Store, config: Make) -> None:
+def test_queued_run_starts_after_the_view_someone_waits_for(runner: Runner, local: Store, config: Make) -> None:
     with lane_taken(LANE):
         queue.start(LIGHT, "k", {})
         (run_id,) = local.create([config()])

@@ -46,7 +46,7 @@ def test_a_ready_spare_begins_a_run_at_once(
     within(0.5, slower_part)
 
 
-def test_a_spare_goes_when_nobody_launches_any_more(
+def test_a_spare_exits_when_no_one_launches_runs(
     runner: Runner, local: Store, config: Make, my_workers: Callable[[], list[psutil.Process]]
 ) -> None:
     runner.expect()
@@ -125,6 +125,6 @@ def test_a_worker_sees_its_own_device_only(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    found = environment(slot)
-    assert found.get("CUDA_VISIBLE_DEVICES") == expected
-    assert found.get("ACCELERATE_USE_CPU") == ("true" if slot == "cpu" else None)
+    variables = environment(slot)
+    assert variables.get("CUDA_VISIBLE_DEVICES") == expected
+    assert variables.get("ACCELERATE_USE_CPU") == ("true" if slot == "cpu" else None)

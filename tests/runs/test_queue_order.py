@@ -20,9 +20,9 @@ def ordered(places: list[Place]) -> list[str]:
 
 
 def by_hand(order: list[str], run: str, move: Move) -> list[str]:
-    place = order.index(run)
-    rest = [one for one in order if one != run]
-    rest.insert({"first": 0, "up": max(0, place - 1), "down": place + 1, "last": len(rest)}[move], run)
+    index = order.index(run)
+    rest = [entry for entry in order if entry != run]
+    rest.insert({"first": 0, "up": max(0, index - 1), "down": index + 1, "last": len(rest)}[move], run)
     return rest
 
 
@@ -32,12 +32,12 @@ def test_every_move_from_every_place(move: Move, spread: float) -> None:
     """Runs launched together have the same time; the middle two have a higher priority than the last two."""
     now = 1_790_000_000.0
     levels = [1, 1, 0, 0, 0, -1, -1]
-    for place in range(len(levels)):
+    for index in range(len(levels)):
         waiting = [Place(f"r{n}", level, now + n * spread) for n, level in enumerate(levels)]
-        assert ordered(waiting) == [one.id for one in waiting]
-        wanted = by_hand([one.id for one in waiting], f"r{place}", move)
-        changed = {one.id: one for one in moved(waiting, f"r{place}", move)}
-        assert ordered([changed.get(one.id, one) for one in waiting]) == wanted
+        assert ordered(waiting) == [entry.id for entry in waiting]
+        expected = by_hand([entry.id for entry in waiting], f"r{index}", move)
+        changed = {entry.id: entry for entry in moved(waiting, f"r{index}", move)}
+        assert ordered([changed.get(entry.id, entry) for entry in waiting]) == expected
 
 
 def test_many_moves_to_the_same_place_keep_the_order() -> None:
@@ -45,8 +45,8 @@ def test_many_moves_to_the_same_place_keep_the_order() -> None:
     order = ordered(places)
     for step in range(60):
         run = order[(7 * step) % 20]
-        changed = {one.id: one for one in moved(places, run, "up")}
-        places = sorted((changed.get(one.id, one) for one in places), key=lambda one: (one.queued, one.id))
+        changed = {entry.id: entry for entry in moved(places, run, "up")}
+        places = sorted((changed.get(place.id, place) for place in places), key=lambda place: (place.queued, place.id))
         order = by_hand(order, run, "up")
         assert ordered(places) == order
 
@@ -59,11 +59,11 @@ def test_the_store_takes_runs_by_priority_and_then_as_moved(store: Store, config
     store.move(c, "up")
     store.move(a, "first")
     assert [(row.id, row.position) for row in store.list(status="queued", order="queue")] == [
-        (run, place) for place, run in enumerate((a, d, c, b), start=1)
+        (run, index) for index, run in enumerate((a, d, c, b), start=1)
     ]
     (late,) = store.create([config(seed=9)])
-    taken = [store.claim("me", "cpu") for _ in range(5)]
-    assert [row.id for row in taken if row] == [a, d, c, b, late]
+    claimed = [store.claim("me", "cpu") for _ in range(5)]
+    assert [row.id for row in claimed if row] == [a, d, c, b, late]
     with pytest.raises(StoreError, match="cannot be moved: it is running"):
         store.move(a, "up")
     with pytest.raises(StoreError, match="no run 'gone'"):

@@ -61,7 +61,7 @@ def test_living_worker_is_left_alone(store: Store, config: Make) -> None:
     assert mark_lost(store) == [run_id]
 
 
-def test_run_that_a_dead_app_had_given_no_worker_is_queued_again(store: Store, config: Make) -> None:
+def test_run_that_a_dead_app_never_started_is_queued_again(store: Store, config: Make) -> None:
     run_id = claimed(store, config())
     assert mark_lost(store) == [] and store.get(run_id).status == "running", "it may be about to"
     silent_for(store, 4)
@@ -92,11 +92,11 @@ def test_rows_of_earlier_versions_are_judged_by_name_and_a_short_silence(store: 
 
 
 def test_reserved_run_of_a_dead_command_is_lost_with_it(store: Store, config: Make, dead: int) -> None:
-    (mine,) = store.create([config(seed=1)], claim="this command")
-    (theirs,) = store.create([config(seed=2)], claim="a command that is gone")
-    store.set_worker(theirs, dead, 1.0)
-    assert mark_lost(store) == [theirs]
-    error = store.get(theirs).error
+    (own_run,) = store.create([config(seed=1)], claim="this command")
+    (orphan,) = store.create([config(seed=2)], claim="a command that is gone")
+    store.set_worker(orphan, dead, 1.0)
+    assert mark_lost(store) == [orphan]
+    error = store.get(orphan).error
     assert error is not None and error["message"] == "the command that was running it has ended"
-    assert store.get(mine).status == "queued"
-    store.requeue(theirs)
+    assert store.get(own_run).status == "queued"
+    store.requeue(orphan)

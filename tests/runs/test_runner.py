@@ -37,7 +37,7 @@ def test_a_run_goes_from_queued_to_finished(runner: Runner, local: Store, config
     assert runner.is_alive
 
 
-def test_an_exception_is_told_and_the_next_run_starts(runner: Runner, local: Store, config: Make) -> None:
+def test_an_exception_is_reported_and_the_next_run_starts(runner: Runner, local: Store, config: Make) -> None:
     failed, after = local.create([config("raise"), config()])
     row = ended(local, failed)
     assert row.status == "failed"
@@ -55,10 +55,10 @@ def test_the_run_of_a_visitor_reads_where_pages_may(runner: Runner, local: Store
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "rows.csv").symlink_to(tmp_path / "secret.csv")
     (tmp_path / "secret.csv").write_text("text,label\n")
-    asked = config("read", data=str(tmp_path / "shared" / "rows.csv"))
+    requested = config("read", data=str(tmp_path / "shared" / "rows.csv"))
     fence.hold_to(lambda: Roots((tmp_path / "shared",)))  # as the app, in whose process the runner is
-    (of_visitor,) = local.create([asked], visitor="anna")
-    (of_operator,) = local.create([asked])
+    (of_visitor,) = local.create([requested], visitor="anna")
+    (of_operator,) = local.create([requested])
     row = ended(local, of_visitor)
     assert row.status == "failed" and row.error is not None
     assert "cannot be read from the browser" in row.error["message"]
@@ -160,8 +160,8 @@ def test_silent_runs_of_other_hosts_and_dead_shells_are_lost(runner: Runner, loc
     local.claim("x", "cpu", id=elsewhere)
     local.set_worker(shell, dead.pid, 1.0)
     with local._database.writing() as connection:
-        there = "UPDATE isoviz_runs SET host = 'another-host', pid = 1, pid_scope = 'there' WHERE id = :id"
-        connection.execute(text(there), {"id": elsewhere})
+        statement = "UPDATE isoviz_runs SET host = 'another-host', pid = 1, pid_scope = 'there' WHERE id = :id"
+        connection.execute(text(statement), {"id": elsewhere})
         connection.execute(text("UPDATE isoviz_runs SET heartbeat = heartbeat - 60"))
     for run_id in (elsewhere, shell):
         assert ended(local, run_id).status == "lost"

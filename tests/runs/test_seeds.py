@@ -9,14 +9,17 @@ from isoviz.runs.seeds import more_seeds
 def test_every_setup_gets_the_same_new_seeds() -> None:
     plain = RunConfig(method="baseline", params={})
     other = plain.model_copy(update={"epochs": 7})
-    there = [plain.model_copy(update={"seed": seed}) for seed in (0, 4)] + [other, other.model_copy(update={"seed": 1})]
-    more = more_seeds(there, 3)
+    existing = [plain.model_copy(update={"seed": seed}) for seed in (0, 4)] + [
+        other,
+        other.model_copy(update={"seed": 1}),
+    ]
+    more = more_seeds(existing, 3)
     assert [(config.epochs, config.seed) for config in more] == [
         (epochs, seed) for seed in (5, 6, 7) for epochs in (plain.epochs, 7)
     ]
-    setups = {config.setup_key() for config in there}
+    setups = {config.setup_key() for config in existing}
     assert {config.setup_key() for config in more} == setups
-    assert not {(c.setup_key(), c.seed) for c in more} & {(c.setup_key(), c.seed) for c in there}
+    assert not {(c.setup_key(), c.seed) for c in more} & {(c.setup_key(), c.seed) for c in existing}
 
 
 def test_threads_do_not_make_another_setup() -> None:
@@ -24,5 +27,5 @@ def test_threads_do_not_make_another_setup() -> None:
     assert len(more_seeds([plain, plain.model_copy(update={"threads": 2, "seed": 1})], 3)) == 3
 
 
-def test_of_nothing_there_is_no_more() -> None:
+def test_no_runs_give_no_more_seeds() -> None:
     assert more_seeds([], 3) == []

@@ -1,4 +1,4 @@
-"""Runs that train on several of a machine's slots: they wait for enough of them, and nothing begins beside them meanwhile."""
+"""Runs that train on several of a machine's slots: they wait for enough free slots, and no other run starts in the meantime."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_run_on_three_slots_waits_for_two_others() -> None:
     assert slots.take("cuda:2") and slots.take("cuda:3")
 
 
-def test_of_two_wide_runs_the_first_goes_first() -> None:
+def test_the_first_of_two_wide_runs_goes_first() -> None:
     slots = Slots(FOUR)
     assert all(slots.take(name) for name in FOUR)
     assert slots.extend("cuda:0", 2) is None and slots.extend("cuda:1", 2) is None

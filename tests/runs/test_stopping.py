@@ -47,11 +47,11 @@ def test_a_worker_that_is_saving_gets_the_time(
     signals_of = local.signals
 
     def signals(run_id: str) -> Signals:
-        found = signals_of(run_id)
-        if found.phase == "saving":
+        sent = signals_of(run_id)
+        if sent.phase == "saving":
             slot.STOP_SECONDS = 0.0
-            looks.append(found.status)
-        return found
+            looks.append(sent.status)
+        return sent
 
     monkeypatch.setattr(local, "signals", signals)
     (run_id,) = local.create([config("save slowly")])
@@ -68,7 +68,7 @@ def test_a_worker_that_is_saving_gets_the_time(
 def test_a_slow_step_gets_the_time_it_needs(
     runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slot, "STOP_SECONDS", 0.0)  # no patience but for the step at hand
+    monkeypatch.setattr(slot, "STOP_SECONDS", 0.0)  # no grace period beyond the current step
     (run_id,) = local.create([config("step slowly")])
     until(lambda: local.signals(run_id).step_seconds == 600.0)
     local.request_stop(run_id)

@@ -21,11 +21,11 @@ Make = Callable[..., RunConfig]
 
 
 def test_a_created_run_comes_back_as_it_was(store: Store, config: Make) -> None:
-    wanted = config(seed=7, learning_rate=3e-4, params={"lam": -1.0, "form": "paper", "on": True, "k": 3})
+    created = config(seed=7, learning_rate=3e-4, params={"lam": -1.0, "form": "paper", "on": True, "k": 3})
     before = time.time()
-    (run_id,) = store.create([wanted], group="sweep", name="  my\n run ")
+    (run_id,) = store.create([created], group="sweep", name="  my\n run ")
     row = store.get(run_id)
-    assert row.config == wanted
+    assert row.config == created
     assert [type(v) for v in row.config.params.values()] == [float, str, bool, int]
     assert (row.status, row.group, row.name, row.position) == ("queued", "sweep", "my run", 1)
     assert before - 1 <= row.created <= time.time() + 1

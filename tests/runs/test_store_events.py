@@ -1,4 +1,4 @@
-"""What every store promises of the events of a run: kept in order, once, and the run tells what they mean."""
+"""Events of a run in every store: in order, exactly once, and reflected in the run's status."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_events_keep_their_order_and_are_read_by_cursor(store: Store, config: Ma
         assert parse_event(data) == event
 
 
-def test_events_of_one_kind_are_read_whatever_lies_before_them(store: Store, config: Make) -> None:
+def test_events_of_one_kind_are_read_whatever_precedes_them(store: Store, config: Make) -> None:
     run_id = begun(store, config())
     download = [Entered(phase="loading", detail=f'{n} MB, {{"kind":"started"}}') for n in range(200)]
     store.append(run_id, [*download, started("d"), step(1), started("e"), step(2)])
@@ -97,10 +97,10 @@ def test_non_finite_numbers_are_null(store: Store, config: Make) -> None:
 
 def test_a_result_tells_whose_weights_are_kept(store: Store, config: Make) -> None:
     run_id = begun(store, config())
-    kept = Weights(epoch=2, step=12, path="checkpoints/step-0000012")
-    store.append(run_id, [FINISHED.model_copy(update={"weights": kept})])
+    weights = Weights(epoch=2, step=12, path="checkpoints/step-0000012")
+    store.append(run_id, [FINISHED.model_copy(update={"weights": weights})])
     result = store.get(run_id).result
-    assert result is not None and result.weights == kept
+    assert result is not None and result.weights == weights
 
 
 def test_progress_tells_the_latest(store: Store, config: Make) -> None:

@@ -25,15 +25,15 @@ Make = Callable[..., RunConfig]
 
 def test_claims_take_the_oldest_first(store: Store, config: Make) -> None:
     ids = store.create([config(seed=s) for s in range(3)])
-    taken = [store.claim("me", "cuda:1") for _ in range(4)]
-    assert [row.id for row in taken if row] == ids
-    assert taken[3] is None
+    claimed = [store.claim("me", "cuda:1") for _ in range(4)]
+    assert [row.id for row in claimed if row] == ids
+    assert claimed[3] is None
     row = store.get(ids[0])
     assert (row.status, row.owner, row.device, row.host, row.attempt) == ("running", "me", "cuda:1", host_name(), 1)
     assert row.started is not None and row.heartbeat is not None and row.position is None
 
 
-def test_of_eight_who_claim_at_once_one_wins(store: Store, config: Make) -> None:
+def test_one_of_eight_simultaneous_claims_wins(store: Store, config: Make) -> None:
     for _ in range(5):
         (run_id,) = store.create([config()])
         won: list[str] = []
@@ -55,7 +55,7 @@ def test_of_eight_who_claim_at_once_one_wins(store: Store, config: Make) -> None
 
 def test_eight_claimants_share_twenty_runs_without_loss(store: Store, config: Make) -> None:
     ids = store.create([config(seed=s) for s in range(20)])
-    taken: list[str] = []
+    claimed: list[str] = []
 
     def work(name: str) -> None:
         misses = 0
@@ -65,14 +65,14 @@ def test_eight_claimants_share_twenty_runs_without_loss(store: Store, config: Ma
                 misses += 1
                 time.sleep(0.02)
             else:
-                taken.append(row.id)
+                claimed.append(row.id)
 
     threads = [threading.Thread(target=work, args=(f"t{n}",)) for n in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(taken) == ids
+    assert sorted(claimed) == ids
 
 
 def test_a_reserved_run_goes_to_its_owner_only(store: Store, config: Make) -> None:
@@ -84,8 +84,8 @@ def test_a_reserved_run_goes_to_its_owner_only(store: Store, config: Make) -> No
     assert store.claim("someone", "cpu", id=reserved) is None
     first = store.claim("shell", "cpu")
     assert first is not None and first.id == other, "without an id only what is free is taken"
-    mine = store.claim("shell", "cpu", id=reserved)
-    assert mine is not None and (mine.status, mine.pid) == ("running", os.getpid()), "who claims by id runs it"
+    claimed = store.claim("shell", "cpu", id=reserved)
+    assert claimed is not None and (claimed.status, claimed.pid) == ("running", os.getpid()), "who claims by id runs it"
     assert store.claim("shell", "cpu", id=reserved) is None
 
 
@@ -117,7 +117,7 @@ def test_run_of_a_stopped_worker_is_queued_in_its_old_place(store: Store, config
 
 
 @pytest.mark.parametrize("user_first", [True, False])
-def test_run_that_a_user_stopped_is_not_given_back(store: Store, config: Make, user_first: bool) -> None:
+def test_run_that_a_user_stopped_is_not_requeued(store: Store, config: Make, user_first: bool) -> None:
     run_id = begun(store, config())
     requests = [lambda: store.request_stop(run_id), lambda: store.request_return(run_id, 1)]
     for request in requests if user_first else requests[::-1]:
@@ -195,14 +195,14 @@ def test_silent_runs_are_found(store: Store, config: Make) -> None:
 
 def test_a_run_resumes_where_its_checkpoints_are(store: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     (run_id,) = store.create([config()])
-    with monkeypatch.context() as there:
-        there.setattr("isoviz.runs.identity.host_name", lambda: "node/7")
+    with monkeypatch.context() as patch:
+        patch.setattr("isoviz.runs.identity.host_name", lambda: "node/7")
         store.claim("a worker", "cpu")
     store.request_stop(run_id)
     store.append(run_id, [Stopped(step=2)])
     store.requeue(run_id)
     other = Store(store.url)
-    if store.url.startswith("postgresql"):  # an SQLite store lies on one machine
+    if store.url.startswith("postgresql"):  # an SQLite store is on one machine
         assert other.claim("me", "cpu") is None
     (store.folder / "hosts").mkdir(exist_ok=True)
     (store.folder / "hosts" / "node%2F7").touch()
@@ -257,7 +257,7 @@ def test_attempts_of_a_run_that_began_before_they_were_counted(store: Store, con
     assert store.get(run_id).attempts == 2
 
 
-def test_asked_to_stop_again_a_run_ends_at_once(store: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_stop_ends_a_run_at_once(store: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     run_id = begun(store, config())
     store.request_stop(run_id)
     store.request_stop(run_id)  # a double click

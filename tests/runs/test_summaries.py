@@ -1,4 +1,4 @@
-"""What lists show of runs: the columns say what the runs say, and one that cannot be read harms no list."""
+"""Lists of runs: columns match the runs, and an unreadable run does not break a list."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ def only(store: Store, run: str) -> RunSummary:
 
 def test_a_finished_run_is_summed_up_in_columns(store: Store) -> None:
     run = finish(store, resolved("istar", seed=3, params={"lam": 2.0}, epochs=4), 0.75, 0.25, "g", seconds=6.5)
-    found = only(store, run)
-    assert (found.model, found.task, found.method, found.seed, found.epochs) == (
+    summary = only(store, run)
+    assert (summary.model, summary.task, summary.method, summary.seed, summary.epochs) == (
         *("demo/tiny-bert", "demo/acceptability", "istar"),
         *(3, 4),
     )
-    assert (found.group, found.status, found.params["lam"]) == ("g", "finished", 2.0)
-    assert found.setup == store.get(run).config.setup_key()
-    assert found.metrics == {"accuracy": 0.75, "matthews": 0.75, "loss": 0.5, "epoch": 3}
-    assert found.isotropy["isoscore_star"] == 0.25 and found.home("isoscore_star") == "layers"
-    assert found.isotropy["isoscore"] == 0.2 and found.home("isoscore") == "head"
-    assert found.size("head") == (500, 128)
-    assert found.numbers["baseline"] == {"majority": 0.5, "bag_of_words": 0.625} and found.eval_rows == 500
-    assert found.numbers["timing"]["train_seconds"] == 6.5
+    assert (summary.group, summary.status, summary.params["lam"]) == ("g", "finished", 2.0)
+    assert summary.setup == store.get(run).config.setup_key()
+    assert summary.metrics == {"accuracy": 0.75, "matthews": 0.75, "loss": 0.5, "epoch": 3}
+    assert summary.isotropy["isoscore_star"] == 0.25 and summary.home("isoscore_star") == "layers"
+    assert summary.isotropy["isoscore"] == 0.2 and summary.home("isoscore") == "head"
+    assert summary.size("head") == (500, 128)
+    assert summary.numbers["baseline"] == {"majority": 0.5, "bag_of_words": 0.625} and summary.eval_rows == 500
+    assert summary.numbers["timing"]["train_seconds"] == 6.5
 
 
 def test_columns_say_what_the_whole_run_says(store: Store) -> None:
@@ -55,25 +55,25 @@ def test_columns_say_what_the_whole_run_says(store: Store) -> None:
     fail(store, resolved(seed=1))
     fail(store, resolved(seed=2), diverge=True)
     for row in store.list():
-        whole, found = summary_of(row), only(store, row.id)
+        from_events, from_columns = summary_of(row), only(store, row.id)
         beside = {"numbers", "eval_rows", "notes"}  # these are of events that the row does not hold
-        assert {name: value for name, value in vars(found).items() if name not in beside} == {
-            name: value for name, value in vars(whole).items() if name not in beside
+        assert {name: value for name, value in vars(from_columns).items() if name not in beside} == {
+            name: value for name, value in vars(from_events).items() if name not in beside
         }
-        assert {kind: of for kind, of in found.numbers.items() if kind != "baseline"} == whole.numbers
+        assert {kind: of for kind, of in from_columns.numbers.items() if kind != "baseline"} == from_events.numbers
 
 
 def test_undefined_numbers_come_with_their_reason_or_none(store: Store) -> None:
     run = finish(store, resolved(), 0.5, None)
-    found = only(store, run)
-    assert found.isotropy["isoscore_star"] is None
-    assert found.undefined.keys() <= found.isotropy.keys()
+    summary = only(store, run)
+    assert summary.isotropy["isoscore_star"] is None
+    assert summary.undefined.keys() <= summary.isotropy.keys()
 
 
 def test_a_queued_run_has_its_configuration_only(store: Store, config: Make) -> None:
     (run,) = store.create([config(seed=5)])
-    found = only(store, run)
-    assert (found.seed, found.numbers, found.eval_rows, found.message) == (5, {}, None, "")
+    summary = only(store, run)
+    assert (summary.seed, summary.numbers, summary.eval_rows, summary.message) == (5, {}, None, "")
 
 
 def test_filters_and_pages_are_of_the_database(store: Store, config: Make) -> None:
@@ -114,7 +114,7 @@ def test_the_revision_counts_what_lists_show(store: Store, config: Make) -> None
     assert changed() and store.summaries() == []
 
 
-def test_a_run_that_goes_on_after_a_failure_is_summed_up_again(store: Store) -> None:
+def test_a_run_that_continues_after_a_failure_is_summed_up_again(store: Store) -> None:
     from tests.dashboard.made_up import result
 
     run = fail(store, resolved())
@@ -122,8 +122,8 @@ def test_a_run_that_goes_on_after_a_failure_is_summed_up_again(store: Store) -> 
     store.requeue(run)
     store.claim("test", "cpu", id=run)
     store.append(run, [result(0.5, 0.5)])
-    found = only(store, run)
-    assert (found.message, found.advice, found.metrics["accuracy"]) == ("", "", 0.5)
+    summary = only(store, run)
+    assert (summary.message, summary.advice, summary.metrics["accuracy"]) == ("", "", 0.5)
 
 
 def test_equal_settings_are_one_setup_though_an_older_version_wrote_them(store: Store) -> None:
@@ -171,7 +171,7 @@ def test_damage_of_the_same_length_is_met_by_the_list_of_whole_runs(store: Store
     damage(store, run, "config", config.replace('"epochs":3', '"epochs":X'))
     assert store.unreadable() == []
     assert store.list() == []
-    assert [found.id for found in store.unreadable()] == [run]
+    assert [run.id for run in store.unreadable()] == [run]
 
 
 def test_a_run_whose_summary_does_not_fit_is_read_whole(store: Store) -> None:
@@ -180,8 +180,8 @@ def test_a_run_whose_summary_does_not_fit_is_read_whole(store: Store) -> None:
     with store._database.writing() as connection:
         connection.execute(text("UPDATE isoviz_summaries SET ending_length = NULL, collapsed = 'stale'"))
         connection.execute(text("DELETE FROM isoviz_numbers"))
-    found = only(store, run)
-    assert (found.metrics["accuracy"], found.isotropy["isoscore_star"], found.collapsed) == (0.5, 0.25, "")
+    summary = only(store, run)
+    assert (summary.metrics["accuracy"], summary.isotropy["isoscore_star"], summary.collapsed) == (0.5, 0.25, "")
     assert store.unreadable() == []
 
 
@@ -193,7 +193,7 @@ def test_a_summary_of_before_chance_was_judged_counts_as_collapsed(store: Store)
     assert only(store, run).collapsed == store.get(run).collapsed == "does no better than chance"
 
 
-def test_an_unreadable_run_in_the_queue_fails_and_the_next_goes_on(store: Store, config: Make) -> None:
+def test_an_unreadable_run_in_the_queue_fails_and_the_next_continues(store: Store, config: Make) -> None:
     bad, good = store.create([config(seed=0), config(seed=1)])
     damage(store, bad, "config")
     assert store.claim("test", "cpu") is None
@@ -207,7 +207,7 @@ def test_a_running_run_with_damaged_progress_can_be_ended(store: Store, config: 
     (run,) = store.create([config()])
     store.claim("test", "cpu")
     damage(store, run, "progress")
-    assert store.list(status="running") == [] and [found.id for found in store.unreadable()] == [run]
+    assert store.list(status="running") == [] and [run.id for run in store.unreadable()] == [run]
     assert store.signals(run).status == "running"
     from isoviz.runs.recovery import lost
 

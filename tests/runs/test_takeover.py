@@ -1,4 +1,4 @@
-"""Runners come and go, in this process and in others: what they leave is adopted, and each run runs once."""
+"""Runners start and stop, in this process and others: their runs are adopted, and each runs once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker with the real training: what the spare has ready when a run comes."""
+"""The worker with the real training: what a spare has prepared."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_memory_too_short_to_load_ends_in_a_status_with_advice(
     my_workers: Callable[[], list[psutil.Process]],
     megabytes: int,
 ) -> None:
-    """The spare has imported everything, and may take so much more memory."""
+    """The spare has imported everything and may use this much more memory."""
     configs = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("istar", {})], [0], epochs=1, max_train=64)
     start_runner(train=DEFAULT_TRAIN).expect()
     until(my_workers)

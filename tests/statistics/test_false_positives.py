@@ -47,8 +47,8 @@ def test_wilcoxon(simulated, rng):
 @pytest.mark.parametrize("n", [3, 5, 10])
 @pytest.mark.parametrize("ratio", [1, 2, 4])
 def test_welch(simulated, rng, n, ratio):
-    found = simulated.welch("normal", n, ratio, DRAWS, rng)
-    assert 0.03 - slack(DRAWS) <= found <= 0.06 + slack(DRAWS)  # of three it rejects less often than it might
+    rates = simulated.welch("normal", n, ratio, DRAWS, rng)
+    assert 0.03 - slack(DRAWS) <= rates <= 0.06 + slack(DRAWS)  # of three it rejects less often than it might
 
 
 @pytest.mark.parametrize("n", [3, 5, 10])
@@ -65,10 +65,10 @@ def test_rank_correlations_within_tasks(simulated, rng):
 
 
 def test_students_interval_covers_and_the_bootstraps_do_not(simulated, rng):
-    found = simulated.mean_coverage("normal", 5, 800, rng)
-    assert found["Student's t"] == pytest.approx(0.95, abs=slack(800))
-    assert found["percentile bootstrap"] < 0.9
-    assert found["BCa bootstrap"] < 0.9
+    coverage = simulated.mean_coverage("normal", 5, 800, rng)
+    assert coverage["Student's t"] == pytest.approx(0.95, abs=slack(800))
+    assert coverage["percentile bootstrap"] < 0.9
+    assert coverage["BCa bootstrap"] < 0.9
 
 
 def test_the_interval_of_a_rank_correlation_covers(simulated, rng):

@@ -13,14 +13,14 @@ from isoviz.statistics.rank_correlation import RESAMPLES, rank_correlation
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_two_share_a_letter_exactly_if_they_cannot_be_told_apart(seed):
+def test_two_share_a_letter_exactly_if_they_do_not_differ(seed):
     rng = np.random.default_rng(seed)
     pairs = list(itertools.combinations(range(7), 2))
     apart = [pair for pair in pairs if rng.random() < 0.4]
-    found = letters(7, apart, order=rng.permutation(7).tolist())
+    assigned = letters(7, apart, order=rng.permutation(7).tolist())
     for one, two in pairs:
-        assert bool(set(found[one]) & set(found[two])) == ((one, two) not in apart)
-    assert all(found)
+        assert bool(set(assigned[one]) & set(assigned[two])) == ((one, two) not in apart)
+    assert all(assigned)
 
 
 def test_letters_begin_with_the_first_in_order():
@@ -31,31 +31,31 @@ def test_letters_begin_with_the_first_in_order():
 
 
 @pytest.mark.parametrize("size", [5, 12])
-@pytest.mark.parametrize(("kind", "theirs"), [("spearman", stats.spearmanr), ("kendall", stats.kendalltau)])
-def test_one_task_is_scipys_correlation(kind, theirs, size):
+@pytest.mark.parametrize(("kind", "reference"), [("spearman", stats.spearmanr), ("kendall", stats.kendalltau)])
+def test_one_task_is_scipys_correlation(kind, reference, size):
     rng = np.random.default_rng(size)
     x, y = rng.normal(size=size), rng.integers(0, 4, size=size).astype(float)  # ties in one of them
-    found = rank_correlation(x, y, kind=kind)
-    assert found.estimate == pytest.approx(theirs(x, y).statistic)
-    assert (found.points, found.tasks) == (size, 1)
+    correlation = rank_correlation(x, y, kind=kind)
+    assert correlation.estimate == pytest.approx(reference(x, y).statistic)
+    assert (correlation.points, correlation.tasks) == (size, 1)
     p = stats.permutation_test(
         (y,),
-        lambda other: abs(theirs(x, other).statistic),
+        lambda other: abs(reference(x, other).statistic),
         permutation_type="pairings",
         n_resamples=1000,
         alternative="greater",
     ).pvalue
-    assert found.p == pytest.approx(p, abs=1e-9 if size == 5 else 0.06)
+    assert correlation.p == pytest.approx(p, abs=1e-9 if size == 5 else 0.06)
 
 
-@pytest.mark.parametrize(("kind", "theirs"), [("spearman", stats.spearmanr), ("kendall", stats.kendalltau)])
-def test_the_bootstrap_is_that_of_scipys_correlation_of_each_resample(kind, theirs):
+@pytest.mark.parametrize(("kind", "reference"), [("spearman", stats.spearmanr), ("kendall", stats.kendalltau)])
+def test_the_bootstrap_matches_scipys_correlation_of_each_resample(kind, reference):
     rng = np.random.default_rng(3)
     x, y = rng.integers(0, 6, size=10).astype(float), rng.normal(size=10)
-    found = rank_correlation(x, y, kind=kind).interval
+    interval = rank_correlation(x, y, kind=kind).interval
     draws = np.random.default_rng(0).integers(0, 10, size=(RESAMPLES, 10))
-    low, high = np.quantile([theirs(x[draw], y[draw]).statistic for draw in draws], [0.025, 0.975])
-    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+    low, high = np.quantile([reference(x[draw], y[draw]).statistic for draw in draws], [0.025, 0.975])
+    assert (interval.low, interval.high) == (pytest.approx(low), pytest.approx(high))
 
 
 def test_one_small_task_is_tested_exactly():
@@ -71,13 +71,13 @@ def test_simpsons_trap():
     x = np.concatenate([level + np.linspace(0, 1, 8) for level in (0, 5, 10)])
     y = np.concatenate([level - np.linspace(0, 1, 8) + 0.2 * rng.normal(size=8) for level in (0, 5, 10)])
     tasks = np.repeat(["one", "two", "three"], 8).tolist()
-    found = rank_correlation(x, y, tasks)
-    assert found.mixed > 0.7
-    assert -1 < found.estimate < -0.7
-    assert found.p < 0.001
-    assert found.interval.high < -0.5
-    assert found.reversed_by_mixing
-    assert set(found.by_task) == {"one", "two", "three"}
+    correlation = rank_correlation(x, y, tasks)
+    assert correlation.mixed > 0.7
+    assert -1 < correlation.estimate < -0.7
+    assert correlation.p < 0.001
+    assert correlation.interval.high < -0.5
+    assert correlation.reversed_by_mixing
+    assert set(correlation.by_task) == {"one", "two", "three"}
 
 
 def test_levels_of_tasks_alone_are_no_evidence():
@@ -100,9 +100,9 @@ def test_a_perfect_order_has_no_interval():
 
 def test_tasks_that_say_nothing_are_left_out_and_named():
     x, y, tasks = [1, 2, 3, 4, 1, 2, 1, 1, 1], [4, 3, 2, 1, 5, 6, 1, 2, 3], list("aaaabbccc")
-    found = rank_correlation(x, y, tasks)
-    assert found.by_task == {"a": pytest.approx(-1.0), "b": None, "c": None}  # two points; x does not vary
-    assert (found.points, found.tasks, found.estimate) == (4, 1, pytest.approx(-1.0))
+    correlation = rank_correlation(x, y, tasks)
+    assert correlation.by_task == {"a": pytest.approx(-1.0), "b": None, "c": None}  # two points; x does not vary
+    assert (correlation.points, correlation.tasks, correlation.estimate) == (4, 1, pytest.approx(-1.0))
     assert rank_correlation([1, 1], [2, 3]).estimate is None
 
 

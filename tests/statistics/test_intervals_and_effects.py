@@ -14,10 +14,10 @@ from isoviz.statistics import effect_size, intervals, power
 
 def test_the_interval_of_a_mean_is_scipys():
     values = [0.61, 0.64, 0.6, 0.69]
-    found = intervals.of_mean(values)
-    assert found == pytest.approx(stats.ttest_1samp(values, 0).confidence_interval(0.95))
-    assert found.includes(0.64)
-    assert not found.includes(0.5)
+    interval = intervals.of_mean(values)
+    assert interval == pytest.approx(stats.ttest_1samp(values, 0).confidence_interval(0.95))
+    assert interval.includes(0.64)
+    assert not interval.includes(0.5)
     assert intervals.of_mean([0.5]) is None
 
 
@@ -41,19 +41,19 @@ def test_hedges_g_by_hand():
 @pytest.mark.parametrize(("mean", "n"), [(0.3, 3), (-2.0, 5), (0.0, 10), (40.0, 4)])
 def test_the_ends_of_the_effects_interval_are_where_the_t_seen_is_in_a_tail(mean, n):
     """Held to the defining equation with the noncentral t written as an integral over the standard deviation."""
-    found = effect_size.of_pairs(mean, 1.0, n).interval
+    interval = effect_size.of_pairs(mean, 1.0, n).interval
     share = (np.arange(10_000) + 0.5) / 10_000
     spread = np.sqrt(stats.chi2.ppf(share, n - 1) / (n - 1))
     t = mean * math.sqrt(n)
-    for end, tail in ((found.low, 0.975), (found.high, 0.025)):
+    for end, tail in ((interval.low, 0.975), (interval.high, 0.025)):
         assert stats.norm.cdf(t * spread - end * math.sqrt(n)).mean() == pytest.approx(tail, abs=1e-3)
 
 
 def test_the_effects_interval_covers_the_effect():
     rng = np.random.default_rng(0)
     draws = rng.normal(0.8, 1.0, size=(1000, 5))
-    found = [effect_size.of_pairs(row.mean(), row.std(ddof=1), 5).interval for row in draws]
-    assert np.mean([interval.includes(0.8) for interval in found]) == pytest.approx(0.95, abs=0.03)
+    drawn = [effect_size.of_pairs(row.mean(), row.std(ddof=1), 5).interval for row in draws]
+    assert np.mean([interval.includes(0.8) for interval in drawn]) == pytest.approx(0.95, abs=0.03)
 
 
 @pytest.mark.parametrize("effect", [0.0, 0.2, 1.0, 4.0])

@@ -56,10 +56,10 @@ def test_every_resample_draws_as_many_units_as_there_are() -> None:
 
 def test_the_interval_of_a_mean_is_near_the_normal_one() -> None:
     values = np.random.default_rng(0).normal(2.0, 3.0, 400)
-    found = interval(Mean(values))
+    bootstrap = interval(Mean(values))
     error = values.std() / np.sqrt(400)
-    assert found.low == pytest.approx(values.mean() - 1.96 * error, abs=0.3 * error)
-    assert found.high == pytest.approx(values.mean() + 1.96 * error, abs=0.3 * error)
+    assert bootstrap.low == pytest.approx(values.mean() - 1.96 * error, abs=0.3 * error)
+    assert bootstrap.high == pytest.approx(values.mean() + 1.96 * error, abs=0.3 * error)
 
 
 def test_pairing_finds_a_small_change_that_is_the_same_everywhere() -> None:
@@ -105,7 +105,7 @@ def test_pairs_that_share_rows_are_not_taken_for_independent_ones() -> None:
     assert np.mean(excluded) <= 0.08
 
 
-def test_what_is_undefined_has_no_interval() -> None:
+def test_undefined_values_have_no_interval() -> None:
     flat = Correlation(np.ones(10), X[:10])
     assert flat.value is None
     assert difference(flat, Correlation(X[:10], X[:10])).value is None

@@ -17,7 +17,7 @@ def dominated(one: tuple[float, float], other: tuple[float, float]) -> bool:
 def test_no_point_of_the_front_is_dominated_and_all_others_are(seed: int) -> None:
     chance = random.Random(seed)
     points = [(chance.randrange(5), chance.randrange(5)) for _ in range(chance.randrange(12))]
-    found = front(points)
+    on_front = front(points)
     expected = {at for at, one in enumerate(points) if not any(dominated(one, other) for other in points)}
-    assert set(found) == expected and len(found) == len(expected)
-    assert [points[at][0] for at in found] == sorted(points[at][0] for at in found)
+    assert set(on_front) == expected and len(on_front) == len(expected)
+    assert [points[at][0] for at in on_front] == sorted(points[at][0] for at in on_front)

@@ -22,26 +22,26 @@ def record(
 ) -> RunRecord:
     """A run with this `score` in the task's primary metric; `star`, `isoscore`, `i1`, `i2`, `ev`, `minutes` and `collapsed` are what
     they say, the rest are further metrics."""
-    found = dict(numbers)
+    numbers_ = dict(numbers)
     isotropy = measured(
-        star=found.pop("star", 0.25),
-        isoscore=found.pop("isoscore", 0.2),
-        ev=found.pop("ev", [0.5, 0.75, 0.8]),
-        i1=found.pop("i1", 0.9),
-        i2=found.pop("i2", 0.1),
+        star=numbers_.pop("star", 0.25),
+        isoscore=numbers_.pop("isoscore", 0.2),
+        ev=numbers_.pop("ev", [0.5, 0.75, 0.8]),
+        i1=numbers_.pop("i1", 0.9),
+        i2=numbers_.pop("i2", 0.1),
     )
-    collapsed = found.pop("collapsed", None)
-    minutes = found.pop("minutes", 0.5)
+    collapsed = numbers_.pop("collapsed", None)
+    minutes = numbers_.pop("minutes", 0.5)
     primary = tasks.get(config.task).primary
     result = Finished(
-        metrics={primary: found.pop("score", 0.8), **found},
+        metrics={primary: numbers_.pop("score", 0.8), **numbers_},
         isotropy=isotropy,
         timing={"train_seconds": 5.0, "seconds_per_epoch": 60 * minutes},
         collapsed=collapsed,
     )
     name = f"{config.task}-{config.method}-{'-'.join(map(str, config.params.values()))}-{config.seed}"
-    whole = row(name, config, status, result if status == "finished" else None, started=10.0, ended=14.0)
-    return RunRecord(whole, started({"bag_of_words": 0.5}), profile)
+    made = row(name, config, status, result if status == "finished" else None, started=10.0, ended=14.0)
+    return RunRecord(made, started({"bag_of_words": 0.5}), profile)
 
 
 def measured(star: float, isoscore: float, ev: Sequence[float], i1: float | None, i2: float | None) -> Measurement:

@@ -37,9 +37,9 @@ def test_table_1_has_the_stars_with_what_welch_and_holm_make_of_them():
     assert mismatched[4:8] == [0.45, "yes", 0.0429, 0.0501]
     assert mismatched[8] > 0.5 and mismatched[9] > 0.5
     assert len([row for row in stars.rows if row[5] == "yes"]) == 2
-    found = verdicts(result)["Calibration improves performance significantly in two cells, both of RoBERTa."]
-    assert found.outcome == "not held"
-    assert "p = 0.043 by the paper's test" in found.sentence
+    verdict = verdicts(result)["Calibration improves performance significantly in two cells, both of RoBERTa."]
+    assert verdict.outcome == "not held"
+    assert "p = 0.043 by the paper's test" in verdict.sentence
 
 
 @pytest.mark.parametrize(("gain", "outcome"), [(0.05, "not held"), (-0.05, "held"), (0.0, "held")])
@@ -67,21 +67,21 @@ def test_collapsed_spectrum_control_counts_as_degraded_and_its_isotropy_is_kept(
     assert [verdict.outcome for verdict in fourth.verdicts][:2] == ["held", "held"]
 
 
-def test_printed_numbers_stand_beside_runs_of_the_same_model_and_task():
+def test_printed_numbers_are_beside_runs_of_the_same_model_and_task():
     chosen = {"models": ["FacebookAI/roberta-base"], "tasks": ["glue/mrpc", "glue/mnli"]}
     result = draw(CalibrationTable1, lambda config: {"f1": 0.8, "accuracy_mismatched": 0.7}, "full", **chosen)
-    found = {one.what: one for one in result.published}
-    assert found["RoBERTa, glue/mrpc, none, f1"].published == 85.35
-    assert found["RoBERTa, glue/mrpc, none, f1"].reproduced == pytest.approx(80.0)
-    assert found["RoBERTa, glue/mnli, CosReg, accuracy_mismatched"].reproduced == pytest.approx(70.0)
-    assert all(one.where == "Isotropy calibration, Table 1" for one in found.values())
+    by_caption = {printed.what: printed for printed in result.published}
+    assert by_caption["RoBERTa, glue/mrpc, none, f1"].published == 85.35
+    assert by_caption["RoBERTa, glue/mrpc, none, f1"].reproduced == pytest.approx(80.0)
+    assert by_caption["RoBERTa, glue/mnli, CosReg, accuracy_mismatched"].reproduced == pytest.approx(70.0)
+    assert all(one.where == "Isotropy calibration, Table 1" for one in by_caption.values())
 
 
 def test_flow_is_compared_on_the_small_set():
     planned = CalibrationTable2.declared("quick")
-    (name, whole), (other, small) = sets(Evidence(tuple(planned), ()))
+    (name, full), (other, small) = sets(Evidence(tuple(planned), ()))
     assert (name, other) == ("", "small set")
-    assert whole.distinct("method") == ["baseline", "cosreg", *SPECTRUM]
+    assert full.distinct("method") == ["baseline", "cosreg", *SPECTRUM]
     assert small.distinct("method") == ["baseline", "flow"]
 
     def numbers(config):

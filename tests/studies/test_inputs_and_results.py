@@ -22,7 +22,7 @@ def test_words_come_back_without_this_machines_folders(tmp_path):
     inputs = Inputs.read(
         [f"org/name={folder}", str(folder), "hub/id@main"], ["glue/mrpc", "glue/cola"], ["glue/mrpc=/data/mrpc"]
     )
-    assert [(model.found, model.name) for model in inputs.models] == [
+    assert [(model.source, model.name) for model in inputs.models] == [
         (str(folder), "org/name"),
         (str(folder), "encoder"),
         ("hub/id@main", "hub/id@main"),
@@ -32,11 +32,11 @@ def test_words_come_back_without_this_machines_folders(tmp_path):
                               "glue/cola", "--data", "glue/mrpc=DIR"]  # fmt: skip
     sizes = Inputs.read(max_train=800, learning_rate=1e-4, epochs=None)
     assert sizes.words() == ["--max-train", "800", "--lr", "0.0001"]
-    assert {name for name, given in sizes.given().items() if given} == {"max_train", "learning_rate"}
+    assert {name for name, is_set in sizes.set_by_user().items() if is_set} == {"max_train", "learning_rate"}
     with pytest.raises(TypeError, match="no settings of a study: ..warmup"):
         Inputs.read(warmup=0.1)
     assert Inputs().words() == []
-    assert not any(Inputs.read().given().values())
+    assert not any(Inputs.read().set_by_user().values())
 
 
 def test_a_folder_may_have_an_equals_sign(tmp_path):
@@ -71,10 +71,10 @@ def test_a_matrix_survives_in_steps():
     rng = np.random.default_rng(0)
     half = np.triu(rng.random((9, 9)), 1)
     matrix = half + half.T + np.eye(9)
-    kept = Matrix.model_validate_json(Matrix.of(matrix).model_dump_json()).array()
-    assert kept.shape == (9, 9)
-    assert np.array_equal(kept, kept.T)
-    np.testing.assert_allclose(kept, matrix, atol=0.5 / SHADES + 1e-12)
+    restored = Matrix.model_validate_json(Matrix.of(matrix).model_dump_json()).array()
+    assert restored.shape == (9, 9)
+    assert np.array_equal(restored, restored.T)
+    np.testing.assert_allclose(restored, matrix, atol=0.5 / SHADES + 1e-12)
     assert np.array_equal(Matrix.of(np.eye(1)).array(), np.eye(1))
 
 

@@ -116,14 +116,14 @@ def blocks(*sizes, inside=0.9, outside=0.05):
 def test_groups_are_found_and_assumed_to_be_copies():
     real = blocks(3, 2, 1)
     of_group = groups(real)
-    assert [list(of_group).count(one) for one in dict.fromkeys(of_group)] == [3, 2, 1]
-    found = assumed(real)
-    assert list(found) == ["real", "batch normalisation", "IsoBN"]
-    np.testing.assert_array_equal(found["batch normalisation"], np.eye(6))
-    np.testing.assert_array_equal(found["IsoBN"], blocks(3, 2, 1, inside=1.0, outside=0.0))
+    assert [list(of_group).count(group) for group in dict.fromkeys(of_group)] == [3, 2, 1]
+    assumption = assumed(real)
+    assert list(assumption) == ["real", "batch normalisation", "IsoBN"]
+    np.testing.assert_array_equal(assumption["batch normalisation"], np.eye(6))
+    np.testing.assert_array_equal(assumption["IsoBN"], blocks(3, 2, 1, inside=1.0, outside=0.0))
     # 4 pairs of 15 at 0.9, the others at 0.05
-    assert distance(found["batch normalisation"], real) == pytest.approx(np.sqrt((4 * 0.9**2 + 11 * 0.05**2) / 15))
-    assert distance(found["IsoBN"], real) == pytest.approx(np.sqrt((4 * 0.1**2 + 11 * 0.05**2) / 15))
+    assert distance(assumption["batch normalisation"], real) == pytest.approx(np.sqrt((4 * 0.9**2 + 11 * 0.05**2) / 15))
+    assert distance(assumption["IsoBN"], real) == pytest.approx(np.sqrt((4 * 0.1**2 + 11 * 0.05**2) / 15))
     assert len(set(groups(np.eye(5)))) == 5 and len(groups(np.eye(1))) == 1
 
 

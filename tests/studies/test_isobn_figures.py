@@ -1,4 +1,4 @@
-"""IsoBN's figures: what is drawn of a cloud against plain loops, the clouds against the library's own model, row by row."""
+"""IsoBN's figures: their values against plain loops, and the clouds against the library's model, row by row."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ ROWS = 40
 NAME = "toy/bert"
 
 
-def silent(share: float, what: str) -> None:
+def silent(share: float, activity: str) -> None:
     assert 0 <= share <= 1
-    assert what
+    assert activity
 
 
 @pytest.fixture(scope="module")
@@ -71,23 +71,23 @@ def isobn_by_loops(x, eps=0.1):
     for i in range(d):
         gamma = sum(1.0 if i == j else correlation(x.T[i], x.T[j]) ** 2 for j in range(d))
         theta.append(1 / (sigma[i] * gamma + eps))
-    kept = sum(s * s for s in sigma) / sum((s * t) ** 2 for s, t in zip(sigma, theta, strict=True))
-    return x * np.array(theta) * math.sqrt(kept)
+    ratio = sum(s * s for s in sigma) / sum((s * t) ** 2 for s, t in zip(sigma, theta, strict=True))
+    return x * np.array(theta) * math.sqrt(ratio)
 
 
 def test_a_cloud_by_loops(points, cloud):
     np.testing.assert_allclose(cloud.sigma, [spread(column) for column in points.T], rtol=1e-9, atol=1e-12)
-    wanted = sorted(correlation(points.T[i], points.T[j]) for i in range(6) for j in range(i))
-    np.testing.assert_allclose(sorted(cloud.correlation[np.triu_indices(6, 1)]), wanted, atol=1e-9)
+    expected = sorted(correlation(points.T[i], points.T[j]) for i in range(6) for j in range(i))
+    np.testing.assert_allclose(sorted(cloud.correlation[np.triu_indices(6, 1)]), expected, atol=1e-9)
     # the two that go together most are neighbours, the constant one is last
-    assert max(np.diagonal(cloud.correlation, 1)) == pytest.approx(max(wanted), abs=1e-9)
+    assert max(np.diagonal(cloud.correlation, 1)) == pytest.approx(max(expected), abs=1e-9)
     assert not cloud.correlation[-1, :-1].any()
     forms = {
         "none": points,
         "BN": np.stack([(c - c.mean()) / math.sqrt(spread(c) ** 2 + 1e-5) for c in points.T], axis=1),
         "IsoBN": isobn_by_loops(points),
     }
-    assert [one.form for one in cloud.spectra] == list(forms)
+    assert [spectrum.form for spectrum in cloud.spectra] == list(forms)
     for one in cloud.spectra:
         np.testing.assert_allclose(one.ev, shares(forms[one.form]), rtol=1e-8)
     assert (cloud.n, cloud.d, cloud.tiny) == (60, 6, 2)
@@ -96,7 +96,7 @@ def test_a_cloud_by_loops(points, cloud):
 def test_the_bins_hold_every_dimension(cloud):
     (panel,) = spreads([cloud], 1).panels
     (bars,) = panel.series
-    assert (panel.x_axis.low, panel.x_axis.high) == (1e-10, 10.0)  # the largest σ, about 3, lies in the decade up to 10
+    assert (panel.x_axis.low, panel.x_axis.high) == (1e-10, 10.0)  # the largest σ, about 3, is in the decade up to 10
     assert len(bars.x) == 11 * 5
     assert bars.at_zero == pytest.approx(100 / 6)
     step = 10**0.1  # half a bin
@@ -114,9 +114,9 @@ def test_the_tables_by_loops(cloud):
     assert (named["n"], named["d"], named["σ = 0"], named["tiny σ"]) == (60, 6, 1, 2)
     assert named["mean |ρ|"] == pytest.approx(sum(pairs) / 15)
     assert named["|ρ| ≥ 0.5, % of pairs"] == pytest.approx(100 * sum(pair >= 0.5 for pair in pairs) / 15)
-    found = ev_table([cloud])
-    assert found.rows[2][3:] == ["IsoBN", *cloud.spectra[2].ev[:3], 0.37, 0.68, 0.77]
-    assert found.notes == ["Printed: IsoBN, Table 2, bert-base-cased, another encoder than toy/bert."]
+    table = ev_table([cloud])
+    assert table.rows[2][3:] == ["IsoBN", *cloud.spectra[2].ev[:3], 0.37, 0.68, 0.77]
+    assert table.notes == ["Printed: IsoBN, Table 2, bert-base-cased, another encoder than toy/bert."]
 
 
 def test_a_cloud_without_variance_has_no_explained_variance():
@@ -139,11 +139,11 @@ def test_how_many_components_figure_4_shows():
 )
 def test_the_printed_numbers_have_the_averages_of_the_text(model, averages):
     """Section 4.3 gives the mean EV_3 and by how much each normalisation lowers it."""
-    assert paper.is_its(model)
+    assert paper.is_from_paper(model)
     mean = {form: np.mean([paper.printed(paper.compared(model), task, form)[2] for task in paper.TASKS])
             for form in paper.FORMS}  # fmt: skip
-    found = (mean["none"], mean["none"] - mean["BN"], mean["none"] - mean["IsoBN"])
-    assert found == pytest.approx(averages, abs=0.004)  # of numbers with two digits
+    from_table = (mean["none"], mean["none"] - mean["BN"], mean["none"] - mean["IsoBN"])
+    assert from_table == pytest.approx(averages, abs=0.004)  # of numbers with two digits
     for task in paper.TASKS:
         for form in paper.FORMS:
             assert sorted(paper.printed(paper.compared(model), task, form)) == list(
@@ -187,11 +187,11 @@ def test_the_clouds_are_the_models_own(run, tiny_models):
                 out = model(**tokenizer(*texts, return_tensors="pt"))
             states.append(out.last_hidden_state[0, 0].double().numpy())
             pooled.append(out.pooler_output[0].double().numpy())
-        for tensor, found in (("[CLS] state", np.array(states)), ("pooler output", np.array(pooled))):
+        for tensor, reference in (("[CLS] state", np.array(states)), ("pooler output", np.array(pooled))):
             row = rows[task.title, tensor]
             assert row[3:5] == [len(frame), 16]
-            np.testing.assert_allclose(row[5:8], np.quantile(found.std(axis=0), [0, 0.5, 1]), rtol=1e-4)
-            np.testing.assert_allclose(spectra[task.title, tensor], shares(found)[:3], rtol=1e-4)
+            np.testing.assert_allclose(row[5:8], np.quantile(reference.std(axis=0), [0, 0.5, 1]), rtol=1e-4)
+            np.testing.assert_allclose(spectra[task.title, tensor], shares(reference)[:3], rtol=1e-4)
 
 
 def test_the_result_is_complete_and_names_no_path(run, tiny_models):
@@ -233,7 +233,7 @@ def test_a_pooler_with_the_bias_of_a_new_one_is_named(run, tiny_models, tmp_path
         assert checkpoint.pooling_as_initialised(sources.resolve(source)) is None
 
 
-def test_printed_numbers_stand_beside_the_poolers_output(run):
+def test_printed_numbers_are_beside_the_poolers_output(run):
     result, _ = run
     ours = {(row[0], row[3]): row[4:7] for row in result.tables[1].rows if row[2] == "pooler output"}
     assert len(result.published) == 2 * 3 * 3
@@ -279,15 +279,15 @@ def test_a_demo_task_has_no_printed_numbers(tiny_models):
     ],
 )
 def test_inputs_that_cannot_serve_are_refused(words, kind, message, tiny_models):
-    filled = {name: [word.format(bart=tiny_models("bart")) for word in given] for name, given in words.items()}
+    filled = {name: [word.format(bart=tiny_models("bart")) for word in templates] for name, templates in words.items()}
     with pytest.raises(kind, match=message):
         IsoBNFigures().run("quick", silent, Inputs.read(**filled))
 
 
-def test_the_scales_are_those_of_the_paper_and_of_the_demo():
+def test_the_scales_match_the_paper_and_the_demo():
     assert PLANS["full"].tasks == ("glue/mrpc", "glue/rte", "glue/cola", "glue/stsb")
     assert PLANS["full"].rows is None
-    assert all(paper.is_its(model) for model in PLANS["full"].models)
+    assert all(paper.is_from_paper(model) for model in PLANS["full"].models)
     assert all(tasks.get(slug).generated for slug in PLANS["quick"].tasks)
     json.dumps(IsoBNFigures.card())
 

@@ -14,9 +14,9 @@ from isoviz.studies import istar_figure_2 as figure
 from isoviz.studies.istar_figure_2 import Cloud, Plan, compute, estimate, expected, truth
 
 
-def silent(share: float, what: str) -> None:
+def silent(share: float, activity: str) -> None:
     assert 0 <= share <= 1
-    assert what
+    assert activity
 
 
 SMALL = Plan(points=3_000, shrinkage_points=2_100, sizes=(8, 40, 70), draws=12, zetas=(0.0, 0.2, 0.8), d=24, seed=3)
@@ -44,8 +44,8 @@ def test_every_value_is_the_metric_on_those_points(small):
             assert points.shape == (n, SMALL.d)
             assert small.unbiased[n][draw] == pytest.approx(metrics.isoscore_unbiased(points), rel=1e-10)
             for zeta in SMALL.zetas:
-                wanted = metrics.isoscore_star(points, shrinkage, zeta)
-                assert small.star[zeta][n][draw] == pytest.approx(wanted, rel=1e-10)
+                reference = metrics.isoscore_star(points, shrinkage, zeta)
+                assert small.star[zeta][n][draw] == pytest.approx(reference, rel=1e-10)
     assert small.whole == pytest.approx(metrics.isoscore(cloud.rows(0, SMALL.points)), rel=1e-10)
 
 
@@ -69,7 +69,7 @@ def test_the_lines_follow_the_closed_form_expectation(wide, zeta):
         assert theory < 0.8 * truth(WIDE.d)
 
 
-def test_the_unbiased_mean_lies_at_the_truth(wide):
+def test_the_unbiased_mean_equals_the_truth(wide):
     for n in WIDE.sizes:
         values = wide.unbiased[n]
         error = np.std(values, ddof=1) / np.sqrt(len(values))
@@ -86,7 +86,7 @@ def test_truth_and_expectation_agree_with_the_recorded_values():
     assert expected(768, 700, 75_000, 0.2) == pytest.approx(0.538, abs=1e-3)
 
 
-def test_rows_do_not_depend_on_how_they_are_asked_for():
+def test_rows_do_not_depend_on_the_form_of_the_request():
     cloud = Cloud(6, 1)
     assert np.array_equal(cloud.rows(1_500, 6_100)[700:900], Cloud(6, 1).rows(2_200, 2_400))
     assert not np.array_equal(cloud.rows(0, 10), cloud.rows(cloud.BLOCK, cloud.BLOCK + 10))
@@ -116,7 +116,7 @@ def test_samples_that_would_overlap_are_refused():
         Plan(points=1_000, shrinkage_points=100, sizes=(100,), draws=10, d=8)
 
 
-def test_the_scales_are_those_of_the_brief():
+def test_the_scales_match_the_brief():
     full, quick = figure.PLANS["full"], figure.PLANS["quick"]
     assert (full.points, full.shrinkage_points, full.d) == (250_000, 75_000, 768)
     assert quick.points == 20_000

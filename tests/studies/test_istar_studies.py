@@ -1,4 +1,4 @@
-"""I-STAR's figures and tables, from runs with given numbers: what is chosen, drawn and said."""
+"""I-STAR's figures and tables from runs with known numbers: selection, drawing and sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Printed numbers beside runs: the papers' models by their hub ids, nothing for others, nothing that a paper only copies."""
+"""Printed numbers beside runs: the papers' models by their hub ids, none for other models, none that a paper copied from another."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from isoviz.studies.published.matching import beside, where
         ("google-bert/bert-base-cased", "glue/rte", "isobn", "f1", []),
     ],
 )
-def test_what_stands_beside_a_run(model: str, task: str, method: str, metric: str, printed: list[float]) -> None:
-    found = beside(model, task, method, metric)
-    assert [one.value for one in found] == printed
-    assert all("reported elsewhere" not in one.label and "Table" in where(one) for one in found)
+def test_printed_numbers_beside_a_run(model: str, task: str, method: str, metric: str, printed: list[float]) -> None:
+    matches = beside(model, task, method, metric)
+    assert [one.value for one in matches] == printed
+    assert all("reported elsewhere" not in one.label and "Table" in where(one) for one in matches)
 
 
 def test_every_paper_has_a_model_with_printed_numbers() -> None:
-    keys = {(one.task, one.method, one.metric) for one in everything() if one.task}
-    found = {one.paper for model in PUBLISHED for key in keys for one in beside(model.name, *key)}
-    assert found == {"isolayer", "istar", "isobn", "calibration"}
+    keys = {(published.task, published.method, published.metric) for published in everything() if published.task}
+    covered = {one.paper for model in PUBLISHED for key in keys for one in beside(model.name, *key)}
+    assert covered == {"isolayer", "istar", "isobn", "calibration"}

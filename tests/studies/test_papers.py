@@ -20,7 +20,7 @@ def test_there_are_twenty_three_places_of_the_papers_whose_numbers_are_kept() ->
 
 def test_every_study_is_of_a_place_that_its_paper_has() -> None:
     for study in catalogue().values():
-        source = next(one for one in papers.PAPERS if one.paper.short == study.paper.short)
+        source = next(paper for paper in papers.PAPERS if paper.paper.short == study.paper.short)
         names = {place.name for place in source.places}
         assert place_names(study.place) and set(place_names(study.place)) <= names, study.slug
 

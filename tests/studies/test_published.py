@@ -18,7 +18,7 @@ OTHER = {"lam", "zeta", "minutes_per_epoch", "average", "isoscore", "i1", "i2", 
 
 
 def test_every_table_is_there():
-    assert Counter((one.paper, one.place) for one in everything()) == {
+    assert Counter((published.paper, published.place) for published in everything()) == {
         ("isolayer", "Table 2"): 36,
         ("isolayer", "Table 3"): 96,
         ("istar", "Table 1"): 90,
@@ -72,7 +72,7 @@ def test_partition_scores_that_exclude_each_other_are_marked_and_no_others():
     for pair in pairs.values():
         i1, i2 = pair["i1"].value, pair["i2"].value
         loosest = (1 - (i1 - 0.005)) / (2 * math.sqrt(max(i1 - 0.005, 1e-9)))
-        marked = [EXCLUDE in one.doubt for one in pair.values()]
+        marked = [EXCLUDE in value.doubt for value in pair.values()]
         if i2 - 0.005 > loosest:
             assert all(marked), pair
         if i2 <= (1 - i1) / (2 * math.sqrt(max(i1, 1e-9))):

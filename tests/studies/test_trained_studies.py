@@ -1,4 +1,4 @@
-"""What every trained study has in common: it draws whatever runs there are, claims are judged by their numbers, runs are shared."""
+"""What every trained study has in common: it draws the existing runs, judges claims by their numbers, and shares runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from isoviz.studies.trained import TrainedStudy
 from tests.dashboard import made_up
 from tests.studies import made_runs
 
-TRAINED = [one.study for one in studies.listed() if issubclass(one.study, TrainedStudy)]
+TRAINED = [entry.study for entry in studies.listed() if issubclass(entry.study, TrainedStudy)]
 COMPUTED = [study for study in studies.catalogue().values() if issubclass(study, ComputedStudy)]
 
 
@@ -56,7 +56,9 @@ def test_it_draws_nothing_some_and_all_of_its_runs(study):
         assert studies.Result.model_validate_json(result.model_dump_json()) == result
         assert all(verdict.sentence.endswith(".") for verdict in result.verdicts)
         if not part:
-            ours = [one for one in result.verdicts if not one.sentence.startswith("From the published numbers")]
+            ours = [
+                verdict for verdict in result.verdicts if not verdict.sentence.startswith("From the published numbers")
+            ]
             assert ours and {verdict.outcome for verdict in ours} == {"cannot tell"}
             assert any(note.startswith("0 of") for note in result.notes)
     assert not any("have finished" in note for note in result.notes)
@@ -164,16 +166,16 @@ def test_judgements_by_their_rules():
 
     for gain, outcome in ((0.1, "not held"), (-0.1, "held")):
         pairs = against_baseline(evidence(gain), "accuracy", ["isobn"])
-        ((name, found),) = pairs
-        assert (name, found.n, found.sign()) == ("IsoBN on Acceptability", 5, 1 if gain > 0 else -1)
-        assert found.mean == pytest.approx(1.2 * gain) and found.low < found.mean < found.high
+        ((name, judgement),) = pairs
+        assert (name, judgement.n, judgement.sign()) == ("IsoBN on Acceptability", 5, 1 if gain > 0 else -1)
+        assert judgement.mean == pytest.approx(1.2 * gain) and judgement.low < judgement.mean < judgement.high
         assert never_consistently_better({"IsoBN": pairs})[0] == outcome
         # two of three tasks are most, one is not
         ((_, other),) = against_baseline(evidence(-gain), "accuracy", ["isobn"])
         most = {"IsoBN": [pairs[0], pairs[0], ("IsoBN on RTE", other)]}
         assert never_consistently_better(most)[0] == outcome
     assert never_consistently_better({"IsoBN": []})[0] == "cannot tell"
-    assert corrected([found, found]) == pytest.approx([2 * found.p, 2 * found.p])
+    assert corrected([judgement, judgement]) == pytest.approx([2 * judgement.p, 2 * judgement.p])
     assert Difference.of({0: 1.0}, {1: 1.0}).words() == "no common seed"
     assert Difference.of({0: 1.0}, {0: 0.5}).words() == "+0.500, 1 seed"
     assert evidence(0.1).learned() is True
@@ -202,14 +204,17 @@ def test_a_record_names_no_folder(tmp_path):
     result = IsoBNTable1().draw(made_runs.records(planned, lambda config: {"score": 0.7}), "full", inputs)
     assert str(tmp_path) not in result.model_dump_json()
     assert result.provenance.config["models"] == ["google-bert/bert-base-cased"]
-    assert {one.published: round(one.reproduced, 6) for one in result.published} == {67.87: 70.0, 70.75: 70.0}
+    assert {printed.published: round(printed.reproduced, 6) for printed in result.published} == {
+        67.87: 70.0,
+        70.75: 70.0,
+    }
 
 
 def grids_of(scale, **chosen):
     return IStarFigure3.declared(scale, Inputs.read(**chosen))
 
 
-def test_settings_of_ones_own_go_into_every_run():
+def test_your_own_settings_go_into_every_run():
     chosen = grids_of("full", tasks=["glue/cola"], learning_rate=1e-4, batch_size=16, max_length=32, max_eval=400)
     names = ("learning_rate", "batch_size", "max_length", "max_eval")
     assert {tuple(getattr(config, name) for name in names) for config in chosen} == {(1e-4, 16, 32, 400)}
@@ -227,13 +232,13 @@ def test_a_run_of_the_same_configuration_is_used_again(tmp_path):
     made_up.fail(store, planned[1])
     store.create([planned[2]])
     made_up.finish(store, planned[3].model_copy(update={"epochs": 9}), 0.9, 0.2)
-    found = records.read(store, planned)
-    assert [(run.row.id == new, run.row.status) for run in found] == [
+    matched = records.read(store, planned)
+    assert [(run.row.id == new, run.row.status) for run in matched] == [
         (True, "finished"), (False, "failed"), (False, "queued"),
     ]  # fmt: skip
-    assert records.missing(planned, found) == [planned[1], *planned[3:]]
+    assert records.missing(planned, matched) == [planned[1], *planned[3:]]
     assert [run.row.id for run in records.read(store, planned[:1], since=new)] == [new] != [old]
-    assert found[0].started is not None and found[0].number("accuracy") == 0.71
+    assert matched[0].started is not None and matched[0].number("accuracy") == 0.71
 
 
 def test_the_command_trains_what_is_missing_and_draws_it(capsys, monkeypatch):
@@ -263,7 +268,7 @@ def test_the_command_trains_what_is_missing_and_draws_it(capsys, monkeypatch):
 def check_profile(store, run_id):
     """The layers of a finished run, against what training itself measured of the same tokens."""
     run = records.record(store, run_id)
-    assert run.layers is None and layer_profiles.lacking([run]) == [run_id]
+    assert run.layers is None and layer_profiles.unmeasured([run]) == [run_id]
     (measured,) = layer_profiles.complete(store, [run], lambda share, what: None)
     profile = measured.layers
     assert profile.layers == (0, 1, 2, 3, 4) and profile.rows == 500
@@ -272,11 +277,11 @@ def check_profile(store, run_id):
     assert cloud.dimensions.mean_norm == pytest.approx(math.hypot(*profile.mean_activation), rel=1e-4)
     # Σ_S of 32 training rows moves it a little
     assert profile.isoscore_star[4] == pytest.approx(cloud.number("isoscore"), rel=0.1)
-    assert records.record(store, run_id).layers == profile and layer_profiles.lacking([measured]) == []
+    assert records.record(store, run_id).layers == profile and layer_profiles.unmeasured([measured]) == []
 
 
 def test_every_place_of_the_papers_is_listed_once_and_can_be_named():
-    assert [(one.source, one.place) for one in studies.listed()] == every_place()
-    assert len({one.slug for one in studies.listed()}) == len(studies.listed()) == 23
-    assert all(studies.get(one.slug) is one.study for one in studies.listed())
+    assert [(entry.source, entry.place) for entry in studies.listed()] == every_place()
+    assert len({entry.slug for entry in studies.listed()}) == len(studies.listed()) == 23
+    assert all(studies.get(entry.slug) is entry.study for entry in studies.listed())
     assert studies.get("isobn-table-2") is studies.get("isobn-figures")

@@ -177,7 +177,7 @@ def test_report_counts_labels_and_notes_overlap(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
-def test_of_long_splits_a_sample_is_looked_at(tmp_path, suffix, monkeypatch):
+def test_long_splits_are_checked_by_sample(tmp_path, suffix, monkeypatch):
     train = frame(400, sentence=[f"text {row}" + " more" * (row % 3) for row in range(400)])
     folder = write(tmp_path, suffix, train=train, validation=frame(30))
     seen = []
@@ -189,8 +189,8 @@ def test_of_long_splits_a_sample_is_looked_at(tmp_path, suffix, monkeypatch):
     assert [row["sentence"] for row in report.preview["train"]] == train["sentence"].tolist()[:5]
     assert seen[0][:5] == [0, 1, 2, 3, 4] and len(set(seen[0])) == 50 and max(seen[0]) > 200  # from all over the file
     assert tasks.check_data(COLA, folder, sample=50) == report
-    whole = tasks.check_data(COLA, folder)
-    assert whole.looked_at == whole.rows == report.rows
+    checked = tasks.check_data(COLA, folder)
+    assert checked.looked_at == checked.rows == report.rows
     one = write(tmp_path / "one", suffix, train=train.assign(label=[1] + [0] * 399), validation=frame(30))
     assert tasks.check_data(COLA, one, sample=3).rows["train"] == 400  # a part may lack a class
     with pytest.raises(DataError, match="one class only"):
@@ -212,7 +212,7 @@ def test_shards_are_one_split_and_all_must_be_there(tmp_path):
 
 @pytest.mark.parametrize("suffix", files.SUFFIXES)
 @pytest.mark.parametrize("limit", [1, 3, 7, 20, 50])
-def test_capped_rows_are_those_of_a_subset_of_the_whole(tmp_path, suffix, limit):
+def test_capped_rows_match_a_subset_of_the_whole(tmp_path, suffix, limit):
     table = frame(20, sentence=[f"text {i}" for i in range(20)])
     write(tmp_path, suffix, train=table, validation=table)
     if suffix == ".parquet":
@@ -237,8 +237,8 @@ def test_only_the_row_groups_that_are_needed_are_read(tmp_path, monkeypatch):
         return group(self, number, columns=columns)
 
     monkeypatch.setattr(pyarrow.parquet.ParquetFile, "read_row_group", counted)
-    found = files.read([tmp_path / "validation.parquet"], {"sentence": "sentence"}, files.first(15))
-    assert len(found) == 15
+    read_back = files.read([tmp_path / "validation.parquet"], {"sentence": "sentence"}, files.first(15))
+    assert len(read_back) == 15
     assert read == [(0, ("sentence",)), (1, ("sentence",))]
 
 
@@ -265,16 +265,16 @@ def test_every_fault_of_every_row_is_listed(tmp_path):
     table.loc[[1, 4], "sentence"] = ""
     table.loc[[2, 4, *range(100, 190)], "label"] = 9
     write(tmp_path, ".csv", train=table, validation=frame())
-    found = tasks.problems(COLA, tmp_path)
-    assert found.count == 93  # row 5 has two faults and counts once
-    assert len(found.first) == 50
-    assert [(p.row, p.column) for p in found.first[:4]] == [
+    problems = tasks.problems(COLA, tmp_path)
+    assert problems.count == 93  # row 5 has two faults and counts once
+    assert len(problems.first) == 50
+    assert [(p.row, p.column) for p in problems.first[:4]] == [
         (2, "sentence"),
         (3, "label"),
         (5, "sentence"),
         (101, "label"),
     ]
-    assert found.first[1].value == "9"
+    assert problems.first[1].value == "9"
     assert tasks.problems(COLA, write(tmp_path / "good", ".csv", train=frame(), validation=frame())).count == 0
 
 

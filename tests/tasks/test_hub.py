@@ -56,38 +56,38 @@ def read(task=None, limit=None):
     return hub.load(task, task.wanted(None), dict.fromkeys(files.SPLITS, pick))
 
 
-def test_found_fetched_and_then_had_without_the_hub(server, published, cola, tmp_path, monkeypatch):
-    found = read()
-    assert found.revision == published
+def test_found_fetched_and_then_read_without_the_hub(server, published, cola, tmp_path, monkeypatch):
+    data = read()
+    assert data.revision == published
     assert tasks.load(tasks.get("glue/cola")).revision == published
     for split in files.SPLITS:
         expected = pd.read_parquet(cola / f"{split}.parquet")[list(COLUMNS)]
-        pd.testing.assert_frame_equal(found.frames[split], expected, check_dtype=False)
+        pd.testing.assert_frame_equal(data.frames[split], expected, check_dtype=False)
     rows = tasks.load(tasks.get("glue/cola"))
     assert (len(rows.train), len(rows.validation)) == (64, 32)
     assert rows.fingerprint == tasks.load(tasks.get("glue/cola"), cola).fingerprint
     with looking_at("http://127.0.0.1:9", tmp_path / "cache", monkeypatch, offline=True):
         again = read()
         assert again.revision == published
-        pd.testing.assert_frame_equal(again.frames["train"], found.frames["train"])
+        pd.testing.assert_frame_equal(again.frames["train"], data.frames["train"])
 
 
 def test_only_the_chosen_rows_are_read(server, published, cola):
-    found = read(limit=5)
-    assert [list(frame.index) for frame in found.frames.values()] == [[0, 1, 2, 3, 4]] * 2
-    assert found.revision == published
-    capped, whole = (
+    data = read(limit=5)
+    assert [list(frame.index) for frame in data.frames.values()] == [[0, 1, 2, 3, 4]] * 2
+    assert data.revision == published
+    capped, full = (
         tasks.load(tasks.get("glue/cola"), max_train=5),
         tasks.load(tasks.get("glue/cola"), cola, max_train=5),
     )
-    pd.testing.assert_frame_equal(capped.train, whole.train)
+    pd.testing.assert_frame_equal(capped.train, full.train)
     assert len(capped.train) == 5
 
 
-def test_what_is_not_there_is_said_in_one_line(server, published):
+def test_missing_data_are_reported_in_one_line(server, published):
     cola = tasks.get("glue/cola")
     name, _ = cola.hub
-    for changed, said in {
+    for changed, message in {
         ("hub", ("acme/none", None)): "is not on the hub",
         ("hub", (name, "nope")): "could not be downloaded from the hub (BuilderConfig 'nope' not found",
         ("columns", ("text",)): "lacks the column text (it has: sentence, label, idx)",
@@ -95,7 +95,7 @@ def test_what_is_not_there_is_said_in_one_line(server, published):
     }.items():
         with pytest.raises(DataError) as caught:
             read(replace(cola, **dict([changed])))
-        assert said in str(caught.value) and "\n" not in str(caught.value)
+        assert message in str(caught.value) and "\n" not in str(caught.value)
         assert caught.value.field == "data"
 
 
@@ -119,20 +119,20 @@ def test_offline(tmp_path, monkeypatch):
 def test_loads_that_overlap_while_the_hub_is_out_of_reach_leave_the_process_online(
     server, published, cola, tmp_path, monkeypatch
 ):
-    """Both look into the cache at once, and the one that began first ends first."""
+    """Both read the cache simultaneously, and the first to start finishes first."""
     from datasets.packaged_modules.cache import cache
     from huggingface_hub import constants
 
     tasks.load(tasks.get("glue/cola"))
     look_up = cache._find_hash_in_cache
-    begun = {name: threading.Event() for name in ("first", "second")}
+    started = {name: threading.Event() for name in ("first", "second")}
     ended = threading.Event()
     flags = []
 
     def overlapping(**options):
         name = threading.current_thread().name
-        begun[name].set()
-        assert (begun["second"] if name == "first" else ended).wait(30)
+        started[name].set()
+        assert (started["second"] if name == "first" else ended).wait(30)
         flags.append(constants.HF_HUB_OFFLINE or datasets.config.HF_HUB_OFFLINE)
         return look_up(**options)
 
@@ -143,19 +143,19 @@ def test_loads_that_overlap_while_the_hub_is_out_of_reach_leave_the_process_onli
 
     with looking_at("http://127.0.0.1:9", tmp_path / "cache", monkeypatch), monkeypatch.context() as patch:
         patch.setattr(cache, "_find_hash_in_cache", overlapping)
-        threads = {name: threading.Thread(target=load, args=(name,), name=name) for name in begun}
+        threads = {name: threading.Thread(target=load, args=(name,), name=name) for name in started}
         for name, thread in threads.items():
             thread.start()
-            assert begun[name].wait(30)
+            assert started[name].wait(30)
         threads["first"].join(30)
         ended.set()
         threads["second"].join(30)
         flags.append(constants.HF_HUB_OFFLINE or datasets.config.HF_HUB_OFFLINE)
     assert flags == [False] * 3  # nor does a load in another thread, of a model say, meet it meanwhile
-    assert [len(rows[name]) for name in begun] == [64, 64]
+    assert [len(rows[name]) for name in started] == [64, 64]
 
 
-def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, published):
+def test_a_broken_download_is_reported_and_the_next_one_finishes(server, published):
     server.cut["cola/train-00000-of-00001.parquet"] = 500
     server.down_after_cut = True
     with pytest.raises(DataError) as caught:
@@ -167,7 +167,7 @@ def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, pu
 
 
 @pytest.mark.parametrize(
-    ("state", "said"),
+    ("state", "message"),
     [
         ("not found", "is not on the hub"),
         ("gated", "is gated: accept its terms"),
@@ -175,12 +175,12 @@ def test_a_download_that_breaks_off_is_told_and_the_next_one_finishes(server, pu
         ("offline", "the hub cannot be reached"),
     ],
 )
-def test_the_command_line_says_it_in_one_line(server, published, cola, tmp_path, monkeypatch, capsys, state, said):
+def test_the_command_line_says_it_in_one_line(server, published, cola, tmp_path, monkeypatch, capsys, state, message):
     words = ["measure", "--model", "demo/tiny-bert", "--task", "glue/cola", "--pooling", "mean", "--json"]
     name = f"datasets/{tasks.get('glue/cola').hub[0]}"
     with contextlib.ExitStack() as stack:
         if state == "not found":
-            kept = server.repositories.pop(name)
+            removed = server.repositories.pop(name)
         elif state == "gated":
             server.repositories[name].gated = True
         elif state == "broken off":
@@ -191,9 +191,9 @@ def test_the_command_line_says_it_in_one_line(server, published, cola, tmp_path,
         assert main(words) == 2
         out, err = capsys.readouterr()
         (line,) = err.strip().splitlines()
-        assert out == "" and line.startswith("isoviz: --data: ") and said in line
+        assert out == "" and line.startswith("isoviz: --data: ") and message in line
     if state == "not found":
-        server.repositories[name] = kept
+        server.repositories[name] = removed
     elif state == "gated":
         server.repositories[name].gated = False
     server.down = server.down_after_cut = False

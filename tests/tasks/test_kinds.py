@@ -75,14 +75,14 @@ SHAPES = {
 @pytest.mark.parametrize("slug", SHAPES.values())
 def test_all_forms_of_file_give_the_same_rows(tmp_path, slug):
     task = tasks.get(slug)
-    found = []
+    tables = []
     for suffix in (".parquet", ".jsonl", ".csv", ".tsv"):
         folder = write(tmp_path / suffix, suffix, train=rows_of(task, 8), **{task.validation: rows_of(task, 6)})
-        found.append(tasks.load(task, folder))
-    assert len({data.fingerprint for data in found}) == 1
-    train = found[0].train
+        tables.append(tasks.load(task, folder))
+    assert len({data.fingerprint for data in tables}) == 1
+    train = tables[0].train
     assert list(train.columns[: len(task.columns)]) == list(task.columns)
-    assert len(train) == 8 and len(found[0].validation) == 6
+    assert len(train) == 8 and len(tables[0].validation) == 6
     assert all(isinstance(text, str) for column in task.columns for text in train[column])
     if task.kind == "classification":
         assert train["label"].dtype == np.int64
@@ -99,7 +99,7 @@ def test_all_forms_of_file_give_the_same_rows(tmp_path, slug):
     assert report.rows["train"] == 8
     assert set(report.lengths["validation"]) == set(task.columns)
     assert bool(report.values) == (task.kind == "regression")
-    simple = baselines.guess(task, train, found[0].validation)
+    simple = baselines.guess(task, train, tables[0].validation)
     assert set(simple) == set(task.metrics)
     assert list(baselines.reference_values(task, simple)) == [task.simple_guess]
     table = outcomes.errors(task, train, (train["label"] if "label" in train else pd.Series(["x"] * 8)).tolist())
@@ -125,9 +125,9 @@ def test_simple_guesses_are_what_they_say(tmp_path):
 def test_translations_go_either_way(tmp_path):
     task = tasks.get("wmt16/ro-en")
     folder = write(tmp_path, ".parquet", train=rows_of(task), validation=rows_of(task))
-    there, back = (tasks.load(task, folder, direction) for direction in task.directions)
-    assert tasks.load(task, folder).fingerprint == there.fingerprint != back.fingerprint
-    assert there.train["source"].tolist() == back.train["target"].tolist()
+    forwards, back = (tasks.load(task, folder, direction) for direction in task.directions)
+    assert tasks.load(task, folder).fingerprint == forwards.fingerprint != back.fingerprint
+    assert forwards.train["source"].tolist() == back.train["target"].tolist()
     assert back.train["source"].tolist() == [f"en text {i}." for i in range(6)]
     with pytest.raises(InputError, match=r"direction: .* has no direction 'en-fr' \(allowed: \w\w-en, en-\w\w\)"):
         tasks.load(task, folder, "en-fr")
@@ -238,9 +238,9 @@ def test_one_number_throughout_is_refused(tmp_path):
 
 def test_confusion_counts_true_by_row():
     task = tasks.get("glue/mnli")
-    found = outcomes.confusion(task, np.array([0, 0, 1, 1]), np.array([0, 2, 1, 0]))
-    assert found.names == task.label_names
-    assert found.counts.tolist() == [[1, 0, 1], [1, 1, 0], [0, 0, 0]]
+    counts = outcomes.confusion(task, np.array([0, 0, 1, 1]), np.array([0, 2, 1, 0]))
+    assert counts.names == task.label_names
+    assert counts.counts.tolist() == [[1, 0, 1], [1, 1, 0], [0, 0, 0]]
     with pytest.raises(ValueError, match="has no classes"):
         outcomes.confusion(tasks.get("squad"), np.array([0]), np.array([0]))
 
@@ -263,12 +263,12 @@ def test_errors_of_numbers_and_answers():
     table = outcomes.errors(tasks.get("glue/stsb"), pd.DataFrame(pair), [1.5, 2.0])
     assert table["residual"].tolist() == [-2.0, 0.5]
     assert outcomes.residuals(np.array([1.0]), np.array([3.0])).iloc[0].tolist() == [1.0, 3.0, 2.0]
-    asked = {"question": ["q", "r"], "context": ["c", "c"], "answer_texts": [["a b", "a b", "b"], ["x"]]}
-    found = outcomes.errors(tasks.get("squad"), pd.DataFrame(asked), ["b", "x y"])
-    assert found["row"].tolist() == [2, 1]
-    assert found["correct"].tolist() == [False, True]
-    assert found["f1"].tolist() == pytest.approx([2 / 3, 1])
-    assert found["label"].tolist() == ["x", "a b / b"]
+    questions = {"question": ["q", "r"], "context": ["c", "c"], "answer_texts": [["a b", "a b", "b"], ["x"]]}
+    errors = outcomes.errors(tasks.get("squad"), pd.DataFrame(questions), ["b", "x y"])
+    assert errors["row"].tolist() == [2, 1]
+    assert errors["correct"].tolist() == [False, True]
+    assert errors["f1"].tolist() == pytest.approx([2 / 3, 1])
+    assert errors["label"].tolist() == ["x", "a b / b"]
 
 
 @pytest.mark.parametrize(

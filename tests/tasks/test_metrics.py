@@ -17,13 +17,13 @@ from isoviz.tasks import metrics
         ([0, 1, 1, 1], [1, 1, 1, 1], 0.75, 0.0, 6 / 7),
         ([1, 1, 0, 0], [0, 0, 0, 0], 0.5, 0.0, 0.0),
         ([1, 1, 1, 0], [1, 1, 0, 0], 0.75, 1 / np.sqrt(3), 0.8),
-        ([1, 1, 1], [0, 1, 2], 1 / 3, 0.0, 0.5),  # F1 is that of the class with code 1, whatever else there is
+        ([1, 1, 1], [0, 1, 2], 1 / 3, 0.0, 0.5),  # F1 is always that of the class with code 1
         ([0, 1, 0, 1], [0, 2, 2, 1], 0.5, 1 / np.sqrt(5), 2 / 3),
     ],
 )
 def test_by_hand(labels, predicted, accuracy, matthews, f1):
-    found = metrics.compute(("accuracy", "matthews", "f1"), np.array(labels), np.array(predicted))
-    assert found == pytest.approx({"accuracy": accuracy, "matthews": matthews, "f1": f1})
+    scores = metrics.compute(("accuracy", "matthews", "f1"), np.array(labels), np.array(predicted))
+    assert scores == pytest.approx({"accuracy": accuracy, "matthews": matthews, "f1": f1})
 
 
 def test_no_rows_is_undefined():
@@ -31,8 +31,8 @@ def test_no_rows_is_undefined():
 
 
 def test_majority_is_the_training_sets():
-    found = metrics.majority(("accuracy", "matthews"), np.array([1, 1, 0]), np.array([0, 0, 0, 1]))
-    assert found == {"accuracy": 0.25, "matthews": 0.0}
+    scores = metrics.majority(("accuracy", "matthews"), np.array([1, 1, 0]), np.array([0, 0, 0, 1]))
+    assert scores == {"accuracy": 0.25, "matthews": 0.0}
 
 
 def test_every_task_names_metrics_of_its_kind():
@@ -44,8 +44,8 @@ def test_every_task_names_metrics_of_its_kind():
 
 
 def test_macro_f1_counts_classes_that_were_never_predicted():
-    found = metrics.compute(("macro-f1", "accuracy"), [0, 0, 1, 2], [0, 0, 0, 2])
-    assert found == pytest.approx({"macro-f1": (0.8 + 0 + 1) / 3, "accuracy": 0.75})
+    scores = metrics.compute(("macro-f1", "accuracy"), [0, 0, 1, 2], [0, 0, 0, 2])
+    assert scores == pytest.approx({"macro-f1": (0.8 + 0 + 1) / 3, "accuracy": 0.75})
 
 
 def test_correlations_are_the_textbook_ones():
@@ -56,10 +56,10 @@ def test_correlations_are_the_textbook_ones():
     def ranks(values):
         return np.array([(values < v).sum() + ((values == v).sum() + 1) / 2 for v in values])
 
-    found = metrics.compute(("pearson", "spearman", "mse"), labels, predicted, "regression")
-    assert found["pearson"] == pytest.approx(np.corrcoef(labels, predicted)[0, 1])
-    assert found["spearman"] == pytest.approx(np.corrcoef(ranks(labels), ranks(predicted))[0, 1])
-    assert found["mse"] == pytest.approx(sum((a - b) ** 2 for a, b in zip(labels, predicted, strict=True)) / 30)
+    scores = metrics.compute(("pearson", "spearman", "mse"), labels, predicted, "regression")
+    assert scores["pearson"] == pytest.approx(np.corrcoef(labels, predicted)[0, 1])
+    assert scores["spearman"] == pytest.approx(np.corrcoef(ranks(labels), ranks(predicted))[0, 1])
+    assert scores["mse"] == pytest.approx(sum((a - b) ** 2 for a, b in zip(labels, predicted, strict=True)) / 30)
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,10 @@ def test_correlations_are_the_textbook_ones():
     [([1.0, 2, 3], [2.0, 2, 2]), ([1.0, 1], [0.0, 1]), ([1.0], [1.0]), ([1.0, 2], [1.0, np.nan])],
 )
 def test_correlations_of_constants_are_undefined(labels, predicted, recwarn):
-    found = metrics.compute(("pearson", "spearman"), np.array(labels), np.array(predicted), "regression")
-    assert found == {"pearson": None, "spearman": None}
-    # what others left open may be swept up, and told, at this moment
-    assert not [one for one in recwarn.list if not issubclass(one.category, ResourceWarning)]
+    scores = metrics.compute(("pearson", "spearman"), np.array(labels), np.array(predicted), "regression")
+    assert scores == {"pearson": None, "spearman": None}
+    # the garbage collector may report unclosed files of other tests here
+    assert not [item for item in recwarn.list if not issubclass(item.category, ResourceWarning)]
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ def test_correlations_of_constants_are_undefined(labels, predicted, recwarn):
     ],
 )
 def test_answers_by_hand(answers, got, exact, f1):
-    found = metrics.compute(("exact_match", "f1"), [answers], [got], "span")
-    assert found == pytest.approx({"exact_match": exact, "f1": f1})
+    scores = metrics.compute(("exact_match", "f1"), [answers], [got], "span")
+    assert scores == pytest.approx({"exact_match": exact, "f1": f1})
 
 
 def test_answers_are_averaged_over_questions():
-    found = metrics.compute(("f1", "exact_match"), [["a b c"], ["d"]], ["b", "d"], "span")
-    assert found == pytest.approx({"f1": (2 * 1 / 3 + 1) / 2, "exact_match": 0.5})
+    scores = metrics.compute(("f1", "exact_match"), [["a b c"], ["d"]], ["b", "d"], "span")
+    assert scores == pytest.approx({"f1": (2 * 1 / 3 + 1) / 2, "exact_match": 0.5})
 
 
 TARGETS = ["The cat sat on the mat.", "Dogs bark loudly at night in the village."]
@@ -104,9 +104,9 @@ WRITTEN = ["The cat sat on a mat.", "Dogs are barking at night."]
 def test_translations_are_sacrebleus_own():
     import sacrebleu
 
-    found = metrics.compute(("bleu", "chrf"), TARGETS, WRITTEN, "seq2seq")
-    assert found["bleu"] == pytest.approx(sacrebleu.corpus_bleu(WRITTEN, [TARGETS]).score)
-    assert found["chrf"] == pytest.approx(sacrebleu.corpus_chrf(WRITTEN, [TARGETS]).score)
+    scores = metrics.compute(("bleu", "chrf"), TARGETS, WRITTEN, "seq2seq")
+    assert scores["bleu"] == pytest.approx(sacrebleu.corpus_bleu(WRITTEN, [TARGETS]).score)
+    assert scores["chrf"] == pytest.approx(sacrebleu.corpus_chrf(WRITTEN, [TARGETS]).score)
     assert metrics.compute(("bleu",), TARGETS, TARGETS, "seq2seq")["bleu"] == pytest.approx(100)
     assert metrics.compute(("bleu",), TARGETS, ["", ""], "seq2seq") == {"bleu": 0.0}
     assert metrics.METRICS["bleu"].highest == 100
@@ -119,20 +119,20 @@ def test_summaries_are_rouge_scores_own():
     scorer = RougeScorer(names, use_stemmer=True)
     lines = ["One thing happened.\nThen another did.", "Nothing more was said.\nIt ended."]
     written = ["Then another one did.\nOne thing happened.", "It ended.\nNothing."]
-    found = metrics.compute(names, lines, written, "seq2seq")
+    scores = metrics.compute(names, lines, written, "seq2seq")
     for name in names:
         each = [scorer.score(right, got)[name].fmeasure for right, got in zip(lines, written, strict=True)]
-        assert found[name] == pytest.approx(np.mean(each))
-    assert found["rougeLsum"] > found["rougeL"]  # sentences in another order
+        assert scores[name] == pytest.approx(np.mean(each))
+    assert scores["rougeLsum"] > scores["rougeL"]  # sentences in another order
     spaces = [text.replace("\n", " ") for text in written]
-    assert metrics.compute(names, lines, spaces, "seq2seq") == pytest.approx(found)
+    assert metrics.compute(names, lines, spaces, "seq2seq") == pytest.approx(scores)
     assert metrics.compute(names, lines, ["", ""], "seq2seq") == dict.fromkeys(names, 0.0)
 
 
 def test_signatures_say_what_was_computed():
-    found = metrics.signature(("bleu", "chrf", "rougeLsum", "accuracy"))
-    assert set(found) == {"bleu", "chrf", "rougeLsum"}
-    assert found["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    signatures = metrics.signature(("bleu", "chrf", "rougeLsum", "accuracy"))
+    assert set(signatures) == {"bleu", "chrf", "rougeLsum"}
+    assert signatures["bleu"].startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression", "span", "seq2seq"])

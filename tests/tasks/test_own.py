@@ -1,4 +1,4 @@
-"""A person's own files: preview, guesses, the split that is made, what is refused, and a run from the command line."""
+"""A user's own files: preview, guesses, the split, errors, and a run from the command line."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def test_own_validation_is_used(tmp_path):
 )
 def test_kind_is_inferred(tmp_path, labels, second, kind):
     path = saved(tmp_path, reviews(mood=labels, b="beside"))
-    found = own.guess(path, OwnTask(text="Review text", second=second, label="mood"))
-    assert found.kind == kind
-    assert found.why
-    assert sum(found.counts) == (40 if kind == "classification" else 0)
+    guessed = own.guess(path, OwnTask(text="Review text", second=second, label="mood"))
+    assert guessed.kind == kind
+    assert guessed.why
+    assert sum(guessed.counts) == (40 if kind == "classification" else 0)
 
 
 def test_kind_and_classes_can_be_corrected(tmp_path):
@@ -103,8 +103,8 @@ def test_texts_to_write_and_answers_to_find(tmp_path):
     task, data = loaded(saved(tmp_path, table), OwnTask(text="Review text", label="mood"))
     assert task.columns == ("source", "target")
     assert data.train["source"][0].endswith(data.train["target"][0] + " is fine")
-    asked = OwnTask(text="ask", second="Review text", label="mood", kind="span")
-    task, data = loaded(saved(tmp_path, table.assign(ask="which film ?"), "qa.csv"), asked)
+    span_task = OwnTask(text="ask", second="Review text", label="mood", kind="span")
+    task, data = loaded(saved(tmp_path, table.assign(ask="which film ?"), "qa.csv"), span_task)
     assert data.train["answer_starts"][0] == [9]
 
 
@@ -124,8 +124,8 @@ def test_a_preview_shows_columns_and_first_rows(tmp_path):
 
 def test_known_names_are_guessed(tmp_path):
     pair = pd.DataFrame({"id": [1], "label": [0], "hypothesis": ["it is so here"], "premise": ["all of it is so"]})
-    found = own.guess_columns(own.preview(saved(tmp_path, pair)))
-    assert found == {"text": "premise", "second": "hypothesis", "label": "label"}
+    guessed = own.guess_columns(own.preview(saved(tmp_path, pair)))
+    assert guessed == {"text": "premise", "second": "hypothesis", "label": "label"}
 
 
 @pytest.mark.parametrize(
@@ -170,9 +170,9 @@ def test_problems_are_listed_by_row_of_the_one_file(tmp_path):
     table.loc[[3, 17, 30], "Review text"] = None
     path = saved(tmp_path, table)
     task = tasks.get("own", own.completed(path, COLUMNS))
-    found = tasks.problems(task, path)
-    assert sorted(problem.row for problem in found.first) == [4, 18, 31]
-    assert found.count == 3
+    problems = tasks.problems(task, path)
+    assert sorted(problem.row for problem in problems.first) == [4, 18, 31]
+    assert problems.count == 3
 
 
 def test_the_configuration_keeps_everything_and_its_command_gives_it_back(tmp_path):

@@ -1,4 +1,4 @@
-"""Windows over contexts: gold answers go in and come out again, whatever the text, the window and its overlap."""
+"""Windows over contexts: gold answers survive the round trip for any text, window and overlap."""
 
 from __future__ import annotations
 
@@ -62,93 +62,93 @@ def questions(draw):
 def test_answers_come_back_or_are_longer_than_any_window(rows, tokenizer, longest, data):
     special = tokenizer.num_special_tokens_to_add(pair=True)
     stride = data.draw(st.integers(0, longest - special - 2))
-    asked, contexts, starts, texts = zip(*rows, strict=True)
+    question_texts, contexts, starts, texts = zip(*rows, strict=True)
     starts, texts = [[start] for start in starts], [[text] for text in texts]
-    found = spans.features(asked, contexts, tokenizer, longest, stride)
-    assert sorted(set(found.row.tolist())) == list(range(len(rows)))
-    assert all(len(ids) <= longest for ids in found.inputs["input_ids"])
-    for number, row in enumerate(found.row):  # the offsets point at the context's own tokens
-        for token, place in zip(found.inputs["input_ids"][number], found.offsets[number], strict=True):
+    windows = spans.features(question_texts, contexts, tokenizer, longest, stride)
+    assert sorted(set(windows.row.tolist())) == list(range(len(rows)))
+    assert all(len(ids) <= longest for ids in windows.inputs["input_ids"])
+    for number, row in enumerate(windows.row):  # the offsets point at the context's own tokens
+        for token, place in zip(windows.inputs["input_ids"][number], windows.offsets[number], strict=True):
             assert place is None or (token not in (0, 2, 3) and contexts[row][slice(*place)].strip())
-    recovery = spans.recovery(found, contexts, starts, texts)
-    positions = spans.gold(found, starts, texts)
+    recovery = spans.recovery(windows, contexts, starts, texts)
+    positions = spans.gold(windows, starts, texts)
     for row, (fate, got) in enumerate(zip(recovery.fates, recovery.got, strict=True)):
         inside = [
-            tuple(place) for number in np.flatnonzero(found.row == row) for place in found.offsets[number] if place
+            tuple(place) for number in np.flatnonzero(windows.row == row) for place in windows.offsets[number] if place
         ]
         begin, end = starts[row][0], starts[row][0] + len(texts[row][0])
         size = len({place for place in inside if place[0] < end and place[1] > begin})
-        widest = max(sum(p is not None for p in found.offsets[n]) for n in np.flatnonzero(found.row == row))
+        widest = max(sum(p is not None for p in windows.offsets[n]) for n in np.flatnonzero(windows.row == row))
         if fate == "recovered":
             assert got == texts[row][0]
         else:  # words are whole tokens here, so the only way to lose an answer is that no window holds it
             assert fate == "too long"
             assert size > min(stride, widest - 1)
-            assert (positions[found.row == row] == 0).all()
-    answers = spans.best_answers(found, contexts, *one_hot(found, positions), max_answer_length=100)
+            assert (positions[windows.row == row] == 0).all()
+    answers = spans.best_answers(windows, contexts, *one_hot(windows, positions), max_answer_length=100)
     for got, fate, right in zip(answers, recovery.fates, texts, strict=True):
         assert fate != "recovered" or got == right[0]
 
 
-def one_hot(found, positions, longest=70):
-    logits = np.full((2, len(found), longest), -9.0)
+def one_hot(windows, positions, longest=70):
+    logits = np.full((2, len(windows), longest), -9.0)
     for number, (first, last) in enumerate(positions):
         logits[0, number, first], logits[1, number, last] = 9.0, 9.0
-    logits[:, :, max(len(places) for places in found.offsets) :] = np.inf  # padding is never looked at
+    logits[:, :, max(len(places) for places in windows.offsets) :] = np.inf  # padding is always ignored
     return logits
 
 
 def test_windows_share_the_overlap_and_cover_the_context():
     context = " ".join(f"w{i}" for i in range(20))
-    found = spans.features(["why ?"], [context], TOKENIZERS[0], 13, 3)
-    starts = [[place[0] for place in places if place] for places in found.offsets]
-    assert [len(one) for one in starts] == [8, 8, 8, 5]
+    windows = spans.features(["why ?"], [context], TOKENIZERS[0], 13, 3)
+    starts = [[place[0] for place in places if place] for places in windows.offsets]
+    assert [len(start) for start in starts] == [8, 8, 8, 5]
     for before, after in pairwise(starts):
         assert before[-3:] == after[:3]
-    assert spans.gold(found, [[context.index("w7")]], [["w7"]]).tolist() == [[11, 11], [6, 6], [0, 0], [0, 0]]
+    assert spans.gold(windows, [[context.index("w7")]], [["w7"]]).tolist() == [[11, 11], [6, 6], [0, 0], [0, 0]]
 
 
 def test_a_long_question_leaves_room_for_the_context():
-    found = spans.features(["word " * 100, "short"], ["a b c d e f g h i j k l"] * 2, TOKENIZERS[0], 23, 4)
-    inside = [sum(place is not None for place in places) for places in found.offsets]
-    assert max(inside[: (found.row == 0).sum()]) == 10  # half of 23 less three special tokens
-    assert all(len(ids) <= 23 for ids in found.inputs["input_ids"])
+    windows = spans.features(["word " * 100, "short"], ["a b c d e f g h i j k l"] * 2, TOKENIZERS[0], 23, 4)
+    inside = [sum(place is not None for place in places) for places in windows.offsets]
+    assert max(inside[: (windows.row == 0).sum()]) == 10  # half of 23 less three special tokens
+    assert all(len(ids) <= 23 for ids in windows.inputs["input_ids"])
 
 
 def test_an_answer_inside_a_token_is_counted_as_wider():
     contexts, starts, texts = ["about 1817 years"], [[8]], [["17"]]
-    found = spans.features(["when ?"], contexts, TOKENIZERS[1], 20, 2)
-    assert spans.recovery(found, contexts, starts, texts) == spans.Recovery(["wider"], ["1817"])
+    windows = spans.features(["when ?"], contexts, TOKENIZERS[1], 20, 2)
+    assert spans.recovery(windows, contexts, starts, texts) == spans.Recovery(["wider"], ["1817"])
 
 
 def test_an_answer_that_the_tokenizer_drops_is_counted():
     contexts = ["left \u200b right"]  # a zero-width space is no character to this tokenizer
-    found = spans.features(["q"], contexts, TOKENIZERS[0], 20, 2)
-    assert spans.recovery(found, contexts, [[5]], [["\u200b"]]).counts["no offset"] == 1
+    windows = spans.features(["q"], contexts, TOKENIZERS[0], 20, 2)
+    assert spans.recovery(windows, contexts, [[5]], [["\u200b"]]).counts["no offset"] == 1
 
 
 def test_the_best_span_is_found_over_all_features_by_brute_force():
     generator = np.random.default_rng(0)
     contexts = [" ".join(f"w{i}" for i in range(30)), "only four words here"]
-    found = spans.features(["why ?", "who ?"], contexts, TOKENIZERS[0], 14, 4)
-    logits = generator.normal(size=(2, len(found), 14))
+    windows = spans.features(["why ?", "who ?"], contexts, TOKENIZERS[0], 14, 4)
+    logits = generator.normal(size=(2, len(windows), 14))
     best = {}
-    for number, row in enumerate(found.row):
-        places = found.offsets[number]
+    for number, row in enumerate(windows.row):
+        places = windows.offsets[number]
         for first, begin in enumerate(places):
             for last in range(first, min(first + 3, len(places))):
                 if begin and places[last]:
                     score = logits[0, number, first] + logits[1, number, last]
                     if score > best.get(row, (-np.inf,))[0]:
                         best[row] = (score, contexts[row][begin[0] : places[last][1]])
-    found_answers = spans.best_answers(found, contexts, *logits, max_answer_length=3)
+    found_answers = spans.best_answers(windows, contexts, *logits, max_answer_length=3)
     assert found_answers == [best[0][1], best[1][1]]
 
 
 def test_no_span_among_the_best_is_an_empty_answer():
-    found = spans.features(["q"], ["a b c"], TOKENIZERS[0], 20, 2)
+    windows = spans.features(["q"], ["a b c"], TOKENIZERS[0], 20, 2)
     logits = np.full((2, 1, 7), np.nan)
-    assert spans.best_answers(found, ["a b c"], *logits) == [""]
+    assert spans.best_answers(windows, ["a b c"], *logits) == [""]
     assert spans.best_answers(spans.features([], [], TOKENIZERS[0], 20, 2), [], [], []) == []
 
 

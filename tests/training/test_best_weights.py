@@ -1,4 +1,4 @@
-"""`select=best` keeps what it reports: one model on disk, that of the best epoch, through stops and kills; its files, its words."""
+"""`select=best` keeps what it reports: one model on disk, of the best epoch, through stops and kills; its files and messages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ METHODS: list[tuple[str, dict[str, object]]] = [
 
 
 class Killed(BaseException):
-    """Stands in for a kill where a real one would only be slower."""
+    """Replaces a kill where a real one would only be slower."""
 
 
 def config(model: Path, data: Path, method: str = "baseline", params: Any = None, **changes: Any) -> RunConfig:
@@ -99,7 +99,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def evaluated_again(cfg: RunConfig, run_dir: Path) -> tuple[dict[str, float | None], Any]:
-    """Metrics and isotropy of what the run's folder holds, through the code that measures an epoch, in a fresh model."""
+    """Metrics and isotropy of the weights in the run's folder, loaded into a new model and measured like an epoch."""
     folder = checkpoints.newest(run_dir)
     assert folder is not None
     model, head = reload(cfg, folder)
@@ -108,17 +108,17 @@ def evaluated_again(cfg: RunConfig, run_dir: Path) -> tuple[dict[str, float | No
     gather = Processes(accelerator).gather
     task = tasks.get(cfg.task)
     rows = Rows(tasks.load(task, cfg.data), head, cfg, (0, 1))
-    found = measuring.run_pass(
+    evaluation = measuring.run_pass(
         model, head, rows.validation, rows.evaluation, accelerator, gather, cfg.probe_size, cfg.seed, lambda: None
     )
-    answers = head.answers(rows.frame, rows.validation, found.predictions)
+    answers = head.answers(rows.frame, rows.validation, evaluation.predictions)
     target = shrinkage.estimate(model, rows, accelerator, gather, lambda: None)
-    measured = measuring.measured(found, target, model.output.weight, step=0, epoch=0, arrays="")
-    return {**head.evaluate(rows.frame, answers), "loss": found.loss}, measured
+    measured = measuring.measured(evaluation, target, model.output.weight, step=0, epoch=0, arrays="")
+    return {**head.evaluate(rows.frame, answers), "loss": evaluation.loss}, measured
 
 
 @pytest.mark.parametrize(("method", "params"), METHODS)
-def test_what_is_kept_gives_what_is_reported(tiny_models, data, tmp_path, method, params):
+def test_stored_values_give_the_reported_ones(tiny_models, data, tmp_path, method, params):
     cfg, events, folder = best_before(5, config(tiny_models("bert"), data, method, params), tmp_path)
     finished = events[-1]
     epoch = int(finished.metrics["epoch"])
@@ -130,9 +130,9 @@ def test_what_is_kept_gives_what_is_reported(tiny_models, data, tmp_path, method
     assert names(folder) == only_weights(f"step-{step:07d}")
 
 
-def test_the_last_epochs_run_keeps_and_writes_what_it_did(whole, tmp_path):
+def test_the_last_epochs_run_keeps_and_writes_what_it_did(best_run, tmp_path):
     """`select=last` has the last two checkpoints while it trains, and trains as `select=best` does."""
-    cfg, best, folder = whole[0].model_copy(update={"select": "last"}), whole[1], whole[2]
+    cfg, best, folder = best_run[0].model_copy(update={"select": "last"}), best_run[1], best_run[2]
     seen: list[tuple[str, list[str]]] = []
     events: list[Event] = []
 
@@ -142,21 +142,21 @@ def test_the_last_epochs_run_keeps_and_writes_what_it_did(whole, tmp_path):
 
     train(cfg, emit, lambda: False, tmp_path / "last")
     full = ("generators.safetensors", "model.safetensors", "optimizer.safetensors", "trainer.json")
-    assert [found for kind, found in seen if kind == "checkpointed"] == [
+    assert [value for kind, value in seen if kind == "checkpointed"] == [
         [f"step-{step:07d}/{name}" for step in steps for name in full]
         for steps in ((6,), (6, 12), (12, 18), (18, 24), (24, 30))
     ]
     assert names(tmp_path / "last") == only_weights("step-0000030")
     assert events[-1].weights.epoch == events[-1].metrics["epoch"] == 5
-    losses = [[event.losses for event in of(found, "stepped")] for found in (events, best)]
+    losses = [[event.losses for event in of(value, "stepped")] for value in (events, best)]
     assert losses[0] == losses[1]
     assert not same(model_of(tmp_path / "last"), model_of(folder))
 
 
-def test_while_it_trains_the_best_lies_beside_the_last_and_moves_only_for_a_better_one(tiny_models, data, tmp_path):
+def test_during_training_the_best_checkpoint_moves_only_for_a_better_one(tiny_models, data, tmp_path):
     cfg = config(tiny_models("bert"), data, epochs=6)
     values: list[float] = []
-    kept: list[str | None] = []
+    best_folders: list[str | None] = []
     copies: dict[Path, int] = {}
 
     def emit(event: Event) -> None:
@@ -174,10 +174,10 @@ def test_while_it_trains_the_best_lies_beside_the_last_and_moves_only_for_a_bett
             for file in (tmp_path / "checkpoints").glob("*/model.safetensors"):
                 state = file.stat()
                 assert copies.setdefault(file, state.st_ino) == state.st_ino  # written once: no copy is made of it
-            kept.append(best)
+            best_folders.append(best)
 
     train(cfg, emit, lambda: False, tmp_path)
-    assert len(values) == 6 and len(set(kept)) > 1
+    assert len(values) == 6 and len(set(best_folders)) > 1
 
 
 def test_ties_keep_the_earlier_epoch(tiny_models, data, tmp_path):
@@ -200,7 +200,7 @@ def history(*values: float | None) -> Progress:
 
 def test_which_step_is_the_best_so_far():
     best, last = RunConfig(select="best"), RunConfig(select="last")
-    found = {
+    best_steps = {
         (0.9,): None,  # the untrained head does not compete
         (0.9, 0.1): 10,
         (0.9, 0.1, 0.3, 0.3): 20,
@@ -208,7 +208,7 @@ def test_which_step_is_the_best_so_far():
         (0.9, None, 0.2, math.nan): 20,
         (0.9, math.nan, 0.2): 20,
     }
-    for values, step in found.items():
+    for values, step in best_steps.items():
         progress = history(*values)
         assert outcome.best_step(best, progress, "pearson") == step, values
         assert outcome.best_step(last, progress, "pearson") is None
@@ -242,12 +242,12 @@ def test_early_stopping_goes_with_it(tiny_models, data, tmp_path):
     events = run(cfg, tmp_path)
     epoch = int(events[-1].metrics["epoch"])
     assert len(of(events, "evaluated")) == 1 + epoch + 2 < 10
-    assert events[-1].weights.epoch == weights.kept(tmp_path).epoch == epoch
+    assert events[-1].weights.epoch == weights.saved(tmp_path).epoch == epoch
     assert evaluated_again(cfg, tmp_path)[0]["pearson"] == events[-1].metrics["pearson"]
 
 
 @pytest.fixture(scope="module")
-def whole(tiny_models, data, tmp_path_factory) -> tuple[RunConfig, list[Event], Path]:
+def best_run(tiny_models, data, tmp_path_factory) -> tuple[RunConfig, list[Event], Path]:
     """A run without interruption, whose best epoch is followed by at least two more."""
     return best_before(4, config(tiny_models("bert"), data, "isobn", {"beta": 0.5}), tmp_path_factory.mktemp("whole"))
 
@@ -257,15 +257,15 @@ def check_the_same(events: list[Event], alone: Path, parts: list[Event], folder:
     assert parts[-1].kind == "finished"
     for part in ("metrics", "isotropy", "weights"):
         assert getattr(parts[-1], part) == getattr(events[-1], part)
-    told = {event.step: event.losses for event in of(events, "stepped")}
-    assert {event.step: event.losses for event in of(parts, "stepped")}.items() <= told.items()
+    losses = {event.step: event.losses for event in of(events, "stepped")}
+    assert {event.step: event.losses for event in of(parts, "stepped")}.items() <= losses.items()
     assert names(folder) == names(alone)
     assert same(model_of(folder), model_of(alone))
 
 
 @pytest.mark.parametrize("stop_at", [5, 13, 18, 27])
-def test_stop_and_resume_end_with_the_same_weights(whole, tmp_path, stop_at):
-    cfg, events, alone = whole
+def test_stop_and_resume_end_with_the_same_weights(best_run, tmp_path, stop_at):
+    cfg, events, alone = best_run
     first: list[Event] = []
     train(cfg, first.append, lambda: any(e.kind == "stepped" and e.step >= stop_at for e in first), tmp_path)
     assert first[-1].kind == "stopped" and first[-1].step == stop_at
@@ -275,9 +275,9 @@ def test_stop_and_resume_end_with_the_same_weights(whole, tmp_path, stop_at):
 
 
 @pytest.mark.parametrize(("kind", "later"), [("evaluated", 0), ("measured", 0), ("saving", 2), ("checkpointed", 2)])
-def test_killed_around_the_best_epoch(whole, tmp_path, monkeypatch, kind, later):
+def test_killed_around_the_best_epoch(best_run, tmp_path, monkeypatch, kind, later):
     """Before and after its numbers are reported, and before and after its training state is deleted, two epochs later."""
-    cfg, events, alone = whole
+    cfg, events, alone = best_run
     best = events[-1].weights.epoch
 
     def emit(event: Event) -> None:
@@ -312,8 +312,8 @@ train(RunConfig.model_validate_json(Path(sys.argv[1]).read_text()), emit, lambda
 """
 
 
-def test_a_real_kill_after_the_best_epoch(whole, tmp_path):
-    cfg, events, alone = whole
+def test_a_real_kill_after_the_best_epoch(best_run, tmp_path):
+    cfg, events, alone = best_run
     (tmp_path / "config.json").write_text(cfg.model_dump_json())
     step = 6 * events[-1].weights.epoch + 9  # in the middle of the next epoch but one, or of the last
     step = min(step, 28)
@@ -331,22 +331,22 @@ def test_a_real_kill_after_the_best_epoch(whole, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def ends(whole, tmp_path_factory) -> dict[str, Any]:
+def ends(best_run, tmp_path_factory) -> dict[str, Any]:
     """Runs at their end with nothing tidied up: of an earlier epoch's weights, of the last one's as the best, of the last one's."""
-    found = {}
+    folders = {}
     changes = {"earlier": {}, "last as best": {"epochs": 1}, "last": {"select": "last"}}
     for name, change in changes.items():
-        cfg, folder, told = whole[0].model_copy(update=change), tmp_path_factory.mktemp("ends"), []
+        cfg, folder, events = best_run[0].model_copy(update=change), tmp_path_factory.mktemp("ends"), []
 
-        def settle(run_dir: Path, progress: Progress, best: int | None, told: list[Any] = told) -> None:
-            told.append((progress, best))
+        def settle(run_dir: Path, progress: Progress, best: int | None, events: list[Any] = events) -> None:
+            events.append((progress, best))
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(checkpoints, "settle", settle)
             run(cfg, folder)
         alone = tmp_path_factory.mktemp("alone")
-        found[name] = (cfg, run(cfg, alone), alone, folder, told[0])
-    return found
+        folders[name] = (cfg, run(cfg, alone), alone, folder, events[0])
+    return folders
 
 
 MOMENTS = {
@@ -363,8 +363,8 @@ def test_killed_while_the_end_is_tidied_up(ends, tmp_path, monkeypatch, name, mo
     """Before each change on disk between the last number and the ending, and after all of them."""
     cfg, events, alone, untidy, (progress, best) = ends[name]
     shutil.copytree(untidy, tmp_path / "run")
-    what, _, time = moment.partition(" ")
-    owner: Any = shutil if what == "rmtree" else Path
+    action, _, time = moment.partition(" ")
+    owner: Any = shutil if action == "rmtree" else Path
     left = [int(time or 0)]
 
     def counted(*args: Any, **options: Any) -> Any:
@@ -374,21 +374,21 @@ def test_killed_while_the_end_is_tidied_up(ends, tmp_path, monkeypatch, name, mo
         return plain(*args, **options)
 
     with monkeypatch.context() as patch:
-        if what != "nothing":
-            plain = getattr(owner, what)
-            patch.setattr(owner, what, counted)
+        if action != "nothing":
+            plain = getattr(owner, action)
+            patch.setattr(owner, action, counted)
         with pytest.raises(Killed):
             checkpoints.settle(tmp_path / "run", progress, best)
-            assert what == "nothing"
+            assert action == "nothing"
             raise Killed
     again = run(cfg, tmp_path / "run", resume=True)
     assert of(again, "stepped") == []  # all was trained
     check_the_same(events, alone, again, tmp_path / "run")
 
 
-def test_a_run_begun_when_the_best_was_not_kept_says_what_it_kept(whole, tmp_path):
-    """Its best epoch's weights are gone: the last ones are kept, and told."""
-    cfg, events, _ = whole
+def test_a_run_started_before_best_weights_existed_says_what_it_kept(best_run, tmp_path):
+    """Its best epoch's weights are gone: the last ones are kept and reported."""
+    cfg, events, _ = best_run
     first: list[Event] = []
     train(cfg, first.append, lambda: any(e.kind == "stepped" and e.step >= 27 for e in first), tmp_path)
     shutil.rmtree(tmp_path / events[-1].weights.path)
@@ -398,25 +398,25 @@ def test_a_run_begun_when_the_best_was_not_kept_says_what_it_kept(whole, tmp_pat
     assert names(tmp_path) == only_weights("step-0000030")
 
 
-def test_without_its_last_state_a_run_is_not_trained_further(whole, tmp_path):
-    """Training does not go on from the best epoch's weights: its numbers would be other ones."""
-    cfg, _, _ = whole
+def test_without_its_last_state_a_run_is_not_trained_further(best_run, tmp_path):
+    """Training must not continue from the best epoch's weights: its numbers would differ."""
+    cfg, _, _ = best_run
     first: list[Event] = []
     train(cfg, first.append, lambda: any(e.kind == "stepped" and e.step >= 27 for e in first), tmp_path)
     for step in ("step-0000024", "step-0000027"):
         shutil.rmtree(tmp_path / "checkpoints" / step)
-    with pytest.raises(InputError, match="only the weights of this run"):
+    with pytest.raises(InputError, match="only the final weights of this run"):
         run(cfg, tmp_path, resume=True)
 
 
-def test_what_a_folder_tells(tmp_path):
-    assert weights.newest(tmp_path) is None and weights.kept(tmp_path) is None
+def test_weights_and_epochs_of_a_folder(tmp_path):
+    assert weights.newest(tmp_path) is None and weights.saved(tmp_path) is None
     folder = tmp_path / "checkpoints" / "step-0000012"
     folder.mkdir(parents=True)
-    assert weights.kept(tmp_path) is None
+    assert weights.saved(tmp_path) is None
     (folder / "trainer.json").write_text(json.dumps({"progress": {"epoch": 2}}))
-    assert weights.epoch_of(folder) == 2 and weights.kept(tmp_path) is None
+    assert weights.epoch_of(folder) == 2 and weights.saved(tmp_path) is None
     (folder / "model.safetensors").touch()
-    assert weights.kept(tmp_path).model_dump() == {"epoch": 2, "step": 12, "path": "checkpoints/step-0000012"}
+    assert weights.saved(tmp_path).model_dump() == {"epoch": 2, "step": 12, "path": "checkpoints/step-0000012"}
     (folder / "trainer.json").write_text("[]")
     assert weights.epoch_of(folder) is None

@@ -1,4 +1,4 @@
-"""What the heads keep of their tokens: the same rows are tokenised once, and come back as they were."""
+"""Cached tokens of the heads: the same rows are tokenised once and read back unchanged."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def test_the_same_rows_are_tokenised_once(tiny_models, tmp_path, calls, kind):
     assert len(calls) > made
 
 
-def test_kept_windows_are_those_of_the_library(tiny_models, tmp_path):
-    """Against `spans` itself: nothing is lost on the way through the lists of whole numbers."""
+def test_kept_windows_match_the_library(tiny_models, tmp_path):
+    """Against `spans` itself: storing lists of integers loses nothing."""
     from isoviz.tasks import spans
 
     cfg = config(tiny_models, "span", tiny.write("span", tmp_path / "data"))
@@ -99,7 +99,7 @@ def test_kept_windows_are_those_of_the_library(tiny_models, tmp_path):
 
 
 def test_other_answers_are_other_rows(tiny_models, tmp_path):
-    """Labels of spans are kept with the tokens, so the key has to see them."""
+    """Labels of spans are cached with the tokens, so the key must depend on them."""
     cfg = config(tiny_models, "span", tiny.write("span", tmp_path / "data"))
     data = tasks.load(tasks.get(cfg.task), cfg.data)
     head = heads.head_for(tasks.get(cfg.task), load_tokenizer(sources.resolve(cfg.model)), cfg)
@@ -111,30 +111,30 @@ def test_other_answers_are_other_rows(tiny_models, tmp_path):
 
 def test_a_second_run_starts_without_tokenising(tiny_models, tmp_path, calls):
     cfg = config(tiny_models, "classification", tiny.write("classification", tmp_path / "data"))
-    told = []
+    phases = []
     for name in ("one", "two"):
         events: list[Any] = []
         before = len(calls)
         train(cfg, events.append, lambda: False, tmp_path / name)
-        told.append((len(calls) - before, events[-1].metrics, events[-1].isotropy))
-    assert [count for count, *_ in told] == [2, 0]
-    assert told[0][1:] == told[1][1:]
+        phases.append((len(calls) - before, events[-1].metrics, events[-1].isotropy))
+    assert [count for count, *_ in phases] == [2, 0]
+    assert phases[0][1:] == phases[1][1:]
     assert len(list(token_cache.folder().glob("*.safetensors"))) == 2
 
 
 @pytest.mark.parametrize("kind", list(tiny.TASKS))
-def test_many_rows_are_tokenised_in_parts_and_told(tiny_models, tmp_path, monkeypatch, kind):
+def test_many_rows_are_tokenised_in_parts_with_progress(tiny_models, tmp_path, monkeypatch, kind):
     folder = tiny.write(kind, tmp_path / "data")
-    whole = rows_of(config(tiny_models, kind, folder)).train
+    expected = rows_of(config(tiny_models, kind, folder)).train
     shutil.rmtree(token_cache.folder())
     monkeypatch.setattr(protocol, "PART", 10)
     events: list[Event] = []
     train(config(tiny_models, kind, folder), events.append, lambda: False, tmp_path / "run")
-    told = [event.detail for event in events if event.kind == "entered" and event.phase == "tokenising"]
-    assert told[:4] == ["24 + 12 rows", "10 of 24 rows", "20 of 24 rows", "24 of 24 rows"]
+    details = [event.detail for event in events if event.kind == "entered" and event.phase == "tokenising"]
+    assert details[:4] == ["24 + 12 rows", "10 of 24 rows", "20 of 24 rows", "24 of 24 rows"]
     parts = rows_of(config(tiny_models, kind, folder)).train  # as they were kept
-    assert parts.inputs == whole.inputs and np.array_equal(parts.rows, whole.rows)
-    assert str(parts.labels) == str(whole.labels)
+    assert parts.inputs == expected.inputs and np.array_equal(parts.rows, expected.rows)
+    assert str(parts.labels) == str(expected.labels)
 
 
 def test_a_stop_does_not_wait_for_the_rest(tiny_models, tmp_path, monkeypatch):
@@ -147,7 +147,7 @@ def test_a_stop_does_not_wait_for_the_rest(tiny_models, tmp_path, monkeypatch):
     assert not list(token_cache.folder().glob("*.safetensors"))
 
 
-def test_of_a_million_rows_only_the_chosen_ones_are_read_and_tokenised(tiny_models, tmp_path, monkeypatch):
+def test_only_the_chosen_of_a_million_rows_are_read_and_tokenised(tiny_models, tmp_path, monkeypatch):
     import pyarrow
     import pyarrow.parquet
 

@@ -110,14 +110,14 @@ def test_end_to_end(tiny_models, data, tmp_path, family, kind):
 @pytest.mark.parametrize("kind", ["regression", "span", "seq2seq"])
 def test_stop_and_resume_give_the_uninterrupted_run(tiny_models, data, tmp_path, kind):
     cfg = config(tiny_models("bart" if kind == "seq2seq" else "bert"), data[kind], kind, "flow", epochs=2)
-    whole = run(cfg, tmp_path / "whole")
+    uninterrupted = run(cfg, tmp_path / "whole")
     seen: list[Event] = []
     stop = lambda: any(event.kind == "stepped" and event.step >= 4 for event in seen)  # noqa: E731
     train(cfg, seen.append, stop, tmp_path / "parts")
     assert seen[-1].kind == "stopped"
     again = run(cfg, tmp_path / "parts", resume=True)
-    assert again[-1].metrics == whole[-1].metrics
-    assert again[-1].isotropy == whole[-1].isotropy
+    assert again[-1].metrics == uninterrupted[-1].metrics
+    assert again[-1].isotropy == uninterrupted[-1].isotropy
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression", "seq2seq"])
@@ -167,25 +167,25 @@ def test_answers_come_from_the_logits(tiny_models, data):
     """With logits that point at the gold positions, every answer that survived the windows is found."""
     cfg = config(tiny_models("bert"), data["span"], "span")
     _, head, rows = reloaded(cfg, None, 0)
-    told = []
+    logits = []
     for labels, length in zip(rows.validation.labels, rows.validation.lengths, strict=True):
         start, end = torch.zeros(length).numpy(), torch.zeros(length).numpy()
         start[labels[0]] = end[labels[1]] = 5.0 if labels.any() else 0.0
-        told.append((start, end))
+        logits.append((start, end))
     full = metrics.compute(["f1"], [["w1"]], ["w1"], kind="span")["f1"]
-    assert head.evaluate(rows.frame, head.answers(rows.frame, rows.validation, told)) == {
+    assert head.evaluate(rows.frame, head.answers(rows.frame, rows.validation, logits)) == {
         "f1": full,
         "exact_match": full,
     }
-    wrong = head.answers(rows.frame, rows.validation, [(-a, -b) for a, b in told])
+    wrong = head.answers(rows.frame, rows.validation, [(-a, -b) for a, b in logits])
     assert head.evaluate(rows.frame, wrong)["exact_match"] < full
 
 
 def test_the_reference_as_text_has_full_marks(tiny_models, data):
     cfg = config(tiny_models("bart"), data["seq2seq"], "seq2seq")
     _, head, rows = reloaded(cfg, None, 0)
-    found = head.evaluate(rows.frame, heads.Answers(rows.frame["target"].tolist()))
-    assert found["bleu"] == pytest.approx(100.0)
+    scores = head.evaluate(rows.frame, heads.Answers(rows.frame["target"].tolist()))
+    assert scores["bleu"] == pytest.approx(100.0)
 
 
 def test_beams_and_length_reach_the_generation(tiny_models, data):
@@ -198,7 +198,7 @@ def test_beams_and_length_reach_the_generation(tiny_models, data):
         batch.pop("item")
         with torch.no_grad():
             outputs = model(**batch)
-            tokens = model.generate(batch["input_ids"], batch["attention_mask"], **head.options)
+            tokens = model.generate(batch["input_ids"], batch["attention_mask"], **head.generation)
             assert head.predict(model, outputs, batch) == [
                 text.strip() for text in head.tokenizer.batch_decode(tokens, skip_special_tokens=True)
             ]
@@ -215,11 +215,11 @@ def test_mbart_writes_in_the_language_of_the_direction(data, tmp_path, fifty):
         cfg = config(folder, data["seq2seq"], "seq2seq", direction=direction)
         model, head, rows = reloaded(cfg, None, 0)
         read, written = (head.tokenizer.lang_code_to_id[code] for code in codes)
-        place = 0 if fifty else -1
-        assert {ids[place] for ids in rows.train.inputs["input_ids"]} == {read}
-        assert {ids[place] for ids in rows.train.labels} == {written}
+        position = 0 if fifty else -1
+        assert {ids[position] for ids in rows.train.inputs["input_ids"]} == {read}
+        assert {ids[position] for ids in rows.train.labels} == {written}
         batch = next(iter(rows.evaluation))
-        tokens = model.generate(batch["input_ids"], batch["attention_mask"], **head.options)
+        tokens = model.generate(batch["input_ids"], batch["attention_mask"], **head.generation)
         assert set(tokens[:, 1 if fifty else 0].tolist()) == {written}
     assert run(cfg, tmp_path / "run")[-1].kind == "finished"
     with pytest.raises(ValueError, match="direction: .* has no language 'xq' \\(it has a"):
@@ -227,10 +227,10 @@ def test_mbart_writes_in_the_language_of_the_direction(data, tmp_path, fifty):
 
 
 def test_direction_turns_source_and_target(tiny_models, data):
-    there = reloaded(config(tiny_models("bart"), data["seq2seq"], "seq2seq"), None, 0)[2]
+    forwards = reloaded(config(tiny_models("bart"), data["seq2seq"], "seq2seq"), None, 0)[2]
     back = reloaded(config(tiny_models("bart"), data["seq2seq"], "seq2seq", direction="en-ro"), None, 0)[2]
-    assert there.validation.inputs["input_ids"] == back.validation.labels
-    assert there.validation.labels == back.validation.inputs["input_ids"]
+    assert forwards.validation.inputs["input_ids"] == back.validation.labels
+    assert forwards.validation.labels == back.validation.inputs["input_ids"]
 
 
 @pytest.mark.parametrize("slug", list(methods.catalogue()))
@@ -264,7 +264,7 @@ def test_bf16_stays_finite_and_trains(tiny_models, data, tmp_path, kind):
     assert all(event.isotropy.number("isoscore_star") is not None for event in of(events, "measured"))
 
 
-def test_what_bleu_is_stands_in_the_provenance(tiny_models, data, tmp_path):
+def test_the_bleu_signature_is_in_the_provenance(tiny_models, data, tmp_path):
     seq2seq = of(run(config(tiny_models("bart"), data["seq2seq"], "seq2seq"), tmp_path / "a"), "started")[0]
     assert set(seq2seq.signatures) == {"bleu", "chrf"}
     assert seq2seq.signatures["bleu"].startswith("nrefs:1|case:mixed|") and "version:" in seq2seq.signatures["bleu"]

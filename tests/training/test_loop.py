@@ -1,4 +1,4 @@
-"""A whole run on a tiny encoder: it learns, and reports what the design asks for (stopping and resuming: test_resume.py)."""
+"""A complete run on a tiny encoder: it learns, and reports what the design asks for (stopping and resuming: test_resume.py)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_run_reports_everything_in_order(tiny_models, cola, tmp_path, method, 
     for name, last in spent[-1].items():  # so far, and in the end the run's
         assert [t[name] for t in spent] == sorted(t[name] for t in spent) and last == finished.timing[name]
     assert spent[0]["train_seconds"] == 0 < spent[0]["measure_seconds"] < spent[1]["measure_seconds"]
-    for event in events:  # what is stored comes back
+    for event in events:  # stored values are read back
         assert parse_event(event.model_dump(mode="json")).kind == event.kind
 
 
@@ -113,7 +113,7 @@ def test_methods_share_data_order_and_new_weights(tiny_models, cola, tmp_path):
 
 def test_resume_after_a_kill_uses_the_last_epochs_checkpoint(tiny_models, cola, tmp_path):
     cfg = config(tiny_models("bert"), cola)
-    whole = run(cfg, tmp_path / "whole")
+    uninterrupted = run(cfg, tmp_path / "whole")
 
     class Killed(BaseException):
         pass
@@ -126,8 +126,8 @@ def test_resume_after_a_kill_uses_the_last_epochs_checkpoint(tiny_models, cola, 
         train(cfg, emit, lambda: False, tmp_path / "parts")
     events = run(cfg, tmp_path / "parts", resume=True)
     assert of(events, "resumed")[0].step == 8
-    assert events[-1].isotropy == whole[-1].isotropy
-    assert events[-1].metrics == whole[-1].metrics
+    assert events[-1].isotropy == uninterrupted[-1].isotropy
+    assert events[-1].metrics == uninterrupted[-1].metrics
 
 
 def test_resume_without_a_checkpoint_starts_over(tiny_models, cola, tmp_path):
@@ -162,12 +162,12 @@ def test_accumulation_gives_the_large_batchs_step(tiny_models, cola, tmp_path):
     # the mean of two half batches' gradients is the whole batch's; without dropout the weights agree
     model = tiny_models("bert", dropout=0.0)
     common = {"batching": "shuffled", "epochs": 1, "weight_decay": 0.0, "max_train": 64}
-    whole = run(config(model, cola, batch_size=16, **common), tmp_path / "whole")
+    large_batch = run(config(model, cola, batch_size=16, **common), tmp_path / "whole")
     parts = run(config(model, cola, batch_size=8, grad_accum=2, **common), tmp_path / "parts")
-    assert len(of(whole, "stepped")) == len(of(parts, "stepped")) == 4
-    for one, other in zip(of(whole, "stepped"), of(parts, "stepped"), strict=True):
+    assert len(of(large_batch, "stepped")) == len(of(parts, "stepped")) == 4
+    for one, other in zip(of(large_batch, "stepped"), of(parts, "stepped"), strict=True):
         assert one.losses["task"] == pytest.approx(other.losses["task"], rel=1e-4)
-    assert whole[-1].isotropy.number("isoscore") == pytest.approx(parts[-1].isotropy.number("isoscore"), rel=1e-3)
+    assert large_batch[-1].isotropy.number("isoscore") == pytest.approx(parts[-1].isotropy.number("isoscore"), rel=1e-3)
 
 
 def test_early_stopping_and_best_epoch(tiny_models, cola, tmp_path):
@@ -196,7 +196,7 @@ def test_other_families_train(tiny_models, cola, tmp_path, family):
     assert np.isfinite(events[-1].isotropy.number("isoscore"))
 
 
-def test_bf16_runs_where_asked(tiny_models, cola, tmp_path):
+def test_bf16_runs_on_request(tiny_models, cola, tmp_path):
     events = run(config(tiny_models("bert"), cola, "istar", {"lam": 1.0}, epochs=1, precision="bf16"), tmp_path)
     assert of(events, "started")[0].precision == "bf16"
     assert all(math.isfinite(v) for e in of(events, "stepped") for v in e.losses.values())

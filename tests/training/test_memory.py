@@ -70,24 +70,24 @@ def test_parts_add_up_to_the_whole_batch(tiny_models, tmp_path, kind, parts):
     model = HeadedModel(load_network(source, head.num_labels, 0, kind), method(method.Params()), kind).eval()
     batch = next(iter(rows.loader))
     batch.pop("item")
-    found = []
+    results = []
     for count in (1, parts):
         model.zero_grad()
         terms = memory.backward(model, batch, count, kind == "seq2seq", accelerator)
         grads = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
-        found.append((terms, grads))
-    (whole, expected), (terms, grads) = found
-    assert list(terms) == list(whole)
-    for name in whole:
-        torch.testing.assert_close(terms[name], whole[name], rtol=1e-5, atol=1e-6)
+        results.append((terms, grads))
+    (full_batch, expected), (terms, grads) = results
+    assert list(terms) == list(full_batch)
+    for name in full_batch:
+        torch.testing.assert_close(terms[name], full_batch[name], rtol=1e-5, atol=1e-6)
     assert set(grads) == set(expected)
     for name in expected:
         torch.testing.assert_close(grads[name], expected[name], rtol=1e-4, atol=1e-6)
 
 
-def test_a_run_goes_on_in_parts_to_the_same_numbers(tiny_models, cola, tmp_path, fits):
+def test_a_run_continues_in_parts_to_the_same_numbers(tiny_models, cola, tmp_path, fits):
     model = tiny_models("bert", dropout=0.0)
-    whole = run(model, cola, tmp_path / "whole")
+    full_batches = run(model, cola, tmp_path / "whole")
     assert fits["seen"] == 16
     fits |= {"rows": 3, "after": 10, "seen": 0}  # it fits for an epoch, and no longer
     parts = run(model, cola, tmp_path / "parts")
@@ -95,10 +95,10 @@ def test_a_run_goes_on_in_parts_to_the_same_numbers(tiny_models, cola, tmp_path,
     assert [(event.step, event.epoch) for event in of(parts, "resumed")] == [(8, 1), (8, 1)]
     retries = [event.detail for event in of(parts, "entered") if "memory" in event.detail]
     assert retries == [f"Out of memory. Retrying with each batch split in {count}." for count in (2, 4)]
-    one, other = (of(events, "stepped")[-1] for events in (whole, parts))
+    one, other = (of(events, "stepped")[-1] for events in (full_batches, parts))
     assert other.step == one.step
     assert other.losses == pytest.approx(one.losses, rel=1e-3)
-    assert parts[-1].metrics["loss"] == pytest.approx(whole[-1].metrics["loss"], rel=1e-3)
+    assert parts[-1].metrics["loss"] == pytest.approx(full_batches[-1].metrics["loss"], rel=1e-3)
 
 
 @pytest.mark.parametrize("slug", ["isobn", "istar"])

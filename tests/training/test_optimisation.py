@@ -17,7 +17,7 @@ from isoviz.training.optimisation import clip_before_step, make_optimizer, make_
 
 
 class Small(torch.nn.Module):
-    """A model with two parameters of its own and two of a method."""
+    """A model with two parameters and a method with two more."""
 
     def __init__(self, groups=lambda model: []):
         super().__init__()
@@ -51,15 +51,15 @@ def test_without_own_groups_there_are_two():
 
 def test_own_group_has_its_own_settings_and_its_parameters_are_in_no_other():
     model = Small(own_group)
-    asked = own_group(model)
-    model.hooks.parameter_groups = lambda: asked
+    group = own_group(model)
+    model.hooks.parameter_groups = lambda: group
     decayed, plain, own = make_optimizer(model, settings()).param_groups
     assert ids(decayed["params"]) == {id(model.linear.weight)}
     assert ids(plain["params"]) == {id(model.linear.bias)}
     assert ids(own["params"]) == ids(model.own.parameters())
     assert (own["lr"], own["eps"], own["weight_decay"]) == (0.4, 1e-6, 0.01)
     assert "clip" not in own  # checkpoints store groups as they are; the limit is the method's to say again
-    assert asked[0]["clip"] == 1.0
+    assert group[0]["clip"] == 1.0
 
 
 @pytest.mark.parametrize("schedule", ["constant", "linear", "polynomial"])
@@ -78,7 +78,7 @@ def test_the_schedule_scales_each_groups_own_rate(schedule):
 
 
 def gradients_at_the_step(accelerator, parts, scale):
-    """What the optimiser saw, per step: norms of the own group's and of the linear layer's gradient."""
+    """Per step, the gradient norms of the own group and of the linear layer."""
     torch.manual_seed(0)
     model = Small(own_group)
     optimizer = make_optimizer(model, settings())
@@ -160,41 +160,41 @@ CHOICES = ["batchnorm", "spectrum_pol", "spectrum_exp", "flow"]
 
 
 @pytest.mark.parametrize("slug", CHOICES)
-def test_a_stopped_run_goes_on_to_the_same_numbers(tiny_models, cola, tmp_path, slug):
+def test_a_stopped_run_continues_to_the_same_numbers(tiny_models, cola, tmp_path, slug):
     cfg = config(tiny_models("bert"), cola, slug)
-    whole = run(cfg, tmp_path / "whole")
-    assert whole[-1].kind == "finished"
+    uninterrupted = run(cfg, tmp_path / "whole")
+    assert uninterrupted[-1].kind == "finished"
     expected = {"task", "total"} | ({slug} if slug != "batchnorm" else set())
-    assert set(losses(whole)[1]) == expected
+    assert set(losses(uninterrupted)[1]) == expected
     first = run(cfg, tmp_path / "parts", stop_at=5)
     assert first[-1].kind == "stopped"
     second = run(cfg, tmp_path / "parts", resume=True)
-    assert losses(first) | losses(second) == losses(whole)
-    assert second[-1].metrics == whole[-1].metrics
-    assert second[-1].isotropy == whole[-1].isotropy
+    assert losses(first) | losses(second) == losses(uninterrupted)
+    assert second[-1].metrics == uninterrupted[-1].metrics
+    assert second[-1].isotropy == uninterrupted[-1].isotropy
 
 
 @pytest.mark.parametrize("slug", CHOICES)
 def test_before_the_first_step_every_method_is_the_baseline(tiny_models, cola, tmp_path, slug):
-    found = []
+    losses_before = []
     for name in ("baseline", slug):
         events = run(config(tiny_models("bert"), cola, name, epochs=1, max_train=16), tmp_path / name)
-        found.append(next(event.loss for event in events if event.kind == "evaluated"))
-    assert found[0] == found[1]
+        losses_before.append(next(event.loss for event in events if event.kind == "evaluated"))
+    assert losses_before[0] == losses_before[1]
 
 
 def test_the_flow_leaves_dropout_and_the_encoder_alone(tiny_models, cola, tmp_path):
     # with one row a batch the map never starts and stays the identity to the task: its loss must then make no difference
-    found = []
+    initial_losses = []
     for name in ("baseline", "flow"):
         cfg = config(tiny_models("bert"), cola, name, epochs=1, max_train=8, batch_size=1)
-        found.append([terms["task"] for terms in losses(run(cfg, tmp_path / name)).values()])
-    assert len(found[0]) == 8
-    assert found[0] == found[1]
+        initial_losses.append([terms["task"] for terms in losses(run(cfg, tmp_path / name)).values()])
+    assert len(initial_losses[0]) == 8
+    assert initial_losses[0] == initial_losses[1]
 
 
 def test_the_flow_runs_in_half_precision(tiny_models, cola, tmp_path):
     cfg = config(tiny_models("bert"), cola, "flow", epochs=1, max_train=32, precision="bf16")
-    found = losses(run(cfg, tmp_path))
-    assert len(found) == 4
-    assert all(math.isfinite(value) for terms in found.values() for value in terms.values())
+    values = losses(run(cfg, tmp_path))
+    assert len(values) == 4
+    assert all(math.isfinite(value) for terms in values.values() for value in terms.values())

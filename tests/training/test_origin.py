@@ -1,4 +1,4 @@
-"""A resumed run goes on with the model and the rows that it began with, or says plainly that they are others now."""
+"""A resumed run uses the model and rows it started with, or says that they have changed."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def run(cfg, folder, *, stop_at=None, resume=False):
 
 
 def started(events):
-    (found,) = [event for event in events if event.kind == "started"]
-    return found
+    (start,) = [event for event in events if event.kind == "started"]
+    return start
 
 
 def test_a_commit_is_pinned_when_the_branch_has_moved(server, tiny_models, data, tmp_path):
@@ -54,24 +54,24 @@ def test_a_commit_is_pinned_when_the_branch_has_moved(server, tiny_models, data,
 
     first = server.add(NAME, tiny_models("bert"))
     cfg = config(NAME, data)
-    whole = run(cfg, tmp_path / "whole")
-    begun = run(cfg, tmp_path / "run", stop_at=1)
-    assert begun[-1].kind == "stopped" and started(begun).model_revision == first
+    uninterrupted = run(cfg, tmp_path / "whole")
+    interrupted = run(cfg, tmp_path / "run", stop_at=1)
+    assert interrupted[-1].kind == "stopped" and started(interrupted).model_revision == first
     moved = server.add(NAME, tiny_models("roberta"))
     hf_hub_download(NAME, "config.json")  # another program looks: in the cache, too, main is elsewhere now
     assert sources.resolve(NAME).revision == moved != first
     again = run(cfg, tmp_path / "run", resume=True)
-    assert started(again).model_revision == first and again[-1].metrics == whole[-1].metrics
+    assert started(again).model_revision == first and again[-1].metrics == uninterrupted[-1].metrics
     # another machine, with an empty cache: that very commit is fetched
-    begun = run(config(f"{NAME}@{first}", data), tmp_path / "other", stop_at=1)
+    interrupted = run(config(f"{NAME}@{first}", data), tmp_path / "other", stop_at=1)
     shutil.rmtree(tmp_path / "cache" / "models--acme--tiny")
     again = run(cfg, tmp_path / "other", resume=True)
-    assert started(again).model_revision == first and again[-1].metrics == whole[-1].metrics
+    assert started(again).model_revision == first and again[-1].metrics == uninterrupted[-1].metrics
     model, _ = reload(cfg, checkpoints.newest(tmp_path / "run"))  # what is looked at later is that commit's, too
     assert model.network.config.model_type == "bert"
 
 
-def test_a_commit_that_cannot_be_had_any_more_is_told(server, tiny_models, data, tmp_path, monkeypatch):
+def test_a_commit_that_is_gone_is_reported(server, tiny_models, data, tmp_path, monkeypatch):
     first = server.add(NAME, tiny_models("bert"))
     cfg = config(NAME, data)
     run(cfg, tmp_path / "run", stop_at=1)
@@ -89,7 +89,7 @@ def test_a_commit_that_cannot_be_had_any_more_is_told(server, tiny_models, data,
         run(cfg, tmp_path / "run", resume=True)
 
 
-def test_a_folder_that_changed_is_told_with_what_to_do(tiny_models, data, tmp_path):
+def test_a_changed_folder_is_reported_with_advice(tiny_models, data, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(tiny_models("bert"), folder)
     cfg = config(folder, data)
@@ -99,22 +99,22 @@ def test_a_folder_that_changed_is_told_with_what_to_do(tiny_models, data, tmp_pa
     (folder / "config.json").write_text(json.dumps(about | {"hidden_dropout_prob": 0.3}))
     with pytest.raises(ModelError, match=f"have changed since this run began .* the run's was {before}") as caught:
         run(cfg, tmp_path / "run", resume=True)
-    told = explain(caught.value)
-    assert "\n" not in told.message and "start a new run" in told.advice
+    message = explain(caught.value)
+    assert "\n" not in message.message and "start a new run" in message.advice
     (folder / "config.json").write_text(json.dumps(about))
     assert sources.resolve(str(folder)).fingerprint != before  # the same settings, not the same file
     shutil.copy(tiny_models("bert") / "config.json", folder)
     assert run(cfg, tmp_path / "run", resume=True)[-1].kind == "finished"
 
 
-def test_rows_that_changed_are_told(tiny_models, data, tmp_path):
+def test_rows_that_changed_are_reported(tiny_models, data, tmp_path):
     cfg = config(tiny_models("bert"), data)
     run(cfg, tmp_path / "run", stop_at=1)
     tiny.write_cola(data, train=24, validation=8)
     with pytest.raises(DataError, match="^data: the rows have changed since this run began") as caught:
         run(cfg, tmp_path / "run", resume=True)
     assert "a run cannot change its" in caught.value.advice
-    assert run(cfg, tmp_path / "run")[-1].kind == "finished"  # begun anew, it begins with what is there now
+    assert run(cfg, tmp_path / "run")[-1].kind == "finished"  # restarted, it uses the current version
 
 
 def test_older_runs_have_no_such_file(tiny_models, data, tmp_path):

@@ -30,16 +30,16 @@ def planned(model, kind, folder, **common):
     return config
 
 
-def test_it_is_resolved_stored_and_given_back_by_the_command(tiny_models, tmp_path):
+def test_it_is_resolved_stored_and_returned_by_the_command(tiny_models, tmp_path):
     folder = tiny.write("seq2seq", tmp_path / "data")
-    for family, asked, words in (
+    for family, requested, words in (
         ("t5", None, "translate Romanian to English:"),
         ("t5", "none", "none"),
         ("t5", "w1 w2:", "w1 w2:"),
         ("bart", None, None),
         ("bart", "w1", "w1"),
     ):
-        config = planned(tiny_models(family), "seq2seq", folder, prefix=asked)
+        config = planned(tiny_models(family), "seq2seq", folder, prefix=requested)
         assert config.prefix == words
         line = planning.command([config])
         assert ("--prefix" in line) == (words is not None)
@@ -47,23 +47,23 @@ def test_it_is_resolved_stored_and_given_back_by_the_command(tiny_models, tmp_pa
 
 
 @pytest.mark.parametrize("kind", list(tiny.TASKS))
-def test_the_words_stand_before_the_texts(tiny_models, tmp_path, kind):
+def test_the_prefix_precedes_the_texts(tiny_models, tmp_path, kind):
     folder = tiny.write(kind, tmp_path / "data", train=4, validation=3)
     words = "w31 w32" if kind in ("classification", "seq2seq") else "w31 w32 | w33"
     read, plain = [], []
-    for prefix, found in ((words, read), ("none", plain)):
+    for prefix, texts in ((words, read), ("none", plain)):
         config = planned(tiny_models("t5"), kind, folder, prefix=prefix)
         task = tasks.get(config.task)
         tokenizer = load_tokenizer(sources.resolve(config.model))
         data = tasks.load(task, config.data)
         encoded = heads.head_for(task, tokenizer, config).encode(data.validation)
-        found += [tokenizer.decode(tokens).replace("[SEP]", "|") for tokens in encoded.inputs["input_ids"]]
-        found.append(encoded.labels)
+        texts += [tokenizer.decode(tokens).replace("[SEP]", "|") for tokens in encoded.inputs["input_ids"]]
+        texts.append(encoded.labels)
         assert list(data.validation.columns)  # the rows themselves stay as they are
         assert not data.validation[task.columns[0]].str.contains("w31 w32").any()
     labels, bare = read.pop(), plain.pop()
     if kind == "span":
-        # both around the question, so that answers stand where they stood, the words further on
+        # both around the question, so that answers keep their positions
         assert all(text.startswith("w31 w32 w") and " w33 | " in text for text in read)
         assert ((labels - bare == 3) | (bare == 0)).all() or len(read) != len(plain)
         return
@@ -71,7 +71,7 @@ def test_the_words_stand_before_the_texts(tiny_models, tmp_path, kind):
     second = " w33" if kind == "regression" else ""
     for text, without in zip(read, plain, strict=True):
         first, *rest = without.split(" | ") if second else [without]
-        assert text == " | ".join([f"w31 w32 {first}", *(f"w33 {one}" for one in rest)])
+        assert text == " | ".join([f"w31 w32 {first}", *(f"w33 {event}" for event in rest)])
 
 
 def test_words_for_a_second_text_want_one(tiny_models, tmp_path):

@@ -1,4 +1,4 @@
-"""Two processes give the one-process result: every method, three steps, dropout off, the last batch of 15 rows."""
+"""Two processes give the one-process result: every method, three steps, dropout off, batches of 15 rows and the last of one."""
 
 from __future__ import annotations
 
@@ -32,12 +32,16 @@ normalisation): small rates keep that noise below the tolerance."""
 
 
 KINDS = {"istar-regression": "bert", "isobn-span": "bert", "isobn-seq2seq": "bart"}
-"""A method on each other head kind, and the family: a loss over numbers, over windows, and over as many words as a
-process happens to have."""
+"""A method on each other head kind, and the family: a loss over numbers, over windows, and over
+the words of a process, whose number varies."""
 
 
-SPLIT = ("istar", "isobn", "spectrum_pol")
-"""Methods that are also trained with FSDP, stopped after a step and resumed."""
+LORA = "baseline-lora"
+"""A run that trains low-rank matrices beside frozen weights."""
+
+
+SPLIT = ("istar", "isobn", "spectrum_pol", LORA)
+"""Runs that are also trained with FSDP, stopped after a step and resumed."""
 
 
 BEST = "baseline-best"
@@ -45,7 +49,7 @@ BEST = "baseline-best"
 
 
 def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -> Path:
-    """Every method's three steps of 16 rows, dealt out to that many processes on the loopback."""
+    """Every method's three steps, dealt out to that many processes on the loopback."""
     model = models("bert", dropout=0.0)
     for name, family in KINDS.items():
         slug, kind = name.split("-")
@@ -67,10 +71,13 @@ def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -
         config = RunConfig.checked(
             model=str(model), task="glue/cola", data=str(data / "classification"), method=slug,
             params=methods.check_params(slug, PARAMS.get(slug, {}) | SLOWER.get(slug, {})), epochs=1, learning_rate=3e-4,
-            batch_size=16, batching="shuffled", max_train=47, max_eval=30, precision="no", threads=1,
+            batch_size=15, batching="shuffled", max_train=31, max_eval=30, precision="no", threads=1,
         )  # fmt: skip
         (folder / slug).mkdir(parents=True)
         (folder / slug / "config.json").write_text(config.model_dump_json())
+    config = RunConfig.model_validate_json((folder / "baseline" / "config.json").read_text())
+    (folder / LORA).mkdir()
+    (folder / LORA / "config.json").write_text(config.model_copy(update={"lora_rank": 4}).model_dump_json())
     for slug in SPLIT:
         (folder / f"{slug}-fsdp").mkdir()
         (folder / f"{slug}-fsdp" / "config.json").write_text((folder / slug / "config.json").read_text())
@@ -127,10 +134,10 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 def isotropy(measurement: Measurement) -> dict[str, float]:
     """Every number that was measured, by cloud, measure and place in a curve."""
     return {
-        f"{name} {slug} {place}": math.nan if value is None else value
+        f"{name} {slug} {index}": math.nan if value is None else value
         for name, cloud in measurement.clouds.items()
         for slug, reading in cloud.readings.items()
-        for place, value in enumerate(reading.value if isinstance(reading.value, tuple) else (reading.value,))
+        for index, value in enumerate(reading.value if isinstance(reading.value, tuple) else (reading.value,))
     }
 
 
@@ -138,24 +145,24 @@ def events(folder: Path, kind: str) -> list[dict]:
     return [event for event in json.loads((folder / "events.json").read_text()) if event["kind"] == kind]
 
 
-@pytest.mark.parametrize("slug", [*SLUGS, *KINDS, BEST, *(f"{slug}-fsdp" for slug in SPLIT)])
+@pytest.mark.parametrize("slug", [*SLUGS, *KINDS, BEST, LORA, *(f"{slug}-fsdp" for slug in SPLIT)])
 def test_two_processes_give_the_one_process_result(results, slug):
     alone, shared = (folder / slug for folder in results)
-    expected, found = weights(alone), weights(shared)
-    assert expected.keys() == found.keys()
+    expected, actual = weights(alone), weights(shared)
+    assert expected.keys() == actual.keys()
     for name, value in expected.items():
         # softmax does not see these: their gradients are rounding, their Adam steps are noise
         if name.endswith(("k_proj.bias", "qa_outputs.bias")):
             continue
         torch.testing.assert_close(
-            found[name], value, rtol=1e-4, atol=1e-4, msg=lambda text, name=name: f"{name}: {text}"
+            actual[name], value, rtol=1e-4, atol=1e-4, msg=lambda text, name=name: f"{name}: {text}"
         )
     assert len(events(alone, "evaluated")) == len(events(shared, "evaluated")) >= 2
     for one, other in zip(events(alone, "stepped"), events(shared, "stepped"), strict=True):
         assert other["losses"] == pytest.approx(one["losses"], rel=2e-3, abs=1e-4)
     for one, other in zip(events(alone, "measured"), events(shared, "measured"), strict=True):
         of_one, of_other = parse_event(one).isotropy, parse_event(other).isotropy
-        sizes = [{name: (cloud.n, cloud.d) for name, cloud in found.clouds.items()} for found in (of_one, of_other)]
+        sizes = [{name: (cloud.n, cloud.d) for name, cloud in actual.clouds.items()} for actual in (of_one, of_other)]
         assert sizes[0] == sizes[1]
         assert isotropy(of_other) == pytest.approx(isotropy(of_one), rel=5e-3, abs=1e-4, nan_ok=True)
     for one, other in zip(events(alone, "evaluated"), events(shared, "evaluated"), strict=True):
@@ -168,12 +175,12 @@ def test_the_best_epoch_is_kept_once(results):
         (finished,) = events(folder / BEST, "finished")
         values = [event["metrics"]["pearson"] for event in events(folder / BEST, "evaluated")][1:]
         assert finished["weights"]["epoch"] == finished["metrics"]["epoch"] == 1 + values.index(max(values)), values
-        (kept,) = (folder / BEST / "run" / "checkpoints").iterdir()
-        assert kept.name == f"step-{finished['weights']['step']:07d}"
-        assert sorted(path.name for path in kept.iterdir()) == ["ended.json", "model.safetensors", "trainer.json"]
+        (checkpoint,) = (folder / BEST / "run" / "checkpoints").iterdir()
+        assert checkpoint.name == f"step-{finished['weights']['step']:07d}"
+        assert sorted(path.name for path in checkpoint.iterdir()) == ["ended.json", "model.safetensors", "trainer.json"]
 
 
-def test_stopped_in_mid_epoch_two_processes_go_on_to_the_same_numbers(results):
+def test_stopped_in_mid_epoch_two_processes_continue_to_the_same_numbers(results):
     straight, resumed = results[1] / "straight", results[1] / "resumed"
     assert [event["step"] for event in events(resumed, "resumed")] == [4]
     losses = [
@@ -181,7 +188,7 @@ def test_stopped_in_mid_epoch_two_processes_go_on_to_the_same_numbers(results):
     ]
     assert len(losses[0]) == 12 and losses[0] == losses[1]
     for kind in ("evaluated", "measured"):
-        told = [[{**event, "timing": None} for event in events(folder, kind)] for folder in (straight, resumed)]
-        assert told[0] == told[1]
+        reported = [[{**event, "timing": None} for event in events(folder, kind)] for folder in (straight, resumed)]
+        assert reported[0] == reported[1]
     one, other = weights(straight), weights(resumed)
     assert all(torch.equal(one[name], other[name]) for name in one)

@@ -39,15 +39,15 @@ def config(model: Path, data: Path, method: str = "baseline", **changes: Any) ->
 def run(
     cfg: RunConfig, folder: Path, stop_when: Callable[[Event], bool] = lambda event: False, resume: bool = False
 ) -> list[Event]:
-    """The events of a run that is asked to stop by the first event of which `stop_when` is true."""
+    """The events of a run that gets a stop request at the first event for which `stop_when` is true."""
     events: list[Event] = []
-    asked: list[Event] = []
+    reported: list[Event] = []
 
     def emit(event: Event) -> None:
         events.append(event)
-        asked.extend([event] if stop_when(event) else [])
+        reported.extend([event] if stop_when(event) else [])
 
-    train(cfg, emit, lambda: bool(asked), folder, resume)
+    train(cfg, emit, lambda: bool(reported), folder, resume)
     return events
 
 
@@ -57,13 +57,13 @@ def at_step(step: int) -> Callable[[Event], bool]:
 
 def results(*attempts: list[Event]) -> list[dict[str, Any]]:
     """What a reader keeps: facts of earlier attempts that a `Resumed` makes void are dropped, times and phases too."""
-    kept: list[dict[str, Any]] = []
+    lasting: list[dict[str, Any]] = []
     for event in (event for events in attempts for event in events):
         if isinstance(event, Resumed):
-            kept = [earlier for earlier in kept if earlier["step"] <= event.step]
+            lasting = [earlier for earlier in lasting if earlier["step"] <= event.step]
         elif event.kind not in _NOT_RESULTS:
-            kept.append(event.model_dump(mode="json", exclude=_VARYING))
-    return kept
+            lasting.append(event.model_dump(mode="json", exclude=_VARYING))
+    return lasting
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -72,29 +72,31 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(newest / "model.safetensors")
 
 
-def assert_same(whole: Path, parts: Path, expected: list[Event], *attempts: list[Event]) -> None:
-    found, wanted = results(*attempts), results(expected)
-    assert [(event["kind"], event.get("step")) for event in found] == [(e["kind"], e.get("step")) for e in wanted]
-    assert found == wanted
-    ours, theirs = weights(parts), weights(whole)
-    assert ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in theirs)
+def assert_same(uninterrupted: Path, parts: Path, expected: list[Event], *attempts: list[Event]) -> None:
+    actual, expected_results = results(*attempts), results(expected)
+    assert [(event["kind"], event.get("step")) for event in actual] == [
+        (e["kind"], e.get("step")) for e in expected_results
+    ]
+    assert actual == expected_results
+    ours, reference = weights(parts), weights(uninterrupted)
+    assert ours.keys() == reference.keys() and all(torch.equal(ours[name], reference[name]) for name in reference)
     assert len(list((parts / "checkpoints").iterdir())) == 1  # a finished run keeps one model
 
 
 @pytest.mark.parametrize("slug", list(methods.catalogue()))
 def test_stopped_in_mid_epoch_by_any_method(tiny_models, cola, tmp_path, slug):
     cfg = config(tiny_models("bert"), cola, slug)
-    whole = run(cfg, tmp_path / "whole")
+    uninterrupted = run(cfg, tmp_path / "whole")
     first = run(cfg, tmp_path / "parts", at_step(11))
     assert (first[-1].kind, first[-1].step) == ("stopped", 11)
     second = run(cfg, tmp_path / "parts", resume=True)
-    assert_same(tmp_path / "whole", tmp_path / "parts", whole, first, second)
+    assert_same(tmp_path / "whole", tmp_path / "parts", uninterrupted, first, second)
 
 
 def test_stopped_anywhere_else(tiny_models, cola, tmp_path):
     """While loading, before the first step, at an epoch's end, while evaluating: again and again in one run."""
     cfg = config(tiny_models("bert"), cola, "istar")
-    whole = run(cfg, tmp_path / "whole")
+    uninterrupted = run(cfg, tmp_path / "whole")
     stops: list[tuple[Callable[[Event], bool], int]] = [
         (lambda event: event.kind == "entered" and event.phase == "tokenising", 0),
         (lambda event: event.kind == "entered" and event.phase == "evaluating", 0),
@@ -112,22 +114,22 @@ def test_stopped_anywhere_else(tiny_models, cola, tmp_path):
         attempts.append(run(cfg, tmp_path / "parts", stop_when, resume=bool(attempts)))
         assert (attempts[-1][-1].kind, attempts[-1][-1].step) == ("stopped", step)
     attempts.append(run(cfg, tmp_path / "parts", resume=True))
-    assert_same(tmp_path / "whole", tmp_path / "parts", whole, *attempts)
+    assert_same(tmp_path / "whole", tmp_path / "parts", uninterrupted, *attempts)
 
 
 def test_stopped_while_measuring(tiny_models, cola, tmp_path):
     cfg = config(tiny_models("bert"), cola, "isobn")
-    whole = run(cfg, tmp_path / "whole")
+    uninterrupted = run(cfg, tmp_path / "whole")
     first = run(
         cfg, tmp_path / "parts", lambda event: getattr(event, "phase", "") == "measuring" and "1" in event.detail
     )
     assert (first[-1].kind, first[-1].step) == ("stopped", 8)
     second = run(cfg, tmp_path / "parts", resume=True)
     first = [event for event in first if (event.kind, getattr(event, "epoch", 0)) != ("evaluated", 1)]  # it comes again
-    assert_same(tmp_path / "whole", tmp_path / "parts", whole, first, second)
+    assert_same(tmp_path / "whole", tmp_path / "parts", uninterrupted, first, second)
 
 
-def test_what_was_evaluated_before_a_stop_is_not_evaluated_again(tiny_models, cola, tmp_path):
+def test_evaluations_before_a_stop_are_not_repeated(tiny_models, cola, tmp_path):
     cfg = config(tiny_models("bert"), cola)
     first = run(cfg, tmp_path, lambda event: event.kind == "measured" and event.epoch == 1)
     second = run(cfg, tmp_path, resume=True)
@@ -151,8 +153,8 @@ def test_a_checkpoint_is_due_by_time(tiny_models, cola, tmp_path, monkeypatch):
     events: list[Event] = []
     train(cfg, emit, lambda: False, tmp_path / "run")
     assert [event.step for event in events if event.kind == "checkpointed"] == [3, 6, 8, 11, 14, 16]
-    assert sizes == [1, 2, 2, 2, 3, 3]  # the last two; later the best epoch's weights lie beside them
-    after_saving = [events[place + 2] for place, event in enumerate(events) if getattr(event, "phase", "") == "saving"]
+    assert sizes == [1, 2, 2, 2, 3, 3]  # the last two; later also the best epoch's weights
+    after_saving = [events[index + 2] for index, event in enumerate(events) if getattr(event, "phase", "") == "saving"]
     assert [getattr(event, "phase", event.kind) for event in after_saving[:3]] == ["training", "training", "evaluating"]
 
 
@@ -185,7 +187,7 @@ execute(Store(sys.argv[1]), sys.argv[2], train=killed)
 def test_killed_after_a_timed_checkpoint(tiny_models, cola, tmp_path, event, resumed_at):
     """Every step leaves a checkpoint. Killed right after one, or before the next, no event is lost and none is twice."""
     cfg = config(tiny_models("bert"), cola, "istar", checkpoint_minutes=1e-9)
-    whole = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
+    uninterrupted = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
     store = Store(tmp_path / "store")
     (run_id,) = store.create([cfg])
     command = [sys.executable, "-c", KILLED, str(tmp_path / "store"), run_id, event, "11"]
@@ -195,7 +197,7 @@ def test_killed_after_a_timed_checkpoint(tiny_models, cola, tmp_path, event, res
     store.requeue(run_id)
     assert execute(store, run_id).status == "finished"
     events = _stored(store, run_id)
-    assert_same(tmp_path / "whole", store.folder_of(run_id), whole, events)
+    assert_same(tmp_path / "whole", store.folder_of(run_id), uninterrupted, events)
     assert [event.step for event in events if event.kind == "resumed"] == [resumed_at]
 
 
@@ -226,13 +228,13 @@ def damaged(checkpoint: Path, how: str) -> str:
 @pytest.mark.parametrize("how", ["truncated", "bit flipped", "no optimiser", "trainer.json"])
 def test_damaged_newest_checkpoint_falls_back_to_the_one_before(tiny_models, cola, tmp_path, how):
     cfg = config(tiny_models("bert"), cola, "istar", checkpoint_minutes=1e-9)
-    whole = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
+    uninterrupted = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
     parts = tmp_path / "parts"
     first = run(cfg, parts, at_step(11))
     assert sorted(path.name for path in (parts / "checkpoints").iterdir()) == [f"step-{n:07d}" for n in (8, 10, 11)]
     name = damaged(parts / "checkpoints" / "step-0000011", how)
     second = run(cfg, parts, resume=True)
-    assert_same(tmp_path / "whole", parts, whole, first, second)
+    assert_same(tmp_path / "whole", parts, uninterrupted, first, second)
     (resumed,) = (event for event in second if isinstance(event, Resumed))
     assert resumed.step == 10
     assert resumed.warning.startswith("checkpoint step-0000011 is damaged: ") and name in resumed.warning
@@ -241,21 +243,21 @@ def test_damaged_newest_checkpoint_falls_back_to_the_one_before(tiny_models, col
 
 def test_run_whose_checkpoints_are_all_damaged_starts_again(tiny_models, cola, tmp_path):
     cfg = config(tiny_models("bert"), cola, "isobn", checkpoint_minutes=1e-9)
-    whole = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
+    uninterrupted = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
     parts = tmp_path / "parts"
     run(cfg, parts, at_step(11))
     for checkpoint in ("step-0000010", "step-0000011"):
         damaged(parts / "checkpoints" / checkpoint, "truncated")
     second = run(cfg, parts, resume=True)
-    assert_same(tmp_path / "whole", parts, whole, second)
+    assert_same(tmp_path / "whole", parts, uninterrupted, second)
     (resumed,) = (event for event in second if isinstance(event, Resumed))
     assert resumed.step == 0 and resumed.warning.endswith("; started again from the beginning")
 
 
 def test_disk_that_fills_up_under_a_checkpoint_costs_nothing_but_a_resume(tiny_models, cola, tmp_path):
-    """A real limit on the size of files, in a process of its own."""
+    """A real limit on the size of files, in a separate process."""
     cfg = config(tiny_models("bert"), cola, "istar", checkpoint_minutes=1e-9)
-    whole = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
+    uninterrupted = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
     store = Store(tmp_path / "store")
     (run_id,) = store.create([cfg])
     command = [sys.executable, "-c", FULL_DISK, str(tmp_path / "store"), run_id]
@@ -269,7 +271,7 @@ def test_disk_that_fills_up_under_a_checkpoint_costs_nothing_but_a_resume(tiny_m
     store.requeue(run_id)
     assert execute(store, run_id).status == "finished"
     events = [event for event in _stored(store, run_id) if event.kind != "failed"]
-    assert_same(tmp_path / "whole", folder, whole, events)
+    assert_same(tmp_path / "whole", folder, uninterrupted, events)
 
 
 FULL_DISK = """
@@ -296,7 +298,7 @@ execute(Store(sys.argv[1]), sys.argv[2], train=filled)
 """
 
 
-def test_what_a_killed_writer_left_goes_with_the_next_checkpoint(tiny_models, cola, tmp_path):
+def test_leftovers_of_a_killed_writer_go_with_the_next_checkpoint(tiny_models, cola, tmp_path):
     left = tmp_path / "run" / "checkpoints" / ".partial-0000003"
     left.mkdir(parents=True)
     (left / "model.safetensors").write_bytes(b"half")

@@ -22,7 +22,7 @@ Rows = NDArray[np.float64]
 
 
 def dependent_rows(generator: np.random.Generator) -> Rows:
-    """(ROWS, TOKENS, D): tokens of one row are alike, as those of one text are."""
+    """(ROWS, TOKENS, D): tokens of a row are similar, like those of a text."""
     spread = np.linspace(3.0, 0.5, D)
     rows = generator.standard_normal((ROWS, 1, D)) * spread
     return rows + generator.standard_normal((ROWS, TOKENS, D)) * spread * 0.7
@@ -41,45 +41,45 @@ def score(rows: Rows, cloud: NDArray[np.float64]) -> float:
     return float(metrics.isoscore_star(cloud, np.cov(rows.reshape(-1, D).T), REPORTED_ZETA))
 
 
-@pytest.mark.parametrize("taken", [40, 80, 200])
-def test_stated_error_holds_the_value_of_all_rows_as_often_as_it_says(taken: int) -> None:
+@pytest.mark.parametrize("sampled", [40, 80, 200])
+def test_stated_error_holds_the_value_of_all_rows_as_often_as_it_says(sampled: int) -> None:
     generator = np.random.default_rng(0)
     rows = dependent_rows(generator)
     cloud = generator.standard_normal((900, D)) * np.linspace(2.0, 1.0, D)
-    whole, held, widths = score(rows, cloud), 0, []
+    exact, covered, widths = score(rows, cloud), 0, []
     for _ in range(400):
-        drawn = rows[generator.permutation(ROWS)[:taken]]
+        drawn = rows[generator.permutation(ROWS)[:sampled]]
         width = dealt(drawn, ROWS).half_width(np.cov(cloud.T), REPORTED_ZETA)
         assert width is not None
         widths.append(width)
-        held += abs(score(drawn, cloud) - whole) <= width
-    assert 0.92 <= held / 400 <= 0.985  # 95 %, and three standard errors of 400 draws
-    assert np.median(widths) < 0.05 * whole
+        covered += abs(score(drawn, cloud) - exact) <= width
+    assert 0.92 <= covered / 400 <= 0.985  # 95 %, and three standard errors of 400 draws
+    assert np.median(widths) < 0.05 * exact
 
 
 def test_nothing_is_stated_where_all_rows_were_read() -> None:
     rows = dependent_rows(np.random.default_rng(1))
-    found = dealt(rows, ROWS)
-    np.testing.assert_allclose(found.covariance, np.cov(rows.reshape(-1, D).T), rtol=1e-12)
-    assert found.half_width(np.eye(D), REPORTED_ZETA) is None
+    estimate = dealt(rows, ROWS)
+    np.testing.assert_allclose(estimate.covariance, np.cov(rows.reshape(-1, D).T), rtol=1e-12)
+    assert estimate.half_width(np.eye(D), REPORTED_ZETA) is None
 
 
 def test_leaving_a_part_out_is_the_covariance_of_the_others() -> None:
     rows = dependent_rows(np.random.default_rng(2)) + 100.0
-    found = dealt(rows[:, :1], 1000)
-    kept = np.concatenate([rows[number::PARTS, :1] for number in range(1, PARTS)]).reshape(-1, D)
-    without = shrinkage._without(found._total, found.parts[0])
-    np.testing.assert_allclose(without, np.cov(kept.T), rtol=1e-9)
+    estimate = dealt(rows[:, :1], 1000)
+    others = np.concatenate([rows[number::PARTS, :1] for number in range(1, PARTS)]).reshape(-1, D)
+    without = shrinkage._without(estimate._total, estimate.parts[0])
+    np.testing.assert_allclose(without, np.cov(others.T), rtol=1e-9)
 
 
 def test_a_run_samples_training_rows_and_says_so(
     tiny_models: TinyModels, cola: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cfg = config(tiny_models("bert"), cola, epochs=1)
-    whole = of(run(cfg, tmp_path / "whole"), "measured")
+    uninterrupted = of(run(cfg, tmp_path / "whole"), "measured")
     monkeypatch.setattr(shrinkage, "LEAST", 100)
     sampled = of(run(cfg, tmp_path / "sampled"), "measured")
-    for one, other in zip(whole, sampled, strict=True):
+    for one, other in zip(uninterrupted, sampled, strict=True):
         all_rows, some = (event.isotropy.reading("isoscore_star") for event in (one, other))
         assert all_rows is not None and some is not None
         assert all_rows.error is None and all_rows.note == "" and isinstance(all_rows.value, float)

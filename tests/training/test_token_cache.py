@@ -37,31 +37,31 @@ def never():
 
 @pytest.mark.parametrize("rows", [ROWS, {"input_ids": []}])
 def test_second_time_is_read(rows):
-    assert token_cache.kept("a", lambda: rows) == rows
-    assert token_cache.kept("a", never) == rows
+    assert token_cache.cached("a", lambda: rows) == rows
+    assert token_cache.cached("a", never) == rows
     assert files() == ["a.safetensors"]
 
 
-def test_of_two_that_need_the_same_tokens_one_makes_them_and_the_other_waits():
-    begun, waits = threading.Event(), threading.Event()
+def test_two_runs_that_need_the_same_tokens_tokenise_once():
+    started, waits = threading.Event(), threading.Event()
 
     def make():
-        begun.set()
+        started.set()
         assert waits.wait(120)  # until the other asks
         return ROWS
 
     with ThreadPoolExecutor() as threads:
-        first = threads.submit(token_cache.kept, "a", make)
-        assert begun.wait(120)
-        second = threads.submit(token_cache.kept, "a", never, waits.set)
+        first = threads.submit(token_cache.cached, "a", make)
+        assert started.wait(120)
+        second = threads.submit(token_cache.cached, "a", never, waits.set)
         assert first.result() == second.result() == ROWS
 
 
-def test_who_waits_can_give_up():
-    begun, over = threading.Event(), threading.Event()
+def test_a_waiter_can_give_up():
+    started, over = threading.Event(), threading.Event()
 
     def make():
-        begun.set()
+        started.set()
         assert over.wait(120)
         return ROWS
 
@@ -69,38 +69,38 @@ def test_who_waits_can_give_up():
         raise KeyboardInterrupt
 
     with ThreadPoolExecutor() as threads:
-        first = threads.submit(token_cache.kept, "a", make)
-        assert begun.wait(120)
+        first = threads.submit(token_cache.cached, "a", make)
+        assert started.wait(120)
         with pytest.raises(KeyboardInterrupt):
-            token_cache.kept("a", never, give_up)
+            token_cache.cached("a", never, give_up)
         over.set()
         assert first.result() == ROWS
 
 
 def test_a_broken_file_is_made_again():
-    token_cache.kept("a", lambda: ROWS)
+    token_cache.cached("a", lambda: ROWS)
     (token_cache.folder() / "a.safetensors").write_bytes(b"broken")
-    assert token_cache.kept("a", lambda: ROWS) == ROWS
-    assert token_cache.kept("a", never) == ROWS
+    assert token_cache.cached("a", lambda: ROWS) == ROWS
+    assert token_cache.cached("a", never) == ROWS
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path):
     token_cache.folder().write_text("a file where the folder should be")
-    assert token_cache.kept("a", lambda: ROWS) == ROWS
+    assert token_cache.cached("a", lambda: ROWS) == ROWS
     assert [path.name for path in tmp_path.iterdir()] == ["tokens"]
 
 
-def test_what_was_used_longest_ago_goes_first(monkeypatch):
+def test_the_least_recently_used_is_evicted_first(monkeypatch):
     for number, name in enumerate("abc"):
-        token_cache.kept(name, lambda: ROWS)
+        token_cache.cached(name, lambda: ROWS)
         os.utime(token_cache.folder() / f"{name}.safetensors", (number, number))
-    token_cache.kept("a", never)  # now b is the oldest
+    token_cache.cached("a", never)  # now b is the oldest
     size = (token_cache.folder() / "a.safetensors").stat().st_size
     monkeypatch.setattr(token_cache, "MAX_BYTES", 3 * size)
-    token_cache.kept("d", lambda: ROWS)
+    token_cache.cached("d", lambda: ROWS)
     assert files() == ["a.safetensors", "c.safetensors", "d.safetensors"]
     monkeypatch.setattr(token_cache, "MAX_BYTES", 1)
-    token_cache.kept("e", lambda: ROWS)
+    token_cache.cached("e", lambda: ROWS)
     assert files() == ["e.safetensors"]
 
 
@@ -120,13 +120,13 @@ def test_key_follows_everything_that_tokens_depend_on(tokenizer):
     assert token_cache.fingerprint(silent) != before
 
 
-def test_what_a_killed_writer_left_is_removed_in_time():
-    token_cache.kept("a", lambda: ROWS)
+def test_leftovers_of_a_killed_writer_are_removed_in_time():
+    token_cache.cached("a", lambda: ROWS)
     old, new = (token_cache.folder() / f".writing-{name}" for name in ("old", "new"))
     for path in (old, new):
         path.write_bytes(b"half")
     os.utime(old, (0, 0))
-    token_cache.kept("b", lambda: ROWS)
+    token_cache.cached("b", lambda: ROWS)
     assert new.exists()
     assert not old.exists()
 
@@ -136,7 +136,7 @@ import sys
 from isoviz.training import token_cache
 rows = {"input_ids": [[number] * 50 for number in range(400)]}
 for turn in range(40):
-    assert token_cache.kept(f"key-{turn % 2}", lambda: rows) == rows
+    assert token_cache.cached(f"key-{turn % 2}", lambda: rows) == rows
     if turn % 3 == int(sys.argv[1]):
         (token_cache.folder() / f"key-{turn % 2}.safetensors").unlink(missing_ok=True)
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,17 +25,19 @@ def test_tensorboard_reads_the_numbers_back(tmp_path: Path, tiny_models: TinyMod
     events: list[Event] = []
     train(config, events.append, lambda: False, tmp_path / "a-run")
 
-    found = EventAccumulator(str(tmp_path / "a-run" / tracking.FOLDER / tracking.PROJECT)).Reload()
+    logged = EventAccumulator(str(tmp_path / "a-run" / tracking.FOLDER / tracking.PROJECT)).Reload()
 
     def values(tag: str) -> dict[int, float]:
-        return {scalar.step: scalar.value for scalar in found.Scalars(tag)}
+        return {scalar.step: scalar.value for scalar in logged.Scalars(tag)}
 
     steps = [event for event in events if isinstance(event, Stepped)]
     evaluated = [event for event in events if isinstance(event, Evaluated)]
     measured = [event for event in events if isinstance(event, Measured)]
-    assert values("loss/istar") == pytest.approx({one.step: one.losses["istar"] for one in steps}, rel=1e-6)
-    assert values("validation/accuracy") == pytest.approx({one.step: one.metrics["accuracy"] for one in evaluated})
-    stars = {one.step: one.isotropy.number("isoscore_star") for one in measured}
+    assert values("loss/istar") == pytest.approx({step.step: step.losses["istar"] for step in steps}, rel=1e-6)
+    assert values("validation/accuracy") == pytest.approx(
+        {evaluation.step: evaluation.metrics["accuracy"] for evaluation in evaluated}
+    )
+    stars = {measurement.step: measurement.isotropy.number("isoscore_star") for measurement in measured}
     assert values("isotropy/isoscore_star") == pytest.approx(stars)
 
 
@@ -72,16 +75,41 @@ def test_a_tracker_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytes
         pass
 
 
+def test_a_tracker_sees_no_command_line_and_writes_to_the_folder_of_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accelerate import tracking as of_accelerate
+
+    arguments = ["isoviz", "train", "--store", "postgresql://isoviz:secret@db/runs"]
+    monkeypatch.setattr(sys, "argv", arguments)
+    monkeypatch.delenv("WANDB_DIR", raising=False)
+    seen: list[object] = []
+
+    class Recorder(of_accelerate.WandBTracker):
+        def start(self) -> None:
+            seen.extend([self.init_kwargs["dir"], Path(self.init_kwargs["dir"]).is_dir(), *sys.argv])
+
+        def store_init_configuration(self, values: dict[str, object]) -> None: ...
+
+        def finish(self) -> None: ...
+
+    monkeypatch.setitem(of_accelerate.LOGGER_TYPE_TO_CLASS, "wandb", Recorder)
+    config = RunConfig().model_copy(update={"report_to": "wandb"})
+    with tracking.reporting(config, tmp_path / "a-run", print):
+        assert seen == [str(tmp_path / "a-run" / tracking.FOLDER), True, "isoviz"]
+        assert sys.argv == arguments
+
+
 def test_a_tracker_that_stops_answering_does_not_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
+    calls: list[str] = []
 
     class Unreachable:
         def log(self, values: dict[str, float], step: int) -> None:
-            asked.append("log")
+            calls.append("log")
             raise ConnectionError("no route")
 
         def finish(self) -> None:
-            asked.append("finish")
+            calls.append("finish")
 
     monkeypatch.setattr(tracking, "_started", lambda config, run_dir: Unreachable())
     events: list[object] = []
@@ -91,4 +119,4 @@ def test_a_tracker_that_stops_answering_does_not_end_the_run(tmp_path: Path, mon
     with tracking.reporting(RunConfig().model_copy(update={"report_to": "wandb"}), tmp_path, events.append) as emit:
         emit(stepped)
         emit(stepped)
-    assert events == [stepped, stepped] and asked == ["log"]
+    assert events == [stepped, stepped] and calls == ["log"]

@@ -1,7 +1,7 @@
 """One of several processes: `python -m tests.training.two_processes FOLDER` trains FOLDER/*/config.json, one after another.
 
-Where a file `stop_at` lies beside a configuration, that run is stopped after so many steps and resumed; with a file `fsdp` the
-processes split its weights.
+A file `stop_at` beside a configuration stops that run after the given number of steps and resumes it; a file `fsdp` makes the
+processes shard its weights.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from isoviz.training import checkpoints, train
 
 
 def refuse(*args: object) -> None:
-    """Stands where a checkpoint is written or tidied up, in processes that have no business there."""
+    """Fails in processes that must not write or tidy up checkpoints."""
     raise RuntimeError("only the main process writes checkpoints")
 
 

@@ -40,10 +40,10 @@ def _with(place: tuple[int, int], value: float, kind: str = "f4") -> np.ndarray:
     return points
 
 
-def _csv(columns: dict[str, Any], given: Columns | None = None) -> Callable[[Path], Any]:
+def _csv(columns: dict[str, Any], declared: Columns | None = None) -> Callable[[Path], Any]:
     def read(folder: Path) -> Any:
         pd.DataFrame(columns).to_csv(folder / "a.csv", index=False)
-        return vectors.read(folder / "a.csv", given or Columns())
+        return vectors.read(folder / "a.csv", declared or Columns())
 
     return read
 
@@ -69,10 +69,10 @@ def _twice(name: str) -> Callable[[Path], Any]:
     return read
 
 
-def _parquet(columns: dict[str, Any], given: Columns | None = None) -> Callable[[Path], Any]:
+def _parquet(columns: dict[str, Any], declared: Columns | None = None) -> Callable[[Path], Any]:
     def read(folder: Path) -> Any:
         pa.parquet.write_table(pa.table(columns), folder / "a.parquet")
-        return vectors.read(folder / "a.parquet", given or Columns())
+        return vectors.read(folder / "a.parquet", declared or Columns())
 
     return read
 

@@ -49,16 +49,16 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub
 
 
 def test_vectors_and_texts_of_a_split(hub: LoopbackHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = vectors.read(NAME, Columns(points="embedding"))
-    np.testing.assert_array_equal(found.points, POINTS)
-    assert found.columns["label"].tolist() == [0, 1] * 10
+    read = vectors.read(NAME, Columns(points="embedding"))
+    np.testing.assert_array_equal(read.points, POINTS)
+    assert read.columns["label"].tolist() == [0, 1] * 10
     assert vectors.read_texts(NAME).columns["text"].tolist()[3] == "review 3"
     with pytest.raises(InputError, match=r"'lab/reviews' has no split 'test' \(it has: validation\)"):
         vectors.read("hub:lab/reviews:test")
     with pytest.raises(InputError, match="is not on the hub"):
         vectors.read("hub:lab/none")
     with looking_at("http://127.0.0.1:9", tmp_path / "cache", monkeypatch, offline=True):
-        assert vectors.read(NAME, Columns(points="embedding")).key == found.key, "from the cache"
+        assert vectors.read(NAME, Columns(points="embedding")).key == read.key, "from the cache"
         with pytest.raises(InputError, match="is not on this machine") as caught:
             vectors.read("hub:lab/none")
     assert caught.value.field == "vectors" and "\n" not in str(caught.value)

@@ -31,7 +31,7 @@ def test_the_columns_say_whether_a_table_holds_texts(
     header: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row, kind = CASES[header]
-    (tmp_path / "a.csv").write_text("\n".join([header, *(row.format(place) for place in range(5))]))
+    (tmp_path / "a.csv").write_text("\n".join([header, *(row.format(index) for index in range(5))]))
     calls = []
     read = tables.read
     monkeypatch.setattr(tables, "read", lambda *given: calls.append(given) or read(*given))
@@ -53,8 +53,8 @@ def test_pairs_of_texts_are_kept_and_checked(tmp_path: Path) -> None:
         == ("texts", "similarity")
         == (summary.kind, intake.describe(summary.key).relation)
     )
-    kept = vectors.load_any(summary.key)
-    assert isinstance(kept, TextSet) and kept.pairs is not None and kept.pairs["score"].tolist() == [1, 2, 3]
+    stored = vectors.load_any(summary.key)
+    assert isinstance(stored, TextSet) and stored.pairs is not None and stored.pairs["score"].tolist() == [1, 2, 3]
     assert intake.import_file(ImportRequest("texts", order.file)).key != summary.key
     with pytest.raises(InputError, match="no file"):
         intake.import_file(ImportRequest("either", order.file, relations=str(tmp_path / "none.csv")))

@@ -24,7 +24,7 @@ KNOWN = {
     "text": [f"text {row}" for row in range(12)],
     "label": ["red", "blue"] * 6,
 }
-DIMENSIONS = {f"x{place}": POINTS[:, place] for place in range(3)}
+DIMENSIONS = {f"x{index}": POINTS[:, index] for index in range(3)}
 
 
 def _lists() -> pa.Table:
@@ -74,12 +74,12 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 def test_every_format_gives_the_same_vectors(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     WRITERS[name](path)
-    found = vectors.read(path)
-    assert found.points.dtype in (np.float32, np.float64)
-    np.testing.assert_allclose(found.points, POINTS, rtol=1e-6)
-    assert (found.n, found.d, found.name) == (12, 3, name)
+    read = vectors.read(path)
+    assert read.points.dtype in (np.float32, np.float64)
+    np.testing.assert_allclose(read.points, POINTS, rtol=1e-6)
+    assert (read.n, read.d, read.name) == (12, 3, name)
     if path.suffix.lower() not in vectors.reading.arrays.SUFFIXES:
-        assert {column: found.columns[column].tolist() for column in found.columns} == KNOWN
+        assert {column: read.columns[column].tolist() for column in read.columns} == KNOWN
 
 
 def test_columns_by_name_and_by_pattern(tmp_path: Path) -> None:
@@ -92,11 +92,11 @@ def test_columns_by_name_and_by_pattern(tmp_path: Path) -> None:
     assert vectors.read(tmp_path / "a.csv").d == 4, "without a pattern every column of numbers is a dimension"
 
 
-def test_what_is_known_may_be_in_a_file_beside_the_array(tmp_path: Path) -> None:
+def test_annotations_may_be_in_a_file_beside_the_array(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", POINTS)
     pd.DataFrame(KNOWN).to_csv(tmp_path / "known.csv", index=False)
-    found = vectors.read(tmp_path / "a.npy", beside=tmp_path / "known.csv")
-    assert found.columns["label"].tolist() == KNOWN["label"]
+    read = vectors.read(tmp_path / "a.npy", beside=tmp_path / "known.csv")
+    assert read.columns["label"].tolist() == KNOWN["label"]
 
 
 def test_an_array_is_chosen_by_name(tmp_path: Path) -> None:
@@ -112,9 +112,9 @@ def test_a_large_file_is_mapped_and_kept_by_its_place(
     WRITERS[path.name](path)
     monkeypatch.setattr("isoviz.vectors.arrays.MAP_ABOVE", 64)
     monkeypatch.setattr("isoviz.vectors.sets.MOST_KEPT", 64)
-    found = vectors.read(path)
-    assert isinstance(found.points, np.memmap) and not found.points.flags.writeable
-    key = vectors.keep(found)
+    read = vectors.read(path)
+    assert isinstance(read.points, np.memmap) and not read.points.flags.writeable
+    key = vectors.keep(read)
     np.testing.assert_array_equal(vectors.load(key).points, POINTS)
     WRITERS[path.name](path)
     with path.open("ab") as stream:
@@ -148,9 +148,9 @@ def test_pairs_are_similarities_or_relevance_by_their_columns(tmp_path: Path) ->
     pd.DataFrame({"left": ["t0", "t1", "t2"], "right": ["t3", "t4", "t5"], "score": [0.1, 0.5, 1]}).to_csv(
         tmp_path / "pairs.csv", index=False
     )
-    found = vectors.read(tmp_path / "a.csv", relations=tmp_path / "pairs.csv")
-    assert found.relation == "similarity" and found.pairs is not None
-    assert found.pairs["score"].tolist() == [0.1, 0.5, 1.0]
+    read = vectors.read(tmp_path / "a.csv", relations=tmp_path / "pairs.csv")
+    assert read.relation == "similarity" and read.pairs is not None
+    assert read.pairs["score"].tolist() == [0.1, 0.5, 1.0]
     pd.DataFrame({"query-id": ["t0", "t1"], "corpus-id": ["t3", "t4"], "score": [1, 2]}).to_csv(
         tmp_path / "qrels.tsv", index=False, sep="\t"
     )
@@ -162,16 +162,16 @@ def test_numbers_are_ids_too(tmp_path: Path) -> None:
     pd.DataFrame({"left": [0, 1, 2], "right": [3.0, 4.0, 5.0], "score": [1, 2, 3]}).to_csv(
         tmp_path / "pairs.csv", index=False
     )
-    found = vectors.read(tmp_path / "a.csv", relations=tmp_path / "pairs.csv")
-    assert found.pairs is not None and found.pairs["right"].tolist() == ["3", "4", "5"]
+    read = vectors.read(tmp_path / "a.csv", relations=tmp_path / "pairs.csv")
+    assert read.pairs is not None and read.pairs["right"].tolist() == ["3", "4", "5"]
 
 
 def test_ids_keep_their_zeros(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("ID,x,y\n01,1,2\n1,2,3\n001,4,9\n")
     assert vectors.read(tmp_path / "a.csv").columns["id"].tolist() == ["01", "1", "001"]
     (tmp_path / "pairs.csv").write_text("left,right,score\n01,1,1\n1,001,2\n01,001,3\n")
-    found = vectors.read(tmp_path / "a.csv", relations=tmp_path / "pairs.csv")
-    assert found.pairs is not None and found.pairs["right"].tolist() == ["1", "001", "001"]
+    read = vectors.read(tmp_path / "a.csv", relations=tmp_path / "pairs.csv")
+    assert read.pairs is not None and read.pairs["right"].tolist() == ["1", "001", "001"]
     (tmp_path / "b.csv").write_text("Code,x,y\n01,1,2\n1,2,3\n")
     assert vectors.read(tmp_path / "b.csv", Columns(id="Code")).columns["id"].tolist() == ["01", "1"]
 
@@ -195,15 +195,13 @@ def test_dictionaries_and_large_whole_numbers(tmp_path: Path) -> None:
     pa.parquet.write_table(
         pa.table({"text": texts, "label": texts, "x": big, "y": pa.array([1, 2, 4])}), tmp_path / "a.parquet"
     )
-    found = vectors.read(tmp_path / "a.parquet")
-    assert found.columns["text"].tolist() == ["a", "", "b"] and found.columns["label"].isna().tolist() == [
+    read = vectors.read(tmp_path / "a.parquet")
+    assert read.columns["text"].tolist() == ["a", "", "b"] and read.columns["label"].isna().tolist() == [
         False,
         True,
         False,
     ]
-    assert found.points[0].tolist() == [2.0**60, 1.0] and vectors.load(vectors.keep(found)).columns.equals(
-        found.columns
-    )
+    assert read.points[0].tolist() == [2.0**60, 1.0] and vectors.load(vectors.keep(read)).columns.equals(read.columns)
     pa.parquet.write_table(pa.table({"review": texts, "v": pa.array([[2**60 + 1, 2]] * 3)}), tmp_path / "b.parquet")
     assert vectors.read(tmp_path / "b.parquet").points[0, 0] == 2.0**60
     assert vectors.read_texts(tmp_path / "b.parquet").columns["text"].tolist() == ["a", "", "b"]
@@ -211,15 +209,15 @@ def test_dictionaries_and_large_whole_numbers(tmp_path: Path) -> None:
 
 def test_a_set_is_kept_by_its_content(tmp_path: Path) -> None:
     WRITERS["fixed.parquet"](tmp_path / "fixed.parquet")
-    found = vectors.read(tmp_path / "fixed.parquet")
-    key = vectors.keep(found)
+    read = vectors.read(tmp_path / "fixed.parquet")
+    key = vectors.keep(read)
     again = vectors.load(key)
-    np.testing.assert_array_equal(again.points, found.points)
-    assert again.columns.equals(found.columns) and again.key == key == found.key
-    changed = vectors.from_points(found.points + 1, found.columns)
+    np.testing.assert_array_equal(again.points, read.points)
+    assert again.columns.equals(read.columns) and again.key == key == read.key
+    changed = vectors.from_points(read.points + 1, read.columns)
     assert changed.key != key
-    other = found.columns.assign(label=["red"] * 12)
-    assert vectors.from_points(found.points, other).key != key
+    other = read.columns.assign(label=["red"] * 12)
+    assert vectors.from_points(read.points, other).key != key
     vectors.forget(key)
     with pytest.raises(KeyError):
         vectors.load(key)
@@ -231,11 +229,11 @@ def test_texts_are_lines_or_a_column(tmp_path: Path) -> None:
     pd.DataFrame({"review": KNOWN["text"], "label": KNOWN["label"], "stars": range(12)}).assign(
         label=KNOWN["label"]
     ).to_csv(tmp_path / "a.csv", index=False)
-    found = vectors.read_texts(tmp_path / "a.csv", Columns(text="review"))
-    assert found.columns["text"].tolist() == KNOWN["text"] and found.columns["label"].tolist() == KNOWN["label"]
-    key = vectors.keep(found)
-    kept = vectors.load_any(key)
-    assert isinstance(kept, vectors.TextSet) and kept.columns.equals(found.columns)
+    read = vectors.read_texts(tmp_path / "a.csv", Columns(text="review"))
+    assert read.columns["text"].tolist() == KNOWN["text"] and read.columns["label"].tolist() == KNOWN["label"]
+    key = vectors.keep(read)
+    stored = vectors.load_any(key)
+    assert isinstance(stored, vectors.TextSet) and stored.columns.equals(read.columns)
     with pytest.raises(KeyError):
         vectors.load(key)
 

@@ -68,16 +68,16 @@ def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
         (".tsv", columns),
     ],
 )
-def test_the_vectors_are_those_of_the_whole_table(
+def test_the_vectors_match_the_whole_table(
     ending: str, make: Callable[[], pa.Table], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path, ending, make())
     streamed = reading.array(path)
     assert isinstance(streamed, np.memmap)
     monkeypatch.setattr(streams, "STREAM_ABOVE", 2**30)
-    whole = reading.array(path)
-    assert not isinstance(whole, np.memmap) and whole.dtype == streamed.dtype
-    np.testing.assert_array_equal(streamed, whole)
+    table = reading.array(path)
+    assert not isinstance(table, np.memmap) and table.dtype == streamed.dtype
+    np.testing.assert_array_equal(streamed, table)
     np.testing.assert_array_equal(streamed.astype(np.float32), POINTS)
 
 
@@ -97,12 +97,12 @@ def test_a_text_file_gives_the_same_vectors_whatever_its_size(
     name: str, content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / name).write_text(content)
-    whole = reading.array(str(tmp_path / name))
+    table = reading.array(str(tmp_path / name))
     monkeypatch.setattr(streams, "STREAM_ABOVE", 0)
     streamed = reading.array(str(tmp_path / name))
     assert isinstance(streamed, np.memmap)
-    np.testing.assert_array_equal(streamed, whole)
-    assert whole[:, 0].tolist() == [1.5, 3.5]
+    np.testing.assert_array_equal(streamed, table)
+    assert table[:, 0].tolist() == [1.5, 3.5]
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def _ragged() -> pa.Table:
 def _changed(value: float | None, kind: Any = float) -> pa.Table:
     rows = [[kind(number) for number in row] for row in POINTS]
     rows[470][2] = value
-    return pa.table({name: [row[place] for row in rows] for place, name in enumerate(NAMES)})
+    return pa.table({name: [row[index] for row in rows] for index, name in enumerate(NAMES)})
 
 
 @pytest.mark.usefixtures("streamed")
 @pytest.mark.parametrize(
-    "ending, table, told",
+    "ending, table, message",
     [
         (".parquet", _ragged(), "row 500, column 'v': 2 numbers where earlier rows have 4"),
         (".parquet", _changed(float("nan")), "row 471, dimension 3: the number is NaN"),
@@ -143,9 +143,9 @@ def _changed(value: float | None, kind: Any = float) -> pa.Table:
     ],
 )
 def test_a_fault_in_a_late_batch_has_its_row_and_column(
-    ending: str, table: pa.Table, told: str, tmp_path: Path
+    ending: str, table: pa.Table, message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         reading.array(write(tmp_path, ending, table), field="in")
 
 

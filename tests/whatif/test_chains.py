@@ -1,4 +1,4 @@
-"""Chains as text: every transform there and back, and what a bad address is told."""
+"""Chains as text: a round trip of every transform, and errors for bad addresses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_only_what_is_changed_is_written():
         ("z" * 2000, "at most 1000 characters, got 2000"),
     ],
 )
-def test_what_is_no_chain(text, reason):
+def test_invalid_chains(text, reason):
     with pytest.raises(InputError, match=reason) as caught:
         chains.read(text)
     assert caught.value.field == "chain"

@@ -1,4 +1,4 @@
-"""A really trained run: what is read of it is what it predicts; jobs, keys, the notebook's lines, an IsoLayer on the spot."""
+"""A trained run: its embeddings give its predictions; jobs, keys, the notebook code, an IsoLayer trained on demand."""
 
 from __future__ import annotations
 
@@ -49,14 +49,16 @@ def runs(original: tuple[Path, str, str], tmp_path: Path) -> tuple[str, str]:
 def test_the_frozen_head_predicts_what_the_run_predicted(runs):
     store = Store(None)
     for run, rows in zip(runs, ((96, 48), (64, 40)), strict=True):
-        found = embeddings(run)
-        assert (len(found.train), len(found.validation)) == rows
-        assert (found.head.predict(found.validation.astype(np.float64)) == found.predicted).all()
-        for name, value in found.facts["metrics"].items():
+        stored = embeddings(run)
+        assert (len(stored.train), len(stored.validation)) == rows
+        assert (stored.head.predict(stored.validation.astype(np.float64)) == stored.predicted).all()
+        for name, value in stored.facts["metrics"].items():
             assert value == pytest.approx(store.get(run).result.metrics[name])
-        assert found.frozen_metric(found.validation) == pytest.approx(found.facts["metrics"][found.facts["primary"]])
+        assert stored.frozen_metric(stored.validation) == pytest.approx(
+            stored.facts["metrics"][stored.facts["primary"]]
+        )
         isotropy = store.get(run).result.isotropy
-        assert metrics.isoscore(found.validation) == pytest.approx(isotropy.number("isoscore"), rel=1e-4)
+        assert metrics.isoscore(stored.validation) == pytest.approx(isotropy.number("isoscore"), rel=1e-4)
 
 
 def test_both_clouds_where_the_method_changes_the_vector(runs):
@@ -69,30 +71,30 @@ def test_both_clouds_where_the_method_changes_the_vector(runs):
         embeddings(runs[1], cloud="layers")  # type: ignore[arg-type]
 
 
-def test_texts_and_labels_are_those_of_the_rows(runs):
-    found = embeddings(runs[1])
+def test_texts_and_labels_match_the_rows(runs):
+    stored = embeddings(runs[1])
     config = Store(None).get(runs[1]).config
     data = tasks.load(tasks.get(config.task), config.data)
-    assert found.texts == data.validation["sentence"].iloc[:40].tolist()
-    assert found.labels.tolist() == data.validation["label"].iloc[:40].tolist()
+    assert stored.texts == data.validation["sentence"].iloc[:40].tolist()
+    assert stored.labels.tolist() == data.validation["label"].iloc[:40].tolist()
     chosen = np.sort(np.random.default_rng(0).choice(96, size=64, replace=False))  # as the training loop chooses
-    assert found.train_labels.tolist() == data.train["label"].iloc[chosen].tolist()
+    assert stored.train_labels.tolist() == data.train["label"].iloc[chosen].tolist()
 
 
 def test_fewer_rows_than_there_are(runs):
     store = Store(None)
     request = replace(request_for(store.get(runs[0]), store.folder_of(runs[0])), rows=20)
-    told: list[int] = []
-    facts, arrays = encoding.compute(request, lambda done, total, text: told.append(done))
+    progress: list[int] = []
+    facts, arrays = encoding.compute(request, lambda done, total, text: progress.append(done))
     assert facts["rows"] == {"train": 20, "validation": 20} and facts["rows_of_run"]["train"] == 96
-    assert told == sorted(told)
+    assert progress == sorted(progress)
     np.testing.assert_allclose(arrays["validation.pooled"], embeddings(runs[0]).validation[:20], rtol=1e-4, atol=1e-5)
     changed = replace(request, data_fingerprint="other")
     assert "have changed" in encoding.compute(changed, lambda done, total, text: None)[0]["notes"][0]
 
 
 def test_a_run_that_reports_its_best_epoch_is_read_at_it(tiny_models, tmp_path, monkeypatch):
-    """Metrics, isotropy and head of the reported epoch, here and in Explore; what an older version kept is told."""
+    """Metrics, isotropy and head of the reported epoch, here and in Explore; files of an older version are reported."""
     home = tmp_path / "home"
     changes: dict[str, object] = {"epochs": 4, "learning_rate": 0.08, "schedule": "constant", "select": "best"}
     store = Store(home)
@@ -100,16 +102,16 @@ def test_a_run_that_reports_its_best_epoch_is_read_at_it(tiny_models, tmp_path, 
     row = next(row for row in map(store.get, ids) if row.result.metrics["epoch"] < 4)
     epoch = row.result.metrics["epoch"]
     assert row.result.weights.epoch == epoch
-    found = embeddings(row.id)
-    assert found.facts["epoch"] == epoch and found.facts["notes"] == []
-    for name, value in found.facts["metrics"].items():
+    stored = embeddings(row.id)
+    assert stored.facts["epoch"] == epoch and stored.facts["notes"] == []
+    for name, value in stored.facts["metrics"].items():
         assert value == pytest.approx(row.result.metrics[name]), name
-    assert metrics.isoscore(found.validation) == pytest.approx(row.result.isotropy.number("isoscore"), rel=1e-4)
-    assert metrics.mean_cosine(found.validation) == pytest.approx(row.result.isotropy.number("mean_cosine"), abs=1e-5)
+    assert metrics.isoscore(stored.validation) == pytest.approx(row.result.isotropy.number("isoscore"), rel=1e-4)
+    assert metrics.mean_cosine(stored.validation) == pytest.approx(row.result.isotropy.number("mean_cosine"), abs=1e-5)
 
-    logits = encoders.load_run(f"run:{row.id}", store).logits([found.texts], 128)
-    assert (logits.argmax(axis=1) == found.predicted).all()
-    np.testing.assert_allclose(logits, found.validation @ found.head.weight.T + found.head.bias, atol=1e-4)
+    logits = encoders.load_run(f"run:{row.id}", store).logits([stored.texts], 128)
+    assert (logits.argmax(axis=1) == stored.predicted).all()
+    np.testing.assert_allclose(logits, stored.validation @ stored.head.weight.T + stored.head.bias, atol=1e-4)
 
     older = replace(request_for(row, store.folder_of(row.id)), reported_epoch=3 if epoch != 3 else 2)
     (note,) = encoding.compute(older, lambda done, total, text: None)[0]["notes"]
@@ -132,7 +134,7 @@ def test_the_key_is_of_the_content(runs):
     assert request.key != before
 
 
-def test_what_cannot_be_read(runs):
+def test_unfinished_runs_and_missing_checkpoints_are_refused(runs):
     store = Store(None)
     row = store.get(runs[0])
     with pytest.raises(InputError, match="is stopped; What-if needs a finished run"):
@@ -150,8 +152,8 @@ def test_a_job_reads_in_a_process_of_its_own(runs):
     request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
     shutil.rmtree(STORE.root / "results")
     assert jobs.look(request).status == "none"
-    assert work_here(ENCODING, request.key, request.as_json()).status == "done"  # what the process does, here
-    assert jobs.start(request).status == "done"  # nothing is started for what is there
+    assert work_here(ENCODING, request.key, request.as_json()).status == "done"  # the process's work, in this one
+    assert jobs.start(request).status == "done"  # existing results start nothing
     assert load(request.key).train.shape == (96, 16)
 
 
@@ -169,7 +171,7 @@ def test_a_job_that_cannot_work_says_why(runs):
         "zca:strength=0.4",
         "all_but_the_top:remove=2~isobn:beta=0.7",
         "pca_whitening:components=4",
-        "pca_whitening:components=16",  # as many as there are: the frozen head can read them
+        "pca_whitening:components=16",  # all of them: the frozen head can read them
         "none",
     ],
 )
@@ -177,56 +179,54 @@ def test_the_notebooks_lines_print_the_pages_numbers(runs, chain):
     steps = chains.read(chain)
     source = notebook.source(runs[0], "head", steps, "matthews", embeddings(runs[0]).train.shape[1])
     assert len(source.splitlines()) <= 10
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
         exec(source, {})
     engine = WhatIf(embeddings(runs[0]))
     first, answer, full = engine.answer(()), engine.answer(steps), engine.full(steps)
     numbers = {
-        line.rpartition("->")[0].strip(): float(line.rpartition("->")[2]) for line in said.getvalue().splitlines()
+        line.rpartition("->")[0].strip(): float(line.rpartition("->")[2]) for line in output.getvalue().splitlines()
     }
-    found = {re.sub(r" [-\d.e]+$", "", name): value for name, value in numbers.items()}
-    assert found["IsoScore"] == pytest.approx(answer.measures["isoscore"], rel=1e-9)
-    assert found["matthews, refitted head"] == pytest.approx(full.refitted)
-    assert ("matthews, frozen head" in found) == (answer.frozen is not None)
+    displayed = {re.sub(r" [-\d.e]+$", "", name): value for name, value in numbers.items()}
+    assert displayed["IsoScore"] == pytest.approx(answer.measures["isoscore"], rel=1e-9)
+    assert displayed["matthews, refitted head"] == pytest.approx(full.refitted)
+    assert ("matthews, frozen head" in displayed) == (answer.frozen is not None)
     if answer.frozen is not None:
-        assert found["matthews, frozen head"] == pytest.approx(answer.frozen)
-    assert f"IsoScore {metrics.isoscore(embeddings(runs[0]).validation)}" in said.getvalue()
+        assert displayed["matthews, frozen head"] == pytest.approx(answer.frozen)
+    assert f"IsoScore {metrics.isoscore(embeddings(runs[0]).validation)}" in output.getvalue()
     assert first.measures["isoscore"] == pytest.approx(metrics.isoscore(embeddings(runs[0]).validation), rel=1e-9)
 
 
 def test_an_isolayer_is_trained_on_the_spot(runs):
-    found = embeddings(runs[0])
-    engine = WhatIf(found)
+    stored = embeddings(runs[0])
+    engine = WhatIf(stored)
     steps = chains.read("scale:factor=3~isolayer:alpha=0.5")
     with pytest.raises(NotReadyError) as waiting:
         engine.answer(steps)
     request = waiting.value.request
     assert isinstance(request, LayerRequest) and request.before == "scale:factor=3"
-    told: list[int] = []
-    facts, arrays = train_layer(request, lambda done, total, text: told.append(done))
+    progress: list[int] = []
+    facts, arrays = train_layer(request, lambda done, total, text: progress.append(done))
     STORE.publish(request.key, facts, arrays)
-    assert told and told == sorted(told)
+    assert progress and progress == sorted(progress)
     with pytest.raises(NotReadyError) as waiting:  # there, but the points have to be taken through it
         engine.answer(steps, build=False)
     assert waiting.value.request is None
     answer = engine.answer(steps)
-    after = 3 * found.validation.astype(np.float64) @ arrays["linear"] + arrays["offset"]
+    after = 3 * stored.validation.astype(np.float64) @ arrays["linear"] + arrays["offset"]
     assert answer.measures["isoscore"] == pytest.approx(metrics.isoscore(after), rel=1e-9)
     assert answer.measures["isoscore"] > engine.answer(()).measures["isoscore"]
-    again = found.isolayer(alpha=0.5).fit(3 * found.train.astype(np.float64))
+    again = stored.isolayer(alpha=0.5).fit(3 * stored.train.astype(np.float64))
     np.testing.assert_allclose(again.affine().linear, arrays["linear"], atol=1e-6)
-    assert again.transform(found.validation[:3]).shape == (3, 16)
+    assert again.transform(stored.validation[:3]).shape == (3, 16)
     with pytest.raises(InputError, match="needs all 96 training rows"):
-        found.isolayer().fit(found.train[:10])
+        stored.isolayer().fit(stored.train[:10])
     with pytest.raises(InputError, match="reads 16 numbers, not 5"):
-        found.isolayer().fit(found.train[:, :5])
+        stored.isolayer().fit(stored.train[:, :5])
 
 
 @pytest.mark.parametrize("name", ["view", "sentences", "map", "encoding", "layer"])
-def test_every_kind_is_retried_by_its_button_and_when_asked_a_while_later(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_kind_is_retried_by_its_button_and_by_a_later_request(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = KINDS[name]
     started: list[str] = []
     monkeypatch.setattr(scheduling, "_spawn", lambda kind: started.append(kind.name))

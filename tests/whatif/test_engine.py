@@ -50,7 +50,7 @@ PAIRS = [
         ["rotation:seed=4", "batch_norm", "isobn", "zca:strength=0.7,eps=0.3", "pca_whitening:strength=0.3",
          "all_but_the_top:remove=2,literal=true", "cluster_based:n_clusters=3,remove=2"],
     )
-    # which of equal directions go, or are kept, is arbitrary
+    # the choice among equal directions is arbitrary
     if first not in ("zca", "pca_whitening:components=5") or not second.startswith("all_but_the_top")
 ]  # fmt: skip
 LONGER = [
@@ -70,16 +70,16 @@ def narrow() -> WhatIf:
     return WhatIf(made(n=20, m=30, d=40, seed=3))
 
 
-def transformed(found: Embeddings, text: str) -> tuple[np.ndarray, np.ndarray]:
+def transformed(stored: Embeddings, text: str) -> tuple[np.ndarray, np.ndarray]:
     """Both splits, through the catalogue's own transforms."""
-    whole = chain([step.make() for step in chains.read(text)]).fit(found.train)
-    return np.asarray(whole.transform(found.train)), np.asarray(whole.transform(found.validation))
+    fitted = chain([step.make() for step in chains.read(text)]).fit(stored.train)
+    return np.asarray(fitted.transform(stored.train)), np.asarray(fitted.transform(stored.validation))
 
 
 def check(engine: WhatIf, text: str, tolerance: float = 1e-9) -> None:
-    found = engine.embeddings
+    stored = engine.embeddings
     answer = engine.answer(chains.read(text))
-    _, after = transformed(found, text)
+    _, after = transformed(stored, text)
     assert (answer.n, answer.d) == after.shape
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -87,9 +87,9 @@ def check(engine: WhatIf, text: str, tolerance: float = 1e-9) -> None:
             expected = metric.evaluate(after)
             assert answer.measures[metric.slug] == pytest.approx(expected, rel=tolerance, abs=tolerance), metric.slug
         np.testing.assert_allclose(answer.ev, metrics.explained_variance(after), rtol=0, atol=tolerance)
-    if after.shape[1] == found.head.width:
-        predicted = (after @ found.head.weight.T + found.head.bias).argmax(axis=1)
-        expected = task_metrics.compute(["accuracy"], found.labels, predicted)["accuracy"]
+    if after.shape[1] == stored.head.width:
+        predicted = (after @ stored.head.weight.T + stored.head.bias).argmax(axis=1)
+        expected = task_metrics.compute(["accuracy"], stored.labels, predicted)["accuracy"]
         assert answer.frozen == pytest.approx(expected, abs=1.5 / len(after))
         assert (answer.predicted != predicted).sum() <= 1  # a tie to the last digit may fall either way
     else:
@@ -97,7 +97,7 @@ def check(engine: WhatIf, text: str, tolerance: float = 1e-9) -> None:
 
 
 @pytest.mark.parametrize("text", ["none", *SINGLE])
-def test_one_transform_is_what_the_metrics_say_of_its_image(engine, text):
+def test_one_transform_equals_the_metrics_of_its_image(engine, text):
     check(engine, text)
 
 
@@ -112,9 +112,9 @@ def test_fewer_points_than_dimensions(narrow, text):
 
 
 def test_many_labels_and_no_label_lost():
-    found = made(labels=5, seed=2)
-    check(WhatIf(found), "isobn:beta=0.25")
-    assert (WhatIf(found).answer(()).predicted == found.predicted).all()
+    stored = made(labels=5, seed=2)
+    check(WhatIf(stored), "isobn:beta=0.25")
+    assert (WhatIf(stored).answer(()).predicted == stored.predicted).all()
 
 
 def test_a_move_shows_what_one_covariance_and_one_pass_give():
@@ -125,11 +125,11 @@ def test_a_move_shows_what_one_covariance_and_one_pass_give():
 
 
 def test_what_follows_is_what_the_metrics_say(engine):
-    found = engine.embeddings
+    stored = engine.embeddings
     for text in ("zca:strength=0.5", "isobn~all_but_the_top:remove=2", "pca_whitening:components=3"):
         steps = chains.read(text)
         full = engine.full(steps)
-        train, after = transformed(found, text)
+        train, after = transformed(stored, text)
         rho = np.asarray(metrics.abs_correlation(after))
         inputs = {"shrinkage_cov": np.cov(train.T), "zeta": 0.2}
         expected = {
@@ -139,7 +139,7 @@ def test_what_follows_is_what_the_metrics_say(engine):
         expected["abs_correlation"] = rho[~np.eye(len(rho), dtype=bool)].mean()
         assert full.measures == pytest.approx(expected, rel=1e-9)
         assert {"twonn", "isoscore_star", "rogue_share", "abs_correlation"} <= set(full.measures)
-        assert full.refitted == pytest.approx(found.refitted_metric(train, after), abs=1e-9)
+        assert full.refitted == pytest.approx(stored.refitted_metric(train, after), abs=1e-9)
         values, directions = np.linalg.eigh(np.cov(after.T))
         places = (after - after.mean(axis=0)) @ directions[:, [-1, -2]]
         np.testing.assert_allclose(np.abs(full.map), np.abs(places), atol=1e-4 * np.abs(places).max())
@@ -170,13 +170,13 @@ def test_sliders_move_without_waiting_once_the_cloud_is_there():
             engine.answer(chains.read(text), build=False)
         engine.answer(chains.read(text))
         engine.answer(chains.read(text), build=False)
-    engine.answer(chains.read("isobn~zca:strength=0.5"), build=False)  # the last slider moves on what is there
+    engine.answer(chains.read("isobn~zca:strength=0.5"), build=False)  # the last slider uses existing results
 
 
 def test_a_collapsed_cloud_has_reasons_instead_of_numbers():
-    found = made()
+    collapsed = made()
     flat = Embeddings(
-        **{**vars(found), "train": np.ones_like(found.train), "validation": np.ones_like(found.validation)}
+        **{**vars(collapsed), "train": np.ones_like(collapsed.train), "validation": np.ones_like(collapsed.validation)}
     )
     answer = WhatIf(flat).answer(chains.read("zca"))
     assert all(value is None for value in answer.measures.values()) and answer.ev is None
@@ -189,7 +189,7 @@ def test_a_collapsed_cloud_has_reasons_instead_of_numbers():
     assert full.reasons["rogue_share"] == "all points are equal"
 
 
-def test_a_cloud_of_which_only_rounding_is_left_is_told(engine):
+def test_a_cloud_of_rounding_errors_is_reported(engine):
     for text, only_rounding in (
         ("none", False),
         ("all_but_the_top:remove=11", False),
@@ -201,7 +201,7 @@ def test_a_cloud_of_which_only_rounding_is_left_is_told(engine):
         assert engine.answer(chains.read(text)).only_rounding is only_rounding, text
 
 
-def test_what_a_step_cannot_do_here_is_said(engine):
+def test_an_inapplicable_step_says_why(engine):
     for text, reason in (
         ("all_but_the_top:remove=99", "All-but-the-top: remove must be at most 12"),
         ("pca_whitening:components=13", "PCA whitening: components must be at most 12"),
@@ -212,11 +212,11 @@ def test_what_a_step_cannot_do_here_is_said(engine):
 
 
 def test_regression_has_numbers_too():
-    found = made(kind="regression")
-    found.facts["primary"] = "pearson"
-    engine = WhatIf(found)
+    stored = made(kind="regression")
+    stored.facts["primary"] = "pearson"
+    engine = WhatIf(stored)
     full = engine.full(chains.read("isobn"))
     answer = engine.answer(chains.read("isobn"))
-    _, after = transformed(found, "isobn")
-    assert answer.frozen == pytest.approx(np.corrcoef(found.labels, after @ found.head.weight[0])[0, 1])
+    _, after = transformed(stored, "isobn")
+    assert answer.frozen == pytest.approx(np.corrcoef(stored.labels, after @ stored.head.weight[0])[0, 1])
     assert full.refitted > 0.5 and full.refitted_difference.low is not None

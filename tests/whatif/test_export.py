@@ -61,16 +61,16 @@ def test_a_run_is_exported_as_its_own_model_with_the_chain(
     row = store.get(original[1])
     checkpoint = Path(request_for(row, store.folder_of(row.id)).checkpoint)
     order = export.spec_of_run(row.config, checkpoint, cloud, engine.embeddings.key)
-    asked = export.request(order, affine, origin)
-    key = queue.content_key(export.EXPORT, *asked)
-    assert work_here(export.EXPORT, key, *asked).status == "done"
+    request = export.request(order, affine, origin)
+    key = queue.content_key(export.EXPORT, *request)
+    assert work_here(export.EXPORT, key, *request).status == "done"
     result = export.EXPORTED.find(key)
     assert result is not None and result.facts["deviation"] <= posthoc_export.TOLERANCE
     with zipfile.ZipFile(io.BytesIO(result.arrays[export.ARCHIVE].tobytes())) as archive:
         archive.extractall(tmp_path / "model")
     model = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
-    found = model.encode(engine.embeddings.texts)  # the words before each text are its default prompt
-    np.testing.assert_allclose(found, image, atol=1e-5 * np.linalg.norm(image, axis=1).max())
+    encoded = model.encode(engine.embeddings.texts)  # the words before each text are its default prompt
+    np.testing.assert_allclose(encoded, image, atol=1e-5 * np.linalg.norm(image, axis=1).max())
     readme = (tmp_path / "model" / "README.md").read_text()
     assert f"Chain: `{chains.write(steps)}`" in readme and "refitted head" in readme and "64 rows" in readme
 
@@ -83,13 +83,13 @@ def test_every_family_with_one_layer_before_the_output(family: str, tmp_path: Pa
     base: Any = model.network.base_model
     base.save_pretrained(tmp_path)
     tokenizer.save_pretrained(tmp_path)
-    found = posthoc_export.bare_transformer(str(tmp_path), "cls", None)
-    export._append_head(found, model)
+    bare = posthoc_export.bare_transformer(str(tmp_path), "cls", None)
+    export._append_head(bare, model)
     batch = encoders._batch(tokenizer, [TEXTS], 64)
-    np.testing.assert_allclose(found.encode(TEXTS), model(**batch).head.detach().numpy(), atol=1e-5)
+    np.testing.assert_allclose(bare.encode(TEXTS), model(**batch).head.detach().numpy(), atol=1e-5)
 
 
-def test_what_cannot_be_a_model_is_told(tmp_path: Path, tiny_models: TinyModels, original: tuple[Path, str]) -> None:
+def test_invalid_models_are_reported(tmp_path: Path, tiny_models: TinyModels, original: tuple[Path, str]) -> None:
     store = Store(original[0])
     config = store.get(original[1]).config
     with pytest.raises(InputError, match="reads two texts at once"):
@@ -119,7 +119,7 @@ def test_embedded_texts_take_their_model_along(tmp_path: Path) -> None:
     assert origin.rows == len(engine.division.fit) < len(texts) and "k-NN accuracy" in origin.words
     order = export.spec_of_model(engine.vector_set.facts)
     assert export.write_model(order, affine, origin, tmp_path / "model") <= posthoc_export.TOLERANCE
-    found, image = encode(str(tmp_path / "model"), texts), affine.of_points(points.astype(np.float64))
-    np.testing.assert_allclose(found, image, atol=1e-5 * np.linalg.norm(image, axis=1).max())
+    encoded, image = encode(str(tmp_path / "model"), texts), affine.of_points(points.astype(np.float64))
+    np.testing.assert_allclose(encoded, image, atol=1e-5 * np.linalg.norm(image, axis=1).max())
     with pytest.raises(InputError, match="their model is unknown"):
         export.spec_of_model({"array": None})

@@ -24,12 +24,12 @@ def predictions(n: int = 240, classes: int = 2, seed: int = 0) -> tuple[np.ndarr
     "metric, classes", [("accuracy", 2), ("accuracy", 4), ("matthews", 2), ("matthews", 4), ("f1", 2)]
 )
 def test_metrics_from_counts_are_the_metrics(metric, classes):
-    labels, told, _ = predictions(classes=classes)
-    cells, counts = np.unique(np.stack([labels, told], axis=1), axis=0, return_counts=True)
+    labels, predicted, _ = predictions(classes=classes)
+    cells, counts = np.unique(np.stack([labels, predicted], axis=1), axis=0, return_counts=True)
     drawn = np.random.default_rng(1).multinomial(240, counts / 240, size=6)
     drawn = np.vstack([drawn, np.eye(len(cells), dtype=np.int64)[:1] * 240])  # one label, one prediction throughout
-    found = heads._FROM_COUNTS[metric](cells[:, 0], cells[:, 1], drawn)
-    for value, row in zip(found, drawn, strict=True):
+    scores = heads._FROM_COUNTS[metric](cells[:, 0], cells[:, 1], drawn)
+    for value, row in zip(scores, drawn, strict=True):
         rows = np.repeat(cells, row, axis=0)
         expected = task_metrics.compute([metric], rows[:, 0], rows[:, 1])[metric]
         assert value == pytest.approx(expected, abs=1e-12)
@@ -38,29 +38,29 @@ def test_metrics_from_counts_are_the_metrics(metric, classes):
 @pytest.mark.parametrize("metric", ["accuracy", "matthews"])
 def test_the_interval_is_scipys_paired_percentile_bootstrap(metric):
     labels, before, after = predictions()
-    found = paired_difference(metric, labels, before, after, "classification")
-    one = {"accuracy": lambda y, p: np.mean(y == p), "matthews": lambda y, p: np.corrcoef(y, p)[0, 1]}[metric]
+    resampled = paired_difference(metric, labels, before, after, "classification")
+    statistic = {"accuracy": lambda y, p: np.mean(y == p), "matthews": lambda y, p: np.corrcoef(y, p)[0, 1]}[metric]
 
     def difference(y, a, b):
-        return one(y, b) - one(y, a)
+        return statistic(y, b) - statistic(y, a)
 
     expected = bootstrap(
         (labels, before, after), difference, paired=True, vectorized=False, n_resamples=1500, method="percentile",
         rng=np.random.default_rng(3),
     )  # fmt: skip
     spread = float(expected.standard_error)
-    assert found.value == pytest.approx(difference(labels, before, after))
-    assert found.low == pytest.approx(expected.confidence_interval.low, abs=0.25 * spread)
-    assert found.high == pytest.approx(expected.confidence_interval.high, abs=0.25 * spread)
-    assert found.n == 240 and found.excludes_zero == (expected.confidence_interval.low > 0)
+    assert resampled.value == pytest.approx(difference(labels, before, after))
+    assert resampled.low == pytest.approx(expected.confidence_interval.low, abs=0.25 * spread)
+    assert resampled.high == pytest.approx(expected.confidence_interval.high, abs=0.25 * spread)
+    assert resampled.n == 240 and resampled.excludes_zero == (expected.confidence_interval.low > 0)
 
 
 def test_numbers_are_resampled_row_by_row():
     random = np.random.default_rng(0)
     labels = random.normal(size=80)
     before, after = labels + 2 * random.normal(size=80), labels + 0.3 * random.normal(size=80)
-    found = paired_difference("pearson", labels, before, after, "regression")
-    assert found.excludes_zero and found.low < found.value < found.high
+    difference = paired_difference("pearson", labels, before, after, "regression")
+    assert difference.excludes_zero and difference.low < difference.value < difference.high
     assert (
         paired_difference("pearson", labels, np.zeros(80), after, "regression").value is None
     )  # undefined stays undefined
@@ -68,8 +68,8 @@ def test_numbers_are_resampled_row_by_row():
 
 def test_equal_predictions_differ_by_nothing():
     labels, before, _ = predictions()
-    found = paired_difference("matthews", labels, before, before, "classification")
-    assert (found.value, found.low, found.high, found.excludes_zero) == (0.0, 0.0, 0.0, False)
+    difference = paired_difference("matthews", labels, before, before, "classification")
+    assert (difference.value, difference.low, difference.high, difference.excludes_zero) == (0.0, 0.0, 0.0, False)
 
 
 def test_a_refitted_head_sees_neither_unit_nor_origin_nor_axes():

@@ -28,7 +28,7 @@ class Gate:
 
 @pytest.fixture
 def one_core() -> Iterator[Scheduler]:
-    """Two threads, one of them for what is slow."""
+    """Two threads, one of them for slow work."""
     one = Scheduler(cores=1)
     yield one
     one.close()
@@ -60,14 +60,14 @@ def test_a_move_does_not_wait_for_slow_work(one_core: Scheduler) -> None:
 def test_moves_come_first_then_builds_then_what_follows_each_in_turn(one_core: Scheduler) -> None:
     slow, move = hold(one_core, Rank.FOLLOW), hold(one_core, Rank.MOVE)  # both threads are taken
     order: list[str] = []
-    asked = [
+    requests = [
         one_core.ask(f"{rank.name} {number}", f"{rank.name} {number}", noted(order, f"{rank.name} {number}"), rank)
         for rank in reversed(Rank)
         for number in range(3)
     ]
     slow.open.set()
     move.open.set()
-    for future in asked:
+    for future in requests:
         future.result(PATIENCE)
     for rank in Rank:
         assert [name for name in order if name.startswith(rank.name)] == [
@@ -100,7 +100,7 @@ def test_the_newest_question_of_a_viewer_counts(one_core: Scheduler) -> None:
     shared = one_core.ask("you", "a", lambda: "never computed")
     second = one_core.ask("me", "b", lambda: "b")
     third = one_core.ask("me", "c", lambda: "c")
-    assert shared is first  # one answer for one key, kept because you still want it
+    assert shared is first  # one answer per key, kept because it is still needed
     assert second.cancelled()
     gate.open.set()
     assert (first.result(PATIENCE), third.result(PATIENCE)) == ("a", "c")
@@ -128,10 +128,10 @@ def test_constant_moving_does_not_starve_what_follows(one_core: Scheduler, monke
     monkeypatch.setattr(scheduler, "HEAD_START", dict.fromkeys(Rank, 0.0))
     gates = [hold(one_core, Rank.MOVE, number) for number in range(2)]  # both threads are taken
     order: list[str] = []
-    asked = [one_core.ask("me", "slow", noted(order, "slow"))]
-    asked += [one_core.ask(f"mover {n}", f"move {n}", noted(order, "move"), Rank.MOVE) for n in range(20)]
+    requests = [one_core.ask("me", "slow", noted(order, "slow"))]
+    requests += [one_core.ask(f"mover {n}", f"move {n}", noted(order, "move"), Rank.MOVE) for n in range(20)]
     gates[0].open.set()
-    for future in asked:
+    for future in requests:
         future.result(PATIENCE)
     assert order[0] == "slow" and len(order) == 21
     gates[1].open.set()
@@ -144,7 +144,7 @@ def test_in_a_class_what_follows_waits_until_its_viewer_is_still(one_core: Sched
     assert time.monotonic() - began >= scheduler.SETTLED
 
 
-def test_an_error_reaches_whoever_waits_and_is_tried_again(one_core: Scheduler) -> None:
+def test_an_error_reaches_every_waiter_and_is_retried(one_core: Scheduler) -> None:
     def fail() -> None:
         raise ValueError("no")
 

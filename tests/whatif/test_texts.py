@@ -31,14 +31,14 @@ def test_the_modules_of_a_hub_model_are_read_on_first_use(
     monkeypatch.setattr(sources, "resolve", lambda model: remote)
     monkeypatch.setattr(sources, "fetch", lambda source, tell=None: fetched)
     pairs = pd.DataFrame({"left": ["0", "1", "2"], "right": ["1", "2", "0"], "score": [1.0, 2.0, 3.0]})
-    kept = vectors.from_texts(TEXTS)
-    kept = dataclasses.replace(
-        kept,
-        columns=kept.columns.assign(id=[str(row) for row in range(kept.n)]),
+    stored = vectors.from_texts(TEXTS)
+    stored = dataclasses.replace(
+        stored,
+        columns=stored.columns.assign(id=[str(row) for row in range(stored.n)]),
         pairs=pairs,
         relation="similarity",
     )
-    request = TextsRequest(vectors.keep(kept), "lab/dense")
+    request = TextsRequest(vectors.keep(stored), "lab/dense")
     before = request.key
     facts, arrays = texts.compute(request, lambda *_: None)
     assert facts["facts"]["pooling"] == "sentence" and facts["relation"] == "similarity" and "pairs" in arrays

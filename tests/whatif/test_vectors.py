@@ -36,7 +36,7 @@ CHAINS = (
 
 
 @pytest.mark.parametrize("text", CHAINS)
-def test_read_outs_are_those_of_transformed_points(text: str) -> None:
+def test_read_outs_match_transformed_points(text: str) -> None:
     steps, part = chains.read(text), divide(LABELLED)
     engine = VectorsWhatIf(LABELLED)
     chain = posthoc.chain([step.make() for step in steps]).fit(LABELLED.points[part.fit])
@@ -57,14 +57,14 @@ def test_what_follows_has_intervals_and_what_comes_at_once() -> None:
     with pytest.raises(NotReadyError):
         engine.answer(steps, build=False)
     full = _run(engine.stages(steps))
-    slugs = [one.readout.slug for one in full.comparisons]
+    slugs = [comparison.readout.slug for comparison in full.comparisons]
     assert sorted(slugs) == ["knn", "nearest", "nmi", "probe", "random_pairs", "silhouette"]
     for one in full.comparisons:
         assert one.difference.low is not None and one.difference.low <= one.difference.value <= one.difference.high
     # whitening makes the narrow direction that holds the label as wide as the others
-    knn = next(one for one in full.comparisons if one.readout.slug == "knn")
+    knn = next(comparison for comparison in full.comparisons if comparison.readout.slug == "knn")
     assert knn.after > knn.before
-    assert {one.readout.slug: one.difference.n for one in full.crossed} == {"probe": 150, "knn": 150}
+    assert {cell.readout.slug: cell.difference.n for cell in full.crossed} == {"probe": 150, "knn": 150}
     assert 0 < full.overlap.value < 1
     assert len(full.cosines.nearest) == 50
     assert _run(engine.stages(steps)) is full
@@ -82,10 +82,10 @@ def _run(stages):  # type: ignore[no-untyped-def]
 def test_a_curve_moves_one_parameter_and_ends_where_the_chain_is() -> None:
     engine = VectorsWhatIf(LABELLED)
     steps = chains.read("all_but_the_top:remove=1~zca:strength=0.4")
-    found = {(axis.place, axis.name): axis for axis in axes(steps, 10)}
-    assert set(found) == {(0, "remove"), (1, "strength"), (1, "eps")}
-    assert found[0, "remove"].values == (0, 1, 2, 3, 5, 8)
-    axis = found[1, "strength"]
+    by_step = {(axis.place, axis.name): axis for axis in axes(steps, 10)}
+    assert set(by_step) == {(0, "remove"), (1, "strength"), (1, "eps")}
+    assert by_step[0, "remove"].values == (0, 1, 2, 3, 5, 8)
+    axis = by_step[1, "strength"]
     assert {0.0, 0.4, 1.0} <= set(axis.values) and axis.current == 0.4
     stages = engine.curve(steps, axis, "knn")
     next(stages)
@@ -113,10 +113,10 @@ def test_dimensions_kept_and_what_has_no_curve() -> None:
 
 
 def test_held_back_rows_are_others_under_the_same_fit() -> None:
-    shown, held = VectorsWhatIf(LABELLED), VectorsWhatIf(LABELLED, "held back")
-    assert np.array_equal(shown.train, held.train)
-    assert set(shown.division.rows).isdisjoint(held.division.rows)
-    assert held.comparison(chains.read("zca"), "knn").difference.n == 50
+    shown, held_back = VectorsWhatIf(LABELLED), VectorsWhatIf(LABELLED, "held back")
+    assert np.array_equal(shown.train, held_back.train)
+    assert set(shown.division.rows).isdisjoint(held_back.division.rows)
+    assert held_back.comparison(chains.read("zca"), "knn").difference.n == 50
 
 
 def test_a_layer_that_needs_a_run_is_refused_in_words() -> None:

@@ -1,4 +1,4 @@
-"""A finished run of a tiny encoder, really trained, with a home of its own that tests copy."""
+"""A finished, really trained run of a tiny encoder, in a home that tests copy."""
 
 from __future__ import annotations
 

@@ -19,9 +19,11 @@ _mount = st.components.v2.component(
 
 
 def lessons(*, key: str) -> None:
-    """Mount them; everything happens in the browser, without a rerun. The address holds the lesson and the step."""
-    found, problems = on_this_server()
+    """Mount the lessons. They run in the browser without reruns; the address holds the lesson and the step."""
+    available, problems = on_this_server()
     may_open = resources.service().refusal() is None
     if problems and may_open:
         st.error("  \n".join(["Some of your lessons were left out:", *map(wording.plain, problems)]))
-    _mount(key=key, data={"words": playground_source.words(), "lessons": source.documents(found), "mayOpen": may_open})
+    _mount(
+        key=key, data={"words": playground_source.words(), "lessons": source.documents(available), "mayOpen": may_open}
+    )

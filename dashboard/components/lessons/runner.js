@@ -1,13 +1,13 @@
-// The lessons: a list, and one lesson at a time beside a playground that it moves itself.
+// The lessons: a list, and the open lesson beside a playground that it controls.
 //
-//   const lessons = new Lessons(root, { lessons, words, hidden })   `lessons` as isoviz.lessons writes them, `words` the playground's
-//   lessons.open(slug, step)     step 1 … n asks, n + 1 is the end; resolves once it stands
-//   lessons.place()              { lesson, step }; root hears "lessons:place" with it whenever it changes
-//   lessons.playground           the one on screen
-//   lessons.claims()             at the end: [{ says, holds }], judged on the shown numbers
-//   lessons.teach(on)            answers are shown without a guess
-//   root also hears "lessons:guess" with { lesson, step, guess }, and "lessons:answer" when an answer is shown
-//   hidden: names of controls that stay hidden at the end of a lesson, too. printable: whether the page prints nothing but its handout.
+//   const lessons = new Lessons(root, { lessons, words, hidden })   lessons: documents from isoviz.lessons; words: the playground's
+//   lessons.open(slug, step)     steps 1 … n are questions, n + 1 is the end; resolves once the step is shown
+//   lessons.place()              { lesson, step }; root receives "lessons:place" with it whenever it changes
+//   lessons.playground           the current playground
+//   lessons.claims()             at the end: [{ says, holds }], evaluated on the numbers shown
+//   lessons.teach(on)            allows showing answers without a guess
+//   root also receives "lessons:guess" with { lesson, step, guess }, and "lessons:answer" when an answer is shown
+//   hidden: names of controls that stay hidden even at the end of a lesson. printable: whether printing the page gives only the handout.
 
 const ALL_CONTROLS = ["d", "n", "spectrum", "decay", "rank", "floor", "shift", "rogue", "rogueScale", "block", "rho", "rotation", "tails", "clusters", "separation", "duplicates", "scale", "zeta"];
 const GUIDED = ["presets", "controls", "numbers", "transforms", "plots"];
@@ -34,17 +34,17 @@ export class Lessons {
   }
 
   async open(slug, step = 1) {
-    const lesson = this.lessons.find((one) => one.slug === slug) ?? this.lessons[0];
+    const lesson = this.lessons.find((candidate) => candidate.slug === slug) ?? this.lessons[0];
     const opening = (this.opening += 1);
     this.leave();
     this.lesson = lesson;
     this.names = namesOf(lesson);
     this.at = [];
-    this.reached = false; // by answering the last question: a link to the end is no lesson done
+    this.reached = false; // set by answering the last question, not by opening a link to the end
     this.step = Math.min(Math.max(1, Math.round(step) || 1), lesson.steps.length + 1);
     this.build();
     this.drawList();
-    this.tell();
+    this.announcePlace();
     this.playground = new Playground(this.stage, { words: this.words, state: { ...lesson.states[0], hidden: GUIDED } });
     this.stage.addEventListener("playground:change", () => this.followNumbers());
     for (let k = 0; k < this.step; k += 1) {
@@ -54,7 +54,7 @@ export class Lessons {
     this.draw();
   }
 
-  // what tests hold against the engine
+  // for tests that compare these with the engine
   get kinds() {
     return { DEFAULTS, BOUNDS, normalBelow };
   }
@@ -65,7 +65,7 @@ export class Lessons {
     if (send && on) send.disabled = false;
   }
 
-  // The place of the option that came true at a step; -1 where none did.
+  // Index of the option that is true at a step; -1 if none is.
   rightOption(step) {
     return this.lesson.steps[step - 1].guess.options.findIndex(({ tree }) => claimHolds(tree, this.valueAt));
   }
@@ -79,10 +79,10 @@ export class Lessons {
     return this.lesson.claims.map(({ says, tree }) => ({ says: this.fill(says), holds: claimHolds(tree, this.valueAt) }));
   }
 
-  // ---- what it does
+  // ---- moving through a lesson
 
   leave() {
-    clearTimeout(this.watch);
+    clearTimeout(this.pollTimer);
     this.playground?.close();
     this.playground = null;
   }
@@ -90,15 +90,15 @@ export class Lessons {
   valueAt = (name, step) => this.at[step]?.[name] ?? NaN;
 
   fill(text) {
-    return filled(text, this.valueAt);
+    return fillIn(text, this.valueAt);
   }
 
   // Moves the controls to the state after step k, and stores the numbers measured there.
   async moveTo(k, animate) {
     const playground = this.playground;
-    const wanted = normalised({ ...this.lesson.states[k], hidden: GUIDED });
-    const target = JSON.stringify(wanted);
-    playground.set(wanted, { animate });
+    const state = normalised({ ...this.lesson.states[k], hidden: GUIDED });
+    const target = JSON.stringify(state);
+    playground.set(state, { animate });
     for (;;) {
       if (this.playground !== playground) return;
       const values = JSON.stringify(playground.state()) === target ? valuesOf(playground, this.names) : undefined;
@@ -112,33 +112,33 @@ export class Lessons {
   }
 
   async answer(guess) {
-    const [step, place] = [this.lesson.steps[this.step - 1], this.step];
+    const [step, stepNumber] = [this.lesson.steps[this.step - 1], this.step];
     if (guess !== null) this.root.dispatchEvent(new CustomEvent("lessons:guess", { detail: { ...this.place(), guess } }));
     this.form.replaceWith(make("p", "ivl-wait", "The lesson moves the controls …"));
-    await this.moveTo(place, true);
-    if (this.step !== place || !this.playground) return;
+    await this.moveTo(stepNumber, true);
+    if (this.step !== stepNumber || !this.playground) return;
     const result = make("div", "ivl-result");
     result.setAttribute("role", "status");
-    result.append(...(guess === null ? [] : [this.verdict(step, guess, place)]), make("p", "", this.fill(step.answer)));
-    const last = place === this.lesson.steps.length;
+    result.append(...(guess === null ? [] : [this.verdict(step, guess, stepNumber)]), make("p", "", this.fill(step.answer)));
+    const last = stepNumber === this.lesson.steps.length;
     this.reached = last;
-    const next = button(last ? "What can you defend now?" : "Next question", () => this.go(place + 1));
+    const next = button(last ? "What can you defend now?" : "Next question", () => this.go(stepNumber + 1));
     next.classList.add("ivl-main");
     this.body.querySelector(".ivl-wait").replaceWith(result, next);
     next.focus({ preventScroll: true });
     this.root.dispatchEvent(new CustomEvent("lessons:answer"));
   }
 
-  verdict(step, guess, place) {
+  verdict(step, guess, stepNumber) {
     const line = make("p", "ivl-verdict");
     if (step.guess.kind === "number") {
-      const value = this.valueAt(step.guess.of, place);
+      const value = this.valueAt(step.guess.of, stepNumber);
       const off = Math.abs(value - guess);
-      line.textContent = `You guessed ${written(guess)}. It is ${written(value, step.guess.of)}: off by ${written(off)}.`;
+      line.textContent = `You guessed ${formatted(guess)}. It is ${formatted(value, step.guess.of)}: off by ${formatted(off)}.`;
       line.classList.toggle("ivl-right", off <= 3 * step.guess.step);
       return line;
     }
-    const right = this.rightOption(place);
+    const right = this.rightOption(stepNumber);
     const answer = step.guess.options[right]?.text ?? "none of these";
     line.textContent = guess === right ? `Right: ${lowered(answer)}.` : `You chose “${step.guess.options[guess].text}”. The answer is “${answer}”.`;
     line.classList.toggle("ivl-right", guess === right);
@@ -147,16 +147,16 @@ export class Lessons {
 
   go(step) {
     this.step = step;
-    this.tell();
+    this.announcePlace();
     this.draw();
     this.body.querySelector("h3")?.focus({ preventScroll: false });
   }
 
-  tell() {
+  announcePlace() {
     this.root.dispatchEvent(new CustomEvent("lessons:place", { detail: this.place(), bubbles: true }));
   }
 
-  // ---- what it draws
+  // ---- drawing
 
   drawList() {
     const done = doneLessons();
@@ -188,9 +188,9 @@ export class Lessons {
       const cell = make("div");
       const value = make("dd");
       value.dataset.number = name;
-      const words = this.words.measures[name];
-      const term = make("dt", "", TITLES[name] ?? words.title);
-      if (words) term.title = words.tip;
+      const measure = this.words.measures[name];
+      const term = make("dt", "", TITLES[name] ?? measure.title);
+      if (measure) term.title = measure.tip;
       cell.append(term, value);
       this.tiles.append(cell);
       this.tile[name] = value;
@@ -203,23 +203,23 @@ export class Lessons {
 
   drawNumbers(values, k) {
     for (const [name, cell] of Object.entries(this.tile)) {
-      const [now, then] = [values?.[name], k > 0 ? this.at[k - 1]?.[name] : undefined];
+      const [current, earlier] = [values?.[name], k > 0 ? this.at[k - 1]?.[name] : undefined];
       if (values) {
-        const [text, old] = [written(now, name), then === undefined ? "" : written(then, name)];
-        cell.replaceChildren(...(old && old !== text ? [make("s", "", old), " → "] : []), text);
-        cell.dataset.value = String(now);
+        const [text, earlierText] = [formatted(current, name), earlier === undefined ? "" : formatted(earlier, name)];
+        cell.replaceChildren(...(earlierText && earlierText !== text ? [make("s", "", earlierText), " → "] : []), text);
+        cell.dataset.value = String(current);
         cell.removeAttribute("aria-busy");
       } else cell.setAttribute("aria-busy", "true");
     }
   }
 
-  // At the end the student moves the controls; the numbers follow.
+  // At the end of a lesson the student moves the controls; updates the numbers.
   followNumbers() {
     if (!this.article.classList.contains("ivl-free")) return;
-    clearTimeout(this.watch);
+    clearTimeout(this.pollTimer);
     const values = valuesOf(this.playground, this.names);
     this.drawNumbers(values, 0);
-    if (!values) this.watch = setTimeout(() => this.followNumbers(), 60);
+    if (!values) this.pollTimer = setTimeout(() => this.followNumbers(), 60);
   }
 
   draw() {
@@ -241,32 +241,32 @@ export class Lessons {
     const field = make("input");
     Object.assign(field, { type: "range", min: guess.low, max: guess.high, step: guess.step, value: (guess.low + guess.high) / 2 });
     field.setAttribute("aria-label", `Your guess: ${this.fill(question)}`);
-    const said = make("output", "", "?");
-    row.append(make("span", "", "Your guess"), said, field, ends(guess));
+    const readout = make("output", "", "?");
+    row.append(make("span", "", "Your guess"), readout, field, ends(guess));
     const send = submit("Show the answer");
     send.disabled = !this.teaching;
-    let given = null;
+    let chosen = null;
     field.oninput = () => {
-      given = Number(field.value);
-      said.textContent = written(given);
+      chosen = Number(field.value);
+      readout.textContent = formatted(chosen);
       field.style.setProperty("--at", `${(100 * (field.value - guess.low)) / (guess.high - guess.low)}%`);
       send.disabled = false;
     };
     form.append(row, send);
-    form.onsubmit = (event) => (event.preventDefault(), this.answer(given));
+    form.onsubmit = (event) => (event.preventDefault(), this.answer(chosen));
     return form;
   }
 
   choiceForm({ guess, question }) {
     const form = make("form", "ivl-form");
     const group = make("fieldset");
-    group.append(make("legend", "ivl-unseen", this.fill(question)));
+    group.append(make("legend", "ivl-visually-hidden", this.fill(question)));
     const send = submit("Show the answer");
     send.disabled = !this.teaching;
-    guess.options.forEach(({ text }, place) => {
+    guess.options.forEach(({ text }, index) => {
       const row = make("label", "ivl-option");
       const field = make("input");
-      Object.assign(field, { type: "radio", name: "ivl-option", value: String(place) });
+      Object.assign(field, { type: "radio", name: "ivl-option", value: String(index) });
       field.onchange = () => (send.disabled = false);
       row.append(field, make("span", "", text));
       group.append(row);
@@ -279,27 +279,27 @@ export class Lessons {
   drawEnd() {
     const heading = make("h3", "", "What you can defend");
     heading.tabIndex = -1;
-    const proof = make("ul", "ivl-claims");
+    const claimList = make("ul", "ivl-claims");
     for (const { says, holds } of this.claims()) {
       const item = make("li", holds ? "ivl-holds" : "ivl-fails", says);
       item.dataset.holds = String(holds);
-      item.append(make("span", "ivl-unseen", holds ? " This holds." : " This does not hold."));
-      proof.append(item);
+      item.append(make("span", "ivl-visually-hidden", holds ? " This holds." : " This does not hold."));
+      claimList.append(item);
     }
     const next = this.lessons[this.lessons.indexOf(this.lesson) + 1];
     const onward = make("div", "ivl-onward");
     if (next) onward.append(Object.assign(button(`Next lesson: ${next.title}`, () => this.open(next.slug)), { className: "ivl-main" }));
     onward.append(button("Start again", () => this.open(this.lesson.slug)));
-    this.body.replaceChildren(heading, make("blockquote", "ivl-sentence", this.fill(this.lesson.sentence)), proof, make("p", "ivl-hint", "Now move the controls yourself: does it still hold?"), onward);
+    this.body.replaceChildren(heading, make("blockquote", "ivl-sentence", this.fill(this.lesson.sentence)), claimList, make("p", "ivl-hint", "Now move the controls yourself: does it still hold?"), onward);
     if (this.reached) markDone(this.lesson.slug);
     this.drawList();
-    const free = new Set(this.lesson.controls.filter((name) => !this.hidden.includes(name)));
-    const hidden = ["presets", "numbers", "plots", ...ALL_CONTROLS.filter((name) => !free.has(name)), ...(free.has("transforms") ? [] : ["transforms"])];
+    const freeControls = new Set(this.lesson.controls.filter((name) => !this.hidden.includes(name)));
+    const hidden = ["presets", "numbers", "plots", ...ALL_CONTROLS.filter((name) => !freeControls.has(name)), ...(freeControls.has("transforms") ? [] : ["transforms"])];
     this.article.classList.add("ivl-free");
     this.playground.set({ ...this.playground.state(), hidden });
   }
 
-  // ---- for the teacher
+  // ---- full screen and handout
 
   enlarge() {
     if (document.fullscreenElement) document.exitFullscreen();
@@ -308,10 +308,10 @@ export class Lessons {
 
   print() {
     const { title, idea, steps, sentence, claims } = this.lesson;
-    const blank = (text) => filled(text, this.valueAt, "_______");
+    const withBlanks = (text) => fillIn(text, this.valueAt, "_______");
     this.handout.replaceChildren(make("h1", "", title), make("p", "", idea));
     steps.forEach((step, k) => {
-      this.handout.append(make("h2", "", `Question ${k + 1}`), make("p", "", blank(step.text)), make("p", "", blank(step.question)));
+      this.handout.append(make("h2", "", `Question ${k + 1}`), make("p", "", withBlanks(step.text)), make("p", "", withBlanks(step.question)));
       if (step.guess.kind === "choice") {
         const options = make("ul");
         options.append(...step.guess.options.map(({ text }) => make("li", "", `☐ ${text}`)));
@@ -319,24 +319,24 @@ export class Lessons {
       }
       this.handout.append(make("p", "", "Your guess: ______________    The answer: ______________"));
     });
-    this.handout.append(make("h2", "", "What you can defend"), make("p", "", blank(sentence)));
+    this.handout.append(make("h2", "", "What you can defend"), make("p", "", withBlanks(sentence)));
     const list = make("ul");
-    list.append(...claims.map(({ says }) => make("li", "", blank(says))));
+    list.append(...claims.map(({ says }) => make("li", "", withBlanks(says))));
     this.handout.append(list);
     globalThis.print();
   }
 }
 
 function submit(text) {
-  const found = make("button", "ivl-main", text);
-  found.type = "submit";
-  return found;
+  const element = make("button", "ivl-main", text);
+  element.type = "submit";
+  return element;
 }
 
 function ends({ low, high }) {
-  const found = make("span", "ivl-ends");
-  found.append(make("span", "", written(low)), make("span", "", written(high)));
-  return found;
+  const element = make("span", "ivl-ends");
+  element.append(make("span", "", formatted(low)), make("span", "", formatted(high)));
+  return element;
 }
 
 const lowered = (text) => text[0].toLowerCase() + text.slice(1);
@@ -344,7 +344,7 @@ const lowered = (text) => text[0].toLowerCase() + text.slice(1);
 function doneLessons() {
   try {
     return new Set(JSON.parse(localStorage.getItem(DONE) ?? "[]"));
-  } catch { // no storage for this page
+  } catch { // storage is disabled
     return new Set();
   }
 }
@@ -352,14 +352,14 @@ function doneLessons() {
 function markDone(slug) {
   try {
     localStorage.setItem(DONE, JSON.stringify([...doneLessons().add(slug)]));
-  } catch { /* the mark is a convenience */ }
+  } catch { /* storage is disabled; the mark is optional */ }
 }
 
-// "#lesson=rotation&step=2&hidden=scale~d" as { lesson, step, hidden }; null where no lesson is named.
+// Parses "#lesson=rotation&step=2&hidden=scale~d" to { lesson, step, hidden }; null without a lesson.
 export function placeOf(hash) {
-  const named = new URLSearchParams(hash.replace(/^#/, ""));
-  if (!named.get("lesson")) return null;
-  return { lesson: named.get("lesson"), step: Number(named.get("step") ?? 1), hidden: (named.get("hidden") ?? "").split("~").filter(Boolean) };
+  const parameters = new URLSearchParams(hash.replace(/^#/, ""));
+  if (!parameters.get("lesson")) return null;
+  return { lesson: parameters.get("lesson"), step: Number(parameters.get("step") ?? 1), hidden: (parameters.get("hidden") ?? "").split("~").filter(Boolean) };
 }
 
 export function hashOf({ lesson, step }, hidden = []) {

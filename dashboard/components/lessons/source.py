@@ -1,4 +1,4 @@
-"""The lessons' scripts, styles and texts: the same for a page of the app and for a file that needs no server."""
+"""The lessons' scripts, styles and texts, for both the app and the self-contained file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from isoviz.lessons import Lesson
 
 @functools.cache
 def script() -> str:
-    """What runs them; it needs the playground's script before it."""
+    """The lessons' script, to be loaded after the playground's."""
     return bundle("lessons/values.js", "lessons/runner.js")
 
 
@@ -22,5 +22,5 @@ def styles() -> str:
 
 
 def documents(lessons: Sequence[Lesson]) -> list[dict[str, Any]]:
-    """Lessons as the browser reads them."""
+    """Lessons as JSON for the browser."""
     return [lesson.document() for lesson in lessons]

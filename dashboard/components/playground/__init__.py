@@ -1,1 +1,1 @@
-"""The playground: a cloud shaped by controls, measured in the browser. `source` is without Streamlit, `mounted` puts it on a page."""
+"""The playground: a cloud shaped by controls, measured in the browser. `source` works without Streamlit, `mounted` puts it on a page."""

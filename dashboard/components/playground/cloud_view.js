@@ -1,8 +1,8 @@
-// Points in three dimensions, painted into the pixels of a canvas and turned by pointer, touch or arrow keys. Painting needs no graphics
-// card: 5,000 points take some milliseconds.
+// Points in three dimensions, painted into the pixels of a canvas; the pointer, touch or arrow keys rotate them. No graphics card is
+// needed: painting 5,000 points takes a few milliseconds.
 
-const LEVELS = 24; // of depth; far points are smaller and fainter
-const NICE = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
+const LEVELS = 24; // of depth; distant points are smaller and fainter
+const ROUND_STEPS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
 const CLUSTER_COLOURS = ["#4968f6", "#dd7809", "#1eab48", "#c51711", "#994ebe", "#0c6888", "#d15dc8", "#9d5455", "#7f8691", "#b5a300"];
 
 export class CloudView {
@@ -11,17 +11,17 @@ export class CloudView {
     this.canvas = make("canvas", "ivp-canvas");
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
-    this.canvas.setAttribute("aria-label", title); // until there is more to say
+    this.canvas.setAttribute("aria-label", title); // until the first cloud is shown
     this.title = title;
     this.caption = make("figcaption", "ivp-caption", title);
     this.element.append(this.caption, this.canvas);
     this.pen = this.canvas.getContext("2d");
     [this.yaw, this.pitch, this.reach] = [0.6, 0.35, null];
     this.sprites = new Map();
-    this.watch();
+    this.listen();
   }
 
-  watch() {
+  listen() {
     const { canvas } = this;
     let last = null;
     canvas.onpointerdown = (event) => {
@@ -65,26 +65,27 @@ export class CloudView {
   }
 
   show(picture, labels, state, look) {
-    if (!picture?.places) return;
+    if (!picture?.coordinates) return;
     const clustered = state.clusters > 1 && state.separation > 0;
     if (this.picture === picture && this.look === look && this.clustered === clustered && this.canvas.width > 300) return;
     Object.assign(this, { picture, labels, state, look, clustered });
     const axes = state.view === "principal" ? "the three principal directions" : "dimensions 1 to 3";
-    this.canvas.setAttribute("aria-label", `${this.title}: ${picture.places.length / 3} points along ${axes}; arrow keys turn it`);
+    this.canvas.setAttribute("aria-label", `${this.title}: ${picture.coordinates.length / 3} points along ${axes}; arrow keys turn it`);
     this.draw();
   }
 
-  // Half the length of the axes: a round number that nearly all points lie within; it moves to a new one step by step.
-  range(places) {
-    const step = Math.max(3, 3 * Math.floor(places.length / 900));
+  // Half the length of the axes: a round number that bounds nearly all points. It changes only when the cloud has clearly outgrown or
+  // underfilled it.
+  range(coordinates) {
+    const step = Math.max(3, 3 * Math.floor(coordinates.length / 900));
     const lengths = [];
-    for (let i = 0; i < places.length; i += step) lengths.push(Math.hypot(places[i], places[i + 1], places[i + 2]));
+    for (let i = 0; i < coordinates.length; i += step) lengths.push(Math.hypot(coordinates[i], coordinates[i + 1], coordinates[i + 2]));
     lengths.sort((a, b) => a - b);
-    const wanted = 1.05 * (lengths[Math.floor(0.97 * (lengths.length - 1))] || 1);
-    if (this.aim && wanted <= this.aim && wanted >= 0.55 * this.aim) return this.aim;
-    const unit = 10 ** Math.floor(Math.log10(wanted));
-    this.aim = unit * NICE.find((nice) => nice * unit >= wanted * 0.999);
-    return this.aim;
+    const extent = 1.05 * (lengths[Math.floor(0.97 * (lengths.length - 1))] || 1);
+    if (this.targetReach && extent <= this.targetReach && extent >= 0.55 * this.targetReach) return this.targetReach;
+    const unit = 10 ** Math.floor(Math.log10(extent));
+    this.targetReach = unit * ROUND_STEPS.find((multiple) => multiple * unit >= extent * 0.999);
+    return this.targetReach;
   }
 
   draw() {
@@ -98,87 +99,87 @@ export class CloudView {
       this.image = pen.createImageData(width, height);
       this.pixels = new Uint32Array(this.image.data.buffer);
     }
-    const aim = this.range(picture.places);
-    this.reach = this.reach && Math.abs(this.reach / aim - 1) > 0.01 ? this.reach * (aim / this.reach) ** 0.25 : aim;
+    const targetReach = this.range(picture.coordinates);
+    this.reach = this.reach && Math.abs(this.reach / targetReach - 1) > 0.01 ? this.reach * (targetReach / this.reach) ** 0.25 : targetReach;
     const camera = this.camera(width, height);
     const [r, g, b] = rgb(look.panel);
     this.pixels.fill((255 << 24) | (b << 16) | (g << 8) | r);
     this.paintPoints(camera, width, height, ratio);
     pen.putImageData(this.image, 0, 0);
     this.drawAxes(camera, ratio);
-    if (this.reach !== aim) this.request();
+    if (this.reach !== targetReach) this.request();
   }
 
   camera(width, height) {
     const [cy, sy, cp, sp] = [Math.cos(this.yaw), Math.sin(this.yaw), Math.cos(this.pitch), Math.sin(this.pitch)];
     const unit = (0.43 * Math.min(width, height)) / this.reach;
     const depth = 0.28 / this.reach;
-    // axis 3 points up; then the picture is turned about it and tilted
+    // axis 3 points up; rotate about it, then tilt
     return (x, y, z, out) => {
-      const across = cy * x - sy * y;
-      const away = sy * x + cy * y;
-      const up = cp * z - sp * away;
-      const far = sp * z + cp * away;
-      const size = unit / Math.max(0.35, 1 + depth * far);
-      out[0] = width / 2 + across * size;
+      const horizontal = cy * x - sy * y;
+      const inward = sy * x + cy * y;
+      const up = cp * z - sp * inward;
+      const distance = sp * z + cp * inward;
+      const size = unit / Math.max(0.35, 1 + depth * distance);
+      out[0] = width / 2 + horizontal * size;
       out[1] = height / 2 - up * size;
-      out[2] = far;
+      out[2] = distance;
       return out;
     };
   }
 
   paintPoints(camera, width, height, ratio) {
-    const { places } = this.picture;
-    const n = places.length / 3;
-    if (this.spots?.length !== 3 * n) [this.spots, this.order] = [new Float32Array(3 * n), new Uint16Array(n)];
-    const { spots, order } = this;
+    const { coordinates } = this.picture;
+    const n = coordinates.length / 3;
+    if (this.projected?.length !== 3 * n) [this.projected, this.order] = [new Float32Array(3 * n), new Uint16Array(n)];
+    const { projected, order } = this;
     const counts = new Uint32Array(LEVELS + 1);
     const out = [0, 0, 0];
     const level = (far) => Math.max(0, Math.min(LEVELS - 1, Math.floor(((1 - far / this.reach) / 2) * LEVELS)));
     for (let i = 0; i < n; i += 1) {
-      camera(places[3 * i], places[3 * i + 1], places[3 * i + 2], out);
-      spots[3 * i] = out[0];
-      spots[3 * i + 1] = out[1];
-      spots[3 * i + 2] = level(out[2]);
-      counts[spots[3 * i + 2] + 1] += 1;
+      camera(coordinates[3 * i], coordinates[3 * i + 1], coordinates[3 * i + 2], out);
+      projected[3 * i] = out[0];
+      projected[3 * i + 1] = out[1];
+      projected[3 * i + 2] = level(out[2]);
+      counts[projected[3 * i + 2] + 1] += 1;
     }
     for (let k = 0; k < LEVELS; k += 1) counts[k + 1] += counts[k];
-    for (let i = 0; i < n; i += 1) order[counts[spots[3 * i + 2]]++] = i;
-    const inks = this.inks();
+    for (let i = 0; i < n; i += 1) order[counts[projected[3 * i + 2]]++] = i;
+    const palette = this.palette();
     const size = (n > 2500 ? 1.5 : n > 600 ? 1.9 : 2.6) * ratio * Math.max(0.75, Math.min(1.25, Math.min(width, height) / (480 * ratio)));
     const { data } = this.image;
     for (let k = 0; k < n; k += 1) {
       const i = order[k];
-      const near = spots[3 * i + 2] / (LEVELS - 1);
-      stampAt(data, width, height, Math.round(spots[3 * i]), Math.round(spots[3 * i + 1]), this.sprite(size * (0.75 + 0.6 * near), width), inks[(this.labels?.[i] ?? 0) % inks.length], 0.4 + 0.55 * near);
+      const near = projected[3 * i + 2] / (LEVELS - 1);
+      stampAt(data, width, height, Math.round(projected[3 * i]), Math.round(projected[3 * i + 1]), this.sprite(size * (0.75 + 0.6 * near), width), palette[(this.labels?.[i] ?? 0) % palette.length], 0.4 + 0.55 * near);
     }
   }
 
-  inks() {
+  palette() {
     return this.clustered ? CLUSTER_COLOURS.map(rgb) : [rgb(this.look.dark ? "#7fb3f0" : this.look.accent)];
   }
 
-  // A soft disc: offsets in the picture's data, and how much of each pixel is covered.
+  // A soft disc: the offsets of its pixels in the image data, and the coverage of each.
   sprite(radius, width) {
     const name = `${Math.round(radius * 8)} ${width}`;
     if (!this.sprites.has(name)) {
       const half = Math.ceil(radius + 0.5);
-      const found = [];
+      const pixels = [];
       for (let y = -half; y <= half; y += 1) {
         for (let x = -half; x <= half; x += 1) {
-          const cover = Math.max(0, Math.min(1, radius + 0.5 - Math.hypot(x, y)));
-          if (cover > 0) found.push([4 * (y * width + x), cover]);
+          const coverage = Math.max(0, Math.min(1, radius + 0.5 - Math.hypot(x, y)));
+          if (coverage > 0) pixels.push([4 * (y * width + x), coverage]);
         }
       }
-      this.sprites.set(name, { half, offsets: Int32Array.from(found, ([at]) => at), covers: Float32Array.from(found, ([, cover]) => cover) });
+      this.sprites.set(name, { half, offsets: Int32Array.from(pixels, ([offset]) => offset), covers: Float32Array.from(pixels, ([, coverage]) => coverage) });
     }
     return this.sprites.get(name);
   }
 
   drawAxes(camera, ratio) {
     const { pen, look, reach, state, picture } = this;
-    const spot = (x, y, z) => [...camera(x, y, z, [0, 0, 0])];
-    const origin = spot(0, 0, 0);
+    const project = (x, y, z) => [...camera(x, y, z, [0, 0, 0])];
+    const origin = project(0, 0, 0);
     pen.lineWidth = ratio;
     pen.font = `${12 * ratio}px ${look.font}`;
     pen.textAlign = "center";
@@ -187,21 +188,21 @@ export class CloudView {
     names.slice(0, Math.min(3, state.d)).forEach((name, k) => {
       const end = [0, 0, 0];
       end[k] = reach;
-      const [from, to] = [spot(...end.map((value) => -value)), spot(...end)];
+      const [from, to] = [project(...end.map((value) => -value)), project(...end)];
       pen.strokeStyle = faded(look.text, 0.28);
       line(pen, from, to);
-      const beyond = spot(...end.map((value) => value * 1.1));
+      const beyond = project(...end.map((value) => value * 1.1));
       pen.fillStyle = look.faint;
       pen.fillText(name, beyond[0], beyond[1]);
     });
     pen.strokeStyle = look.text;
     pen.lineWidth = 1.6 * ratio;
     for (const [x, y] of [[6, 0], [0, 6]]) line(pen, [origin[0] - x * ratio, origin[1] - y * ratio], [origin[0] + x * ratio, origin[1] + y * ratio]);
-    const middle = spot(...picture.middle);
-    if (Math.hypot(middle[0] - origin[0], middle[1] - origin[1]) > 14 * ratio) arrow(pen, origin, middle, ratio, look.text);
+    const centre = project(...picture.mean);
+    if (Math.hypot(centre[0] - origin[0], centre[1] - origin[1]) > 14 * ratio) arrow(pen, origin, centre, ratio, look.text);
     pen.textAlign = "left";
     pen.fillStyle = look.faint;
-    pen.fillText(`axes −${number(this.aim, 2)} … ${number(this.aim, 2)}`, 10 * ratio, this.canvas.height - 14 * ratio);
+    pen.fillText(`axes −${number(this.targetReach, 2)} … ${number(this.targetReach, 2)}`, 10 * ratio, this.canvas.height - 14 * ratio);
   }
 }
 
@@ -209,11 +210,11 @@ function stampAt(data, width, height, x, y, { half, offsets, covers }, [r, g, b]
   if (!(x >= half && y >= half && x < width - half && y < height - half)) return;
   const start = 4 * (y * width + x);
   for (let k = 0; k < offsets.length; k += 1) {
-    const at = start + offsets[k];
+    const index = start + offsets[k];
     const share = covers[k] * opacity;
-    data[at] += (r - data[at]) * share;
-    data[at + 1] += (g - data[at + 1]) * share;
-    data[at + 2] += (b - data[at + 2]) * share;
+    data[index] += (r - data[index]) * share;
+    data[index + 1] += (g - data[index + 1]) * share;
+    data[index + 2] += (b - data[index + 2]) * share;
   }
 }
 

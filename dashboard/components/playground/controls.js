@@ -1,35 +1,35 @@
-// The controls: native ranges and selects, one row each. Only those that matter for the present cloud are shown.
+// The controls: native ranges and selects, one row each. Shows only the controls that affect the current cloud.
 
-const WAYS = {
-  // position of a range in 0 … 1 against its value
+const SCALES = {
+  // maps a range's position in 0 … 1 to its value (`to`) and back (`from`)
   linear: (least, most, step) => ({ to: (t) => round(least + t * (most - least), step), from: (value) => (value - least) / (most - least) }),
   log: (least, most, step) => ({ to: (t) => (step ? round(least * (most / least) ** t, step) : digits(least * (most / least) ** t)), from: (value) => Math.log(Math.max(value, least) / least) / Math.log(most / least) }),
   stops: (...stops) => ({ to: (t) => stops[Math.round(t * (stops.length - 1))], from: (value) => nearest(stops, value) / (stops.length - 1), steps: stops.length - 1 }),
 };
 const round = (value, step) => Number((Math.round(value / step) * step).toFixed(6));
 const digits = (value) => Number(value.toPrecision(2));
-const nearest = (stops, value) => stops.reduce((best, stop, at) => (Math.abs(stop - value) < Math.abs(stops[best] - value) ? at : best), 0);
+const nearest = (stops, value) => stops.reduce((best, stop, index) => (Math.abs(stop - value) < Math.abs(stops[best] - value) ? index : best), 0);
 
 const PERCENT = (value) => `${number(100 * value, 2)} %`;
 const CONTROLS = [
-  { name: "d", label: "Dimensions", way: () => WAYS.log(2, 1024, 1), say: count },
-  { name: "n", label: "Points", way: () => WAYS.log(10, 5000, 1), say: count },
+  { name: "d", label: "Dimensions", scaleFor: () => SCALES.log(2, 1024, 1), format: count },
+  { name: "n", label: "Points", scaleFor: () => SCALES.log(10, 5000, 1), format: count },
   { name: "spectrum", label: "Spectrum", choices: { flat: "Flat", power: "Power law", exponential: "Exponential", step: "Step" } },
-  { name: "decay", label: "Decay", way: ({ spectrum }) => WAYS.linear(0, spectrum === "power" ? 3 : 10, 0.05), when: ({ spectrum }) => spectrum === "power" || spectrum === "exponential" },
-  { name: "rank", label: "Wide dimensions", way: ({ d }) => WAYS.linear(1, d, 1), when: ({ spectrum }) => spectrum === "step", say: count },
-  { name: "floor", label: "Variance of the rest", way: () => WAYS.linear(0, 1, 0.01), when: ({ spectrum }) => spectrum === "step", say: PERCENT },
-  { name: "shift", label: "Mean shift", way: () => WAYS.linear(0, 5, 0.05) },
-  { name: "rogueScale", label: "Rogue dimension", way: () => WAYS.log(1, 50), say: (value) => (value === 1 ? "none" : `× ${number(value, 2)}`) },
-  { name: "rogue", label: "Rogue index", way: ({ d }) => WAYS.linear(1, d, 1), when: ({ rogueScale }) => rogueScale !== 1, say: count },
-  { name: "block", label: "Correlated blocks", way: () => WAYS.stops(1, 2, 4, 8, 16, 32, 64), say: (value) => (value === 1 ? "none" : `of ${value}`) },
-  { name: "rho", label: "Correlation ρ", way: () => WAYS.linear(0, 0.99, 0.01), when: ({ block }) => block > 1 },
-  { name: "rotation", label: "Rotation", way: () => WAYS.linear(0, 1, 0.01), say: PERCENT },
-  { name: "tails", label: "Tails", way: () => WAYS.stops(0, 30, 10, 6, 5, 4, 3), say: (value) => (value ? `Student t, ${value} df` : "Gaussian") },
-  { name: "clusters", label: "Clusters", way: ({ d }) => WAYS.linear(1, Math.min(10, d + 1), 1), say: count },
-  { name: "separation", label: "Separation", way: () => WAYS.linear(0, 12, 0.1), when: ({ clusters }) => clusters > 1 },
-  { name: "duplicates", label: "Duplicates", way: () => WAYS.linear(0, 0.95, 0.01), say: PERCENT },
-  { name: "scale", label: "Scale", way: () => WAYS.log(0.01, 100), say: (value) => `× ${number(value, 2)}` },
-  { name: "zeta", label: "ζ of IsoScore*", way: () => WAYS.linear(0, 1, 0.01) },
+  { name: "decay", label: "Decay", scaleFor: ({ spectrum }) => SCALES.linear(0, spectrum === "power" ? 3 : 10, 0.05), when: ({ spectrum }) => spectrum === "power" || spectrum === "exponential" },
+  { name: "rank", label: "Wide dimensions", scaleFor: ({ d }) => SCALES.linear(1, d, 1), when: ({ spectrum }) => spectrum === "step", format: count },
+  { name: "floor", label: "Variance of the rest", scaleFor: () => SCALES.linear(0, 1, 0.01), when: ({ spectrum }) => spectrum === "step", format: PERCENT },
+  { name: "shift", label: "Mean shift", scaleFor: () => SCALES.linear(0, 5, 0.05) },
+  { name: "rogueScale", label: "Rogue dimension", scaleFor: () => SCALES.log(1, 50), format: (value) => (value === 1 ? "none" : `× ${number(value, 2)}`) },
+  { name: "rogue", label: "Rogue index", scaleFor: ({ d }) => SCALES.linear(1, d, 1), when: ({ rogueScale }) => rogueScale !== 1, format: count },
+  { name: "block", label: "Correlated blocks", scaleFor: () => SCALES.stops(1, 2, 4, 8, 16, 32, 64), format: (value) => (value === 1 ? "none" : `of ${value}`) },
+  { name: "rho", label: "Correlation ρ", scaleFor: () => SCALES.linear(0, 0.99, 0.01), when: ({ block }) => block > 1 },
+  { name: "rotation", label: "Rotation", scaleFor: () => SCALES.linear(0, 1, 0.01), format: PERCENT },
+  { name: "tails", label: "Tails", scaleFor: () => SCALES.stops(0, 30, 10, 6, 5, 4, 3), format: (value) => (value ? `Student t, ${value} df` : "Gaussian") },
+  { name: "clusters", label: "Clusters", scaleFor: ({ d }) => SCALES.linear(1, Math.min(10, d + 1), 1), format: count },
+  { name: "separation", label: "Separation", scaleFor: () => SCALES.linear(0, 12, 0.1), when: ({ clusters }) => clusters > 1 },
+  { name: "duplicates", label: "Duplicates", scaleFor: () => SCALES.linear(0, 0.95, 0.01), format: PERCENT },
+  { name: "scale", label: "Scale", scaleFor: () => SCALES.log(0.01, 100), format: (value) => `× ${number(value, 2)}` },
+  { name: "zeta", label: "ζ of IsoScore*", scaleFor: () => SCALES.linear(0, 1, 0.01) },
 ];
 
 export class Controls {
@@ -51,7 +51,7 @@ export class Controls {
       if (row.element.hidden) continue;
       const value = state[row.name];
       if (row.choices) row.field.value = value;
-      else showRange(row, row.way(state), value, (row.say ?? ((shown) => number(shown, 3)))(value));
+      else showRange(row, row.scaleFor(state), value, (row.format ?? ((shown) => number(shown, 3)))(value));
     }
   }
 }
@@ -60,10 +60,10 @@ export function rangeRow(label) {
   const element = make("label", "ivp-row");
   const field = make("input");
   field.type = "range";
-  const said = make("span", "ivp-value"); // no output element: the label would be its own
-  said.setAttribute("aria-hidden", "true");
-  element.append(make("span", "ivp-label", label), said, field);
-  return { element, field, said };
+  const readout = make("span", "ivp-value"); // not an output element, which the label would be associated with
+  readout.setAttribute("aria-hidden", "true");
+  element.append(make("span", "ivp-label", label), readout, field);
+  return { element, field, readout };
 }
 
 function choiceRow(label, choices) {
@@ -81,17 +81,17 @@ function choiceRow(label, choices) {
 export function showRange(row, scale, value, text) {
   row.scale = scale;
   Object.assign(row.field, { min: 0, max: 1, step: scale.steps ? 1 / scale.steps : 0.0025 });
-  // a held slider says where it is; a value between its positions stays what it is
+  // while dragging, the slider leads; a value between two positions must not be rounded
   const position = Math.min(1, Math.max(0, scale.from(value)));
   if (scale.to(Number(row.field.value)) !== value) row.field.value = position;
   row.field.style.setProperty("--at", `${100 * position}%`);
   row.field.setAttribute("aria-valuetext", text);
-  row.said.textContent = text;
+  row.readout.textContent = text;
 }
 
-// ---- clouds to begin with
+// ---- presets
 
-const SHAPE = Object.fromEntries(["spectrum", "decay", "rank", "floor", "shift", "rogue", "rogueScale", "block", "rho", "rotation", "tails", "clusters", "separation", "duplicates", "scale"].map((name) => [name, DEFAULTS[name]]));
+const DEFAULT_SHAPE = Object.fromEntries(["spectrum", "decay", "rank", "floor", "shift", "rogue", "rogueScale", "block", "rho", "rotation", "tails", "clusters", "separation", "duplicates", "scale"].map((name) => [name, DEFAULTS[name]]));
 const PRESETS = {
   Isotropic: {},
   "Narrow cone": { shift: 2 },
@@ -107,17 +107,17 @@ export class Presets {
   constructor(change) {
     this.element = make("div", "ivp-presets");
     this.element.setAttribute("role", "group");
-    this.element.setAttribute("aria-label", "Clouds to start from");
+    this.element.setAttribute("aria-label", "Presets");
     for (const [name, part] of Object.entries(PRESETS)) {
       const button = make("button", "", name);
       button.type = "button";
-      button.onclick = () => change({ ...SHAPE, ...part, transforms: [] }, { animate: true });
+      button.onclick = () => change({ ...DEFAULT_SHAPE, ...part, transforms: [] }, { animate: true });
       this.element.append(button);
     }
   }
 }
 
-// ---- what is done to the view, the draw and the link
+// ---- toolbar
 
 const VIEWS = { dimensions: "Dimensions 1–3", principal: "Principal directions" };
 
@@ -125,7 +125,7 @@ export class Toolbar {
   constructor(playground, change) {
     this.element = make("div", "ivp-toolbar");
     const views = make("select", "ivp-view");
-    views.setAttribute("aria-label", "Axes of the picture");
+    views.setAttribute("aria-label", "Axes of the view");
     for (const [value, text] of Object.entries(VIEWS)) {
       const option = make("option", "", text);
       option.value = value;
@@ -133,23 +133,23 @@ export class Toolbar {
     }
     views.value = playground.state().view;
     views.onchange = () => change({ view: views.value });
-    const said = make("span", "ivp-said");
-    said.setAttribute("role", "status");
-    const redraw = button("New draw", () => change({ seed: (playground.state().seed + 1) % 4294967296 }));
-    const link = button("Copy link", () => copied(`${location.href.split("#")[0]}#${toLink(playground.state())}`, said));
-    this.element.append(views, redraw, link, button("Reset", () => change({ ...playground.start, hidden: playground.state().hidden })), said);
+    const status = make("span", "ivp-status");
+    status.setAttribute("role", "status");
+    const redraw = button("New sample", () => change({ seed: (playground.state().seed + 1) % 4294967296 }));
+    const link = button("Copy link", () => copied(`${location.href.split("#")[0]}#${toLink(playground.state())}`, status));
+    this.element.append(views, redraw, link, button("Reset", () => change({ ...playground.start, hidden: playground.state().hidden })), status);
     playground.root.addEventListener("playground:change", ({ detail }) => (views.value = detail.view));
   }
 }
 
-function button(text, act) {
-  const found = make("button", "", text);
-  found.type = "button";
-  found.onclick = act;
-  return found;
+function button(text, onclick) {
+  const element = make("button", "", text);
+  element.type = "button";
+  element.onclick = onclick;
+  return element;
 }
 
-// ---- transforms, one after another
+// ---- transforms
 
 export class Transforms {
   constructor(words, change) {
@@ -178,16 +178,16 @@ export class Transforms {
     this.state = state;
     const slugs = state.transforms.map(({ slug }) => slug).join(" ");
     if (slugs !== this.slugs) this.build(slugs);
-    state.transforms.forEach((step, place) => {
-      const row = this.rows[place];
-      if (row) showRange(row, WAYS.linear(...row.range(state)), step[row.name], row.name === "remove" ? count(step[row.name]) : number(step[row.name], 3));
+    state.transforms.forEach((step, index) => {
+      const row = this.rows[index];
+      if (row) showRange(row, SCALES.linear(...row.range(state)), step[row.name], row.name === "remove" ? count(step[row.name]) : number(step[row.name], 3));
     });
   }
 
   build(slugs) {
     this.slugs = slugs;
     this.rows = [];
-    this.steps.replaceChildren(...this.state.transforms.map(({ slug }, place) => {
+    this.steps.replaceChildren(...this.state.transforms.map(({ slug }, index) => {
       const { title, summary, slider } = this.words[slug];
       const item = make("li", "ivp-step");
       const name = make("span", "ivp-step-name", title);
@@ -195,19 +195,19 @@ export class Transforms {
       item.append(name);
       if (slider) {
         const row = rangeRow(slider.label);
-        const most = (state) => (slider.name === "remove" ? Math.min(slider.most, state.d) : slider.most);
-        this.rows[place] = { ...row, name: slider.name, range: (state) => [slider.least, most(state), slider.step] };
-        row.field.oninput = () => this.move(place, { [slider.name]: this.rows[place].scale.to(Number(row.field.value)) });
+        const maximum = (state) => (slider.name === "remove" ? Math.min(slider.most, state.d) : slider.most);
+        this.rows[index] = { ...row, name: slider.name, range: (state) => [slider.least, maximum(state), slider.step] };
+        row.field.oninput = () => this.changeStep(index, { [slider.name]: this.rows[index].scale.to(Number(row.field.value)) });
         item.append(row.element);
       }
-      const remove = button("×", () => this.change({ transforms: this.state.transforms.filter((_, at) => at !== place) }));
+      const remove = button("×", () => this.change({ transforms: this.state.transforms.filter((_, candidate) => candidate !== index) }));
       remove.setAttribute("aria-label", `Remove ${title}`);
       item.append(remove);
       return item;
     }));
   }
 
-  move(place, values) {
-    this.change({ transforms: this.state.transforms.map((step, at) => (at === place ? { ...step, ...values } : step)) });
+  changeStep(index, values) {
+    this.change({ transforms: this.state.transforms.map((step, candidate) => (candidate === index ? { ...step, ...values } : step)) });
   }
 }

@@ -1,9 +1,9 @@
-// A small cloud moved by gradient steps on one method's penalty.
+// A small cloud moved by gradient descent on a method's penalty.
 
 export default (component) => mount(component, (element) => new Descent(element.querySelector(".ivp-root")));
 
 const STEPS = 200;
-const RATE = { istar: 0.06, cosreg: 0.1 }; // of a step, times the number of points: a penalty's gradient is a mean over them
+const RATE = { istar: 0.06, cosreg: 0.1 }; // learning rate per point: the gradient of a penalty is a mean over points
 
 class Descent {
   constructor(root) {
@@ -13,9 +13,9 @@ class Descent {
 
   show({ slug, points, d }) {
     if (this.view) return;
-    Object.assign(this, { slug, d, n: points.length / d, start: Float64Array.from(points), sign: 1 });
+    Object.assign(this, { slug, d, n: points.length / d, initial: Float64Array.from(points), sign: 1 });
     this.view = new CloudView("Cloud");
-    this.run = this.button("Run", () => (this.frame ? this.stop() : this.go()));
+    this.run = this.button("Run", () => (this.frame ? this.stop() : this.animate()));
     const signs = make("div", "ivp-toolbar");
     signs.setAttribute("role", "group");
     signs.setAttribute("aria-label", "Sign of λ");
@@ -27,17 +27,17 @@ class Descent {
     this.restart(1);
   }
 
-  button(text, act) {
-    const found = make("button", "", text);
-    found.type = "button";
-    found.onclick = act;
-    return found;
+  button(text, onclick) {
+    const element = make("button", "", text);
+    element.type = "button";
+    element.onclick = onclick;
+    return element;
   }
 
   restart(sign) {
     this.stop();
-    Object.assign(this, { sign, points: this.start.slice(), steps: 0 });
-    this.signs.forEach((one, place) => one.setAttribute("aria-pressed", String((place === 0) === sign > 0)));
+    Object.assign(this, { sign, points: this.initial.slice(), steps: 0 });
+    this.signs.forEach((button, index) => button.setAttribute("aria-pressed", String((index === 0) === sign > 0)));
     this.draw();
   }
 
@@ -47,12 +47,12 @@ class Descent {
     this.run.textContent = "Run";
   }
 
-  go() {
+  animate() {
     if (this.steps >= STEPS) this.restart(this.sign);
     this.run.textContent = "Pause";
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches; // then only the end is shown
+    const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)").matches; // show only the result
     const move = () => {
-      do this.step(); while (still && this.steps < STEPS);
+      do this.step(); while (reducedMotion && this.steps < STEPS);
       this.draw();
       if (this.steps < STEPS) this.frame = requestAnimationFrame(move);
       else this.stop();
@@ -66,7 +66,7 @@ class Descent {
     this.steps += 1;
   }
 
-  // IsoScore and mean cosine, which the two penalties hold.
+  // IsoScore and mean cosine, computed from the two penalties.
   numbers(points) {
     const { n, d } = this;
     return { isoscore: 1 - istarPenalty(points, n, d).value, cosine: (cosinePenalty(points, n, d).value * n) / (n - 1) };
@@ -74,14 +74,14 @@ class Descent {
 
   draw() {
     const { points, n, d } = this;
-    const middle = [0, 1, 2].map((j) => points.reduce((sum, value, k) => sum + (k % d === j ? value / n : 0), 0));
-    this.view.show({ places: Float32Array.from(points), middle }, null, { d, clusters: 1, view: "dimensions" }, lookOf(this.root));
-    const [then, now] = [this.numbers(this.start), this.numbers(points)];
-    const two = (value) => value.toFixed(2).replace(/^-(0\.00)$/, "$1");
-    const change = (name) => (this.steps ? `${two(then[name])} → ${two(now[name])}` : two(then[name]));
+    const mean = [0, 1, 2].map((j) => points.reduce((sum, value, k) => sum + (k % d === j ? value / n : 0), 0));
+    this.view.show({ coordinates: Float32Array.from(points), mean }, null, { d, clusters: 1, view: "dimensions" }, lookOf(this.root));
+    const [before, after] = [this.numbers(this.initial), this.numbers(points)];
+    const format = (value) => value.toFixed(2).replace(/^-(0\.00)$/, "$1");
+    const change = (name) => (this.steps ? `${format(before[name])} → ${format(after[name])}` : format(before[name]));
     this.facts.textContent = `IsoScore ${change("isoscore")} · mean cosine ${change("cosine")} · step ${this.steps} of ${STEPS}`.replaceAll("-", "−");
-    this.facts.dataset.isoscore = String(now.isoscore);
-    this.facts.dataset.cosine = String(now.cosine);
+    this.facts.dataset.isoscore = String(after.isoscore);
+    this.facts.dataset.cosine = String(after.cosine);
   }
 
   close() {

@@ -1,9 +1,9 @@
-// Symmetric matrices in float64, as flat arrays by rows. What takes long is a generator that pauses now and then, so that the worker
-// can hear of a newer move. ml-matrix's EVD was measured beside these: three times slower at d = 256, and it cannot pause.
+// Symmetric matrices in float64, as flat row-major arrays. Slow functions are generators that pause regularly, so that the worker can
+// notice a newer state. ml-matrix's EVD is three times slower at d = 256 and cannot pause.
 
-const PAUSE = 4e6; // multiplications between two pauses: some milliseconds
+const PAUSE = 4e6; // multiplications between two pauses: a few milliseconds
 
-// A Aᵀ of a (rows, width), both triangles; blocks of 4 × 4 rows share what they load.
+// A Aᵀ of a (rows, width), both triangles, in tiles of 4 × 4 rows.
 export function* gramOf(a, rows, width) {
   const out = new Float64Array(rows * rows);
   let work = 0;
@@ -84,10 +84,10 @@ export function transposed(a, rows, columns) {
   return out;
 }
 
-// Eigenvalues of a symmetric (d, d) matrix, falling, and if asked its eigenvectors as the rows of `vectors`.
-// Householder's tridiagonal form, then QL with implicit shifts.
+// Eigenvalues of a symmetric (d, d) matrix in descending order, and on request its eigenvectors as the rows of `vectors`.
+// Householder tridiagonalisation, then QL with implicit shifts.
 export function* eigen(matrix, d, wanted = false) {
-  const a = Float64Array.from(matrix); // its lower triangle; below the diagonal the reflections stay
+  const a = Float64Array.from(matrix); // uses the lower triangle; the reflections replace it
   const diagonal = new Float64Array(d);
   const beside = new Float64Array(d);
   const heights = new Float64Array(d); // of the reflections: H = I − u uᵀ / height
@@ -120,11 +120,11 @@ export function* eigen(matrix, d, wanted = false) {
     }
   }
   for (let i = 0; i < d; i += 1) diagonal[i] = a[i * d + i];
-  let vectors = null; // rows are eigenvectors in the end, so that a rotation works along two rows
+  let vectors = null; // eigenvectors are rows, so that a rotation combines two contiguous rows
   if (wanted) {
     vectors = new Float64Array(d * d);
     for (let i = 0; i < d; i += 1) vectors[i * d + i] = 1;
-    for (let i = 1; i < d; i += 1) { // H_{d-1} … H_1 of the tridiagonal form's own axes, from the right of each row
+    for (let i = 1; i < d; i += 1) { // applies H_{d-1} … H_1 to each row from the right
       if (!heights[i]) continue;
       reflectRows(vectors, a, i, d, heights[i]); // rows from i on are still unit vectors beyond its reach
       work += 2 * i * i;
@@ -173,7 +173,7 @@ function reflect(a, p, i, d, h) {
   }
 }
 
-// Two neighbouring rows turned by an angle of cosine c and sine s.
+// Rotates two rows by an angle with cosine c and sine s.
 function turn(vectors, low, high, d, c, s) {
   for (let k = 0; k < d; k += 1) {
     const x = vectors[high + k];
@@ -183,7 +183,7 @@ function turn(vectors, low, high, d, c, s) {
   }
 }
 
-// The rows of `vectors` through the reflection whose u lies in row i of a.
+// Applies the reflection with u in row i of a to the rows of `vectors`.
 function reflectRows(vectors, a, i, d, height) {
   const row = i * d;
   for (let at = 0; at < i * d; at += d) {

@@ -1,37 +1,37 @@
 // The measures of `isoviz.metrics` on one cloud, in float64, by the same definitions and with the same thresholds.
 // A cloud: { n, d, points, mean, covariance, shift, scale, rounds, originals } with points and mean before shift, rotation and scale;
-// what is invariant to these is never rotated or scaled.
+// invariant measures skip rotation and scale.
 
 const EPS = 2.220446049250313e-16;
 export const NEIGHBOURS = 10;
-export const MOST_PAIRED = 2000; // points that pairs are formed of
+export const MAX_PAIRED = 2000; // points used for pairs; larger clouds are sampled
 
-// Numbers that need no eigenvalue: name → value, null where undefined, with the reason in `problems`.
+// Numbers that need no eigenvalues: name → value, or null if undefined, with the reason in `problems`.
 export function closedNumbers(cloud, known, zeta, problems) {
   const { n, d, mean, covariance, shift } = cloud;
   const { trace, squares } = traces(covariance, d);
   const { quartic, cosine, zeros } = rowSums(cloud);
-  const found = { isoscore: null, isoscore_unbiased: null, isoscore_star: null, participation_ratio: null, mean_cosine: cosine };
-  if (cosine === null) problems.mean_cosine = `it needs at least 2 vectors that are not zero, got ${n - zeros}`;
+  const numbers = { isoscore: null, isoscore_unbiased: null, isoscore_star: null, participation_ratio: null, mean_cosine: cosine };
+  if (cosine === null) problems.mean_cosine = `needs at least 2 nonzero vectors, got ${n - zeros}`;
   let collapsed = true;
   for (let j = 0; j < d; j += 1) if (!(covariance[j * d + j] <= (EPS * (mean[j] + shift)) ** 2)) collapsed = false;
   cloud.collapsed = collapsed;
   if (collapsed) {
     for (const name of ["isoscore", "isoscore_unbiased", "isoscore_star", "participation_ratio"]) problems[name] = "all points are equal";
-    return found;
+    return numbers;
   }
-  found.participation_ratio = (trace * trace) / squares;
-  found.isoscore = (found.participation_ratio - 1) / (d - 1);
+  numbers.participation_ratio = (trace * trace) / squares;
+  numbers.isoscore = (numbers.participation_ratio - 1) / (d - 1);
   const c = (n - 1) / (n * (n - 2) * (n - 3));
   const u = c * ((n - 1) * (n - 2) * squares + trace * trace - n * quartic);
   const v = c * (2 * squares + (n * n - 3 * n + 1) * trace * trace - n * quartic);
-  if (u > 1e-6 * squares) found.isoscore_unbiased = (v / u - 1) / (d - 1);
-  else problems.isoscore_unbiased = "the points differ in mutually orthogonal directions only; it needs more points";
+  if (u > 1e-6 * squares) numbers.isoscore_unbiased = (v / u - 1) / (d - 1);
+  else problems.isoscore_unbiased = "the points differ only in mutually orthogonal directions; use more points";
   if (known) {
     const mixed = mixedTraces(covariance, known, d, zeta);
-    found.isoscore_star = ((mixed.trace * mixed.trace) / mixed.squares - 1) / (d - 1);
+    numbers.isoscore_star = ((mixed.trace * mixed.trace) / mixed.squares - 1) / (d - 1);
   }
-  return found;
+  return numbers;
 }
 
 function traces(matrix, d) {
@@ -52,47 +52,47 @@ function squaresOf(values, from, count) {
 function mixedTraces(first, second, d, zeta) {
   let [trace, squares] = [0, 0];
   for (let i = 0, at = 0; i < d; i += 1) {
-    let line = 0;
+    let rowSum = 0;
     for (let j = 0; j < d; j += 1, at += 1) {
       const value = (1 - zeta) * first[at] + zeta * second[at];
-      line += value * value;
+      rowSum += value * value;
     }
-    squares += line;
+    squares += rowSum;
     trace += (1 - zeta) * first[i * d + i] + zeta * second[i * d + i];
   }
   return { trace, squares };
 }
 
-// Q = Σ‖x̃‖⁴/(n − 1), and the mean cosine (‖Σû‖² − n)/(n(n − 1)) over vectors that are not zero.
+// Q = Σ‖x̃‖⁴/(n − 1), and the mean cosine (‖Σû‖² − n)/(n(n − 1)) over nonzero vectors.
 export function rowSums({ n, d, points, mean, shift }) {
   const total = new Float64Array(d);
   let [quartic, zeros] = [0, 0];
   for (let i = 0; i < n; i += 1) {
-    const [own, length] = lengthsOf(points, mean, i * d, d, shift);
-    quartic += own * own;
+    const [squared, length] = lengthsOf(points, mean, i * d, d, shift);
+    quartic += squared * squared;
     if (length > 0) addUnit(total, points, i * d, d, shift, 1 / Math.sqrt(length));
     else zeros += 1;
   }
-  const kept = n - zeros;
-  return { quartic: quartic / (n - 1), zeros, cosine: kept < 2 ? null : (squaresOf(total, 0, d) - kept) / (kept * (kept - 1)) };
+  const nonzero = n - zeros;
+  return { quartic: quartic / (n - 1), zeros, cosine: nonzero < 2 ? null : (squaresOf(total, 0, d) - nonzero) / (nonzero * (nonzero - 1)) };
 }
 
 function lengthsOf(points, mean, at, d, shift) {
-  let [own, length] = [0, 0];
+  let [squared, length] = [0, 0];
   for (let j = 0; j < d; j += 1) {
     const value = points[at + j];
-    const apart = value - mean[j];
-    own += apart * apart;
+    const centred = value - mean[j];
+    squared += centred * centred;
     length += (value + shift) * (value + shift);
   }
-  return [own, length];
+  return [squared, length];
 }
 
 function addUnit(total, points, at, d, shift, inverse) {
   for (let j = 0; j < d; j += 1) total[j] += (points[at + j] + shift) * inverse;
 }
 
-// What depends on the axes: σ of each dimension (divisor n), the widest one's share, |ρ| as bytes and its mean.
+// Numbers that depend on the axes: σ of each dimension (divisor n), the largest dimension's share, |ρ| as bytes, and mean |ρ|.
 export function dimensionNumbers({ n, d, scale, collapsed }, rotated, problems) {
   const inverse = inverseSpreads(rotated, d);
   const sigma = new Float64Array(d);
@@ -129,7 +129,7 @@ export function* spectrumNumbers(cloud, problems) {
   }
   const { n, d } = cloud;
   const small = 2 * n < d;
-  const matrix = small ? yield* gramOf(lessMean(cloud.points, cloud.mean, n, d), n, d) : cloud.covariance;
+  const matrix = small ? yield* gramOf(subtractMean(cloud.points, cloud.mean, n, d), n, d) : cloud.covariance;
   const size = small ? n : d;
   const values = withoutRounding((yield* eigen(matrix, size)).values, size);
   const total = values.reduce((sum, value) => sum + value, 0);
@@ -138,7 +138,7 @@ export function* spectrumNumbers(cloud, problems) {
   return { values: { ev_1: curve[0], effective_rank: entropyRank(values) }, curve };
 }
 
-// RankMe, and the logits of I1 and I2: along each eigenvector of XᵀX the coordinates of all points, (d, n) at scale 1.
+// RankMe, and the logits of I1 and I2: the coordinates of all points along each eigenvector of XᵀX, (d, n) at scale 1.
 export function* originNumbers(cloud, problems) {
   const { n, d, points, mean, covariance, shift } = cloud;
   const small = n < d;
@@ -155,22 +155,22 @@ export function* originNumbers(cloud, problems) {
     problems.rankme = "all points are zero";
     return { rankme: null, logits: [] };
   }
-  const kept = withoutRounding(values, size);
+  const significant = withoutRounding(values, size);
   let logits;
-  if (small) logits = kept.reduce((found, value, k) => (value > 0 ? [...found, vectors.subarray(k * n, (k + 1) * n).map((u) => u * Math.sqrt(value))] : found), []);
+  if (small) logits = significant.reduce((list, value, k) => (value > 0 ? [...list, vectors.subarray(k * n, (k + 1) * n).map((u) => u * Math.sqrt(value))] : list), []);
   else {
     const along = yield* productOf(vectors, shifted, d, n, d);
     logits = Array.from({ length: d }, (_, k) => along.subarray(k * n, (k + 1) * n));
   }
-  const reached = kept.filter((value) => value > 0);
-  if (reached.some((value, k) => k > 0 && reached[k - 1] - value <= 1e-9 * reached[0])) {
-    problems.i1 = problems.i2 = "directions of equal spread leave it open along which of them to measure";
+  const positive = significant.filter((value) => value > 0);
+  if (positive.some((value, k) => k > 0 && positive[k - 1] - value <= 1e-9 * positive[0])) {
+    problems.i1 = problems.i2 = "some directions have equal spread, so the eigenvectors are not unique";
     logits = [];
   }
-  return { rankme: entropyRank(kept.map(Math.sqrt)), logits };
+  return { rankme: entropyRank(significant.map(Math.sqrt)), logits };
 }
 
-// (I1, I2) of those logits; along directions that no point reaches, Z is n.
+// (I1, I2) of the logits. In directions without variance, Z is n.
 export function partitionNumbers(logits, { n, d, scale }) {
   const logs = logits.map((along) => logSum(along, scale));
   while (logs.length < d) logs.push(Math.log(n));
@@ -178,7 +178,7 @@ export function partitionNumbers(logits, { n, d, scale }) {
   return { i1, i2 };
 }
 
-// The eigenvector's sign: towards the sum of the points; where that is only rounding, towards the point that reaches furthest.
+// log Z along an eigenvector. Its sign points towards the sum of the points or, if that is only rounding, towards the furthest point.
 function logSum(along, scale) {
   let [sum, size, least, most] = [0, 0, Infinity, -Infinity];
   for (const value of along) {
@@ -187,27 +187,27 @@ function logSum(along, scale) {
     least = Math.min(least, value);
     most = Math.max(most, value);
   }
-  const turned = Math.abs(sum) > 1e-11 * size ? sum < 0 : most < -least;
-  const sign = turned ? -scale : scale;
-  const top = turned ? -scale * least : scale * most;
+  const flipped = Math.abs(sum) > 1e-11 * size ? sum < 0 : most < -least;
+  const sign = flipped ? -scale : scale;
+  const largest = flipped ? -scale * least : scale * most;
   let total = 0;
-  for (const value of along) total += Math.exp(sign * value - top);
-  return top + Math.log(total);
+  for (const value of along) total += Math.exp(sign * value - largest);
+  return largest + Math.log(total);
 }
 
 // ---- pairs of points
 
-// Which rows pairs are formed of: all, or so many evenly spaced.
+// Rows used for pairs: all, or MAX_PAIRED evenly spaced ones.
 export function pairedRows(count) {
-  if (count <= MOST_PAIRED) return Int32Array.from({ length: count }, (_, i) => i);
-  return Int32Array.from({ length: MOST_PAIRED }, (_, i) => Math.floor((i * count) / MOST_PAIRED));
+  if (count <= MAX_PAIRED) return Int32Array.from({ length: count }, (_, i) => i);
+  return Int32Array.from({ length: MAX_PAIRED }, (_, i) => Math.floor((i * count) / MAX_PAIRED));
 }
 
 export function* pairNumbers(cloud, problems) {
   const { n, originals } = cloud;
   const all = yield* pairsOf(cloud, pairedRows(n));
   const values = { uniformity: all.uniformity, hubness: hubnessOf(all, problems) };
-  if (values.uniformity === null) problems.uniformity = "it needs at least 2 vectors that are not zero";
+  if (values.uniformity === null) problems.uniformity = "needs at least 2 nonzero vectors";
   const distinct = originals < n ? yield* pairsOf(cloud, pairedRows(originals)) : all;
   values.twonn = twonnOf(distinct, problems);
   return values;
@@ -217,23 +217,23 @@ export function* pairNumbers(cloud, problems) {
 function* pairsOf({ n, d, points, mean, shift }, rows) {
   const m = rows.length;
   const centred = new Float64Array(m * d);
-  const [lengths, sizes, leaning] = [new Float64Array(m), new Float64Array(m), new Float64Array(m)];
-  const middle = mean.map((value) => value + shift);
-  const middleSquare = squaresOf(middle, 0, d);
+  const [lengths, sizes, alongMean] = [new Float64Array(m), new Float64Array(m), new Float64Array(m)];
+  const shiftedMean = mean.map((value) => value + shift);
+  const shiftedMeanSquare = squaresOf(shiftedMean, 0, d);
   for (let i = 0; i < m; i += 1) {
     for (let j = 0; j < d; j += 1) centred[i * d + j] = points[rows[i] * d + j] - mean[j];
     lengths[i] = squaresOf(centred, i * d, d);
     let [along, size] = [0, 0];
     for (let j = 0; j < d; j += 1) {
-      along += centred[i * d + j] * middle[j];
+      along += centred[i * d + j] * shiftedMean[j];
       size += (points[rows[i] * d + j] + shift) ** 2;
     }
-    [leaning[i], sizes[i]] = [along, Math.sqrt(size)];
+    [alongMean[i], sizes[i]] = [along, Math.sqrt(size)];
   }
   const k = Math.min(NEIGHBOURS, m - 1);
   const near = Math.min(k + 2, m - 1);
   const nearest = { distances: new Float64Array(m * near).fill(Infinity), indices: new Int32Array(m * near).fill(-1), near };
-  const cosines = { lengths: sizes, leaning, square: middleSquare, sum: 0, pairs: 0 };
+  const cosines = { lengths: sizes, alongMean, square: shiftedMeanSquare, sum: 0, pairs: 0 };
   const step = 32;
   const block = new Float64Array(step * m);
   for (let start = 0; start < m; start += step) {
@@ -242,7 +242,7 @@ function* pairsOf({ n, d, points, mean, shift }, rows) {
       for (let j = 0; j < end; j += 4) tile(centred, centred, i, j, m, m, d, block, m, start * m);
       if ((i / 4) % 4 === 3) yield;
     }
-    for (let i = start; i < end; i += 1) takeRow(block, (i - start) * m, i, lengths, nearest, cosines);
+    for (let i = start; i < end; i += 1) accumulateRow(block, (i - start) * m, i, lengths, nearest, cosines);
     yield;
   }
   const exact = exactNeighbours(centred, m, d, nearest, k);
@@ -250,20 +250,20 @@ function* pairsOf({ n, d, points, mean, shift }, rows) {
   return { m, k, ...exact, lengths, uniformity };
 }
 
-// Row i of the Gram matrix, its columns before i: both points hear of each other.
-function takeRow(block, at, i, lengths, nearest, cosines) {
+// Processes row i of the Gram matrix up to column i − 1: updates the neighbours of both points and the uniformity.
+function accumulateRow(block, at, i, lengths, nearest, cosines) {
   const { near, distances } = nearest;
-  const { lengths: sizes, leaning } = cosines;
-  const [own, size, lean, last] = [lengths[i], sizes[i], leaning[i] + cosines.square, near - 1];
+  const { lengths: sizes, alongMean } = cosines;
+  const [squaredLength, size, projection, last] = [lengths[i], sizes[i], alongMean[i] + cosines.square, near - 1];
   let [sum, pairs] = [0, 0];
   for (let j = 0; j < i; j += 1) {
     const inner = block[at + j];
-    const squared = own + lengths[j] - 2 * inner;
-    if (squared < distances[i * near + last]) keep(nearest, i, j, squared);
-    if (squared < distances[j * near + last]) keep(nearest, j, i, squared);
-    const both = size * sizes[j];
-    if (both > 0) {
-      sum += Math.exp((4 * (inner + lean + leaning[j])) / both);
+    const squared = squaredLength + lengths[j] - 2 * inner;
+    if (squared < distances[i * near + last]) insertNeighbour(nearest, i, j, squared);
+    if (squared < distances[j * near + last]) insertNeighbour(nearest, j, i, squared);
+    const product = size * sizes[j];
+    if (product > 0) {
+      sum += Math.exp((4 * (inner + projection + alongMean[j])) / product);
       pairs += 1;
     }
   }
@@ -271,7 +271,7 @@ function takeRow(block, at, i, lengths, nearest, cosines) {
   cosines.pairs += pairs;
 }
 
-function keep({ distances, indices, near }, i, j, squared) {
+function insertNeighbour({ distances, indices, near }, i, j, squared) {
   let at = (i + 1) * near - 1;
   for (; at > i * near && distances[at - 1] > squared; at -= 1) {
     distances[at] = distances[at - 1];
@@ -281,23 +281,23 @@ function keep({ distances, indices, near }, i, j, squared) {
   indices[at] = j;
 }
 
-// The Gram identity found the candidates; their distances are taken from differences, free of its cancellation.
+// Candidates come from the Gram matrix; their distances are recomputed from differences, which avoids cancellation.
 function exactNeighbours(rows, m, d, { indices, near }, k) {
   const distances = new Float64Array(m * k);
   const chosen = new Int32Array(m * k);
   for (let i = 0; i < m; i += 1) {
-    const found = [];
+    const candidates = [];
     for (let c = 0; c < near; c += 1) {
       const j = indices[i * near + c];
-      if (j >= 0) found.push([Math.sqrt(apart(rows, i * d, j * d, d)), j]);
+      if (j >= 0) candidates.push([Math.sqrt(squaredDistance(rows, i * d, j * d, d)), j]);
     }
-    found.sort((a, b) => a[0] - b[0]);
-    for (let c = 0; c < k; c += 1) [distances[i * k + c], chosen[i * k + c]] = found[c];
+    candidates.sort((a, b) => a[0] - b[0]);
+    for (let c = 0; c < k; c += 1) [distances[i * k + c], chosen[i * k + c]] = candidates[c];
   }
   return { distances, indices: chosen };
 }
 
-function apart(rows, first, second, d) {
+function squaredDistance(rows, first, second, d) {
   let sum = 0;
   for (let j = 0; j < d; j += 1) {
     const step = rows[first + j] - rows[second + j];
@@ -308,7 +308,7 @@ function apart(rows, first, second, d) {
 
 function hubnessOf({ m, k, indices }, problems) {
   if (m <= NEIGHBOURS + 1) {
-    problems.hubness = `it needs at least ${NEIGHBOURS + 2} points`;
+    problems.hubness = `needs at least ${NEIGHBOURS + 2} points`;
     return null;
   }
   const counts = new Float64Array(m);
@@ -319,7 +319,7 @@ function hubnessOf({ m, k, indices }, problems) {
     third += (count - k) ** 3 / m;
   }
   if (second > 0) return third / second ** 1.5;
-  problems.hubness = "every point is among the nearest of equally many";
+  problems.hubness = "every point is a neighbour of equally many points";
   return null;
 }
 
@@ -328,13 +328,13 @@ function twonnOf({ m, k, distances, lengths, indices }, problems) {
   for (let i = 0; i < m && k > 1; i += 1) {
     const near = distances[i * k];
     if (near * near <= 64 * EPS * (lengths[i] + lengths[indices[i * k]])) {
-      problems.twonn = "some points lie on others";
+      problems.twonn = "some points coincide";
       return null;
     }
     ratios.push(distances[i * k + 1] / near);
   }
   if (ratios.length < 3) {
-    problems.twonn = `it needs at least 3 distinct points, got ${m}`;
+    problems.twonn = `needs at least 3 distinct points, got ${m}`;
     return null;
   }
   ratios.sort((a, b) => a - b);

@@ -1,43 +1,43 @@
-// The playground on a page of the app: its state is the address behind the #, so that a link restores the cloud.
+// The playground on a page of the app. The address after the # holds its state, so that a link restores the cloud.
 
 export default (component) => mount(component, (element) => new Mounted(element.querySelector(".ivp-root")));
 
-const REST = 300; // milliseconds of rest before the address follows: browsers limit how often it may change
+const ADDRESS_DELAY = 300; // milliseconds without a change before the address is updated: browsers limit the rate
 
 class Mounted {
   constructor(root) {
     this.root = root;
-    this.listen = () => {
-      if (this.written !== location.hash) this.playground.set(fromLink(location.hash));
+    this.onHashChange = () => {
+      if (this.writtenHash !== location.hash) this.playground.set(fromLink(location.hash));
     };
   }
 
   show({ words, state, linked }) {
     if (this.playground) return;
-    this.playground = new Playground(this.root, { words, start: state, state: linked ? { ...state, ...changedBy(location.hash) } : state });
+    this.playground = new Playground(this.root, { words, start: state, state: linked ? { ...state, ...stateInLink(location.hash) } : state });
     if (!linked) return;
-    globalThis.addEventListener("hashchange", this.listen);
+    globalThis.addEventListener("hashchange", this.onHashChange);
     this.root.addEventListener("playground:change", ({ detail }) => {
       clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.write(detail), REST);
+      this.timer = setTimeout(() => this.write(detail), ADDRESS_DELAY);
     });
   }
 
   write(state) {
     const link = toLink(state);
     history.replaceState(history.state, "", link ? `#${link}` : location.href.split("#")[0]);
-    this.written = location.hash;
+    this.writtenHash = location.hash;
   }
 
   close() {
     clearTimeout(this.timer);
-    globalThis.removeEventListener("hashchange", this.listen);
+    globalThis.removeEventListener("hashchange", this.onHashChange);
     this.playground?.close();
   }
 }
 
-// Only what the link names, so that a page's own start holds for the rest.
-function changedBy(hash) {
+// The part of the state that the link sets; the page's initial state applies to the rest.
+function stateInLink(hash) {
   const state = fromLink(hash);
   return Object.fromEntries(Object.entries(state).filter(([name]) => new RegExp(`[#&]${name}=`).test(hash)));
 }

@@ -24,15 +24,15 @@ _mount_descent = st.components.v2.component(
     js=bundle("look.js", *(f"playground/{name}.js" for name in ("cloud_view", "penalties", "descent"))),
 )
 DESCENTS = {"istar": "I-STAR's penalty with ζ = 0", "cosreg": "CosReg's penalty"}
-"""Methods whose penalty moves a cloud by itself, and its name. The others train a map or act on the output layer."""
+"""Methods whose penalty alone moves a cloud → name of the penalty. Other methods train a map or act on the output layer."""
 
 
 def playground(*, key: str, state: Mapping[str, Any] | None = None, linked: bool = True) -> None:
-    """Mount it; everything is computed in the browser, without a rerun.
+    """Mount the playground, which computes everything in the browser without reruns.
 
     Args:
-        state: any part of a state (state.js) to start from.
-        linked: whether the address holds its state, and starts it; one playground of a page at most.
+        state: initial state, complete or partial (state.js).
+        linked: whether the address holds the state; for at most one playground per page.
     """
     _mount(key=key, data={"words": source.words(), "state": dict(state or {}), "linked": linked})
 
@@ -44,6 +44,6 @@ def small_cloud() -> np.ndarray:
 
 
 def descent(slug: str, *, key: str) -> None:
-    """Mount a small cloud that gradient steps on the penalty of a method of `DESCENTS` move."""
+    """Mount a small cloud moved by gradient steps on the penalty of a method in `DESCENTS`."""
     points = small_cloud()
     _mount_descent(key=key, data={"slug": slug, "points": points.ravel().tolist(), "d": points.shape[1]})

@@ -1,4 +1,4 @@
-// Every measure with its true value; one that is still being computed is grey.
+// The table of measures with their true values. Numbers still being computed are grey.
 
 const GROUPS = [
   ["Shape", ["isoscore", "isoscore_unbiased", "isoscore_star", "participation_ratio", "effective_rank", "ev_1", "rogue_share", "abs_correlation"]],
@@ -22,15 +22,15 @@ export class NumberTable {
   }
 
   group(title, names) {
-    const body = make("tbody");
+    const section = make("tbody");
     const heading = make("tr", "ivp-group");
     const cell = make("th", "", title);
     cell.scope = "rowgroup";
     cell.colSpan = 3;
     heading.append(cell);
-    body.append(heading);
-    for (const name of names) body.append(...this.row(name));
-    return body;
+    section.append(heading);
+    for (const name of names) section.append(...this.row(name));
+    return section;
   }
 
   row(name) {
@@ -45,17 +45,17 @@ export class NumberTable {
     head.append(opener);
     const [value, known, after] = [make("td", "ivp-number"), make("td", "ivp-true"), make("td", "ivp-number ivp-after")];
     row.append(head, value, known, after);
-    const more = make("tr", "ivp-more");
-    more.hidden = true;
+    const details = make("tr", "ivp-more");
+    details.hidden = true;
     const text = make("td", "", tip);
     text.colSpan = 4;
-    more.append(text);
+    details.append(text);
     opener.onclick = () => {
-      more.hidden = !more.hidden;
-      opener.setAttribute("aria-expanded", String(!more.hidden));
+      details.hidden = !details.hidden;
+      opener.setAttribute("aria-expanded", String(!details.hidden));
     };
     this.cells[name] = { value, known, after };
-    return [row, more];
+    return [row, details];
   }
 
   show(before, after) {
@@ -75,8 +75,8 @@ export class NumberTable {
 }
 
 function write(cell, { value, pending, problem }, decimals) {
-  const text = value === null ? "–" : shown(value, decimals);
-  if (cell.textContent !== text) cell.textContent = text;
+  const formatted = value === null ? "–" : shown(value, decimals);
+  if (cell.textContent !== formatted) cell.textContent = formatted;
   const title = problem ? `undefined: ${problem}` : "";
   if (cell.title !== title) cell.title = title;
   if (cell.hasAttribute("aria-busy") === pending) return;
@@ -84,14 +84,14 @@ function write(cell, { value, pending, problem }, decimals) {
   else cell.removeAttribute("aria-busy");
 }
 
-// So many decimals; a size that these would hide is written with a power of ten.
+// A fixed number of decimals; values too small or too large for them get a power of ten.
 export function shown(value, decimals) {
   const size = Math.abs(value);
-  if (size >= 0.5 * 10 ** -decimals || size < 1e-12) return size < 1e6 ? value.toFixed(decimals).replace("-", "−").replace(/^−(0(\.0+)?)$/, "$1") : powered(value);
-  return powered(value);
+  if (size >= 0.5 * 10 ** -decimals || size < 1e-12) return size < 1e6 ? value.toFixed(decimals).replace("-", "−").replace(/^−(0(\.0+)?)$/, "$1") : scientific(value);
+  return scientific(value);
 }
 
-function powered(value) {
+function scientific(value) {
   const [digits, exponent] = value.toExponential(1).replaceAll("-", "−").split("e");
   return `${digits}·10${[...exponent.replace("+", "")].map((sign) => ({ "−": "⁻" })[sign] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]).join("")}`;
 }

@@ -15,19 +15,19 @@ export function istarPenalty(points, n, d) {
   let [trace, squares] = [0, 0];
   for (let j = 0; j < d; j += 1) trace += covariance[j * d + j];
   for (const value of covariance) squares += value * value;
-  const [even, own] = [(2 * trace) / squares, (2 * trace * trace) / (squares * squares)]; // d(T²/F)/dS = even I − own S
+  const [traceFactor, covarianceFactor] = [(2 * trace) / squares, (2 * trace * trace) / (squares * squares)]; // d(T²/F)/dS = traceFactor I − covarianceFactor S
   const gradient = new Float64Array(n * d);
   for (let i = 0; i < n; i += 1) {
     for (let j = 0; j < d; j += 1) {
-      let along = even * centred[i * d + j];
-      for (let k = 0; k < d; k += 1) along -= own * centred[i * d + k] * covariance[k * d + j];
+      let along = traceFactor * centred[i * d + j];
+      for (let k = 0; k < d; k += 1) along -= covarianceFactor * centred[i * d + k] * covariance[k * d + j];
       gradient[i * d + j] = (-2 * along) / ((n - 1) * (d - 1));
     }
   }
   return { value: 1 - ((trace * trace) / squares - 1) / (d - 1), gradient };
 }
 
-// CosReg: the cosines of all ordered pairs, summed, over n².
+// CosReg: the sum of the cosines of all ordered pairs, over n².
 export function cosinePenalty(points, n, d) {
   const [lengths, units, total] = [new Float64Array(n), new Float64Array(n * d), new Float64Array(d)];
   for (let i = 0; i < n; i += 1) {

@@ -1,17 +1,17 @@
-// The playground: a cloud shaped by controls, its measures and their true values, all computed in the browser by a worker.
+// The playground: a cloud shaped by controls, with its measures and their true values, computed by a worker in the browser.
 //
-//   const playground = new Playground(root, { words, state, start, worker });   no Streamlit here: the same in a page of one file
-//   start: the state that Reset goes back to, where it is not the default
-//   playground.set(part, { animate: true })   any part of a state (state.js); resolves with the numbers once all have settled
+//   const playground = new Playground(root, { words, state, start, worker });   needs no Streamlit: also used in standalone files
+//   start: the state that Reset restores, if not the default
+//   playground.set(part, { animate: true })   any part of a state (state.js); resolves with the numbers once all are computed
 //   playground.state()                        the whole state, plain JSON; toLink(state) and fromLink(text) are its short form
 //   playground.numbers(), .numbers("after")   name → { value, true, pending, problem }, before and after the transforms
-//   playground.redraws()                      { plug, unbiased, most }: IsoScore of clouds drawn anew so far, and how many there will be
+//   playground.redraws()                      { plug, unbiased, most }: IsoScore of the redraws so far, and their final number
 //   playground.cloud({ after, draw })         resolves with { points, known, labels, originals }: float64, as measured
-//   playground.pause(true)                    draws no more clouds for the redraws
-//   playground.lock(true)                     controls stand still, as while a guess is awaited
+//   playground.pause(true)                    pauses the redraws
+//   playground.lock(true)                     disables the controls
 //   playground.close()
-//   root hears "playground:change" (detail: the state; a control or set moved it) and "playground:settled" (detail: the numbers).
-//   state.hidden: names of controls to leave out, or whole parts: "controls", "presets", "toolbar", "cloud", "numbers",
+//   root receives "playground:change" (detail: the state) and "playground:settled" (detail: the numbers).
+//   state.hidden: names of controls to hide, or whole parts: "controls", "presets", "toolbar", "cloud", "numbers",
 //   "plots", "transforms".
 
 const GLIDE = 700; // milliseconds of an animated move
@@ -22,39 +22,39 @@ export class Playground {
     this.root = root;
     this.start = normalised(start);
     this.words = words;
-    this.now = normalised(state);
-    this.found = { before: {}, after: {} };
+    this.current = normalised(state);
+    this.values = { before: {}, after: {} };
     this.problems = { before: {}, after: {} };
-    this.known = {};
+    this.trueValues = {};
     this.pending = { before: new Set(MEASURES), after: new Set(MEASURES) };
     this.drawn = {};
     this.paused = false;
-    this.waiting = new Map(); // asked clouds, by number
-    this.settlers = [];
-    [this.count, this.sent, this.answered] = [0, 0, 0];
+    this.waiting = new Map(); // resolvers of requested clouds, by message id
+    this.settleCallbacks = [];
+    [this.lastId, this.sentId, this.answeredId] = [0, 0, 0];
     this.frame = null;
     this.build();
     this.port = portOf(worker);
-    this.port.onmessage = ({ data }) => this.hear(data);
+    this.port.onmessage = ({ data }) => this.receive(data);
     this.show();
-    this.ask();
+    this.requestNumbers();
   }
 
   state() {
-    return structuredClone(this.now);
+    return structuredClone(this.current);
   }
 
   numbers(which = "before") {
-    const one = (name) => ({ value: this.found[which][name] ?? null, true: which === "before" ? (this.known[name] ?? null) : null, pending: this.pending[which].has(name), problem: this.problems[which][name] ?? null });
-    return Object.fromEntries(MEASURES.map((name) => [name, one(name)]));
+    const entry = (name) => ({ value: this.values[which][name] ?? null, true: which === "before" ? (this.trueValues[name] ?? null) : null, pending: this.pending[which].has(name), problem: this.problems[which][name] ?? null });
+    return Object.fromEntries(MEASURES.map((name) => [name, entry(name)]));
   }
 
   set(part, { animate = false } = {}) {
-    const wanted = normalised({ ...this.now, ...part });
+    const target = normalised({ ...this.current, ...part });
     this.glide?.stop();
-    const settled = new Promise((resolve) => this.settlers.push(resolve));
-    if (animate && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.glideTo(wanted);
-    else this.take(wanted);
+    const settled = new Promise((resolve) => this.settleCallbacks.push(resolve));
+    if (animate && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.glideTo(target);
+    else this.apply(target);
     return settled;
   }
 
@@ -64,16 +64,16 @@ export class Playground {
   }
 
   cloud({ after = false, draw = 0 } = {}) {
-    const id = (this.count += 1);
-    this.port.postMessage({ ask: "cloud", id, state: this.now, after, draw });
+    const id = (this.lastId += 1);
+    this.port.postMessage({ ask: "cloud", id, state: this.current, after, draw });
     return new Promise((resolve) => this.waiting.set(id, resolve));
   }
 
-  // Draws no more clouds for the redraws, or goes on with them.
+  // Pauses or resumes the redraws.
   pause(paused) {
     this.paused = paused;
-    this.unsent = true;
-    if (this.sent === this.answered) this.send();
+    this.outdated = true;
+    if (this.sentId === this.answeredId) this.send();
   }
 
   lock(locked) {
@@ -91,25 +91,25 @@ export class Playground {
 
   // ---- the state
 
-  take(state) {
-    this.now = state;
+  apply(state) {
+    this.current = state;
     this.show();
-    this.ask();
+    this.requestNumbers();
     this.root.dispatchEvent(new CustomEvent("playground:change", { detail: this.state(), bubbles: true }));
   }
 
-  // Numbers glide, choices jump at the start.
-  glideTo(wanted) {
-    const from = this.now;
-    const moving = [...DIRECT].filter((name) => from[name] !== wanted[name]);
-    if (!moving.length) return this.take(wanted);
-    const began = performance.now();
+  // Animates to a state: numbers change gradually, choices at the start.
+  glideTo(target) {
+    const from = this.current;
+    const moving = [...DIRECT].filter((name) => from[name] !== target[name]);
+    if (!moving.length) return this.apply(target);
+    const startTime = performance.now();
     let frame = null;
     const step = (time) => {
-      const t = Math.min(1, Math.max(0, (time - began) / GLIDE));
-      const eased = t * t * (3 - 2 * t);
-      const mix = (name) => (name === "scale" ? from[name] ** (1 - eased) * wanted[name] ** eased : from[name] + (wanted[name] - from[name]) * eased);
-      this.take(t < 1 ? { ...wanted, ...Object.fromEntries(moving.map((name) => [name, mix(name)])) } : wanted);
+      const t = Math.min(1, Math.max(0, (time - startTime) / GLIDE));
+      const progress = t * t * (3 - 2 * t);
+      const mix = (name) => (name === "scale" ? from[name] ** (1 - progress) * target[name] ** progress : from[name] + (target[name] - from[name]) * progress);
+      this.apply(t < 1 ? { ...target, ...Object.fromEntries(moving.map((name) => [name, mix(name)])) } : target);
       if (t < 1) frame = requestAnimationFrame(step);
       else this.glide = null;
     };
@@ -118,41 +118,41 @@ export class Playground {
     return undefined;
   }
 
-  // One state is under way at a time; while its first answer is awaited, only the latest that follows it is kept.
-  ask() {
-    this.unsent = true;
+  // The worker gets one state at a time. Until it first responds, only the latest newer state is kept.
+  requestNumbers() {
+    this.outdated = true;
     for (const which of ["before", "after"]) for (const name of MEASURES) this.pending[which].add(name);
-    if (this.sent === this.answered) this.send();
+    if (this.sentId === this.answeredId) this.send();
   }
 
   send() {
-    this.unsent = false;
-    this.sent = this.count += 1;
-    this.port.postMessage({ id: this.sent, state: this.now, paused: this.paused });
+    this.outdated = false;
+    this.sentId = this.lastId += 1;
+    this.port.postMessage({ id: this.sentId, state: this.current, paused: this.paused });
   }
 
-  hear(answer) {
-    if (answer.part === "cloud") {
-      this.waiting.get(answer.id)?.(answer);
-      this.waiting.delete(answer.id);
+  receive(message) {
+    if (message.part === "cloud") {
+      this.waiting.get(message.id)?.(message);
+      this.waiting.delete(message.id);
       return;
     }
-    if (answer.id !== this.sent) return;
-    if (answer.part === "failed") console.error(answer.message);
-    this.answered = this.sent;
-    this.accept(answer);
-    if (this.unsent) this.send();
-    else if (answer.part === "settled") this.settle();
+    if (message.id !== this.sentId) return;
+    if (message.part === "failed") console.error(message.message);
+    this.answeredId = this.sentId;
+    this.accept(message);
+    if (this.outdated) this.send();
+    else if (message.part === "settled") this.settle();
     this.frame ??= requestAnimationFrame(() => this.paint());
   }
 
   accept({ part, which = "before", values = {}, problems = {}, known, ...drawn }) {
     for (const [name, value] of Object.entries(values)) {
-      this.found[which][name] = value;
+      this.values[which][name] = value;
       this.problems[which][name] = problems[name] ?? null;
-      if (!this.unsent) this.pending[which].delete(name);
+      if (!this.outdated) this.pending[which].delete(name);
     }
-    if (known) this.known = known;
+    if (known) this.trueValues = known;
     this.drawn[part === "truth" || part === "redraws" ? part : `${which} ${part}`] = { ...drawn, values };
   }
 
@@ -161,7 +161,7 @@ export class Playground {
     const numbers = this.numbers();
     if (this.glide) return;
     this.root.dispatchEvent(new CustomEvent("playground:settled", { detail: numbers, bubbles: true }));
-    for (const resolve of this.settlers.splice(0)) resolve(numbers);
+    for (const resolve of this.settleCallbacks.splice(0)) resolve(numbers);
   }
 
   // ---- the screen
@@ -193,50 +193,50 @@ export class Playground {
 
   show() {
     const { presets, controls, before, after, numbers, toolbar, transforms, plots } = this.parts;
-    const hidden = new Set(this.now.hidden);
+    const hidden = new Set(this.current.hidden);
     const elements = { presets, controls, numbers, toolbar, transforms, plots, cloud: { element: before.element.parentElement.parentElement } };
     for (const [name, { element }] of Object.entries(elements)) element.hidden = hidden.has(name);
-    controls.show(this.now, hidden);
-    transforms.show(this.now);
-    after.element.hidden = !this.now.transforms.length;
-    this.root.classList.toggle("ivp-twins", this.now.transforms.length > 0);
+    controls.show(this.current, hidden);
+    transforms.show(this.current);
+    after.element.hidden = !this.current.transforms.length;
+    this.root.classList.toggle("ivp-twins", this.current.transforms.length > 0);
     this.frame ??= requestAnimationFrame(() => this.paint());
   }
 
   paint() {
     this.frame = null;
     const look = this.look();
-    const two = this.now.transforms.length > 0;
+    const transformed = this.current.transforms.length > 0;
     const { before, after, numbers, plots } = this.parts;
     const labels = this.drawn["before picture"]?.labels;
-    before.show(this.drawn["before picture"], labels, this.now, look);
-    if (two) after.show(this.drawn["after picture"], labels, this.now, look);
-    numbers.show(this.numbers(), two ? this.numbers("after") : null);
-    plots.show({ drawn: this.drawn, two, state: this.now, numbers: this.found.before, known: this.known, look });
+    before.show(this.drawn["before picture"], labels, this.current, look);
+    if (transformed) after.show(this.drawn["after picture"], labels, this.current, look);
+    numbers.show(this.numbers(), transformed ? this.numbers("after") : null);
+    plots.show({ drawn: this.drawn, transformed, state: this.current, numbers: this.values.before, known: this.trueValues, look });
   }
 
-  // The theme's colours, asked for anew now and then: a page may change its mode.
+  // The theme's colours, re-read every second, because the page's mode may change.
   look() {
-    if (!this.seen || performance.now() - this.seen.at > 1000) {
+    if (!this.cachedLook || performance.now() - this.cachedLook.at > 1000) {
       const look = lookOf(this.root);
-      const same = JSON.stringify(look) === JSON.stringify(this.seen?.look);
-      this.seen = { at: performance.now(), look: same ? this.seen.look : look };
+      const unchanged = JSON.stringify(look) === JSON.stringify(this.cachedLook?.look);
+      this.cachedLook = { at: performance.now(), look: unchanged ? this.cachedLook.look : look };
     }
-    this.root.classList.toggle("ivp-dark", this.seen.look.dark);
-    return this.seen.look;
+    this.root.classList.toggle("ivp-dark", this.cachedLook.look.dark);
+    return this.cachedLook.look;
   }
 }
 
-// A worker of that source; where the browser gives none, the same work between the page's own frames.
-function portOf(source) {
+// A worker with this script; if the browser refuses workers, runs it in the page's own thread.
+function portOf(script) {
   try {
-    const address = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
-    const worker = new Worker(address);
-    URL.revokeObjectURL(address);
+    const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
+    const worker = new Worker(url);
+    URL.revokeObjectURL(url);
     return worker;
   } catch {
     const { port1, port2 } = new MessageChannel();
-    new Function("port", `${source.replace(/serve\(globalThis\);\s*$/, "")}; serve(port);`)(port2);
+    new Function("port", `${script.replace(/serve\(globalThis\);\s*$/, "")}; serve(port);`)(port2);
     return port1;
   }
 }

@@ -1,8 +1,8 @@
-// Four small figures on canvases: explained variance, |ρ|, the spread of each dimension, and redraws of the score.
+// Four small figures on canvases: explained variance, |ρ|, the standard deviation of each dimension, and redraws of IsoScore.
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [36, 10, 8, 24];
 const BINS = 40;
-const FIGURE_REST = 45; // milliseconds between two drawings of the figures; the cloud and the numbers keep to every frame
+const FIGURE_REST = 45; // milliseconds between redraws of the figures; the cloud and the numbers update every frame
 const AFTER = "#dd7809"; // the same in both modes
 
 export class Plots {
@@ -32,7 +32,7 @@ export class Plots {
     const caption = make("figcaption", "ivp-caption", title);
     const canvas = make("canvas");
     canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", title); // until it is drawn
+    canvas.setAttribute("aria-label", title); // until the first drawing
     const legend = make("p", "ivp-legend");
     element.append(caption, canvas, legend);
     this.element.append(element);
@@ -56,21 +56,21 @@ export class Plots {
       return;
     }
     this.shown = performance.now();
-    const { drawn, two } = view;
-    const stamp = (names) => names.map((name) => drawn[name]);
+    const { drawn, transformed } = view;
+    const inputsOf = (names) => names.map((name) => drawn[name]);
     const mode = view.look.background;
     const parts = {
-      ev: [stamp(["before spectrum", "after spectrum", "truth"]), drawEv],
-      rho: [stamp(["before dimensions", "after dimensions"]), drawRho],
-      sigma: [stamp(["before dimensions", "after dimensions"]), drawSigma],
-      redraws: [[...stamp(["redraws", "before picture"])], drawRedraws],
+      ev: [inputsOf(["before spectrum", "after spectrum", "truth"]), drawEv],
+      rho: [inputsOf(["before dimensions", "after dimensions"]), drawRho],
+      sigma: [inputsOf(["before dimensions", "after dimensions"]), drawSigma],
+      redraws: [[...inputsOf(["redraws", "before picture"])], drawRedraws],
     };
     for (const [name, [inputs, draw]] of Object.entries(parts)) {
       const figure = this.figures[name];
       const { width, height } = figure.canvas.getBoundingClientRect();
-      const text = `${two} ${mode} ${width} ${height}`;
-      if (!width || (figure.text === text && figure.inputs?.every((input, at) => input === inputs[at]))) continue;
-      Object.assign(figure, { text, inputs });
+      const layout = `${transformed} ${mode} ${width} ${height}`;
+      if (!width || (figure.layout === layout && figure.inputs?.every((input, index) => input === inputs[index]))) continue;
+      Object.assign(figure, { layout, inputs });
       const ratio = Math.min(2, globalThis.devicePixelRatio || 1);
       figure.canvas.width = Math.round(width * ratio);
       figure.canvas.height = Math.round(height * ratio);
@@ -81,7 +81,7 @@ export class Plots {
   }
 }
 
-// A frame with the ends of both axes; gives the way from values to places.
+// Draws a frame with the ends of both axes. Returns the scales from values to pixels.
 function frame(pen, { width, height }, look, x, y, labels) {
   const [right, bottom] = [width - RIGHT, height - BOTTOM];
   pen.strokeStyle = look.border;
@@ -102,7 +102,7 @@ function trace(pen, points, colour, { width = 2, dash = [] } = {}) {
   pen.lineWidth = width;
   pen.setLineDash(dash);
   pen.beginPath();
-  points.forEach(([x, y], at) => (at ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+  points.forEach(([x, y], index) => (index ? pen.lineTo(x, y) : pen.moveTo(x, y)));
   pen.stroke();
   pen.setLineDash([]);
 }
@@ -117,34 +117,34 @@ function legend(element, entries) {
 
 const inkOf = (look) => (look.dark ? "#7fb3f0" : look.accent);
 
-function drawEv({ pen, canvas, legend: key }, { drawn, two, look, state }, size) {
+function drawEv({ pen, canvas, legend: key }, { drawn, transformed, look, state }, size) {
   const { d } = state;
-  const at = frame(pen, size, look, [0, d], [0, 1], { x: ["k = 0", String(d)], y: ["0", "1"] });
+  const scale = frame(pen, size, look, [0, d], [0, 1], { x: ["k = 0", String(d)], y: ["0", "1"] });
   const curve = (values) => {
     const step = Math.max(1, Math.floor(values.length / 300));
-    const points = [[at.x(0), at.y(0)]];
-    for (let k = 0; k < values.length; k += k < 60 ? 1 : step) points.push([at.x(k + 1), at.y(values[k])]);
-    if (values.length) points.push([at.x(values.length), at.y(values.at(-1))], [at.x(d), at.y(1)]);
+    const points = [[scale.x(0), scale.y(0)]];
+    for (let k = 0; k < values.length; k += k < 60 ? 1 : step) points.push([scale.x(k + 1), scale.y(values[k])]);
+    if (values.length) points.push([scale.x(values.length), scale.y(values.at(-1))], [scale.x(d), scale.y(1)]);
     return points;
   };
-  trace(pen, [[at.x(0), at.y(0)], [at.x(d), at.y(1)]], look.border, { width: 1 });
+  trace(pen, [[scale.x(0), scale.y(0)], [scale.x(d), scale.y(1)]], look.border, { width: 1 });
   const known = drawn.truth?.curve;
-  if (known && !two) trace(pen, curve(known), look.text, { width: 1.3, dash: [4, 3] });
-  const own = drawn["before spectrum"]?.curve;
-  if (own) trace(pen, curve(own), inkOf(look));
-  const after = two && drawn["after spectrum"]?.curve;
+  if (known && !transformed) trace(pen, curve(known), look.text, { width: 1.3, dash: [4, 3] });
+  const curveBefore = drawn["before spectrum"]?.curve;
+  if (curveBefore) trace(pen, curve(curveBefore), inkOf(look));
+  const after = transformed && drawn["after spectrum"]?.curve;
   if (after) trace(pen, curve(after), AFTER);
-  legend(key, [two ? ["before", inkOf(look)] : ["cloud", inkOf(look)], two ? ["after", AFTER] : ["true", look.text, "ivp-dashed"], ["even", look.border]]);
-  canvas.setAttribute("aria-label", own?.length ? `EV_k of the cloud: ${number(own[0])} at k = 1` : "EV_k of the cloud");
+  legend(key, [transformed ? ["before", inkOf(look)] : ["cloud", inkOf(look)], transformed ? ["after", AFTER] : ["true", look.text, "ivp-dashed"], ["even", look.border]]);
+  canvas.setAttribute("aria-label", curveBefore?.length ? `EV_k of the cloud: ${number(curveBefore[0])} at k = 1` : "EV_k of the cloud");
 }
 
-function drawRho({ pen, canvas, legend: key }, { drawn, two, look, state }, { width, height }) {
-  const pictures = [drawn["before dimensions"], two ? drawn["after dimensions"] : null].filter((one) => one?.cells);
+function drawRho({ pen, canvas, legend: key }, { drawn, transformed, look, state }, { width, height }) {
+  const pictures = [drawn["before dimensions"], transformed ? drawn["after dimensions"] : null].filter((entry) => entry?.cells);
   const colours = colourTable(look.sequential);
-  const room = (width - 8) / pictures.length;
-  const side = Math.min(room - 4, height - 4);
+  const slot = (width - 8) / pictures.length;
+  const side = Math.min(slot - 4, height - 4);
   pen.imageSmoothingEnabled = false;
-  pictures.forEach(({ cells }, place) => {
+  pictures.forEach(({ cells }, index) => {
     const d = Math.round(Math.sqrt(cells.length));
     const image = new ImageData(d, d);
     const pixels = new Uint32Array(image.data.buffer);
@@ -152,7 +152,7 @@ function drawRho({ pen, canvas, legend: key }, { drawn, two, look, state }, { wi
     const copy = new OffscreenCanvas(d, d);
     copy.getContext("2d").putImageData(image, 0, 0);
     pen.imageSmoothingEnabled = d > side;
-    pen.drawImage(copy, 4 + place * room + (room - side) / 2, (height - side) / 2, side, side);
+    pen.drawImage(copy, 4 + index * slot + (slot - side) / 2, (height - side) / 2, side, side);
   });
   const mean = pictures.map(({ values }) => (values.abs_correlation === null ? "undefined" : number(values.abs_correlation, 2)));
   key.textContent = `mean ${mean.join(" → ")}`;
@@ -165,68 +165,68 @@ function colourTable(scale) {
   if (!tables.has(name)) {
     const stops = scale.map(rgb);
     tables.set(name, Uint32Array.from({ length: 256 }, (_, level) => {
-      const place = (level / 255) * (stops.length - 1);
-      const low = Math.min(stops.length - 2, Math.floor(place));
-      const [r, g, b] = [0, 1, 2].map((k) => Math.round(stops[low][k] + (place - low) * (stops[low + 1][k] - stops[low][k])));
+      const position = (level / 255) * (stops.length - 1);
+      const low = Math.min(stops.length - 2, Math.floor(position));
+      const [r, g, b] = [0, 1, 2].map((k) => Math.round(stops[low][k] + (position - low) * (stops[low + 1][k] - stops[low][k])));
       return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
     }));
   }
   return tables.get(name);
 }
 
-function drawSigma({ pen, canvas, legend: key }, { drawn, two, look, state }, size) {
-  const shownOnes = [[drawn["before dimensions"]?.sigma, inkOf(look)], two ? [drawn["after dimensions"]?.sigma, AFTER] : null].filter((one) => one?.[0]);
-  const every = shownOnes.flatMap(([sigma]) => [...sigma]);
-  const most = Math.max(...every, 1e-300);
-  const positive = every.filter((value) => value > 1e-9 * most);
+function drawSigma({ pen, canvas, legend: key }, { drawn, transformed, look, state }, size) {
+  const series = [[drawn["before dimensions"]?.sigma, inkOf(look)], transformed ? [drawn["after dimensions"]?.sigma, AFTER] : null].filter((entry) => entry?.[0]);
+  const values = series.flatMap(([sigma]) => [...sigma]);
+  const most = Math.max(...values, 1e-300);
+  const positive = values.filter((value) => value > 1e-9 * most);
   const least = Math.min(...positive);
   const log = most / least > 20;
   const bounds = log ? [Math.log10(least), Math.log10(most)] : [0, most * 1.05];
-  const at = frame(pen, size, look, [0, state.d], bounds, { x: ["j = 1", String(state.d)], y: [log ? number(least, 1) : "0", number(most, 2)] });
-  for (const [sigma, colour] of shownOnes) {
+  const scale = frame(pen, size, look, [0, state.d], bounds, { x: ["j = 1", String(state.d)], y: [log ? number(least, 1) : "0", number(most, 2)] });
+  for (const [sigma, colour] of series) {
     const count = sigma.length;
     pen.fillStyle = colour;
-    if (count > 90 || two) {
-      const points = Array.from(sigma, (value, j) => [at.x(j + 0.5), at.y(log ? Math.log10(Math.max(value, least)) : value)]);
+    if (count > 90 || transformed) {
+      const points = Array.from(sigma, (value, j) => [scale.x(j + 0.5), scale.y(log ? Math.log10(Math.max(value, least)) : value)]);
       trace(pen, points, colour, { width: 1.5 });
     } else {
       sigma.forEach((value, j) => {
-        const y = at.y(log ? Math.log10(Math.max(value, least)) : value);
-        const wide = at.x(1) - at.x(0);
-        pen.fillRect(at.x(j) + wide * 0.12, y, wide * 0.76, at.y(bounds[0]) - y);
+        const y = scale.y(log ? Math.log10(Math.max(value, least)) : value);
+        const width = scale.x(1) - scale.x(0);
+        pen.fillRect(scale.x(j) + width * 0.12, y, width * 0.76, scale.y(bounds[0]) - y);
       });
     }
   }
-  legend(key, [two ? ["before", inkOf(look)] : null, two ? ["after", AFTER] : null, log ? ["log scale", "transparent"] : null]);
-  canvas.setAttribute("aria-label", `Standard deviations of ${state.d} dimensions, from ${number(Math.min(...every))} to ${number(most)}`);
+  legend(key, [transformed ? ["before", inkOf(look)] : null, transformed ? ["after", AFTER] : null, log ? ["log scale", "transparent"] : null]);
+  canvas.setAttribute("aria-label", `Standard deviations of ${state.d} dimensions, from ${number(Math.min(...values))} to ${number(most)}`);
 }
 
 function drawRedraws({ pen, canvas, legend: key, caption }, { drawn, look, known, numbers }, size) {
-  const { plug = [], unbiased = [], most: wanted = 0 } = drawn.redraws ?? {};
+  const { plug = [], unbiased = [], most: requested = 0 } = drawn.redraws ?? {};
   const [first, second] = [look.faint, inkOf(look)];
-  const every = [...plug, ...unbiased, numbers.isoscore, numbers.isoscore_unbiased, known.isoscore].filter((value) => Number.isFinite(value));
-  if (!every.length) return;
-  const [low, high] = [Math.min(...every), Math.max(...every)];
+  const finite = [...plug, ...unbiased, numbers.isoscore, numbers.isoscore_unbiased, known.isoscore].filter((value) => Number.isFinite(value));
+  if (!finite.length) return;
+  const [low, high] = [Math.min(...finite), Math.max(...finite)];
   const edge = Math.max(0.002, 0.06 * (high - low));
   const bounds = [low - edge, high + edge];
-  const counted = [plug, unbiased].map((values) => histogram(values, bounds));
-  const most = Math.max(1, ...counted.flat());
-  const at = frame(pen, size, look, bounds, [0, most * 1.12], { x: bounds.map((value) => number(value, 2)), y: ["0", String(most)] });
-  counted.forEach((counts, which) => {
+  const histograms = [plug, unbiased].map((values) => histogram(values, bounds));
+  const most = Math.max(1, ...histograms.flat());
+  const scale = frame(pen, size, look, bounds, [0, most * 1.12], { x: bounds.map((value) => number(value, 2)), y: ["0", String(most)] });
+  histograms.forEach((counts, which) => {
     pen.fillStyle = faded([first, second][which], 0.72);
     counts.forEach((count, bin) => {
-      const x = at.x(bounds[0] + (bin / BINS) * (bounds[1] - bounds[0]));
-      const wide = (at.x(bounds[1]) - at.x(bounds[0])) / BINS;
-      if (count) pen.fillRect(x + 0.5, at.y(count), wide - 1, at.y(0) - at.y(count));
+      const x = scale.x(bounds[0] + (bin / BINS) * (bounds[1] - bounds[0]));
+      const binWidth = (scale.x(bounds[1]) - scale.x(bounds[0])) / BINS;
+      if (count) pen.fillRect(x + 0.5, scale.y(count), binWidth - 1, scale.y(0) - scale.y(count));
     });
   });
-  if (Number.isFinite(known.isoscore)) trace(pen, [[at.x(known.isoscore), at.y(0)], [at.x(known.isoscore), TOP]], look.text, { width: 1.5, dash: [4, 3] });
+  if (Number.isFinite(known.isoscore)) trace(pen, [[scale.x(known.isoscore), scale.y(0)], [scale.x(known.isoscore), TOP]], look.text, { width: 1.5, dash: [4, 3] });
   legend(key, [["plug-in", first], ["unbiased", second], ["true", look.text, "ivp-dashed"]]);
-  caption.textContent = plug.length < wanted ? `IsoScore: ${plug.length} of ${wanted} redraws` : `IsoScore in ${wanted} redraws`;
-  canvas.setAttribute("aria-label", `IsoScore of clouds drawn anew: plug-in ${number(meanOfList(plug))} on average, unbiased ${number(meanOfList(unbiased))}, true ${number(known.isoscore)}`);
+  caption.textContent = plug.length < requested ? `IsoScore: ${plug.length} of ${requested} redraws` : `IsoScore in ${requested} redraws`;
+  canvas.setAttribute("aria-label", `IsoScore of redrawn clouds: plug-in ${number(meanOf(plug))} on average, unbiased ${number(meanOf(unbiased))}, true ${number(known.isoscore)}`);
 }
 
-const meanOfList = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+const meanOf = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 function histogram(values, [low, high]) {
   const counts = new Array(BINS).fill(0);

@@ -1,36 +1,36 @@
-// The cloud's random numbers. Every row has a stream of its own, so that more points or dimensions keep the ones that were there.
+// The cloud's random numbers. Every row has a separate stream, so that adding points or dimensions keeps the existing ones.
 // A stream is xoshiro128** (Blackman & Vigna 2018), its four words hashed from (seed, draw, row, part); two outputs make a uniform
-// number of 52 bits in (0, 1), and Wichura's AS 241 turns it into a normal one. Only +, −, ×, ÷, √ are used, which IEEE 754 rounds
-// the same everywhere: the same seed gives the same bits in every browser. tests/dashboard/playground_stream.py is its twin.
+// number of 52 bits in (0, 1), and Wichura's AS 241 turns it into a normal one. Only +, −, ×, ÷, √ are used, which IEEE 754
+// rounds identically, so the same seed gives the same bits in every browser. tests/dashboard/playground_stream.py is the Python version.
 
-const mixed = (word) => {
+const hashed = (word) => {
   let h = word >>> 0;
   h = Math.imul(h ^ (h >>> 16), 0x21f0aaad);
   h = Math.imul(h ^ (h >>> 15), 0x735a2d97);
   return (h ^ (h >>> 15)) >>> 0;
 };
 
-// parts of a row: its coordinates, its label and copy, its tail weight; the rotation has a stream of its own.
+// streams of a row: coordinates, label and copied row, tail weight; and one stream for the rotation
 export const PARTS = { coordinates: 0, label: 1, tail: 2, rotation: 3 };
 
 export class Stream {
   constructor(seed, draw, row, part) {
-    let h = mixed((seed >>> 0) + 0x9e3779b9);
-    for (const word of [draw, row, part]) h = mixed(h ^ mixed(word + 0x9e3779b9));
-    [this.a, this.b, this.c, this.d] = [1, 2, 3, 4].map((k) => mixed(h + Math.imul(k, 0x9e3779b9)) | 0);
+    let h = hashed((seed >>> 0) + 0x9e3779b9);
+    for (const word of [draw, row, part]) h = hashed(h ^ hashed(word + 0x9e3779b9));
+    [this.a, this.b, this.c, this.d] = [1, 2, 3, 4].map((k) => hashed(h + Math.imul(k, 0x9e3779b9)) | 0);
   }
 
   word() {
     const { a, b, c, d } = this;
     const five = Math.imul(b, 5);
-    const found = Math.imul((five << 7) | (five >>> 25), 9);
-    const moved = d ^ b;
+    const output = Math.imul((five << 7) | (five >>> 25), 9);
+    const second = d ^ b;
     const third = c ^ a;
     this.b = b ^ third;
-    this.a = a ^ moved;
+    this.a = a ^ second;
     this.c = third ^ (b << 9);
-    this.d = (moved << 11) | (moved >>> 21);
-    return found >>> 0;
+    this.d = (second << 11) | (second >>> 21);
+    return output >>> 0;
   }
 
   uniform() {
@@ -49,7 +49,7 @@ export class Stream {
   }
 }
 
-// log x for x in (0, 1), of basic operations alone: x = m 2^e with m in [√½, √2), log m = 2 artanh((m − 1)/(m + 1)).
+// log x for x in (0, 1), from basic operations only: x = m 2^e with m in [√½, √2), log m = 2 artanh((m − 1)/(m + 1)).
 function logOf(x) {
   let m = x;
   let e = 0;
@@ -73,15 +73,15 @@ function normalOf(p) {
       / (((((((r * 5226.495278852545925 + 28729.085735721942674) * r + 39307.89580009271061) * r + 21213.794301586595867) * r + 5394.1960214247511077) * r + 687.1870074920579083) * r + 42.313330701600911252) * r + 1);
   }
   let r = Math.sqrt(-logOf(q < 0 ? p : 1 - p));
-  let found;
+  let quantile;
   if (r <= 5) {
     r -= 1.6;
-    found = (((((((r * 7.7454501427834140764e-4 + 0.0227238449892691845833) * r + 0.24178072517745061177) * r + 1.27045825245236838258) * r + 3.64784832476320460504) * r + 5.7694972214606914055) * r + 4.6303378461565452959) * r + 1.42343711074968357734)
+    quantile = (((((((r * 7.7454501427834140764e-4 + 0.0227238449892691845833) * r + 0.24178072517745061177) * r + 1.27045825245236838258) * r + 3.64784832476320460504) * r + 5.7694972214606914055) * r + 4.6303378461565452959) * r + 1.42343711074968357734)
       / (((((((r * 1.05075007164441684324e-9 + 5.475938084995344946e-4) * r + 0.0151986665636164571966) * r + 0.14810397642748007459) * r + 0.68976733498510000455) * r + 1.6763848301838038494) * r + 2.05319162663775882187) * r + 1);
   } else {
     r -= 5;
-    found = (((((((r * 2.01033439929228813265e-7 + 2.71155556874348757815e-5) * r + 0.0012426609473880784386) * r + 0.026532189526576123093) * r + 0.29656057182850489123) * r + 1.7848265399172913358) * r + 5.4637849111641143699) * r + 6.6579046435011037772)
+    quantile = (((((((r * 2.01033439929228813265e-7 + 2.71155556874348757815e-5) * r + 0.0012426609473880784386) * r + 0.026532189526576123093) * r + 0.29656057182850489123) * r + 1.7848265399172913358) * r + 5.4637849111641143699) * r + 6.6579046435011037772)
       / (((((((r * 2.04426310338993978564e-15 + 1.4215117583164458887e-7) * r + 1.8463183175100546818e-5) * r + 7.868691311456132591e-4) * r + 0.0148753612908506148525) * r + 0.13692988092273580531) * r + 0.59983220655588793769) * r + 1);
   }
-  return q < 0 ? -found : found;
+  return q < 0 ? -quantile : quantile;
 }

@@ -1,8 +1,8 @@
 // The cloud of a state: x = c ((w z) L D + m_k + t 1) Q. Rows of normal numbers z with weight w (tails); L makes blocks of correlated
 // dimensions, D stretches dimensions (spectrum, rogue dimension), m_k is the centre of the row's cluster, t the mean shift, Q the
-// rotation, c the scale. Of the base cloud w z the sums stay; a move of what comes after it costs O(d²) and, per point, O(d).
+// rotation, c the scale. The sums of the base cloud w z are cached; changing any later step costs O(d²), and O(d) per point.
 
-// Variances of the dimensions, their mean 1.
+// Variances of the dimensions, with mean 1.
 export function spectrumOf({ d, spectrum, decay, rank, floor }) {
   const family = {
     flat: () => 1,
@@ -15,7 +15,7 @@ export function spectrumOf({ d, spectrum, decay, rank, floor }) {
   return values.map((value) => value / mean);
 }
 
-// What D multiplies each dimension by.
+// The diagonal of D.
 export function stretchOf(state) {
   const stretch = spectrumOf(state).map(Math.sqrt);
   stretch[state.rogue - 1] *= state.rogueScale;
@@ -28,10 +28,10 @@ function rootOf(rho, size) {
   return [a, (Math.sqrt(1 - rho + size * rho) - a) / size];
 }
 
-// Centres of the clusters (count, d): a regular simplex of that edge in the first dimensions, around the origin.
+// Cluster centres (clusters, d): a regular simplex around the origin in the first dimensions, with edge length `separation`.
 export function centresOf({ d, clusters, separation }) {
   const out = new Float64Array(clusters * d);
-  for (let k = 1; k < clusters; k += 1) { // Helmert's rows: dimension k − 1 parts cluster k from those before it
+  for (let k = 1; k < clusters; k += 1) { // Helmert's rows: dimension k − 1 separates cluster k from the clusters before it
     const unit = (separation / Math.SQRT2) / Math.sqrt(k * (k + 1));
     for (let c = 0; c < k; c += 1) out[c * d + k - 1] = unit;
     out[k * d + k - 1] = -k * unit;
@@ -39,8 +39,8 @@ export function centresOf({ d, clusters, separation }) {
   return out;
 }
 
-// The rotation as rounds of turns in planes: in round s dimension j turns with j + 2^s. Angles grow with the amount, so that the slider
-// moves the cloud without a jump; at 1 each is between 28° and 74°, either way.
+// The rotation as rounds of plane rotations: round s rotates dimensions j and j + 2^s. Angles grow continuously with the slider; at 1
+// each is between 28° and 74° in either direction.
 export function rotationOf({ d, seed, rotation }) {
   if (!rotation) return null;
   const stream = new Stream(seed, 0, 0, PARTS.rotation);
@@ -78,14 +78,14 @@ function turnPairs(rows, at, step, low, cosine, sine) {
   }
 }
 
-// Qᵀ A Q of a symmetric (d, d): rows as above, then the same of its transpose, two neighbouring rows at a time.
+// Qᵀ A Q of a symmetric (d, d) matrix: rotates its rows, then those of its transpose.
 export function rotatedMatrix(matrix, d, rounds) {
   if (!rounds) return matrix;
   const once = transposed(rotateLines(Float64Array.from(matrix), d, rounds), d, d);
   return rotateLines(once, d, rounds);
 }
 
-function rotateLines(matrix, d, rounds) { // Qᵀ A: dimension j's line and that of j + step
+function rotateLines(matrix, d, rounds) { // Qᵀ A: rotates rows j and j + step
   for (const { step, low, cosine, sine } of rounds) {
     for (let k = 0; k < low.length; k += 1) turnLines(matrix, low[k] * d, (low[k] + step) * d, d, cosine[k], sine[k]);
   }
@@ -101,7 +101,7 @@ function turnLines(matrix, first, second, d, c, s) {
   }
 }
 
-// The three axes that are looked along, as rows (3, d) before the rotation: e_1, e_2, e_3 of the rotated cloud.
+// The first three axes of the rotated cloud, as rows (3, d) in coordinates before the rotation.
 export function firstAxes(d, rounds) {
   const count = Math.min(3, d);
   const axes = new Float64Array(count * d);
@@ -112,30 +112,30 @@ export function firstAxes(d, rounds) {
   return axes;
 }
 
-// The base cloud: w z (n, d), a label for each row, and which row a copy is of. `draw` counts redraws, 0 is the shown cloud.
+// The base cloud: w z (n, d), a label for each row, and the number of distinct rows. draw: 0 for the displayed cloud, else the redraw.
 export function* drawBase({ d, n, seed, tails, clusters, duplicates }, draw = 0) {
   const points = new Float64Array(n * d);
   const labels = new Uint8Array(n);
   const originals = n - Math.min(n - 1, Math.round(duplicates * n));
-  const many = Math.ceil(1e5 / d);
+  const rowsPerSlice = Math.ceil(1e5 / d);
   for (let i = 0; i < n; i += 1) {
-    if (i % many === many - 1) yield;
-    const about = new Stream(seed, draw, i, PARTS.label);
-    const label = about.uniform();
+    if (i % rowsPerSlice === rowsPerSlice - 1) yield;
+    const stream = new Stream(seed, draw, i, PARTS.label);
+    const label = stream.uniform();
     if (i >= originals) {
-      const from = Math.floor(about.uniform() * originals);
+      const from = Math.floor(stream.uniform() * originals);
       points.copyWithin(i * d, from * d, (from + 1) * d);
       labels[i] = labels[from];
       continue;
     }
     labels[i] = Math.floor(label * clusters);
     new Stream(seed, draw, i, PARTS.coordinates).fill(points, i * d, d);
-    if (tails) weigh(points, i * d, d, Math.sqrt((tails - 2) / chiSquared(new Stream(seed, draw, i, PARTS.tail), tails)));
+    if (tails) scaleRow(points, i * d, d, Math.sqrt((tails - 2) / chiSquared(new Stream(seed, draw, i, PARTS.tail), tails)));
   }
   return { points, labels, originals };
 }
 
-function weigh(points, from, count, weight) {
+function scaleRow(points, from, count, weight) {
   for (let k = from; k < from + count; k += 1) points[k] *= weight;
 }
 
@@ -145,10 +145,10 @@ function chiSquared(stream, degrees) {
   return sum;
 }
 
-// Sums of the base cloud: mean (d), scatter about it (d, d), and per cluster its size and its sum of centred rows (count, d).
+// Sums of the base cloud: mean (d), scatter (d, d), and per cluster its size and its sum of centred rows (clusters, d).
 export function* baseSums({ points, labels }, { n, d, clusters }) {
   const mean = meanOf(points, n, d);
-  const centred = lessMean(points, mean, n, d);
+  const centred = subtractMean(points, mean, n, d);
   yield;
   const scatter = yield* gramOf(transposed(centred, n, d), d, n);
   const sizes = new Float64Array(clusters);
@@ -170,7 +170,7 @@ export function meanOf(points, n, d) {
   return mean.map((value) => value / n);
 }
 
-export function lessMean(points, mean, n, d) {
+export function subtractMean(points, mean, n, d) {
   const out = new Float64Array(n * d);
   for (let i = 0, at = 0; i < n; i += 1) for (let j = 0; j < d; j += 1, at += 1) out[at] = points[at] - mean[j];
   return out;
@@ -200,22 +200,22 @@ export function shapedRows(rows, count, d, state, stretch) {
   return out;
 }
 
-// D L S L D plus what the cluster centres add: the scatter (d, d) of the cloud before rotation and scale.
+// The scatter (d, d) of the cloud before rotation and scale: D L S L D plus the contribution of the cluster centres.
 export function shapedScatter(sums, state, stretch, centres) {
   const { d, clusters } = state;
   const scatter = correlates(state) ? blockScatter(sums.scatter, state, stretch) : stretchedScatter(sums.scatter, d, stretch);
   if (clusters < 2 || !state.separation) return scatter;
   const along = shapedRows(sums.sums, clusters, d, state, stretch);
-  const middle = centreMean(sums.sizes, centres, d);
-  const reach = clusters - 1;
+  const mean = clusterMean(sums.sizes, centres, d);
+  const dimensions = clusters - 1;
   for (let k = 0; k < clusters; k += 1) {
-    for (let j = 0; j < reach; j += 1) {
+    for (let j = 0; j < dimensions; j += 1) {
       const centre = centres[k * d + j];
       for (let i = 0; i < d; i += 1) {
         scatter[i * d + j] += along[k * d + i] * centre;
         scatter[j * d + i] += along[k * d + i] * centre;
       }
-      for (let i = 0; i < reach; i += 1) scatter[i * d + j] += sums.sizes[k] * (centres[k * d + i] - middle[i]) * (centre - middle[j]);
+      for (let i = 0; i < dimensions; i += 1) scatter[i * d + j] += sums.sizes[k] * (centres[k * d + i] - mean[i]) * (centre - mean[j]);
     }
   }
   return scatter;
@@ -230,13 +230,13 @@ function blockScatter(scatter, state, stretch) {
 function stretchedScatter(scatter, d, stretch) {
   const out = new Float64Array(d * d);
   for (let i = 0; i < d; i += 1) {
-    const own = stretch[i];
-    for (let j = 0, at = i * d; j < d; j += 1, at += 1) out[at] = scatter[at] * (own * stretch[j]);
+    const factor = stretch[i];
+    for (let j = 0, at = i * d; j < d; j += 1, at += 1) out[at] = scatter[at] * (factor * stretch[j]);
   }
   return out;
 }
 
-export function centreMean(sizes, centres, d) {
+export function clusterMean(sizes, centres, d) {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   const out = new Float64Array(d);
   for (let k = 0; k < sizes.length; k += 1) for (let j = 0; j < d; j += 1) out[j] += (sizes[k] / total) * centres[k * d + j];
@@ -247,12 +247,12 @@ export function centreMean(sizes, centres, d) {
 export function shapedPoints({ points, labels }, state, stretch, centres) {
   const { n, d, clusters } = state;
   const out = shapedRows(points, n, d, state, stretch);
-  const reach = state.separation ? Math.min(clusters - 1, d) : 0;
-  for (let i = 0; i < n; i += 1) for (let j = 0; j < reach; j += 1) out[i * d + j] += centres[labels[i] * d + j];
+  const dimensions = state.separation ? Math.min(clusters - 1, d) : 0;
+  for (let i = 0; i < n; i += 1) for (let j = 0; j < dimensions; j += 1) out[i * d + j] += centres[labels[i] * d + j];
   return out;
 }
 
-// Points as they lie in the end, (n, d): shifted, rotated, scaled.
+// The final points (n, d): shifted, rotated, scaled.
 export function placedPoints(points, { n, d, shift, scale }, rounds) {
   const out = rotateRows(points.map((value) => value + shift), n, d, rounds);
   return scale === 1 ? out : out.map((value) => value * scale);

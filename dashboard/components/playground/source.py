@@ -1,4 +1,4 @@
-"""The playground's scripts, styles and words: the same for a page of the app and for a file that needs no server."""
+"""The playground's scripts, styles and texts, for both the app and the self-contained file."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ TRANSFORMS = {
     "isobn": "beta",
     "batch_norm": None,
 }
-"""Slug of a transform and the parameter that its slider moves."""
+"""Slug of a transform → parameter of its slider."""
 _FORMULAS = {
     "isoscore": "IsoScore = (PR − 1)/(d − 1).",
     "isoscore_star": "IsoScore of (1 − ζ) Σ + ζ Σ_S; Σ_S is the true covariance here.",
-    "participation_ratio": "PR = (Σλᵢ)²/Σλᵢ²: how many directions are really used.",
+    "participation_ratio": "PR = (Σλᵢ)²/Σλᵢ²: the effective number of directions.",
 }
 
 
 @functools.cache
 def engine() -> str:
-    """What computes: a classic script, without the part that serves a worker."""
+    """The computing part, as a classic script without the worker's message handling."""
     return classic(*_WORKER)
 
 
@@ -45,8 +45,8 @@ def worker() -> str:
 
 @functools.cache
 def script() -> str:
-    """What draws, as one module; it exports `Playground`, `toLink` and `fromLink`."""
-    source = json.dumps(worker()).replace("<", "\\u003c")  # it may stand inside a script element
+    """The drawing part, as one module that exports `Playground`, `toLink` and `fromLink`."""
+    source = json.dumps(worker()).replace("<", "\\u003c")  # safe inside a script element
     names = [f"playground/{name}.js" for name in _SCREEN]
     return f"const WORKER_SOURCE = {source};\n{bundle('look.js', 'copied.js', *names)}"
 
@@ -58,7 +58,7 @@ def styles() -> str:
 
 @functools.cache
 def words() -> dict[str, Any]:
-    """Names and explanations of measures and transforms, from the engine's own catalogues."""
+    """Names and explanations of measures and transforms, from the engine's catalogues."""
     return {
         "measures": {slug: _measure(slug) for slug in MEASURES},
         "transforms": {slug: _transform(slug, name) for slug, name in TRANSFORMS.items()},
@@ -73,18 +73,18 @@ def _measure(slug: str) -> dict[str, Any]:
 
 
 def _transform(slug: str, name: str | None) -> dict[str, Any]:
-    if slug == "centring":  # the engine has it as all-but-the-top without a direction
+    if slug == "centring":  # in the engine, all-but-the-top with no directions
         return {"title": "Centring", "summary": "Subtracts the mean.", "slider": None}
     transform = posthoc.get(slug)
-    found: dict[str, Any] = {"title": transform.title, "summary": transform.summary, "slider": None}
+    description: dict[str, Any] = {"title": transform.title, "summary": transform.summary, "slider": None}
     if name is not None:
         field = transform.Params.model_fields[name]
         extra: Any = field.json_schema_extra
-        least, most, step = extra["slider"]
-        found["slider"] = {"name": name, "label": field.title, "least": least, "most": most, "step": step}
-    return found
+        lowest, highest, step = extra["slider"]
+        description["slider"] = {"name": name, "label": field.title, "least": lowest, "most": highest, "step": step}
+    return description
 
 
 def classic(*names: str) -> str:
-    """Files of the playground as one classic script: without `export`."""
+    """Files of the playground as one classic script, without `export`."""
     return re.sub(r"^export ", "", bundle(*(f"playground/{name}.js" for name in names)), flags=re.MULTILINE)

@@ -1,31 +1,31 @@
-// Transforms of `isoviz.posthoc`, fitted on the cloud and applied to it, one after another.
-// A cloud here lies as it is: shift 0, scale 1, no rotation left.
+// Transforms of `isoviz.posthoc`, fitted on the cloud and applied to it in order.
+// Clouds here have shift 0, scale 1 and no rotation: their points are final.
 
 const TOLERANCE = 1e-7;
 
 export function* transformed(cloud, steps) {
-  let found = cloud;
-  for (const step of steps) found = yield* STEPS[step.slug](found, step);
-  return found;
+  let result = cloud;
+  for (const step of steps) result = yield* STEPS[step.slug](result, step);
+  return result;
 }
 
 const STEPS = {
   *centring(cloud) {
-    return { ...cloud, points: lessMean(cloud.points, cloud.mean, cloud.n, cloud.d), mean: new Float64Array(cloud.d) };
+    return { ...cloud, points: subtractMean(cloud.points, cloud.mean, cloud.n, cloud.d), mean: new Float64Array(cloud.d) };
   },
 
   *all_but_the_top(cloud, { remove }) {
     const { n, d } = cloud;
     const { spreads, vectors } = yield* principalAxes(cloud);
-    const points = lessMean(cloud.points, cloud.mean, n, d);
+    const points = subtractMean(cloud.points, cloud.mean, n, d);
     const rank = spreads.filter((value) => value > 0).length;
     const count = Math.min(remove, rank);
     const axes = Array.from({ length: count }, (_, k) => vectors.subarray(k * d, (k + 1) * d));
     for (let i = 0; i < n; i += 1) {
-      const reaches = axes.map((axis) => alongAxis(points, i * d, axis));
-      axes.forEach((axis, k) => takeAway(points, i * d, axis, reaches[k]));
+      const projections = axes.map((axis) => alongAxis(points, i * d, axis));
+      axes.forEach((axis, k) => subtractAlong(points, i * d, axis, projections[k]));
     }
-    if (count >= rank) points.fill(0); // nothing but rounding is left
+    if (count >= rank) points.fill(0); // only rounding is left
     return yield* cloudOf(points, cloud);
   },
 
@@ -36,7 +36,7 @@ const STEPS = {
     const scaled = vectors.slice();
     for (let k = 0; k < d; k += 1) for (let j = 0; j < d; j += 1) scaled[k * d + j] *= factors[k];
     const matrix = yield* productOf(transposed(vectors, d, d), transposed(scaled, d, d), d, d, d); // V diag(f) Vᵀ, symmetric
-    const points = yield* productOf(lessMean(cloud.points, cloud.mean, n, d), matrix, n, d, d);
+    const points = yield* productOf(subtractMean(cloud.points, cloud.mean, n, d), matrix, n, d, d);
     return yield* cloudOf(points, cloud);
   },
 
@@ -55,17 +55,17 @@ const STEPS = {
   },
 };
 
-function alongAxis(points, at, axis) {
+function alongAxis(points, row, axis) {
   let sum = 0;
-  for (let j = 0; j < axis.length; j += 1) sum += points[at + j] * axis[j];
+  for (let j = 0; j < axis.length; j += 1) sum += points[row + j] * axis[j];
   return sum;
 }
 
-function takeAway(points, at, axis, reach) {
-  for (let j = 0; j < axis.length; j += 1) points[at + j] -= reach * axis[j];
+function subtractAlong(points, row, axis, reach) {
+  for (let j = 0; j < axis.length; j += 1) points[row + j] -= reach * axis[j];
 }
 
-// Standard deviations along the principal directions, falling, 0 where it is only rounding, and the directions as rows.
+// Standard deviations along the principal directions in descending order, 0 if only rounding, and the directions as rows.
 function* principalAxes({ d, covariance, mean }) {
   const { values, vectors } = yield* eigen(covariance, d, true);
   const least = d * EPS * Math.max(0, values[0]);
@@ -81,7 +81,7 @@ function whiteningFactors(spreads, d, strength, eps) {
   return spreads.map((value) => (value > least ? value ** -strength : 0));
 }
 
-// θ of IsoBN, the paper's form, from population statistics.
+// θ of IsoBN as in the paper, from population statistics.
 function isobnFactors({ n, d, covariance }, beta, eps) {
   const inverse = inverseSpreads(covariance, d);
   const spreads = Float64Array.from({ length: d }, (_, j) => Math.sqrt((Math.max(0, covariance[j * d + j]) * (n - 1)) / n));
@@ -114,7 +114,7 @@ function scaledCloud(cloud, factors, centred) {
   return { ...cloud, points, covariance, mean: centred ? new Float64Array(d) : cloud.mean.map((value, j) => value * factors[j]) };
 }
 
-// Of points that lie around the origin.
+// A cloud of centred points.
 function* cloudOf(points, { n, d, originals }) {
   const covariance = (yield* gramOf(transposed(points, n, d), d, n)).map((value) => value / (n - 1));
   return { n, d, points, mean: new Float64Array(d), covariance, shift: 0, scale: 1, rounds: null, originals };

@@ -1,7 +1,7 @@
-// True values: of the distribution that a state draws from, before any point is drawn. Null where there is no closed form.
+// True values, of the distribution that a state draws from. Null if there is no closed form.
 
-// The covariance is made of blocks along the diagonal: D R D, and s²/(2C) on the first C − 1 dimensions for C clusters s apart.
-function between({ clusters, separation }) {
+// The covariance is block-diagonal: D R D, plus s²/(2C) on the first C − 1 dimensions for C clusters at distance s.
+function clusterVariance({ clusters, separation }) {
   return clusters > 1 ? (separation * separation) / (2 * clusters) : 0;
 }
 
@@ -9,7 +9,7 @@ function between({ clusters, separation }) {
 export function trueCovariance(state, stretch) {
   const { d, block, rho, clusters } = state;
   const out = new Float64Array(d * d);
-  for (let i = 0; i < d; i += 1) out[i * d + i] = stretch[i] * stretch[i] + (i < clusters - 1 ? between(state) : 0);
+  for (let i = 0; i < d; i += 1) out[i * d + i] = stretch[i] * stretch[i] + (i < clusters - 1 ? clusterVariance(state) : 0);
   if (block < 2) return out;
   for (let start = 0; start < d; start += block) {
     const end = Math.min(start + block, d);
@@ -18,7 +18,7 @@ export function trueCovariance(state, stretch) {
   return out;
 }
 
-// Eigenvalues, falling, block by block.
+// Eigenvalues in descending order, computed block by block.
 export function trueEigenvalues(covariance, { d, block, rho }) {
   const values = [];
   const size = rho ? block : 1;
@@ -31,42 +31,42 @@ export function trueEigenvalues(covariance, { d, block, rho }) {
   return Float64Array.from(values).sort().reverse().map((value) => Math.max(0, value));
 }
 
-// name → value, as `measure` names them. rotated: the covariance after the rotation, before the scale.
+// name → value, with the names of measure.js. rotated: the covariance after the rotation, before the scale.
 export function trueNumbers(state, covariance, values, rotated) {
   const { d, shift, tails, clusters, separation, scale } = state;
   const [trace, squares] = [sumOf(values), sumOf(values.map((value) => value * value))];
-  const share = trace * trace / squares;
-  const score = (share - 1) / (d - 1);
-  const apart = clusters > 1 && separation > 0;
-  const round = !apart && values[0] - values[d - 1] <= 1e-12 * values[0];
-  const around = shift === 0; // the origin lies in the middle
-  const found = {
+  const ratio = trace * trace / squares;
+  const score = (ratio - 1) / (d - 1);
+  const separated = clusters > 1 && separation > 0;
+  const spherical = !separated && values[0] - values[d - 1] <= 1e-12 * values[0];
+  const centredAtOrigin = shift === 0;
+  const numbers = {
     isoscore: score,
     isoscore_unbiased: score,
     isoscore_star: score,
-    participation_ratio: share,
+    participation_ratio: ratio,
     ev_1: values[0] / trace,
     effective_rank: entropyRank(values),
     rogue_share: largestOnDiagonal(rotated, d) / trace,
     abs_correlation: meanCorrelation(rotated, d),
-    rankme: around ? entropyRank(values.map(Math.sqrt)) : null,
-    mean_cosine: around && (!apart || clusters === 2) ? 0 : null,
-    uniformity: around && round ? Math.log(hypergeometric(d / 2, 4)) - 4 : null,
+    rankme: centredAtOrigin ? entropyRank(values.map(Math.sqrt)) : null,
+    mean_cosine: centredAtOrigin && (!separated || clusters === 2) ? 0 : null,
+    uniformity: centredAtOrigin && spherical ? Math.log(hypergeometric(d / 2, 4)) - 4 : null,
     twonn: values.filter((value) => value > 1e-12 * values[0]).length,
     hubness: null,
     i1: null,
     i2: null,
   };
-  if (round && !around && !tails) found.mean_cosine = coneCosine(d, shift * Math.sqrt(d), Math.sqrt(values[0]));
-  if (around && !apart && !tails) [found.i1, found.i2] = truePartition(values, scale);
-  return found;
+  if (spherical && !centredAtOrigin && !tails) numbers.mean_cosine = coneCosine(d, shift * Math.sqrt(d), Math.sqrt(values[0]));
+  if (centredAtOrigin && !separated && !tails) [numbers.i1, numbers.i2] = truePartition(values, scale);
+  return numbers;
 }
 
 function sumOf(values) {
   return values.reduce((sum, value) => sum + value, 0);
 }
 
-// exp of the entropy of shares.
+// exp of the entropy of the shares.
 export function entropyRank(values) {
   const total = sumOf(values);
   let entropy = 0;
@@ -113,23 +113,24 @@ function hypergeometric(b, x) {
   return total;
 }
 
-// ‖E x/‖x‖‖² of a round Gaussian cloud of spread σ whose mean is m away: directions lean by Γ((d+1)/2)/Γ(d/2+1) · a · ₁F₁(½; d/2+1; −a²)
+// ‖E x/‖x‖‖² of a spherical Gaussian cloud with standard deviation σ and mean at distance m. The mean direction has length
+// Γ((d+1)/2)/Γ(d/2+1) · a · ₁F₁(½; d/2+1; −a²)
 // with a = m/(σ√2). Kummer's e^−y ₁F₁(d/2+½; d/2+1; y) has positive terms only; they are summed with their logarithm.
 export function coneCosine(d, distance, spread) {
   const y = (distance / spread) ** 2 / 2;
-  let [logTerm, sum, top] = [0, 1, 0];
+  let [logTerm, sum, shift] = [0, 1, 0];
   for (let k = 0; k < 20000; k += 1) {
     logTerm += Math.log((d / 2 + 0.5 + k) / ((d / 2 + 1 + k) * (k + 1))) + Math.log(y);
-    if (logTerm > top + 200) { // another unit, before exp leaves the range
-      sum *= Math.exp(top - logTerm);
-      top = logTerm;
+    if (logTerm > shift + 200) { // rescale before exp overflows
+      sum *= Math.exp(shift - logTerm);
+      shift = logTerm;
     }
-    const term = Math.exp(logTerm - top);
+    const term = Math.exp(logTerm - shift);
     sum += term;
     if (k > y && term < 1e-18 * sum) break;
   }
-  const lean = Math.exp(halfGammaRatio(d) + 0.5 * Math.log(y) - y + top + Math.log(sum));
-  return lean * lean;
+  const resultant = Math.exp(halfGammaRatio(d) + 0.5 * Math.log(y) - y + shift + Math.log(sum));
+  return resultant * resultant;
 }
 
 // log Γ((d + 1)/2) − log Γ(d/2 + 1), step by step from d = 1 or 2.
@@ -147,8 +148,8 @@ function truePartition(values, scale) {
 
 // (I1, I2) from log Z.
 export function partitionOf(logs) {
-  const top = logs.reduce((most, value) => Math.max(most, value), -Infinity);
-  const relative = logs.map((value) => Math.exp(value - top));
+  const largest = logs.reduce((most, value) => Math.max(most, value), -Infinity);
+  const relative = logs.map((value) => Math.exp(value - largest));
   const mean = sumOf(relative) / relative.length;
   const squares = sumOf(relative.map((value) => (value - mean) ** 2)) / mean ** 2;
   return [relative.reduce((least, value) => Math.min(least, value), Infinity), Math.sqrt(squares / relative.length)];

@@ -1,21 +1,21 @@
-// The worker's end: takes the latest state, sends answers, and drops what a newer state has overtaken.
+// Runs in the worker: computes the latest state and abandons it when a newer one arrives.
 
-const SLICE = 6; // milliseconds of work between two looks for a newer state
+const SLICE = 6; // milliseconds of work between checks for a newer state
 
 export function serve(port) {
   const engine = new Engine();
-  const { port1, port2 } = new MessageChannel(); // a pause in which messages are heard, without a timer's delay
-  let [latest, busy, resume] = [null, false, null];
+  const { port1, port2 } = new MessageChannel(); // yields to incoming messages without a timer's delay
+  let [pending, busy, resume] = [null, false, null];
   port2.onmessage = () => resume();
-  const breathe = () => new Promise((done) => ((resume = done), port1.postMessage(0)));
+  const yieldToMessages = () => new Promise((resolve) => ((resume = resolve), port1.postMessage(0)));
 
   const work = async () => {
     busy = true;
-    while (latest) {
-      const { id, state, paused } = latest;
-      latest = null;
+    while (pending) {
+      const { id, state, paused } = pending;
+      pending = null;
       try {
-        await answer(id, state, paused);
+        await respond(id, state, paused);
       } catch (error) {
         port.postMessage({ id, part: "failed", message: String(error?.stack ?? error) });
       }
@@ -23,14 +23,14 @@ export function serve(port) {
     busy = false;
   };
 
-  const answer = async (id, state, paused) => {
-    let since = performance.now();
+  const respond = async (id, state, paused) => {
+    let sliceStart = performance.now();
     for (const step of engine.steps(state, paused)) {
       if (step?.answer) port.postMessage({ id, ...step.answer });
-      if (performance.now() - since < SLICE) continue;
-      await breathe();
-      if (latest) return;
-      since = performance.now();
+      if (performance.now() - sliceStart < SLICE) continue;
+      await yieldToMessages();
+      if (pending) return;
+      sliceStart = performance.now();
     }
   };
 
@@ -39,7 +39,7 @@ export function serve(port) {
       port.postMessage({ id: data.id, part: "cloud", ...engine.cloudOf(data.state, data) });
       return;
     }
-    latest = data;
+    pending = data;
     if (!busy) work();
   };
 }

@@ -47,7 +47,7 @@ class Generation(Head):
         start = model.shifted(torch.tensor([train.labels[0]], device=device))[0, 0]
         firsts = {labels[0] for labels in train.labels}
         special = {*self.tokenizer.all_special_ids, *getattr(self.tokenizer, "lang_code_to_id", {}).values()}
-        self.options = {
+        self.generation = {
             "decoder_start_token_id": int(start),
             "forced_bos_token_id": firsts.pop() if len(firsts) == 1 and firsts <= special else None,
             "max_new_tokens": max(map(len, train.labels)),
@@ -56,7 +56,7 @@ class Generation(Head):
         }
 
     def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
-        written = model.generate(batch["input_ids"], batch["attention_mask"], **self.options)
+        written = model.generate(batch["input_ids"], batch["attention_mask"], **self.generation)
         return [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
 
     def evaluate(self, frame: pd.DataFrame, answers: Answers) -> dict[str, float | None]:

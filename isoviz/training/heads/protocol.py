@@ -44,6 +44,7 @@ class Head:
 
     Attributes:
         per_token: see `HeadedModel`; then evaluation takes no larger batches than training, because it costs more memory.
+        generation: how texts are written, as options of `transformers.GenerationConfig`; `prepare` fills it in.
     """
 
     per_token = False
@@ -52,6 +53,7 @@ class Head:
         self.task = task
         self.tokenizer = tokenizer
         self.config = config
+        self.generation: dict[str, int | None] = {}
         self._tokenizer = token_cache.fingerprint(tokenizer)
 
     @property
@@ -82,7 +84,7 @@ class Head:
             if tell is not None:
                 tell(0, len(read))
 
-        return self.assemble(frame, token_cache.kept(key, lambda: self._in_parts(read, tell), waiting))
+        return self.assemble(frame, token_cache.cached(key, lambda: self._in_parts(read, tell), waiting))
 
     def _in_parts(self, read: pd.DataFrame, tell: Tell | None) -> token_cache.Ragged:
         whole: token_cache.Ragged = {}

@@ -11,28 +11,30 @@ import pytest
 
 from isoviz import metrics, vectors
 from isoviz.errors import InputError
-from isoviz.exploring import clustering, encoders, measuring, own, own_vectors, results
+from isoviz.exploring import clustering, encoders, measuring, results, user_sets, vector_view
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 
 POINTS = np.random.default_rng(0).normal(size=(80, 6)).astype(np.float32) + 1
 
 
-def _kept(**columns: Any) -> str:
+def _stored_set(**columns: Any) -> str:
     return vectors.keep(vectors.from_points(POINTS, pd.DataFrame(columns) if columns else None, name="mine"))
 
 
 def _view(key: str) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
     early: list[dict[str, Any]] = []
-    facts, arrays = own_vectors.compute(
-        ViewRequest("", own.VECTORS, key, own.EVERY), lambda *_: None, lambda facts, _: early.append(facts)
+    facts, arrays = vector_view.compute(
+        ViewRequest("", user_sets.VECTORS, key, user_sets.ALL_ROWS),
+        lambda *_: None,
+        lambda facts, _: early.append(facts),
     )
     return facts, arrays, early
 
 
 def test_own_vectors_are_one_layer_with_every_measure() -> None:
-    facts, arrays, early = _view(_kept(label=[0, 1] * 40, text=[f"t{row}" for row in range(80)]))
+    facts, arrays, early = _view(_stored_set(label=[0, 1] * 40, text=[f"t{row}" for row in range(80)]))
     (entry,) = facts["entries"]
-    assert (entry["layer"], entry["pooling"], entry["n"], entry["d"]) == (0, own.POOLING, 80, 6)
+    assert (entry["layer"], entry["pooling"], entry["n"], entry["d"]) == (0, user_sets.POOLING, 80, 6)
     assert entry["readings"]["isoscore"]["value"] == pytest.approx(metrics.isoscore(POINTS))
     assert entry["readings"]["twonn"]["value"] == pytest.approx(metrics.twonn(POINTS))
     assert "twonn" in early[0]["pending"] and "pending" not in facts
@@ -42,7 +44,7 @@ def test_own_vectors_are_one_layer_with_every_measure() -> None:
 
 
 def test_without_columns_everything_that_needs_none_is_there() -> None:
-    facts, arrays, _ = _view(_kept())
+    facts, arrays, _ = _view(_stored_set())
     assert {"ev", "sigma", "mean", "cosine", "cloud", "correlation", "order"} <= {
         name.split(".")[-1] for name in arrays
     }
@@ -51,10 +53,10 @@ def test_without_columns_everything_that_needs_none_is_there() -> None:
 
 
 def test_the_first_pictures_are_there_before_the_slow_measures() -> None:
-    key = _kept()
-    own_vectors.publish_first(ViewRequest("", own.VECTORS, key, own.EVERY), "f" * 32)
+    key = _stored_set()
+    vector_view.publish_first(ViewRequest("", user_sets.VECTORS, key, user_sets.ALL_ROWS), "f" * 32)
     view = results.find("f" * 32)
-    assert view is not None and "twonn" in view.pending and len(view.points(0, own.POOLING)) == 80
+    assert view is not None and "twonn" in view.pending and len(view.points(0, user_sets.POOLING)) == 80
 
 
 def test_zero_vectors_are_reported() -> None:
@@ -65,7 +67,7 @@ def test_zero_vectors_are_reported() -> None:
 
 
 def test_a_set_that_is_gone_is_reported() -> None:
-    key = _kept()
+    key = _stored_set()
     vectors.forget(key)
     with pytest.raises(InputError, match="no longer on this server") as caught:
         _view(key)
@@ -75,40 +77,40 @@ def test_a_set_that_is_gone_is_reported() -> None:
 def test_a_key_of_texts_is_no_key_of_vectors() -> None:
     key = vectors.keep(vectors.from_texts(["one", "two"]))
     with pytest.raises(InputError, match="another kind"):
-        own.found(own.VECTORS, key)
+        user_sets.load_set(user_sets.VECTORS, key)
 
 
 def test_own_texts_give_the_layer_profile(tmp_path: Path) -> None:
     lines = [f"the {colour} cat sees {count} birds" for colour in ("red", "grey") for count in range(10)]
     key = vectors.keep(vectors.from_texts(lines))
-    request = ViewRequest("demo/tiny-bert", own.TEXTS, key, own.EVERY)
+    request = ViewRequest("demo/tiny-bert", user_sets.TEXTS, key, user_sets.ALL_ROWS)
     request.check()
     facts, arrays = measuring.compute(request, lambda *_: None)
     assert facts["rows"] == facts["rows_in_split"] == 20
     assert {entry["layer"] for entry in facts["entries"]} == set(range(facts["depth"] + 1))
     assert measuring.points.unpacked(arrays["rows.parquet"])["text"].tolist() == lines
     assert "no training split" in facts["shrinkage"]["reason"]
-    rows = rows_of(own.TEXTS, key)
-    assert rows.counts == {own.EVERY: 20}
+    rows = rows_of(user_sets.TEXTS, key)
+    assert rows.counts == {user_sets.ALL_ROWS: 20}
     assert key_of(request, encoders.resolve("demo/tiny-bert"), rows) != key_of(request, None, rows)
 
 
 def test_own_sets_have_one_split() -> None:
     with pytest.raises(InputError, match=r"no split 'train' \(allowed: all\)"):
-        ViewRequest("", own.VECTORS, _kept(), "train").check()
+        ViewRequest("", user_sets.VECTORS, _stored_set(), "train").check()
 
 
 def test_map_of_many_vectors_keeps_more_than_the_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_vectors, "MAP_POINTS", 50)
+    monkeypatch.setattr(vector_view, "MAP_POINTS", 50)
     monkeypatch.setattr(measuring, "CLOUD_POINTS", 20)
     points = np.random.default_rng(0).normal(size=(80, 4)).astype(np.float32)
     key = vectors.keep(vectors.from_points(points, name="many.npy"))
-    facts, arrays = own_vectors.compute(ViewRequest("", own.VECTORS, key, own.EVERY), lambda *_: None)
+    facts, arrays = vector_view.compute(ViewRequest("", user_sets.VECTORS, key, user_sets.ALL_ROWS), lambda *_: None)
     results.publish("a" * 32, facts, arrays)
     view = results.find("a" * 32)
-    assert view is not None and facts["figure_points"] == clustering.points_in(view, 0, own.POOLING) == 20
-    mapped, rows = view.mapped(0, own.POOLING), view.table(own.POOLING)["row"]
+    assert view is not None and facts["figure_points"] == clustering.points_in(view, 0, user_sets.POOLING) == 20
+    mapped, rows = view.mapped(0, user_sets.POOLING), view.table(user_sets.POOLING)["row"]
     assert mapped.dtype == np.float16 and len(mapped) == 50
     np.testing.assert_array_equal(mapped, points[rows].astype(np.float16))
-    np.testing.assert_array_equal(mapped, view.points(0, own.POOLING).astype(np.float16))
+    np.testing.assert_array_equal(mapped, view.points(0, user_sets.POOLING).astype(np.float16))
     assert any("20 of 80 vectors and the map up to 50" in note for note in facts["warnings"])

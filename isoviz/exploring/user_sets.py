@@ -1,4 +1,4 @@
-"""Your own texts and vectors instead of a task. Texts go through an encoder, as a task's rows do; vectors count as one layer."""
+"""The user's texts and vectors instead of a task. Texts go through an encoder like a task's rows; vectors count as one layer."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 TEXTS: Final = "texts"
 VECTORS: Final = "vectors"
-EVERY: Final = "all"
-"""The split of an own set: it has no other."""
+ALL_ROWS: Final = "all"
+"""The only split of a user's set."""
 POOLING: Final = "vectors"
-"""The pooling of the one cloud of own vectors: they come as they are."""
+"""The pooling of the only cloud of a user's vectors."""
 _FEW_CODES: Final = 20
-"""Whole numbers with at most so many values are groups, each with its colour."""
+"""Integer columns with at most this many values are categories instead of quantities."""
 
 
 def _task(slug: str, title: str) -> Task:
@@ -38,21 +38,21 @@ def _task(slug: str, title: str) -> Task:
 
 
 TASKS: Final = {TEXTS: _task(TEXTS, "Own texts"), VECTORS: _task(VECTORS, "Own vectors")}
-"""In the place of a task of the catalogue, where a request names one of a person's own sets."""
+"""Pseudo-tasks for requests with a user's set."""
 
 
 def task_of(slug: str) -> Task:
-    """A task of the catalogue, or what stands in its place for own texts and vectors."""
+    """A task of the catalogue, or the pseudo-task for a user's texts or vectors."""
     return TASKS.get(slug) or tasks.get(slug)
 
 
-def is_own(slug: str) -> bool:
-    """Whether a view is of own texts or vectors: its `data` is then the key of what was kept."""
+def is_user_set(slug: str) -> bool:
+    """Whether a view is of a user's texts or vectors; its `data` is then the key of the stored set."""
     return slug in TASKS
 
 
-def found(slug: str, key: str | None) -> TextSet | VectorSet:
-    """The kept set of a view; `InputError` if it is gone."""
+def load_set(slug: str, key: str | None) -> TextSet | VectorSet:
+    """The stored set of a view. Raises `InputError` if it no longer exists."""
     try:
         uploaded = vectors.load_any(key or "")
     except KeyError:
@@ -63,7 +63,7 @@ def found(slug: str, key: str | None) -> TextSet | VectorSet:
 
 
 def forget(key: str) -> list[str]:
-    """Delete a kept set with what was made of it: the vectors of its texts, and views; the keys of the sets."""
+    """Delete a stored set with everything derived from it (vectors of its texts, and views); returns the deleted sets' keys."""
     from isoviz.exploring import results
 
     forgotten = [key, *vectors.STORE.keys(lambda facts: facts.get("facts", {}).get("texts") == key)]
@@ -75,7 +75,7 @@ def forget(key: str) -> list[str]:
 
 
 def rows_of(uploaded: TextSet | VectorSet) -> pd.DataFrame:
-    """The columns of a set as a view shows them: whole numbers that are few as groups, not as quantities."""
+    """The columns of a set for a view, with small integers as categories."""
     table = uploaded.columns.copy()
     for name in ("label", "group"):
         if name in table and table[name].dtype.kind in "iub" and table[name].nunique() <= _FEW_CODES:
