@@ -16,7 +16,7 @@ _THERE: Final = ("finished", "queued", "running")
 def existing(store: Store, configs: Sequence[RunConfig]) -> dict[tuple[str, int], str]:
     """`RunConfig.identity` of those with an equal run that has finished, waits or runs → the newest such run's id.
 
-    Equal runs name the same data folder; whether its files have changed since is not looked at.
+    Runs that are stopping do not count. Equal runs name the same data folder; whether its files have changed since is not looked at.
     """
     wanted = {config.identity for config in configs}
     found = store.summaries(
@@ -26,8 +26,9 @@ def existing(store: Store, configs: Sequence[RunConfig]) -> dict[tuple[str, int]
         method={config.method for config in configs},
         kinds=(),
     )
+    stopping = {row.id for row in store.list(status="running") if row.stop_requested}
     ids: dict[tuple[str, int], str] = {}
     for run in found:  # newest first
-        if (run.setup, run.seed) in wanted and not run.unreadable:
+        if (run.setup, run.seed) in wanted and not run.unreadable and run.id not in stopping:
             ids.setdefault((run.setup, run.seed), run.id)
     return ids

@@ -131,6 +131,7 @@ def expand(
     learning_rate: float | None = None,
     own: OwnTask | None = None,
     checks: DataChecks = IN_THIS_PROCESS,
+    trains_here: bool = True,
     **common: Any,
 ) -> list[RunConfig]:
     """All runs of a plan, validated and resolved (precision, threads), in an order that pairs methods seed by seed.
@@ -142,6 +143,7 @@ def expand(
         learning_rate: None for the model's own default.
         own: the columns of the task `own`; what they leave open (kind, classes) is filled in from the files.
         checks: who reads the data files.
+        trains_here: whether this machine must have the devices that the runs need.
         common: any other `RunConfig` field.
 
     Raises:
@@ -178,14 +180,14 @@ def expand(
     found = {model: sources.resolve(model) for model in models}
     _check_targets(found.values(), known.values(), RunConfig.checked(**common).low_rank, checks)
     longest = {model: _longest(source, common.get("max_length")) for model, source in found.items()}
-    if common["precision"] == "fp16" and not devices.describe().on_gpu:
+    if trains_here and common["precision"] == "fp16" and not devices.describe().on_gpu:
         raise InputError(
             "precision: fp16 needs a GPU, and this machine has none (allowed here: auto, no, bf16)", field="precision"
         )
     for task in known.values():
         _check_rows(task, folder, common, checks)
     common["precision"] = devices.resolve_precision(common["precision"])
-    common |= distributed.resolve(common, devices.describe())
+    common |= distributed.resolve(common, devices.describe() if trains_here else None)
     common["threads"] = common["threads"] or max(1, devices.describe().cores // common["processes"])
     return [
         RunConfig.checked(

@@ -111,7 +111,9 @@ def test_a_link_to_a_file_elsewhere_is_not_followed(shared: Path, confined: None
     assert all("cannot be read from the browser" in refusal(look) for look in looks)
 
 
-def test_a_link_that_changes_between_two_looks_is_judged_at_each(shared: Path, confined: None, tmp_path: Path) -> None:
+def test_a_link_that_changes_between_two_reads_is_checked_each_time(
+    shared: Path, confined: None, tmp_path: Path
+) -> None:
     link = shared / "moving"
     link.symlink_to(shared / "data")
     path = own.find(link)["train"]
@@ -149,7 +151,7 @@ def test_a_hub_id_is_no_folder_outside(
     assert existing.replace("org/name", "org/none") == absent
 
 
-def test_without_roots_it_says_how_to_name_some() -> None:
+def test_without_roots_it_says_how_to_set_them() -> None:
     fence.hold_to(lambda: Roots(()))
     assert refusal(lambda: own.preview(os.getcwd())) == (
         "data: folders on the server cannot be read from the browser; ask the operator to list them in ISOVIZ_ROOTS"

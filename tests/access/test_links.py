@@ -13,7 +13,7 @@ from isoviz.access.visitors import Role
 from isoviz.errors import StoreError
 
 
-def test_each_role_has_a_secret_of_its_own_which_stays(tmp_path: Path) -> None:
+def test_each_role_has_a_separate_lasting_secret(tmp_path: Path) -> None:
     first, again = links.read(tmp_path), links.read(tmp_path)
     assert first == again and len(set(first.secrets.values())) == 3
     assert {first.role_of(secret) for secret in first.secrets.values()} == set(Role)

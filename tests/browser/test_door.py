@@ -72,7 +72,7 @@ def test_a_link_opens_the_page_it_names_and_leaves_the_address(guarded: Server, 
     assert page.evaluate("document.referrer") == ""
 
 
-def test_without_a_link_there_is_a_page_that_says_so(guarded: Server, open_tab: Callable[..., Page]) -> None:
+def test_without_a_link_a_page_asks_for_one(guarded: Server, open_tab: Callable[..., Page]) -> None:
     page = open_tab(f"{guarded.url}/train")
     expect(page.get_by_role("heading")).to_have_text("This IsoViz needs a link")
     assert page.locator("script").count() == 0

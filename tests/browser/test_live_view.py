@@ -264,7 +264,7 @@ def _stored(server: Server, run: Story, epoch: int, row: int, column: int) -> tu
     return {int(i), int(j)}, f"{value:.2f}"
 
 
-def test_names_from_people_are_never_html(server: Server, open_tab: OpenTab) -> None:
+def test_user_names_are_never_html(server: Server, open_tab: OpenTab) -> None:
     nasty = '<img src=x onerror="window.hit=1"> **bold** $x$'
     run = Story(server.store, name=nasty).begin().walk(1, 3)
     server.store.tag(run.id, ["<img src=x onerror=window.hit=1>"])

@@ -221,7 +221,7 @@ def test_the_page_of_the_app(server: Server, open_tab: Callable[..., Page], dark
     assert (sum(ink) > 380) == dark
 
 
-def test_reset_goes_back_to_what_the_page_began_with(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_reset_restores_the_pages_initial_state(server: Server, open_tab: Callable[..., Page]) -> None:
     page = open_tab(f"{server.url}/#d=30")
     row = page.locator("tr[data-measure=participation_ratio] td").nth(1)
     expect(row).to_have_text("30.0")

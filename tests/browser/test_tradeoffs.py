@@ -10,7 +10,7 @@ from tests.browser.conftest import Server
 from tests.dashboard.made_up import config, finish
 
 
-def test_a_press_on_a_mark_opens_its_run(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_a_click_on_a_mark_opens_its_run(server: Server, open_tab: Callable[..., Page]) -> None:
     for lam, star in ((-1, 0.125), (1, 0.5)):
         finish(server.store, config("istar", 0, {"lam": lam}), 0.75, star, group="pressed")
     page = open_tab(f"{server.url}/tradeoffs?tradeoffs_group=pressed")

@@ -70,7 +70,7 @@ def status(url: str) -> int:
         return error.code
 
 
-def test_the_printed_link_opens_it_and_a_browser_gets_one_of_its_own(tmp_path: Path) -> None:
+def test_the_printed_link_works_and_the_browser_gets_another(tmp_path: Path) -> None:
     opened, browser = tmp_path / "opened", tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part && mv {opened}.part {opened}\n')
     browser.chmod(0o755)

@@ -152,7 +152,7 @@ def test_second_signal_ends_at_once_without_a_traceback(
     assert (ending["forced"], ending["step"]) == (True, 7)
 
 
-def test_queued_run_whose_app_is_gone_may_be_run_here(
+def test_queued_run_of_a_dead_app_can_run_here(
     tiny_models: Any, cola: Path, store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from isoviz.runs import planning

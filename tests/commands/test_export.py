@@ -87,7 +87,7 @@ def test_a_run_in_both_forms(tiny_models, tmp_path, capsys, monkeypatch):
         ),
     ],
 )
-def test_bad_words_are_one_line(made, tmp_path, capsys, monkeypatch, words, message):
+def test_bad_arguments_give_one_line(made, tmp_path, capsys, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
     code, out, err = call(capsys, "--fit-on", made[1], *words)
     assert code == 2 and out == "" and message in err.strip().splitlines()[-1]

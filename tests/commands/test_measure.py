@@ -83,7 +83,7 @@ def test_bfloat16_tensors_are_read(call, tmp_path):
     assert json.loads(out)["isoscore"] == pytest.approx(metrics.isoscore(tensor.double().numpy()), rel=1e-6)
 
 
-def test_text_for_people(call, tmp_path):
+def test_text_output(call, tmp_path):
     code, out, err = call("--embeddings", save(tmp_path, ".npy"))
     assert (code, err) == (0, "")
     assert "x.npy: n = 300 points, d = 6 dimensions" in out

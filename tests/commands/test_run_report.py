@@ -46,7 +46,7 @@ def test_collapse_and_notes_are_in_text_and_json():
     assert as_json(finished())["collapsed"] is None and "collapsed" not in describe(finished())
 
 
-def test_json_says_what_the_star_was_taken_on():
+def test_json_says_what_isoscore_star_was_measured_on():
     isotropy = as_json(finished())["isotropy"]
     assert {"cloud": "head", "n": 500, "d": 128, "split": "validation"}.items() <= isotropy.items()
     assert isotropy["isoscore_star"] == 0.25
@@ -54,7 +54,7 @@ def test_json_says_what_the_star_was_taken_on():
     assert isotropy["isoscore_star_cloud"] == star
 
 
-def test_text_and_json_say_what_sampling_may_have_moved():
+def test_text_and_json_state_the_sampling_error():
     ended = result(0.5, 0.25)
     layers = ended.isotropy.clouds["layers"]
     star = layers.readings["isoscore_star"].model_copy(update={"error": 0.0012})

@@ -201,7 +201,7 @@ def test_the_same_in_every_seed_is_no_test():
     assert "+0.125, 3 paired seeds: the same difference in every seed" in shifted.sentence
 
 
-def test_an_uncorrected_finding_that_does_not_survive_says_both():
+def test_a_finding_that_does_not_survive_correction_says_both():
     near = [a + b for a, b in zip(NONE, (0.02, 0.012, 0.004, 0.03, 0.001, 0.017), strict=True)]
     rows = [
         *runs(NONE),

@@ -135,7 +135,7 @@ def test_an_archive_of_zeros(tmp_path: Path) -> None:
             guarded.call("tests.jobs.guarded_work:shape_of", arguments, tuple[int, ...], allowed=limits)
 
 
-def test_the_page_says_which_limit(open_page: OpenPage, tmp_path: Path) -> None:
+def test_the_page_names_the_limit(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page("train", train_tasks="Own data")
     page.text_input(key="train_data.own").set_value(str(bomb(tmp_path / "train.parquet", 5_000_000, 100))).run()
     page.selectbox(key="train_own.text").set_value("text")

@@ -283,7 +283,7 @@ def test_every_response_has_security_headers(guarded: Server) -> None:
         assert headers["referrer-policy"] == "no-referrer"
 
 
-def test_a_public_demo_lets_everybody_look(public: Server) -> None:
+def test_a_public_demo_lets_everyone_view(public: Server) -> None:
     assert ask(public, "/")[0] == 200 and stream(public) == 101
     assert ask(public, "/", host="isoviz.example.org")[0] == 200
     assert ask(public, "/", host="evil.example")[0] == 403
@@ -296,7 +296,7 @@ def test_a_public_demo_lets_everybody_look(public: Server) -> None:
     assert (status, headers.get("set-cookie")) == (303, None)  # a link gives no one more
 
 
-def test_below_a_path_of_its_own(tmp_path: Path) -> None:
+def test_below_a_base_path(tmp_path: Path) -> None:
     entrance = ByLink(lambda: tmp_path, "visitor")
 
     async def everything(scope: Scope, receive: Receive, send: Send) -> None:

@@ -66,6 +66,6 @@ def test_other_answers_pass_as_they_are() -> None:
     assert (gone.status_code, gone.text) == (404, HTML)
 
 
-def test_answer_in_pieces_is_whole() -> None:
+def test_a_reply_in_pieces_is_complete() -> None:
     answer = client(explore=in_pieces).get("/explore")
     assert answer.text.count(TAG) == 1 and answer.text.endswith("</body></html>")

@@ -46,7 +46,7 @@ def words(app: AppTest) -> str:
 
 
 @pytest.mark.parametrize("page", ["home", *PAGES])
-def test_every_page_is_full_on_a_fresh_store_and_says_that_it_shows_examples(page: str) -> None:
+def test_every_page_shows_labelled_examples_on_a_new_store(page: str) -> None:
     shipped = opened()
     assert shipped is not None
     app = opened_app(page, **({"id": shipped.featured().id} if page == "run" else {}))
@@ -60,7 +60,7 @@ def frames(app: AppTest) -> list[str]:
 
 
 @pytest.mark.parametrize("page", ["home", "live", "experiments", "tradeoffs", "results", "whatif", "explore"])
-def test_the_address_hides_them_from_the_first_look(page: str) -> None:
+def test_the_address_hides_them_from_the_start(page: str) -> None:
     app = AppTest.from_file(APP, default_timeout=120)
     app.query_params[examples.KEY] = "false"
     app.run()
@@ -71,7 +71,7 @@ def test_the_address_hides_them_from_the_first_look(page: str) -> None:
     assert "Example:" not in words(app) + " ".join(frames(app))
 
 
-def test_one_press_on_home_hides_them() -> None:
+def test_one_click_on_home_hides_them() -> None:
     app = opened_app()
     app.button("home_hide_examples").click().run()
     assert not app.exception and "No run yet" in words(app)

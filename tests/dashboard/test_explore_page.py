@@ -46,7 +46,7 @@ def test_first_visit_says_what_will_be_here(open_page: OpenPage) -> None:
     assert not page.button(key="explore_look").disabled
 
 
-def test_look_starts_the_job_of_what_the_form_says(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_button_starts_the_job_of_the_form(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[tuple[ViewRequest, str]] = []
 
     def start(request: ViewRequest, key: str) -> JobState:
@@ -309,7 +309,7 @@ def test_directory_that_is_no_model(open_page: OpenPage, tmp_path: Path) -> None
     assert "holds no model (no config.json)" in errors(page)[0]
 
 
-def test_paper_task_wants_a_folder(open_page: OpenPage, cola: Path, tmp_path: Path) -> None:
+def test_paper_task_needs_a_folder(open_page: OpenPage, cola: Path, tmp_path: Path) -> None:
     page = open_page("explore")
     page.selectbox(key="explore_task").set_value("glue/cola").run()
     assert errors(page) == [] and page.button(key="explore_look").disabled

@@ -46,6 +46,6 @@ def test_every_finished_figure_is_ours() -> None:
 
 
 @pytest.mark.parametrize("trace", [go.Scattergl(), go.Heatmap(), go.Scatter3d()])
-def test_anything_else_needs_the_whole(sent: list[dict[str, Any]], trace: Any) -> None:
+def test_other_figures_need_full_plotly(sent: list[dict[str, Any]], trace: Any) -> None:
     component.draw(go.Figure([go.Scatter(), trace]), key="k", words="")
     assert not sent[0]["basic"] and sent[0]["plotly"] == routes.plotly_path()

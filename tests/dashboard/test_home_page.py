@@ -13,7 +13,7 @@ def text(page: object) -> str:
     return "\n".join(item.value.replace("\\", "") for item in [*page.markdown, *page.caption])  # type: ignore[attr-defined]
 
 
-def test_empty_store_says_what_to_press(open_page: OpenPage) -> None:
+def test_empty_store_names_the_button_to_click(open_page: OpenPage) -> None:
     page = open_page("home")
     assert not page.exception
     assert page.title[0].value == "IsoViz"
@@ -32,7 +32,7 @@ def test_card_leads_to_the_filled_form(open_page: OpenPage) -> None:
     assert page.title[0].value == "Train" and page.text_input(key="train_seeds").value == "0 1 2 3 4"
 
 
-def test_the_demo_starts_with_one_press(open_page: OpenPage, store: Store) -> None:
+def test_the_demo_starts_with_one_click(open_page: OpenPage, store: Store) -> None:
     page = open_page("home").button(key="start_demo").click().run()
     assert not page.exception and page.title[0].value == "Live"
     rows = store.list(order="oldest")

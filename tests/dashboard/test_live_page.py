@@ -39,7 +39,7 @@ def test_an_empty_store_offers_the_next_step(open_page: OpenPage) -> None:
     assert not app.get("bidi_component")
 
 
-def test_running_and_waiting_runs_say_where_they_are(store: Store, open_page: OpenPage) -> None:
+def test_running_and_waiting_runs_show_their_progress(store: Store, open_page: OpenPage) -> None:
     run = Story(store, method="baseline").begin().walk(1, 12)
     waiting = [Story(store, claim=False, seed=seed, params={"lam": 1.0}) for seed in (1, 2)]
     app = open_page("live")

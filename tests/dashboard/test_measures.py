@@ -17,7 +17,7 @@ from tests.dashboard.made_up import config, finish
 from tests.dashboard.reading import drawn
 
 
-def test_three_scores_in_one_figure_say_their_cloud() -> None:
+def test_three_scores_in_one_figure_name_their_cloud() -> None:
     scores = [metric for metric in measures.of_runs() if measures.is_score(metric)]
     assert [measures.with_cloud(metric) for metric in scores] == [
         "IsoScore (classifier input)",

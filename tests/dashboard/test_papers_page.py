@@ -67,7 +67,7 @@ def test_a_link_to_a_study_by_its_name(open_page: OpenPage) -> None:
     assert not lost.exception and "figure-of-speech" in lost.warning[0].value.replace("\\", "")
 
 
-def test_a_press_asks_for_the_quick_study_and_the_page_waits_for_it(open_page: OpenPage) -> None:
+def test_one_click_starts_the_quick_study_and_the_page_waits_for_it(open_page: OpenPage) -> None:
     page = open_page("papers", **FIGURE_2)
     assert buttons(page)["Reproduce (quick)"]
     page.button(key="papers_reproduce").click().run()
@@ -115,7 +115,7 @@ def some_runs(store: Store, count: int) -> int:
     return len(configs)
 
 
-def test_a_study_of_runs_shows_what_there_is_and_says_what_is_missing(open_page: OpenPage, store: Store) -> None:
+def test_a_study_of_runs_shows_its_results_and_lists_missing_runs(open_page: OpenPage, store: Store) -> None:
     planned = some_runs(store, 5)
     page = open_page("papers", **FIGURE_3)
     assert not page.exception
@@ -126,7 +126,7 @@ def test_a_study_of_runs_shows_what_there_is_and_says_what_is_missing(open_page:
     assert points and all("error_x" in trace for trace in points)
 
 
-def test_a_press_launches_the_missing_runs_as_one_experiment(open_page: OpenPage, store: Store) -> None:
+def test_one_click_launches_the_missing_runs_as_one_experiment(open_page: OpenPage, store: Store) -> None:
     planned = some_runs(store, 5)
     page = open_page("papers", **FIGURE_3)
     page.button(key="papers_reproduce").click().run()

@@ -48,7 +48,7 @@ def table(runs: list[RunRow], **more: Any) -> Published:
     )
 
 
-def test_latex_is_a_whole_table_with_all_that_a_reader_needs() -> None:
+def test_latex_is_a_complete_table() -> None:
     text = publication.latex(table(rows(PAIRS)))
     assert r"\label{tab:results-demo-acceptability-accuracy}" in text
     (caption,) = re.findall(r"\\caption\{(.*)\}", text)

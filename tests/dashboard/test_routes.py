@@ -97,7 +97,7 @@ def test_events_are_slim_and_always_json(store: Store, client: TestClient) -> No
     assert "versions" not in events["started"]
 
 
-def test_a_waiting_run_says_its_place(store: Store, client: TestClient) -> None:
+def test_a_waiting_run_shows_its_position(store: Store, client: TestClient) -> None:
     first, second = Story(store, claim=False), Story(store, claim=False, seed=1)
     places = [
         client.get(f"/isoviz/events/{run.id}", headers=allowed(store, run.id)).json()["position"]
@@ -201,7 +201,7 @@ def test_the_matrix_is_half_a_triangle_in_clustered_order(store: Store, client: 
     np.testing.assert_array_equal(ev, stored["ev"])
 
 
-def test_arrays_that_are_not_there(store: Store, client: TestClient) -> None:
+def test_missing_arrays(store: Store, client: TestClient) -> None:
     run = Story(store).begin()
     pass_ = allowed(store, run.id)
     for path in ("0/weights", "7/matrix", "-1/matrix", "x/matrix", "0/..%2f..%2ftoken.key"):
@@ -209,7 +209,7 @@ def test_arrays_that_are_not_there(store: Store, client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("remaining", [0, 7, 200, -1])
-def test_an_array_file_that_was_cut_off_is_not_there(store: Store, client: TestClient, remaining: int) -> None:
+def test_a_truncated_array_file_counts_as_missing(store: Store, client: TestClient, remaining: int) -> None:
     run = Story(store).begin()
     path = store.folder_of(run.id) / "arrays" / "epoch-000.safetensors"
     path.write_bytes(path.read_bytes()[:remaining])

@@ -111,7 +111,7 @@ def test_explore_with_one_view_and_with_two(
         {"train_seeds": "many"},
     ],
 )
-def test_train_whatever_is_chosen(open_page: OpenPage, changed: dict[str, str | list[str]]) -> None:
+def test_train_with_any_selection(open_page: OpenPage, changed: dict[str, str | list[str]]) -> None:
     page = open_page("train", train_tasks=["glue/cola"])
     before = places(page)
     after = places(open_page("train", **{"train_tasks": ["glue/cola"], **changed}))

@@ -122,7 +122,7 @@ def test_new_point_appears_and_an_unchanged_figure_stays_the_same(open_page: Ope
     assert store.get(waiting).status == "queued"
 
 
-def test_only_unfinished_runs_say_what_comes(open_page: OpenPage, store: Store) -> None:
+def test_only_unfinished_runs_have_an_estimate(open_page: OpenPage, store: Store) -> None:
     store.create([config("istar", 0, {"lam": 1})])
     page = open_page("tradeoffs")
     assert not page.exception and "first point" in page.info[0].value
@@ -161,7 +161,7 @@ def test_the_x_axis_begins_with_the_cloud_that_the_method_acts_on(open_page: Ope
     assert page.selectbox(key="tradeoffs_isotropy").value == "IsoScore*"
 
 
-def test_a_single_value_of_the_parameter_has_no_figure_of_its_own(open_page: OpenPage, store: Store) -> None:
+def test_a_single_value_of_the_parameter_has_no_figure(open_page: OpenPage, store: Store) -> None:
     finish(store, config("baseline"), 0.7, 0.25)
     finish(store, config("isobn"), 0.7, 0.25)
     page = open_page("tradeoffs")
@@ -189,7 +189,7 @@ def test_two_swept_parameters_have_a_map(open_page: OpenPage, store: Store) -> N
     assert len(drawn) == 5 and [figure["data"][0]["type"] for figure in drawn[3:]] == ["heatmap"] * 2  # type: ignore[index]
 
 
-def test_a_press_on_a_mark_opens_its_run(open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_click_on_a_mark_opens_its_run(open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep(store)
     run = store.list()[0].id
     monkeypatch.setattr(tradeoffs.figure, "draw", lambda *_, **options: run if options["opens_runs"] else None)

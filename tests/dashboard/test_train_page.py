@@ -187,7 +187,7 @@ def test_an_empty_selection_is_reported(open_page: OpenPage) -> None:
     assert page.button(key="launch").disabled
 
 
-def test_paper_task_wants_a_folder(open_page: OpenPage, store: Store, cola: Path, tmp_path: Path) -> None:
+def test_paper_task_needs_a_folder(open_page: OpenPage, store: Store, cola: Path, tmp_path: Path) -> None:
     page = open_page("train")
     page.multiselect(key="train_tasks").set_value(["glue/cola"]).run()
     assert errors(page) == [] and page.button(key="launch").disabled
@@ -297,7 +297,7 @@ def test_own_data_takes_the_place_of_the_preselected_task(open_page: OpenPage) -
     assert page.multiselect(key="train_tasks").value == ["own", "demo/acceptability"]
 
 
-def test_few_validation_rows_say_what_they_could_show() -> None:
+def test_few_validation_rows_state_their_resolution() -> None:
     assert "One row is 0.083 of the accuracy" in rows_view.smallest(12, "class")
     assert "12 rows can show is 0.5 (" in rows_view.smallest(12, "class")
     assert "0.012 (exact McNemar" in rows_view.smallest(500, "class")

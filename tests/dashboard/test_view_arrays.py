@@ -62,7 +62,7 @@ def test_arrays_of_a_view_go_to_its_page_alone(client: TestClient, kept_view: Vi
         assert client.get(f"/isoviz/views/{path}", headers=allowed(key, "0" * 32)).status_code == 404
 
 
-def test_a_view_whose_file_was_cut_off_is_gone(client: TestClient, kept_view: ViewResult) -> None:
+def test_a_view_with_a_truncated_file_counts_as_missing(client: TestClient, kept_view: ViewResult) -> None:
     key, file = kept_view.folder.name, kept_view.folder / ARRAYS
     content = file.read_bytes()
     try:

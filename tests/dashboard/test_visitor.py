@@ -23,7 +23,7 @@ def came_in(door: ByLink, role: Role, cookies: dict[str, str] | None = None) -> 
     return {door.cookie: cookie}
 
 
-def test_two_browsers_with_one_link_are_two_people(door: ByLink) -> None:
+def test_two_browsers_with_one_link_are_two_visitors(door: ByLink) -> None:
     first, second = (door.visitor(came_in(door, Role.RUNNER)) for _ in range(2))
     assert first is not None and second is not None
     assert first.role is second.role is Role.RUNNER and first.id != second.id
@@ -67,7 +67,7 @@ def test_a_changed_cookie_admits_no_one(door: ByLink) -> None:
     assert door.visitor({"isoviz-2": value}) is None
 
 
-def test_a_role_whose_link_does_not_count_here(door: ByLink) -> None:
+def test_a_role_whose_link_is_not_valid_here(door: ByLink) -> None:
     operator = came_in(door, Role.OPERATOR)
     shared = ByLink(door.folder, door.cookie, (Role.VIEWER, Role.RUNNER))
     assert shared.visitor(operator) is None

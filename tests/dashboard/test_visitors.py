@@ -60,7 +60,7 @@ def press(app: AppTest, key: str) -> AppTest:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_page_says_once_that_one_may_only_look(
+def test_every_page_says_once_that_it_is_read_only(
     name: str, open_page: OpenPage, visit: Callable[[Visitor], None], monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     query = {"id": finish(store, config("baseline", 0), 0.5, 0.5)}
@@ -185,7 +185,7 @@ def test_folders_and_models_outside_the_roots(
     assert len(messages) == 1 and str(tmp_path / "private") not in messages.pop()
 
 
-def test_the_form_for_a_directory_tells_nothing_of_what_is_there(
+def test_the_directory_field_does_not_reveal_other_folders(
     open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "private").mkdir()

@@ -52,7 +52,7 @@ def test_isotropy_in_words() -> None:
     assert sentences.signed(-0.0123) == "−0.012" and sentences.signed(0.0) == "±0"
 
 
-def test_maps_name_their_sample_and_escape_what_people_wrote() -> None:
+def test_maps_name_their_sample_and_escape_user_input() -> None:
     places = np.random.default_rng(0).normal(size=(4000, 2)).astype(np.float32)
     labels = np.arange(4000) % 2
     figure = plots.cloud_map(places, (0.5, 0.25), labels, ["<b>no", "yes"], ["<script>" + "x" * 200] * 4000)

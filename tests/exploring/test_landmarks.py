@@ -13,7 +13,7 @@ MAP = np.concatenate([RANDOM.normal((x, y), 0.5, size=(count, 2)) for x, y, coun
 TRUTH = np.repeat([0, 1, 2], [count for *_, count in GROUPS])
 
 
-def test_clusters_come_largest_first_and_the_rest_has_none() -> None:
+def test_clusters_are_ordered_by_size_and_the_rest_has_none() -> None:
     labels = landmarks.clusters(MAP)
     for group in range(3):
         assigned = labels[group == TRUTH]

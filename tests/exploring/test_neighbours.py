@@ -45,7 +45,7 @@ def test_all_neighbours_in_order(
     ]
 
 
-def test_copies_come_in_their_order_and_no_direction_has_no_neighbours() -> None:
+def test_copies_keep_their_order_and_a_zero_vector_has_no_neighbours() -> None:
     points = np.array([[1.0, 1.0], [0.0, 1.0], [1.0, 1.0], [2.0, 2.0]])
     assert nearest(points, [1, 1], metric="euclidean", k=3).places.tolist() == [0, 2, 1]
     assert nearest(points, [1, 1], metric="cosine", k=3).places.tolist() == [0, 2, 3]

@@ -58,7 +58,7 @@ def test_content_of_the_data_is_in_the_key(request_: ViewRequest, tmp_path: Path
     assert key(replace(request_, data=str(other))) != key(request_)
 
 
-def test_rows_beyond_the_split_are_the_whole_split(request_: ViewRequest) -> None:
+def test_more_rows_than_the_split_read_the_full_split(request_: ViewRequest) -> None:
     assert key(replace(request_, max_rows=32)) == key(replace(request_, max_rows=5_000)) != key(request_)
 
 

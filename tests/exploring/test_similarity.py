@@ -53,6 +53,6 @@ def test_neighbour_overlap_matches_scikit_learn(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("measure", ["cka", "neighbours"])
-def test_half_of_a_symmetric_matrix_is_the_whole(measure: similarity.Measure) -> None:
+def test_half_of_a_symmetric_matrix_determines_it(measure: similarity.Measure) -> None:
     clouds = [random.normal(size=(60, 5)).astype(np.float16) for _ in range(3)]
     np.testing.assert_allclose(matrix(clouds, clouds, measure), matrix(clouds, list(clouds), measure), rtol=1e-12)

@@ -43,7 +43,7 @@ def test_own_vectors_are_one_layer_with_every_measure() -> None:
     assert table["label"].tolist() == ["0", "1"] * 40, "few whole numbers are groups"
 
 
-def test_without_columns_everything_that_needs_none_is_there() -> None:
+def test_without_columns_everything_independent_of_them_is_measured() -> None:
     facts, arrays, _ = _view(_stored_set())
     assert {"ev", "sigma", "mean", "cosine", "cloud", "correlation", "order"} <= {
         name.split(".")[-1] for name in arrays

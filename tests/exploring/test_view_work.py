@@ -151,9 +151,7 @@ def test_pictures_stay_when_twonn_fails_and_the_next_time_completes_them(
     assert all(entry.number("twonn") for entry in view.entries if entry.pooling == "tokens" and entry.layer == 2)
 
 
-def test_view_that_made_room_before_it_was_whole_comes_back(
-    request_: ViewRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_view_evicted_before_completion_is_restored(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
     completed = profile.completed
 

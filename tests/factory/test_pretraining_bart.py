@@ -69,7 +69,7 @@ def test_the_target_is_the_text_as_it_was() -> None:
     assert flat("two languages", text[:2], IDS) == [0, 10, 11, 12, 2, 20, 21, 2]
 
 
-def test_batches_are_whole_epochs_within_the_budget() -> None:
+def test_batches_are_complete_epochs_within_the_budget() -> None:
     encoded = [("english", [list(range(10, 10 + size))]) for size in range(1, 61)]
     rng = np.random.default_rng(0)
     stream, seen = batches(encoded, SMALL, IDS, rng), 0

@@ -125,7 +125,7 @@ def test_the_demos_baseline_clearly_beats_simple_approaches() -> None:
     assert all(run["score"] > simple + 0.1 for run in recorded_demo().get("runs", []))
 
 
-def test_the_demo_does_here_what_its_record_says(tmp_path: Path) -> None:
+def test_the_demo_reproduces_its_record(tmp_path: Path) -> None:
     config = expand(**{**DEMO.plan, "methods": [("baseline", {})], "threads": 1})[0]
     events: list[Any] = []
     train(config, events.append, lambda: False, tmp_path)

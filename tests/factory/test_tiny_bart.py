@@ -71,7 +71,7 @@ def test_velic_words_are_a_stem_and_one_ending() -> None:
 
 
 @pytest.mark.parametrize("slug", TASKS)
-def test_texts_come_back_from_their_pieces(slug: str) -> None:
+def test_texts_are_restored_from_their_pieces(slug: str) -> None:
     tokenizer, _ = loaded()
     for row in generate(slug)["validation"][:100]:
         for column in get(slug).columns:

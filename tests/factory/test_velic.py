@@ -44,7 +44,7 @@ def test_object_and_verb_end_the_sentence() -> None:
     assert velic.object_first(clause(), [], [])[0] == words[1]
 
 
-def test_vowels_of_endings_go_with_the_stem() -> None:
+def test_vowels_of_endings_agree_with_the_stem() -> None:
     assert velic.noun_form("rebim", plural=True, case="object") == "rebimiken"
     assert velic.noun_form("barok", plural=True, case="object") == "barokukan"
     assert velic.noun_form("barok", plural=False, case="recipient", det="our") == "barokazal"

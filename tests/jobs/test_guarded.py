@@ -33,7 +33,7 @@ def ask(name: str, returns: Any = None, allowed: Limits | None = None, **argumen
     return guarded.call(ROOM + name, arguments, returns, imports=(), allowed=allowed or Limits())
 
 
-def test_answers_and_errors_cross_whole_and_the_process_stays() -> None:
+def test_results_and_errors_arrive_complete_and_the_process_stays() -> None:
     assert ask("tell", Told, text="Grüße\n", counts={"a": 2}) == Told("Grüße\n", {"a": 2})
     first = ask("whose", int)
     assert first != os.getpid() and ask("whose", int) == first

@@ -117,7 +117,7 @@ def test_lane_has_a_limit_urgent_jobs_go_first_and_every_waiter_is_shown(busy: P
     assert urgent.result.folder.stat().st_ctime_ns < patient.result.folder.stat().st_ctime_ns
 
 
-def test_warm_process_keeps_what_it_loaded_and_goes_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warm_process_keeps_its_data_and_exits_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(2):
         queue.start(WARM, f"k{number}", {"number": number})
         settled(WARM, f"k{number}")

@@ -39,7 +39,7 @@ def names() -> set[str]:
     return {path.name for part in ("results", "jobs") for path in (STORE.root / part).glob("*")}
 
 
-def test_written_whole_and_completed_later() -> None:
+def test_written_atomically_and_completed_later() -> None:
     STORE.publish("a", {"depth": 3, "pending": ["twonn"]}, {"sigma": np.arange(5.0)})
     soon = STORE.find("a")
     assert soon is not None and soon.pending == ("twonn",) and soon.arrays["sigma"].tolist() == [0, 1, 2, 3, 4]
@@ -50,7 +50,7 @@ def test_written_whole_and_completed_later() -> None:
     assert STORE.find("b") is None and names() == {"a"}
 
 
-def test_longest_unseen_goes_first() -> None:
+def test_the_least_recently_used_goes_first() -> None:
     for index, key in enumerate("abc"):
         keep(key, 1_000 + index)
     one = STORE.size() // 3

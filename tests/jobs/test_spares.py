@@ -142,7 +142,7 @@ def test_none_where_memory_is_short(keeper: SpareKeeper, monkeypatch: pytest.Mon
     assert keeper.pid is None
 
 
-def test_none_where_the_operator_wants_none(keeper: SpareKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_spares_if_the_operator_disables_them(keeper: SpareKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISOVIZ_SPARES", "off")
     keeper.expectation.renew(60)
     keeper.tend()

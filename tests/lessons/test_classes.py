@@ -72,7 +72,7 @@ def test_a_guess_that_no_one_can_make_is_refused(
     assert class_store.guesses(open_class.code, open_class.key) == (0, {})
 
 
-def test_an_option_is_a_whole_number(class_store: Classes) -> None:
+def test_an_option_is_an_integer(class_store: Classes) -> None:
     open_class = opened(class_store)
     lesson, step = next(
         (lesson, k)

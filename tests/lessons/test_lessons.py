@@ -67,7 +67,7 @@ def test_a_lesson_with_a_false_claim_is_reported() -> None:
     assert second == "claim 1 does not hold: isoscore@1 > isoscore@0"
 
 
-def test_exactly_one_answer_must_come_true() -> None:
+def test_exactly_one_answer_must_be_true() -> None:
     options = '{ text = "Up", when = "isoscore@1 > 2" }, { text = "Down", when = "isoscore@1 > 3" }'
     guess = f'guess = {{ kind = "choice", options = [{options}] }}'
     wrong = parse(re.sub(r"guess = .*", guess, GOOD), "m")

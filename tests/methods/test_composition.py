@@ -24,7 +24,7 @@ def made(slug: str, **params: object) -> methods.composition.Method:
     return kind(kind.Params(**methods.check_params(slug, short | params)))
 
 
-def test_each_pair_goes_together_or_says_why_not():
+def test_each_pair_is_compatible_or_says_why_not():
     singles = [kind for slug, kind in methods.catalogue().items() if slug != "baseline"]
     refused = 0
     for one, other in itertools.combinations(singles, 2):

@@ -113,7 +113,7 @@ def test_strength_zero_adds_no_term(slug):
     assert make(slug, lam=0.0).penalties(reps()) == {}
 
 
-def test_istar_layer_beyond_the_model():
+def test_istar_layer_out_of_range():
     with pytest.raises(InputError, match="the model has 3 layers"):
         make("istar", layer=4)
 

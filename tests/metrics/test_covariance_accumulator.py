@@ -44,7 +44,7 @@ def check(accumulator, cloud, rtol):
 
 @pytest.mark.parametrize("sizes", SPLITS.values(), ids=SPLITS.keys())
 @pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
-def test_any_split_gives_the_whole(kind, sizes):
+def test_any_split_gives_the_same_sums(kind, sizes):
     cloud = spread_cloud(500, 12) * np.linspace(0.01, 5, 12)
     check(accumulate(kind(cloud), sizes), cloud, rtol=1e-12)
 
@@ -99,7 +99,7 @@ def test_far_from_the_origin_any_split_any_order_any_tree(name, kind):
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(borders=st.lists(st.integers(0, 60), max_size=12), seed=st.integers(0, 2**32 - 1), mean=st.floats(-1e4, 1e4))
-def test_drawn_splits_give_the_whole(borders, seed, mean):
+def test_random_splits_give_the_same_sums(borders, seed, mean):
     cloud = np.random.default_rng(seed).normal(size=(60, 4)) * [1, 2, 0.5, 3] + mean
     borders = [0, *sorted(borders), 60]
     sizes = np.diff(borders)
@@ -191,7 +191,7 @@ distributed.destroy_process_group()
 """
 
 
-def test_two_processes_have_seen_the_whole(tmp_path):
+def test_two_processes_merge_to_the_full_cloud(tmp_path):
     cloud = FAR["drift"]
     np.save(tmp_path / "cloud.npy", cloud)
     port = str(free_port())

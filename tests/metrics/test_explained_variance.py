@@ -60,7 +60,7 @@ def test_effective_rank_is_the_entropy_of_the_shares(cloud):
     assert participation_ratio(cloud) <= effective_rank(cloud) * (1 + 1e-12)
 
 
-def test_tensors_come_back_as_tensors():
+def test_tensors_stay_tensors():
     cloud = torch.from_numpy(spread_cloud(30, 8)).float()
     curve, rank = explained_variance(cloud, k=4), effective_rank(cloud)
     assert curve.shape == (4,)

@@ -107,7 +107,7 @@ def draw(rng, n, spectrum, tails):
 
 
 @pytest.mark.parametrize("tails", [False, True], ids=["Gaussian", "t5"])
-def test_it_holds_the_truth_about_as_often_as_it_says(tails):
+def test_its_coverage_matches_its_level(tails):
     """Nominal 0.95; the docstring's 2000 draws gave 0.946 and 0.937. Four standard errors of 400 draws are 0.044."""
     spectrum = np.array([10.0, 6, 4, 4] + [1.0] * 28)
     truth = (spectrum.sum() ** 2 / (spectrum**2).sum() - 1) / 31

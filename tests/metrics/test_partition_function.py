@@ -67,7 +67,7 @@ def pair_as_defined(w, sign_of):
 
 
 @pytest.mark.parametrize("labels", PUBLISHED_TRAP)
-def test_the_published_pairs_come_from_the_published_convention(labels):
+def test_the_published_pairs_follow_the_published_convention(labels):
     """A classifier at its initial scale, N(0, 0.02²), d = 768. methods.md leaves the columns' signs to chance."""
     published, defined = PUBLISHED_TRAP[labels]
     rng = np.random.default_rng(0)
@@ -218,7 +218,7 @@ def test_several_readings_in_one_pass_match_the_full_matrix():
     assert partitions(np.zeros((0, 3)), READINGS) == [None] * 4
 
 
-def test_a_vocabulary_is_never_copied_whole(monkeypatch):
+def test_a_vocabulary_is_never_copied_completely(monkeypatch):
     w = np.random.default_rng(0).normal(size=(40_000, 32)).astype(np.float32)
     expected = [all_at_once(w, reading) for reading in READINGS]
     monkeypatch.setattr("isoviz.metrics.partition_function._BLOCK", 40_000)

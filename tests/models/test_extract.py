@@ -145,7 +145,7 @@ def test_one_token_per_row_is_drawn_evenly(tiny_models):
     assert counts.min() > 60
 
 
-def test_streamed_tokens_measure_what_the_whole_cloud_does(tiny_models):
+def test_streamed_tokens_measure_the_same_as_the_full_cloud(tiny_models):
     source = sources.resolve(str(tiny_models("bert")))
     views = layer_views(source, [ONE], batch_size=4)
     for layer in range(3):
@@ -164,7 +164,7 @@ def described(stream):
 
 
 @pytest.mark.parametrize("shift", [0.0, 50.0])
-def test_a_stream_of_tensors_measures_what_a_stream_of_arrays_does(shift):
+def test_a_stream_of_tensors_measures_the_same_as_a_stream_of_arrays(shift):
     points = np.random.default_rng(1).normal(size=(90, 5)).astype(np.float32) * [3, 2, 1, 1, 1] + np.float32(shift)
     points = points.astype(np.float32)
     points[4] = 0

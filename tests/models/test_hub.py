@@ -87,7 +87,7 @@ def test_a_large_file_of_the_cache_is_not_read_to_know_it(server, published, tin
     assert fetched.fingerprint == sources.resolve(str(tiny_models("bert"))).fingerprint
 
 
-def test_a_revision_is_found_and_kept_apart(server, published, tiny_models):
+def test_a_revision_is_found_and_cached_separately(server, published, tiny_models):
     other = server.add(NAME, tiny_models("roberta"), branch="refs/pr/1")
     fetched = sources.fetch(sources.resolve(f"{NAME}@refs/pr/1"))
     assert (fetched.revision, fetched.name) == (other, f"{NAME}@refs/pr/1")
@@ -147,7 +147,7 @@ def test_training_records_the_commit(server, published, cola, tmp_path):
     assert events[-1].kind == "finished"
 
 
-def test_measure_says_the_commit(server, published, cola, capsys):
+def test_measure_reports_the_commit(server, published, cola, capsys):
     words = ["measure", "--model", NAME, "--task", "glue/cola", "--data", str(cola), "--pooling", "mean", "--json"]
     assert main(words) == 0
     document = json.loads(capsys.readouterr().out)
@@ -194,7 +194,7 @@ def test_a_broken_download_is_reported_and_the_next_one_finishes(server, publish
 @pytest.mark.parametrize(
     ("name", "message"), [(NAME, "the download stopped after"), ("acme/none", "is not on the hub")]
 )
-def test_a_process_of_its_own_says_it_in_one_line_too(server, published, name, message):
+def test_a_separate_process_also_reports_one_line(server, published, name, message):
     """The libraries log their retries to stderr, and the tests' log handlers do not capture those of a separate process."""
     server.cut["model.safetensors"], server.down_after_cut = 2000, True
     command = [sys.executable, "-m", "isoviz", "train", "--model", name, "--max-length", "48", "--json"]

@@ -31,7 +31,7 @@ def of(config, slug, direction=None):
         ("sst5", None),
     ],
 )
-def test_the_published_words_of_t5(slug, words):
+def test_the_published_prefixes_of_t5(slug, words):
     assert of(T5, slug) == words
     assert of({"model_type": "bart"}, slug) is None
 
@@ -40,7 +40,7 @@ def test_the_prefix_names_the_direction():
     assert of(T5, "wmt16/de-en", "en-de") == "translate English to German:"
 
 
-def test_a_configurations_own_words_come_first():
+def test_the_configurations_prefix_takes_precedence():
     own = {"summarization": {"prefix": "tl;dr: "}, "translation_en_to_ro": {"prefix": "to Romanian: ", "num_beams": 4}}
     for family in ("t5", "bart"):
         config = {"model_type": family, "task_specific_params": own}

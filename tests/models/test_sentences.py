@@ -182,7 +182,7 @@ def test_unsupported_model_folders_are_refused_in_one_line(fault: str, tmp_path:
     assert any("sentence vectors are not shown" in note for note in views.warnings)
 
 
-def test_an_adapter_is_refused_as_a_whole(tmp_path: Path, tiny_models: TinyModels) -> None:
+def test_a_bare_adapter_is_refused(tmp_path: Path, tiny_models: TinyModels) -> None:
     folder = make(tmp_path / "model", tiny_models("bert"))
     (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/elsewhere"}')
     with pytest.raises(ModelError, match="is an adapter of another model; merge the two"):

@@ -24,7 +24,7 @@ def _from_sums(transform: posthoc.Transform, points: np.ndarray) -> posthoc.Tran
 
 @pytest.mark.parametrize("points", [POINTS, FLAT], ids=["full", "flat"])
 @pytest.mark.parametrize("slug", FROM_SUMS)
-def test_the_same_is_learnt(slug: str, points: np.ndarray) -> None:
+def test_the_fit_is_the_same(slug: str, points: np.ndarray) -> None:
     kind: type[CataloguedTransform] = posthoc.get(slug)
     fitted, sums = kind().fit(points), _from_sums(kind(), points)
     assert fitted.state()["spec"] == sums.state()["spec"]
@@ -36,7 +36,7 @@ def test_most_transforms_can() -> None:
     assert "cluster_based" not in FROM_SUMS
 
 
-def test_a_chain_of_one_divisor_can_and_others_say_so() -> None:
+def test_a_chain_with_one_divisor_is_supported_and_others_are_refused() -> None:
     def chain(*slugs: str) -> posthoc.Chain:
         return posthoc.chain([posthoc.get(slug)() for slug in slugs])
 

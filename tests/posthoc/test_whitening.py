@@ -146,7 +146,7 @@ def test_rounding_around_a_large_mean_is_not_whitened():
     assert zca().fit((1e4 + 10 * cloud()).astype(np.float32)).dropped == 0
 
 
-def test_components_beyond_the_width():
+def test_more_components_than_dimensions():
     with pytest.raises(InputError, match="components must be at most 8, .* got 9"):
         pca_whitening(components=9).fit(cloud())
     with pytest.raises(InputError, match="strength: .* less than or equal to 1"):

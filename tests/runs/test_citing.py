@@ -22,7 +22,7 @@ OF_TRANSFORMS = {
 }
 
 
-def test_every_entry_is_whole():
+def test_every_entry_is_complete():
     entries = bibliography.entries()
     assert len(entries) > 30 and list(entries) == sorted(entries)
     for key, entry in entries.items():
@@ -44,7 +44,7 @@ def test_every_declared_key_has_an_entry_and_none_is_idle():
     assert not set(bibliography.entries()) & OF_METHODS
 
 
-def test_whatever_comes_from_a_paper_cites_it():
+def test_everything_from_a_paper_cites_it():
     for task in tasks.catalogue().values():
         assert bool(task.cites) != task.generated, task.slug
     assert families.CITES.keys() == set(families.CLASSIFIERS) | families.SEQ2SEQ

@@ -46,7 +46,7 @@ def test_the_examples_are_small_enough_to_ship() -> None:
     assert sum(path.stat().st_size for path in EXAMPLES.rglob("*") if path.is_file()) <= LARGEST
 
 
-def test_every_shipped_run_says_with_what_it_was_made(shipped: Examples) -> None:
+def test_every_shipped_run_names_the_versions_that_made_it(shipped: Examples) -> None:
     rows = shipped.list()
     assert len(rows) == shipped.about["runs"] and not shipped.unreadable()
     for row in rows:
@@ -152,7 +152,7 @@ def copied(target: Path) -> Path:
     return target
 
 
-def test_a_read_only_folder_is_enough_and_nothing_is_left_beside_the_file(tmp_path: Path) -> None:
+def test_a_read_only_folder_suffices_and_no_files_are_left_behind(tmp_path: Path) -> None:
     folder = copied(tmp_path / "shipped")
     folder.chmod(0o500)
     try:
@@ -164,7 +164,7 @@ def test_a_read_only_folder_is_enough_and_nothing_is_left_beside_the_file(tmp_pa
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "no about", "about of another kind", "newer tables"])
-def test_without_sound_examples_the_app_does_without_and_says_so(
+def test_damaged_examples_are_skipped_with_a_message(
     damage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv(examples.SWITCH, "on")

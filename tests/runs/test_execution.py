@@ -118,7 +118,7 @@ def test_an_interrupt_stops_the_run_and_is_passed_on(local: Store, config: Make)
     assert local.events(run_id)[-1][1]["step"] == 8
 
 
-def test_the_wish_to_stop_arrives_soon_and_the_heart_beats(local: Store, config: Make) -> None:
+def test_a_stop_request_arrives_soon_and_heartbeats_continue(local: Store, config: Make) -> None:
     took: list[float] = []
 
     def train(config: RunConfig, emit: Callable[[Event], None], should_stop: Callable[[], bool], *_: object) -> None:
@@ -271,7 +271,7 @@ def test_a_disk_that_was_full_for_a_while_costs_nothing(local: Store, config: Ma
     assert [e["detail"][:4] for _, e in local.events(run_id)[:-1]] == [f"{n:04d}" for n in range(40)]
 
 
-def test_giving_up_takes_as_long_as_patience_says(local: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_giving_up_takes_the_stated_patience(local: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     (run_id,) = local.create([config()])
     row = local.claim("me", "cpu")
     assert row is not None

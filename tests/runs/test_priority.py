@@ -42,7 +42,7 @@ def test_class_that_never_stops_asking_does_not_hold_runs_up_for_ever(
     end_all()
 
 
-def test_view_runs_beside_a_training_that_runs(runner: Runner, local: Store, config: Make) -> None:
+def test_view_runs_beside_a_running_training(runner: Runner, local: Store, config: Make) -> None:
     (run_id,) = local.create([config(params=LONG)])
     until(lambda: "stepped" in kinds(local, run_id))
     queue.start(LIGHT, "k", {})

@@ -103,7 +103,7 @@ def test_a_spare_exits_when_its_parent_is_killed(tmp_path: Path) -> None:
     until(lambda: all(gone(pid) for pid in pids))
 
 
-def test_a_spare_has_a_group_of_its_own(tmp_path: Path) -> None:
+def test_a_spare_has_its_own_process_group(tmp_path: Path) -> None:
     spare = Spare(FAKE, "cpu", tmp_path / "log")
     try:
         if sys.platform != "win32":

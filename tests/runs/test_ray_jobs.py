@@ -145,7 +145,7 @@ def test_an_address_is_refused_in_one_line(
     assert words in said and said.count("\n") == 1 and "secret" not in said
 
 
-def test_off_this_machine_a_cluster_must_want_a_token(
+def test_a_remote_cluster_must_require_a_token(
     ray: Ray, local: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     netrc = tmp_path / "netrc"  # must not take the token's place

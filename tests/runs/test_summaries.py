@@ -49,7 +49,7 @@ def test_a_finished_run_is_summed_up_in_columns(store: Store) -> None:
     assert summary.numbers["timing"]["train_seconds"] == 6.5
 
 
-def test_columns_say_what_the_whole_run_says(store: Store) -> None:
+def test_columns_match_the_complete_run(store: Store) -> None:
     finish(store, resolved("istar"), 0.75, None)
     finish(store, resolved(), 0.0, 0.5, collapsed="predicts one class")
     fail(store, resolved(seed=1))
@@ -164,7 +164,7 @@ def test_a_configuration_of_a_newer_version_is_unreadable_not_wrong(store: Store
     assert "version" in store.unreadable()[0].unreadable
 
 
-def test_damage_of_the_same_length_is_met_by_the_list_of_whole_runs(store: Store) -> None:
+def test_damage_of_the_same_length_is_detected_in_the_list_of_full_runs(store: Store) -> None:
     run = finish(store, resolved(), 0.5, 0.5)
     with store._database.reading() as connection:
         config = connection.scalar(text("SELECT config FROM isoviz_runs"))
@@ -174,7 +174,7 @@ def test_damage_of_the_same_length_is_met_by_the_list_of_whole_runs(store: Store
     assert [run.id for run in store.unreadable()] == [run]
 
 
-def test_a_run_whose_summary_does_not_fit_is_read_whole(store: Store) -> None:
+def test_a_run_whose_summary_is_outdated_is_read_in_full(store: Store) -> None:
     """As one that a worker of an older version ended."""
     run = finish(store, resolved(), 0.5, 0.25)
     with store._database.writing() as connection:

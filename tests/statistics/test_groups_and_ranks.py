@@ -98,7 +98,7 @@ def test_a_perfect_order_has_no_interval():
     assert rank_correlation(range(9), range(9)).interval is None
 
 
-def test_tasks_that_say_nothing_are_left_out_and_named():
+def test_uninformative_tasks_are_left_out_and_named():
     x, y, tasks = [1, 2, 3, 4, 1, 2, 1, 1, 1], [4, 3, 2, 1, 5, 6, 1, 2, 3], list("aaaabbccc")
     correlation = rank_correlation(x, y, tasks)
     assert correlation.by_task == {"a": pytest.approx(-1.0), "b": None, "c": None}  # two points; x does not vary

@@ -73,7 +73,7 @@ def test_the_seeds_needed_are_the_fewest(effect, alpha, paired):
     assert n == 2 or power.power(effect, n - 1, alpha, paired=paired) < 0.8
 
 
-def test_no_number_of_seeds_tells_nothing_apart():
+def test_no_number_of_seeds_suffices_for_a_negligible_effect():
     assert power.seeds_needed(0.0, 0.05, paired=True) is None
     assert power.seeds_needed(1e-6, 0.05, paired=True) is None
 

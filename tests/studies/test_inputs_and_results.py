@@ -16,7 +16,7 @@ from isoviz.studies.result import SHADES, Axis, Matrix, Panel, Table
 RECORDS = sorted((Path(__file__).resolve().parents[2] / "docs" / "data").glob("*.json"))
 
 
-def test_words_come_back_without_this_machines_folders(tmp_path):
+def test_arguments_are_restored_without_this_machines_folders(tmp_path):
     folder = tmp_path / "encoder"
     folder.mkdir()
     inputs = Inputs.read(
@@ -107,7 +107,7 @@ def test_a_panel_has_what_it_draws_and_a_table_is_full():
 
 
 @pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.stem)
-def test_every_record_in_the_docs_is_of_a_study_and_whole(path):
+def test_every_record_in_the_docs_belongs_to_a_study_and_is_complete(path):
     result = studies.Result.model_validate_json(path.read_text(encoding="utf-8"))
     study = studies.get(path.stem)
     assert result.provenance.study == study.slug

@@ -278,7 +278,7 @@ def test_a_demo_task_has_no_printed_numbers(tiny_models):
         ({"models": ["./nowhere"]}, ModelError, "no such model or directory './nowhere'"),
     ],
 )
-def test_inputs_that_cannot_serve_are_refused(words, kind, message, tiny_models):
+def test_unsuitable_inputs_are_refused(words, kind, message, tiny_models):
     filled = {name: [word.format(bart=tiny_models("bart")) for word in templates] for name, templates in words.items()}
     with pytest.raises(kind, match=message):
         IsoBNFigures().run("quick", silent, Inputs.read(**filled))

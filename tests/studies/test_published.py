@@ -17,7 +17,7 @@ EXCLUDE = "exclude each other"
 OTHER = {"lam", "zeta", "minutes_per_epoch", "average", "isoscore", "i1", "i2", "ev_1", "ev_2", "ev_3"}
 
 
-def test_every_table_is_there():
+def test_every_table_exists():
     assert Counter((published.paper, published.place) for published in everything()) == {
         ("isolayer", "Table 2"): 36,
         ("isolayer", "Table 3"): 96,

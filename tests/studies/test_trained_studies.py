@@ -43,7 +43,7 @@ def outcomes(result):
 
 
 @pytest.mark.parametrize("study", TRAINED, ids=lambda study: study.slug)
-def test_it_draws_nothing_some_and_all_of_its_runs(study):
+def test_it_draws_none_some_and_all_of_its_runs(study):
     planned = study.declared("quick")
     assert len({config.seed for config in planned}) >= 3
     assert len({config.identity for config in planned}) == len(planned)
@@ -103,7 +103,7 @@ def test_as_many_runs_as_the_papers_say():
 
 
 @pytest.mark.parametrize("study", [*TRAINED, *COMPUTED], ids=lambda study: study.slug)
-def test_its_words_are_there(study):
+def test_its_sentences_are_present(study):
     card = study.card()
     assert set(card["scales"]) == {"quick", "full"}
     assert any(source.paper is study.paper for source, _ in every_place())
@@ -137,7 +137,7 @@ def test_nothing_is_claimed_of_performance_where_nothing_was_learned(study):
         assert verdict.outcome == "cannot tell" or not claim.about_performance
 
 
-def test_missing_collapsed_and_failed_runs_are_gaps_with_words():
+def test_missing_collapsed_and_failed_runs_are_explained_gaps():
     planned = IStarFigure3.declared("quick", Inputs.read(tasks=["demo/acceptability"]))
     of_cell = [config for config in planned if config.params.get("lam") == -1.0]
     runs = [

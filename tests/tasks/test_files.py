@@ -157,7 +157,7 @@ def test_folders(tmp_path):
         tasks.load(COLA, tmp_path)
 
 
-def test_no_data_and_no_network_says_what_to_do():
+def test_no_data_and_no_network_gives_advice():
     with pytest.raises(DataError, match="hub cannot be reached.*give a folder"):
         tasks.load(COLA)
 
@@ -197,7 +197,7 @@ def test_long_splits_are_checked_by_sample(tmp_path, suffix, monkeypatch):
         tasks.check_data(COLA, write(tmp_path / "none", suffix, train=train.assign(label=0), validation=frame(30)))
 
 
-def test_shards_are_one_split_and_all_must_be_there(tmp_path):
+def test_shards_are_one_split_and_must_be_complete(tmp_path):
     for number in range(3):
         frame(4, sentence=[f"part {number} row {i}" for i in range(4)]).to_parquet(
             tmp_path / f"train-0000{number}-of-00003.parquet"
@@ -212,7 +212,7 @@ def test_shards_are_one_split_and_all_must_be_there(tmp_path):
 
 @pytest.mark.parametrize("suffix", files.SUFFIXES)
 @pytest.mark.parametrize("limit", [1, 3, 7, 20, 50])
-def test_capped_rows_match_a_subset_of_the_whole(tmp_path, suffix, limit):
+def test_capped_rows_are_a_subset_of_the_full_data(tmp_path, suffix, limit):
     table = frame(20, sentence=[f"text {i}" for i in range(20)])
     write(tmp_path, suffix, train=table, validation=table)
     if suffix == ".parquet":

@@ -175,7 +175,9 @@ def test_a_broken_download_is_reported_and_the_next_one_finishes(server, publish
         ("offline", "the hub cannot be reached"),
     ],
 )
-def test_the_command_line_says_it_in_one_line(server, published, cola, tmp_path, monkeypatch, capsys, state, message):
+def test_the_command_line_reports_it_in_one_line(
+    server, published, cola, tmp_path, monkeypatch, capsys, state, message
+):
     words = ["measure", "--model", "demo/tiny-bert", "--task", "glue/cola", "--pooling", "mean", "--json"]
     name = f"datasets/{tasks.get('glue/cola').hub[0]}"
     with contextlib.ExitStack() as stack:

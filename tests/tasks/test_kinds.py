@@ -56,7 +56,7 @@ def write(folder, suffix, **splits):
 PAPER_TASKS = [slug for slug, task in tasks.catalogue().items() if not task.generated]
 
 
-def test_the_papers_tasks_are_all_there():
+def test_the_papers_tasks_all_exist():
     assert tasks.get(next(iter(tasks.catalogue()))).generated  # what a form offers first needs no files
     glue = {f"glue/{name}" for name in ("cola", "sst2", "mrpc", "qqp", "stsb", "mnli", "qnli", "rte", "wnli")}
     assert set(PAPER_TASKS) >= glue | {"sst5", "squad", "wmt16/ro-en", "wmt16/de-en", "cnn_dailymail"}
@@ -106,7 +106,7 @@ def test_all_forms_of_file_give_the_same_rows(tmp_path, slug):
     assert sorted(table["row"]) == list(range(1, 9))
 
 
-def test_simple_guesses_are_what_they_say(tmp_path):
+def test_simple_baselines_match_their_definitions(tmp_path):
     def guess(slug, **changes):
         task = tasks.get(slug)
         data = tasks.load(task, write(tmp_path / slug, ".jsonl", train=rows_of(task, 9), validation=rows_of(task)))

@@ -386,7 +386,7 @@ def test_killed_while_the_end_is_tidied_up(ends, tmp_path, monkeypatch, name, mo
     check_the_same(events, alone, again, tmp_path / "run")
 
 
-def test_a_run_started_before_best_weights_existed_says_what_it_kept(best_run, tmp_path):
+def test_a_run_from_before_best_weights_says_what_it_kept(best_run, tmp_path):
     """Its best epoch's weights are gone: the last ones are kept and reported."""
     cfg, events, _ = best_run
     first: list[Event] = []

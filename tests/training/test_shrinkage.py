@@ -42,7 +42,7 @@ def score(rows: Rows, cloud: NDArray[np.float64]) -> float:
 
 
 @pytest.mark.parametrize("sampled", [40, 80, 200])
-def test_stated_error_holds_the_value_of_all_rows_as_often_as_it_says(sampled: int) -> None:
+def test_the_stated_error_covers_the_value_of_all_rows_at_its_level(sampled: int) -> None:
     generator = np.random.default_rng(0)
     rows = dependent_rows(generator)
     cloud = generator.standard_normal((900, D)) * np.linspace(2.0, 1.0, D)
