@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import heapq
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from dashboard import resources, wording
 from dashboard.run_lists import cached
+from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.demo import bundled_models, recorded_pace
 from isoviz.runs.identity import host_name
@@ -24,7 +26,7 @@ class Estimate:
     """Estimated time of runs.
 
     Attributes:
-        seconds: total seconds, one run after another.
+        seconds: until the last run ends, with every slot of this machine at work.
         unknown: runs without an estimate, not included in `seconds`.
         recorded: runs estimated from the bundled timings of another machine.
         measured: earlier runs on this machine used for the estimate.
@@ -36,8 +38,11 @@ class Estimate:
     measured: int = 0
 
     def words(self) -> str:
-        """`about 45 s`, `more than 45 s` if some runs are unknown, or `unknown`. Slots run in parallel."""
-        return duration_words(self, len(devices.describe().slots))
+        """`about 45 s`, `more than 45 s` if some runs are unknown, or `unknown`."""
+        if not self.seconds:
+            return "unknown"
+        text = wording.duration(self.seconds)
+        return f"more than {text}" if self.unknown else f"about {text}"
 
     def source(self, count: int) -> str:
         """The basis of the estimate for `count` runs."""
@@ -52,52 +57,74 @@ class Estimate:
 
 def estimated(configs: Iterable[RunConfig]) -> Estimate:
     """Estimated time of these runs, from the store's newest finished runs."""
-    return estimate(configs, _history())
+    return estimate(configs, _history(), slots=len(devices.describe().slots))
 
 
 def remaining(rows: Sequence[RunRow]) -> Estimate:
     """Remaining time of running and waiting runs, only from timings on this machine."""
     running = [row for row in rows if row.status == "running"]
     seconds_left = [row.progress.eta_seconds if row.progress else None for row in running]
+    slots = len(devices.describe().slots)
+    busy = [
+        max(0.0, seconds)
+        for row, seconds in zip(running, seconds_left, strict=True)
+        if seconds is not None
+        for _ in range(min(row.config.processes, slots))
+    ]
     starting = [row.config for row, seconds in zip(running, seconds_left, strict=True) if seconds is None]
-    waiting_estimate = estimate(
-        [*starting, *(row.config for row in rows if row.status == "queued")], _history(), shipped=False
-    )
-    return replace(
-        waiting_estimate,
-        seconds=waiting_estimate.seconds + sum(seconds for seconds in seconds_left if seconds is not None),
-    )
+    waiting = [row.config for row in rows if row.status == "queued"]
+    return estimate([*starting, *waiting], _history(), shipped=False, slots=slots, busy=busy)
 
 
 def _history() -> list[RunRow]:
     return cached("history", lambda: resources.store().list(status="finished", limit=HISTORY))
 
 
-def estimate(configs: Iterable[RunConfig], history: Iterable[RunRow], *, shipped: bool = True) -> Estimate:
-    """Estimate from similar runs on this machine: the same setup except epochs, seed and parameters; else the same model and data
-    size; else, with `shipped`, the bundled timings of the bundled model."""
+def estimate(
+    configs: Iterable[RunConfig],
+    history: Iterable[RunRow],
+    *,
+    shipped: bool = True,
+    slots: int = 1,
+    busy: Sequence[float] = (),
+) -> Estimate:
+    """Estimate from similar runs on this machine: the same setup except epochs, seed and parameters; else the same model, kind of task
+    and amount of work; else, with `shipped`, the bundled timings of the bundled model.
+
+    Args:
+        configs: in the order in which they start; each takes the slots that are free first.
+        slots: of this machine.
+        busy: seconds until each of the slots that work now is free.
+    """
     pace_of: dict[tuple[Any, ...], dict[str, float]] = {}
     similar: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in history:
         on_this_machine = row.host in (None, host_name())
         if on_this_machine and row.status == "finished" and row.started and row.ended and row.attempt == 1:
-            per_epoch = (row.ended - row.started) / row.config.epochs
+            epochs = (row.progress and row.progress.measured_epoch) or row.config.epochs  # it may have stopped early
+            per_epoch = (row.ended - row.started) / epochs
             pace_of.setdefault(_like(row.config), {})[row.id] = per_epoch
             if size := _similar(row.config):
                 similar.setdefault(size, {})[row.id] = per_epoch
-    seconds, unknown, recorded = 0.0, 0, 0
+    ends = [*busy, *(0.0 for _ in range(slots - len(busy)))]
+    heapq.heapify(ends)
+    unknown, recorded = 0, 0
     measured: set[str] = set()
     for config in configs:
         paces = pace_of.get(_like(config)) or similar.get(_similar(config) or ())
         if paces:
-            seconds += statistics.median(paces.values()) * config.epochs
+            pace: float | None = statistics.median(paces.values())
             measured |= paces.keys()
-        elif shipped and (pace := _recorded(config)) is not None:
-            seconds += pace * config.epochs
-            recorded += 1
         else:
+            pace = _recorded(config) if shipped else None
+            recorded += pace is not None
+        if pace is None:
             unknown += 1
-    return Estimate(seconds, unknown, recorded, len(measured))
+            continue
+        starts = [heapq.heappop(ends) for _ in range(min(config.processes, len(ends)))]
+        for _ in starts:
+            heapq.heappush(ends, max(starts) + pace * config.epochs)
+    return Estimate(max(ends), unknown, recorded, len(measured))
 
 
 def _recorded(config: RunConfig) -> float | None:
@@ -110,27 +137,31 @@ def _recorded(config: RunConfig) -> float | None:
 
 
 def _like(config: RunConfig) -> tuple[Any, ...]:
-    rows = (config.max_train, config.max_eval, config.batch_size, config.max_length, config.low_rank, config.processes)
-    return (config.model, config.task, config.data, config.method, config.precision, *rows)
+    return (config.task, config.data, config.own, config.method, config.max_train, *_work(config))
 
 
 def _similar(config: RunConfig) -> tuple[Any, ...] | None:
-    if config.max_train is None:
-        return None
+    return None if config.max_train is None else (_kind(config), config.max_train, *_work(config))
+
+
+def _work(config: RunConfig) -> tuple[Any, ...]:
+    """Settings that a run's time depends on, whatever its task."""
     return (
         config.model,
-        config.precision,
-        config.max_train,
-        config.max_eval,
-        config.max_length,
         config.low_rank,
+        config.precision,
+        config.threads,
         config.processes,
+        config.batch_size,
+        config.grad_accum,
+        config.max_length,
+        config.max_eval,
+        config.num_beams,
     )
 
 
-def duration_words(total: Estimate, slots: int) -> str:
-    """See `Estimate.words`."""
-    if not total.seconds:
-        return "unknown"
-    text = wording.duration(total.seconds / max(1, slots))
-    return f"more than {text}" if total.unknown else f"about {text}"
+def _kind(config: RunConfig) -> str | None:
+    if config.own is not None:
+        return config.own.kind
+    task = tasks.catalogue().get(config.task)
+    return None if task is None else task.kind

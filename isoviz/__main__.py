@@ -1,7 +1,7 @@
 """The command line: `python -m isoviz VERB`; `_VERBS` lists the verbs.
 
 Exit codes: 0 done; 1 a run failed, or was stopped; 2 bad input, with one line on stderr that says which option and what is allowed;
-130 (Ctrl-C) or 143 (SIGTERM) where it was ended at once.
+130 (Ctrl-C) or 143 (SIGTERM) where it was ended at once; 141 where no one reads its output any more.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import redirect_stdout
 from typing import Any, NoReturn
 
 from isoviz import __version__, boundary
-from isoviz.commands.output import collect_warnings, quiet_libraries
+from isoviz.commands.output import collect_warnings, quiet_libraries, reader_is_gone
 from isoviz.errors import LINE, InputError, IsoVizError, one_line, shortened
 from isoviz.jobs.processes import share_cores
 
@@ -124,6 +124,7 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--queue", action="store_true", help="queue the runs for workers or the app; train nothing here"
     )
+    parser.add_argument("--repeat", action="store_true", help="with --queue: also queue runs that exist already")
     _add_store(parser)
 
 
@@ -477,7 +478,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         collect_warnings()
         share_cores(os.environ)
         verb = "train" if options.verb == "sweep" else options.verb
-        return int(importlib.import_module(f"isoviz.commands.{verb}").run(options))
+        exit_code = int(importlib.import_module(f"isoviz.commands.{verb}").run(options))
+        sys.stdout.flush()
+        return exit_code
+    except BrokenPipeError:
+        if not reader_is_gone():
+            raise
+        return 141  # as by SIGPIPE
     except IsoVizError as error:
         _say(" ".join(filter(None, (_with_option(error), error.advice))))
         return 2
@@ -487,25 +494,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measured(options: dict[str, Any]) -> dict[str, Any]:
-    """The document of `measure --json`, computed for `isoviz.jobs.guarded`.
-
-    Args:
-        options: by name; the others have the command line's defaults.
-    """
+    """The document of `measure --json`, for `isoviz.jobs.guarded`; `options` replace the command line's defaults."""
     from isoviz.commands import measure
     from isoviz.training.devices import available_cores
 
-    parsed = build_parser(["measure"]).parse_args(["measure", "--model", "", "--json"])
     quiet_libraries()
     collect_warnings()
+    parsed = build_parser(["measure"]).parse_args(["measure", "--model", "", "--json"])
     if options["model"] is not None:
         import torch
 
         torch.set_num_threads(available_cores())  # the processes that read files have one
     with redirect_stdout(io.StringIO()) as printed:
         measure.run(argparse.Namespace(**{**vars(parsed), **options}))
-    document: dict[str, Any] = json.loads(printed.getvalue())
-    return document
+    return dict(json.loads(printed.getvalue()))
 
 
 def _check_words(words: Sequence[str]) -> None:

@@ -30,6 +30,8 @@ def run(options: argparse.Namespace) -> int:
     The first Ctrl-C or SIGTERM asks the run at hand to stop, which leaves a checkpoint, and ends the command; the second ends it
     at once. `runs stop` does the same from elsewhere.
     """
+    if options.repeat and not options.queue:
+        raise InputError("repeat: only with --queue", field="repeat")
     configs = plan(options)
     from isoviz.access.service import of_command_line
     from isoviz.runs.store import Store
@@ -38,15 +40,34 @@ def run(options: argparse.Namespace) -> int:
     service = of_command_line(store)
     fetch_models(configs)
     check_weights(configs)
-    if not options.json:
-        print(f"{len(configs)} run{'s' if len(configs) > 1 else ''}", file=sys.stderr)
     if options.queue:
-        rows = [store.get(run_id) for run_id in service.launch(configs, group=_group(configs))]
-        report(store, rows, options.json)
-        return 0
+        return _queue(store, service, configs, options)
+    if not options.json:
+        print(_runs(len(configs)), file=sys.stderr)
     rows = launch_and_carry_out(store, service, configs, _group(configs), quiet=options.json)
     report(store, rows, options.json)
     return 0 if all(row.status == "finished" for row in rows) else 1
+
+
+def _queue(store: Store, service: Service, configs: list[RunConfig], options: argparse.Namespace) -> int:
+    """Queue those that do not exist yet, or all of them with `--repeat`, and print their ids."""
+    from isoviz.commands import run_report
+    from isoviz.runs import duplicates
+
+    known = {} if options.repeat else duplicates.existing(store, configs)
+    new = [config for config in configs if config.identity not in known]
+    rows = [store.get(run_id) for run_id in service.launch(new, group=_group(new))]
+    existing = list(dict.fromkeys(known.values()))
+    if options.json:
+        print_json(run_report.document([run_report.as_json(row, None) for row in rows]) | {"existing": existing})
+        return 0
+    for row in rows:
+        print(f"{row.id}  {row.name}")
+    name = f" as experiment {rows[0].group}" if rows and rows[0].group else ""
+    print(f"{_runs(len(rows))} queued{name}", file=sys.stderr)
+    if existing:
+        print(f"exist already (--repeat queues them again): {' '.join(existing)}", file=sys.stderr)
+    return 0
 
 
 def launch_and_carry_out(
@@ -109,6 +130,7 @@ def plan(options: argparse.Namespace) -> list[RunConfig]:
         options.seeds,
         data=options.data,
         own=own_columns(options),
+        trains_here=not options.queue,
         **common,
     )
 
@@ -221,6 +243,10 @@ class ProgressLine:
             self.bar.write(
                 f"  epoch {event.epoch}: {event.primary} {event.metrics[event.primary]:.3f}", file=sys.stderr
             )
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'s' if count != 1 else ''}"
 
 
 def _group(configs: list[RunConfig]) -> str | None:

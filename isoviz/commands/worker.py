@@ -18,6 +18,7 @@ from isoviz.runs.runner import Runner
 from isoviz.runs.slot import POLL_SECONDS
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
 from isoviz.runs.worker import DEFAULT_TRAIN, train_run
+from isoviz.training import devices
 from isoviz.training.distributed import LOG
 
 
@@ -44,8 +45,9 @@ def run(options: argparse.Namespace) -> int:
     if options.ray is not None:
         return _serve_cluster(store, options)
     mark_lost(store)
+    found = devices.describe()
     with gentle_stop(_say) as stop:
-        work(store, options.idle, stop)
+        work(store, options.idle, stop, gpus=len(found.slots) if found.on_gpu else None)
     return 0
 
 
@@ -68,15 +70,18 @@ def _serve_cluster(store: Store, options: argparse.Namespace) -> int:
     return 0
 
 
-def work(store: Store, idle: float, stop: Callable[[], bool], *, train: str = DEFAULT_TRAIN) -> None:
+def work(
+    store: Store, idle: float, stop: Callable[[], bool], *, train: str = DEFAULT_TRAIN, gpus: int | None = None
+) -> None:
     """Train queued runs until none has come for `idle` seconds, or `stop` says so.
 
     Args:
         store: whose runs.
         train: see `isoviz.runs.worker`.
+        gpus: of this machine. Runs of more processes are left to other workers.
     """
     slot = _Devices(f"worker-{os.getpid()}")
-    runner = Runner(store, [slot], train=train)
+    runner = Runner(store, [slot], train=train, gpus=gpus)
     runner.start()
     try:
         shown: RunRow | None = None

@@ -11,13 +11,13 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from isoviz.errors import InputError, ModelError, listed, one_line
+from isoviz.models import sources
+from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import HeadKind
 
 if TYPE_CHECKING:
     from torch import nn
     from transformers import PreTrainedModel
-
-    from isoviz.models.sources import ModelSource
 
 PACKAGE: Final = "peft"
 _SEED: Final = 7_919
@@ -58,7 +58,6 @@ def targets_problem(source: ModelSource, kind: HeadKind, targets: tuple[str, ...
     import torch
     from transformers import AutoConfig
 
-    from isoviz.models import sources
     from isoviz.models.adapter import class_for
     from isoviz.models.loading import reading
 

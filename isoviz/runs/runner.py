@@ -29,11 +29,20 @@ class Runner:
         store: whose runs.
         slots: the device slots. Default: all of this machine's (`isoviz.training.devices.describe`).
         train: what the workers train with, see `isoviz.runs.worker`.
+        gpus: of a single slot that has several.
     """
 
-    def __init__(self, store: Store, slots: Sequence[Named] | None = None, *, train: str = DEFAULT_TRAIN) -> None:
+    def __init__(
+        self,
+        store: Store,
+        slots: Sequence[Named] | None = None,
+        *,
+        train: str = DEFAULT_TRAIN,
+        gpus: int | None = None,
+    ) -> None:
         self._store = store
         self._slots = slots
+        self._gpus = gpus
         self._train = train
         self._closing = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -95,6 +104,7 @@ class Runner:
             slots = describe().slots
         watched = {owner_of(slot.name) for slot in slots}
         self._busy.names = tuple(slot.name for slot in slots)
+        self._busy.gpus = self._gpus or sum(name.startswith("cuda") for name in self._busy.names) or None
         for slot in slots:
             server = SlotServer(self._store, slot.name, self._busy, self._closing, watched=watched, train=self._train)
             self._servers.append(server)

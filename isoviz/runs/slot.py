@@ -52,10 +52,12 @@ class Slots:
 
     Attributes:
         names: of all of them.
+        gpus: that they have together; None without any.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self.names = tuple(names)
+        self.gpus: int | None = None
         self._closed = False
         self._lock = threading.Lock()
         self._busy: dict[str, str] = {}  # slot → the slot whose server has it
@@ -183,7 +185,7 @@ class SlotServer:
             self._closing.wait(POLL_SECONDS)
             return
         try:
-            row = self._store.claim(self._owner, self._slot)
+            row = self._store.claim(self._owner, self._slot, gpus=self._slots.gpus)
             if row is None:
                 self.idle_since = self.idle_since or time.monotonic()
                 self._closing.wait(POLL_SECONDS)

@@ -30,14 +30,14 @@ from sqlalchemy import (
 )
 
 from isoviz.config import RunConfig
-from isoviz.errors import StoreError
+from isoviz.errors import InputError, StoreError
 from isoviz.events import ENDINGS, RESUMABLE, Event, Failed, Stopped
 from isoviz.home import store_url
 from isoviz.runs import queue_order
 from isoviz.runs import summaries as _summaries
 from isoviz.runs.database import Database, StoreUnavailableError
 from isoviz.runs.identity import new_id, one_line, run_name, this_place, this_process
-from isoviz.runs.queue_order import Move, Place
+from isoviz.runs.queue_order import PRIORITIES, Move, Place
 from isoviz.runs.reading import RunReader, RunRows
 from isoviz.runs.rows import (
     AT_ONCE,
@@ -202,7 +202,7 @@ class Store(RunReader):
             self._insert(connection, record, events, times or [time.time()] * len(events))
         return int(record["last_seq"])
 
-    def claim(self, owner: str, device: str, *, id: str | None = None) -> RunRow | None:
+    def claim(self, owner: str, device: str, *, id: str | None = None, gpus: int | None = None) -> RunRow | None:
         """Take the first run of the queue: of all who ask at once, one gets it.
 
         A run that is to be resumed goes to a host that has its checkpoints, because it works in the same folder.
@@ -211,6 +211,7 @@ class Store(RunReader):
             owner: who takes it.
             device: the slot it will run on.
             id: take this run, queued or reserved for `owner`, instead of the first; the calling process will run it.
+            gpus: leave runs of more processes than these to others. Without GPUs, None.
 
         Returns:
             The run, now `running`, or None if there is none to take.
@@ -224,6 +225,11 @@ class Store(RunReader):
             free = and_(
                 free, or_(_runs.c.resume.is_(False), _runs.c.host.is_(None), _runs.c.host.in_(self._database.hosts()))
             )
+        if gpus is not None:
+            # In JSON a quote inside of a text has a backslash, so these are the fields. Old configurations lack them.
+            config = _runs.c.config
+            fitting = [config.contains(f'"processes":{count},') for count in range(1, gpus + 1)]
+            free = and_(free, or_(~config.contains('"processes":'), config.contains('"accelerate_config":"'), *fitting))
         first = select(_runs.c.id).where(free).order_by(*QUEUE_ORDER).limit(1)
         with self._database.reading() as connection:
             if connection.scalar(first) is None:
@@ -390,9 +396,14 @@ class Store(RunReader):
             self._changed(connection)
 
     def set_priority(self, run_ids: Sequence[str], priority: int) -> None:
-        """Give runs another priority, see `isoviz.runs.queue_order.PRIORITIES`. It counts while they wait."""
+        """Give waiting runs another priority, one of `isoviz.runs.queue_order.PRIORITIES`; others keep theirs."""
+        if priority not in PRIORITIES.values():
+            raise InputError(
+                f"priority: must be one of {sorted(PRIORITIES.values())} (got {priority})", field="priority"
+            )
         with self._database.writing() as connection:
-            connection.execute(update(_runs).where(_runs.c.id.in_(run_ids)).values(priority=priority))
+            waiting = (_runs.c.id.in_(run_ids), _runs.c.status == "queued")
+            connection.execute(update(_runs).where(*waiting).values(priority=priority))
             self._changed(connection)
 
     # ------------------------------------------------------------------ inside

@@ -56,8 +56,11 @@ class LostProcessError(IsoVizError):
 # ---------------------------------------------------------------------------------------------------------------- checks
 
 
-def resolve(asked: Mapping[str, Any], devices: Devices) -> dict[str, Any]:
-    """`processes` and `accelerate_config` of a plan, checked against this machine.
+def resolve(asked: Mapping[str, Any], devices: Devices | None) -> dict[str, Any]:
+    """`processes` and `accelerate_config` of a plan.
+
+    Args:
+        devices: of the machine that trains; None if that is not known yet.
 
     Raises:
         InputError: too many processes, or a file that does not describe a launch that training knows.
@@ -70,7 +73,7 @@ def resolve(asked: Mapping[str, Any], devices: Devices) -> dict[str, Any]:
                 f"processes: the accelerate configuration has {named} (got {processes})", field="processes"
             )
         processes, file = named, str(path)
-    elif processes > 1:
+    elif processes > 1 and devices is not None:
         most, what = (len(devices.slots), "GPU") if devices.on_gpu else (devices.cores, "core")
         if processes > most:
             plural = "" if most == 1 else "s"
@@ -132,7 +135,8 @@ def train(
         "roots": None if roots is None else roots.as_json(),
     }
     key = secrets.token_bytes(32)
-    with Listener(authkey=key) as listener:  # a socket file in a private folder: no other account can reach it
+    # without an address: a socket file in a private folder, which no other account can reach
+    with Listener(backlog=config.processes, authkey=key) as listener:
         members = _Members(listener)
         launcher = _launched(config, str(listener.address), key, run_dir)
         try:

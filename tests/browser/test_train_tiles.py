@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from dashboard.timing import Estimate, duration_words
+from dashboard.timing import Estimate
 from tests.browser.conftest import Server
 
 CUT_OFF = """(value, words) => {
@@ -21,7 +21,7 @@ CUT_OFF = """(value, words) => {
 
 @pytest.mark.parametrize("width", [1280, 1440])
 def test_the_longest_time_is_not_cut_off(server: Server, open_tab: Callable[..., Page], width: int) -> None:
-    words = duration_words(Estimate(seconds=59 * 60 + 59.0, unknown=1, recorded=0), 1)
+    words = Estimate(seconds=59 * 60 + 59.0, unknown=1, recorded=0).words()
     page = open_tab(f"{server.url}/train", width=width)
     _runs, time, _device = (page.get_by_test_id("stMetricValue").nth(index) for index in range(3))
     expect(time).to_have_text(re.compile("^(about|more than|unknown)"))

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from isoviz.__main__ import main
+from isoviz.config import RunConfig
 from isoviz.runs.store import Store
 
 
@@ -249,3 +250,14 @@ def test_import_is_cheap_and_loads_neither_torch_nor_streamlit():
     first, heavy = done.stdout.splitlines()
     assert first == "['isoviz']"  # nothing but the standard library
     assert heavy == "[]"
+
+
+def test_a_reader_that_has_enough_ends_the_command(tmp_path):
+    Store(tmp_path).create([RunConfig(seed=seed) for seed in range(1500)])
+    command = [sys.executable, "-m", "isoviz", "runs", "list", "--limit", "0", "--store", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stderr
+        assert "queued" in process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141

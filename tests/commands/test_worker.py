@@ -18,6 +18,7 @@ import pytest
 from isoviz.__main__ import main
 from isoviz.commands.worker import work
 from isoviz.config import RunConfig
+from isoviz.runs import duplicates
 from isoviz.runs.store import Store
 from tests.runs.fake_training import SPEC
 from tests.runs.observing import LONG, PATIENCE, kinds, posix, until
@@ -112,6 +113,33 @@ def test_queued_runs_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     rows = Store(tmp_path).list()
     assert {row.id for row in rows} == {run["id"] for run in runs}
     assert {row.owner for row in rows} == {None} and len({row.group for row in rows}) == 1
+
+
+def test_queued_runs_are_named_and_not_queued_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["train", "--queue", "--processes", "64", "--batch-size", "64", "--store", str(tmp_path)]
+    store = Store(tmp_path)
+    assert main(words) == 0
+    (run_id,) = [row.id for row in store.list()]
+    assert capsys.readouterr().out.split()[0] == run_id
+    assert main(words) == 0
+    printed = capsys.readouterr()
+    assert printed.out == "" and "0 runs queued" in printed.err and run_id in printed.err
+    assert main([*words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["runs"], document["existing"]) == ([], [run_id])
+    assert main([*words, "--repeat"]) == 0
+    assert len(store.list()) == 2
+    assert main(["train", "--repeat", "--store", str(tmp_path)]) == 2
+    assert "--repeat: only with --queue" in capsys.readouterr().err
+
+
+def test_a_run_that_was_asked_to_stop_is_no_duplicate(tmp_path: Path) -> None:
+    store, config = Store(tmp_path), RunConfig()
+    (run_id,) = store.create([config])
+    store.claim("another machine", "cpu")
+    assert duplicates.existing(store, [config]) == {config.identity: run_id}
+    store.request_stop(run_id)
+    assert duplicates.existing(store, [config]) == {}
 
 
 def test_a_negative_patience_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from dashboard.train import launching
 from dashboard.train.launching import Plan
 from isoviz.errors import InputError
 from isoviz.runs.identity import host_name
-from isoviz.runs.rows import RunRow
+from isoviz.runs.rows import RunProgress, RunRow
 from tests.dashboard.made_up import config, result, row
 
 
@@ -39,9 +39,9 @@ def test_a_plan_without_tasks_is_refused() -> None:
         launching.configs(plan(tasks=()))
 
 
-def history(seconds: float, host: str | None = None, **more: object) -> RunRow:
-    ended = 100.0 + seconds
-    return row(f"{seconds}", config(**more), outcome=result(0.5, 0.5), started=100.0, ended=ended, host=host)  # type: ignore[arg-type]
+def history(seconds: float, host: str | None = None, progress: RunProgress | None = None, **more: object) -> RunRow:
+    times = {"started": 100.0, "ended": 100.0 + seconds}
+    return row(f"{seconds}", config(**more), outcome=result(0.5, 0.5), host=host, progress=progress, **times)  # type: ignore[arg-type]
 
 
 def test_estimate_scales_like_runs_by_epochs() -> None:
@@ -84,14 +84,38 @@ def test_resumed_and_failed_runs_tell_nothing_about_time() -> None:
     assert timing.estimate([own], [failed, resumed]).unknown == 1
 
 
+def test_runs_of_other_work_tell_nothing_about_time() -> None:
+    own = {"model": "my/encoder", "max_train": 1000, "epochs": 3}
+    past = [history(6.0, **own)]
+    others: tuple[dict[str, object], ...] = ({"num_beams": 8}, {"batch_size": 1}, {"threads": 4}, {"grad_accum": 8})
+    assert timing.estimate([config(**own, **other) for other in others], past).unknown == 4  # type: ignore[arg-type]
+    assert timing.estimate([config(**own, task="demo/summarization")], past).unknown == 1  # type: ignore[arg-type]
+
+
+def test_a_run_that_stopped_early_counts_the_epochs_it_trained() -> None:
+    past = [history(4.0, epochs=1000, progress=RunProgress(measured_epoch=2))]
+    assert timing.estimate([config(epochs=10)], past).seconds == 20.0
+
+
+def test_each_run_starts_in_the_slot_that_is_free_first() -> None:
+    past = [history(6.0, epochs=3)]
+    one = config(epochs=3)
+    assert [timing.estimate([one] * 5, past, slots=slots).seconds for slots in (1, 2, 4)] == [30.0, 18.0, 12.0]
+    assert timing.estimate([one], past, slots=4, busy=[3600.0]).seconds == 3600.0
+    assert timing.estimate([one], past, slots=2, busy=[10.0, 20.0]).seconds == 20.0
+    wide = [history(6.0, epochs=3, processes=2)]
+    assert timing.estimate([config(epochs=3, processes=2)], wide, slots=2, busy=[10.0]).seconds == 16.0
+
+
+def test_the_rest_of_running_runs_is_never_negative(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timing, "_history", list)
+    last = row("r", config(), "running", progress=RunProgress(eta_seconds=-0.4))
+    assert timing.remaining([last]).words() == "unknown"
+
+
 @pytest.mark.parametrize(
-    ("range_of_seconds", "slots", "words"),
-    [
-        ((40.0, 0), 1, "about 40 s"),
-        ((40.0, 0), 2, "about 20 s"),
-        ((40.0, 1), 1, "more than 40 s"),
-        ((0.0, 3), 1, "unknown"),
-    ],
+    ("estimate", "words"),
+    [((40.0, 0), "about 40 s"), ((40.0, 1), "more than 40 s"), ((0.0, 3), "unknown")],
 )
-def test_duration_words(range_of_seconds: tuple[float, int], slots: int, words: str) -> None:
-    assert timing.duration_words(timing.Estimate(*range_of_seconds), slots) == words
+def test_duration_words(estimate: tuple[float, int], words: str) -> None:
+    assert timing.Estimate(*estimate).words() == words

@@ -92,6 +92,16 @@ def test_fp16_without_a_gpu(monkeypatch):
                 expand(precision="fp16")
 
 
+def test_runs_for_other_machines_need_no_devices_here(monkeypatch):
+    devices = planning.devices
+    one_core = devices.Devices((devices.Slot("cpu", "CPU", 0),), bf16=False, cores=1)
+    monkeypatch.setattr(devices, "describe", lambda: one_core)
+    (queued,) = expand(precision="fp16", processes=4, trains_here=False)
+    assert (queued.precision, queued.processes) == ("fp16", 4)
+    with pytest.raises(InputError, match="has 1 core"):
+        expand(processes=4)
+
+
 def test_data_folder_is_stored_absolute_and_for_file_tasks_only(cola, monkeypatch):
     monkeypatch.chdir(cola.parent)
     configs = expand(tasks=["glue/cola", "demo/sentiment"], data="cola")

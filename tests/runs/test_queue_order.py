@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from isoviz.config import RunConfig
-from isoviz.errors import StoreError
+from isoviz.errors import InputError, StoreError
 from isoviz.runs.queue_order import PRIORITIES, Move, Place, moved
 from isoviz.runs.store import Store
 
@@ -66,5 +66,9 @@ def test_the_store_takes_runs_by_priority_and_then_as_moved(store: Store, config
     assert [row.id for row in claimed if row] == [a, d, c, b, late]
     with pytest.raises(StoreError, match="cannot be moved: it is running"):
         store.move(a, "up")
+    store.set_priority([a], PRIORITIES["low"])
+    assert store.get(a).priority == PRIORITIES["high"], "of waiting runs only"
+    with pytest.raises(InputError, match="priority: must be one of"):
+        store.set_priority([a], 99)
     with pytest.raises(StoreError, match="no run 'gone'"):
         store.move("gone", "up")

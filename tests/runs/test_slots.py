@@ -48,6 +48,15 @@ def test_one_that_gives_up_waiting_holds_nothing() -> None:
     assert slots.take("cuda:0")
 
 
+def test_runs_of_more_processes_than_gpus_are_left_to_others(
+    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig]
+) -> None:
+    wide, narrow = local.create([config(processes=3), config(processes=2)])
+    start_runner("cuda:0", "cuda:1")
+    assert ended(local, narrow).status == "finished"
+    assert local.get(wide).status == "queued"
+
+
 def test_a_process_sees_the_devices_of_its_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert visible_devices(["cuda:2", "cuda:0"]) == "2,0"

@@ -33,6 +33,23 @@ def test_claims_take_the_oldest_first(store: Store, config: Make) -> None:
     assert row.started is not None and row.heartbeat is not None and row.position is None
 
 
+def test_a_claim_for_two_gpus_leaves_runs_of_three_processes(store: Store, config: Make) -> None:
+    quoting = '"processes":1,'  # in a text, which says nothing about the run
+    ids = store.create(
+        [
+            config(processes=3, prefix=quoting),
+            config(processes=20),
+            config(processes=2),
+            config(),
+            config(processes=8, accelerate_config="/machines.yaml"),
+        ]
+    )
+    claimed = [store.claim("me", "worker", gpus=2) for _ in range(4)]
+    assert [row and row.id for row in claimed] == [*ids[2:], None]
+    rest = store.claim("me", "worker")
+    assert rest is not None and rest.id == ids[0]
+
+
 def test_one_of_eight_simultaneous_claims_wins(store: Store, config: Make) -> None:
     for _ in range(5):
         (run_id,) = store.create([config()])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,11 +10,14 @@ from typing import Any
 
 import pytest
 import torch
+from pydantic_core import to_jsonable_python
 
+from dashboard.reading import CHECKS
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Event, Finished, Started, Stepped, Stopped
+from isoviz.jobs import guarded_worker
 from isoviz.models import folding, low_rank, sources
 from isoviz.models.adapter import load_network
 from isoviz.models.low_rank import LowRank
@@ -116,6 +120,17 @@ def test_names_that_are_no_layer_are_refused_before_the_launch(targets: str) -> 
     ) as e:
         planned(lora_targets=targets)
     assert e.value.field == "lora_targets"
+
+
+def test_the_form_checks_names_in_a_separate_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def call_here(function: str, arguments: dict[str, Any], returns: Any, **options: Any) -> Any:
+        crossed = json.loads(json.dumps(to_jsonable_python(arguments)))
+        return json.loads(guarded_worker._called(guarded_worker.load(function), crossed))["value"]
+
+    monkeypatch.setattr("dashboard.reading.guarded.call", call_here)
+    for targets, problem in (("query", ""), ("nonsense", "no linear layer 'nonsense'")):
+        answer = CHECKS.targets_problem(sources.resolve(BERT), "classification", (targets,))
+        assert problem in answer and bool(answer) is bool(problem)
 
 
 def test_the_order_of_layer_names_makes_no_other_setup() -> None:

@@ -160,6 +160,7 @@ def test_two_processes_give_the_one_process_result(results, slug):
     assert len(events(alone, "evaluated")) == len(events(shared, "evaluated")) >= 2
     for one, other in zip(events(alone, "stepped"), events(shared, "stepped"), strict=True):
         assert other["losses"] == pytest.approx(one["losses"], rel=2e-3, abs=1e-4)
+    assert events(alone, "stepped")[-1]["eta_seconds"] == events(shared, "stepped")[-1]["eta_seconds"] == 0
     for one, other in zip(events(alone, "measured"), events(shared, "measured"), strict=True):
         of_one, of_other = parse_event(one).isotropy, parse_event(other).isotropy
         sizes = [{name: (cloud.n, cloud.d) for name, cloud in actual.clouds.items()} for actual in (of_one, of_other)]
