@@ -43,6 +43,7 @@ _RAY_LOG: Final = re.compile(r"^Running entrypoint|INFO job_manager\.py")
 """Lines that Ray itself writes into the log of a job."""
 _ENVIRONMENT: Final = (
     "PGPASSFILE",
+    "ISOVIZ_ROOTS",
     "HF_HOME",
     "HF_HUB_CACHE",
     "HF_DATASETS_CACHE",
