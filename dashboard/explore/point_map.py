@@ -310,7 +310,7 @@ def release_others(pending: Sequence[JobState]) -> None:
     it starts again there. Jobs still running when the user leaves the page go on."""
     keys = {state.key for state in pending}
     for key in st.session_state.get(_PENDING, set()) - keys:
-        resources.service().let_go(MAP, key)
+        resources.service().release(MAP, key)
     st.session_state[_PENDING] = keys
 
 

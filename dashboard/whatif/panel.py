@@ -192,7 +192,7 @@ def _release_previous(request: LayerRequest | None) -> None:
     """Release the layer that this visitor no longer waits for: its training stops, and restarts if another visitor waits for it."""
     previous: LayerRequest | None = st.session_state.get(_WAITED)
     if previous is not None and previous != request:
-        resources.service().let_go_of_whatif(previous)
+        resources.service().release_whatif(previous)
     st.session_state[_WAITED] = request
 
 

@@ -276,9 +276,9 @@ class Service:
         """Stop that job."""
         self.stop_job(whatif_jobs.kind_of(request), request.key)
 
-    def let_go_of_whatif(self, request: Request) -> None:
-        """As `let_go`."""
-        self.let_go(whatif_jobs.kind_of(request), request.key)
+    def release_whatif(self, request: Request) -> None:
+        """Release that job; see `release`."""
+        self.release(whatif_jobs.kind_of(request), request.key)
 
     def ask_job(
         self, kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None
@@ -320,10 +320,10 @@ class Service:
             )
         queue.stop(kind, key)
 
-    def let_go(self, kind: JobKind, key: str) -> None:
+    def release(self, kind: JobKind, key: str) -> None:
         """Release a job that this visitor no longer needs; it continues if another visitor started it."""
         if self.refusal() is None and self._asked_for(kind, key):
-            queue.let_go(kind, key)
+            queue.release(kind, key)
 
     @contextmanager
     def computing(self, pulse: Callable[[], None]) -> Iterator[None]:
@@ -384,7 +384,7 @@ class Service:
         return None if self.visitor.may(Role.OPERATOR) else self.visitor.id
 
     def _asked_for(self, kind: JobKind, key: str) -> bool:
-        return self.visitor.may(Role.OPERATOR) or queue.asker(kind, key) == self.visitor.id
+        return self.visitor.may(Role.OPERATOR) or queue.requester(kind, key) == self.visitor.id
 
     def _within(self, quota: str, amount: int) -> None:
         if self.visitor.may(Role.OPERATOR):

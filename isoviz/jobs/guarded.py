@@ -1,8 +1,8 @@
 """Call a function in a separate process, with limits on time and memory, because a visitor's file may exhaust its reader.
 
-Arguments and answers cross as JSON, so that nothing of the file itself comes here but what the function answers. A call that takes
-too long, or that no one waits for any more, ends with its process. (The pools of the standard library and those built on it start
-their processes from `__main__`, which in a Streamlit server is the page.)
+Arguments and results are JSON, so this process gets only the function's result, never the file. A call that takes too long, or whose
+caller has gone, ends with its process. (Process pools based on the standard library start from `__main__`, which is the page in a
+Streamlit server.)
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from isoviz.limits import GIB, Limits
 Answer = TypeVar("Answer")
 
 TABLES: Final = ("pandas", "pyarrow.parquet")
-"""Modules imported to read tables; they do not count towards the limits."""
+"""Modules for reading tables; their memory does not count towards the limits."""
 AT_ONCE: Final = 2
-"""Calls that are worked on at a time; `ISOVIZ_READERS` overrides it."""
+"""Most simultaneous calls; `ISOVIZ_READERS` overrides it."""
 _IDLE_SECONDS: Final = 60.0
 _LOOK: Final = 0.05
 _SURROUNDINGS: Final = {
-    "ARROW_DEFAULT_MEMORY_POOL": "system",  # the others reserve more than they use
+    "ARROW_DEFAULT_MEMORY_POOL": "system",  # other pools reserve more than they use
     "MALLOC_ARENA_MAX": "2",
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -57,7 +57,7 @@ class _Reader:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**environment("cpu"), **_SURROUNDINGS},
-            start_new_session=True,  # Ctrl-C is for the application, which then ends this one
+            start_new_session=True,  # Ctrl-C goes only to the app, which then ends this process
         )
         self.pid = self._child.pid
         self._unfit = False
@@ -66,23 +66,23 @@ class _Reader:
 
     def _listen(self) -> None:
         assert self._child.stdout is not None
-        with contextlib.suppress(OSError, ValueError):  # closed while we read
+        with contextlib.suppress(OSError, ValueError):  # closed during reading
             for line in self._child.stdout:
                 self._answers.put(line)
         self._answers.put(None)
 
     @property
     def fit(self) -> bool:
-        """Whether it may be asked (again)."""
+        """Whether it can take another call."""
         fresh = time.monotonic() - self.idle_since < _IDLE_SECONDS
         return fresh and not self._unfit and self._child.poll() is None and self.surroundings == surroundings()
 
     def ask(self, order: bytes, allowed: Limits, pulse: Callable[[], None]) -> dict[str, Any] | None:
-        """The answer; None if the process ended without one. Whatever is raised here, end the process then.
+        """The answer; None if the process ended without one. After an exception, end the process.
 
         Raises:
-            TimeoutError: none came in time.
-            MemoryError: the process grew too large (where the system itself sets no limit).
+            TimeoutError: no answer in time.
+            MemoryError: the process grew too large (if the system does not enforce the limit).
         """
         assert self._child.stdin is not None
         deadline = time.monotonic() + allowed.seconds
@@ -109,7 +109,7 @@ class _Reader:
         return 0
 
     def end(self) -> None:
-        """End it at once, with everything that it started."""
+        """Kill it with all its child processes."""
         if self._child.poll() is None:
             if sys.platform == "win32":
                 self._child.kill()
@@ -117,7 +117,7 @@ class _Reader:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self.pid, signal.SIGKILL)
         self._child.wait()
-        if self._child.stdin is not None:  # the listener lets go of the other pipe
+        if self._child.stdin is not None:  # the listener closes the other pipe
             with contextlib.suppress(OSError):
                 self._child.stdin.close()
 
@@ -128,14 +128,14 @@ _working = 0
 
 
 def warm(function: str, imports: Sequence[str] = TABLES) -> None:
-    """Someone is about to have a file read: have a process that has imported what that needs. Returns at once.
+    """Prepare a process that has imported what the next call needs. Returns immediately.
 
     Args:
-        function: called there without arguments: does once what is slow the first time. Its answer is a bool.
+        function: called in the process without arguments, to run slow first calls once. Returns a bool.
     """
 
     def start() -> None:
-        with contextlib.suppress(IsoVizError, RuntimeError, OSError):  # the call itself will say so
+        with contextlib.suppress(IsoVizError, RuntimeError, OSError):  # the call itself reports the error
             call(function, {}, bool, imports=imports)
 
     with _lock:
@@ -154,21 +154,21 @@ def call(
     allowed: Limits | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> Answer:
-    """Call a function in a process with limits and with access to the same folders as this one, and wait for its answer.
+    """Call a function in a process with limits and the same folder access as this one, and wait for its result.
 
     Args:
-        function: `MODULE:FUNCTION`. Its arguments and its answer have types that pydantic can read and write as JSON.
+        function: `MODULE:FUNCTION`, with arguments and a result that pydantic can convert from and to JSON.
         arguments: by name.
-        returns: the type of the answer.
-        field: the field of the form that an exceeded limit belongs to.
-        imports: modules that are imported before the limits hold.
-        allowed: the limits; None for the operator's.
-        pulse: called some twenty times a second; raises what ends the wait, and the process with it.
+        returns: the type of the result.
+        field: form field for errors about limits.
+        imports: modules imported before the limits apply.
+        allowed: the limits; None for the operator's limits.
+        pulse: called about twenty times a second; raises to end the wait and the process.
 
     Raises:
-        InputError: a limit was exceeded; it is named.
-        IsoVizError: what the function raised, of the same class.
-        RuntimeError: it raised something else, whose traceback is in the message, or the process died.
+        InputError: a limit was exceeded.
+        IsoVizError: the function's error, of the same class.
+        RuntimeError: another error, with its traceback in the message, or the process died.
     """
     allowed = allowed or limits.from_environment()
     order = {
@@ -190,7 +190,7 @@ def call(
         except BaseException:
             reader.end()
             raise
-        if answer is None:  # the system ended it: for want of memory, as far as one can tell
+        if answer is None:  # killed by the system, probably because memory ran out
             reader.end()
             raise InputError(f"{field}: reading it takes too much memory; {allowed.words('memory')}", field=field)
     if "value" in answer:
@@ -208,14 +208,14 @@ def _error(answer: Mapping[str, Any]) -> Exception:
         kind = InputError
     try:
         error: Exception = kind(fields["message"], field=fields["field"], advice=fields["advice"])
-    except TypeError:  # it wants more than a message
+    except TypeError:  # the class needs more arguments than a message
         error = InputError(fields["message"], field=fields["field"], advice=fields["advice"])
     return error
 
 
 @contextlib.contextmanager
 def _reader(pulse: Callable[[], None]) -> Iterator[_Reader]:
-    """A process of one's own for as long as the block lasts; waits for its turn."""
+    """Context with an exclusive process; waits for its turn."""
     global _working
     most = at_once()
     while True:
@@ -246,7 +246,7 @@ def _reader(pulse: Callable[[], None]) -> Iterator[_Reader]:
 
 
 def at_once() -> int:
-    """How many calls are worked on at a time; `InputError` for an `ISOVIZ_READERS` that is no number from 1."""
+    """Most simultaneous calls. Raises `InputError` for an invalid `ISOVIZ_READERS`."""
     setting = os.environ.get("ISOVIZ_READERS", "").strip()
     if not setting:
         return AT_ONCE
@@ -256,13 +256,13 @@ def at_once() -> int:
 
 
 def processes() -> list[int]:
-    """Process ids of the readers that wait for a call."""
+    """Process ids of the idle readers."""
     with _lock:
         return [reader.pid for reader in _idle]
 
 
 def close() -> None:
-    """End the readers that wait for a call."""
+    """End the idle readers."""
     with _lock:
         readers, _idle[:] = list(_idle), []
     for reader in readers:

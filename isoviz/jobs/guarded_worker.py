@@ -1,6 +1,6 @@
 """The process behind `isoviz.jobs.guarded`: one call per line of standard input, one answer per line of standard output.
 
-It ends when its input does, whatever it is doing then: nothing is left of it when the application is gone.
+It exits as soon as its input ends, even during a call, so nothing remains when the app is gone.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from isoviz.jobs.worker import load
 from isoviz.limits import GIB, Limits
 
 IDLE_SECONDS: Final = 90.0
-"""After which it ends where no one asks any more; a little longer than `isoviz.jobs.guarded` would still ask it."""
+"""Idle seconds after which it exits; slightly longer than `isoviz.jobs.guarded` reuses it."""
 _MOST_GROWTH: Final = 256 * 2**20
-"""Bytes by which it may have grown and still be asked again."""
+"""Most bytes of growth for another call."""
 _LONGEST_ANSWER: Final = 8 * 2**20
 
 
 def main() -> int:
-    """Answer calls until the input ends, no one asks, or this process is unfit for another one."""
+    """Answer calls until the input ends, the process is idle too long, or it is unfit for another call."""
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # output of libraries must not mix with answers
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(calls,), daemon=True).start()
     fit = True
@@ -89,8 +89,8 @@ def _answer(order: Mapping[str, Any]) -> tuple[bytes, bool]:
 def _called(function: Any, arguments: Mapping[str, Any]) -> bytes:
     hints = typing.get_type_hints(function)
     names = inspect.signature(function).parameters
-    given = {name: TypeAdapter(hints[name]).validate_python(arguments[name]) for name in names if name in arguments}
-    value = TypeAdapter(hints["return"]).dump_json(function(**given))
+    parsed = {name: TypeAdapter(hints[name]).validate_python(arguments[name]) for name in names if name in arguments}
+    value = TypeAdapter(hints["return"]).dump_json(function(**parsed))
     return b'{"value": ' + value + b"}"
 
 
@@ -103,7 +103,7 @@ def _short_of_memory(allowed: Limits, field: str) -> bytes:
 
 
 def _limit_memory(allowed: Limits) -> Any:
-    """Let this process grow by so much and no further; what it was allowed before. On Linux only: elsewhere the asker looks."""
+    """Limit this process's growth; returns the previous limit. Only on Linux: elsewhere the caller checks."""
     if sys.platform != "linux":
         return None
     import resource

@@ -1,4 +1,4 @@
-"""A kind of job: what it does, how urgent it is, what it may use at once, and how its results are kept."""
+"""Kinds of jobs: their work, priority, resources and results."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ if TYPE_CHECKING:
     from isoviz.jobs.results import ResultStore
 
 QUEUED, PERSON = 0, 1
-"""Priorities: a job that no one is waiting for at a screen, and one that someone is."""
+"""Priorities: a job in the background, and one that a user is waiting for."""
 
 GIB: Final = 2**30
 
 
 @dataclass(frozen=True)
 class Lane:
-    """Jobs that share what they need most, whatever their kind.
+    """Jobs of any kind that share a resource.
 
     Attributes:
-        name: the same for all kinds that use it.
-        cores: that one of them fills; None: only one at a time, however many cores there are.
+        name: name of the lane, the same for all its kinds.
+        cores: cores used by one job; None: one job at a time, on any number of cores.
     """
 
     name: str
     cores: int | None = None
 
     def at_once(self) -> int:
-        """How many processes it may have on this machine: a class that asks at once must not bring it down."""
+        """Most processes on this machine, so that a class that starts jobs together cannot overload it."""
         return 1 if self.cores is None else max(1, (os.cpu_count() or 1) // self.cores)
 
 
 ENCODERS: Final = Lane("encoders", cores=4)
-"""Everything that reads many rows with an encoder: so many of them are in memory and computing at a time."""
+"""Lane of all jobs that read many rows with an encoder."""
 
 
 class Recent:
-    """The last few of something that is slow to make."""
+    """A small cache of objects that are slow to create."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -62,16 +62,16 @@ class Recent:
 
 @dataclass
 class Job:
-    """A job as the function sees it that does its work.
+    """A job, as passed to its work function.
 
     Attributes:
-        kind: of the job.
-        key: under which it was requested.
-        folder: its own, gone when the work is done.
-        request: as JSON.
-        report: takes `done`, `total` and what is being done.
-        memory: what stays from one job of this process to the next, such as a loaded model.
-        published: the key under which it left its result; at first `key`.
+        kind: kind of the job.
+        key: requested key.
+        folder: the job's folder, removed after the work.
+        request: the request as JSON.
+        report: called with `done`, `total` and the current activity.
+        memory: cache that the jobs of this process share, for example for a loaded model.
+        published: key of the published result; initially `key`.
     """
 
     kind: JobKind
@@ -94,10 +94,10 @@ class Job:
         return load_file(self.folder / INPUTS)
 
     def publish(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], key: str | None = None) -> None:
-        """Give the result its place; facts that list something under `pending` are published again later, without it.
+        """Publish the result. Facts with `pending` parts are published again later without them.
 
         Args:
-            key: if it differs from the requested one.
+            key: the key, if different from the requested one.
         """
         self.published = key or self.key
         self.kind.results.publish(self.published, facts, arrays)
@@ -108,12 +108,12 @@ INPUTS: Final = "inputs.safetensors"
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind of background job, run in separate processes; declared once, in its room.
+    """A kind of background job, run in separate processes, declared once in its module.
 
     Attributes:
-        name: unique.
-        priority: `PERSON` or `QUEUED`; the higher goes first, then who asked first.
-        prepare: what a spare for it does before it has an order, as `MODULE:FUNCTION`; empty: it needs none.
+        name: unique name.
+        priority: `PERSON` or `QUEUED`; higher priorities start first, then earlier requests.
+        prepare: preparation of a spare for this kind, as `MODULE:FUNCTION`; empty: no spare.
     """
 
     name: str
@@ -126,14 +126,14 @@ class JobKind(Kind):
     """A kind of job with results under keys of their content.
 
     Attributes:
-        room: the module that declares it (`__name__`), imported by the process that works on it.
-        work: does one job and publishes its result; an `IsoVizError` is shown in its own words.
-        results: where those are kept, and how many.
-        lane: what it shares with other kinds.
-        memory: bytes that must be free for another process to start beside others.
-        warm_seconds: for which the process waits for another job after the last one; it goes sooner where memory is short.
-        remembers: how many models or the like stay in its memory from one job to the next.
-        memory_field, memory_advice: the field and what to do, for a job that ran out of memory.
+        room: the module that declares it (`__name__`), imported by the worker process.
+        work: does one job and publishes its result; the text of an `IsoVizError` is shown to the user.
+        results: the store of its results.
+        lane: the lane it shares with other kinds.
+        memory: free bytes required to start another process next to others.
+        warm_seconds: seconds that the process waits for another job; less if memory is short.
+        remembers: number of objects, such as models, cached between jobs.
+        memory_field, memory_advice: field and advice for a job that ran out of memory.
     """
 
     room: str
@@ -152,4 +152,4 @@ class JobKind(Kind):
 
 
 KINDS: dict[str, JobKind] = {}
-"""Every kind whose room has been imported, by name."""
+"""All kinds declared in imported modules, by name."""

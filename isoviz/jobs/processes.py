@@ -1,4 +1,4 @@
-"""Background processes: starting one, telling whether it lives, and ending it with everything that it started."""
+"""Background processes: starting them, checking whether they are alive, and ending them with all their children."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ import psutil
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[2]
 _SIGTERM_SECONDS: Final = 0.15
 _SIGKILL_SECONDS: Final = 20.0
-"""Nothing survives a SIGKILL, but a crowded machine takes its time to bury the dead."""
+"""Seconds to wait for a killed process to disappear on a busy machine."""
 _FORK_SECONDS: Final = 10.0
-"""A fork takes hundredths of a second; a crowded machine may take longer."""
+"""Seconds to wait for a fork, which usually takes hundredths of a second."""
 
 
 def is_alive(pid: int, started: float) -> bool:
-    """Whether the process that had this id and start time still runs (a zombie does not)."""
+    """Whether the process with this id and start time is running (a zombie is not)."""
     try:
         process = psutil.Process(pid)
-        # Both come from the same clock ticks, but the boot time they are added to may be corrected meanwhile.
+        # Both come from the same clock ticks, but the boot time added to them may have been corrected.
         return abs(process.create_time() - started) < 1.0 and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
@@ -36,11 +36,11 @@ def is_alive(pid: int, started: float) -> bool:
 
 
 class Process:
-    """A background process, ours or adopted, with everything that it started.
+    """A background process, started here or adopted, with all its children.
 
     Args:
         pid, started: its process id and start time.
-        child: its handle, if this process started it; without one its exit code cannot be known.
+        child: its handle, if this process started it; otherwise its exit code is unknown.
     """
 
     def __init__(self, pid: int, started: float, child: subprocess.Popen[str] | None = None) -> None:
@@ -57,24 +57,24 @@ class Process:
 
     @property
     def exit_code(self) -> int | None:
-        """Its exit code, negative for a signal; None if it lives or is not our child."""
+        """Its exit code, negative for a signal; None if it is alive or not our child."""
         return None if self._child is None else self._child.poll()
 
     def kill(self) -> None:
-        """End the process and everything it started, and wait until all of it is gone: politely first, then by force."""
+        """End the process with all its children, first by SIGTERM, then by SIGKILL, and wait until they are gone."""
         members = self._members()
         for force in (False, True):
             for member in members:
                 with suppress(psutil.NoSuchProcess):
                     member.kill() if force else member.terminate()
             _, members = psutil.wait_procs(members, timeout=_SIGKILL_SECONDS if force else _SIGTERM_SECONDS)
-            # What was forked while we looked is found now; zombies wait for their parent and hold nothing.
+            # Look again for processes forked meanwhile; zombies wait for their parent and hold nothing.
             members = list({*members, *self._members()})
         if self._child is not None:
             self._child.wait(timeout=_SIGKILL_SECONDS)
 
     def _members(self) -> list[psutil.Process]:
-        """The living members of its process group, and its descendants, some of which may have left the group."""
+        """The live members of its process group, and its descendants, which may have left the group."""
         members: set[psutil.Process] = set()
         if is_alive(self.pid, self.started):
             with suppress(psutil.NoSuchProcess):
@@ -82,7 +82,7 @@ class Process:
                 members |= {leader, *leader.children(recursive=True)}
         for process in psutil.process_iter():
             try:
-                # Windows has no groups, but there a child keeps its parent's number after the parent is gone.
+                # Windows has no process groups, but a child keeps its parent's id after the parent has ended.
                 if sys.platform == "win32":
                     ours = process.ppid() == self.pid and process.create_time() >= self.started
                 else:
@@ -95,12 +95,12 @@ class Process:
 
 
 class Worker(Process):
-    """A process that waits for an order. If this process ends before giving one, it exits.
+    """A process that waits for an order. It exits if this process ends before sending one.
 
     Args:
         pid: its process id.
         orders: its standard input.
-        log: the file that takes its output until it has an order.
+        log: log file until it gets an order.
         child: see `Process`.
     """
 
@@ -110,42 +110,42 @@ class Worker(Process):
         self.log = log
 
     def order(self, call: str, arguments: Mapping[str, Any], log: Path) -> None:
-        """Say what to do; from now on it outlives this process.
+        """Send the order. From now on, the worker outlives this process.
 
         Args:
             call: `MODULE:FUNCTION`, which returns the exit code.
             arguments: by name; JSON.
-            log: the file that takes its output from now on.
+            log: log file from now on.
 
         Raises:
-            OSError: it died before.
+            OSError: the worker has died.
         """
         with self._orders as line:
             line.write(json.dumps({"call": call, "arguments": dict(arguments), "log": str(log)}) + "\n")
 
 
 class Spare(Worker):
-    """A worker that first imports what its order needs. On Linux it can then fork others, which start without imports.
+    """A worker that has already imported what its order needs. On Linux, it can fork further workers, which start without imports.
 
     Args:
-        prepare: what it does first, as `MODULE` or `MODULE:FUNCTION`; empty: nothing.
-        slot: the device slot it is for, such as `cpu` or `cuda:1`, and it sees no other device; `any` for all of them.
-        log: the file that takes its output until it has an order.
-        fork: let it fork, on Linux; only where `prepare` does no more than import. After parallel computations OpenMP hangs in a fork.
+        prepare: its preparation, as `MODULE` or `MODULE:FUNCTION`; empty: none.
+        slot: its device slot, such as `cpu` or `cuda:1`, the only visible device; `any` for all devices.
+        log: log file until it gets an order.
+        fork: allow forks on Linux, only if `prepare` does nothing but import: after parallel computations, OpenMP hangs in a fork.
     """
 
     def __init__(self, prepare: str, slot: str, log: Path, *, fork: bool = False) -> None:
         log.parent.mkdir(parents=True, exist_ok=True)
         # -P: the current folder must not shadow modules.
         command = [sys.executable, "-P", "-m", "isoviz.jobs.worker", *(["--prepare", prepare] if prepare else [])]
-        # A separate group, so that ending it ends what it started and a Ctrl+C in a terminal does not reach it.
+        # A separate process group, so that it can be ended with its children, and a Ctrl+C in a terminal does not reach it.
         options: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
             options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
         self._channel: socket.socket | None = None
         with ExitStack() as ours:
             output = ours.enter_context(log.open("wb"))
-            if fork and sys.platform == "linux":  # elsewhere libraries break in a forked process
+            if fork and sys.platform == "linux":  # on other systems, libraries break in a forked process
                 self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 self._channel.setblocking(False)
                 options["pass_fds"] = [ours.enter_context(theirs).fileno()]
@@ -168,21 +168,21 @@ class Spare(Worker):
 
     @property
     def forks(self) -> bool | None:
-        """Whether it can fork; None until it has imported everything."""
+        """Whether it can fork; None until all imports are finished."""
         self._listen()
         return self._forks
 
     @property
     def in_use(self) -> bool:
-        """Whether a process that it forked is running."""
+        """Whether any of its forks is running."""
         self._listen()
         return None in self._forked.values()
 
     def fork(self) -> Worker:
-        """A new process that has imported what this one has.
+        """Fork a new process with the same imports.
 
         Raises:
-            OSError: this one died, or does not answer.
+            OSError: the spare has died or does not respond.
         """
         assert self._channel is not None
         read, write = os.pipe()
@@ -192,7 +192,7 @@ class Spare(Worker):
             socket.send_fds(self._channel, [b"fork"], [read])
             self._wait(lambda: self._newest is not None or self.gone)
             if self._newest is None:
-                raise OSError("the spare process does not answer")
+                raise OSError("the spare process does not respond")
             return _Fork(self, self._newest, orders)
         except (OSError, psutil.Error) as error:
             orders.close()
@@ -201,12 +201,12 @@ class Spare(Worker):
             os.close(read)
 
     def code_of(self, pid: int) -> int | None:
-        """The exit code of a process that it forked and that has ended; None if this one ended before."""
+        """The exit code of an ended fork; None if the spare ended first."""
         self._wait(lambda: self._forked[pid] is not None or self.gone)
         return self._forked[pid]
 
     def dismiss(self) -> None:
-        """End it; processes that it forked run on."""
+        """End the spare; its forks continue."""
         assert self._child is not None
         self._child.kill()
         self._child.wait()
@@ -221,8 +221,8 @@ class Spare(Worker):
             self._listen()
 
     def _listen(self) -> None:
-        """Read what it reports."""
-        with suppress(OSError):  # nothing new, or it ended
+        """Read its reports."""
+        with suppress(OSError):  # no message, or the spare has ended
             while self._channel is not None and (message := self._channel.recv(256)):
                 report = json.loads(message)
                 if "forks" in report:
@@ -234,7 +234,7 @@ class Spare(Worker):
 
 
 class _Fork(Worker):
-    """A process forked by a spare, which knows its exit code."""
+    """A process forked by a spare, which reports its exit code."""
 
     def __init__(self, parent: Spare, pid: int, orders: IO[str]) -> None:
         super().__init__(pid, orders, parent.log)
@@ -249,12 +249,12 @@ _children: list[subprocess.Popen[str]] = []
 
 
 def reap() -> None:
-    """Take the exit codes of children that have ended: else they stay in the process table until this process ends."""
+    """Collect the exit codes of ended children, which otherwise stay in the process table until this process ends."""
     _children[:] = [child for child in _children if child.poll() is None]
 
 
 def environment(slot: str) -> dict[str, str]:
-    """The environment of a process that shall see one device slot only; `any` for all devices."""
+    """The environment of a process that should see only one device slot; `any` for all devices."""
     path = os.pathsep.join(filter(None, [str(_PACKAGE_PARENT), os.environ.get("PYTHONPATH", "")]))
     env = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
     share_cores(env)
@@ -266,17 +266,17 @@ def environment(slot: str) -> dict[str, str]:
 
 
 def visible_devices(slots: Iterable[str]) -> str:
-    """CUDA_VISIBLE_DEVICES of a process that shall see these CUDA slots only; they count within what this process may see."""
+    """CUDA_VISIBLE_DEVICES for a process that should see only these CUDA slots, relative to the devices visible here."""
     visible = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
     indices = [int(slot.partition(":")[2]) for slot in slots]
     return ",".join(visible[index] if visible else str(index) for index in indices)
 
 
 def share_cores(environment: MutableMapping[str, str]) -> None:
-    """Let a process's threads spin only briefly, then sleep, while they wait for each other; call it before torch is imported.
+    """Let a process's threads spin only briefly before they sleep while waiting. Call it before importing torch.
 
-    By default they spin for long. Beside a browser, the server or a second run that costs a great deal; sleeping at once
-    costs small encoders, whose steps are made of thousands of short waits. `benchmarks/waiting.py` measures both.
+    By default they spin for long, which is expensive next to a browser, the server or a second run. Sleeping immediately would slow
+    down small encoders, whose steps consist of thousands of short waits. `benchmarks/waiting.py` measures both.
     """
     environment.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     environment.setdefault("GOMP_SPINCOUNT", "1000")

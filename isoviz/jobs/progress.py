@@ -1,4 +1,4 @@
-"""The progress of a job, in a file that other processes may read at any time."""
+"""A job's progress, in a file that other processes can read at any time."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any, Final
 
 FILE: Final = "progress.json"
 EVERY: Final = 0.5
-"""Seconds between two writings at least."""
+"""Fewest seconds between two writes."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """`done` of `total` steps of equal length in time, as far as that can be foreseen; `text` says what is being done."""
+    """`done` of `total` steps of roughly equal duration; `text`: the current activity."""
 
     done: int = 0
     total: int = 1
@@ -30,10 +30,10 @@ class Progress:
 
 
 class ProgressFile:
-    """Writes progress at most twice a second, and never backwards.
+    """Writes progress at most twice a second; progress never decreases.
 
     Args:
-        folder: of the job.
+        folder: folder of the job.
         clock: seconds; for tests.
     """
 
@@ -44,7 +44,7 @@ class ProgressFile:
         self._furthest = 0.0
 
     def __call__(self, done: int, total: int, text: str) -> None:
-        """Report that `done` of `total` is done."""
+        """Report that `done` of `total` steps are finished."""
         now = self._clock()
         if self._written is not None and now - self._written < EVERY:
             return
@@ -54,7 +54,7 @@ class ProgressFile:
 
 
 def read(folder: Path) -> Progress:
-    """The progress of the job in a folder; that of one that has only begun, if it has reported none."""
+    """The progress of the job in a folder; zero if it has not reported any."""
     reported = read_json(folder / FILE)
     if reported is None:
         return Progress()
@@ -62,14 +62,14 @@ def read(folder: Path) -> Progress:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """A JSON file that appears whole or not at all."""
+    """Write a JSON file atomically."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     partial.write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
     os.replace(partial, path)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """The object in a JSON file, None if there is no such file (any more)."""
+    """The object in a JSON file; None if the file does not exist."""
     try:
         content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):

@@ -1,8 +1,8 @@
-"""Jobs by the key of their content: the same request gets the same result, from disk if it is there.
+"""Jobs by the key of their content: equal requests get the same result, from disk if available.
 
-A job is a folder in the store of its kind: `request.json`, inputs, then `process.json` of who works on it, its progress and log,
-and `error.json` if it has failed. It goes when the result has its place. Jobs outlive the page that requested them, and what the
-last app leaves waits for the next one; a job whose process vanished is `lost`. `isoviz.jobs.scheduling` decides which starts next.
+A job is a folder in the store of its kind: `request.json`, inputs, then `process.json` with its process, progress and log, and
+`error.json` if it has failed. The folder is removed when the result is published. Jobs outlive the page that requested them, and jobs
+left by the last app wait for the next one; a job whose process vanished is `lost`. `isoviz.jobs.scheduling` determines the order.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from isoviz.jobs.spares import surroundings
 Status = Literal["none", "waiting", "running", "done", "failed", "lost"]
 
 RETRY_SECONDS: Final = 60.0
-"""After this time, requesting a failed job again retries it, without a press on a button."""
+"""Seconds after which requesting a failed job again retries it automatically."""
 
 
 @dataclass(frozen=True)
 class JobState:
-    """How a job stands.
+    """State of a job.
 
     Attributes:
-        status: `none` (never requested, or stopped), `waiting` for its turn, `running`, `done`, `failed` (it says why) or `lost`
-            (its process vanished).
-        key: under which it was requested.
-        result: when done; while it is running, what is there already.
-        progress: while running.
-        seconds: since it was requested, while waiting or running.
-        ahead: while waiting, how many must end before it can start.
-        message, field, advice: of a job that failed or was lost, in the user's terms.
-        log: the file with its output, where there is one.
+        status: `none` (never requested, or stopped), `waiting`, `running`, `done`, `failed` (with a message) or `lost` (its process
+            vanished).
+        key: requested key.
+        result: the result if done; partial results while running.
+        progress: progress while running.
+        seconds: seconds since the request, while waiting or running.
+        ahead: while waiting, number of jobs that must end before it can start.
+        message, field, advice: error of a failed or lost job, in the user's terms.
+        log: log file, if any.
     """
 
     status: Status
@@ -63,20 +63,20 @@ class JobState:
 
     @property
     def under_way(self) -> bool:
-        """Whether it is worth looking again soon."""
+        """Whether it is waiting or running."""
         return self.status in ("waiting", "running")
 
     @property
     def in_trouble(self) -> bool:
-        """Whether it ended without a result."""
+        """Whether it failed or was lost."""
         return self.status in ("failed", "lost")
 
 
-# ------------------------------------------------------------------------------------------------------- asking, stopping
+# ------------------------------------------------------------------------------------------------------- starting, stopping
 
 
 def look(kind: JobKind, key: str) -> JobState:
-    """How the job of this key stands now. Reads a few small files."""
+    """Current state of the job with this key. Reads a few small files."""
     folder = kind.results.job_folder(key)
     result = kind.results.find(key)
     if result is not None and not result.pending:
@@ -84,17 +84,17 @@ def look(kind: JobKind, key: str) -> JobState:
     try:
         seconds = max(0.0, time.time() - (folder / REQUEST).stat().st_mtime)
     except (FileNotFoundError, NotADirectoryError):
-        result = kind.results.find(key)  # it may have ended between our looks
+        result = kind.results.find(key)  # it may have ended between two reads
         done = result is not None and not result.pending
         return JobState("done" if done else "none", key, result)
     error, process, request = (read_json(folder / name) for name in (ERROR, PROCESS, REQUEST))
     reported = progress.read(folder)
-    if not folder.exists():  # it ended between our looks: its folder goes as a whole
+    if not folder.exists():  # it ended between two reads: its folder is removed atomically
         return look(kind, key)
     if error is not None:
         return _trouble(error, key, result, folder)
     if process is None:
-        if "kind" not in (request or {}):  # of an older version
+        if "kind" not in (request or {}):  # written by an older version
             return JobState("none", key, result)
         return JobState("waiting", key, result, seconds=seconds, ahead=scheduling.ahead(kind, folder))
     if is_alive(process["pid"], process["started"]):
@@ -117,13 +117,13 @@ def start(
     retry: bool = True,
     visitor: str | None = None,
 ) -> JobState:
-    """Ask for the job of this key; nothing if it is waiting, running or done. Never waits for it.
+    """Start the job with this key, unless it is waiting, running or done. Does not wait for it.
 
     Args:
-        request: JSON that the kind's work understands.
-        inputs: arrays that belong to it.
-        retry: a failed or lost job is tried again at once; otherwise only `RETRY_SECONDS` after it failed.
-        visitor: who asks for it in the browser.
+        request: JSON request for the kind's work.
+        inputs: arrays of the request.
+        retry: retry a failed or lost job now; otherwise only `RETRY_SECONDS` after it failed.
+        visitor: the visitor who requests it in the browser.
     """
     state = look(kind, key)
     if state.status in ("done", "running"):
@@ -132,7 +132,7 @@ def start(
         state = look(kind, key)
         folder = kind.results.job_folder(key)
         if state.status == "lost" and not (folder / ERROR).exists():
-            write_json(folder / ERROR, scheduling.lost_error())  # the time from which it may be tried again
+            write_json(folder / ERROR, scheduling.lost_error())  # starts the time until the next retry
         recent = state.in_trouble and time.time() - (folder / ERROR).stat().st_mtime < RETRY_SECONDS
         if state.status in ("done", "running") or (recent and not retry):
             return state
@@ -154,7 +154,7 @@ def start(
 
 
 def ask(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None) -> JobState:
-    """Ask, or look how it stands: the same call as often as one likes, for jobs whose content is all in request and inputs."""
+    """Start a job or return its state, for jobs defined only by request and inputs. Can be called repeatedly."""
     return start(kind, content_key(kind, request, inputs), request, inputs, retry=False)
 
 
@@ -180,7 +180,7 @@ def content_key(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, 
 
 
 def stop(kind: JobKind, key: str) -> None:
-    """End the job of this key with everything it started, and forget it, a failed one too; a result stays."""
+    """Stop the job with this key and all its processes, and remove it, even if it failed. Keeps a result."""
     with scheduling.exclusive():
         for at_work in scheduling.living():
             if (at_work.kind, at_work.job) == (kind.name, key):
@@ -189,31 +189,31 @@ def stop(kind: JobKind, key: str) -> None:
         scheduling.start_next()
 
 
-def let_go(kind: JobKind, key: str) -> None:
-    """Stop a job that is no longer wanted here, unless it has ended; another page that waits for it starts it again."""
+def release(kind: JobKind, key: str) -> None:
+    """Stop a job that this page no longer needs, unless it has ended; another page that waits for it restarts it."""
     if look(kind, key).under_way:
         stop(kind, key)
 
 
-def asker(kind: JobKind, key: str) -> str | None:
-    """The visitor who requested the job of this key; None if that was not from a browser, or there is no such job."""
+def requester(kind: JobKind, key: str) -> str | None:
+    """The visitor who requested the job with this key; None if not requested in a browser, or without such a job."""
     content = read_json(kind.results.job_folder(key) / REQUEST)
     return content.get("visitor") if content else None
 
 
 def under_way(visitor: str) -> int:
-    """How many jobs of this visitor wait or run."""
+    """Number of waiting and running jobs of a visitor."""
     count = 0
     for kind in KINDS.values():
         for path in (kind.results.root / "jobs").glob(f"*/{REQUEST}"):
             content = read_json(path) or {}
             if content.get("kind") == kind.name and content.get("visitor") == visitor:
-                count += look(kind, path.parent.name).under_way  # a failed one stays a while
+                count += look(kind, path.parent.name).under_way  # failed jobs are kept for a while
     return count
 
 
 def sweep() -> None:
-    """Note which processes are gone; clear what is older or larger than may be kept."""
+    """Record ended processes, and remove results beyond the limits."""
     with scheduling.exclusive():
         scheduling.living()
         for store in {kind.results for kind in KINDS.values()}:

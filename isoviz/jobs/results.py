@@ -1,4 +1,4 @@
-"""Results of jobs on disk: one folder per key, written atomically by a rename; above a limit the least recently seen are removed."""
+"""Results of jobs on disk: one folder per key, written atomically by a rename; beyond a limit, the least recently used are removed."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from isoviz.jobs.progress import read_json, write_json
 FACTS: Final = "profile.json"
 ARRAYS: Final = "arrays.safetensors"
 ERROR: Final = "error.json"
-"""In the folder of a job: why it has no result."""
+"""File in a job's folder with its error."""
 LIMIT: Final = 2 * 2**30
-"""Bytes that a store may take on disk; `ISOVIZ_VIEWS_LIMIT` in GiB overrides it."""
+"""Most bytes of a store on disk; `ISOVIZ_VIEWS_LIMIT` in GiB overrides it."""
 
 
 def byte_limit() -> int:
-    """Bytes that a store may take; `InputError` for an `ISOVIZ_VIEWS_LIMIT` that is no number of GiB."""
+    """Most bytes of a store. Raises `InputError` for an invalid `ISOVIZ_VIEWS_LIMIT`."""
     setting = os.environ.get("ISOVIZ_VIEWS_LIMIT", "").strip()
     if not setting:
         return LIMIT
@@ -48,8 +48,8 @@ class Result:
     """The result of a job.
 
     Attributes:
-        folder: where it lies; its name is the key.
-        facts: JSON. What it lists under `pending` follows while the job runs, and nothing else changes.
+        folder: its folder; the folder's name is the key.
+        facts: JSON. Only parts listed under `pending` change while the job runs.
     """
 
     folder: Path
@@ -57,7 +57,7 @@ class Result:
 
     @property
     def pending(self) -> tuple[str, ...]:
-        """Facts still to come."""
+        """Names of pending facts."""
         return tuple(self.facts.get("pending", ()))
 
     @cached_property
@@ -70,16 +70,16 @@ class Result:
 
 @dataclass(frozen=True)
 class ResultStore:
-    """A folder of results, and of the jobs that are on their way to one.
+    """A folder of results and of their jobs.
 
-    Everything counts towards the limits: results, failed jobs, and what a job was given. What is waiting or running stays.
+    Results, failed jobs and jobs' inputs count towards the limits. Waiting and running jobs are never removed.
 
     Attributes:
-        name: of the folder in `isoviz.home.home()`.
-        limit: bytes at most.
-        most: results and failures at most; None for any number.
-        failure_seconds: for which a failure is kept.
-        formerly: folders in it of older versions, which `shrink` removes.
+        name: name of the folder in `isoviz.home.home()`.
+        limit: most bytes.
+        most: most results and failures; None: no limit.
+        failure_seconds: seconds for which failures are kept.
+        formerly: folders of older versions, which `shrink` removes.
     """
 
     name: str
@@ -90,15 +90,15 @@ class ResultStore:
 
     @property
     def root(self) -> Path:
-        """Where it lies."""
+        """The store's folder."""
         return home() / self.name
 
     def job_folder(self, key: str) -> Path:
-        """Of the job that makes the result of a key."""
+        """Folder of the job for a key."""
         return self.root / "jobs" / key
 
     def find(self, key: str) -> Result | None:
-        """The result of a key, None if there is none; looking keeps it from being the next to go. That of an example ships."""
+        """The result of a key, marked as recently used; None if there is none. Results of examples are bundled."""
         shipped = key.startswith(EXAMPLE)
         folder = EXAMPLES / self.name / key if shipped else self.root / "results" / key
         facts = read_json(folder / FACTS)
@@ -106,12 +106,12 @@ class ResultStore:
             return None
         if shipped:
             return Result(folder, facts)
-        with contextlib.suppress(OSError):  # removed this moment, or another user's
+        with contextlib.suppress(OSError):  # just removed, or owned by another user
             os.utime(folder)
         return Result(folder, facts)
 
     def publish(self, key: str, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Give a result its place by one rename; of one that is there already, only what was pending is replaced."""
+        """Publish a result atomically. If it already exists, replace only pending parts."""
         from safetensors.numpy import save_file
 
         if self._complete(key, facts):
@@ -124,20 +124,20 @@ class ResultStore:
             write_json(partial / FACTS, facts)
             os.rename(partial, final)
         except OSError:
-            if not self._complete(key, facts):  # else the same content came from elsewhere
+            if not self._complete(key, facts):  # otherwise another process published the same content
                 raise
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
     def _complete(self, key: str, facts: Mapping[str, Any]) -> bool:
-        """Whether a result is there; it gets the facts if they have more than its own."""
+        """Whether a result exists; updates its facts if the new ones are more complete."""
         result = self.find(key)
         if result is None:
             return False
         if len(facts.get("pending", ())) < len(result.pending):
             try:
                 write_json(result.folder / FACTS, facts)
-            except FileNotFoundError:  # removed this moment
+            except FileNotFoundError:  # just removed
                 return False
         return True
 
@@ -146,12 +146,12 @@ class ResultStore:
         _remove(self.root / "results" / key)
 
     def keys(self, where: Callable[[Mapping[str, Any]], bool]) -> list[str]:
-        """Of the results whose facts are such."""
-        found = ((folder.name, read_json(folder / FACTS)) for folder in self._folders("results"))
-        return [key for key, facts in found if facts is not None and where(facts)]
+        """Keys of the results whose facts satisfy `where`."""
+        results = ((folder.name, read_json(folder / FACTS)) for folder in self._folders("results"))
+        return [key for key, facts in results if facts is not None and where(facts)]
 
     def forget_job(self, key: str) -> None:
-        """Remove the folder of a job, if there is one; a result stays."""
+        """Remove the folder of a job, if any. Keeps a result."""
         _remove(self.job_folder(key))
 
     def size(self) -> int:
@@ -159,15 +159,15 @@ class ResultStore:
         return sum(_bytes(folder) for folder in (*self._folders("results"), *self._folders("jobs")))
 
     def shrink(self, keep: str | None = None) -> list[str]:
-        """Remove failures that are old, then what no one looked at for longest, until the limits are kept.
+        """Remove old failures, then the least recently used results, until the limits are met.
 
-        Call it while no job of this store can be started (`isoviz.jobs.scheduling.exclusive`).
+        Call it while no job of this store can start (`isoviz.jobs.scheduling.exclusive`).
 
         Args:
-            keep: a key whose result stays, however large it is.
+            keep: a key whose result is kept in any case.
 
         Returns:
-            The keys that are gone.
+            The removed keys.
         """
         failures = [folder for folder in self._folders("jobs") if (folder / ERROR).exists()]
         sizes = {folder: _bytes(folder) for folder in (*self._folders("results"), *self._folders("jobs"))}
@@ -186,7 +186,7 @@ class ResultStore:
             count -= 1
         for former in self.formerly:
             shutil.rmtree(self.root / former, ignore_errors=True)
-        for part in ("results", "jobs"):  # those of a process that was killed on its way too
+        for part in ("results", "jobs"):  # including unfinished ones of killed processes
             for aside in (self.root / part).glob(".*"):
                 if aside.name.startswith(".gone-") or time.time() - _last_seen(aside) > 86400:
                     shutil.rmtree(aside, ignore_errors=True)
@@ -200,7 +200,7 @@ class ResultStore:
 
 
 def _remove(folder: Path) -> bool:
-    """Whether it was there. Renamed first: a reader finds all of it or nothing."""
+    """Remove a folder; returns whether it existed. Renamed first, so that readers see all of it or nothing."""
     aside = folder.with_name(f".gone-{folder.name}-{secrets.token_hex(4)}")
     try:
         os.rename(folder, aside)
@@ -211,7 +211,7 @@ def _remove(folder: Path) -> bool:
 
 
 def _last_seen(folder: Path) -> float:
-    """Of a failure, when it failed."""
+    """Time of the last use; for a failure, the time of the failure."""
     for path in (folder / ERROR, folder):
         with contextlib.suppress(FileNotFoundError):
             return path.stat().st_mtime

@@ -1,6 +1,6 @@
-"""Which job starts next, and in which process: decided under one lock per home, by the process that calls `dispatch`.
+"""Scheduling of jobs and processes, under one lock per home, by any process that calls `dispatch`.
 
-Kinds share lanes; within one the most urgent goes first, then who asked first. A process serves jobs of one kind until none is left.
+Kinds share lanes; in a lane, jobs start by priority, then by request time. A process serves jobs of one kind until none is left.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ REQUEST: Final = "request.json"
 PROCESS: Final = "process.json"
 LOG: Final = "log.txt"
 HANDOVER_SECONDS: Final = 1.0
-"""For so long a job is left to the app that keeps the spare; its service looks several times a second."""
+"""Seconds for which a job is left to the app that keeps the spare, whose service checks several times a second."""
 
 spare: SpareKeeper | None = None
-"""That of this app, if it keeps one (`isoviz.jobs.service`)."""
+"""This app's keeper of spares, if any (`isoviz.jobs.service`)."""
 
 
 def dispatch() -> None:
-    """Start what may start now."""
+    """Start all jobs that can start now."""
     if waiting():
         with exclusive():
             start_next()
 
 
 def waiting_above(priority: int) -> bool:
-    """Whether a job of a higher priority waits for its turn."""
+    """Whether a job of a higher priority is waiting."""
     return any(job.kind.priority > priority for job in waiting())
 
 
@@ -54,7 +54,7 @@ def waiting_in(lane: Lane) -> bool:
 
 @contextlib.contextmanager
 def exclusive() -> Iterator[None]:
-    """Asking, starting, taking, stopping and leaving exclude each other: no job falls between two processes."""
+    """Lock for requesting, starting, taking and stopping jobs, so that no job is lost between two processes."""
     folder = home() / "jobs"
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / "lock"):
@@ -63,7 +63,7 @@ def exclusive() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A job that no process works on yet."""
+    """A job without a process."""
 
     kind: JobKind
     folder: Path
@@ -72,15 +72,15 @@ class Waiting:
 
 @dataclass(frozen=True)
 class AtWork:
-    """A process that serves a kind, as its file says.
+    """A process that serves a kind, as recorded in its file.
 
     Attributes:
         kind, lane: their names.
-        surroundings: see `isoviz.jobs.spares.surroundings`; it takes jobs that were requested in the same ones.
-        job: the key of the one it works on; None if it waits for one.
-        since: when it began that, or was started.
-        taken: how many jobs it has begun.
-        log: its output while it has no job.
+        surroundings: see `isoviz.jobs.spares.surroundings`; it takes only jobs requested in the same surroundings.
+        job: key of the current job; None while idle.
+        since: start of the current state.
+        taken: number of jobs it has started.
+        log: log file while idle.
         starter, starter_started: the process that started it.
     """
 
@@ -98,38 +98,38 @@ class AtWork:
 
     @property
     def file(self) -> Path:
-        """Where it stands."""
+        """The process's file."""
         return home() / "jobs" / "processes" / f"{self.pid}.json"
 
     @property
     def working(self) -> bool:
-        """Whether it works on a job, or has just been started for one."""
+        """Whether it works on a job, or was just started for one."""
         return (self.job is not None or self.taken == 0) and self.lives
 
     @property
     def lives(self) -> bool:
-        """Whether it is there."""
+        """Whether the process is alive."""
         return is_alive(self.pid, self.started)
 
     def write(self, job: str | None) -> AtWork:
-        """Note what it works on now, in its file."""
+        """Record its current job in its file."""
         changed = replace(self, job=job, since=time.time(), taken=self.taken + (job is not None))
         write_json(changed.file, asdict(changed))
         return changed
 
     def end(self) -> None:
-        """End it with everything that it started."""
+        """End the process with all its children."""
         Process(self.pid, self.started).kill()
         self.forget()
 
     def forget(self) -> None:
-        """Remove its file and its own log."""
+        """Remove its file and log."""
         self.file.unlink(missing_ok=True)
         Path(self.log).unlink(missing_ok=True)
 
 
 def take(me: AtWork, kind: JobKind) -> tuple[AtWork, Waiting | None]:
-    """Called by a process under the lock: the next job if it is of its kind, now its own."""
+    """Called by a process under the lock: take the next job of its kind, if any."""
     queued = [job for job in waiting() if job.kind.lane == kind.lane and job.surroundings == me.surroundings]
     if not queued or queued[0].kind is not kind:
         return me, None
@@ -139,22 +139,22 @@ def take(me: AtWork, kind: JobKind) -> tuple[AtWork, Waiting | None]:
 
 
 def finish(me: AtWork, job: Waiting) -> AtWork:
-    """Called by a process under the lock: its job has ended, and its folder goes unless it says why there is no result."""
+    """Called by a process under the lock after a job: remove the job's folder unless it contains an error."""
     process = read_json(job.folder / PROCESS)
-    ours = process is not None and process["pid"] == me.pid  # a failed job may have been started again by now
+    ours = process is not None and process["pid"] == me.pid  # a failed job may already have been restarted
     if ours and not (job.folder / ERROR).exists():
         job.kind.results.forget_job(job.folder.name)
     return me.write(None)
 
 
 def leave(me: AtWork) -> None:
-    """Called by a process under the lock: it takes no more jobs; another starts where one is needed."""
+    """Called by a process under the lock before it exits: it takes no more jobs."""
     me.forget()
     start_next()
 
 
 def register_app() -> Path:
-    """Note that this process is an app, which has jobs done for as long as it lives; the note, to be removed at its end."""
+    """Register this process as an app, which runs jobs while it is alive; returns a file to remove at its end."""
     me = psutil.Process()
     note = home() / "jobs" / "apps" / f"{me.pid}.json"
     note.parent.mkdir(parents=True, exist_ok=True)
@@ -163,10 +163,10 @@ def register_app() -> Path:
 
 
 def is_wanted(process: AtWork, leaving: int | None = None) -> bool:
-    """Whether an app of this home lives, or at least the process that started another one.
+    """Whether an app of this home is alive, or at least the process that started the given one.
 
     Args:
-        leaving: the id of a process that is about to end.
+        leaving: id of a process that is about to end.
     """
     if process.starter != leaving and is_alive(process.starter, process.starter_started):
         return True
@@ -184,7 +184,7 @@ def put_back(process: AtWork) -> None:
 
 
 def close_app(note: Path) -> None:
-    """Called by an app at its end: processes end with the last app, and their jobs wait for the next one."""
+    """Called by an app at its end. Processes end with the last app, and their jobs wait for the next one."""
     note.unlink(missing_ok=True)
     with exclusive():
         for process in living():
@@ -194,7 +194,7 @@ def close_app(note: Path) -> None:
 
 
 def at_work() -> list[AtWork]:
-    """The processes that serve a kind, of this home."""
+    """The registered processes of this home."""
     listed = []
     for path in (home() / "jobs" / "processes").glob("*.json"):
         content = read_json(path)
@@ -204,13 +204,13 @@ def at_work() -> list[AtWork]:
 
 
 def living() -> list[AtWork]:
-    """The processes that are alive. Cleans up after those that have ended."""
+    """The live processes. Cleans up after ended ones."""
     living = []
     for process in at_work():
         if process.lives:
             living.append(process)
             continue
-        if process.taken == 0:  # it ended before its first job, as another would
+        if process.taken == 0:  # it ended before its first job, and so would another
             _give_up(process)
         elif process.job is not None and process.kind in KINDS:
             folder = KINDS[process.kind].results.job_folder(process.job)
@@ -230,7 +230,7 @@ def _give_up(dead: AtWork) -> None:
 
 
 def adopt() -> None:
-    """Called by an app regularly: it takes over jobs that wait in other surroundings."""
+    """Called regularly by an app: adopt jobs that wait in other surroundings."""
     with exclusive():
         for job in waiting():
             adopt_job(job.folder)
@@ -244,11 +244,11 @@ def adopt_job(folder: Path) -> None:
         write_json(folder / REQUEST, {**content, "surroundings": surroundings()})
         os.utime(
             folder / REQUEST, ns=(request_stat.st_atime_ns, request_stat.st_mtime_ns)
-        )  # keeps its place in the queue
+        )  # keeps its position in the queue
 
 
 def start_next() -> None:
-    """Under the lock: start processes for waiting jobs, most urgent first, where lanes and memory allow.
+    """Under the lock: start processes for waiting jobs by priority, as far as lanes and memory allow.
 
     A process inherits this app's surroundings, so an app starts only jobs requested in the same surroundings.
     """
@@ -272,7 +272,7 @@ def start_next() -> None:
             continue
         short = psutil.virtual_memory().available < job.kind.memory
         for process in [process for process in free if process.taken and (process.lane == lane.name or short)]:
-            if short or lanes[lane.name] >= lane.at_once():  # no job needs it, and it holds a place or memory
+            if short or lanes[lane.name] >= lane.at_once():  # idle, and it occupies a lane or memory
                 process.end()
                 free.remove(process)
                 lanes[process.lane] -= 1
@@ -286,7 +286,7 @@ def start_next() -> None:
 
 
 def _left_to_another(job: Waiting) -> bool:
-    """Whether the app that keeps this home's spare should start a job with it: we do if it has not within a moment."""
+    """Whether to leave a job for a moment to the app that keeps this home's spare."""
     if spare is None or spare.pid is not None or not job.kind.prepare:
         return False
     with contextlib.suppress(OSError):
@@ -296,7 +296,7 @@ def _left_to_another(job: Waiting) -> bool:
 
 
 def _spawn(kind: JobKind) -> None:
-    """Start a process that serves a kind: the app's spare where there is one, else a new one."""
+    """Start a process for a kind: the app's spare if available, else a new one."""
     log = home() / "jobs" / "logs" / f"{kind.name}-{os.getpid()}-{time.time_ns() % 1_000_000}.log"
     process = spare.take() if spare is not None and spare.prepare == kind.prepare else None
     if process is None:
@@ -315,7 +315,7 @@ def _spawn(kind: JobKind) -> None:
     )
     entry.file.parent.mkdir(parents=True, exist_ok=True)
     write_json(entry.file, asdict(entry))
-    with contextlib.suppress(OSError):  # it died this moment: the next look finds that out
+    with contextlib.suppress(OSError):  # it has just died: the next check detects that
         process.order("isoviz.jobs.serving:serve", {"room": kind.room, "kind": kind.name}, log)
 
 
@@ -336,7 +336,7 @@ def waiting() -> list[Waiting]:
 
 
 def ahead(kind: JobKind, folder: Path) -> int:
-    """How many jobs must end before one that waits can start."""
+    """Number of jobs that must end before a waiting one can start."""
     queued = [job.folder for job in waiting() if job.kind.lane == kind.lane]
     running = sum(process.job is not None for process in at_work() if process.lane == kind.lane.name)
     waited_for = running if running >= kind.lane.at_once() else 0

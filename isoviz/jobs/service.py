@@ -1,4 +1,4 @@
-"""The app's thread that keeps the queue moving: it starts what may start, tends the spare, and clears what is too old."""
+"""The app's thread for jobs: starts waiting jobs, maintains the spare, and removes old results."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ SWEEP_SECONDS: Final = 600.0
 AFTER_SECONDS: Final = 3.0
 """Seconds between the end of a job and the next spare, while the page draws the result."""
 ALONE_SECONDS: Final = 20.0
-"""Seconds after the start of a job in which no spare is started: its imports would slow the job down."""
+"""Seconds after the start of a job without starting a spare, whose imports would slow the job down."""
 
 _log = logging.getLogger(__name__)
 
 
 class JobService:
-    """Serves the jobs of this home for as long as the app lives. What the last app leaves unfinished waits for the next one.
+    """Runs the jobs of this home while the app is alive. Jobs left by the last app wait for the next one.
 
     Args:
-        prepare: what the spare imports, see `isoviz.jobs.processes.Spare`.
+        prepare: the spare's preparation, see `isoviz.jobs.processes.Spare`.
     """
 
     def __init__(self, prepare: str) -> None:
-        # apps of one home share one, and each has logs of its own: who keeps it may change while the other's still writes
+        # apps of one home share one spare but have separate logs, because its keeper may change while an old spare still writes
         log = f"spare-{os.getpid()}"
         folder = home() / "jobs"
         self._spare = SpareKeeper(
@@ -43,17 +43,17 @@ class JobService:
         self._thread = threading.Thread(target=self._serve, name="jobs", daemon=True)
 
     def start(self) -> None:
-        """Start the thread. Returns at once."""
+        """Start the thread."""
         scheduling.spare = self._spare
         self._note = scheduling.register_app()
         self._thread.start()
 
     def expect(self) -> None:
-        """Someone looks at a page that computes in the background: the next job shall begin at once."""
+        """Keep a spare ready, because a page expects background jobs."""
         self._spare.expectation.renew()
 
     def close(self) -> None:
-        """Stop the thread, the spare, and what works on jobs unless another app lives."""
+        """Stop the thread, the spare and, unless another app is alive, the job processes."""
         self._closing.set()
         self._thread.join()
         scheduling.spare = None
@@ -76,6 +76,6 @@ class JobService:
                     scheduling.adopt()
                     queue.sweep()
                     sweep_due = time.monotonic() + SWEEP_SECONDS
-            except Exception:  # the service must survive any error; the next turn tries again
+            except Exception:  # the service must survive any error and retries
                 _log.exception("the job service")
                 self._closing.wait(5 * TICK_SECONDS)

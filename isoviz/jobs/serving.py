@@ -1,4 +1,4 @@
-"""A process that works on jobs of one kind, one after the other, until none is left for it."""
+"""A process that works on jobs of one kind, one after another, until none is left."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _APPS_LOOK: Final = 1.0
 
 
 def serve(room: str, kind: str) -> int:
-    """Work on the jobs of a kind; what `isoviz.jobs.worker` is ordered to call.
+    """Work on the jobs of a kind; called by `isoviz.jobs.worker`.
 
     Args:
         room: the module that declares the kind.
@@ -39,10 +39,10 @@ def serve(room: str, kind: str) -> int:
 
 
 def serve_kind(kind: JobKind) -> int:
-    """Until no job has been left for `kind.warm_seconds`, memory is short, or a job left this process unfit for another."""
-    with scheduling.exclusive():  # the process that started us has written our file by then
+    """Work on jobs until idle for `kind.warm_seconds`, memory is short, or a job left this process unfit for another."""
+    with scheduling.exclusive():  # wait until the starting process has written our file
         entries = [entry for entry in scheduling.at_work() if entry.pid == os.getpid() and entry.lives]
-    if not entries:  # we were ended before we had begun
+    if not entries:  # stopped before the start
         return 0
     (me,) = entries
     threading.Thread(target=_leave_with_the_last_app, args=(me,), name="apps", daemon=True).start()
@@ -69,7 +69,7 @@ def serve_kind(kind: JobKind) -> int:
 
 
 def work(kind: JobKind, folder: Path, memory: Recent) -> bool:
-    """Do the job of a folder. Stores its result, or writes the reason to `error.json`.
+    """Do the job in a folder. Stores its result, or writes the error to `error.json`.
 
     Returns:
         Whether this process is fit for another one.
@@ -88,13 +88,13 @@ def work(kind: JobKind, folder: Path, memory: Recent) -> bool:
     except IsoVizError as error:
         _fail(folder, str(error), error.field, error.advice or (kind.memory_advice if is_out_of_memory(error) else ""))
         return True
-    except Exception as error:  # a bug, or a machine's trouble: the log has the traceback, the page its name
+    except Exception as error:  # a bug or a system error: the log has the traceback, the page its name
         if not folder.exists():  # stopped while it ran
             return False
         traceback.print_exc()
         if is_out_of_memory(error):
-            where = "device" if type(error).__name__ == "OutOfMemoryError" else "machine"
-            _fail(folder, f"the {where} ran out of memory", kind.memory_field, kind.memory_advice)
+            memory_owner = "device" if type(error).__name__ == "OutOfMemoryError" else "machine"
+            _fail(folder, f"the {memory_owner} ran out of memory", kind.memory_field, kind.memory_advice)
         else:
             reason = next(iter(str(error).strip().splitlines()), "")
             failure = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
@@ -109,7 +109,7 @@ def _fail(folder: Path, message: str, field: str | None, advice: str) -> None:
 
 
 def _leave_with_the_last_app(me: AtWork) -> None:
-    """End this process, whatever it does, when no app is left; one that was killed could not do it."""
+    """Exit this process when no app is left, because a killed app cannot stop it."""
     while scheduling.is_wanted(me):
         time.sleep(_APPS_LOOK)
     with scheduling.exclusive():
@@ -123,7 +123,7 @@ def _leave_with_the_last_app(me: AtWork) -> None:
 
 
 def _wait(kind: JobKind, until: float) -> None:
-    """Until a job waits in our lane, the time is over, or a second has passed."""
+    """Wait until a job waits in this lane, the time is over, or a second has passed."""
     until = min(until, time.monotonic() + _MEMORY_LOOK)
     while time.monotonic() < until:
         time.sleep(_LOOK)

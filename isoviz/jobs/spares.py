@@ -1,7 +1,7 @@
-"""A spare: a process that has imported what the next job needs, so that it begins within a second.
+"""Spare processes that have already imported what the next job needs, so that it starts within a second.
 
-A run gets a fork of it on Linux; otherwise a job takes the spare itself, and another one is started. A spare holds half a gigabyte, so
-there is one only while it is likely to be needed soon, and one for all apps that work in the same folder.
+On Linux, a run gets a fork of the spare; otherwise a job takes the spare itself, and another one is started. A spare needs half a
+gigabyte, so there is at most one for all apps in the same folder, and only while it is likely to be needed soon.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from filelock import FileLock, Timeout
 from isoviz.jobs.processes import Spare, Worker, is_alive
 
 MEMORY: Final = 2 * 2**30
-"""Bytes that must be free for a spare to be kept: it holds as much as torch and transformers take."""
+"""Free bytes required to keep a spare, which has torch and transformers in memory."""
 IDLE_SECONDS: Final = 600.0
-"""After which an unused spare ends."""
+"""Seconds after which an unused spare ends."""
 PREPARE_SECONDS: Final = 60.0
-"""The longest that a run waits for the imports of a spare."""
+"""Most seconds that a run waits for a spare's imports."""
 RETRY_SECONDS: Final = 30.0
-"""Before another one is started where the last one ended by itself."""
+"""Seconds before starting another spare if the last one ended unexpectedly."""
 
 
 class Expectation:
-    """Until when someone may ask for work any moment: the time of a file, which every app on this folder may put off.
+    """The time until which work is expected, stored as a file's modification time, which all apps in this folder can extend.
 
     Args:
-        path: of the file; its folder is made.
+        path: path of the file; its folder is created.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def renew(self, seconds: float = IDLE_SECONDS) -> None:
-        """Someone is about to ask for work: have a spare within seconds, and keep it for so long after the last such call."""
+        """Expect work soon: provide a spare within seconds, and keep it this many seconds after the last call."""
         until = time.time() + seconds
-        with contextlib.suppress(OSError):  # a full disk: what begins then begins without a spare
+        with contextlib.suppress(OSError):  # on a full disk, work starts without a spare
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self.path.touch()
             os.utime(self.path, (until, until))
@@ -61,12 +61,12 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Waiting:
-    """A spare that waits, as its file tells other apps.
+    """A waiting spare, as recorded in its file for other apps.
 
     Attributes:
         pid, started: the process.
-        prepare: what it has imported.
-        surroundings: those it was started in.
+        prepare: its preparation.
+        surroundings: the surroundings in which it was started.
     """
 
     pid: int
@@ -76,11 +76,11 @@ class Waiting:
 
 
 def waiting_elsewhere(path: Path, prepare: str) -> bool:
-    """Whether the app that keeps the spare of this file has one that a job of ours could have.
+    """Whether the app that keeps the spare of this file has a suitable one.
 
     Args:
         path: the keeper's `file`.
-        prepare: what the job needs to be imported.
+        prepare: the preparation that the job needs.
     """
     try:
         spare = Waiting(**json.loads(path.read_text(encoding="utf-8")))
@@ -90,13 +90,13 @@ def waiting_elsewhere(path: Path, prepare: str) -> bool:
 
 
 class SpareKeeper:
-    """Keeps at most one spare, and none where another app's keeper has the place. Call `tend` several times a second.
+    """Keeps at most one spare, or none if another app keeps it. Call `tend` several times a second.
 
     Args:
-        prepare: what it imports, see `isoviz.jobs.processes.Spare`.
-        slot: the device slot it is for; `any` for all.
-        log: the file for the output of the nth spare until it has work; the one before may still be writing to its own.
-        place: what apps share: `PLACE.expected`, `PLACE.lock` and `PLACE.json` (the spare that waits).
+        prepare: the spare's preparation, see `isoviz.jobs.processes.Spare`.
+        slot: its device slot; `any` for all.
+        log: log file of the nth spare until it has work, because the previous one may still be writing to its log.
+        place: path shared by all apps: `PLACE.expected`, `PLACE.lock` and `PLACE.json` (the waiting spare).
         fork: see `isoviz.jobs.processes.Spare`.
     """
 
@@ -107,7 +107,7 @@ class SpareKeeper:
         self._slot = slot
         self._log = log
         self._fork = fork
-        # taken in the thread that tends, let go of in the one that closes
+        # acquired in the tending thread, released in the closing one
         self._place = FileLock(place.with_name(f"{place.name}.lock"), thread_local=False)
         self._lock = threading.Lock()
         self._spare: Spare | None = None
@@ -123,25 +123,25 @@ class SpareKeeper:
 
     @property
     def preparing(self) -> bool:
-        """Whether a spare that will soon be able to fork is still importing: sooner than a new process, which would import the same."""
+        """Whether a spare is still importing but will be able to fork sooner than a new process could start."""
         spare = self._spare
         return spare is not None and spare.forks is None and time.time() - spare.started < PREPARE_SECONDS
 
     def postpone(self, seconds: float) -> None:
-        """Start none for so long: importing takes a processor for some seconds, from what has just begun."""
+        """Start no spare for this many seconds, because its imports would slow down the work that has just started."""
         self._due = time.monotonic() + seconds
 
     def tend(self) -> int | None:
-        """Start one where one is due, let go of one that no one expects any more.
+        """Start a spare if work is expected; end it otherwise.
 
         Returns:
-            The exit code of one that ended by itself, once.
+            The exit code of a spare that ended unexpectedly, once.
         """
         with self._lock:
             ended = None
             if self._spare is not None and self._spare.gone:
                 ended = self._spare.exit_code
-                self._let_go()
+                self._release()
                 self.postpone(RETRY_SECONDS)
             expected = self.expectation.holds
             if self._closed or not (expected or (self._spare is not None and self._spare.in_use)):
@@ -152,13 +152,13 @@ class SpareKeeper:
             return ended
 
     def take(self) -> Worker | None:
-        """A fork of the spare or the spare itself, if it lives and has the surroundings that a new process would have; the caller's."""
+        """A fork of the spare or the spare itself, owned by the caller, if it is alive and has the current surroundings."""
         with self._lock:
             spare = self._spare
             if spare is not None and spare.forks and self._surroundings == surroundings():
                 with contextlib.suppress(OSError):
                     return spare.fork()
-            spare = self._let_go()
+            spare = self._release()
             if spare is None or spare.gone:
                 return None
             if spare.forks or self._surroundings != surroundings():
@@ -167,19 +167,19 @@ class SpareKeeper:
             return spare
 
     def new(self) -> Spare:
-        """Another one, whether or not there is one; the caller's."""
+        """A new spare owned by the caller, in addition to the kept one."""
         self._count += 1
         self._surroundings = surroundings()
         return Spare(self.prepare, self._slot, self._log(self._count), fork=self._fork)
 
     def close(self) -> None:
-        """End it, and start no other."""
+        """End the spare, and start no other."""
         with self._lock:
             self._closed = True
             self._end()
 
     def _may_start(self) -> bool:
-        """Whether memory is not short, and the place is ours: it stays so until no one expects work."""
+        """Whether there is enough memory, and this app keeps the spare, which it does until no work is expected."""
         if os.environ.get("ISOVIZ_SPARES", "").strip().lower() == "off":
             return False
         if psutil.virtual_memory().available < MEMORY:
@@ -192,18 +192,18 @@ class SpareKeeper:
     def _announce(self, spare: Spare) -> None:
         announcement = asdict(Waiting(spare.pid, spare.started, self.prepare, self._surroundings))
         partial = self.file.with_suffix(".partial")
-        with contextlib.suppress(OSError):  # then other apps start processes of their own
+        with contextlib.suppress(OSError):  # without the file, other apps start separate processes
             partial.write_text(json.dumps(announcement), encoding="utf-8")
             partial.replace(self.file)
 
-    def _let_go(self) -> Spare | None:
+    def _release(self) -> Spare | None:
         spare, self._spare = self._spare, None
         if spare is not None:
             self.file.unlink(missing_ok=True)
         return spare
 
     def _end(self) -> None:
-        spare = self._let_go()
+        spare = self._release()
         if spare is not None:
             spare.dismiss()
         if self._place.is_locked:
@@ -211,6 +211,6 @@ class SpareKeeper:
 
 
 def surroundings() -> str:
-    """Sixteen hex digits of what decides, in the environment, where models, data and devices are; it may hold passwords."""
-    chosen = sorted(entry for entry in os.environ.items() if entry[0].startswith(("ISOVIZ_", "HF_", "CUDA_")))
-    return hashlib.sha256(repr(chosen).encode()).hexdigest()[:16]
+    """Sixteen hex digits of the environment variables that determine models, data and devices; hashed: may contain passwords."""
+    variables = sorted(entry for entry in os.environ.items() if entry[0].startswith(("ISOVIZ_", "HF_", "CUDA_")))
+    return hashlib.sha256(repr(variables).encode()).hexdigest()[:16]

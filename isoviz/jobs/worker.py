@@ -1,10 +1,10 @@
 """The entry point of every background process: `python -m isoviz.jobs.worker [--prepare MODULE[:FUNCTION]] [--channel FD]`.
 
-It begins as a spare: it prepares itself and waits for one line of JSON on its standard input, `{"call": "MODULE:FUNCTION",
+It starts as a spare: it prepares itself and waits for one line of JSON on its standard input, `{"call": "MODULE:FUNCTION",
 "arguments": {...}, "log": PATH}`. If the input ends without a line, the process that started it is gone, and the spare exits. After the
-line it is independent: its output goes to the log, and a run outlives the application.
+line, it is independent: its output goes to the log, and a run outlives the app.
 
-With a channel (a socket), the spare forks: each message brings the standard input of a new process, which waits for a line in the same
+With a channel (a socket), the spare forks: each message contains the standard input of a new process, which waits for a line in the same
 way. The spare reports `{"forks": BOOL}` once it is ready. A new process reports `{"pid": N, "code": null}`; when it ends, the spare
 reports its exit code.
 """
@@ -25,8 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-# What an encoder of the most common kind imports on its way, much of it lazily: seconds, while someone waits. None touches
-# a GPU.
+# Imports of the most common kind of encoder, many of them lazy, which would take seconds while a user waits. None uses a GPU.
 ENCODER_MODULES: Final = (
     "torch",
     "transformers",
@@ -38,15 +37,17 @@ ENCODER_MODULES: Final = (
     "scipy.cluster.hierarchy",
     "isoviz.metrics.summary",
 )
-# Their threads are made at import and keep its priority, and they compute for what is ordered.
+# Their threads are created at import, keep its priority, and later compute for the order.
 _THREADED: Final = ("numpy", "scipy.linalg")
 _NICE: Final = 10
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Prepare, wait for an order and carry it out; the exit code is the order's."""
+    """Prepare, wait for an order and execute it; returns the order's exit code."""
     parser = argparse.ArgumentParser(prog="python -m isoviz.jobs.worker", description=__doc__)
-    parser.add_argument("--prepare", default="", metavar="MODULE[:FUNCTION]", help="what to do before the order comes")
+    parser.add_argument(
+        "--prepare", default="", metavar="MODULE[:FUNCTION]", help="what to do before the order arrives"
+    )
     parser.add_argument("--channel", type=int, metavar="FD", help="the socket that brings requests to fork")
     options = parser.parse_args(arguments)
     if options.prepare:
@@ -64,14 +65,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def fork_on_request(channel: socket.socket) -> None:
-    """Fork a process for each request. Returns in each of them, and in this one when its own standard input has a line or ends."""
+    """Fork a process for each request. Returns in each fork, and in this process when its standard input has a line or ends."""
     channel.set_inheritable(False)
-    # A thread that is not there after a fork may hold a lock for ever. Native ones (OpenBLAS) have handlers for that.
+    # A thread does not exist after a fork, but its locks stay held. Native threads (OpenBLAS) have handlers for that.
     forks = threading.active_count() == 1 and hasattr(os, "pidfd_open") and not _cuda_in_use()
     gc.collect()
-    gc.freeze()  # a collection would touch, and so copy, every page that the processes share
+    gc.freeze()  # a garbage collection would copy all shared memory pages
     children: dict[int, int] = {}  # handle → process id
-    with suppress(OSError):  # the other end is closed: no more requests come
+    with suppress(OSError):  # the other end is closed: no more requests
         _report(channel, forks=forks)
         while True:
             ready, _, _ = select.select([0, channel.fileno(), *children], [], [])
@@ -102,13 +103,13 @@ def _report(channel: socket.socket, **report: Any) -> None:
 
 
 def _cuda_in_use() -> bool:
-    """Whether this process has begun to use a GPU, which a forked one could not."""
+    """Whether this process already uses a GPU, which a fork could not."""
     torch = sys.modules.get("torch")
     return torch is not None and torch.cuda.is_initialized()
 
 
 def load(name: str) -> Callable[..., Any]:
-    """The function named `MODULE:FUNCTION`; of `MODULE` alone, one that does nothing once it is imported."""
+    """The function `MODULE:FUNCTION`; for `MODULE`, a no-op after importing it."""
     module, _, function = name.partition(":")
     imported = importlib.import_module(module)
     return getattr(imported, function) if function else lambda: None
@@ -118,7 +119,7 @@ def import_modules(modules: Iterable[str], *, gently: bool) -> None:
     """Import modules, after those that start threads.
 
     Args:
-        gently: at low priority, where something is probably computing beside us and no one waits yet.
+        gently: at low priority, if other computations are probably running and no user waits yet.
     """
     modules = tuple(modules)
     _import_all(_THREADED)
@@ -126,8 +127,7 @@ def import_modules(modules: Iterable[str], *, gently: bool) -> None:
         _import_all(modules)
         return
 
-    # Only Linux has priorities per thread, and an ordinary user can never raise one again: so a thread that ends afterwards
-    # does it there.
+    # Only Linux has priorities per thread, and ordinary users cannot raise them again, so a temporary thread does the imports.
     def import_at_low_priority() -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         _import_all(modules)
@@ -138,7 +138,7 @@ def import_modules(modules: Iterable[str], *, gently: bool) -> None:
 
 
 def log_to(path: Path) -> None:
-    """Send standard output and error of this process, and of what it starts, to a log; let go of standard input."""
+    """Redirect standard output and error of this process and its children to a log, and close standard input."""
     path.parent.mkdir(parents=True, exist_ok=True)
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""What to cite for a set of runs: their methods, data, models and measures."""
+"""Citations for a set of runs: methods, data, models and measures."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ def bibtex(configs: Iterable[RunConfig], measures: Iterable[str] = ()) -> dict[s
     """Key → BibTeX entry, sorted by key.
 
     Args:
-        configs: of the runs. Own data, own models and what a package of the user's adds have no entry unless they bring one.
-        measures: slugs of the measures of isotropy that are reported.
+        configs: configurations of the runs. The user's data and models have no entry; plug-ins only if they provide one.
+        measures: slugs of the reported measures of isotropy.
     """
     return bibtex_of([(config.model, config.task, config.method) for config in configs], measures)
 
 
 def bibtex_of(runs: Iterable[tuple[str, str, str]], measures: Iterable[str] = ()) -> dict[str, str]:
-    """As `bibtex`, of (model, task, method)."""
-    known = dict(bibliography.entries())
+    """Like `bibtex`, for (model, task, method)."""
+    entries = dict(bibliography.entries())
     for method in methods.catalogue().values():
-        known |= bibliography.parse(method.paper.bibtex) if method.paper else {}
+        entries |= bibliography.parse(method.paper.bibtex) if method.paper else {}
     keys: set[str] = set()
     for model, task, method_slug in dict.fromkeys(runs):
         keys |= _of_method(method_slug)
@@ -34,19 +34,19 @@ def bibtex_of(runs: Iterable[tuple[str, str, str]], measures: Iterable[str] = ()
         keys |= set(families.CITES.get(_family(model), ()))
     catalogue = metrics.catalogue()
     keys |= {catalogue[slug].paper.key for slug in measures if slug in catalogue}
-    return {key: known[key] for key in sorted(keys & known.keys())}
+    return {key: entries[key] for key in sorted(keys & entries.keys())}
 
 
 def _of_method(slug: str) -> set[str]:
-    found = methods.find(slug)
-    if found is None:
+    method = methods.find(slug)
+    if method is None:
         return set()
-    parts: tuple[type[Method], ...] = found.part_classes if issubclass(found, Composed) else (found,)
+    parts: tuple[type[Method], ...] = method.part_classes if issubclass(method, Composed) else (method,)
     return {key for part in parts if part.paper for key in bibliography.parse(part.paper.bibtex)}
 
 
 def _family(model: str) -> str:
-    """A model's family; "" where its configuration cannot be read here and now."""
+    """A model's family; "" if its configuration cannot be read."""
     try:
         return str(sources.configuration(sources.resolve(model)).get("model_type", ""))
     except IsoVizError:

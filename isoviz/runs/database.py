@@ -78,23 +78,23 @@ _NETWORK_TYPES: Final = frozenset(
     }
 )
 _SECRETS: Final = ("password", "sslpassword")
-"""Parameters of a PostgreSQL URL that are never shown."""
+"""Parameters of a PostgreSQL URL that are always hidden."""
 _ADVICE_NETWORK: Final = "Set ISOVIZ_HOME (or --store) to a folder on a local disk, or use PostgreSQL: --store postgresql://user@host/database."
 
 
 class StoreUnavailableError(StoreError):
-    """The database cannot be read or written now: disk full, locked for too long, server away. It may come back."""
+    """The database is currently unavailable: disk full, locked for too long, or server down. It may recover."""
 
 
 class Database:
-    """One database and the folder of artifacts beside it. Safe to use from several threads; never across a fork.
+    """A database and its folder of artifacts. Thread-safe, but not across a fork.
 
     Args:
         url: `sqlite:///FILE` or `postgresql://…`.
 
     Raises:
-        StoreError: the URL is of another kind, the file lies on a network file system, the database cannot be opened, its
-            driver is missing, or a newer IsoViz wrote it.
+        StoreError: an unsupported URL, a file on a network file system, a database that cannot be opened, a missing driver, or a
+            store written by a newer IsoViz.
     """
 
     def __init__(self, url: str) -> None:
@@ -111,7 +111,7 @@ class Database:
         self._hosts = [host_name()]
         self._hosts_due = 0.0
         self.engine = _engine(self._url)
-        # Reads see the last commit and take no lock: a plain statement outside any transaction.
+        # Reads are single statements outside transactions: they see the last commit and take no lock.
         if self.is_sqlite:
             self._reading: Engine = self.engine.execution_options(no_begin=True)
         else:
@@ -133,7 +133,7 @@ class Database:
 
     @property
     def url(self) -> str:
-        """The URL with its password, for handing to a worker; never for showing."""
+        """The URL with its password, for workers; never display it."""
         return self._url.render_as_string(hide_password=False)
 
     @property
@@ -149,26 +149,26 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """One transaction; in SQLite it holds the write lock from its first statement, so it never has to be repeated.
+        """One transaction. In SQLite, it holds the write lock from its first statement, so it never needs a retry.
 
-        Raises `StoreUnavailableError`; nothing of the transaction is kept then.
+        Raises `StoreUnavailableError` after a rollback.
         """
         with self._explained("written"), self.engine.begin() as connection:
             yield connection
 
     def hosts(self) -> list[str]:
-        """The machines that work in this folder of artifacts, this one among them: a cluster's nodes may share it."""
+        """The machines that use this folder of artifacts, including this one: a cluster's nodes may share it."""
         if time.monotonic() >= self._hosts_due:
             self._hosts_due = time.monotonic() + _HOSTS_SECONDS
-            with suppress(OSError):  # then this one alone
-                known = self.folder / "hosts"
-                known.mkdir(exist_ok=True)
-                (known / quote(host_name(), safe="")).touch()
-                self._hosts = [unquote(file.name) for file in known.iterdir()]
+            with suppress(OSError):  # then only this machine
+                hosts_folder = self.folder / "hosts"
+                hosts_folder.mkdir(exist_ok=True)
+                (hosts_folder / quote(host_name(), safe="")).touch()
+                self._hosts = [unquote(file.name) for file in hosts_folder.iterdir()]
         return self._hosts
 
     def now(self) -> ColumnElement[float]:
-        """Now, by one clock for all hosts: the server's in PostgreSQL, this machine's in SQLite (all are on it)."""
+        """The current time by one clock for all hosts: the server's in PostgreSQL, this machine's in SQLite."""
         if self.is_sqlite:
             return literal(time.time())
         return cast(extract("epoch", func.clock_timestamp()), Double)
@@ -197,7 +197,7 @@ class Database:
             version = self._version(connection)
         if version > schema.VERSION:
             raise StoreError(
-                f"the store {self} was written by a newer IsoViz (schema {version}; this one knows up to {schema.VERSION})",
+                f"the store {self} was written by a newer IsoViz (schema {version}; this one supports up to {schema.VERSION})",
                 advice="Update IsoViz, or choose another store with --store.",
             )
         if version < schema.VERSION:
@@ -210,22 +210,21 @@ class Database:
         return int(version)
 
     def _upgrade(self) -> None:
-        """Bring the tables of an older version to this one's; of several processes that come at once, one does and the others
-        wait."""
-        from isoviz.runs import migration  # it reads runs, which not every opened store needs
+        """Upgrade the tables of an older version; if several processes start together, one does and the others wait."""
+        from isoviz.runs import migration  # imported here, because most stores need no upgrade
 
-        with self._only_one(), self.writing() as connection:
-            self._alone(connection)
+        with self._schema_lock(), self.writing() as connection:
+            self._lock_tables(connection)
             migration.upgrade(connection)
 
-    def _alone(self, connection: Connection) -> None:
-        """Wait until no other process creates or changes the tables; in SQLite they wait for a file's lock."""
+    def _lock_tables(self, connection: Connection) -> None:
+        """Lock the tables against creation or changes by other processes; SQLite uses a file lock instead."""
         if not self.is_sqlite:
             connection.execute(select(func.pg_advisory_xact_lock(0x150715)))
 
     @contextmanager
-    def _only_one(self) -> Iterator[None]:
-        """In SQLite, of several processes that change the tables, the others wait here for longer than a lock of the database."""
+    def _schema_lock(self) -> Iterator[None]:
+        """In SQLite, a file lock for processes that change the tables, which waits longer than a database lock."""
         if not self.is_sqlite:
             yield
             return
@@ -233,18 +232,18 @@ class Database:
             yield
 
     def _create(self) -> None:
-        """Make the tables; of several processes that come at once, one does and the others wait."""
+        """Create the tables; if several processes start together, one does and the others wait."""
         if self.is_sqlite:
-            with self._only_one():
+            with self._schema_lock():
                 with closing(sqlite3.connect(str(self._url.database), timeout=BUSY_SECONDS)) as raw:
-                    raw.execute("PRAGMA journal_mode = WAL")  # kept in the file; it cannot be set inside a transaction
+                    raw.execute("PRAGMA journal_mode = WAL")  # stored in the file; cannot be set inside a transaction
                 self._create_tables()
         else:
             self._create_tables()
 
     def _create_tables(self) -> None:
         with self.writing() as connection:
-            self._alone(connection)
+            self._lock_tables(connection)
             schema.metadata.create_all(connection)
             if connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema")) is None:
                 connection.execute(schema.meta.insert().values(key="schema", value=str(schema.VERSION)))
@@ -252,13 +251,13 @@ class Database:
 
 
 class SealedDatabase:
-    """A SQLite file that never changes, opened without a lock and without a file beside it: it may lie in a read-only folder.
+    """An immutable SQLite file, opened without locks and extra files, so it may be in a read-only folder.
 
     Args:
-        file: its path. Every page of it is read once, so that a damaged file is refused here and not in the middle of a page.
+        file: path of the file. All its pages are checked once, so that a damaged file is refused immediately.
 
     Raises:
-        StoreError: it is missing, damaged, or its tables are of another version.
+        StoreError: the file is missing, damaged, or of another version.
     """
 
     def __init__(self, file: Path) -> None:
@@ -300,7 +299,7 @@ class SealedDatabase:
 def _parse(url: str) -> URL:
     try:
         parsed = make_url(url)
-    except (ArgumentError, ValueError):  # ValueError: a port that is no number
+    except (ArgumentError, ValueError):  # ValueError: an invalid port
         raise StoreError("the store's address is not a database URL", advice="Use a folder or postgresql://…") from None
     if "@" in (parsed.host or ""):  # the second half of a password, which must not be shown
         raise StoreError("the store's address has more than one @", advice="Write an @ in a password as %40.")
@@ -320,29 +319,29 @@ def _parse(url: str) -> URL:
 
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
-        # A server that was restarted must not cost a run: connections are tried before they are used.
+        # Connections are tested before use, so that a restarted server does not fail a run.
         return create_engine(url, pool_pre_ping=True, pool_size=4, max_overflow=16)
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS}, pool_size=4, max_overflow=16)
 
     @event.listens_for(engine, "connect")
     def _connected(connection: sqlite3.Connection, _record: Any) -> None:
-        # Otherwise the driver would begin its own transactions, late and without the write lock.
+        # Otherwise the driver would start transactions itself, late and without the write lock.
         connection.isolation_level = None
         connection.execute("PRAGMA foreign_keys = ON")
-        # In WAL mode NORMAL loses nothing when a process dies; a power cut may cost the last moments, never consistency.
+        # In WAL mode, NORMAL loses nothing if a process dies; a power cut may lose the last moments, but not consistency.
         connection.execute("PRAGMA synchronous = NORMAL")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         if not connection.get_execution_options().get("no_begin"):
-            # A deferred transaction that reads first and then writes fails at once when another one wrote in between.
+            # A deferred transaction that reads and then writes fails immediately if another one wrote in between.
             connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     return engine
 
 
 def reason(error: BaseException) -> str:
-    """The driver's own words, in one line and without the statement."""
+    """The driver's message in one line, without the statement."""
     if isinstance(error, StoreUnavailableError) and error.__cause__ is not None:
         error = error.__cause__
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
@@ -350,17 +349,17 @@ def reason(error: BaseException) -> str:
 
 
 def refuse_network(folder: Path) -> None:
-    """Raise a `StoreError` if a folder lies on a file system that SQLite's write-ahead log cannot be trusted on."""
+    """Raise `StoreError` for a folder on a file system that is unsafe for SQLite's write-ahead log."""
     path = os.path.realpath(folder)
     best, kind, remote = "", "", path.startswith("\\\\")
     for partition in psutil.disk_partitions(all=True):
         mount = os.path.realpath(partition.mountpoint)
-        # Of two mounts at one point the later one is seen.
+        # If two file systems are mounted at one point, the later one is visible.
         if len(mount) >= len(best) and (path == mount or path.startswith(mount.rstrip(os.sep) + os.sep)):
             best, kind = mount, partition.fstype.lower()
             remote = "remote" in partition.opts.lower().split(",")
     kind = kind.removeprefix("fuse.").removeprefix("fuse-")
-    # A sandbox may serve its whole root by 9p: one kernel, so shared memory works.
+    # A sandbox may serve its root by 9p: on one kernel, so shared memory works.
     network = kind in _NETWORK_TYPES and not (kind == "9p" and best == os.sep)
     if network or remote:
         named = f"'{kind}', a network file system" if kind else "a network share"

@@ -1,4 +1,4 @@
-"""Which of the runs that someone is about to launch exist already."""
+"""Finding existing runs that are equal to those about to be launched."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _THERE: Final = ("finished", "queued", "running")
 
 
 def existing(store: Store, configs: Sequence[RunConfig]) -> dict[tuple[str, int], str]:
-    """`RunConfig.identity` of those with an equal run that has finished, waits or runs → the newest such run's id.
+    """`RunConfig.identity` → id of the newest equal run that has finished, waits or runs.
 
-    Runs that are stopping do not count. Equal runs name the same data folder; whether its files have changed since is not looked at.
+    Stopping runs do not count. Equal runs have the same data folder; changes of its files are not detected.
     """
-    wanted = {config.identity for config in configs}
-    found = store.summaries(
+    identities = {config.identity for config in configs}
+    summaries = store.summaries(
         status=_THERE,
         model={config.model for config in configs},
         task={config.task for config in configs},
@@ -28,7 +28,7 @@ def existing(store: Store, configs: Sequence[RunConfig]) -> dict[tuple[str, int]
     )
     stopping = {row.id for row in store.list(status="running") if row.stop_requested}
     ids: dict[tuple[str, int], str] = {}
-    for run in found:  # newest first
-        if (run.setup, run.seed) in wanted and not run.unreadable and run.id not in stopping:
+    for run in summaries:  # newest first
+        if (run.setup, run.seed) in identities and not run.unreadable and run.id not in stopping:
             ids.setdefault((run.setup, run.seed), run.id)
     return ids

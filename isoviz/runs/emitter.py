@@ -1,4 +1,4 @@
-"""The line between a training loop and the store: events out in small batches, the wish to stop in, a heartbeat beside."""
+"""The connection between a training loop and the store: sends events in small batches and heartbeats, receives stop requests."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ INTERRUPT_SECONDS: Final = 1.0
 
 
 class Emitter:
-    """Writes the events of one attempt of one run, from a thread of its own so that training never waits for a disk.
+    """Writes the events of one attempt of one run in a separate thread, so that training never waits for a disk.
 
-    Steps wait at most `TICK_SECONDS` and go together; every other event is rarer, and goes at once. Before a checkpoint
-    (`Entered` of the phase `saving`) `emit` waits until everything is written: a run that resumes from the checkpoint does
-    not report it again. While the database does not answer (disk full, server away) events are kept and tried again for
-    `patience` seconds; only then, or when the run is no longer ours to write, does `emit` raise what happened, which ends the
-    training. Use it as a context: leaving it waits until everything is written or given up.
+    Steps are batched for at most `TICK_SECONDS`; other events are rarer and written immediately. Before a checkpoint (`Entered` with
+    phase `saving`), `emit` waits until everything is written, because a run that resumes from the checkpoint does not report it again.
+    While the database is unavailable (disk full, server down), events are kept and retried for `patience` seconds. After that, or if
+    another process has taken over the run, `emit` raises the error, which ends the training. As a context manager, it waits on exit
+    until everything is written or given up.
 
-    A run that was asked to stop twice ends as by Ctrl-C, where it trains in the main thread.
+    After a second stop request, a run that trains in the main thread ends as after Ctrl-C.
 
     Args:
-        store: where to.
-        run_id, attempt: of the run.
-        patience: seconds of failing writes after which the run is given up.
+        store: the store.
+        run_id, attempt: the run and its attempt.
+        patience: seconds of failing writes until giving up.
 
     Attributes:
-        ending: the ending that was emitted, if one was.
-        problem: why events cannot be written any more, if they cannot.
+        ending: the final event, once emitted.
+        problem: the error that prevents further events, if any.
         checkpoint_step: the optimiser step of the last checkpoint; 0 if there is none.
     """
 
@@ -47,7 +47,7 @@ class Emitter:
         self._run_id = run_id
         self._attempt = attempt
         self._patience = patience
-        self._lock = threading.Condition()  # of the two lists; notified when they are empty, or will never be written
+        self._lock = threading.Condition()  # guards the two lists; notified when they are empty or given up
         self._events: list[Event] = []
         self._times: list[float] = []
         self._failing_since: float | None = None
@@ -76,7 +76,7 @@ class Emitter:
         """Report one event; an ending is the last.
 
         Raises:
-            StoreError: events cannot be written any more.
+            StoreError: events can no longer be written.
         """
         self._refuse_problem()
         if self.ending is not None:
@@ -100,7 +100,7 @@ class Emitter:
             raise StoreError(f"the run's events cannot be written: {self.problem}") from self.problem
 
     def should_stop(self) -> bool:
-        """Whether the run was asked to stop, or its events cannot be written any more. Costs nothing."""
+        """Whether a stop was requested, or events can no longer be written. Cheap to call."""
         return self._stop or self.problem is not None
 
     def _serve(self) -> None:
@@ -119,8 +119,8 @@ class Emitter:
                         beaten = time.monotonic()
                         self._store.heartbeat(self._run_id, self._attempt)
             except StoreUnavailableError:
-                continue  # nothing is lost by not having looked; `_flush` counts for how long it cannot write
-            except Exception as error:  # the training thread raises it: this one has no one to tell
+                continue  # a missed check is harmless; `_flush` measures how long writes fail
+            except Exception as error:  # raised again in the training thread
                 self._give_up(error)
 
     def _give_up(self, error: Exception) -> None:
@@ -153,13 +153,13 @@ class Emitter:
         self._stop = signals.stop
         if signals.at_once and self._in_main_thread and self.ending is None:
             now = time.monotonic()
-            if now - self._interrupted >= INTERRUPT_SECONDS:  # the first is only noted where Ctrl-C asks to stop gently
+            if now - self._interrupted >= INTERRUPT_SECONDS:  # the first interrupt only requests a gentle stop
                 self._interrupted = now
                 _interrupt_main_thread()
 
 
 def _interrupt_main_thread() -> None:
-    """As Ctrl-C does; a signal also wakes it where it waits for the system."""
+    """Interrupt like Ctrl-C; a signal also ends blocking system calls."""
     main = threading.main_thread().ident
     if sys.platform == "win32" or main is None:
         _thread.interrupt_main()

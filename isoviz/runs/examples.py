@@ -1,6 +1,6 @@
-"""The examples: recorded runs that ship with the package, and a store's runs together with them.
+"""The bundled examples (recorded runs), and a store's runs together with them.
 
-`factory/record_examples.py` makes them. They are read-only: everything that writes goes to the store alone.
+`factory/record_examples.py` records them. They are read-only: all writes go to the store.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from isoviz.runs.summaries import RunSummary
 E = TypeVar("E", bound=Event)
 
 SWITCH: Final = "ISOVIZ_EXAMPLES"
-"""Environment variable: `off` leaves the examples out for everyone."""
+"""Environment variable: `off` hides the examples for all visitors."""
 GROUP: Final = "Example: "
-"""How the names of their experiments begin."""
+"""Prefix of their experiments' names."""
 METHODS: Final = GROUP + "Nine methods on two tasks"
 SWEEP: Final = GROUP + "λ × ζ sweep of I-STAR"
 DATABASE: Final = "runs.db"
 ABOUT: Final = "about.json"
-"""When, where and with what they were recorded."""
+"""File with date, machine and versions of the recording."""
 
 _log = logging.getLogger(__name__)
 _lock = threading.Lock()
@@ -44,10 +44,10 @@ class Examples(RunReader):
     """The recorded runs.
 
     Args:
-        folder: of the database and the runs' files.
+        folder: folder of the database and the runs' files.
 
     Raises:
-        StoreError: they are missing or damaged.
+        StoreError: the examples are missing or damaged.
     """
 
     def __init__(self, folder: Path = EXAMPLES) -> None:
@@ -60,28 +60,28 @@ class Examples(RunReader):
             raise StoreError(f"cannot read {folder / ABOUT}: {error!r}") from error
 
     def facets(self) -> Facets:
-        """As those of a store; experiments in the order in which they are offered, the baseline of each first."""
+        """Like a store's facets; experiments in display order, each baseline first."""
         places = {name: place for place, name in enumerate(self.experiments)}
         oldest_first = super().facets()[::-1]
         return sorted(oldest_first, key=lambda facet: places.get(facet.group or "", len(places)))
 
     def featured(self) -> RunRow:
-        """The run that is shown first: every array of it ships."""
+        """The run shown first; all its arrays are bundled."""
         return self.get(self.about["embeddings"][-1])
 
 
 def is_example(run_id: str) -> bool:
-    """Whether an id is that of an example; there need not be such a run."""
+    """Whether an id has the form of an example's id; the run need not exist."""
     return run_id.startswith(EXAMPLE)
 
 
 def switched_on() -> bool:
-    """Whether the operator lets visitors see examples."""
+    """Whether the operator shows the examples."""
     return os.environ.get(SWITCH, "on").strip().lower() not in ("off", "0", "false", "no")
 
 
 def opened(folder: Path = EXAMPLES) -> Examples | None:
-    """The examples, opened once per process; None if they are switched off, missing or damaged, which the log says."""
+    """The examples, opened once per process; None if they are switched off, missing or damaged (logged)."""
     if not switched_on():
         return None
     with _lock:
@@ -95,14 +95,14 @@ def opened(folder: Path = EXAMPLES) -> Examples | None:
 
 
 class Library:
-    """A store's runs and the examples, to read from.
+    """Read access to a store's runs and the examples.
 
-    A run is found by its id wherever it is. Lists are of the store's runs alone, unless they name an experiment of the examples: the two
-    come from different machines and versions, so nothing mixes them unasked.
+    Ids may refer to either. Lists contain only the store's runs, unless they name an experiment of the examples: the two come from
+    different machines and versions, so they are never mixed implicitly.
 
     Args:
         own: the store.
-        examples: None where they are hidden or there are none.
+        examples: None if hidden or unavailable.
     """
 
     def __init__(self, own: Store, examples: Examples | None = None) -> None:
@@ -115,11 +115,11 @@ class Library:
 
     @property
     def key(self) -> str:
-        """Equal for libraries of the same runs, whatever has become of these."""
+        """Equal for libraries of the same store and examples."""
         return f"{self.own.url} {self.examples or ''}"
 
     def with_run(self, run_id: str) -> RunReader:
-        """Where a run is. Raises `StoreError` for an example while they are hidden."""
+        """The reader of a run: store or examples. Raises `StoreError` for a hidden example."""
         if not is_example(run_id):
             return self.own
         if self.examples is None:
@@ -127,7 +127,7 @@ class Library:
         return self.examples
 
     def with_group(self, group: str | None) -> RunReader:
-        """Where an experiment is; None: all of the store's runs."""
+        """The reader of an experiment; None: the store."""
         examples = self.examples
         return examples if examples is not None and group in examples.experiments else self.own
 
@@ -158,23 +158,23 @@ class Library:
         kinds: Sequence[str] = _summaries.KINDS,
     ) -> Summaries:
         """See `RunReader.summaries`."""
-        where = self.with_group(group)
-        return where.summaries(status=status, group=group, model=model, task=task, method=method, kinds=kinds)
+        reader = self.with_group(group)
+        return reader.summaries(status=status, group=group, model=model, task=task, method=method, kinds=kinds)
 
     def summary(self, run_id: str) -> RunSummary:
         """See `RunReader.summary`."""
         return self.with_run(run_id).summary(run_id)
 
     def revision(self) -> str:
-        """Another one whenever something changed that `summaries` or `facets` shows."""
+        """A value that changes whenever the results of `summaries` or `facets` change."""
         return self.own.revision()
 
     def facets(self) -> Facets:
-        """Those of the store, then those of the examples."""
+        """Facets of the store, then of the examples."""
         return [*self.own.facets(), *(self.examples.facets() if self.examples else ())]
 
     def counts(self) -> dict[str, int]:
-        """Of the store's runs: see `RunReader.counts`."""
+        """Counts of the store's runs, see `RunReader.counts`."""
         return self.own.counts()
 
     def events(self, run_id: str, after: int = 0, limit: int = 5000) -> EventRows:

@@ -1,4 +1,4 @@
-"""Executing one run in this process: the worker's whole work, and the command line's."""
+"""Executing one run in this process, for workers and the command line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DISK: Final = "The disk is full: delete runs you no longer need, then resume."
 
 
 class Train(Protocol):
-    """`isoviz.training.train`: emits what happens, ends with exactly one of `Finished` and `Stopped`, or raises."""
+    """`isoviz.training.train`: emits events, ends with exactly one `Finished` or `Stopped`, or raises."""
 
     def __call__(
         self,
@@ -49,23 +49,23 @@ def execute(
     patience: float = 60.0,
     attempt: int | None = None,
 ) -> RunRow:
-    """Train a run to its end and write how it ended; never raises for what the training does.
+    """Train a run to its end and write its ending; errors in training are recorded instead of raised.
 
-    A run that is still queued (reserved for its owner, or for anyone) is claimed first.
+    Claims a run that is still queued.
 
     Args:
-        store: where the run is.
-        run_id: of a run that this process owns.
-        train: what trains. Default: `isoviz.training.train`.
-        stop: whether this process was asked to stop, besides the run itself.
+        store: the run's store.
+        run_id: id of a run owned by this process.
+        train: training function. Default: `isoviz.training.train`.
+        stop: returns whether this process should stop, in addition to the run's own requests.
         patience: see `Emitter`.
-        attempt: the one that this process was started for; refused if the run is at another one, or has a process.
+        attempt: the attempt for which this process was started; refused if the run is at another attempt or has a process.
 
     Returns:
-        The run as it ended. Its status is still `running` if the store could not be written to the end.
+        The run after its end. Its status is still `running` if the store could not be written.
 
     Raises:
-        StoreError: there is no such run, or it is not to be run.
+        StoreError: the run does not exist or cannot be run.
         KeyboardInterrupt: the user interrupted; the run is `stopped`.
     """
     row = _begin(store, run_id, attempt)
@@ -77,11 +77,11 @@ def execute(
             trainer = train or _default_train()
             trainer(row.config, emitter.emit, lambda: stop() or emitter.should_stop(), run_dir, row.resume)
             if emitter.ending is None:
-                raise RuntimeError("the training returned without saying how it ended")
+                raise RuntimeError("the training returned without an ending")
         except KeyboardInterrupt as error:
             interrupted = error
             _end(emitter, Stopped(step=emitter.checkpoint_step, forced=True))
-        except BaseException as error:  # SystemExit too: whatever ends a run is reported
+        except BaseException as error:  # including SystemExit: every ending is reported
             with suppress(OSError), (run_dir / LOG).open("a", encoding="utf-8") as log:
                 traceback.print_exc(file=log)
             _end(emitter, explain(error))
@@ -91,7 +91,7 @@ def execute(
 
 
 def explain(error: BaseException) -> Failed | Diverged:
-    """The ending that an exception means, with what to do about it."""
+    """The ending for an exception, with advice."""
     message = str(error).strip() or "no message"
     if isinstance(error, DivergedError):
         return Diverged(term=error.term, step=error.step, message=message, advice=error.advice or _SEE_LOG)
@@ -99,18 +99,18 @@ def explain(error: BaseException) -> Failed | Diverged:
     name = type(error).__name__
     if isinstance(error, IsoVizError):
         return Failed(error=name, message=message, advice=error.advice or advice)
-    # The first line says it; torch goes on with pages of shapes and hints, which the log keeps.
+    # The first line is enough; torch adds pages of shapes and hints, which are in the log.
     return Failed(error=name, message=message.splitlines()[0][:500], advice=advice)
 
 
 def _is_full_disk(error: BaseException) -> bool:
-    # safetensors raises an error of its own, which holds the system's number in words
+    # safetensors raises its own error with the system's error number as text
     numbers = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
     return any(
-        one.errno in numbers
-        if isinstance(one, OSError)
-        else any(f"(os error {number})" in str(one) for number in numbers)
-        for one in causes(error)
+        cause.errno in numbers
+        if isinstance(cause, OSError)
+        else any(f"(os error {number})" in str(cause) for number in numbers)
+        for cause in causes(error)
     )
 
 
@@ -129,7 +129,7 @@ def _begin(store: Store, run_id: str, attempt: int | None) -> RunRow:
 
 
 def _end(emitter: Emitter, ending: Event) -> None:
-    """Write the ending, unless there is one already or nothing can be written: then the process that watches this one will."""
+    """Write the ending, unless there is one or the store is unavailable; in that case the watching process writes it."""
     if emitter.ending is None:
         with suppress(StoreError):
             emitter.emit(ending)

@@ -1,7 +1,7 @@
-"""Being asked to stop by the system: Ctrl-C, `kill`, `docker stop`, a scheduler's time limit, a terminal that is closed.
+"""Stop requests by signals: Ctrl-C, `kill`, `docker stop`, a scheduler's time limit, a closed terminal.
 
-The first signal is a wish: training ends after the optimiser step at hand, with a checkpoint. The second ends it at once. A third
-ends the process without a word.
+After the first signal, training ends after the current optimiser step, with a checkpoint. The second ends it immediately. A third
+kills the process.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from types import FrameType
 from typing import Final
 
 _REPEAT_SECONDS: Final = 1.0
-"""Schedulers send SIGTERM to a process and to its group: what comes twice at once is one wish. Fingers are not so fast."""
+"""Signals within this many seconds count as one, because schedulers send SIGTERM to a process and to its group."""
 _SIGNALS: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class StoppedAtOnceError(KeyboardInterrupt):
-    """The second signal: nothing is waited for.
+    """Raised by the second signal: stop immediately.
 
     Args:
-        number: of the signal.
+        number: number of the signal.
     """
 
     def __init__(self, number: int) -> None:
@@ -32,17 +32,17 @@ class StoppedAtOnceError(KeyboardInterrupt):
 
 
 class GentleStop:
-    """What `gentle_stop` gives: call it to hear whether a signal asked to stop."""
+    """Result of `gentle_stop`: call it to check for a stop signal."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._asked: float | None = None
 
     def __call__(self) -> bool:
-        """Whether a signal has come."""
+        """Whether a stop signal has arrived."""
         return self._asked is not None
 
-    def _heard(self, number: int, frame: FrameType | None) -> None:
+    def _handle(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
         if self._asked is None:
             self._asked = now
@@ -56,15 +56,15 @@ class GentleStop:
 
 @contextmanager
 def gentle_stop(say: Callable[[str], None]) -> Iterator[GentleStop]:
-    """Within the block, signals that ask this process to end are heard as above. For the main thread.
+    """Context that handles stop signals as described above. Only for the main thread.
 
     Args:
-        say: takes a line for the person who sent the first one.
+        say: prints a line after the first signal.
     """
     stop = GentleStop(say)
     before = {number: signal.getsignal(number) for number in _available()}
     for number in before:
-        signal.signal(number, stop._heard)
+        signal.signal(number, stop._handle)
     try:
         yield stop
     finally:
@@ -73,10 +73,10 @@ def gentle_stop(say: Callable[[str], None]) -> Iterator[GentleStop]:
 
 
 def _available() -> list[signal.Signals]:
-    """The signals of this platform; not the end of a terminal where someone (nohup) has arranged to outlive it."""
-    found = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
-    return [number for number in found if sys.platform == "win32" or not _outlived(number)]
+    """The stop signals of this platform, without SIGHUP if it is ignored (nohup)."""
+    signals = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
+    return [number for number in signals if sys.platform == "win32" or not _is_ignored(number)]
 
 
-def _outlived(number: signal.Signals) -> bool:
+def _is_ignored(number: signal.Signals) -> bool:
     return number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN

@@ -1,4 +1,4 @@
-"""Who is who: run ids, names, and this process among all hosts."""
+"""Run ids, run names, and the identity of this process among all hosts."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 
 NAME_LIMIT: Final = 200
-_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"  # sorts as it counts; no letter looks like a digit
+_ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"  # sorts in counting order; no letter looks like a digit
 
 _lock = threading.Lock()
 _latest = 0
 
 
 def new_id() -> str:
-    """An id that sorts after all that this process made before: microseconds since 1970, then three random characters."""
+    """An id that sorts after all previous ones of this process: microseconds since 1970, then three random characters."""
     global _latest
     with _lock:
         _latest = max(time.time_ns() // 1000, _latest + 1)
@@ -36,15 +36,15 @@ def new_id() -> str:
 
 
 def host_name() -> str:
-    """This machine's name, as runs remember where they ran."""
+    """This machine's name, recorded with runs."""
     return platform.node() or "localhost"
 
 
 @functools.cache
 def pid_scope() -> str:
-    """Sixteen hex digits of where this process's id counts: this machine since it was started and, on Linux, its PID namespace.
+    """Sixteen hex digits of the scope of process ids: this machine since its start and, on Linux, the PID namespace.
 
-    Host names do not tell: two containers may have the same one and see nothing of each other's processes.
+    Host names are not enough: two containers may have the same name without seeing each other's processes.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -55,27 +55,27 @@ def pid_scope() -> str:
 
 
 def this_place() -> dict[str, Any]:
-    """The columns that tell where a run is."""
+    """The columns that identify a run's machine."""
     return {"host": host_name(), "pid_scope": pid_scope()}
 
 
 def this_process() -> dict[str, Any]:
-    """The columns that tell which process holds a run."""
+    """The columns that identify a run's process."""
     me = psutil.Process()
     return {**this_place(), "pid": me.pid, "pid_started": me.create_time()}
 
 
-def run_name(config: RunConfig, asked: str | None, number: int | None) -> str:
-    """A run's name: as asked, numbered if it is one of several, else what it is."""
-    if asked is None:
+def run_name(config: RunConfig, requested: str | None, number: int | None) -> str:
+    """A run's name: the requested one (numbered for several runs), else a description."""
+    if requested is None:
         return f"{config.method} on {config.task}, seed {config.seed}"
-    name = one_line(asked, "name")
+    name = one_line(requested, "name")
     return name if number is None else f"{name} {number}"
 
 
-def one_line(text: str, what: str) -> str:
+def one_line(text: str, field: str) -> str:
     """Text for a name or tag: one line of 1 to 200 characters."""
     line = " ".join(text.split())
     if not 1 <= len(line) <= NAME_LIMIT:
-        raise InputError(f"{what}: must have 1 to {NAME_LIMIT} characters (got {len(line)})", field=what)
+        raise InputError(f"{field}: must have 1 to {NAME_LIMIT} characters (got {len(line)})", field=field)
     return line

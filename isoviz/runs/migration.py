@@ -1,10 +1,9 @@
-"""Stores of older versions, brought to the tables of this one when they are opened.
+"""Upgrading stores of older versions when they are opened.
 
-`STEPS` maps a version of the schema to what makes it of the one before: tables and columns only, each left alone where it is
-there already, because a table that an earlier step makes is made as it is today. To add a column: add it to `schema`, raise
-`schema.VERSION`, and add a step `lambda connection: add_column(connection, schema.TABLE.c.NAME)`; a column of a store that is not
-empty needs a `server_default` or must be nullable. What is derived from runs is derived anew for all of them after the steps, if
-the store is older than `DERIVED_SINCE`.
+`STEPS` maps a schema version to the step from the previous version. Steps only add missing tables and columns, because an earlier step
+may already have created a table in its current form. To add a column: add it to `schema`, raise `schema.VERSION`, and add a step
+`lambda connection: add_column(connection, schema.TABLE.c.NAME)`; the column needs a `server_default` or must be nullable. Derived data
+is recomputed for all runs after the steps if the store is older than `DERIVED_SINCE`.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from isoviz.events import Started, parse_event
 from isoviz.runs import schema, summaries
 
 DERIVED_SINCE: Final = 4
-"""The version since when summaries are derived as they are today: raise it when that changes."""
+"""The version since which summaries have been derived in the current way. Raise it when that changes."""
 
 
 def _summaries(connection: Connection) -> None:
@@ -33,7 +32,7 @@ def _summaries(connection: Connection) -> None:
 
 def _priorities(connection: Connection) -> None:
     add_column(connection, schema.runs.c.priority)
-    connection.exec_driver_sql("DROP INDEX IF EXISTS isoviz_runs_queue")  # of the order by time alone
+    connection.exec_driver_sql("DROP INDEX IF EXISTS isoviz_runs_queue")  # the index for ordering only by time
     schema.queue_index.create(connection, checkfirst=True)
 
 
@@ -48,7 +47,7 @@ STEPS: Final[Mapping[int, Callable[[Connection], None]]] = MappingProxyType(
 
 
 def upgrade(connection: Connection) -> None:
-    """Bring a store to today's version, in one transaction that no other process upgrades it in. Nothing if it is there."""
+    """Upgrade a store to the current version, in one exclusive transaction, if needed."""
     known = int(connection.scalar(_VERSION) or 0)
     if known >= schema.VERSION:
         return
@@ -65,9 +64,9 @@ _VERSION: Final = select(schema.meta.c.value).where(schema.meta.c.key == "schema
 def add_column(connection: Connection, column: Column[Any]) -> None:
     """Add a column to its table, unless it is there."""
     table = column.table.name
-    if column.name not in {known["name"] for known in inspect(connection).get_columns(table)}:
-        words = CreateColumn(column).compile(dialect=connection.dialect)
-        connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {words}")
+    if column.name not in {existing["name"] for existing in inspect(connection).get_columns(table)}:
+        definition = CreateColumn(column).compile(dialect=connection.dialect)
+        connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {definition}")
 
 
 def _first_started(connection: Connection, run_id: str) -> Started | None:
@@ -81,6 +80,6 @@ def _first_started(connection: Connection, run_id: str) -> Started | None:
     body = connection.scalar(query)
     try:
         event = None if body is None else parse_event(json.loads(body))
-    except ValueError:  # damaged, or of a newer version: the list does without its baselines
+    except ValueError:  # damaged, or of a newer version: list the run without baselines
         return None
     return event if isinstance(event, Started) else None

@@ -1,4 +1,4 @@
-"""What a run's method, parameters and settings are called, on every screen and in every table."""
+"""Names of a run's method, parameters and settings, on all screens and in all tables."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from isoviz import methods
 
 def method_title(slug: str) -> str:
     """The method's name on screen; its slug if it is not in the catalogue (any more)."""
-    known = methods.find(slug)
-    return known.title if known else slug
+    method = methods.find(slug)
+    return method.title if method else slug
 
 
 def variant(slug: str, params: Mapping[str, Any]) -> str:
-    """`λ = 1, ζ = 0.8`: the method's first parameter always, the others where they differ from their default."""
-    known = methods.find(slug)
-    if known is None:
+    """`λ = 1, ζ = 0.8`: always the method's first parameter, the others if they differ from their defaults."""
+    method = methods.find(slug)
+    if method is None:
         return ", ".join(f"{name} = {setting(value)}" for name, value in params.items())
     parts = []
-    for place, (name, field) in enumerate(known.Params.model_fields.items()):
-        leads = _extra(field).get("leading", place == 0)  # of a combination, each part's first
+    for place, (name, field) in enumerate(method.Params.model_fields.items()):
+        leads = _extra(field).get("leading", place == 0)  # in a combination, each part's first parameter
         if name in params and (leads or params[name] != field.default):
             parts.append(f"{_symbol(name, field)} = {setting(params[name])}")
     return ", ".join(parts)
@@ -29,8 +29,8 @@ def variant(slug: str, params: Mapping[str, Any]) -> str:
 
 def parameter_symbols(slug: str) -> dict[str, str]:
     """Parameter of a method → its symbol, or its title in lower case; empty for a method that is not in the catalogue."""
-    known = methods.find(slug)
-    return {name: _symbol(name, field) for name, field in known.Params.model_fields.items()} if known else {}
+    method = methods.find(slug)
+    return {name: _symbol(name, field) for name, field in method.Params.model_fields.items()} if method else {}
 
 
 def parameter_label(name: str, field: Any) -> str:
@@ -50,13 +50,13 @@ def _extra(field: Any) -> Mapping[str, Any]:
 
 
 def _lowered(title: str) -> str:
-    """In lower case, but for the name of a method that stands before a colon."""
+    """In lower case, except for the name of a method before a colon."""
     method, colon, words = title.rpartition(": ")
     return f"{method}{colon}{words.lower()}"
 
 
 def setting(value: Any) -> str:
-    """A setting as people write it."""
+    """A setting as readable text."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "all"}[value]
     return f"{value:g}".replace("-", "−") if isinstance(value, (int, float)) else str(value)

@@ -1,4 +1,4 @@
-"""From choices to runs: expand models × tasks × methods × parameters × seeds, and check everything before anything exists."""
+"""From choices to runs: expand models × tasks × methods × parameters × seeds, and check everything before creating runs."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from isoviz.tasks.protocol import HeadKind, OwnTask, Task
 from isoviz.training import devices, distributed, tracking
 
 MAX_RUNS = 2000
-"""More than this in one launch is a slip of the keyboard."""
+"""Most runs per launch; more are probably a typo."""
 
 PRIMARY = "primary"
-"""In `early_stopping`: the metric by which the task's runs are compared."""
+"""Value for `early_stopping`: the task's primary metric."""
 MethodChoice = tuple[str, Mapping[str, Any]]
 """A method's slug and its parameters, each a value or a list of values to sweep."""
 
 
 @dataclass(frozen=True)
 class DataChecks:
-    """Who reads the files of a plan's data and models: this process, unless a page has another do it.
+    """Functions that read the files of a plan's data and models: in this process, or for pages in another one.
 
     Attributes:
         complete: data, columns of own data → the columns with kind and classes filled in.
@@ -55,7 +55,7 @@ IN_THIS_PROCESS = DataChecks()
 
 @dataclass(frozen=True)
 class Preset:
-    """A ready-made plan: the keyword arguments of `expand`, with words for people."""
+    """A ready-made plan: keyword arguments of `expand`, with title and summary."""
 
     slug: str
     title: str
@@ -64,7 +64,7 @@ class Preset:
 
 
 def _demo_time() -> str:
-    """What the demo was measured to take (`factory/record_demo.py`)."""
+    """Measured time of the demo (`factory/record_demo.py`)."""
     record = recorded_demo()
     runs = "three runs"
     return f"{runs}, measured at {record['seconds']:.0f} s on {record['cores']} cores" if record else runs
@@ -117,7 +117,7 @@ PRESETS: tuple[Preset, ...] = (
 
 
 def default_learning_rate(model: str) -> float:
-    """What fine-tuning wants when nothing is said: small encoders learn at higher rates."""
+    """Default learning rate: higher for small encoders."""
     return 6e-4 if model in sources.bundled() else 5e-5
 
 
@@ -137,17 +137,17 @@ def expand(
     """All runs of a plan, validated and resolved (precision, threads), in an order that pairs methods seed by seed.
 
     Args:
-        models, tasks: names; `data` is the folder for tasks that read files (for own data also one file).
+        models, tasks: names; `data` is the folder for tasks that read files (or one file with the user's data).
         methods: (slug, parameters); a parameter may be a list of values.
         seeds: one run per seed.
-        learning_rate: None for the model's own default.
-        own: the columns of the task `own`; what they leave open (kind, classes) is filled in from the files.
-        checks: who reads the data files.
+        learning_rate: None for the model's default.
+        own: the columns of the task `own`; missing kind and classes are inferred from the files.
+        checks: functions that read the files of data and models.
         trains_here: whether this machine must have the devices that the runs need.
-        common: any other `RunConfig` field.
+        common: other `RunConfig` fields.
 
     Raises:
-        InputError: the first thing that is not allowed, with its field; nothing has been created then.
+        InputError: the first invalid value, with its field.
     """
     for what, values in (("model", models), ("task", tasks), ("method", methods), ("seed", seeds)):
         if not values:
@@ -165,7 +165,7 @@ def expand(
     for seed in seeds:
         RunConfig.checked(seed=seed)
     tracking.check(common.get("report_to", NO_TRACKER))
-    if not common.get("lora_rank"):  # the others then change nothing, and must not make two setups of one
+    if not common.get("lora_rank"):  # without LoRA, its settings have no effect and must not distinguish setups
         common = {name: value for name, value in common.items() if not name.startswith("lora_")}
     folder = str(boundary.path(data, "data").resolve()) if data else None
     known = {slug: _task(slug, folder, own, checks) for slug in tasks}
@@ -177,9 +177,9 @@ def expand(
         task.checked_direction(common.get("direction"))
         _check_head(models, variants, task)
         _check_low_rank(variants, task, common)
-    found = {model: sources.resolve(model) for model in models}
-    _check_targets(found.values(), known.values(), RunConfig.checked(**common).low_rank, checks)
-    longest = {model: _longest(source, common.get("max_length")) for model, source in found.items()}
+    model_sources = {model: sources.resolve(model) for model in models}
+    _check_targets(model_sources.values(), known.values(), RunConfig.checked(**common).low_rank, checks)
+    longest = {model: _longest(source, common.get("max_length")) for model, source in model_sources.items()}
     if trains_here and common["precision"] == "fp16" and not devices.describe().on_gpu:
         raise InputError(
             "precision: fp16 needs a GPU, and this machine has none (allowed here: auto, no, bf16)", field="precision"
@@ -205,7 +205,7 @@ def expand(
                 "early_stopping": _watched(task, common.get("early_stopping")),
                 "doc_stride": _stride(task, longest[model], common.get("doc_stride")),
                 "direction": task.checked_direction(common.get("direction")) or None,
-                "prefix": _prefix(found[model], task, common),
+                "prefix": _prefix(model_sources[model], task, common),
             },
         )
         for model, task, seed, (slug, params) in itertools.product(models, known.values(), seeds, variants)
@@ -213,7 +213,7 @@ def expand(
 
 
 def parse_grid(text: str) -> tuple[str, list[str]]:
-    """`lam=-1,0,1` → ("lam", ["-1", "0", "1"]); no value may be empty."""
+    """`lam=-1,0,1` → ("lam", ["-1", "0", "1"]). Values must not be empty."""
     name, separator, values = text.partition("=")
     parts = [part.strip() for part in values.split(",")]
     if not separator or not name.strip() or not all(parts):
@@ -234,15 +234,17 @@ def _rate(model: str, learning_rate: float | None) -> float:
     return default_learning_rate(model) if learning_rate is None else learning_rate
 
 
-def _longest(source: ModelSource, asked: int | None) -> int:
-    """The longest input of a run: as asked, if the model can read it; else the default, or less where the model reads less."""
+def _longest(source: ModelSource, requested: int | None) -> int:
+    """The longest input of a run: the requested length if the model can read it, else the default or the model's limit."""
     limit = sources.longest_input(source)
     default: int = RunConfig.model_fields["max_length"].default
-    if asked is None:
+    if requested is None:
         return default if limit is None else min(default, limit)
-    if limit is not None and asked > limit:
-        raise InputError(f"max_length: '{source.name}' reads at most {limit} tokens (got {asked})", field="max_length")
-    return asked
+    if limit is not None and requested > limit:
+        raise InputError(
+            f"max_length: '{source.name}' reads at most {limit} tokens (got {requested})", field="max_length"
+        )
+    return requested
 
 
 def _prefix(source: ModelSource, task: Task, common: Mapping[str, Any]) -> str | None:
@@ -250,16 +252,16 @@ def _prefix(source: ModelSource, task: Task, common: Mapping[str, Any]) -> str |
     return prefixes.resolve(common.get("prefix"), sources.configuration(source), task.slug, task.inputs, direction)
 
 
-def _stride(task: Task, longest: int, asked: int | None) -> int:
-    """The overlap of a long context's windows: as asked, if windows stay longer; else the default, or half of short ones."""
+def _stride(task: Task, longest: int, requested: int | None) -> int:
+    """The overlap of a long context's windows: the requested one if windows are longer, else the default, or half of short windows."""
     default: int = RunConfig.model_fields["doc_stride"].default
     if task.kind != "span":
-        return default if asked is None else asked
-    if asked is None:
+        return default if requested is None else requested
+    if requested is None:
         return min(default, longest // 2)
-    if asked >= longest:
-        raise InputError(f"doc_stride: must be less than max_length, {longest} (got {asked})", field="doc_stride")
-    return asked
+    if requested >= longest:
+        raise InputError(f"doc_stride: must be less than max_length, {longest} (got {requested})", field="doc_stride")
+    return requested
 
 
 def _check_head(models: Sequence[str], variants: Sequence[MethodChoice], task: Task) -> None:
@@ -274,7 +276,7 @@ def _check_low_rank(variants: Sequence[MethodChoice], task: Task, common: Mappin
         return
     low_rank.check_installed()
     if task.kind != "seq2seq":
-        return  # the output layer trains as a whole
+        return  # the output layer trains completely
     for slug, params in variants:
         method = methods.get(slug)
         if method(method.Params(**params)).regularises_output():
@@ -307,7 +309,7 @@ def _task(slug: str, folder: str | None, own: OwnTask | None, checks: DataChecks
 
 
 def _watched(task: Task, early_stopping: str | None) -> str | None:
-    """METRIC:PATIENCE with the task's own metric in place of `primary`."""
+    """METRIC:PATIENCE with the task's metric instead of `primary`."""
     if not early_stopping:
         return None
     metric, patience = early_stopping.rsplit(":", 1)
@@ -325,18 +327,18 @@ def _watched(task: Task, early_stopping: str | None) -> str | None:
 
 Stamps = tuple[tuple[str, int, int], ...]
 _HUB_SECONDS = 900
-"""For so long a data set of the hub counts as the same."""
+"""Seconds for which a hub data set counts as unchanged."""
 
 
 def _stamps(paths: Iterable[Path]) -> Stamps:
-    """Equal stamps, equal content for all purposes here."""
+    """File stamps; equal stamps mean unchanged content."""
     return tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in paths)
 
 
 def _check_rows(task: Task, folder: str | None, common: Mapping[str, Any], checks: DataChecks) -> None:
-    """Read what the runs would read."""
+    """Read the runs' data, to check it."""
     if task.generated:
-        return  # nothing to get wrong, and generating takes a moment
+        return  # generated data is always valid
     read = (common.get("direction"), common.get("max_train"), common.get("max_eval"))
     if folder is None:
         stamps: Stamps = ((str(cache_folder()), 0, int(time.monotonic() // _HUB_SECONDS)),)
@@ -349,7 +351,7 @@ def _check_rows(task: Task, folder: str | None, common: Mapping[str, Any], check
 def _load_once(
     task: Task, folder: str | None, read: tuple[str | None, int | None, int | None], checks: DataChecks, stamps: Stamps
 ) -> None:
-    """Read and check rows; not again while their files are the same (a form asks at every keystroke)."""
+    """Read and check rows; cached while the files are unchanged, because a form calls this at every keystroke."""
     checks.read(task, folder, *read)
 
 
@@ -359,7 +361,7 @@ def _complete_once(folder: str | None, own: OwnTask, checks: DataChecks, stamps:
 
 
 def _slug(method: str) -> str:
-    """The method's own name: a combination has one order."""
+    """The method's canonical slug, with a fixed order in combinations."""
     return methods.get(method).slug
 
 
@@ -371,7 +373,7 @@ def _grid(slug: str, choices: Mapping[str, Any]) -> list[dict[str, ParamValue]]:
     axes = _axes(choices)
     for name, values in axes:
         if not values:
-            raise InputError(f"params.{name}: give at least one value", field=f"params.{name}")
+            raise InputError(f"params.{name}: enter at least one value", field=f"params.{name}")
     names = [name for name, _ in axes]
     points = [
         methods.check_params(slug, dict(zip(names, point, strict=True)))
@@ -385,7 +387,7 @@ def _grid(slug: str, choices: Mapping[str, Any]) -> list[dict[str, ParamValue]]:
 
 
 def _lines(group: Sequence[RunConfig]) -> list[str]:
-    """One `train` or `sweep` line for runs that differ in parameters and seeds only; several if they are no full grid."""
+    """One `train` or `sweep` line for runs that differ in parameters and seeds only; several if they do not form a full grid."""
     seeds = sorted({config.seed for config in group})
     default = methods.get(group[0].method).Params().model_dump()
     points = {tuple(sorted(config.params.items())) for config in group}

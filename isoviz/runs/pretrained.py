@@ -28,19 +28,19 @@ _CLASSES = {
     "span": "AutoModelForQuestionAnswering",
     "seq2seq": "AutoModelForSeq2SeqLM",
 }
-"""Kind of a task's head → what loads it."""
+"""Kind of a task's head → the class that loads it."""
 
 
 def save(run: RunRow, folder: Path, target: str) -> Path:
     """Write model, tokenizer and a model card. IsoBN, batch normalisation and the IsoLayer are folded into the output layer.
 
     Args:
-        run: finished.
-        folder: of the run's files.
+        run: a finished run.
+        folder: folder of the run's files.
         target: a new or empty directory.
 
     Raises:
-        InputError: not finished, its weights are gone, its method's map is not affine, or the target is not empty.
+        InputError: the run has not finished or has no weights, its method is not affine, or the target is not empty.
     """
     order = request(run, folder)
     out = _empty(target)
@@ -49,18 +49,18 @@ def save(run: RunRow, folder: Path, target: str) -> Path:
 
 
 def request(run: RunRow, folder: Path) -> dict[str, Any]:
-    """What to ask a job of kind `SAVE`; arguments and errors as for `save`."""
+    """Request of a job of kind `SAVE`; arguments and errors as for `save`."""
     checkpoint = weights.newest(folder)
     if run.status != "finished" or run.result is None or checkpoint is None or weights.saved(folder) is None:
-        why = f"it is {run.status}" if run.status != "finished" else "its weights are gone"
-        raise InputError(f"run: '{run.id}' has no model to save: {why}", field="run")
+        reason = f"it is {run.status}" if run.status != "finished" else "its weights no longer exist"
+        raise InputError(f"run: '{run.id}' has no model to save: {reason}", field="run")
     scores = {name: value for name, value in run.result.metrics.items() if value is not None}
     config = run.config.model_dump(mode="json")
     return {"run": run.id, "config": config, "checkpoint": str(checkpoint), "scores": scores}
 
 
 def _write(order: Mapping[str, Any], out: Path, name: str) -> None:
-    """Write what `request` describes. `name`: of the directory, for the model card."""
+    """Write the model of `request`. `name`: name of the directory, for the model card."""
     from isoviz.models import folding
     from isoviz.training.reload import reload
 
@@ -86,7 +86,7 @@ SAVE: Final = JobKind(
     lane=ENCODERS,
     memory=2 * GIB,
 )
-"""`request(run, folder)`; leaves the array `archive`, a zip archive."""
+"""Jobs for `request(run, folder)`; the result has the array `archive`, a zip archive."""
 
 
 def _empty(target: str) -> Path:
@@ -111,7 +111,7 @@ def _card(run_id: str, config: RunConfig, scores: Mapping[str, float], directory
     return f"""\
 # {config.model} on {config.task}, {config.method}
 
-Fine-tuned by isoviz (run {run_id}). What the method does to the classifier's input is part of the output layer's weights.
+Fine-tuned by isoviz (run {run_id}). The method is folded into the output layer's weights.
 {prefix}
 ```python
 from transformers import AutoTokenizer, {_CLASSES[task.kind]}
@@ -124,11 +124,11 @@ model = {_CLASSES[task.kind]}.from_pretrained("{directory}")
 |---|---|
 {table}
 
-The same run again:
+To repeat this run:
 
 ```
 {planning.command([config])}
 ```
 
-The licence of the model that it started from holds for this one too.
+The licence of the initial model also applies to this model.
 """

@@ -1,4 +1,4 @@
-"""The order in which waiting runs are taken: by priority, then by when they were queued. A move changes both."""
+"""The order of waiting runs: by priority, then by queueing time. A move may change both."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ Move = Literal["first", "up", "down", "last"]
 Priority = Literal["high", "normal", "low"]
 
 PRIORITIES: Final[Mapping[Priority, int]] = MappingProxyType({"high": 1, "normal": 0, "low": -1})
-"""The value of each level in the column `priority`."""
+"""Priority level → value in the column `priority`."""
 _GAP: Final = 1e-3
-"""Seconds between two runs that are ordered anew."""
+"""Seconds between two reordered runs."""
 
 
 class Place(NamedTuple):
-    """A waiting run, with what it is ordered by."""
+    """A waiting run with its sort keys."""
 
     id: str
     priority: int
@@ -24,14 +24,14 @@ class Place(NamedTuple):
 
 
 def moved(waiting: Sequence[Place], run_id: str, move: Move) -> list[Place]:
-    """The places to change so that a run waits first, one earlier, one later or last.
+    """The changes that move a run to the front, one earlier, one later or to the end.
 
-    A run that passes another one takes over its priority. No time becomes later than those that are there, except that of a run
-    moved behind all others of its priority.
+    A run that passes another run takes its priority. No time becomes later than the existing ones, except for a run moved behind all
+    others of its priority.
 
     Args:
-        waiting: in their order.
-        run_id: one of them.
+        waiting: all waiting runs in order.
+        run_id: the run to move.
     """
     before = [place.id for place in waiting].index(run_id)
     after = {"first": 0, "up": max(before - 1, 0), "down": min(before + 1, len(waiting) - 1), "last": len(waiting) - 1}
@@ -46,7 +46,7 @@ def moved(waiting: Sequence[Place], run_id: str, move: Move) -> list[Place]:
         return [peers[0]._replace(queued=peers[1].queued - _GAP)]
     if position == len(peers) - 1:
         return [peers[-1]._replace(queued=peers[-2].queued + _GAP)]
-    # Between two others: those in front make room, because runs launched together have the same time.
+    # Between two runs: move those in front, because runs launched together have the same time.
     changed, limit = [], peers[position + 1].queued
     for place in reversed(peers[: position + 1]):
         limit -= _GAP

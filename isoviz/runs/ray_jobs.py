@@ -1,8 +1,8 @@
 """Queued runs over a Ray cluster, through the HTTP interface of Ray Jobs. Ray itself is not needed here.
 
-The dispatcher claims a run once the cluster has room for it, and submits a job that trains it. It keeps nothing that the store does
-not have: one that is restarted goes on with the jobs of the one before. The attempt that a job is submitted for admits one process
-at most, so a job that starts late, or twice, trains nothing.
+The dispatcher claims a run once the cluster has room for it, and submits a job that trains it. Its state is in the store, so a
+restarted dispatcher continues with the jobs of its predecessor. A job may train only the attempt that it was submitted for, and only
+once, so nothing runs twice.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from isoviz.runs.store import RunRow, Store, StoreUnavailableError
 POLL_SECONDS: Final = 2.0
 SWEEP_SECONDS: Final = 5.0
 REPORT_SECONDS: Final = 10.0
-"""How long a job may run before Ray's list of free resources, which it renews every 5 seconds, shows it."""
+"""Ray's list of free resources may be this old: Ray updates it every 5 seconds, and caches it."""
 MOST_LOSSES: Final = 3
 """A run that is lost this often without a new checkpoint is not resumed again."""
 _TIMEOUTS: Final = (5.0, 30.0)  # to connect, to answer
 _WAITING: Final = 50  # queued runs that are looked at in one turn
 _NODES: Final = "/nodes?view=summary"
 _USAGE: Final = re.compile(r"^([\d.]+)/([\d.]+) (CPU|GPU)\b", re.MULTILINE)
-_RAYS_OWN: Final = re.compile(r"^Running entrypoint|INFO job_manager\.py")
+_RAY_LOG: Final = re.compile(r"^Running entrypoint|INFO job_manager\.py")
+"""Lines that Ray itself writes into the log of a job."""
 _ENVIRONMENT: Final = (
     "PGPASSFILE",
     "HF_HOME",
@@ -49,14 +50,14 @@ _ENVIRONMENT: Final = (
     "HF_ENDPOINT",
     "HF_HUB_OFFLINE",
 )
-"""Variables that a job gets from the dispatcher. Ray shows them to everyone who may list jobs: paths and switches, no secrets."""
+"""Variables passed on to jobs. Ray shows them to everyone who can list jobs, so they are paths and switches, never secrets."""
 
 Resources = dict[str, float]
 """CPUs and GPUs, by Ray's names."""
 
 
 class ClusterUnavailableError(InputError):
-    """The cluster does not answer now. It may come back."""
+    """The cluster does not answer, perhaps only for now."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Cluster:
         token: see `token_of`.
 
     Raises:
-        InputError: the address is not one, or is not safe: off this machine it must have https and refuse those without a token.
+        InputError: the address is invalid or unsafe: a cluster on another machine must use https and require a token.
         ClusterUnavailableError: it does not answer.
     """
 
@@ -103,7 +104,7 @@ class Cluster:
         self._check_access()
 
     def nodes(self) -> list[Node]:
-        """What each node has, as Ray last counted it: text such as `1.0/4.0 CPU`, whichever autoscaler it runs."""
+        """Each node's resources, as of Ray's last update. With both of its autoscalers, Ray gives them as text: `1.0/4.0 CPU`."""
         body = self._json(self._send("GET", _NODES))
         texts = ((body.get("data") or {}).get("nodeLogicalResources") or {}).values()
         usages = [{name: (float(used), float(total)) for used, total, name in _USAGE.findall(text)} for text in texts]
@@ -125,15 +126,15 @@ class Cluster:
         if isinstance(code, int) and code > 128:  # as a shell has it
             code = 128 - code
         killed = code is not None and code < 0  # what it printed before has nothing to do with that
-        lines = [line for line in str(body.get("message") or "").splitlines() if not _RAYS_OWN.search(line)]
+        lines = [line for line in str(body.get("message") or "").splitlines() if not _RAY_LOG.search(line)]
         return Job(body.get("status") in ("PENDING", "RUNNING"), code, "" if killed else _last_line("\n".join(lines)))
 
     def submit(self, name: str, entrypoint: str, environment: Mapping[str, str], need: Resources) -> None:
-        """Start a job. One that the cluster has already stays as it is.
+        """Submit a job, unless the cluster already has it.
 
         Raises:
-            InputError: Ray refuses what is asked.
-            ClusterUnavailableError: whether it has the job now is not known.
+            InputError: the cluster rejects the job.
+            ClusterUnavailableError: the cluster may or may not have the job.
         """
         answer = self._send(
             "POST",
@@ -147,7 +148,7 @@ class Cluster:
         if "already exists" in answer.text:
             return
         if answer.status_code == 400:
-            raise InputError(f"ray: the cluster refuses a job: {_last_line(answer.text)}", field="ray")
+            raise InputError(f"ray: the cluster rejects a job: {_last_line(answer.text)}", field="ray")
         self._json(answer)
 
     def stop(self, name: str) -> None:
@@ -204,7 +205,7 @@ class Cluster:
                 if isinstance(body, dict):
                     return body
         raise ClusterUnavailableError(
-            f"ray: {self.address} does not answer like a Ray dashboard (HTTP {answer.status_code}: {_last_line(answer.text)})",
+            f"ray: {self.address} is not a Ray dashboard, or has a problem (HTTP {answer.status_code}: {_last_line(answer.text)})",
             field="ray",
         )
 
@@ -228,18 +229,18 @@ def token_of(environment: Mapping[str, str]) -> str | None:
 
 
 class Dispatcher:
-    """Hands queued runs to a cluster and follows them to their end.
+    """Submits queued runs to a cluster and follows them until they end.
 
-    Several may serve one cluster from different machines: each follows the runs that it has claimed.
+    Dispatchers on several machines may serve one cluster; each follows the runs that it has claimed.
 
     Args:
         store: whose runs. Every node must reach it, and see its folder under the same path.
         cluster: trains them.
         cpus, gpus: what the job of a run gets; of GPUs, as many for each of its processes.
-        say: takes a line for the person who started this.
+        say: prints a line for the user.
 
     Raises:
-        InputError: jobs cannot open the store, or could only with a password that Ray would show.
+        InputError: jobs could not open the store, or only with a password that Ray would show.
     """
 
     def __init__(
@@ -264,10 +265,10 @@ class Dispatcher:
         self._sweep_due = 0.0
 
     def serve(self, idle: float, stop: Callable[[], bool]) -> None:
-        """Work until `stop`, or until no run has been queued or running for `idle` seconds. Jobs go on; the next dispatcher follows them.
+        """Work until `stop`, or until no run has been queued or running for `idle` seconds. Jobs continue.
 
         Raises:
-            InputError: another one works on this machine, or the cluster refuses the token or a job.
+            InputError: another dispatcher serves the cluster from this machine, or the cluster rejects the token or a job.
         """
         try:
             with slot_lock(self._store, self._owner).acquire(timeout=0):
@@ -294,7 +295,7 @@ class Dispatcher:
             time.sleep(POLL_SECONDS)
 
     def turn(self) -> bool:
-        """Follow the runs of this dispatcher and hand over as many more as the cluster has room for.
+        """Follow this dispatcher's runs, and submit as many more as fit on the cluster.
 
         Returns:
             Whether there is anything to wait for.
@@ -302,7 +303,7 @@ class Dispatcher:
         mine = [row for row in self._store.held_runs() if row.owner == self._owner and row.status == "running"]
         now = time.monotonic()
         for row in mine:
-            if row.pid is None:  # its job has not begun, so no one else shows that it is looked after
+            if row.pid is None:  # no process yet that sends a heartbeat
                 with _unless_changed():
                     self._store.heartbeat(row.id, row.attempt)
                 self._submitted[row.id] = (now, self._need(row.config))
@@ -319,7 +320,7 @@ class Dispatcher:
         return self._hand_over() or bool(mine)
 
     def _follow(self, row: RunRow, *, quiet: bool) -> None:
-        """End the run of a job that cannot; while its process shows life, leave everything to that."""
+        """End a run whose job ended without reporting it. A process with a heartbeat reports for itself."""
         if row.stop_requested:
             self._stop(row)
         elif row.pid is None or quiet:
@@ -338,7 +339,7 @@ class Dispatcher:
         if begun and not signals.at_once and time.monotonic() - seen < SAVE_SECONDS:
             job = self._cluster.job(job_name(row))
             if job is not None and job.active:
-                return  # its process saves a checkpoint
+                return  # it may be saving a checkpoint
         else:
             self._cluster.stop(job_name(row))
             job = self._cluster.job(job_name(row)) if begun else None
@@ -361,7 +362,7 @@ class Dispatcher:
         return len(self._store.events_of_kind(row.id, Lost, since=0.0 if saved is None else saved[0]))
 
     def _resume_lost(self) -> None:
-        """Queue the lost runs of this dispatcher again, whoever noticed that they are lost."""
+        """Queue this dispatcher's lost runs again, no matter which program marked them lost."""
         for row in self._store.list(status="lost"):
             if row.owner == self._owner and not row.stop_requested:
                 with _unless_changed():
@@ -381,7 +382,7 @@ class Dispatcher:
             self._say(f"run {row.id} is back in the queue")
 
     def _hand_over(self) -> bool:
-        """Submit runs while there is room; whether one was submitted, or waits for room."""
+        """Submit runs while there is room. Returns whether one was submitted, or waits for room."""
         waiting = self._store.list(status="queued", order="queue", limit=_WAITING)
         waiting = [row for row in waiting if row.owner is None]
         if not waiting:
@@ -391,18 +392,22 @@ class Dispatcher:
         self._submitted = {run: entry for run, entry in self._submitted.items() if now - entry[0] < REPORT_SECONDS}
         for _, need in self._submitted.values():
             take(nodes, need)
+        most = max((node.total.get("GPU", 0.0) for node in nodes), default=0.0)
+        widest = int(most // self._gpus) if self._gpus else None
         handed = 0
         for row in waiting:
             need = self._need(row.config)
+            if nodes and not any(fits(need, node.total) for node in nodes):
+                amounts = ", ".join(f"{amount:g} {name}" for name, amount in need.items())
+                self._say_once(f"run {row.id} waits for a node with {amounts}")
+                if row.config.accelerate_config is None:
+                    continue  # `claim` leaves it out, too
             if not take(nodes, need):
-                if nodes and not any(fits(need, node.total) for node in nodes):
-                    amounts = ", ".join(f"{amount:g} {name}" for name, amount in need.items())
-                    self._say_once(f"run {row.id} waits for a node with {amounts}")
                 return True
-            claimed = self._store.claim(self._owner, "ray")
-            if claimed is None:  # others have them, or the checkpoints are elsewhere
+            claimed = self._store.claim(self._owner, "ray", gpus=widest)
+            if claimed is None:  # taken by others, or the checkpoints are elsewhere
                 break
-            if self._need(claimed.config) != need:  # another run is first by now
+            if self._need(claimed.config) != need:  # the queue has changed
                 self._store.unclaim(claimed.id, claimed.attempt)
                 return True
             self._submitted[claimed.id] = (now, need)
@@ -420,7 +425,7 @@ class Dispatcher:
         try:
             self._cluster.submit(job_name(row), f"exec {shlex.join(words)}", environment, need)
         except ClusterUnavailableError:
-            raise  # the next turn asks whether it has the job
+            raise  # the next turn asks whether the cluster has the job
         except InputError:
             self._store.unclaim(row.id, row.attempt)
             raise
@@ -437,7 +442,7 @@ class Dispatcher:
 
 @contextmanager
 def _unless_changed() -> Iterator[None]:
-    """What others do with a run at the same moment counts: it may be gone, have ended, or be resumed already."""
+    """Ignore that another program has deleted, ended or resumed the run in the meantime."""
     try:
         yield
     except StoreUnavailableError:

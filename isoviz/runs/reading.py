@@ -1,4 +1,4 @@
-"""Reading runs: lists, single runs, their events and folders. What a store and the shipped examples have in common."""
+"""Reading runs, their events and folders, from a store or the bundled examples."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EventRows = list[tuple[int, dict[str, Any]]]
 
 
 class Readable(Protocol):
-    """A database that runs can be read from, and the folder of their artifacts."""
+    """A readable database of runs, and the folder of their artifacts."""
 
     @property
     def folder(self) -> Path: ...
@@ -41,10 +41,9 @@ class Readable(Protocol):
 
 
 class RunReader:
-    """A database of runs and the folder of their artifacts, to read from. One object may serve many threads.
+    """Read access to a database of runs and the folder of their artifacts. Thread-safe.
 
-    Every method that names a run raises `StoreError` for an unknown id; all raise `StoreUnavailableError` when the database does not
-    answer.
+    Methods with a run id raise `StoreError` for an unknown id; all raise `StoreUnavailableError` if the database does not respond.
     """
 
     def __init__(self, database: Readable) -> None:
@@ -56,7 +55,7 @@ class RunReader:
         return str(self._database)
 
     def get(self, run_id: str) -> RunRow:
-        """One run. Raises `UnreadableRunError` where its record is damaged or of a newer version."""
+        """One run. Raises `UnreadableRunError` if its record is damaged or of a newer version."""
         with self._database.reading() as connection:
             record = self._record(connection, run_id)
             position = self._positions(connection).get(run_id) if record["status"] == "queued" else None
@@ -75,7 +74,7 @@ class RunReader:
         offset: int = 0,
         order: Literal["newest", "oldest", "queue"] = "newest",
     ) -> RunRows:
-        """Runs that can be read, newest first; `order="queue"` is the order in which waiting runs will be taken."""
+        """Readable runs, newest first; with `order="queue"` in the order of the queue."""
         query = select(_runs).where(_summaries.where(status, group)).limit(limit).offset(offset)
         match order:
             case "newest":
@@ -97,14 +96,14 @@ class RunReader:
             return None
 
     def unreadable(self) -> Summaries:
-        """Runs that cannot be read, newest first: `list` leaves them out.
+        """Unreadable runs, newest first; `list` omits them.
 
-        Found are those whose record is not as long as it was when it was written, and those that `get` and `list` met.
+        These are runs whose record has another length than when it was written, and those for which `get` or `list` failed.
         """
         with self._database.reading() as connection:
-            found = _summaries.unreadable(connection, self._unreadable)
-        self._unreadable.intersection_update(summary.id for summary in found)
-        return found
+            summaries = _summaries.unreadable(connection, self._unreadable)
+        self._unreadable.intersection_update(summary.id for summary in summaries)
+        return summaries
 
     def summaries(
         self,
@@ -118,37 +117,37 @@ class RunReader:
         offset: int = 0,
         kinds: Sequence[str] = _summaries.KINDS,
     ) -> Summaries:
-        """What a list shows of runs, newest first, those that cannot be read among them.
+        """Summaries of runs for lists, newest first, including unreadable ones.
 
         Args:
             status, model, task, method: only runs with one of these; empty for all.
             group: only runs of this experiment.
-            kinds: which numbers (`isoviz.runs.summaries.KINDS`).
+            kinds: kinds of numbers to read (`isoviz.runs.summaries.KINDS`).
         """
         where = _summaries.where(status, group, model=model, task=task, method=method)
         with self._database.reading() as connection:
             return _summaries.read(connection, where, [_runs.c.id.desc()], limit, offset, kinds)
 
     def summary(self, run_id: str) -> RunSummary:
-        """What a list shows of one run."""
+        """Summary of one run for lists."""
         with self._database.reading() as connection:
-            found = _summaries.read(connection, _runs.c.id == run_id, [_runs.c.id], None, 0)
-        if not found:
+            summaries = _summaries.read(connection, _runs.c.id == run_id, [_runs.c.id], None, 0)
+        if not summaries:
             raise self._unknown(run_id)
-        return found[0]
+        return summaries[0]
 
     def revision(self) -> str:
-        """Another one whenever something changed that `summaries` or `facets` shows."""
+        """A value that changes whenever the results of `summaries` or `facets` change."""
         with self._database.reading() as connection:
             return str(connection.scalar(select(_meta.c.value).where(_meta.c.key == REVISION)))
 
     def facets(self) -> Facets:
-        """Which experiments, models, tasks, methods and statuses there are, with how many runs have all five, newest first."""
+        """Existing combinations of experiment, model, task, method and status with their number of runs, newest first."""
         with self._database.reading() as connection:
             return _summaries.facets(connection)
 
     def counts(self) -> dict[str, int]:
-        """How many runs have each status; statuses that no run has are 0."""
+        """Number of runs per status, including 0."""
         query = select(_runs.c.status, func.count()).group_by(_runs.c.status)
         with self._database.reading() as connection:
             counts = {row[0]: row[1] for row in connection.execute(query)}
@@ -157,7 +156,7 @@ class RunReader:
     def events(self, run_id: str, after: int = 0, limit: int = 5000) -> EventRows:
         """The events after a cursor, in order: (sequence number, event as JSON data with `kind` and `time`).
 
-        The cursor for the next call is the last number of this answer; 0 is the beginning.
+        The cursor for the next call is the last sequence number; 0 is the beginning.
         """
         query = (
             select(_events.c.seq, _events.c.time, _events.c.body)
@@ -174,10 +173,10 @@ class RunReader:
     def events_of_kind(
         self, run_id: str, kind: type[E], limit: int | None = None, *, since: float = 0.0
     ) -> EventsOf[E]:
-        """A run's events of one class, in order, however many others lie between them.
+        """A run's events of one class, in order.
 
         Args:
-            since: only those later than this, in seconds since 1970.
+            since: only events after this time, in seconds since 1970.
         """
         query = self._of_kind(run_id, kind, _events.c.body).where(_events.c.time > since)
         query = query.order_by(_events.c.seq).limit(limit)
@@ -189,7 +188,7 @@ class RunReader:
         return [event for event in parsed if isinstance(event, kind)]
 
     def newest_of_kind(self, run_id: str, kind: type[E]) -> tuple[float, E] | None:
-        """When a run's last event of one class happened, and the event; None if there is none."""
+        """Time and content of a run's last event of one class; None if there is none."""
         query = self._of_kind(run_id, kind, _events.c.time, _events.c.body).order_by(_events.c.seq.desc()).limit(1)
         with self._database.reading() as connection:
             row = connection.execute(query).one_or_none()
@@ -207,14 +206,14 @@ class RunReader:
         return self._path(run_id)
 
     def path_of(self, run_id: str) -> Path:
-        """The same without asking whether there is such a run."""
+        """The folder without checking that the run exists."""
         return self._path(run_id)
 
     def disk_use(self, run_id: str) -> int:
         """Bytes in a run's folder."""
         return sum(path.lstat().st_size for path in self.folder_of(run_id).rglob("*") if path.is_file())
 
-    # ------------------------------------------------------------------ inside
+    # ------------------------------------------------------------------ internal
 
     def _path(self, run_id: str) -> Path:
         return self.folder / "runs" / run_id

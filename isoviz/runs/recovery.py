@@ -1,6 +1,6 @@
-"""Runs whose process vanished: how they are noticed, and what the user reads.
+"""Detecting runs whose process has vanished, and their error messages.
 
-The app does it every few seconds, a command before it does anything else: so a store is in order without an app.
+The app checks every few seconds, and every command checks first, so that a store is consistent even without an app.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from isoviz.runs.identity import host_name, pid_scope
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
 
 SILENT_SECONDS: Final = 30.0
-QUIET_SECONDS: Final = 3.0  # heartbeats come every second: what is quiet for so long is worth a look
+QUIET_SECONDS: Final = 3.0  # heartbeats come every second; check runs that are silent for this long
 _RESUME: Final = "Resume continues from the last checkpoint."
-_MEMORY: Final = "The system does that when memory runs out: try a smaller batch size or a shorter longest input. "
+_MEMORY: Final = "The system does this when memory runs out: try a smaller batch size or a shorter longest input. "
 _CRASH: Final = (
     "A library crashed, perhaps because memory ran out: see the run's log, try a smaller batch size or model. "
 )
 
 
 def lost(exit_code: int | None, detail: str = "") -> Lost:
-    """The event for a worker that is gone without having said how its run ended.
+    """The event for a worker that ended without reporting its run's ending.
 
     Args:
-        exit_code: as `subprocess` tells it (negative: the signal that killed it); None if it cannot be known.
-        detail: what else is known.
+        exit_code: as in `subprocess` (negative: the signal that killed it); None if unknown.
+        detail: further details.
     """
     if exit_code is None:
         message, advice = "the worker vanished", ""
@@ -42,29 +42,29 @@ def lost(exit_code: int | None, detail: str = "") -> Lost:
         message = f"the worker was killed by {name}"
         advice = {"SIGKILL": _MEMORY, "SIGABRT": _CRASH, "SIGSEGV": _CRASH, "SIGBUS": _CRASH}.get(name, "")
     else:
-        message, advice = f"the worker ended with exit code {exit_code} before its run did", "See the run's log. "
+        message, advice = f"the worker ended with exit code {exit_code} before its run finished", "See the run's log. "
     return Lost(message=message + (f": {detail}" if detail else ""), advice=advice + _RESUME)
 
 
 def mark_lost(store: Store, watched: Collection[str] = ()) -> list[str]:
-    """End the runs whose process is dead (on this machine) or has been silent for `SILENT_SECONDS` (elsewhere).
+    """End runs whose process is dead (on this machine) or has been silent for `SILENT_SECONDS` (elsewhere).
 
-    A run of an app that lives is left to it: the app knows how its worker ended. One that a dead app had claimed, and given no
-    worker yet, is back in the queue.
+    Runs of a live app are left to it, because it knows how its worker ended. A run claimed by a dead app without a worker returns to
+    the queue.
 
     Args:
-        watched: owners whose runs are left alone, because someone watches their processes.
+        watched: owners whose runs are skipped, because their processes are watched.
 
     Returns:
-        The ids of the runs that are lost now.
+        The ids of the newly lost runs.
     """
-    held = [row for row in store.held_runs() if row.owner not in watched]
-    if not held:
+    claimed = [row for row in store.held_runs() if row.owner not in watched]
+    if not claimed:
         return []
     silent = {row.id for row in store.held_runs(SILENT_SECONDS)}
     quiet = {row.id for row in store.held_runs(QUIET_SECONDS)}
     ended = []
-    for row in held:
+    for row in claimed:
         event: Lost | None = None
         if not _is_here(row, quiet):
             event = lost(None, f"no heartbeat for {SILENT_SECONDS:.0f} s") if row.id in silent else None
@@ -79,7 +79,7 @@ def mark_lost(store: Store, watched: Collection[str] = ()) -> list[str]:
 
 
 def slot_lock(store: Store, owner: str) -> FileLock:
-    """What the process that serves a device slot of this machine holds.
+    """The lock held by the process that serves a device slot of this machine.
 
     Args:
         owner: the name under which it claims runs, see `isoviz.runs.slot.owner_of`.
@@ -95,14 +95,14 @@ def file_name(owner: str) -> str:
 
 
 def _is_here(row: RunRow, quiet: Collection[str]) -> bool:
-    """Whether the process of a run would be seen here, if it lived."""
+    """Whether a run's process would be visible on this machine if it were alive."""
     if row.pid_scope is not None:
         return row.pid_scope == pid_scope()
-    return row.host == host_name() and row.id in quiet  # the same name may be another machine's, whose run shows life
+    return row.host == host_name() and row.id in quiet  # another machine may have the same name; its run has heartbeats
 
 
 def _is_served(store: Store, row: RunRow) -> bool:
-    """Whether the app lives that claimed a run of this machine."""
+    """Whether the app that claimed a run of this machine is alive."""
     if row.status == "queued" or row.owner is None:  # reserved for a command
         return False
     lock = slot_lock(store, row.owner)
@@ -122,7 +122,7 @@ def _never_begun(row: RunRow) -> Lost:
 
 
 def end(store: Store, run_id: str, attempt: int, event: Event) -> bool:
-    """Write an ending for a worker that did not. Returns False if the run has ended, or gone on, by itself."""
+    """Write the ending that a worker did not write. Returns False if the run has already ended or continued."""
     try:
         store.append(run_id, [event], attempt=attempt)
     except StoreUnavailableError:

@@ -1,4 +1,4 @@
-"""A run as the rest of the program sees it, and what a list of runs shows of its latest events."""
+"""A run's row in the store, and its progress for lists."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from isoviz.tasks.chance import AT_CHANCE, CORRELATIONS, at_chance
 
 STATUSES: tuple[str, ...] = get_args(Status)
 AT_ONCE = 0.0
-"""In the column `stop_requested`, which else holds the time of the request: stop was requested again."""
+"""Value in the column `stop_requested` (otherwise the time of the request): stop was requested again."""
 RETURN = -1.0
 """In the same column: the worker of the run asks for it, to put it back into the queue."""
 
@@ -46,17 +46,17 @@ class RunRow:
         status: see `isoviz.events.Status`.
         created, queued, started, ended, heartbeat: seconds since 1970; `started` is that of the latest attempt.
             Reordering the queue changes `queued`.
-        stop_requested: someone asked it to stop.
-        resume: this attempt goes on from the last checkpoint.
-        attempt: the token that its worker writes with; another one each time it is claimed or queued again.
-        owner: who claimed it, or for whom it is reserved while queued.
-        visitor: who launched it in the browser; None for the operator and the command line.
-        pid, pid_started: the worker process and its start time as psutil tells it.
-        pid_scope: where `pid` counts (`isoviz.runs.identity.pid_scope`); None: an earlier version wrote it.
-        error: how it ended if it failed, diverged or was lost: `kind`, `message`, `advice`, … of that event.
-        result: what a finished run reported at its end.
-        position: place in the queue counted from 1, None if it does not wait.
-        priority: waiting runs with a higher one are taken first (`isoviz.runs.queue_order.PRIORITIES`).
+        stop_requested: a stop was requested.
+        resume: this attempt continues from the last checkpoint.
+        attempt: token for the worker's writes; changes each time the run is claimed or queued again.
+        owner: the process that claimed it, or for which it is reserved while queued.
+        visitor: the visitor who launched it in the browser; None for the operator and the command line.
+        pid, pid_started: the worker process and its start time from psutil.
+        pid_scope: scope of `pid` (`isoviz.runs.identity.pid_scope`); None: written by an older version.
+        error: the ending of a failed, diverged or lost run: `kind`, `message`, `advice`, …
+        result: the final report of a finished run.
+        position: position in the queue from 1; None if not waiting.
+        priority: waiting runs with higher priority start first (`isoviz.runs.queue_order.PRIORITIES`).
     """
 
     id: str
@@ -89,20 +89,20 @@ class RunRow:
 
     @property
     def attempts(self) -> int:
-        """How many workers have begun it."""
-        # before they were counted: claimed once, then queued again and claimed for each resume
+        """Number of workers that have started it."""
+        # older rows: claimed once, then queued and claimed again for each resume
         if self.progress is None or self.progress.attempts is None:
             return (self.attempt + 1) // 2
         return self.progress.attempts
 
     @property
     def collapsed(self) -> str | None:
-        """Why a finished run's predictions are constant or no better than chance, in words; None where they are neither."""
+        """The reason why a finished run counts as collapsed (constant predictions or chance level), as text; None otherwise."""
         return None if self.result is None else collapse_of(self.result)
 
 
 def collapse_of(result: Finished) -> str | None:
-    """Why a run's predictions are constant or no better than chance, in words; None where they are neither.
+    """The reason why a run counts as collapsed (constant predictions or chance level), as text; None otherwise.
 
     Old runs did not record constant predictions: a Matthews correlation of 0 means one class throughout.
     """
@@ -113,24 +113,24 @@ def collapse_of(result: Finished) -> str | None:
 
 
 def chance_of(metrics: Mapping[str, float | None], rows: float) -> str:
-    """That a finished run did no better than chance, in words, by its recorded metrics; "" where it did better.
+    """A text if a finished run's recorded metrics are no better than chance, else "".
 
-    Runs recorded before this was judged with the predictions at hand are judged here. A Matthews correlation of exactly 0 does not
-    count: where predictions vary, it is that of a validation split with one class.
+    For older runs, which were not judged by their predictions. A Matthews correlation of exactly 0 does not count: with varying
+    predictions, it means a validation split with one class.
 
     Args:
-        rows: validation rows, as many as are known of.
+        rows: number of validation rows, if known.
     """
-    found = next((metrics[name] for name in CORRELATIONS.values() if metrics.get(name)), None)
-    return AT_CHANCE if at_chance(found, int(rows)) else ""
+    correlation = next((metrics[name] for name in CORRELATIONS.values() if metrics.get(name)), None)
+    return AT_CHANCE if at_chance(correlation, int(rows)) else ""
 
 
 class UnreadableRunError(StoreError):
-    """What the store holds of a run cannot be read: damaged, or written by a newer version.
+    """A run's record cannot be read: it is damaged, or was written by a newer version.
 
     Attributes:
-        run: its id.
-        why: what cannot be read, for a person.
+        run: run id.
+        why: the reason, for users.
     """
 
     def __init__(self, run: str, why: str) -> None:
@@ -152,7 +152,7 @@ def _reading(run: str, what: str) -> Iterator[None]:
         TypeError,
         AttributeError,
         RecursionError,
-    ) as error:  # pydantic's and json's errors are ValueErrors
+    ) as error:  # pydantic and json raise ValueErrors
         raise UnreadableRunError(run, f"its {what} is not valid ({_first_fault(error)})") from error
 
 
@@ -212,13 +212,13 @@ def row_of(data: RowMapping, position: int | None) -> RunRow:
 
 @dataclass(frozen=True)
 class Signals:
-    """What a runner and a worker watch of a running run: its status, its attempt, whether it shall stop, what it is doing.
+    """The fields of a running run that runner and worker poll.
 
     Attributes:
-        stop: it was asked to stop; `at_once`: more than once, so that nothing is waited for.
+        stop: a stop was requested; `at_once`: again, to stop without waiting.
         phase: see `isoviz.events.Entered`.
         checkpoint_step: the optimiser step of its last checkpoint.
-        step_seconds: how long an optimiser step takes, as measured; 0 where no step was reported yet.
+        step_seconds: measured seconds per optimiser step; 0 before the first report.
     """
 
     status: str
@@ -246,12 +246,12 @@ def signals_of(data: RowMapping) -> Signals:
 
 @functools.lru_cache(maxsize=4096)
 def _result(text: str) -> Finished:
-    """A page lists all runs at every rerun, and a result never changes."""
+    """Cached, because pages list all runs at every rerun and results never change."""
     return Finished.model_validate_json(text)
 
 
 class RunProgress(BaseModel):
-    """What a list of runs shows of a run's latest events; `isoscore` is that of `head`."""
+    """A run's progress for lists, from its latest events; `isoscore` is measured on `head`."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="null")
 
@@ -279,7 +279,7 @@ class RunProgress(BaseModel):
 
 
 def _progress(record: RowMapping) -> RunProgress:
-    """The progress so far; of an unreadable one nothing, so that its run can still be watched, stopped and ended."""
+    """The progress so far; empty if unreadable, so that the run can still be watched, stopped and ended."""
     try:
         return RunProgress.model_validate_json(record["progress"] or "{}")
     except ValueError:
@@ -287,7 +287,7 @@ def _progress(record: RowMapping) -> RunProgress:
 
 
 def fold(progress: RunProgress, event: Event) -> RunProgress:
-    """The progress of a run after one more event."""
+    """The progress after another event."""
 
     def taken(*names: str, **more: Any) -> RunProgress:
         return progress.model_copy(update={**{name: getattr(event, name) for name in names}, **more})
@@ -310,12 +310,12 @@ def fold(progress: RunProgress, event: Event) -> RunProgress:
             scores = {slug: event.isotropy.number(slug) for slug in ("isoscore", "isoscore_star")}
             return taken(measured_epoch=event.epoch, **scores)
         case Checkpointed():
-            return taken("step", checkpoint_step=event.step)  # not every step before it was reported
+            return taken("step", checkpoint_step=event.step)  # some steps before it were not reported
     return progress
 
 
 def check_writer(record: RowMapping, attempt: int | None, *, ending: bool) -> None:
-    """Only a running run is written to, by its current attempt; a waiting one can only be ended."""
+    """Check that events come from the current attempt of a running run; a waiting run can only be ended."""
     status = record["status"]
     if status in ENDINGS or (status == "queued" and not ending):
         raise StoreError(f"run '{record['id']}' accepts no events: it is {status}")

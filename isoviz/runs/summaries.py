@@ -112,36 +112,38 @@ class RunSummary:
 
     @property
     def baselines(self) -> Numbers:
-        """What simple guesses score, by name."""
+        """Scores of simple baselines, by name."""
         return self.numbers.get(BASELINE, {})
 
     @property
     def isotropy(self) -> dict[str, float | None]:
-        """Every metric of isotropy that the run reports, by slug: of the head where it is measured there."""
+        """All reported isotropy metrics by slug; of the head if measured there."""
         return {slug: value for cloud in reversed(CLOUDS) for slug, value in self.numbers.get(cloud, {}).items()}
 
     def home(self, slug: str) -> str:
-        """The cloud whose value of a metric is the run's."""
+        """The cloud on which the run reports a metric."""
         return next((cloud for cloud in CLOUDS if slug in self.numbers.get(cloud, {})), CLOUDS[0])
 
     def size(self, cloud: str) -> tuple[int, int] | None:
-        """(points, dimensions) of a cloud, None where they are not known."""
+        """(points, dimensions) of a cloud; None if unknown."""
         n, d = (self.numbers.get(kind, {}).get(cloud) for kind in (POINTS, DIMENSIONS))
         return (int(n), int(d)) if n and d else None
 
     def settings(self, slug: str) -> dict[str, float]:
-        """What a metric was taken with, as the ζ of IsoScore*."""
+        """Settings of a metric, such as ζ of IsoScore*."""
         start = f"{slug}:"
-        known = self.numbers.get(SETTING, {}).items()
+        setting_values = self.numbers.get(SETTING, {}).items()
         return {
-            name.removeprefix(start): value for name, value in known if name.startswith(start) and value is not None
+            name.removeprefix(start): value
+            for name, value in setting_values
+            if name.startswith(start) and value is not None
         }
 
 
 # ------------------------------------------------------------------------------------------------------- deriving
 
 Line = tuple[str, str, float | None, str]
-"""Kind, name, value, why undefined."""
+"""Kind, name, value, reason if undefined."""
 
 
 def _of_config(config: RunConfig) -> dict[str, Any]:
@@ -203,7 +205,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def key_of(setup: str) -> str:
-    """Thirty-two hex digits that stand for a setup."""
+    """Thirty-two hex digits that identify a setup."""
     return hashlib.sha256(setup.encode()).hexdigest()[:32]
 
 
@@ -211,20 +213,20 @@ def key_of(setup: str) -> str:
 
 
 def write_created(connection: Connection, configs: Mapping[str, RunConfig], texts: Mapping[str, str]) -> None:
-    """Summaries of new runs: id → configuration, and id → the same as it is stored."""
+    """Write summaries of new runs: id → configuration, and id → stored text."""
     _write_setups(connection, {config.setup_key() for config in configs.values()})
     connection.execute(insert(_summaries), [_new(run_id, config, texts[run_id]) for run_id, config in configs.items()])
 
 
 def _new(run_id: str, config: RunConfig, text: str) -> dict[str, Any]:
-    """The summary of a run of which nothing but its configuration is known."""
+    """The initial summary of a run, from its configuration."""
     empty = {"collapsed": "", "random_weights": "", "notes": "[]", "message": "", "advice": "", "eval_rows": None}
-    known = {"run_id": run_id, "setup": key_of(config.setup_key()), "config_length": len(text), "ending_length": None}
-    return {**known, **_of_config(config), **empty}
+    initial = {"run_id": run_id, "setup": key_of(config.setup_key()), "config_length": len(text), "ending_length": None}
+    return {**initial, **_of_config(config), **empty}
 
 
 def _write_setups(connection: Connection, bodies: set[str]) -> None:
-    # of several processes that add the same one, the first does
+    # if several processes add the same setup, the first one wins
     if connection.dialect.name == "sqlite":
         from sqlalchemy.dialects.sqlite import insert as insert_new
     else:
@@ -241,11 +243,11 @@ def concern(events: Sequence[Event]) -> bool:
 def write_events(
     connection: Connection, record: RowMapping, events: Sequence[Event], change: Mapping[str, Any]
 ) -> None:
-    """What new events change in the summary of their run.
+    """Update a run's summary with new events.
 
     Args:
-        record: of the table of runs, before the events.
-        change: what they change in it (`rows.change_of`).
+        record: the run's record before the events.
+        change: their changes to it (`rows.change_of`).
     """
     for event in events:
         if isinstance(event, Started):
@@ -285,10 +287,10 @@ FirstStarted = Callable[[str], Started | None]
 
 
 def write_missing(connection: Connection, first_started: FirstStarted) -> None:
-    """Derive the summaries of all runs anew, as a store of an older version needs it. Runs that cannot be read get none.
+    """Recompute the summaries of all runs, for a store of an older version. Unreadable runs get none.
 
     Args:
-        first_started: run id → the `Started` event that the run reported first, or None.
+        first_started: run id → the run's first `Started` event, or None.
     """
     connection.execute(delete(_numbers))
     connection.execute(delete(_summaries))
@@ -339,7 +341,7 @@ def _of_row(row: RunRow) -> tuple[dict[str, Any], list[Line]]:
 
 
 class Facet(NamedTuple):
-    """Runs that have these in common, and how many they are."""
+    """A combination of properties, and its number of runs."""
 
     group: str | None
     model: str
@@ -361,9 +363,9 @@ def where(
     parts: list[ColumnElement[bool]] = []
     if status is not None:
         statuses = [status] if isinstance(status, str) else list(status)
-        for one in statuses:
-            if one not in STATUSES:
-                raise InputError(f"unknown status '{one}' (allowed: {', '.join(STATUSES)})", field="status")
+        for status_name in statuses:
+            if status_name not in STATUSES:
+                raise InputError(f"unknown status '{status_name}' (allowed: {', '.join(STATUSES)})", field="status")
         parts.append(_runs.c.status.in_(statuses))
     if group is not None:
         parts.append(_runs.c.group_name == group)
@@ -381,21 +383,21 @@ def read(
     offset: int,
     kinds: Sequence[str] = KINDS,
 ) -> list[RunSummary]:
-    """The summaries of some runs; `kinds`: which of their numbers."""
+    """The summaries of some runs; `kinds`: kinds of numbers to read."""
     joined = _runs.outerjoin(_summaries, _summaries.c.run_id == _runs.c.id)
     with_setups = joined.outerjoin(_setups, _setups.c.key == _summaries.c.setup)
     columns = [column for column in _summaries.c if column.name not in _INSIDE]
     query = select(*_OF_RUN, stale().label("stale"), _setups.c.body.label("body"), *columns).select_from(with_setups)
     rows = connection.execute(query.where(where).order_by(*order).limit(limit).offset(offset)).all()
-    chosen = select(_runs.c.id).select_from(joined).where(where).order_by(*order).limit(limit).offset(offset)
-    numbers, undefined = _read_numbers(connection, chosen, kinds)
-    found = []
+    run_ids = select(_runs.c.id).select_from(joined).where(where).order_by(*order).limit(limit).offset(offset)
+    numbers, undefined = _read_numbers(connection, run_ids, kinds)
+    summaries = []
     for row in rows:
         if row.stale:
-            found.append(derived(connection, row.id))
+            summaries.append(derived(connection, row.id))
             continue
         setup, data, params = _setup(row.body)
-        found.append(
+        summaries.append(
             RunSummary(
                 id=row.id,
                 name=row.name,
@@ -422,11 +424,11 @@ def read(
                 visitor=row.visitor,
             )
         )
-    return [summary for summary in found if summary is not None]
+    return [summary for summary in summaries if summary is not None]
 
 
 def _chance(numbers: Mapping[str, Numbers]) -> str:
-    """Why a run counts as collapsed whose summary was written before runs at chance did."""
+    """The collapse reason of a run whose summary predates the check for chance level."""
     return chance_of(numbers.get(METRIC, {}), numbers.get(POINTS, {}).get("head") or 0)
 
 
@@ -434,7 +436,7 @@ _INSIDE: Final = frozenset({"run_id", "setup", "config_length", "ending_length"}
 
 
 def stale() -> ColumnElement[bool]:
-    """Whether a run is not the one that its summary was derived from, or has none; of the two tables joined."""
+    """Condition on the joined tables: the summary is missing or was derived from another version of the record."""
     ended = _runs.c.status.in_(sorted(ENDINGS))
     progress, result, error = (func.coalesce(func.length(_runs.c[name]), 0) for name in _ENDING_TEXTS)
     return or_(
@@ -464,19 +466,17 @@ def _read_numbers(
 
 @functools.lru_cache(maxsize=8192)
 def _setup(body: str) -> tuple[str, str | None, Mapping[str, Any]]:
-    """A setup's key as this version writes it, its data folder and its parameters: older versions knew fewer settings."""
+    """A setup's key in the current form, its data folder and its parameters, because older versions had fewer settings."""
     try:
         config = RunConfig.model_validate_json(body)
-    except (
-        ValidationError
-    ):  # of a newer version: its runs still have different setups, and say more when they are opened
+    except ValidationError:  # of a newer version: keep its setups distinct; opening a run shows the error
         settings = json.loads(body)
         return body, settings.get("data"), settings.get("params") or {}
     return config.setup_key(), config.data, config.params
 
 
 def derived(connection: Connection, run_id: str) -> RunSummary | None:
-    """The summary of a run whose own does not fit it; None if the run is gone."""
+    """A recomputed summary for a run with a stale one; None if the run no longer exists."""
     record = connection.execute(select(_runs).where(_runs.c.id == run_id)).mappings().one_or_none()
     if record is None:
         return None
@@ -494,8 +494,7 @@ def _unreadable(record: RowMapping, error: UnreadableRunError) -> RunSummary:
 
 
 def unreadable(connection: Connection, suspects: Collection[str]) -> list[RunSummary]:
-    """Of these runs, and of those whose record is not as long as it was when it was written, the ones that cannot be read, newest
-    first."""
+    """The unreadable runs, newest first, among the suspects and those whose record has another length than when it was written."""
     query = select(_runs.c.id).outerjoin(_summaries, _summaries.c.run_id == _runs.c.id).where(stale())
     listed = [derived(connection, run_id) for run_id in sorted({*connection.scalars(query), *suspects}, reverse=True)]
     return [summary for summary in listed if summary is not None and summary.unreadable]
@@ -511,11 +510,11 @@ def facets(connection: Connection) -> list[Facet]:
 
 
 def summary_of(row: RunRow, started: Started | None = None) -> RunSummary:
-    """A run's summary from the whole run; its baselines, notes and number of validation rows are those of its event `started`."""
+    """A run's summary; baselines, notes and number of validation rows come from its event `started`."""
     values, lines = _of_row(row)
     if started is not None:
-        begun, baselines = _of_started(started)
-        values, lines = {**values, **begun, "notes": tuple(started.notes)}, [*lines, *baselines]
+        from_started, baselines = _of_started(started)
+        values, lines = {**values, **from_started, "notes": tuple(started.notes)}, [*lines, *baselines]
     numbers: dict[str, dict[str, float | None]] = {}
     for kind, name, value, _ in lines:
         numbers.setdefault(kind, {})[name] = value

@@ -62,7 +62,7 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
     "require": lambda service, run: service.require(),
 }
 """Every method that changes or starts something, and how it is called with a run that is there."""
-SILENT = {"let_go", "let_go_of_whatif"}
+SILENT = {"release", "release_whatif"}
 """These stop what the visitor no longer needs, and only what the visitor may stop."""
 READS = {"refusal", "launch_refusal", "queue_refusal", "roots", "admitted", "computing"}
 
@@ -202,11 +202,11 @@ def test_a_viewer_sees_what_is_under_way_and_ends_nothing(acting: Callable[..., 
     acting(ANNA).start_job(VIEW, KEY, {})
     assert acting(LOOKER).start_job(VIEW, KEY, {}).status == "waiting"
     for other in (LOOKER, BEN):
-        acting(other).let_go(VIEW, KEY)
+        acting(other).release(VIEW, KEY)
         with pytest.raises(AccessError):
             acting(other).stop_job(VIEW, KEY)
     assert queue.look(VIEW, KEY).status == "waiting"
-    acting(ANNA).let_go(VIEW, KEY)
+    acting(ANNA).release(VIEW, KEY)
     assert queue.look(VIEW, KEY).status == "none"
 
 

@@ -211,7 +211,7 @@ def test_running_and_failed_jobs_are_shown(
     (bar,) = page.get("progress")
     assert errors(page) == [] and bar.proto.value == 30 and "step 60 of 200" in bar.proto.text
     dropped: list[str] = []
-    monkeypatch.setattr(queue, "let_go", lambda kind, key: dropped.append(key))
+    monkeypatch.setattr(queue, "release", lambda kind, key: dropped.append(key))
     page.button(key="explore_map_stop").click().run()
     assert errors(page) == [] and page.segmented_control(key="explore_map").value == "PCA" and dropped == ["x"]
     page.segmented_control(key="explore_map").set_value("UMAP").run()
@@ -250,7 +250,7 @@ def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(
         return JobState("running" if len(under_way) == 1 else "waiting", key)
 
     monkeypatch.setattr(Service, "ask_job", lambda _, *asked: ask(*asked))
-    monkeypatch.setattr(queue, "let_go", lambda kind, key: under_way.pop(key))
+    monkeypatch.setattr(queue, "release", lambda kind, key: under_way.pop(key))
     second = {"explore2_layer": "1", "explore2_rows": str(ROWS)}
     page = open_page("explore", **address(made[0]), explore_views="2", **second, explore_map="UMAP")
     assert errors(page) == [] and sorted(question["layer"] for question in under_way.values()) == [1, 4]

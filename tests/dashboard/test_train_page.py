@@ -10,6 +10,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import rows_view
+from isoviz.runs.execution import execute
 from isoviz.runs.planning import PRESETS
 from isoviz.runs.store import Store
 from isoviz.training import devices
@@ -236,6 +237,19 @@ def test_time_is_estimated_from_earlier_runs(open_page: OpenPage, store: Store) 
     page.pills(key="train_methods").set_value(["baseline"]).run()
     page.text_input(key="train_seeds").set_value("2").run()
     assert numbers(page)["Time"].startswith("about")
+
+
+def test_a_run_of_two_processes_from_the_form_to_results(open_page: OpenPage, store: Store) -> None:
+    page = open_page("train", train_max_train="32", train_max_eval="32", train_epochs="1", train_seeds="7")
+    page.pills(key="train_methods").set_value(["baseline"]).run()
+    page.number_input(key="train_processes").set_value(2).run()
+    launch(page)
+    (row,) = store.list()
+    assert row.config.processes == 2
+    assert execute(store, row.id).status == "finished"
+    results = open_page("results")
+    assert errors(results) == []
+    assert results.dataframe[-1].value["Run"][0].endswith(f"={row.id}")
 
 
 def test_name_of_the_launch_groups_its_runs(open_page: OpenPage, store: Store) -> None:

@@ -334,7 +334,7 @@ def test_a_layer_in_training_is_stopped_by_its_button_and_by_the_next_move(
 ) -> None:
     trainings = Trainings()
     monkeypatch.setattr(panel, "jobs", trainings)
-    for name, action in (("start", trainings.start), ("stop", trainings.stop), ("let_go_of", trainings.stop)):
+    for name, action in (("start", trainings.start), ("stop", trainings.stop), ("release", trainings.stop)):
         monkeypatch.setattr(Service, f"{name}_whatif", lambda _, request, action=action: action(request))
     open_page("whatif", run=runs[0], chain="none")  # what comes before the layer is known then
     monkeypatch.setattr(panel, "PATIENCE", 0.0)

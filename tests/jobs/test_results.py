@@ -21,11 +21,11 @@ def keep(key: str, seen: float, numbers: int = 1_000) -> None:
     os.utime(STORE.root / "results" / key, (seen, seen))
 
 
-def fail(key: str, seconds_ago: float, attempts: int = 0) -> Path:
+def fail(key: str, seconds_ago: float, input_bytes: int = 0) -> Path:
     folder = STORE.job_folder(key)
     folder.mkdir(parents=True)
     write_json(folder / "request.json", {"texts": ["a private sentence"]})
-    (folder / "inputs.safetensors").write_bytes(bytes(attempts))
+    (folder / "inputs.safetensors").write_bytes(bytes(input_bytes))
     write_json(folder / ERROR, {"message": "no", "field": None, "advice": None})
     os.utime(folder / ERROR, (time.time() - seconds_ago,) * 2)
     return folder
@@ -68,7 +68,7 @@ def test_result_just_made_stays_however_large() -> None:
 
 def test_failures_go_after_their_time_and_count_with_all_that_they_were_given() -> None:
     keep("seen", time.time())
-    old, large, recent = fail("old", 7200), fail("large", 60, given=100_000), fail("recent", 5)
+    old, large, recent = fail("old", 7200), fail("large", 60, input_bytes=100_000), fail("recent", 5)
     under_way = STORE.job_folder("running")
     under_way.mkdir()
     write_json(under_way / "request.json", {})

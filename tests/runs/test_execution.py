@@ -63,7 +63,7 @@ def test_training_gets_all_it_needs(local: Store, config: Make) -> None:
         ("reject", "failed", "DataError", "column 'label' has one class", "Add rows"),
         ("run out of memory", "failed", "MemoryError", "cannot allocate 8 GB", "batch size"),
         ("diverge", "diverged", None, "'istar' became non-finite at step 17", "Lower the learning rate"),
-        ("return", "failed", "RuntimeError", "without saying how it ended", "log"),
+        ("return", "failed", "RuntimeError", "without an ending", "log"),
     ],
 )
 def test_each_exception_has_its_ending(

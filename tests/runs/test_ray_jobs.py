@@ -227,7 +227,7 @@ def test_it_hands_over_what_the_cluster_can_start(ray: Ray, local: Store, dispat
 def test_a_run_gets_a_gpu_for_each_process(ray: Ray, local: Store) -> None:
     said: list[str] = []
     dispatcher = Dispatcher(local, Cluster(ray.address, TOKEN), cpus=1, gpus=1, say=said.append)
-    one, two = queued(local) + queued(local, processes=2)
+    two, one = queued(local, processes=2) + queued(local)
     dispatcher.turn()
     dispatcher.turn()
     assert (local.get(one).status, local.get(two).status) == ("running", "queued")
@@ -267,7 +267,7 @@ def test_a_job_that_ray_refuses_leaves_its_run_in_the_queue(
     monkeypatch.setattr(
         ray, "answer", lambda method, *rest: (400, "TypeError: no") if method == "POST" else answer(method, *rest)
     )
-    with pytest.raises(InputError, match="the cluster refuses a job: TypeError: no"):
+    with pytest.raises(InputError, match="the cluster rejects a job: TypeError: no"):
         dispatcher.turn()
     assert (local.get(run_id).status, local.get(run_id).owner) == ("queued", None)
 
@@ -340,7 +340,7 @@ def test_a_run_is_resumed_until_it_makes_no_progress(ray: Ray, local: Store, dis
         die({"status": "FAILED", "driver_exit_code": 2, "message": "Running entrypoint …\nisoviz: no such store\n"})
     row = local.get(run_id)
     assert row.status == "lost" and row.error is not None
-    assert row.error["message"] == "the worker ended with exit code 2 before its run did: isoviz: no such store"
+    assert row.error["message"] == "the worker ended with exit code 2 before its run finished: isoviz: no such store"
     assert row.error["advice"].startswith("Lost 3 times without a new checkpoint")
     submitted = len(ray.submissions)
     assert not dispatcher.turn() and len(ray.submissions) == submitted == 5
@@ -363,9 +363,7 @@ def test_a_job_cut_off_from_the_store_is_stopped_before_its_run_resumes(
     (run_id,) = queued(local)
     dispatcher.turn()
     row = begin(local, run_id)
-    ray_jobs.end(
-        local, run_id, row.attempt, ray_jobs.lost(None)
-    )  # as another program would, after 30 seconds of silence
+    ray_jobs.end(local, run_id, row.attempt, ray_jobs.lost(None))  # by another program, after 30 seconds of silence
     dispatcher.turn()
     assert local.get(run_id).status == "lost" and ray.stopped == [job_name(row)]
     ray.jobs[job_name(row)]["status"] = "STOPPED"

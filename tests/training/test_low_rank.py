@@ -129,7 +129,8 @@ def test_the_form_checks_names_in_a_separate_process(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("dashboard.reading.guarded.call", call_here)
     for targets, problem in (("query", ""), ("nonsense", "no linear layer 'nonsense'")):
-        assert problem in CHECKS.targets_problem(sources.resolve(BERT), "classification", (targets,))
+        answer = CHECKS.targets_problem(sources.resolve(BERT), "classification", (targets,))
+        assert problem in answer and bool(answer) is bool(problem)
 
 
 def test_the_order_of_layer_names_makes_no_other_setup() -> None:
