@@ -128,9 +128,9 @@ def estimate(
 
 
 def _recorded(config: RunConfig) -> float | None:
-    """Seconds per epoch of the bundled model on a demo task, from the bundled timings."""
+    """Seconds per epoch of the bundled model on a demo task, from the bundled timings; they are of one process and one beam."""
     recorded = recorded_pace(config.task) if config.model in bundled_models() else None
-    if recorded is None:
+    if recorded is None or config.num_beams > 1 or config.processes > 1:
         return None
     per_row, rows = recorded
     return per_row * min(config.max_train or rows, rows)

@@ -1,4 +1,4 @@
-"""What approaches without a network reach on the demo tasks: majority, bag of words, copying, word-by-word translation."""
+"""Scores of approaches without a network on the demo tasks: majority, bag of words, copying, word-by-word translation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isoviz.tasks import metrics
 
 
 def references(slug: str, rows: list[Row]) -> list[Any]:
-    """What a prediction is held against, per row."""
+    """The reference for each row's prediction."""
     kind = tasks.get(slug).kind
     if kind == "span":
         return [row["answers"]["text"] for row in rows]
@@ -22,13 +22,13 @@ def references(slug: str, rows: list[Row]) -> list[Any]:
 
 
 def score(slug: str, rows: list[Row], predictions: Sequence[Any]) -> float | None:
-    """The task's primary metric, as the engine computes it; None where undefined."""
+    """The task's primary metric, computed by the engine; None if undefined."""
     task = tasks.get(slug)
     return metrics.compute([task.primary], references(slug, rows), predictions, task.kind)[task.primary]
 
 
 def by_phenomenon(slug: str, rows: list[Row], predictions: Sequence[Any]) -> dict[str, float | None]:
-    """`score` of the rows of each phenomenon, rounded to three places."""
+    """The `score` of each phenomenon's rows, rounded to three places."""
     groups: dict[str, tuple[list[Row], list[Any]]] = {}
     for row, prediction in zip(rows, predictions, strict=True):
         own, predicted = groups.setdefault(row["phenomenon"], ([], []))
@@ -62,12 +62,12 @@ def features(row: Row, columns: tuple[str, ...]) -> dict[str, float]:
 
 
 def bag_of_words(slug: str) -> tuple[float, dict[str, float | None]]:
-    """Validation score, in all and by phenomenon, of the simplest learner that counts words.
+    """Validation score, overall and by phenomenon, of the simplest learner that counts words.
 
-    A logistic regression on `features` (classification), a ridge regression on them (regression), a reader that knows of
-    a word its neighbours and how much of the question stands in its sentence (span), the answer of the training row with
-    the most similar source (seq2seq). The regularisation of the regressions is the best of four on the validation rows
-    themselves, so the figure flatters the bag of words if anything.
+    A logistic regression on `features` (classification), a ridge regression on them (regression), a tagger that sees a word's
+    neighbours and its sentence's overlap with the question (span), the answer of the training row with the most similar source
+    (seq2seq). The regularisation of the regressions is the best of four on the validation rows themselves, so the figure
+    flatters the bag of words if anything.
     """
     kind = tasks.get(slug).kind
     splits = generate(slug)

@@ -1,7 +1,7 @@
-"""Packs a store's finished runs into the read-only examples that ship: one SQLite file, and the few arrays that pages read.
+"""Packs a store's finished runs into the bundled read-only examples: one SQLite file, and the few arrays that pages read.
 
-Nothing is trained here. What would make the file large and no page shows is left out: every second of the steps, the clouds that no
-curve is drawn of, checkpoints, logs, and digits beyond the fifth.
+It trains nothing. To keep the file small it omits data that no page shows: most steps, clouds without curves, checkpoints,
+logs, and digits beyond the fifth.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from isoviz.training import predictions
 
 MOST_BYTES: Final = 15_000_000
 STEPS, STEPS_OF_STUDY = 48, 12
-"""Reported steps that are kept of a run; of a study's run, whose curve is rarely looked at, fewer."""
+"""Number of reported steps kept per run; fewer for a study's run, whose curve is rarely viewed."""
 EV_SHOWN, EV_OF_STUDY = 50, 20
-"""Of the spectra as training goes on: as much as `dashboard.routes` sends, or less. A run's result has all."""
+"""Values kept of each spectrum during training, at most what `dashboard.routes` sends. A run's result keeps all."""
 DIGITS: Final = 5
 DIGITS_OF_CURVES: Final = 4
 WITH_EMBEDDINGS: Final = ("baseline", "isobn", "istar")
-"""Methods whose first run on the first task What-if opens on."""
+"""Methods whose first run on the first task is the default in What-if."""
 TOKENS_KEPT: Final = 300
-"""Points of each cloud of tokens in the view of Explore."""
+"""Number of points per token cloud in the Explore view."""
 VIEW: Final = ViewRequest("demo/tiny-bert", "demo/acceptability")
 """What Explore's form asks for at first."""
 
 
 def pack(source: Path, results: Path, target: Path) -> int:
-    """Write the examples from the store and the studies' results; the bytes that they take.
+    """Write the examples from the store and the studies' results; returns their size in bytes.
 
     Args:
         source: the store's folder.
-        results: the folder of the results of studies that train nothing; there may be none.
+        results: folder with the results of studies without training; it need not exist.
         target: written anew.
     """
     store = Store(source)
@@ -93,9 +93,8 @@ def example_id(run_id: str) -> str:
 
 
 def choose(rows: Iterable[RunRow]) -> dict[str, list[RunRow]]:
-    """Name of an example experiment → its runs, each configuration once: the newest that finished.
-
-    A study's runs are filed under the study that trained them; others draw from them too.
+    """Name of an example experiment → its runs, the newest finished run per configuration. A study's runs are listed under the
+    study that trained them, although other studies use them too.
     """
     titles = {entry.slug: f"{GROUP}{entry.source.name}, {entry.place.name}" for entry in reversed(studies.listed())}
     titles |= {
@@ -120,7 +119,7 @@ def _study_runs() -> set[Any]:
 
 
 def _asked(config: RunConfig) -> tuple[str, int]:
-    """Equal for a run and the declaration that it was made from, which leaves the precision open."""
+    """Key shared by a run and its declaration, which does not fix the precision."""
     return config.model_copy(update={"precision": "auto"}).identity
 
 
@@ -147,7 +146,7 @@ def _write_database(store: Store, chosen: Mapping[str, list[RunRow]], target: Pa
 
     @event.listens_for(engine, "connect")
     def _alone(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # VACUUM stands outside any transaction
+        connection.isolation_level = None  # VACUUM must run outside a transaction
 
     engine.dispose()
     with engine.connect() as connection:
@@ -158,7 +157,7 @@ def _write_database(store: Store, chosen: Mapping[str, list[RunRow]], target: Pa
 
 
 def _write_run(connection: Connection, store: Store, title: str, row: RunRow, target: Path) -> Started | None:
-    """One run with its events and files; what it said when it began."""
+    """Write one run with its events and files; returns its `Started` event."""
     is_study = title not in (METHODS, SWEEP)
     kept_epochs = _copy_files(store.folder_of(row.id), target / "runs" / example_id(row.id), row, title)
     events = thinned(_events(store, row.id), kept_epochs, is_study)
@@ -201,12 +200,12 @@ def _write_run(connection: Connection, store: Store, title: str, row: RunRow, ta
 
 
 def _body(one: Event) -> dict[str, Any]:
-    """What `parse_event` needs; the kind comes first, because the store looks for it there."""
+    """The fields for `parse_event`; the kind comes first, because the store expects it there."""
     return {"kind": one.kind, **one.model_dump(mode="json", exclude_defaults=not isinstance(one, Started))}
 
 
 def _result(result: Finished) -> dict[str, Any]:
-    """As the table of runs has it; what is not said there counts as not known, so `collapsed` is always said."""
+    """The row for the table of runs. Missing fields count as unknown, so `collapsed` is always set."""
     return {**result.model_dump(mode="json", exclude={"kind"}, exclude_defaults=True), "collapsed": result.collapsed}
 
 
@@ -222,10 +221,10 @@ def _events(store: Store, run_id: str) -> list[tuple[float, Event]]:
 def thinned(
     events: Sequence[tuple[float, Event]], epochs: Iterable[int], is_study: bool = False
 ) -> list[tuple[float, Event]]:
-    """The events that a page reads, in their order.
+    """The events that a page reads, in order.
 
     Args:
-        epochs: whose arrays ship; the others name no file.
+        epochs: epochs whose arrays are bundled; other epochs name no file.
         is_study: of a study's run, of which less is kept.
     """
     steps, shares = (STEPS_OF_STUDY, EV_OF_STUDY) if is_study else (STEPS, EV_SHOWN)
@@ -253,7 +252,7 @@ def thinned(
 
 
 def _drawn(isotropy: Measurement, shares: int) -> Measurement:
-    """The numbers that curves are drawn of, and as much of the spectra as is drawn."""
+    """The numbers shown as curves, and the shown part of the spectra."""
     clouds = {}
     for name in ("head", "layers"):
         if (cloud := isotropy.cloud(name)) is not None:
@@ -272,7 +271,7 @@ def _compact(value: Any, digits: int = DIGITS) -> str:
 
 
 def rounded(value: Any, digits: int) -> Any:
-    """JSON data with so many significant digits in every number that is no integer."""
+    """JSON data with all non-integer numbers rounded to this many significant digits."""
     if isinstance(value, float):
         return float(f"{value:.{digits}g}")
     if isinstance(value, Mapping):
@@ -286,7 +285,7 @@ def rounded(value: Any, digits: int) -> Any:
 
 
 def _copy_files(folder: Path, target: Path, row: RunRow, title: str) -> set[int]:
-    """The arrays and predictions that ship with a run; the epochs whose arrays they are."""
+    """Write a run's bundled arrays and predictions; returns the epochs of the arrays."""
     if title != METHODS:
         return set()
     if (folder / predictions.FILE).is_file():
@@ -319,7 +318,7 @@ def _write_embeddings(store: Store, row: RunRow, target: Path) -> str:
 
 
 def _write_view(target: Path) -> None:
-    """What Explore shows of the bundled encoder on a demo task."""
+    """Write Explore's view of the bundled encoder on a demo task."""
     from isoviz.exploring import measuring, points, results
 
     facts, arrays = measuring.compute(VIEW, _silent, lambda facts, arrays: None)
@@ -336,7 +335,7 @@ def _write_view(target: Path) -> None:
 
 
 def write_demo_vectors(target: Path) -> int:
-    """The vectors of the demo sets that What-if opens on, in half precision; the bytes that they take."""
+    """Write the vectors of the demo sets for What-if, in half precision; returns their size in bytes."""
     from isoviz.vectors import STORE, demo_sets
     from isoviz.whatif.texts import FIRST_LAYER, TextsRequest, compute
 
@@ -356,7 +355,7 @@ def _size(folder: Path) -> int:
 
 
 def _halved(values: NDArray[Any]) -> NDArray[Any]:
-    """Vectors with half the bytes; what is small, or no vector, as it is."""
+    """Vectors in half precision; small arrays and other data unchanged."""
     return values.astype(np.float16) if values.ndim == 2 and values.dtype == np.float32 else values
 
 

@@ -19,7 +19,7 @@ DATA = Path(__file__).with_name("lexicon.toml")
 
 
 def is_reserved(lemma: str) -> bool:
-    """Whether a word is kept out of the tasks' training rows (stable: a checksum, not Python's hash)."""
+    """Whether a word is excluded from the tasks' training rows (stable: uses a checksum, not Python's hash)."""
     return zlib.crc32(lemma.encode()) % 5 == 0
 
 

@@ -39,7 +39,7 @@ class Packed:
 def with_random_seconds(
     encoded: list[Encoded], kinds: list[str], rng: np.random.Generator
 ) -> list[tuple[Encoded, int]]:
-    """Half of the two-sentence texts get the second sentence of another text of their kind (marked 1)."""
+    """Replace the second sentence of half of the two-sentence texts by that of another text of their kind (marked 1)."""
     by_kind: dict[str, list[int]] = {}
     for index, kind in enumerate(kinds):
         if len(encoded[index]) == 2:
@@ -132,7 +132,7 @@ def epochs(
     specials: Specials,
     rng: np.random.Generator,
 ) -> Iterator[Packed]:
-    """Batches without end: every epoch draws new random seconds and a new order."""
+    """Endless batches; every epoch draws new random second sentences and a new order."""
     while True:
         rows = pack(with_random_seconds(encoded, kinds, rng), rng.permutation(len(encoded)), length, specials)
         shuffled = rng.permutation(len(rows))

@@ -1,4 +1,4 @@
-"""What the pretraining of both bundled models has in common: the loop, the folder, the record, the command line."""
+"""Shared by the pretraining of both bundled models: the loop, the folder, the record, the command line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Recipe(Protocol):
-    """What both recipes, which are dataclasses, have."""
+    """Fields of both recipes, which are dataclasses."""
 
     @property
     def learning_rate(self) -> float: ...
@@ -38,7 +38,8 @@ class Recipe(Protocol):
 
 
 def begin(recipe: Recipe) -> None:
-    """Threads and seed; from here on the result depends on the recipe, the versions and the kind of machine alone."""
+    """Set threads and seed; from here on the result depends only on the recipe, the library versions and the type of
+    machine."""
     import torch
 
     torch.set_num_threads(recipe.threads)
@@ -86,8 +87,8 @@ def train(
 
     Args:
         rate: the share of the peak learning rate in a step, counted from 0.
-        losses: the loss of the next batch, what goes into the log by name, and how many tokens were read.
-        check: what is measured on held-out text.
+        losses: the loss of the next batch, named values for the log, and the number of tokens read.
+        check: measures the network on held-out text.
 
     Returns:
         `curve` (one entry every `log_every` steps, with `check` every `check_every`), `tokens` and `seconds`.
@@ -146,7 +147,7 @@ def finish(
 
     Args:
         texts: kind and sentences of each text.
-        began: when the preparation began, by `time.perf_counter`.
+        began: `time.perf_counter()` at the start of the preparation.
     """
     prepared = round(time.perf_counter() - began, 1)
     print(f"{len(texts)} texts, {len(tokenizer)} pieces, {model.num_parameters()} parameters", file=sys.stderr)
@@ -206,7 +207,7 @@ def command(
     numbers: Iterable[str],
     arguments: list[str] | None = None,
 ) -> None:
-    """The command line of a script.
+    """A script's command line.
 
     Args:
         recipe: the class; options that are not given have its defaults.

@@ -1,4 +1,4 @@
-"""Records what simple approaches and the bundled model reach on the demo tasks: `python -m
+"""Records the scores of simple approaches and the bundled model on the demo tasks: `python -m
 factory.record_baselines`.
 
 Every fine-tuning is an ordinary run of the engine, with the pretrained weights or with fresh random weights of the same
@@ -35,7 +35,7 @@ RECIPE: dict[str, Any] = {
     "precision": "no",
     "threads": 2,
 }
-SPECIAL: dict[str, dict[str, Any]] = {  # where a task needs something else than the recipe
+SPECIAL: dict[str, dict[str, Any]] = {  # tasks that need settings other than the recipe's
     "demo/sentiment": {"epochs": 8},
     "demo/sentiment5": {"epochs": 6},
     "demo/entailment": {"epochs": 8},
@@ -95,7 +95,7 @@ def _by_phenomenon(config: RunConfig, run_dir: Path) -> dict[str, float | None]:
 
 
 def random_model(slug: str, seed: int, folder: Path) -> Path:
-    """A directory with a bundled network as it was before its pretraining, with weights of another seed."""
+    """A directory with a bundled network in its state before pretraining, with weights from another seed."""
     from transformers import AutoTokenizer
 
     from factory import pretrain_bart, pretrain_bert
@@ -161,7 +161,7 @@ def record_task(slug: str) -> dict[str, Any]:
 
 
 def record(slugs: list[str], out: Path) -> None:
-    """Records the tasks one after the other; `out` is written after each, and keeps what it has of the others."""
+    """Records the tasks in turn; writes `out` after each task and keeps its entries for other tasks."""
     import accelerate
     import torch
     import transformers

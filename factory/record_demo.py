@@ -31,12 +31,12 @@ from isoviz.runs.store import RunRow, Store
 from isoviz.tasks import get
 
 MOST_OTHERS = 0.1
-"""Share of the processors' time that others may have."""
+"""Maximum share of processor time for other processes."""
 READY_SECONDS = 20.0
 
 
 def measure(store: Store, plan: dict[str, Any]) -> dict[str, Any]:
-    """Seconds from pressing Launch until the last run has ended, what each run's went to, and how busy the machine was."""
+    """Seconds from Launch to the end of the last run, each run's time by phase, and the load of the machine."""
     runner = Runner(store)
     runner.start()
     runner.expect()
@@ -59,7 +59,7 @@ def measure(store: Store, plan: dict[str, Any]) -> dict[str, Any]:
 
 
 class Others:
-    """How much of the processors' time went to processes that are not ours, or to other guests of the host."""
+    """Measures the share of processor time used by other processes or by other guests of the host."""
 
     def __init__(self) -> None:
         self._us = psutil.Process()
@@ -67,7 +67,7 @@ class Others:
         self._first = (self.look(), _busy(), time.monotonic())
 
     def look(self) -> float:
-        """Seconds that our threads worked so far; a thread that has ended counts as it was last seen."""
+        """CPU seconds of our threads so far; a thread that has ended counts with its last value."""
         for process in [self._us, *self._us.children(recursive=True)]:
             for thread in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
                 with contextlib.suppress(OSError):
@@ -75,18 +75,18 @@ class Others:
         return sum(self._ours.values()) / 1e9
 
     def share(self) -> float:
-        """Their share of all processors' time since the beginning."""
+        """Their share of total processor time since the start."""
         ours, busy, began = self._first
         others = (_busy() - busy) - (self.look() - ours)
         return max(0.0, others) / ((time.monotonic() - began) * (os.cpu_count() or 1))
 
 
 def _busy() -> float:
-    """Seconds that all processors have worked since the start of the machine, stolen time included."""
+    """Busy seconds of all processors since boot, including stolen time."""
     times = psutil.cpu_times()
     return (
         sum(times) - times.idle - times.iowait - times.guest - times.guest_nice
-    )  # guests are in user and nice already
+    )  # guest time is already included in user and nice
 
 
 def _run(row: RunRow) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def main() -> int:
     times = []
     for _ in range(options.repeats):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            os.environ["ISOVIZ_HOME"] = folder  # nothing that was tokenised before
+            os.environ["ISOVIZ_HOME"] = folder  # no cached tokenised rows
             store = Store(folder)
             times.append(measure(store, dict(preset.plan)))
             store.close()

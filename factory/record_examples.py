@@ -1,4 +1,4 @@
-"""Records the examples that the app opens on: `python -m factory.record_examples [--store DIR] [grids | studies | pack ...]`.
+"""Records the bundled examples: `python -m factory.record_examples [--store DIR] [grids | studies | pack ...]`.
 
 Four steps, all of them unless some are named:
 
@@ -34,7 +34,7 @@ SEEDS: Final = (0, 1, 2)
 SENTENCES, PAIRS = "demo/acceptability", "demo/similarity"
 """A classification of single sentences and a regression on pairs: on both, every baseline clearly beats bag of words."""
 SETTINGS: Final = MappingProxyType[str, Any]({"epochs": 3, "max_length": 48, "threads": 1})
-"""Those of the 60-second demo; one thread is the cheapest for so small a model."""
+"""Settings of the 60-second demo; one thread is fastest for such a small model."""
 ROWS: Final = MappingProxyType({SENTENCES: 1000, PAIRS: 1500})
 
 ALL_METHODS: Final[tuple[MethodChoice, ...]] = (
@@ -71,7 +71,7 @@ def experiments() -> Mapping[str, list[RunConfig]]:
 
 
 def train_grids(folder: Path) -> int:
-    """Train what the store in `folder` lacks of the experiments; how many runs did not finish."""
+    """Train the experiments' runs that are missing from the store in `folder`; returns the number of unfinished runs."""
     from isoviz.access.service import of_command_line
     from isoviz.commands.train import launch_and_carry_out
     from isoviz.runs.store import Store
@@ -82,7 +82,7 @@ def train_grids(folder: Path) -> int:
         finished = {row.config.identity for row in store.list(group=name, status="finished")}
         lacking = [config for config in configs if config.identity not in finished]
         print(f"{name}: {len(lacking)} of {len(configs)} runs to train", flush=True)
-        for config in lacking:  # one at a time: an interrupted recording leaves no queue behind
+        for config in lacking:  # one at a time, so that an interrupted recording leaves no queue
             rows = launch_and_carry_out(store, of_command_line(store), [config], name, quiet=True)
             unfinished += any(row.status != "finished" for row in rows)
             if any(row.status == "stopped" for row in rows):
@@ -92,14 +92,14 @@ def train_grids(folder: Path) -> int:
 
 
 def carry_out_studies(folder: Path, results: Path) -> int:
-    """Run every quick study in the store, and keep its result; how many failed."""
+    """Run every quick study in the store and keep its result; returns the number of failures."""
     from benchmarks.quick_studies import run
     from isoviz import studies
 
     failed = 0
     for slug in dict.fromkeys(
         entry.study.slug for entry in studies.listed()
-    ):  # one computation may serve several places
+    ):  # several entries can share one computation
         seconds, _, status = run(slug, str(folder), str(results))
         failed += status != 0
         print(f"{seconds:7.1f} s  {slug}{'  FAILED' if status else ''}", flush=True)
@@ -107,7 +107,7 @@ def carry_out_studies(folder: Path, results: Path) -> int:
 
 
 def pack(folder: Path, results: Path) -> int:
-    """Write the store's finished runs and the studies' results to the package; 1 if they are too large to ship."""
+    """Write the store's finished runs and the studies' results to the package; returns 1 if they are too large."""
     from factory import example_store
     from isoviz.demo import EXAMPLES
 
@@ -117,7 +117,7 @@ def pack(folder: Path, results: Path) -> int:
 
 
 def embed_demo_sets() -> int:
-    """Write the vectors of the demo sets to the package; 0."""
+    """Write the vectors of the demo sets to the package; returns 0."""
     from factory import example_store
     from isoviz.demo import EXAMPLES
 
@@ -142,7 +142,7 @@ def main() -> int:
         parser.error(f"unknown step {', '.join(sorted(unknown))} (allowed: {', '.join(STEPS)})")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         folder = (options.store or Path(temporary)).absolute()
-        os.environ["ISOVIZ_HOME"] = str(folder)  # tokenised rows and views lie there too
+        os.environ["ISOVIZ_HOME"] = str(folder)  # also holds tokenised rows and views
         results = (options.results or folder / "studies").absolute()
         work = {
             "grids": lambda: train_grids(folder),

@@ -1,4 +1,4 @@
-"""Runs every preset as it ships and records the results: `python -m factory.record_presets`.
+"""Runs every bundled preset and records the results: `python -m factory.record_presets`.
 
 Writes `isoviz/demo/presets.json`: each preset's plan; of each run its setting, seed, primary metric, isotropy, and why it collapsed
 if it did; and what simple approaches reach. Tests hold that the plan is still the recorded one, that the baseline beats the simple
@@ -29,7 +29,7 @@ ISOTROPY = ("isoscore", "isoscore_star")
 
 
 def record(store: Store, preset: planning.Preset) -> dict[str, Any]:
-    """Run a preset to its end; its plan, what simple approaches reach, and what each run reports."""
+    """Run a preset to its end; returns its plan, the scores of simple approaches, and each run's report."""
     ids = store.create(planning.expand(**preset.plan), group=preset.title)
     while any(store.get(run_id).ended is None for run_id in ids):
         time.sleep(0.5)

@@ -3,7 +3,7 @@
     python -m factory.reference_docs            # rewrite what is out of date
     python -m factory.reference_docs --check    # exit code 1 if anything is
 
-What stands between the two markers of a page is generated; the rest is written by hand. Only this project's own items are
+The part between a page's two markers is generated; the rest is written by hand. Only this project's own items are
 listed, whatever packages are installed beside it; the Methods page of the dashboard lists those too.
 """
 
@@ -24,7 +24,7 @@ BEGIN, END = "<!-- catalogue: begin -->\n", "<!-- catalogue: end -->"
 
 
 def main() -> int:
-    """Write the pages, or say which are out of date."""
+    """Write the pages, or report which are out of date."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="change nothing; exit code 1 if a page is out of date")
     chosen = parser.parse_args()
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def renewed(name: str) -> str:
-    """The page with its generated part as it should be."""
+    """The page with its generated part up to date."""
     text = (DOCS / name).read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
     return before + BEGIN + PAGES[name]() + "\n" + END + rest.split(END, 1)[1]
@@ -143,7 +143,7 @@ def _measure_row(metric: Metric) -> tuple[str, ...]:
 
 
 def transforms_part() -> str:
-    """A table of the transforms, and what to know of each before trusting a number."""
+    """A table of the transforms, and the caveats of each."""
     kinds = reference.of_this_project(posthoc.catalogue().values())
     header = ("transform", "equation", "IsoScore", "EV_k", "mean cosine", "in What-if", "time ÷ IsoScore", "paper")
     return "\n\n".join([_table(header, map(_transform_row, kinds)), *map(_transform_section, kinds)])

@@ -1,4 +1,4 @@
-"""Writes the rows of the demo tasks and of the demo search, which ship with the package: `python -m factory.rows`."""
+"""Writes the bundled rows of the demo tasks and the demo search: `python -m factory.rows`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def write(rows: list[Row], path: Path) -> None:
     import pyarrow.parquet
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    repeating = ["label", "phenomenon", "query", "grade", "topic"]  # texts hardly ever repeat
+    repeating = ["label", "phenomenon", "query", "grade", "topic"]  # texts rarely repeat
     table = pyarrow.Table.from_pylist(rows)
     pyarrow.parquet.write_table(table, path, compression="zstd", compression_level=19, use_dictionary=repeating)
 
 
 def shipped(slug: str) -> dict[str, list[Row]]:
-    """The rows as they lie in the package, by split."""
+    """The bundled rows, by split."""
     import pyarrow.parquet
 
     folder = demo.rows_dir(slug)

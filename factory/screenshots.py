@@ -1,6 +1,6 @@
-"""Takes the pictures of the README and the docs: `python -m factory.screenshots [NAME ...]`.
+"""Takes the screenshots for the README and the docs: `python -m factory.screenshots [NAME ...]`.
 
-Needs Chromium and playwright. Opens the dashboard on a fresh store, so the pictures show the examples that ship.
+Needs Chromium and playwright. Opens the dashboard on a fresh store, so the screenshots show the bundled examples.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SETTLED_SECONDS: Final = 12.0
 
 
 def serve(home: str, port: int) -> subprocess.Popen[bytes]:
-    """The dashboard on a store of its own, when it answers."""
+    """Start the dashboard on a separate store and wait until it responds."""
     words = [sys.executable, "-m", "isoviz", "app", "--port", str(port), "--headless", "--no-token"]
     environment = {**os.environ, "ISOVIZ_HOME": home, "ISOVIZ_RUNNER": "off"}
     server = subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)

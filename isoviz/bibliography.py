@@ -1,4 +1,5 @@
-"""BibTeX entries by key: of tasks, model families and measures from `bibliography.bib`. Methods and transforms carry their own."""
+"""BibTeX entries by key, for tasks, model families and measures, from `bibliography.bib`. Methods and transforms define their
+own."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ _ENTRY = re.compile(r"^@\w+\{([^,\s]+),.*?^\}", flags=re.MULTILINE | re.DOTALL)
 
 
 def parse(text: str) -> dict[str, str]:
-    """Key → entry, of entries that begin with @ and end with } at the start of a line; other text is left out."""
+    """Key → entry, for entries that begin with @ and end with } at the start of a line; other text is ignored."""
     return {match[1]: match[0] for match in _ENTRY.finditer(text)}
 
 
 @functools.cache
 def entries() -> Mapping[str, str]:
-    """All entries of the file."""
+    """All entries in the file."""
     return MappingProxyType(parse(files("isoviz").joinpath("bibliography.bib").read_text(encoding="utf-8")))

@@ -1,7 +1,7 @@
-"""What comes from outside: paths, numbers, and files that other libraries read. Here bad input becomes an `InputError`.
+"""Input from outside: paths, numbers, and files that other libraries parse. Turns bad input into an `InputError`.
 
-Every path, number and file from a user is read through this module, so that what no disk can hold, no number
-can be and no library can parse is told in one line, and everything else that is raised is a bug.
+Every path, number and file from a user passes through this module. Invalid input is reported in one line; any other exception
+is a bug.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from isoviz.errors import InputError, IsoVizError, shortened
 _log = logging.getLogger(__name__)
 
 MOST_WHOLE: Final = 2**31 - 1
-"""Whole numbers that are counts, seeds or places; larger ones overflow somewhere in the libraries below."""
+"""Largest count, seed or index; larger whole numbers overflow in some of the libraries."""
 MOST_JSON: Final = 50 * 2**20
-"""Bytes of a JSON file that is read whole."""
+"""Maximum size in bytes of a JSON file."""
 _FENCED: Final = ("data", "model", "vectors", "embeddings", "texts", "pairs")
-"""Fields that people fill in a browser."""
+"""Fields that users fill in on pages."""
 _NAME_BYTES, _PATH_BYTES = 255, 4096
 _ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)
 
@@ -37,15 +37,15 @@ _ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)
 
 
 def path(text: str | os.PathLike[str], field: str, error: type[InputError] = InputError) -> Path:
-    """A path as a person gives it, `~` filled in. It may not exist, but it could, and asking what is there does not fail.
+    """A path from a user, with `~` expanded. It need not exist, but it is valid and can be queried without an error.
 
     Args:
         field: of the error.
         error: its class.
 
     Raises:
-        error: no file system can have such a name, `~name` is no user, links go in a circle, or access is denied; of data and
-            models also that it lies where the browser may not read (`isoviz.fence`).
+        error: the name is invalid, the user in `~name` does not exist, links form a loop, or access is denied; for data and
+            models also if the browser may not read there (`isoviz.fence`).
     """
     name = os.fspath(text)
     shown = f"{field}: '{shortened(name)}'"
@@ -63,9 +63,7 @@ def path(text: str | os.PathLike[str], field: str, error: type[InputError] = Inp
         checked_path = fence.admitted(name, field, error) if field in _FENCED else Path(name).expanduser()
     except RuntimeError:
         user = shortened(name.split(os.sep)[0])
-        raise error(
-            f"{field}: there is no user '{user}' on this machine; write the path in full", field=field
-        ) from None
+        raise error(f"{field}: there is no user '{user}' on this machine; write the full path", field=field) from None
     try:
         checked_path.stat()
     except OSError as problem:
@@ -75,7 +73,7 @@ def path(text: str | os.PathLike[str], field: str, error: type[InputError] = Inp
 
 
 def file(text: str | os.PathLike[str], field: str, error: type[InputError] = InputError) -> Path:
-    """A plain file that is there; a directory, a device or nothing at all is refused."""
+    """An existing regular file; directories, devices and missing files are refused."""
     file_path = path(text, field, error)
     shown = f"'{shortened(os.fspath(text))}'"
     try:
@@ -83,13 +81,13 @@ def file(text: str | os.PathLike[str], field: str, error: type[InputError] = Inp
     except OSError:
         raise error(f"{field}: no file {shown}", field=field) from None
     if not stat.S_ISREG(mode):
-        kind = "a directory" if stat.S_ISDIR(mode) else "no plain file"
+        kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
         raise error(f"{field}: no file {shown}: it is {kind}", field=field)
     return file_path
 
 
 def folder(text: str | os.PathLike[str], field: str, error: type[InputError] = InputError) -> Path | None:
-    """A directory whose content can be listed; None if there is none of that name."""
+    """A readable directory; None if there is no directory with this name."""
     folder_path = path(text, field, error)
     if not folder_path.is_dir():
         return None
@@ -100,7 +98,7 @@ def folder(text: str | os.PathLike[str], field: str, error: type[InputError] = I
 
 def _words(problem: OSError) -> str:
     if problem.errno == errno.ELOOP:
-        return "its links go in a circle"
+        return "its links form a loop"
     return (problem.strerror or type(problem).__name__).lower()
 
 
@@ -134,10 +132,10 @@ def number(text: str) -> float:
 
 @contextmanager
 def parsing(what: str, field: str, error: type[InputError] = InputError) -> Iterator[None]:
-    """Around another library's reading of a person's file: whatever it raises is told as what is wrong with the file.
+    """Wrap another library's parsing of a user's file: every exception becomes an error about the file.
 
     Args:
-        what: the file and what it was read as, the beginning of a sentence: `reviews.csv cannot be read as csv`.
+        what: the file and its format as the beginning of a sentence: `reviews.csv cannot be read as csv`.
     """
     try:
         yield
@@ -149,13 +147,14 @@ def parsing(what: str, field: str, error: type[InputError] = InputError) -> Iter
         _log.debug("%s", what, exc_info=True)
         raise error(f"{field}: {what}: {reason(problem)}", field=field) from problem
     except BaseException as problem:
-        if type(problem).__name__ != "PanicException":  # of a library written in Rust; it has no class to import
+        # raised by libraries written in Rust; there is no class to import
+        if type(problem).__name__ != "PanicException":
             raise
         raise error(f"{field}: {what}: {reason(problem)}", field=field) from problem
 
 
 def reason(problem: BaseException) -> str:
-    """The first line of an error's message that says anything, else the error in words."""
+    """The first non-empty line of an error's message, or else a description of the error."""
     if isinstance(problem, RecursionError):
         return "it is nested too deeply"
     if isinstance(problem, OSError) and problem.strerror:
@@ -165,7 +164,7 @@ def reason(problem: BaseException) -> str:
 
 
 def json_object(file_path: Path) -> dict[str, Any] | None:
-    """The content of a JSON file; None if it is not there, cannot be read, or holds no object."""
+    """The object in a JSON file; None if the file is missing, unreadable or holds no object."""
     try:
         if not file_path.is_file() or file_path.stat().st_size > MOST_JSON:
             return None

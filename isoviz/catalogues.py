@@ -1,13 +1,13 @@
-"""Items of an open catalogue: one of our folders, and the packages installed beside us.
+"""Items of an open catalogue: from a folder of this package and from other installed packages.
 
 A package adds an item with an entry point in the catalogue's group (`isoviz.methods`, `isoviz.metrics`,
 `isoviz.transforms`, `isoviz.tasks`), in its pyproject.toml:
 
     [project.entry-points."isoviz.transforms"]
-    halve = "lab_isotropy.halve"           # a module, whose items are all taken
-    double = "lab_isotropy.more:double"    # or the item itself
+    halve = "lab_isotropy.halve"           # a module with any number of items
+    double = "lab_isotropy.more:double"    # or a single item
 
-Its modules are imported by pages and at the start of every worker: import torch inside functions.
+Pages and every starting worker import its modules, so import torch inside functions only.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_/-]*")
 def discover(
     folder: str, group: str, kind: type, *, listed_as: str = "", reserved: Collection[str] = ()
 ) -> dict[str, Any]:
-    """All items by slug: those of our folder by module name, then the installed ones by package and entry name.
+    """All items by slug: bundled ones sorted by module name, then installed ones by package and entry name.
 
     Args:
-        folder: name of the package whose modules hold our items, "isoviz.methods".
-        group: the group of entry points that adds to them.
+        folder: package whose modules contain the bundled items, "isoviz.methods".
+        group: the entry point group for installed items.
         kind: the base class of the items, if these are classes; a class counts if it sets `slug` itself.
-        listed_as: if the items are instances of `kind`: the module attribute that holds one, or a sequence of them.
-        reserved: slugs that no installed item may take.
+        listed_as: if the items are instances of `kind`, the module attribute with one item or a sequence of items.
+        reserved: slugs that installed items may not use.
 
-    An installed item that cannot be imported, is incomplete or takes a used slug is left out, with one line in the log.
+    An installed item that cannot be imported, is incomplete or has a slug already in use is skipped, with one line in the log.
     """
     bundled = in_folder(folder, kind, listed_as=listed_as)
     return bundled | installed(group, kind, listed_as=listed_as, taken={*bundled, *reserved})
 
 
 def in_folder(folder: str, kind: type, *, listed_as: str = "") -> dict[str, Any]:
-    """The items of our own folder by slug; arguments as for `discover`."""
+    """The bundled items by slug; arguments as for `discover`."""
     items: dict[str, Any] = {}
     for info in pkgutil.iter_modules(importlib.import_module(folder).__path__):
         if listed_as and not _names(f"{folder}.{info.name}", listed_as):
@@ -63,21 +63,21 @@ def in_folder(folder: str, kind: type, *, listed_as: str = "") -> dict[str, Any]
 
 
 def _names(module: str, word: str) -> bool:
-    """Whether a module's source has this word: one that has not lists no item, and importing it might load torch."""
+    """Whether a module's source contains this word. A module without it lists no items, and importing it might load torch."""
     spec = importlib.util.find_spec(module)
     get_source = getattr(spec.loader, "get_source", None) if spec else None
     return get_source is None or word in (get_source(module) or "")
 
 
 def installed(group: str, kind: type, *, listed_as: str = "", taken: Collection[str] = ()) -> dict[str, Any]:
-    """The items of installed packages by slug; `taken` slugs stay with us, other arguments as for `discover`."""
-    from importlib.metadata import entry_points  # a tenth of a second, and not who imports us wants it
+    """The items of installed packages by slug, except `taken` slugs; other arguments as for `discover`."""
+    from importlib.metadata import entry_points  # takes a tenth of a second, which not every importer needs
 
     items: dict[str, Any] = {}
     for entry in sorted(entry_points(group=group), key=lambda entry: (_package(entry), entry.name)):
         try:
             loaded = entry.load()
-        except (Exception, SystemExit) as error:  # whatever a stranger's module does while it is imported
+        except (Exception, SystemExit) as error:  # third-party modules can raise anything during import
             _leave_out(entry, f"it cannot be imported ({type(error).__name__}: {error})")
             continue
         offered = list(_offered(loaded, kind, listed_as))
@@ -120,7 +120,7 @@ def _several(value: object) -> Iterable[Any]:
 
 
 def _problem(item: object, kind: type, is_instance: bool) -> str:
-    """Why this cannot be an item; "" if it can."""
+    """Why this is not a valid item; "" if it is."""
     if is_instance:
         if not isinstance(item, kind):
             return f"it is a {type(item).__name__}, not a {kind.__name__}"

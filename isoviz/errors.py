@@ -1,7 +1,7 @@
 """The errors a user can act on. Everything else that is raised is a bug and keeps its traceback.
 
-Each message is one line that says what was got and what is allowed; `field` names the form field or option it belongs to,
-so that a page can show it beside the widget and the command line can name the option.
+Each message is one line with the given and the allowed values. `field` names the form field or option, so that a page can show
+the message beside the widget and the command line can name the option.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 LONGEST: Final = 600
-"""Characters of a message at most."""
+"""Maximum number of characters in a message."""
 LINE: Final = 300
-"""Characters of the line that the command line makes of it, at most."""
+"""Maximum number of characters in the command line's error line."""
 _ECHOED: Final = 60
-"""Characters of a value that a message repeats."""
+"""Maximum number of characters of a value repeated in a message."""
 _MEMORY_SIGNS: Final = (
     "out of memory",
     "can't allocate memory",
     "cannot allocate memory",
     "unable to allocate",
     "bad_alloc",
-    "failed to map segment",  # a library that is imported
+    "failed to map segment",  # when importing a library
     "can't start new thread",
     "launch worker thread",  # Arrow's
     "malloc of size",
@@ -37,9 +37,9 @@ _QUOTED: Final = re.compile(rf"(?<![\w])'[^']{{{_ECHOED + 1},}}'|\S{{{2 * _ECHOE
 
 
 def shortened(value: object, most: int = _ECHOED) -> str:
-    """A value as a message may repeat it: one printable line, cut in its middle if it is longer than `most`."""
+    """A value for use in a message: one printable line, shortened in the middle if it is longer than `most`."""
     text = value if isinstance(value, str) else str(value)
-    if len(text) > 4 * most:  # a name may come with a million characters
+    if len(text) > 4 * most:  # a name may have a million characters
         text = text[: 2 * most] + text[-2 * most :]
         text = printable(text)
         return text[: most // 2] + "…" + text[-(most - most // 2 - 1) :]
@@ -48,7 +48,7 @@ def shortened(value: object, most: int = _ECHOED) -> str:
 
 
 def printable(text: str) -> str:
-    """Text on one line, with what cannot be shown or encoded (NUL, lone surrogates, direction marks) as its escape."""
+    """Text on one line, with unprintable characters (NUL, lone surrogates, direction marks) escaped."""
     line = " ".join(text.split())
     if line.isprintable():
         return line
@@ -59,7 +59,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str, most: int = LONGEST) -> str:
-    """A message on one line of at most `most` characters: long quoted values and words are cut first, then its end."""
+    """A message on one line of at most `most` characters: shortens long quoted values and words first, then the end."""
     line = printable(text if len(text) < 100 * most else text[: 50 * most] + " … " + text[-50 * most :])
     if len(line) <= most:
         return line
@@ -73,7 +73,7 @@ def _cut_quoted(text: str) -> str:
 
 
 def listed(names: Iterable[object], most: int = 140) -> str:
-    """Names with commas; of many those that fit into `most` characters, and how many there are in all."""
+    """Comma-separated names; if they exceed `most` characters, only those that fit, and the total number."""
     every = [shortened(name) for name in names]
     if len(", ".join(every)) <= most:
         return ", ".join(every)
@@ -82,14 +82,14 @@ def listed(names: Iterable[object], most: int = 140) -> str:
         if len(", ".join([*shown, name])) > most:
             break
         shown.append(name)
-    return f"{', '.join(shown)}, … ({len(every):,} in all)"
+    return f"{', '.join(shown)}, … ({len(every):,} in total)"
 
 
 class IsoVizError(Exception):
-    """Base of the family: something the user can fix.
+    """Base class of errors that the user can fix.
 
     Args:
-        message: what was got and what is allowed; made one line of at most `LONGEST` characters.
+        message: the given and the allowed values; reduced to one line of at most `LONGEST` characters.
         field: the configuration field it belongs to (`model`, `data`, `params.beta`, ...), if any.
         advice: what to try next, if it is not evident from the message.
     """
@@ -105,7 +105,7 @@ class InputError(IsoVizError, ValueError):
 
 
 class DataError(InputError):
-    """A file or table that cannot serve as task data."""
+    """A file or table that cannot be used as task data."""
 
 
 class ModelError(InputError):
@@ -113,18 +113,18 @@ class ModelError(InputError):
 
 
 class StoreError(IsoVizError):
-    """A run or a store that is not there, is in use, or was written by a newer version."""
+    """A run or store that does not exist, is in use, or was written by a newer version."""
 
 
 class AccessError(IsoVizError):
-    """Something that this visitor may not do, or not so much of it."""
+    """An action that this visitor may not perform, or a quota exceeded."""
 
 
 class DifferentSetupsError(InputError):
-    """Runs that were to be compared differ in more than what is compared.
+    """Runs differ in more than the compared setting.
 
     Args:
-        differing: what they differ in → its values, as text.
+        differing: setting → its different values, as text.
     """
 
     def __init__(self, message: str, *, differing: Mapping[str, list[str]], advice: str | None = None) -> None:
@@ -136,9 +136,9 @@ class DivergedError(IsoVizError):
     """A loss term or a weight became non-finite.
 
     Args:
-        term: the loss term that did (`task`, `istar`, ...), or the name of the weights.
+        term: the non-finite loss term (`task`, `istar`, ...), or the name of the weights.
         step: the optimiser step, counted from 1; 0 before the first.
-        what: of which kind `term` is.
+        what: the kind of `term`.
     """
 
     def __init__(self, term: str, step: int, advice: str, what: str = "the loss term") -> None:
@@ -148,7 +148,7 @@ class DivergedError(IsoVizError):
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """An error and what it was raised from or while handling, outermost first."""
+    """An error and its chain of causes and contexts, outermost first."""
     chain: list[BaseException] = []
     current: BaseException | None = error
     while current is not None and not any(current is one for one in chain):
@@ -158,13 +158,13 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error, or one that it comes from, says that memory ran out: libraries have many ways to say it."""
+    """Whether an error, or one of its causes, means out of memory; libraries report this in many ways."""
     return any(_says_out_of_memory(cause) for cause in causes(error))
 
 
 def _says_out_of_memory(error: BaseException) -> bool:
-    # By name, so that torch need not be imported: torch.OutOfMemoryError, torch.cuda.OutOfMemoryError. On a CPU torch
-    # raises a bare RuntimeError, an import of its libraries an ImportError, safetensors its own.
+    # By name, so that torch need not be imported: torch.OutOfMemoryError, torch.cuda.OutOfMemoryError. On a CPU torch raises a
+    # plain RuntimeError, importing its libraries an ImportError, and safetensors its own error.
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:
@@ -174,7 +174,7 @@ def _says_out_of_memory(error: BaseException) -> bool:
 
 
 def unknown_name(kind: str, got: str, allowed: Iterable[str], *, field: str) -> InputError:
-    """The error for a name that is not in a catalogue, with the nearest allowed name if one is near."""
+    """The error for a name that is not in a catalogue, with the closest allowed name if there is one."""
     names = sorted(allowed)
     near = get_close_matches(got[:_ECHOED], names, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
@@ -191,7 +191,7 @@ def input_error(error: ValidationError, prefix: str = "", depth: int = 1) -> Inp
 
 
 def repr_of(value: object) -> str:
-    """`repr`, also of whole numbers with more digits than Python writes out."""
+    """`repr`, also for integers with more digits than Python converts to text."""
     try:
         return repr(value)
     except ValueError:

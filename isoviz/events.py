@@ -1,7 +1,6 @@
-"""What a run reports while it lives: a closed set of small, append-only facts.
-
-`training` emits them, the store keeps them in order, tables and live charts fold them. A reader that folds steps must drop
-what lies beyond `Resumed.step` when it meets a `Resumed`, because a resumed run walks those steps again.
+"""The events that a run reports: a closed set of small, append-only facts. `training` emits them, the store keeps them in
+order, and tables and live charts fold them. A reader that folds steps must discard the steps after `Resumed.step` on a
+`Resumed` event, because a resumed run repeats them.
 """
 
 from __future__ import annotations
@@ -15,14 +14,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from isoviz.metrics.record import Measurement, upgraded_measured
 
 Status = Literal["queued", "running", "finished", "stopped", "failed", "diverged", "lost"]
-"""queued → running → one of the endings; `lost` = the worker vanished (killed, crashed, silent) without an ending of its own."""
+"""queued → running → one of the endings; `lost` means that the worker vanished (killed, crashed or silent) without reporting an
+ending."""
 
 ENDINGS: frozenset[str] = frozenset({"finished", "stopped", "failed", "diverged", "lost"})
 RESUMABLE: frozenset[str] = frozenset({"stopped", "failed", "lost"})
 
 
 Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
-"""A number that is written as null where it is not finite."""
+"""A number that is written as null if it is not finite."""
 
 
 class _Event(BaseModel):
@@ -30,7 +30,7 @@ class _Event(BaseModel):
 
 
 class Entered(_Event):
-    """The run entered a phase that a person may have to wait for."""
+    """The run entered a phase that may take a while."""
 
     kind: Literal["entered"] = "entered"
     phase: Literal["loading", "tokenising", "measuring", "training", "evaluating", "saving"]
@@ -38,11 +38,11 @@ class Entered(_Event):
 
 
 class Started(_Event):
-    """Everything is loaded; training begins (or goes on) now.
+    """Everything is loaded; training starts or continues now.
 
-    The revisions are commits on the hub, of what came from there. `signatures` says of each metric that depends on settings
-    (BLEU, chrF, ROUGE) what exactly is computed. `trainable_parameters` is None in runs of earlier versions, which trained all.
-    `notes` are sentences on the rows that a reader of the scores should know.
+    The revisions are hub commits, for models and data from the hub. `signatures` gives the exact settings of metrics that
+    depend on them (BLEU, chrF, ROUGE). `trainable_parameters` is None in runs of earlier versions, which trained all
+    parameters. `notes` are caveats on the rows, for readers of the scores.
     """
 
     kind: Literal["started"] = "started"
@@ -68,9 +68,8 @@ class Started(_Event):
 
 
 class Resumed(_Event):
-    """Training goes on from the checkpoint after optimiser step `step`; later facts of an earlier attempt are void.
-
-    `warning` says which newer checkpoints were damaged.
+    """Training continues from the checkpoint after optimiser step `step`; later events of an earlier attempt are void.
+    `warning` lists newer checkpoints that were damaged.
     """
 
     kind: Literal["resumed"] = "resumed"
@@ -82,7 +81,8 @@ class Resumed(_Event):
 class Stepped(_Event):
     """One optimiser step (not every step is reported). `losses` holds `total`, `task` and each penalty's unweighted value.
 
-    `step_seconds` is the mean over the steps of this attempt; None in a second stage, and in runs of before it was kept.
+    `step_seconds` is the mean over the steps of this attempt; None in a second stage and in runs recorded before this field
+    existed.
     """
 
     kind: Literal["stepped"] = "stepped"
@@ -98,7 +98,7 @@ class Stepped(_Event):
 class Evaluated(_Event):
     """The task's own metrics on the validation split. An undefined metric is None.
 
-    `collapsed` says in words why the predictions are constant or no better than chance (`isoviz.tasks.outcomes.collapse`); None where
+    `collapsed` describes why the predictions are constant or no better than chance (`isoviz.tasks.outcomes.collapse`); None if
     they are neither.
     """
 
@@ -116,8 +116,8 @@ class Measured(_Event):
 
     `isoscore_star` is always that of all layers' tokens with ζ = 0.2. `arrays` names the artifact file (relative to the
     run's folder) with `abs_correlation`, `order`, `std`, `ev` of the head cloud. `timing` are seconds of the run so far, by name:
-    `train_seconds` (optimiser steps), `evaluate_seconds` (validation rows read and scored), `measure_seconds` (what isotropy takes
-    beyond that); empty in runs of before they were kept.
+    `train_seconds` (optimiser steps), `evaluate_seconds` (validation rows read and scored), `measure_seconds` (the additional
+    time for isotropy); empty in runs recorded before this field existed.
     """
 
     kind: Literal["measured"] = "measured"
@@ -134,7 +134,7 @@ class Measured(_Event):
 
 
 class Checkpointed(_Event):
-    """A checkpoint lies in the run's folder, complete."""
+    """A complete checkpoint is in the run's folder."""
 
     kind: Literal["checkpointed"] = "checkpointed"
     step: int
@@ -143,7 +143,8 @@ class Checkpointed(_Event):
 
 
 class Weights(_Event):
-    """The model that a finished run keeps: after how many epochs and optimiser steps, and where (relative to its folder)."""
+    """The model that a finished run keeps: its number of epochs and optimiser steps, and its path relative to the run's
+    folder."""
 
     epoch: int
     step: int
@@ -153,9 +154,9 @@ class Weights(_Event):
 class Finished(_Event):
     """The run ended as planned.
 
-    `isotropy` is that of the reported epoch, and so is `collapsed` (`Evaluated`). `weights` is None where it is not known: before
-    it was recorded, runs kept their last epoch's. `random_weights` says which encoder weights the model's checkpoint lacked; every
-    number of such a run is partly of a random encoder.
+    `isotropy` and `collapsed` (see `Evaluated`) belong to the reported epoch. `weights` is None in runs recorded before this
+    field existed, which kept their last epoch's weights. `random_weights` lists encoder weights missing from the model's
+    checkpoint; every number of such a run comes from a partly random encoder.
     """
 
     kind: Literal["finished"] = "finished"
@@ -168,12 +169,12 @@ class Finished(_Event):
 
 
 class Stopped(_Event):
-    """The run was asked to stop and did. `step` is that of its last checkpoint."""
+    """The run stopped on request. `step` is that of its last checkpoint."""
 
     kind: Literal["stopped"] = "stopped"
     step: int
     forced: bool = False
-    advice: str = "Resume continues from the last checkpoint and gives the uninterrupted run's numbers."
+    advice: str = "Resume continues from the last checkpoint and reproduces the uninterrupted run's numbers."
 
 
 class Failed(_Event):
@@ -186,7 +187,7 @@ class Failed(_Event):
 
 
 class Diverged(_Event):
-    """A loss term became non-finite; what was measured before is kept."""
+    """A loss term became non-finite; earlier measurements are kept."""
 
     kind: Literal["diverged"] = "diverged"
     term: str
@@ -196,7 +197,7 @@ class Diverged(_Event):
 
 
 class Lost(_Event):
-    """The worker vanished without a word (written by the process that noticed)."""
+    """The worker vanished without reporting an ending. The process that detects this writes the event."""
 
     kind: Literal["lost"] = "lost"
     message: str
@@ -222,6 +223,5 @@ _ADAPTER: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator=
 
 
 def parse_event(data: Mapping[str, object]) -> Event:
-    """The event that `event.model_dump(mode="json")` came from, also of an older version; `time`, which the store adds, is left
-    out."""
+    """Restore an event from `event.model_dump(mode="json")`, also from older versions; ignores `time`, which the store adds."""
     return _ADAPTER.validate_python({name: value for name, value in data.items() if name != "time"})

@@ -1,8 +1,8 @@
-"""How far the browser reaches into this machine's files: a process that serves pages reads only below the folders it was held to.
+"""Limits the browser's access to this machine's files: a process that serves pages reads only below its allowed folders.
 
-The command line, notebooks and what the operator has computed are not held to anything; a process that works for another visitor is
-(`isoviz.limits.confined`). The check lies where the engine turns text into a path, not in
-the fields of a page, so that no page can forget it.
+The command line, notebooks and the operator's own jobs are not restricted; processes that work for a visitor are
+(`isoviz.limits.confined`). The engine checks wherever it turns text into a path, not in page fields, so that no page can forget
+the check.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from isoviz.errors import InputError
 
 VARIABLE: Final = "ISOVIZ_ROOTS"
 _NAMED: Final = 2
-"""Roots that a message names."""
+"""Maximum number of roots named in a message."""
 
 
 @dataclass(frozen=True)
 class Roots:
-    """Folders below which data and models may be read.
+    """Folders from which data and models may be read, including subfolders.
 
     Attributes:
-        named: by the operator; messages name them too.
-        own: those that the app fills itself, such as uploads.
+        named: set by the operator; shown in messages.
+        own: filled by the app itself, such as uploads.
     """
 
     named: tuple[Path, ...]
     own: tuple[Path, ...] = ()
 
     def as_json(self) -> dict[str, list[str]]:
-        """For another process, which reads it with `roots_of`."""
+        """JSON for another process, which reads it with `roots_of`."""
         return {"named": [str(path) for path in self.named], "own": [str(path) for path in self.own]}
 
 
@@ -49,14 +49,14 @@ _trusted: ContextVar[bool] = ContextVar("trusted", default=False)
 
 
 def hold_to(roots: Callable[[], Roots] | None) -> None:
-    """From now on this process reads data and models only below these folders, asked for at each look; None: anywhere."""
+    """From now on this process reads data and models only below these folders, evaluated at each access; None: anywhere."""
     global _held_to
     _held_to = roots
 
 
 @contextmanager
 def trusted() -> Iterator[None]:
-    """Around the reading of what did not come from the browser, such as the model that a finished run names."""
+    """Lift the restriction to read paths that did not come from the browser, such as the model of a finished run."""
     token = _trusted.set(True)
     try:
         yield
@@ -65,24 +65,25 @@ def trusted() -> Iterator[None]:
 
 
 def roots() -> Roots | None:
-    """The folders that this process is held to now; None: none."""
+    """The folders to which this process is restricted now; None if it is not restricted."""
     return None if _held_to is None or _trusted.get() else _held_to()
 
 
 def held() -> bool:
-    """Whether this process is held to some folders."""
+    """Whether this process is restricted to some folders."""
     return _held_to is not None and not _trusted.get()
 
 
 def admitted(text: str | os.PathLike[str], field: str, error: type[InputError] = InputError) -> Path:
-    """A path as a person gives it, `~` filled in; where the process is held to some folders, without links, and below them.
+    """A path from a user, with `~` expanded. If the process is restricted, links are resolved and the path must be in an
+    allowed folder.
 
     Args:
         field: of the error.
         error: its class.
 
     Raises:
-        error: it lies elsewhere. Whether anything is there cannot be told from it.
+        error: the path is outside. The message does not reveal whether it exists.
     """
     if _held_to is None or _trusted.get():
         return Path(text).expanduser()
@@ -90,11 +91,11 @@ def admitted(text: str | os.PathLike[str], field: str, error: type[InputError] =
 
 
 def below(text: str | os.PathLike[str], roots: Roots, field: str, error: type[InputError] = InputError) -> Path:
-    """A path below one of the roots, its links followed; otherwise as `admitted`."""
+    """A path below one of the roots, with links resolved; otherwise like `admitted`."""
     name = os.fspath(text)
     if name == "~" or name.startswith("~/"):
         name = str(Path.home()) + name[1:]
-    # Judged by its letters first: what lies outside is not even looked at, and `~name` is outside whether the user exists or not.
+    # Compare the text first: paths outside are never accessed, and `~name` is outside whether or not the user exists.
     lexical = os.path.normpath(os.path.join(os.getcwd(), name))
     every = (*roots.named, *roots.own)
     real_roots = [os.path.realpath(root) for root in every]
@@ -108,13 +109,13 @@ def below(text: str | os.PathLike[str], roots: Roots, field: str, error: type[In
 
 
 def model_folder(name: str, roots: Roots | None, error: type[InputError] = InputError) -> Path | None:
-    """The directory that a model's name may mean; None for one that can only be a hub id, because it lies outside the roots.
+    """The directory that a model's name may refer to; None if it can only be a hub id because it is outside the roots.
 
     Args:
-        roots: folders below which it must lie; None: those that this process is held to.
+        roots: allowed folders; None for those of this process.
 
     Raises:
-        error: the name can only be a path, and it lies outside.
+        error: the name can only be a path, and it is outside.
     """
     try:
         return admitted(name, "model", error) if roots is None else below(name, roots, "model", error)

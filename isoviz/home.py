@@ -14,7 +14,7 @@ DATABASE = "isoviz.db"
 
 
 def home() -> Path:
-    """The folder of everything that is kept: `ISOVIZ_HOME`, else `isoviz` in the user's data directory. It may not exist yet."""
+    """The folder for all data: `ISOVIZ_HOME`, else `isoviz` in the user's data directory. It may not exist yet."""
     folder_setting = os.environ.get("ISOVIZ_HOME")
     if folder_setting:
         return boundary.path(folder_setting, "store").absolute()
@@ -25,13 +25,13 @@ def store_url(option: str | Path | None) -> str:
     """The database URL of a store.
 
     Args:
-        option: a database URL, a folder, or None for `ISOVIZ_STORE` (either of them), else the folder of `home()`.
+        option: a database URL, a folder, or None for `ISOVIZ_STORE` (a URL or folder), else `home()`.
 
     Raises:
-        InputError: a folder that no machine can have.
+        InputError: an invalid folder name.
 
     Returns:
-        The URL as it was given, or that of the SQLite file in the folder.
+        The given URL, or that of the SQLite file in the folder.
     """
     option = option or os.environ.get("ISOVIZ_STORE")
     if isinstance(option, str) and "://" in option:
@@ -41,10 +41,11 @@ def store_url(option: str | Path | None) -> str:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder that this account alone may enter, with those above it that are missing; an open one of its own is closed.
+    """Create a folder that only this account may enter, with missing parents; removes other accounts' access to an existing
+    folder of this account.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     if not folder.is_dir():
         for missing in reversed([folder, *folder.parents]):
@@ -54,10 +55,10 @@ def make_private(folder: Path) -> None:
 
 
 def close_to_others(path: Path) -> None:
-    """Take the rights of group and others from a file or folder of this account's. What is someone else's stays as it is."""
+    """Remove the permissions of group and others from a file or folder of this account; other accounts' files do not change."""
     try:
         status = path.stat()
         if os.name == "posix" and status.st_uid == os.geteuid() and status.st_mode & 0o077:
             path.chmod(stat.S_IMODE(status.st_mode) & ~0o077)
-    except OSError:  # gone, or on a file system without rights
+    except OSError:  # gone, or on a file system without permissions
         pass

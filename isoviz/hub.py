@@ -1,6 +1,6 @@
-"""The Hugging Face hub, through its own client: where is it, can it be reached. No torch.
+"""Access to the Hugging Face hub through its client: its address and whether it is reachable. Does not import torch.
 
-`HF_ENDPOINT`, `HF_HUB_OFFLINE`, `HF_HOME` and the token are the client's own and are read where it reads them.
+`HF_ENDPOINT`, `HF_HUB_OFFLINE`, `HF_HOME` and the token belong to the client, which reads them itself.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from urllib.parse import urlsplit
 Answer = TypeVar("Answer")
 
 _PATIENCE: Final = 3.0
-"""Seconds in which a hub that can be reached answers."""
+"""Timeout in seconds for the reachability check."""
 _ASK_AGAIN: Final = 300.0
-"""Seconds for which the answer counts: detected once, yet a server that runs for weeks notices a cable that was plugged in."""
+"""Seconds for which the result is cached, so that a long-running server notices when the network comes back."""
 _answers: dict[Hashable, tuple[float, Any]] = {}
 
 
 def cache_folder() -> Path:
-    """Where the client keeps what it downloaded."""
+    """The client's download cache."""
     from huggingface_hub import constants
 
     return Path(constants.HF_HUB_CACHE)
 
 
 def offline() -> str | None:
-    """Why the hub cannot be asked, in words; None if it can. Asked once, and again after some minutes or after `ask_again`."""
+    """Why the hub is not available; None if it is. Checked once, and again after some minutes or after `ask_again`."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON"):
@@ -40,7 +40,7 @@ def offline() -> str | None:
 
 
 def remembered(question: Hashable, seconds: float, ask: Callable[[], Answer]) -> Answer:
-    """The hub's answer to a question, asked anew after so many seconds, of another hub, or after `ask_again`."""
+    """A cached query to the hub, repeated after a number of seconds, for another hub, or after `ask_again`."""
     from huggingface_hub import constants
 
     key = (constants.ENDPOINT, question)
@@ -52,12 +52,12 @@ def remembered(question: Hashable, seconds: float, ask: Callable[[], Answer]) ->
 
 
 def ask_again() -> None:
-    """Forget all answers."""
+    """Clear all cached answers."""
     _answers.clear()
 
 
 def reason(error: BaseException) -> str:
-    """What the client raised, in one short line."""
+    """The client's error in one short line."""
     text = " ".join(line.strip() for line in str(error).splitlines() if line.strip())
     text = re.sub(r"^\[[^]]*\] *", "", text) or type(error).__name__
     return text if len(text) <= 160 else text[:159] + "…"
@@ -68,7 +68,7 @@ def _unreachable(endpoint: str) -> str | None:
     from huggingface_hub.utils import get_session
 
     try:
-        get_session().head(endpoint, timeout=_PATIENCE)  # any answer is one; the client knows of proxies
+        get_session().head(endpoint, timeout=_PATIENCE)  # any response counts; the client handles proxies
     except (HTTPError, OSError) as error:
         host = urlsplit(endpoint).netloc or endpoint
         return f"the hub cannot be reached ({host}: {reason(error)})"

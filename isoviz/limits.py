@@ -1,7 +1,7 @@
-"""How much a file that came from a browser may cost to read: set by the operator, named in the message of whatever exceeds it.
+"""Limits on reading files from the browser, set by the operator and named in the error if exceeded.
 
-They hold in the processes that read for the dashboard (`isoviz.jobs.guarded`). The command line reads with its user's own rights
-and means, and is not limited.
+They apply in processes that read for the dashboard (`isoviz.jobs.guarded`). The command line runs with its user's own rights
+and is not limited.
 """
 
 from __future__ import annotations
@@ -23,15 +23,11 @@ GIB: Final = 2**30
 
 @dataclass(frozen=True)
 class Limits:
-    """What reading one file, or the files of one task, may take.
+    """Limits for reading one file, or the files of one task.
 
     Attributes:
-        rows: that are read.
-        columns: of a table.
-        cells: rows × columns that are read.
-        expanded: GiB that the content takes once it is decoded.
-        memory: GiB that the process may grow by.
-        seconds: of wall time.
+        rows: number of rows read. columns: number of columns of a table. cells: rows × columns read. expanded: GiB of decoded
+            content. memory: GiB by which the process may grow. seconds: wall time.
     """
 
     rows: int = 5_000_000
@@ -46,7 +42,7 @@ class Limits:
 
         Args:
             what: the name of the file.
-            counts: name of a limit → what there is; `expanded` in bytes.
+            counts: name of a limit → actual count; `expanded` in bytes.
         """
         for name, count in counts.items():
             limit = getattr(self, name)
@@ -64,7 +60,7 @@ _BYTES: Final = ("expanded", "memory")
 _WORDS: Final = {"expanded": "GiB once decoded", "memory": "GiB of memory"}
 
 active: Limits | None = None
-"""Those that hold in this process; None where nothing is limited."""
+"""The limits of this process; None if it is not limited."""
 
 
 def variable(name: str) -> str:
@@ -76,7 +72,7 @@ def from_environment() -> Limits:
     """The operator's limits. Memory is at most half of the machine's unless it is set.
 
     Raises:
-        InputError: a variable that is no number above 0.
+        InputError: a variable that is not a number above 0.
     """
     values: dict[str, float] = {}
     for field in fields(Limits):
@@ -96,12 +92,11 @@ def from_environment() -> Limits:
 
 @contextmanager
 def confined(roots: Roots | None) -> Iterator[None]:
-    """Around work for a visitor: data and models are read only below these folders, and no table that exceeds the operator's limits.
-
-    What a visitor asked for was checked when it was asked for, but a folder can be replaced by a link in the meantime.
+    """Restrict work for a visitor: data and models are read only from these folders, and within the operator's limits. The
+    request was checked when it was made, but a folder could have been replaced by a link since.
 
     Args:
-        roots: None where the operator or the command line asked: nothing is held to anything then.
+        roots: None for the operator and the command line, which are not restricted.
     """
     global active
     if roots is None:
@@ -117,7 +112,7 @@ def confined(roots: Roots | None) -> Iterator[None]:
 
 
 def check(what: str, field: str = "data", **counts: float) -> None:
-    """Raise `DataError` where a file exceeds the limits of this process, if it has any; counts as for `Limits.check`."""
+    """Raise `DataError` if a file exceeds this process's limits, if any; counts as for `Limits.check`."""
     if active is not None:
         active.check(what, counts, field)
 

@@ -1,7 +1,7 @@
 """The papers' training recipes as settings of a run: schedule, warm-up, weight decay, epochs, early stopping, selection.
 
-What a paper leaves open keeps our default and is named in `notes`. Method parameters are not part of a recipe; the papers'
-search ranges are given with each parameter (`sweep`).
+Settings that a paper does not give keep our default and are listed in `notes`. Recipes do not include method parameters; each
+parameter lists the paper's search range (`sweep`).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from isoviz.errors import unknown_name
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one paper trains.
+    """One paper's training setup.
 
     Attributes:
-        slug, title: names for the command line and for people.
+        slug, title: names on the command line and on screen.
         settings: fields of `RunConfig`.
-        seeds: how many the paper takes.
-        notes: what it searches over, leaves open, or does otherwise in its code.
+        seeds: number of seeds in the paper.
+        notes: its search ranges, missing settings and differences between text and code.
     """
 
     slug: str
@@ -38,8 +38,8 @@ _ALL = (
         settings={"batching": "shuffled", "early_stopping": "primary:3", "select": "best"},
         seeds=5,
         notes=(
-            "AdamW and early stopping by the task's metric; learning rate, batch size, epochs and patience are not given.",
-            "It holds 30 % of the training rows out for early stopping; here that is the layer's own setting.",
+            "AdamW, and early stopping on the task's metric. Learning rate, batch size, epochs and patience are not given.",
+            "The paper holds out 30 % of the training rows for early stopping; here this is a setting of the layer.",
         ),
     ),
     Recipe(
@@ -58,7 +58,7 @@ _ALL = (
         seeds=5,
         notes=(
             "Searched: learning rate 1e-5, 3e-5, 5e-5; batch 8, 16, 32; epochs 3, 4, 5.",
-            "The text accumulates gradients over two batches, the code does not.",
+            "The text accumulates gradients over two batches; the code does not.",
         ),
     ),
     Recipe(
@@ -79,7 +79,7 @@ _ALL = (
         seeds=5,
         notes=(
             "Searched: learning rate 1e-5, 2e-5, 5e-5; batch 16, 32. Patience is not given.",
-            "Weight decay and length are the authors' code's, which has no early stopping.",
+            "Weight decay and length come from the authors' code, which has no early stopping.",
         ),
     ),
     Recipe(
@@ -94,7 +94,7 @@ _ALL = (
             "epochs": 3,
         },
         seeds=3,
-        notes=("MRPC and WNLI: 5 epochs. RoBERTa: learning rate 1e-5. BART: see its own recipe.",),
+        notes=("MRPC and WNLI: 5 epochs. RoBERTa: learning rate 1e-5. For BART see its own recipe.",),
     ),
     Recipe(
         slug="calibration-bart",
@@ -114,7 +114,7 @@ RECIPES: Mapping[str, Recipe] = {recipe.slug: recipe for recipe in _ALL}
 
 
 def get(slug: str) -> Recipe:
-    """The recipe of that name; `InputError` with the allowed names otherwise."""
+    """The recipe with this name; `InputError` with the allowed names if there is none."""
     if slug not in RECIPES:
         raise unknown_name("recipe", slug, RECIPES, field="recipe")
     return RECIPES[slug]

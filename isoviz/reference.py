@@ -1,7 +1,7 @@
-"""What is known of a method, a measure or a transform, in words for people: the Methods page and `docs/` are written from here.
+"""Descriptions of methods, measures and transforms, the source of the Methods page and the generated `docs/`.
 
-The words stand on the classes themselves (`Method`, `Metric`, `CataloguedTransform`), so that what an installed package adds
-is described as ours is. Costs are read from the record that `benchmarks/costs.py` makes; an addition has none.
+The texts come from the classes (`Method`, `Metric`, `CataloguedTransform`), so items of installed packages are described in the
+same way. Costs come from the record of `benchmarks/costs.py`, which covers bundled items only.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MOVES = {
 
 @dataclass(frozen=True)
 class ParameterEntry:
-    """One parameter in words; `allowed` and `tried` (the paper's own values) may be empty."""
+    """One parameter in words; `allowed` and `tried` (the paper's values) may be empty."""
 
     name: str
     label: str
@@ -58,7 +58,7 @@ class ParameterEntry:
 
 
 def parameters(params: type[BaseModel]) -> list[ParameterEntry]:
-    """All parameters in the order of their declaration."""
+    """All parameters in declaration order."""
     entries = []
     for name, field in params.model_fields.items():
         about = extra(field)
@@ -86,7 +86,7 @@ def _value(value: Any) -> str:
 
 
 def direction(method: type[Method]) -> str:
-    """What the method does to isotropy, as its `effects` say and the conformance suite measures; empty if it names none."""
+    """The method's effect on isotropy, from its `effects`, which the conformance suite measures; empty if it declares none."""
     moves = [_MOVES[effect].format(_MEASURES.get(name, name)) for name, effect in method.effects.items()]
     return _sentence("; ".join(moves))
 
@@ -96,12 +96,13 @@ def _sentence(text: str) -> str:
 
 
 def unchanged_and_changed(metric: Metric) -> tuple[list[Change], list[Change]]:
-    """The changes of a cloud that leave a measure as it is, and those that move it; `tests/metrics/test_claims.py` measures both."""
+    """The changes of a cloud to which a measure is invariant, and those that move it; `tests/metrics/test_claims.py` measures
+    both."""
     return [c for c in CHANGES if c in metric.unchanged_by], [c for c in CHANGES if c not in metric.unchanged_by]
 
 
 def bibtex_of(item: type[Method] | type[CataloguedTransform] | Metric) -> str:
-    """Its BibTeX; empty where there is none."""
+    """Its BibTeX; empty if there is none."""
     if isinstance(item, Metric):
         return _entries().get(item.paper.key, "").strip()
     papers = [item.paper, *getattr(item, "variants", {}).values()]
@@ -109,7 +110,7 @@ def bibtex_of(item: type[Method] | type[CataloguedTransform] | Metric) -> str:
 
 
 def _entries() -> dict[str, str]:
-    """BibTeX by key: a measure may come from the paper of a method, which carries the entry."""
+    """BibTeX by key. A measure may come from a method's paper, whose entry the method defines."""
     entries = dict(bibliography.entries())
     papers = [method.paper for method in methods.catalogue().values()]
     papers += [kind.paper for kind in posthoc.catalogue().values()]
@@ -129,10 +130,10 @@ def costs() -> Mapping[str, Any]:
 
 
 def cost(item: type[Method] | type[CataloguedTransform] | Metric) -> str:
-    """What it costs in one sentence, measured; empty where it was not."""
+    """The measured cost in one sentence; empty if it was not measured."""
     if isinstance(item, Metric):
         if item.slug == "isoscore":
-            return "The measure that the others are timed against."
+            return "The reference measure for timings."
         return _over_isoscore(costs()["measures"].get(item.slug))
     if issubclass(item, Method):
         return _of_step(item, costs()["methods"].get(item.slug, {}))
@@ -140,7 +141,7 @@ def cost(item: type[Method] | type[CataloguedTransform] | Metric) -> str:
 
 
 def step_ratio(slug: str) -> float | None:
-    """The largest ratio of a method's training step to the plain step, over the encoders; None where it was not measured."""
+    """The largest ratio of a method's training step to the plain step over the encoders; None if it was not measured."""
     return max((ratios["step"] for ratios in costs()["methods"].get(slug, {}).values()), default=None)
 
 
@@ -148,7 +149,7 @@ def _of_step(method: type[Method], measured: Mapping[str, Mapping[str, float]]) 
     if not measured:
         return ""
     if method.slug == "baseline":
-        return "The plain step that the others are compared with."
+        return "The plain step, the reference for the others."
     steps = ", ".join(f"{ratios['step']:.2f} on {encoder}" for encoder, ratios in measured.items())
     sentence = f"Training step ÷ plain step: {steps}."
     before = [ratios["before_epoch"] for ratios in measured.values() if "before_epoch" in ratios]
@@ -170,11 +171,11 @@ def _ratio(ratio: float) -> str:
 
 
 def of_this_project(items: Iterable[Any]) -> list[Any]:
-    """Those that are ours, without what installed packages add."""
+    """The bundled items, without those of installed packages."""
     return [item for item in items if home_package(item) == __name__.partition(".")[0]]
 
 
 def home_package(item: type[Method] | type[CataloguedTransform] | Metric) -> str:
-    """The top-level package that an item comes from."""
+    """The top-level package of an item."""
     module = item.function.__module__ if isinstance(item, Metric) else item.__module__
     return module.partition(".")[0]

@@ -94,7 +94,7 @@ def read(reach: Reach, environment: Mapping[str, str] = os.environ) -> Policy:
     values = environment
     return Policy(
         read_only=switched_on(READ_ONLY, values),
-        roots=_roots(values[ROOTS]) if ROOTS in values else default_roots(reach),
+        roots=folders(values[ROOTS]) if ROOTS in values else default_roots(reach),
         quotas=Quotas(**{name: _count(variable, values, default) for name, (variable, default, _) in _QUOTAS.items()}),
     )
 
@@ -104,7 +104,8 @@ def default_roots(reach: Reach) -> tuple[Path, ...]:
     return (Path.cwd(), Path.home()) if reach.on_loopback and reach.url is None else ()
 
 
-def _roots(text: str) -> tuple[Path, ...]:
+def folders(text: str) -> tuple[Path, ...]:
+    """The folders that `ISOVIZ_ROOTS` names. Raises `InputError` for a relative path."""
     parts = [Path(part).expanduser() for part in text.split(os.pathsep) if part.strip()]
     for part in parts:
         if not part.is_absolute():

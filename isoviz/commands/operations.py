@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import inspect
 import threading
 from collections.abc import Callable, Mapping
@@ -37,8 +38,9 @@ MOST_LISTED: Final = 200
 _STRICT: Final = ConfigDict(extra="forbid", allow_inf_nan=False)
 _MEASURE_SECONDS: Final = 3600.0
 """How long `measure` may take for a visitor: long enough to download a model first."""
+_THREADS: Final = ThreadPoolExecutor(32, "operation")
 _MEASURING: Final = ThreadPoolExecutor(8, "measure")
-"""For threads that wait for their turn to measure; other operations must not wait for them."""
+"""Its threads wait for their turn to measure; other operations must not wait for them."""
 _MODEL_MODULES: Final = ("torch", "transformers", "isoviz.models.adapter")
 
 
@@ -98,7 +100,7 @@ class Operation:
         named = {name: getattr(checked, name) for name in type(checked).model_fields}
         if inspect.iscoroutinefunction(self.call):
             return await self.call(**named)
-        return await asyncio.to_thread(self.call, **named)
+        return await asyncio.get_running_loop().run_in_executor(_THREADS, functools.partial(self.call, **named))
 
 
 def operations(

@@ -66,7 +66,7 @@ def _queue(store: Store, service: Service, configs: list[RunConfig], options: ar
     name = f" as experiment {rows[0].group}" if rows and rows[0].group else ""
     print(f"{_runs(len(rows))} queued{name}", file=sys.stderr)
     if existing:
-        print(f"exist already (--repeat queues them again): {' '.join(existing)}", file=sys.stderr)
+        print(f"skipped, already in the store (--repeat includes them): {' '.join(existing)}", file=sys.stderr)
     return 0
 
 

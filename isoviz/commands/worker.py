@@ -10,7 +10,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from isoviz import limits
+from isoviz.access import policy, uploads
 from isoviz.errors import InputError
+from isoviz.fence import Roots
 from isoviz.jobs.worker import log_to
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.recovery import mark_lost
@@ -38,17 +41,25 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"--idle: expected 0 or more (got {options.idle:g})", field="idle")
     _check_cluster_options(options)
     store = Store(options.store)
+    roots = _roots(store)
     if options.run is not None:
-        store.get(options.run)  # an unknown one is told here, not in a log
-        log_to(store.folder_of(options.run) / LOG)
-        return train_run(store.url, options.run, DEFAULT_TRAIN, attempt=options.attempt)
+        row = store.get(options.run)  # before the log: an unknown id is an error of this command
+        log_to(store.folder_of(row.id) / LOG)
+        of_visitor = roots.as_json() if roots is not None and row.visitor is not None else None
+        return train_run(store.url, row.id, DEFAULT_TRAIN, roots=of_visitor, attempt=options.attempt)
     if options.ray is not None:
         return _serve_cluster(store, options)
     mark_lost(store)
     found = devices.describe()
-    with gentle_stop(_say) as stop:
+    with gentle_stop(_say) as stop, limits.confined(roots):  # of the processes it starts, those for visitors are
         work(store, options.idle, stop, gpus=len(found.slots) if found.on_gpu else None)
     return 0
+
+
+def _roots(store: Store) -> Roots | None:
+    """Where runs that visitors launched may read on this machine; None: anywhere."""
+    named = os.environ.get(policy.ROOTS)
+    return None if named is None else uploads.roots(policy.folders(named), store.folder)
 
 
 def _check_cluster_options(options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""From runs to conclusions: which runs can be compared, do they differ, does isotropy go with performance?"""
+"""Comparisons of runs: which runs can be compared, whether they differ, and whether isotropy correlates with performance."""
 
 from isoviz.comparisons.association import Association, SettingMean, associate, associate_means
 from isoviz.comparisons.comparing import compare

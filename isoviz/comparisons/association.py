@@ -1,4 +1,4 @@
-"""Does isotropy go with performance? A rank correlation over settings, within each model and task."""
+"""Whether isotropy correlates with performance: a rank correlation over settings, within each model and task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SettingMean(NamedTuple):
     """One method with its parameters, averaged over seeds.
 
     Attributes:
-        stratum: all settings but method and parameters, as JSON; numbers are compared with those of the same stratum.
+        stratum: all settings except method and parameters, as JSON; numbers are compared only within a stratum.
     """
 
     stratum: str
@@ -33,16 +33,16 @@ class SettingMean(NamedTuple):
 
 
 class Association(BaseModel):
-    """A rank correlation of a measure of isotropy with performance.
+    """A rank correlation of an isotropy measure with performance.
 
     Attributes:
-        estimate, low, high: of `kind`, and its 95 % interval; None where there are too few settings.
-        p: of the permutation test.
-        settings: points of the correlation: methods with their parameters, each a mean over seeds.
-        tasks: how many models on tasks, with all other settings the same, they come from; never compared across these.
-        by_task: `model on task` → its own correlation, None where it has too few settings or nothing varies.
-        mixed: what mixing the tasks would give; to be warned of, not reported.
-        sentence: all of this in words.
+        estimate, low, high: the correlation of type `kind` and its 95 % interval; None if there are too few settings.
+        p: from the permutation test.
+        settings: number of points: methods with their parameters, each averaged over seeds.
+        tasks: number of strata (model, task and all other settings) they come from; points are never compared across strata.
+        by_task: `model on task` → its correlation; None if it has too few settings or nothing varies.
+        mixed: the correlation with tasks mixed, for a warning only.
+        sentence: the result in words.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -65,13 +65,13 @@ class Association(BaseModel):
 def associate(
     rows: Sequence[RunRow], measure: str, *, metric: str | None = None, kind: Kind = "spearman"
 ) -> Association:
-    """Correlate a measure of isotropy with performance over the settings of finished runs.
+    """Correlate an isotropy measure with performance over the settings of finished runs.
 
-    A point is a method with its parameters, its two numbers averaged over seeds: seeds of one setting are no evidence that other
-    settings would follow. Runs are compared only with those that share everything but the method and its parameters.
+    A point is a method with its parameters, averaged over seeds, because seeds of one setting say nothing about other settings.
+    Runs are compared only if they share everything except the method and its parameters.
 
     Args:
-        measure: a metric of isotropy by its slug.
+        measure: slug of an isotropy measure.
         metric: of the tasks; each task's primary metric if None.
     """
     means: list[SettingMean] = []
@@ -105,7 +105,7 @@ def associate_means(
     kind: Kind = "spearman",
     excluded: Sequence[Excluded] = (),
 ) -> Association:
-    """As `associate`, of settings whose means are known already."""
+    """Like `associate`, for settings whose means are already known."""
     of_name: dict[str, str] = {}
     for stratum in dict.fromkeys(mean.stratum for mean in means):
         of_name[stratum] = _stratum_name(stratum, of_name.values())
@@ -164,7 +164,7 @@ def sentence(association: Association) -> str:
 
 
 def _strata_noun(association: Association) -> str:
-    """The noun for the strata of the correlation: tasks, or setups of one task."""
+    """The noun for the strata: "tasks", or "setups of one task"."""
     used = {name.partition(", setup ")[0] for name, value in association.by_task.items() if value is not None}
     return "tasks" if len(used) > 1 else "setups of one task"
 

@@ -1,4 +1,4 @@
-"""Runs → a table that says which of them differ significantly."""
+"""Compares runs in a table that shows which of them differ significantly."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from isoviz.tasks.metrics import METRICS
 
 ALPHA = 0.05
 MOST_LETTERS = 30
-"""Arms above which a part gets no letters: no difference is significant after correcting for so many pairs, and letters are not read."""
+"""Maximum number of arms with letters: with more pairs to correct for, no difference is significant and letters are
+unreadable."""
 
 
 def compare(
@@ -37,22 +38,23 @@ def compare(
 ) -> Table:
     """Compare runs by one setting, in one part per model and task.
 
-    Seeds are paired where a seed's runs share the order of their training rows and their new weights. Runs that did not finish, diverged,
-    collapsed, or have no such value are in no number, and listed. Of a seed that ran more than once, the newest finished run counts.
+    Seeds are paired if the runs of a seed share the order of their training rows and their new weights. Runs that did not
+    finish, diverged, collapsed or lack the value are excluded and listed. If a seed ran more than once, its newest finished run
+    counts.
 
     Args:
-        rows: finished or not; they may be of several models and tasks.
-        by: `method` (with its parameters), a setting of runs, or a parameter of a method.
-        metric: of the task, or a measure of isotropy by its slug; the task's primary metric if None.
-        baseline: the label of the arm, or the slug of the method, that the others are compared with; the method `baseline` where it is
-            among them, else the first arm.
-        started: the `Started` event of each run, by run id. With it, runs that read other rows or weights by the same name are
-            refused too, and runs that learned nothing are reported.
-        alpha: chance of any false "significant difference" among the comparisons of the table.
+        rows: finished or not, possibly of several models and tasks.
+        by: `method` (with its parameters), a run setting, or a method parameter.
+        metric: a task metric, or the slug of an isotropy measure; the task's primary metric if None.
+        baseline: label of the reference arm, or slug of its method; by default the method `baseline` if present, else the first
+            arm.
+        started: the `Started` event of each run, by run id. With it, runs that read different rows or weights under the same
+            name are refused, and runs that learned nothing are reported.
+        alpha: probability of any false "significant difference" among the table's comparisons.
 
     Raises:
-        DifferentSetupsError: runs of one part differ in more than what is compared.
-        InputError: a name that is not allowed, or nothing to compare.
+        DifferentSetupsError: runs of one part differ in more than the compared setting.
+        InputError: an invalid name, or nothing to compare.
     """
     if not 0 < alpha < 1:
         raise InputError(f"alpha: must be between 0 and 1 (got {alpha:g})", field="alpha")
@@ -81,7 +83,7 @@ def compare(
 
 @dataclass(frozen=True)
 class _Test:
-    """A comparison before it is corrected; `sd` is the spread that the difference is measured in."""
+    """A comparison before correction; `sd` is the standard deviation used to scale the difference."""
 
     comparison: Comparison
     sd: float | None = None
@@ -94,7 +96,7 @@ class _Test:
 def _scored(
     part: SideBySide, factor: Factor, metric: str | None, baseline: str | None, started: Mapping[str, Started | None]
 ) -> Part:
-    """The part with its arms' values; no comparison yet."""
+    """The part with its arms' values, before any comparison."""
     first = next(iter(part.arms.values()))[0].config
     name = _metric(part, metric)
     arms = [_arm(label, rows, name) for label, rows in part.arms.items()]
@@ -144,7 +146,7 @@ def _metric(part: SideBySide, requested: str | None) -> str:
 
 
 def value_of(row: RunRow, metric: str) -> float | None:
-    """A finished run's task metric or measure of isotropy; None where it is undefined."""
+    """A finished run's task metric or isotropy measure; None if it is undefined."""
     if row.result is None:
         return None
     metric_values, isotropy = row.result.metrics, row.result.isotropy
@@ -153,12 +155,12 @@ def value_of(row: RunRow, metric: str) -> float | None:
 
 
 def newest_finished(rows: Sequence[RunRow]) -> dict[int, RunRow]:
-    """Seed → the newest finished run of one setup."""
+    """The newest finished run of each seed in one setup."""
     return {row.config.seed: row for row in sorted(rows, key=lambda row: row.id) if row.status == "finished"}
 
 
 def why_excluded(row: RunRow, metric: str) -> str:
-    """Why a run is in no number, in words; "" where it counts."""
+    """Why a run is excluded, in words; "" if it counts."""
     if row.status != "finished":
         message = str((row.error or {}).get("message") or "")
         return f"{row.status}: {message}" if message else row.status
@@ -175,7 +177,7 @@ def _arm(label: str, rows: Sequence[RunRow], metric: str) -> Arm:
         Excluded(run=row.id, seed=row.config.seed, reason=reason)
         for row in sorted(looked_at, key=lambda row: (row.config.seed, row.id))
         if (reason := why_excluded(row, metric))
-        # a seed that ran again after it failed is there
+        # a seed that ran again after a failure is present
         and (row.status == "finished" or row.config.seed not in newest)
     ]
     values = {
@@ -201,7 +203,7 @@ def _arm(label: str, rows: Sequence[RunRow], metric: str) -> Arm:
 
 
 def _warnings(part: SideBySide, task: str, started: Mapping[str, Started | None]) -> list[str]:
-    """Whether anything was learned, by the task's primary metric whatever is compared."""
+    """Warnings that nothing was learned, always judged by the task's primary metric."""
     task_entry = tasks.catalogue().get(task)
     rows = [row for arm in part.arms.values() for row in arm if row.status == "finished"]
     starts = [start for row in rows if (start := started.get(row.id)) is not None]
@@ -216,8 +218,8 @@ def _notes(part: SideBySide, started: Mapping[str, Started | None]) -> list[str]
     notes = []
     devices = list(dict.fromkeys(start.device for start in starts))
     if len(devices) > 1:
-        notes.append(f"The runs come from several devices ({', '.join(devices)}); which round differently.")
-    names = ("isoviz", "torch", "transformers")  # runs recorded earlier do not say which isoviz they ran on
+        notes.append(f"The runs come from several devices ({', '.join(devices)}), which round differently.")
+    names = ("isoviz", "torch", "transformers")  # older runs do not record their isoviz version
     libraries = {name: {start.versions[name] for start in starts if name in start.versions} for name in names}
     changed = [name for name, versions in libraries.items() if len(versions) > 1]
     if changed:
@@ -229,7 +231,7 @@ def _notes(part: SideBySide, started: Mapping[str, Started | None]) -> list[str]
 
 def _tested(arm: Arm, part: Part, paired: bool) -> _Test:
     base = next((candidate for candidate in part.arms if candidate.is_baseline), None)
-    if base is None:  # this part has no runs of the baseline
+    if base is None:  # no baseline runs in this part
         base = Arm(
             label="baseline", is_baseline=True, values={}, runs={}, mean=None, sd=None, median=None, low=None, high=None
         )
@@ -313,7 +315,7 @@ def _with_test(
 
 
 def _judged(test: _Test, p_holm: float, tests: int, alpha: float, scale: float) -> Comparison:
-    """Add the corrected p, the verdict and the number of seeds needed, planned for the strictest step of the correction."""
+    """Add the corrected p, the verdict and the number of seeds needed, which assumes the strictest step of the correction."""
     comparison = test.comparison
     update: dict[str, Any] = {}
     if comparison.p is not None and test.sd and comparison.difference is not None:
@@ -331,7 +333,7 @@ def _judged(test: _Test, p_holm: float, tests: int, alpha: float, scale: float) 
 
 
 def _concluded(part: Part, comparisons: list[Comparison], paired: bool, alpha: float) -> Part:
-    """Add the comparisons, and the letters of settings that do not differ significantly."""
+    """Add the comparisons, and the letters shared by settings that do not differ significantly."""
     lettered = [at for at, arm in enumerate(part.arms) if arm.n >= wording.ENOUGH]
     if not 2 <= len(lettered) <= MOST_LETTERS:
         return part.model_copy(update={"comparisons": comparisons})
@@ -352,7 +354,7 @@ def _concluded(part: Part, comparisons: list[Comparison], paired: bool, alpha: f
 
 
 def _p_of_pair(arm: Arm, second_arm: Arm, paired: bool) -> float:
-    """p of the test that their comparison rests on; nan where there is none."""
+    """p of the test between two arms; nan if there is none."""
     if not paired:
         return float(two_samples.welch_t(list(arm.values.values()), list(second_arm.values.values())))
     seeds = arm.values.keys() & second_arm.values.keys()

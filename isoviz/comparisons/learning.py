@@ -1,4 +1,4 @@
-"""Was anything learned? Runs that do no better than a simple approach say nothing about the methods they were trained with."""
+"""Whether anything was learned: runs that do not beat a simple approach say nothing about their methods."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from isoviz.tasks.metrics import METRICS
 
 
 def nothing_learned(task: str, scores: Iterable[float | None], simple: Mapping[str, float | None]) -> str:
-    """The warning for runs of which none beats the best simple approach; "" where one does, or where nothing is known.
+    """The warning if no run beats the best simple approach; "" if one does or no reference is known.
 
     Args:
-        task: its slug; of tasks that are not in the catalogue, and of errors, nothing is known.
-        scores: the task's primary metric of each finished run, None where it is undefined.
-        simple: name of a simple approach (`bag_of_words`) → what it reaches in that metric.
+        task: its slug; there is no reference for error metrics or tasks outside the catalogue.
+        scores: the task's primary metric of each finished run; None if it is undefined.
+        simple: name of a simple approach (`bag_of_words`) → its score in this metric.
     """
     task_entry = tasks.catalogue().get(task)
     reached = {name: value for name, value in simple.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Which runs may be compared: those that differ only in the seed and the compared setting."""
+"""Determines which runs can be compared: those that differ only in the seed and the compared setting."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from isoviz.runs.naming import method_title, parameter_symbols, setting, variant
 from isoviz.runs.rows import RunRow
 
 METHOD = "method"
-"""The usual thing to compare: methods with their parameters."""
+"""The default comparison: methods with their parameters."""
 
 _PARTS = ("model", "task", "data", "own", "direction")
-"""Runs that differ in one of these stand in different parts of a table; nothing is pooled over them."""
+"""Runs that differ in one of these appear in separate parts of a table and are never pooled."""
 _KEEP_PAIRS = frozenset(
     {METHOD, "learning_rate", "schedule", "warmup_ratio", "weight_decay", "epochs", "grad_accum", "precision"}
     | {"early_stopping", "select", "num_beams", "processes", "accelerate_config"}
 )
-"""Settings that leave a seed its order of training rows and its new weights, so that runs of one seed are pairs. Any other
-setting (model, batch size, longest input, training rows) changes one of the two."""
+"""Settings that do not affect a seed's order of training rows or its new weights, so that runs of the same seed are pairs. Any
+other setting (model, batch size, maximum length, training rows) changes one of the two."""
 _NOT_COMPARED = frozenset(
     {"version", "seed", "threads", "checkpoint_minutes", "report_to", "params", "task", "data", "own", "direction"}
 )
@@ -32,11 +32,11 @@ _NOT_COMPARED = frozenset(
 
 @dataclass(frozen=True)
 class Factor:
-    """What is compared.
+    """The compared setting.
 
     Attributes:
         name: `method` (with its parameters), a field of `RunConfig`, or a parameter of a method.
-        parameter: it is a parameter.
+        parameter: whether it is a method parameter.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Factor:
 
     @classmethod
     def named(cls, name: str, rows: Iterable[RunRow]) -> Factor:
-        """The factor of that name; `InputError` with what these runs can be compared by."""
+        """The factor with this name; `InputError` with the allowed names if there is none."""
         fields = [field_name for field_name in RunConfig.model_fields if field_name not in _NOT_COMPARED]
         if name in fields:
             return cls(name, False)
@@ -55,11 +55,11 @@ class Factor:
 
     @property
     def pairs(self) -> bool:
-        """Whether runs of one seed share the order of their training rows and their new weights."""
+        """Whether runs of the same seed share the order of their training rows and their new weights."""
         return self.parameter or self.name in _KEEP_PAIRS
 
     def key(self, config: RunConfig) -> str:
-        """Equal for runs of one arm, the seed aside."""
+        """Key shared by the runs of one arm, which differ only in the seed."""
         if self.name == METHOD:
             return json.dumps([config.method, config.params], sort_keys=True)
         return json.dumps(config.params.get(self.name) if self.parameter else getattr(config, self.name))
@@ -75,12 +75,12 @@ class Factor:
         return f"{self.name} {setting(getattr(config, self.name))}"
 
     def order(self, config: RunConfig) -> tuple[Any, ...]:
-        """What arms are sorted by: the catalogue's order of methods, then values."""
+        """Sort key for arms: the catalogue's order of methods, then values."""
         values = config.params.values() if self.name == METHOD else [json.loads(self.key(config))]
         return (methods.place(config.method), [_sortable(value) for value in values])
 
     def rest(self, config: RunConfig) -> dict[str, Any]:
-        """All settings but the seed and what is compared, a method's parameters by their names."""
+        """All settings except the seed and the compared one; method parameters by name."""
         settings: dict[str, Any] = json.loads(config.setup_key())
         params = settings.pop("params")
         if self.name == METHOD:
@@ -98,11 +98,11 @@ def _sortable(value: Any) -> tuple[int, float, str]:
 
 @dataclass
 class SideBySide:
-    """Runs of one part of a table: they share everything but the seed and what is compared.
+    """The runs of one part of a table, which differ only in the seed and the compared setting.
 
     Attributes:
-        settings: what they share.
-        arms: label → the runs that share it, in order.
+        settings: the shared settings.
+        arms: label → its runs, in order.
     """
 
     settings: dict[str, Any]
@@ -115,7 +115,8 @@ def side_by_side(
     """The parts of a table, one per model and task.
 
     Raises:
-        DifferentSetupsError: runs of one part differ in something else too, or read other data or weights by the same name.
+        DifferentSetupsError: runs of one part also differ in other settings, or read different data or weights under the same
+            name.
     """
     grouped: dict[str, list[RunRow]] = {}
     for row in rows:
@@ -135,13 +136,13 @@ def side_by_side(
 
 
 def _labels(factor: Factor, arms: Mapping[str, Sequence[RunRow]]) -> list[str]:
-    """One per arm; those that read alike because numbers are shortened are written in full."""
+    """One label per arm; labels that would be equal after shortening numbers are written in full."""
     short = [factor.label(rows[0].config) for rows in arms.values()]
     return [f"{label} {key}" if short.count(label) > 1 else label for label, key in zip(short, arms, strict=True)]
 
 
 def strata(rows: Iterable[RunRow]) -> dict[str, list[RunRow]]:
-    """Runs by all of their setup but method and parameters: within one of these their numbers may be compared. Never refuses."""
+    """Groups runs by their setup except method and parameters; numbers may be compared within a group. Never raises."""
     by_setup: dict[str, list[RunRow]] = {}
     factor = Factor(METHOD, False)
     for row in rows:
@@ -169,7 +170,7 @@ def _refuse_different(
             f"these runs of {config.model} on {config.task} cannot be compared by {factor.name}, because they also differ in "
             f"{listed}",
             differing=differing,
-            advice="Choose runs that share everything else.",
+            advice="Choose runs with the same settings otherwise.",
         )
 
 
@@ -178,7 +179,7 @@ def _distinct(values: Iterable[Any]) -> list[str]:
 
 
 def check_comparable(factor: Factor, rows: Sequence[RunRow]) -> None:
-    """`InputError` if there is nothing to compare."""
+    """Raise `InputError` if there is nothing to compare."""
     if not rows:
         raise InputError("id: no runs to compare", field="id")
     if len({factor.key(row.config) for row in rows}) < 2:

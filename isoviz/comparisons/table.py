@@ -1,4 +1,4 @@
-"""A comparison as plain data: parts of arms, tests between them, and what was left out, with sentences to read."""
+"""A comparison as plain data: parts, arms, tests and excluded runs, with sentences for the reader."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Verdict = Literal["apart", "not apart", "too few seeds", "no spread"]
-"""apart: p < α after Holm's correction; no spread: every seed differs by the same amount, so there is nothing to test."""
+""""apart": p < α after Holm's correction. "no spread": every seed differs by the same amount, so there is nothing to test."""
 
 
 class _Data(BaseModel):
@@ -15,7 +15,7 @@ class _Data(BaseModel):
 
 
 class Excluded(_Data):
-    """A run that is in no number, and why."""
+    """An excluded run and the reason."""
 
     run: str
     seed: int
@@ -23,16 +23,16 @@ class Excluded(_Data):
 
 
 class Arm(_Data):
-    """Runs that share everything but the seed.
+    """Runs that differ only in the seed.
 
     Attributes:
-        label: what distinguishes it from the other arms.
-        is_baseline: the others are compared with it.
-        values, runs: seed → its value, and the run it is from.
-        mean, sd, median: of the values; `sd` with divisor n − 1, None below two.
+        label: distinguishes it from the other arms.
+        is_baseline: whether the others are compared with it.
+        values, runs: seed → its value, and the id of its run.
+        mean, sd, median: of the values; `sd` has divisor n − 1 and is None below two values.
         low, high: 95 % interval of the mean (Student's t).
         letters: arms of a part that share a letter do not differ significantly; "" with too few seeds.
-        repeats: older runs of a seed that ran again, which are no independent draws.
+        repeats: older runs of repeated seeds, which are not independent draws.
     """
 
     label: str
@@ -50,22 +50,23 @@ class Arm(_Data):
 
     @property
     def n(self) -> int:
-        """How many seeds are counted."""
+        """The number of seeds that count."""
         return len(self.values)
 
 
 class Comparison(_Data):
-    """One arm against the baseline.
+    """One arm compared with the baseline.
 
     Attributes:
-        difference: arm minus baseline: of the pairs if paired, else of the means.
-        low, high: its 95 % interval, of this comparison alone.
-        paired: by seed; then `n` pairs, and seeds without a partner are in `unpaired`. Else `n` of the arm, `n_baseline`.
-        p, p_holm: of the t-test (paired, or Welch's), and corrected over all tests of the table.
-        p_wilcoxon: of the signed-rank test beside it, from six pairs on; not corrected, and no verdict rests on it.
+        difference: arm minus baseline: the mean over pairs if paired, else the difference of the means.
+        low, high: its 95 % interval, not corrected for other comparisons.
+        paired: whether seeds are paired; then `n` counts pairs, and `unpaired` lists seeds without a partner. Otherwise `n`
+            counts the arm's seeds and `n_baseline` the baseline's.
+        p, p_holm: of the t-test (paired or Welch's), uncorrected and corrected over all tests of the table.
+        p_wilcoxon: of the signed-rank test, from six pairs on; not corrected and not used for the verdict.
         g, g_low, g_high: Hedges' g, in standard deviations of the differences (paired) or of the values.
-        seeds_needed: in each arm, to tell a true difference of this size with 80 % power; None where 10,000 are not enough.
-        detectable: the smallest difference that the present seeds would detect with 80 % power.
+        seeds_needed: seeds in each arm to detect a true difference of this size with 80 % power; None if 10,000 are not enough.
+        detectable: the smallest difference that the current seeds would detect with 80 % power.
         sentence: all of this in words.
     """
 
@@ -95,11 +96,11 @@ class Part(_Data):
     """One model on one task.
 
     Attributes:
-        metric: what is compared; `scale` is the value of perfect predictions, 0 for errors and where there is none.
-        settings: what all runs of the part share.
-        pairs_tested: how many pairs of arms the letters rest on; Holm's correction for them is over these.
-        warnings: what speaks against comparing at all.
-        notes: what a reader should know.
+        metric: the compared metric; `scale` is its value for perfect predictions, 0 for errors and unbounded metrics.
+        settings: shared by all runs of the part.
+        pairs_tested: number of pairs of arms tested for the letters, and corrected for by Holm's method.
+        warnings: reasons against comparing these runs at all.
+        notes: caveats.
     """
 
     model: str
@@ -118,8 +119,8 @@ class Table(_Data):
     """Runs compared by one setting.
 
     Attributes:
-        by: what is compared.
-        tests: how many comparisons the correction is for.
+        by: the compared setting.
+        tests: number of comparisons in the correction.
     """
 
     by: str

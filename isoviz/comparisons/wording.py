@@ -1,16 +1,16 @@
-"""Comparisons in sentences. "Not enough seeds to tell" is an answer; "no significant difference" does not mean "equal"."""
+"""Comparisons in words. "Not enough seeds to tell" is a valid result; "no significant difference" does not mean "equal"."""
 
 from __future__ import annotations
 
 from isoviz.comparisons.table import Comparison
 
 ENOUGH = 3
-"""Seeds below which no verdict is given."""
+"""Minimum number of seeds for a verdict."""
 RECOMMENDED = 5
 
 
 def number(value: float | None, *, scale: float = 1.0, sign: bool = False) -> str:
-    """A value or difference with a true minus sign: three decimals, two where the metric runs to 100."""
+    """A value or difference with a true minus sign: three decimals, or two if the metric goes up to 100."""
     if value is None:
         return "undefined"
     text = f"{value:{'+' if sign else ''}z.{2 if scale >= 100 else 3}f}"
@@ -33,8 +33,8 @@ def sentence(comparison: Comparison, tests: int, scale: float = 1.0) -> str:
     """`IsoBN β = 0.5 − Baseline: −0.006 [−0.020, 0.010], 5 paired seeds: no significant difference (p = 0.41). …`
 
     Args:
-        tests: how many comparisons the correction is for.
-        scale: the metric's value of perfect predictions.
+        tests: number of comparisons in the correction.
+        scale: the metric's value for perfect predictions.
     """
     return f"{_difference(comparison, scale)}: {_verdict(comparison, tests, scale)}"
 
@@ -59,7 +59,7 @@ def _count(number: int, thing: str) -> str:
 
 def _verdict(comparison: Comparison, tests: int, scale: float) -> str:
     if comparison.difference is None:
-        return "no difference to report, because the two share no usable seed. The excluded runs are listed."
+        return "no difference to report, because the two have no usable seed in common. See the excluded runs."
     corrected = tests > 1
     over = f" after Holm's correction for {tests} comparisons" if corrected else ""
     match comparison.verdict:
@@ -82,7 +82,7 @@ def _verdict(comparison: Comparison, tests: int, scale: float) -> str:
         and comparison.high is not None
     )
     if corrected and alone and not comparison.low <= 0 <= comparison.high:  # type: ignore[operator]
-        reason = f"p {_equals(comparison.p)} alone, {probability(comparison.p_holm)}{over}"
+        reason = f"p {_equals(comparison.p)} uncorrected, {probability(comparison.p_holm)}{over}"
     else:
         reason = f"p {_equals(comparison.p_holm)}{over}"
     return f"no significant difference ({reason}). {_seeds(comparison, scale)}"
@@ -100,5 +100,5 @@ def _seeds(comparison: Comparison, scale: float) -> str:
 
 
 def about(seeds: int) -> int:
-    """An estimate has two digits, up to 100 in full."""
+    """Rounded to two digits; exact up to 100."""
     return seeds if seeds <= 100 else int(float(f"{seeds:.1e}"))

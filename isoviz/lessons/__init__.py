@@ -1,7 +1,7 @@
-"""The lessons: data files in this folder, read and checked by `isoviz.lessons.reading`.
+"""The lessons: data files in this folder, read and validated by `isoviz.lessons.reading`.
 
 A lesson asks for a guess, moves the playground's controls, shows how far off the guess was, and ends in a sentence whose claims are
-checked on the shown numbers. `python -m isoviz lessons --check FILE` says what is wrong in a file of your own.
+checked on the shown numbers. `python -m isoviz lessons --check FILE` lists the problems in your own file.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ from isoviz.lessons.reading import FaultyLessonError, Lesson, parse, read
 __all__ = ["Lesson", "catalogue", "on_this_server", "own", "with_own"]
 
 MOST_OWN = 50
-"""Files of one's own folder that are read."""
+"""Maximum number of files read from the user's folder."""
 
 
 @functools.cache
 def catalogue() -> tuple[Lesson, ...]:
-    """Our lessons in their order."""
+    """The bundled lessons in order."""
     folder = files(__name__)
     texts = {item.name: item.read_text(encoding="utf-8") for item in folder.iterdir() if item.name.endswith(".toml")}
     return tuple(sorted((parse(text, name) for name, text in texts.items()), key=lambda lesson: lesson.order))
 
 
 def own(folder: Path) -> tuple[list[Lesson], list[str]]:
-    """The lessons in a folder's TOML files, by their order and name, and what is wrong in the files that were left out."""
+    """The lessons in a folder's TOML files, sorted by `order` and file name, and the problems in the files that were
+    skipped."""
     lessons, problems = [], []
     for path in islice(sorted(folder.glob("*.toml")), MOST_OWN):
         try:
@@ -41,11 +42,11 @@ def own(folder: Path) -> tuple[list[Lesson], list[str]]:
 
 
 def with_own(added: Iterable[Lesson]) -> list[Lesson]:
-    """Our lessons, then `added`; of two with one slug the later counts, at the place of the first."""
+    """The bundled lessons, then `added`; of two with the same slug, the later one replaces the first at its place."""
     return list({lesson.slug: lesson for lesson in (*catalogue(), *added)}.values())
 
 
 def on_this_server() -> tuple[list[Lesson], list[str]]:
-    """Our lessons and those in the folder `lessons` of ISOVIZ_HOME, and what is wrong in the files that were left out."""
+    """The bundled lessons and those in the folder `lessons` of ISOVIZ_HOME, and the problems in the files that were skipped."""
     own_lessons, problems = own(home() / "lessons")
     return with_own(own_lessons), problems

@@ -1,4 +1,4 @@
-"""Is what a lesson teaches true? Its clouds drawn with numpy, its numbers computed by `isoviz.metrics`, its claims confirmed."""
+"""Checks a lesson: draws its clouds with numpy, computes its numbers with `isoviz.metrics` and tests its claims."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from isoviz.lessons.reading import TRUE, ChoiceGuess, Lesson
 from isoviz.lessons.state import PARAMETERS, State
 
 SEEDS = (0, 1, 2)
-"""A claim must not hang on one draw."""
+"""A claim must not depend on a single draw."""
 
 Cloud = NDArray[np.float64]
 
 
 def problems(lesson: Lesson, seeds: Sequence[int] = SEEDS) -> list[str]:
-    """One sentence for each thing in a lesson that is not so; empty if all of it holds for every seed."""
+    """One sentence for each failure in a lesson; empty if everything holds for every seed."""
     sentences: dict[str, None] = {}
     for seed in seeds:
         at = [numbers(state, seed) for state in lesson.states()]
@@ -41,7 +41,7 @@ def _problems(lesson: Lesson, at: list[dict[str, float]]) -> list[str]:
             right = [option.text for option in step.guess.options if holds(parse_claim(option.when), value_at)]
             if len(right) != 1:
                 answers = " and ".join(f"“{text}”" for text in right) or "none"
-                sentences.append(f"step {k}: exactly one answer must come true, but {answers} does")
+                sentences.append(f"step {k}: exactly one answer must be true, got {answers}")
         else:
             value = value_at(step.guess.of, k)
             if not step.guess.low <= value <= step.guess.high:
@@ -56,11 +56,11 @@ def _problems(lesson: Lesson, at: list[dict[str, float]]) -> list[str]:
 
 
 def numbers(state: State, seed: int) -> dict[str, float]:
-    """All numbers of a state: after its transforms, and `true.` ones of the population before them."""
+    """All numbers of a state: those after its transforms, and `true.` numbers of the population before them."""
     population = covariance(state, seed)
     cloud = draw(state, seed)
     for step in state.transforms:
-        # centring is whitening of strength 0
+        # centring is whitening with strength 0
         slug, values = ("zca", {"strength": 0.0}) if step.slug == "centring" else (step.slug, PARAMETERS[step.slug])
         cloud = np.asarray(posthoc.get(slug)(**(values | step.parameters)).fit_transform(cloud))
     values_by_name = measured(cloud, population, state)
@@ -72,7 +72,8 @@ def numbers(state: State, seed: int) -> dict[str, float]:
 
 
 def measured(cloud: Cloud, population: Cloud, state: State) -> dict[str, float]:
-    """The numbers of a cloud by `isoviz.metrics`; `population` is the true covariance, which IsoScore* shrinks to."""
+    """The numbers of a cloud from `isoviz.metrics`; `population` is the true covariance, the target of IsoScore*'s
+    shrinkage."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         values: dict[str, Any] = {
@@ -99,12 +100,12 @@ def measured(cloud: Cloud, population: Cloud, state: State) -> dict[str, float]:
 
 
 def best_accuracy(separation: float) -> float:
-    """Of the best classifier of two round clusters of equal size, so many standard deviations apart."""
+    """Accuracy of the best classifier of two round, equally large clusters at this distance in standard deviations."""
     return statistics.NormalDist().cdf(separation / 2)
 
 
 def draw(state: State, seed: int) -> Cloud:
-    """A cloud (n, d) of this state. The browser draws with another generator: the same distribution, not the same points."""
+    """A cloud (n, d) of this state. The browser uses another generator: the distribution is the same, the points are not."""
     rng = np.random.default_rng([seed, state.seed])
     n, d = state.n, state.d
     points = rng.standard_normal((n, d))
@@ -120,7 +121,7 @@ def draw(state: State, seed: int) -> Cloud:
 
 
 def covariance(state: State, seed: int) -> Cloud:
-    """The (d, d) covariance that `draw` draws from."""
+    """The (d, d) covariance of the distribution in `draw`."""
     root = _mixing(state) * _stretch(state)
     centres = _centres(state)
     apart = np.cov(centres.T, bias=True) if state.clusters > 1 else 0
@@ -142,7 +143,7 @@ def _stretch(state: State) -> Cloud:
 
 
 def _mixing(state: State) -> Cloud:
-    """The symmetric root of the correlation matrix: blocks of 1 with ρ beside it."""
+    """The symmetric root of the correlation matrix, which has blocks with 1 on the diagonal and ρ elsewhere."""
     correlation = np.eye(state.d)
     for first in range(0, state.d, state.block):
         block_slice = slice(first, first + state.block)
@@ -162,7 +163,7 @@ def _centres(state: State) -> Cloud:
 
 
 def _rotation(state: State, seed: int) -> Cloud:
-    """None at 0; at 1 a rotation that mixes all dimensions. What lies between is not needed here and counts as 1."""
+    """None at 0; otherwise a rotation that mixes all dimensions. Lessons do not need intermediate values, which count as 1."""
     if not state.rotation:
         return np.eye(state.d)
     rotation: Cloud = np.linalg.qr(np.random.default_rng([seed, 7]).standard_normal((state.d, state.d)))[0]

@@ -1,4 +1,4 @@
-"""A class: the guesses of the students who joined by its code. Held in memory only, and forgotten when the class ends."""
+"""A class: the guesses of the students who joined with its code. Kept in memory only and deleted when the class ends."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from isoviz.lessons.reading import Lesson, NumberGuess
 MOST_CLASSES = 30
 MOST_STUDENTS = 300
 IDLE_SECONDS = 4 * 3600.0
-"""A class that has not been used for this long is forgotten."""
+"""A class that has not been used for this long is deleted."""
 
-_LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"  # without I, L, O, 0 and 1, which look alike on a board
+_LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"  # without I, L, O, 0 and 1, which are easily confused on a board
 _LENGTH = 5
 
 
 class NoClassError(InputError):
-    """No open class has this code, or the key does not belong to it."""
+    """No open class has this code, or the key is wrong."""
 
 
 @dataclass
@@ -31,11 +31,11 @@ class OpenClass:
     """One class.
 
     Attributes:
-        code: what students type.
-        key: what the teacher's browser keeps: with it come the guesses, and the right to close the class.
-        first: slug of the lesson that students start with.
-        lessons: by slug, as they were when the class was opened.
-        guesses: student → (slug, step from 1) → the value, or the place of the chosen option from 0.
+        code: typed by students to join.
+        key: kept by the teacher's browser; gives access to the guesses and the right to close the class.
+        first: slug of the students' first lesson.
+        lessons: by slug, unchanged since the class was opened.
+        guesses: student → (slug, step counted from 1) → the value, or the index of the chosen option.
     """
 
     code: str
@@ -47,10 +47,10 @@ class OpenClass:
 
 
 class Classes:
-    """All classes of a server; safe to use from several threads.
+    """All classes of a server; thread-safe.
 
     Args:
-        clock: seconds that never go back.
+        clock: a monotonic clock, in seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -66,7 +66,7 @@ class Classes:
         """
         by_slug = {lesson.slug: lesson for lesson in lessons}
         if first not in by_slug:
-            raise InputError(f"lesson: no lesson is named '{shortened(first)}'", field="lesson")
+            raise InputError(f"lesson: unknown lesson '{shortened(first)}'", field="lesson")
         with self._lock:
             self._forget_idle()
             if len(self._open) >= MOST_CLASSES:
@@ -78,7 +78,7 @@ class Classes:
             return self._open[code]
 
     def join(self, code: str, student: str) -> str:
-        """Count a student once; the slug of the lesson to start with.
+        """Add a student; returns the slug of the first lesson.
 
         Raises:
             NoClassError: no open class has this code.
@@ -90,11 +90,11 @@ class Classes:
             return open_class.first
 
     def guess(self, code: str, student: str, lesson: str, step: int, value: float) -> None:
-        """Count a student's first guess at a question; later ones, and one that is sent twice, change nothing.
+        """Record a student's first guess at a question; later and repeated guesses change nothing.
 
         Raises:
             NoClassError: no open class has this code.
-            InputError: an unknown lesson or step, a guess that no one can make, or the class is full.
+            InputError: an unknown lesson or step, an impossible guess, or the class is full.
         """
         with self._lock:
             open_class = self._find(code)
@@ -102,7 +102,7 @@ class Classes:
             self._guesses_of(open_class, student).setdefault((lesson, step), value)
 
     def guesses(self, code: str, key: str) -> tuple[int, dict[str, dict[int, list[float]]]]:
-        """How many students have joined, and their guesses by lesson and step, in no order of students.
+        """The number of students and their guesses by lesson and step, in no particular order.
 
         Raises:
             NoClassError: no open class has this code and key.
@@ -119,7 +119,7 @@ class Classes:
             return len(open_class.guesses), by_lesson
 
     def close(self, code: str, key: str) -> None:
-        """Forget a class and all its guesses.
+        """Delete a class and all its guesses.
 
         Raises:
             NoClassError: no open class has this code and key.
@@ -142,9 +142,9 @@ class Classes:
         return open_class.guesses.setdefault(student, {})
 
     def _forget_idle(self) -> None:
-        now = self._clock()
+        current_time = self._clock()
         self._open = {
-            code: open_class for code, open_class in self._open.items() if now - open_class.used < IDLE_SECONDS
+            code: open_class for code, open_class in self._open.items() if current_time - open_class.used < IDLE_SECONDS
         }
 
 
@@ -155,7 +155,7 @@ def _code() -> str:
 def _check(open_class: OpenClass, slug: str, step: int, value: float) -> None:
     lesson = open_class.lessons.get(slug)
     if lesson is None:
-        raise InputError(f"lesson: no lesson is named '{shortened(slug)}'", field="lesson")
+        raise InputError(f"lesson: unknown lesson '{shortened(slug)}'", field="lesson")
     if not 1 <= step <= len(lesson.steps):
         raise InputError(f"step: expected 1 to {len(lesson.steps)}, got {shortened(step)}", field="step")
     guess = lesson.steps[step - 1].guess

@@ -1,11 +1,11 @@
-"""The little language of claims: `mean_cosine@3 > 0.9`, `abs(isoscore@3 - isoscore@0) < 0.01`.
+"""The expression language of claims: `mean_cosine@3 > 0.9`, `abs(isoscore@3 - isoscore@0) < 0.01`.
 
-`name@k` is the number of that name after step k, `name@0` the one at the start of the lesson; `true.name@k` is the value of the
-population that the points are drawn from. A claim is parsed once, here, into lists that JSON can hold; the browser evaluates them.
+`name@k` is the number `name` after step k, `name@0` its value at the start of the lesson; `true.name@k` is its value for the
+population from which the points are drawn. A claim is parsed here, once, into JSON lists; the browser evaluates them.
 
     number    0.9                        reference  ["at", name, k]
     operation ["+", left, right]         absolute   ["abs", value]
-    claim     [["<", left, right], [">", left, right], …]: all of them hold
+    claim     [["<", left, right], [">", left, right], …]: all must hold
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class MalformedError(ValueError):
 
 
 def parse_claim(text: str) -> list[Any]:
-    """`a < b`, `a > b` or a chain of them, `0.4 < isoscore@2 < 0.8`, as a list of comparisons that all have to hold.
+    """Parse `a < b`, `a > b` or a chain such as `0.4 < isoscore@2 < 0.8` into a list of comparisons that must all hold.
 
     Raises:
-        MalformedError: it is no comparison of expressions.
+        MalformedError: the text is not a comparison of expressions.
     """
     sides = re.split(r"([<>])", text)
     if len(sides) < 3:
@@ -41,7 +41,7 @@ def parse_claim(text: str) -> list[Any]:
 
 
 def parse(text: str) -> Tree:
-    """A value as lists; `MalformedError` if it is none."""
+    """Parse a value into lists; `MalformedError` if it is invalid."""
     tokens = _tokens(text)
     tree, end = _sum(tokens, 0)
     if end != len(tokens):
@@ -50,7 +50,7 @@ def parse(text: str) -> Tree:
 
 
 def references(tree: Tree) -> Iterator[tuple[str, int]]:
-    """All (name, step) that an expression or a claim refers to."""
+    """All (name, step) references in an expression or a claim."""
     if isinstance(tree, list):
         if tree[0] == "at":
             yield tree[1], tree[2]
@@ -60,7 +60,7 @@ def references(tree: Tree) -> Iterator[tuple[str, int]]:
 
 
 def evaluate(tree: Tree, value_at: Callable[[str, int], float]) -> float:
-    """The value of an expression; `value_at(name, step)` looks numbers up. A division by 0 is nan."""
+    """The value of an expression; `value_at(name, step)` looks up numbers. A division by 0 gives nan."""
     if not isinstance(tree, list):
         return tree
     if tree[0] == "at":
@@ -79,7 +79,7 @@ def evaluate(tree: Tree, value_at: Callable[[str, int], float]) -> float:
 
 
 def holds(claim: list[Any], value_at: Callable[[str, int], float]) -> bool:
-    """Whether all comparisons of a parsed claim are true; an undefined side makes one false."""
+    """Whether all comparisons of a parsed claim are true; a comparison with an undefined side is false."""
     for sign, *sides in claim:
         left, right = (evaluate(side, value_at) for side in sides)
         if not (left < right if sign == "<" else left > right):

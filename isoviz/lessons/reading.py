@@ -1,4 +1,4 @@
-"""A lesson as a TOML file: what it holds, and what is wrong with one, by line and field."""
+"""Lessons as TOML files: their fields, and error messages with line and field."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ NUMBERS = (
     *("isoscore", "isoscore_unbiased", "isoscore_star", "participation_ratio", "ev_1", "effective_rank", "rankme"),
     *("mean_cosine", "uniformity", "rogue_share", "abs_correlation", "twonn", "hubness", "i1", "i2", "best_accuracy"),
 )
-"""What a lesson may show, ask for and claim. `best_accuracy` is that of the best possible classifier of two clusters, Φ(s/2)."""
+"""The numbers that a lesson may show, ask for and claim. `best_accuracy` is the best possible accuracy on two clusters,
+Φ(s/2)."""
 
 LARGEST = 100_000
-"""Bytes of a lesson's file."""
+"""Maximum size of a lesson's file in bytes."""
 
 TRUE = "true."
 _PLACE = re.compile(r"\{([^{}]*)\}")
@@ -29,10 +30,10 @@ Text = Annotated[str, Field(min_length=1)]
 
 
 class FaultyLessonError(InputError):
-    """A lesson's file with faults.
+    """An invalid lesson file.
 
     Args:
-        problems: one line each: file, line, field, what is wrong.
+        problems: one line each, with file, line, field and problem.
     """
 
     def __init__(self, problems: list[str]) -> None:
@@ -45,7 +46,7 @@ class _Part(BaseModel):
 
 
 class Option(_Part):
-    """One answer to choose; it is the right one where `when` holds."""
+    """One option; it is the right answer if `when` holds."""
 
     text: Text
     when: Text
@@ -54,7 +55,7 @@ class Option(_Part):
 
 
 class NumberGuess(_Part):
-    """A slider; the answer is the number `of` after the step."""
+    """A slider; the right answer is the number `of` after the step."""
 
     kind: Literal["number"]
     of: Text
@@ -75,14 +76,14 @@ class NumberGuess(_Part):
 
 
 class ChoiceGuess(_Part):
-    """Two to five answers, of which exactly one comes true."""
+    """Two to five options, exactly one of which is right."""
 
     kind: Literal["choice"]
     options: Annotated[tuple[Option, ...], Field(min_length=2, max_length=5)]
 
 
 class Step(_Part):
-    """One guess: the text, the question, how the lesson then changes the cloud, and what to learn from it."""
+    """One guess: text, question, change of the cloud, and explanation."""
 
     text: Text
     question: Text
@@ -92,7 +93,7 @@ class Step(_Part):
 
 
 class Claim(_Part):
-    """Part of the closing sentence: `says` in words, `holds` on the shown numbers."""
+    """Part of the closing sentence: `says` in words, `holds` as a test of the shown numbers."""
 
     says: Text
     holds: Text
@@ -104,15 +105,15 @@ class Lesson(_Part):
     """One lesson.
 
     Attributes:
-        slug: in addresses.
-        order: its place in the list.
-        title, idea: heading, and one sentence on what it is about.
-        show: the numbers shown, the most important first.
-        controls: those that the student may move once the lesson is done.
-        start: the playground's state at the beginning, where it differs from the defaults.
+        slug: its name in URLs.
+        order: sort key in the list.
+        title, idea: heading, and one sentence on the topic.
+        show: the numbers to show, most important first.
+        controls: the controls that the student may move after the lesson.
+        start: the playground's initial state where it differs from the defaults.
         steps: one to six guesses.
-        sentence: what the student can defend at the end.
-        claims: what has to hold for that.
+        sentence: the conclusion that the student can defend at the end.
+        claims: the conditions that the conclusion depends on.
     """
 
     slug: str = Field(pattern=r"^[a-z][a-z0-9-]{0,60}$")
@@ -136,7 +137,7 @@ class Lesson(_Part):
     def _known_controls(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
             if name not in State.model_fields:
-                raise ValueError(f"no control is named '{name}' (allowed: {', '.join(State.model_fields)})")
+                raise ValueError(f"unknown control '{name}' (allowed: {', '.join(State.model_fields)})")
         return names
 
     def states(self) -> list[State]:
@@ -150,7 +151,7 @@ class Lesson(_Part):
         return states
 
     def document(self) -> dict[str, Any]:
-        """For the browser: everything with whole states, and claims parsed."""
+        """JSON for the browser, with complete states and parsed claims."""
         fields = self.model_dump(mode="json")
         fields["states"] = [state.model_dump(mode="json", exclude_defaults=True) for state in self.states()]
         for state in fields["states"]:
@@ -167,7 +168,7 @@ class Lesson(_Part):
 
 
 def read(path: Path) -> Lesson:
-    """The lesson in a file; `FaultyLessonError` says what is wrong, with the line."""
+    """Read a lesson from a file; `FaultyLessonError` lists the problems with their lines."""
     try:
         if path.stat().st_size > LARGEST:
             raise FaultyLessonError([f"{path.name}: too large for a lesson (at most {LARGEST:,} bytes)"])
@@ -178,10 +179,10 @@ def read(path: Path) -> Lesson:
 
 
 def parse(text: str, name: str) -> Lesson:
-    """The lesson in a text; `name` stands before each problem.
+    """Read a lesson from text; each problem starts with `name`.
 
     Raises:
-        FaultyLessonError: what is wrong in it.
+        FaultyLessonError: lists all problems.
     """
     try:
         values = tomllib.loads(text)
@@ -199,7 +200,7 @@ def parse(text: str, name: str) -> Lesson:
 
 
 def _problems_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
-    """Problems between parts: invalid merged states, and invalid references to steps."""
+    """Problems across fields: invalid merged states and invalid references to steps."""
     problems: list[tuple[tuple[Any, ...], str]] = []
     merged: dict[str, Any] = {}
     places: list[tuple[Any, ...]] = [("start",), *(("steps", k, "move") for k in range(len(lesson.steps)))]
@@ -267,7 +268,7 @@ def _checked_claim(text: str) -> str:
 
 def _known_number(name: str) -> str:
     if name not in NUMBERS:
-        raise ValueError(f"no number is named '{name}' (allowed: {', '.join(NUMBERS)})")
+        raise ValueError(f"unknown number '{name}' (allowed: {', '.join(NUMBERS)})")
     return name
 
 
@@ -279,7 +280,7 @@ def _problem_text(error: Any) -> str:
     if kind == "missing":
         return "is missing"
     if kind == "extra_forbidden":
-        return "is not known here; check its spelling"
+        return "is not a known field; check its spelling"
     text = str(error["msg"]).removeprefix("Value error, ")
     if kind.startswith(("int_", "float_", "string_", "literal_", "greater", "less", "bool_")):
         text += f", got {error['input']!r}"
@@ -287,7 +288,9 @@ def _problem_text(error: Any) -> str:
 
 
 def _line(text: str, name: str, place: tuple[Any, ...], problem: str) -> str:
-    keys = [part for part in place if part not in ("number", "choice")]  # pydantic names the kind of a guess too
+    keys = [
+        part for part in place if part not in ("number", "choice")
+    ]  # pydantic's location includes the kind of guess
     number = _line_of(text, keys)
     return f"{name}{f', line {number}' if number else ''}: {_named(keys)}: {problem}"
 
@@ -300,7 +303,7 @@ def _named(keys: list[Any]) -> str:
 
 
 def _line_of(text: str, keys: list[Any]) -> int | None:
-    """The line where a field stands, or its nearest surroundings that can be found; None if nothing can."""
+    """The line of a field, or of the nearest enclosing element that can be located; None if there is none."""
     location: list[Any] = []
     counts_seen: dict[tuple[Any, ...], int] = {}
     counts: dict[str, int] = {}

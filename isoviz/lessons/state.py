@@ -1,6 +1,6 @@
-"""The playground's state: what each control is called, its default and what it allows.
+"""The playground's state: the name, default and allowed values of each control.
 
-The browser has the same table in `dashboard/components/playground/state.js`; a test holds the two together.
+The browser has the same table in `dashboard/components/playground/state.js`; a test compares the two.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class TransformStep(BaseModel):
-    """One transform of the chain, with the parameters that the playground offers."""
+    """One transform of the chain, with the playground's parameters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
     slug: Literal["centring", "all_but_the_top", "zca", "isobn", "batch_norm"]
@@ -30,7 +30,7 @@ class TransformStep(BaseModel):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Those that are given."""
+        """The parameters that are set."""
         return {name: value for name, value in self.model_dump(exclude={"slug"}).items() if value is not None}
 
 
@@ -41,29 +41,29 @@ PARAMETERS: dict[str, dict[str, float]] = {
     "isobn": {"beta": 0.5},
     "batch_norm": {"eps": 1e-5},
 }
-"""Parameters of each transform with the values that the playground starts from."""
+"""The parameters of each transform with the playground's initial values."""
 
 
 class State(BaseModel):
-    """A cloud and what is done to it."""
+    """A cloud and the transforms applied to it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
     d: int = Field(64, ge=2, le=1024, description="dimensions")
     n: int = Field(1000, ge=10, le=5000, description="points")
-    seed: int = Field(1, ge=0, le=2**32 - 1, description="which random cloud")
+    seed: int = Field(1, ge=0, le=2**32 - 1, description="of the random cloud")
     spectrum: Literal["flat", "power", "exponential", "step"] = "flat"
     decay: float = Field(1.0, ge=0, le=10, description="how fast the variances fall")
-    rank: int = Field(16, ge=1, le=1024, description="of a step: dimensions that vary fully")
-    floor: float = Field(0, ge=0, le=1, description="of a step: variance of the others, as a share")
+    rank: int = Field(16, ge=1, le=1024, description="step spectrum: dimensions with full variance")
+    floor: float = Field(0, ge=0, le=1, description="step spectrum: variance of the others, as a share")
     shift: float = Field(0, ge=-20, le=20, description="added to every coordinate")
-    rogue: int = Field(1, ge=1, le=1024, description="which dimension is the rogue one")
-    rogueScale: float = Field(1, ge=0, le=100, description="how many times wider it is")  # noqa: N815 (the browser's name)
-    block: int = Field(1, ge=1, le=64, description="neighbouring dimensions that are correlated")
+    rogue: int = Field(1, ge=1, le=1024, description="index of the rogue dimension")
+    rogueScale: float = Field(1, ge=0, le=100, description="its width relative to the others")  # noqa: N815 (the browser's name)
+    block: int = Field(1, ge=1, le=64, description="neighbouring dimensions in a correlated block")
     rho: float = Field(0.8, ge=0, le=0.99, description="their correlation")
     rotation: float = Field(0, ge=0, le=1)
     tails: int = Field(0, ge=0, le=100, description="degrees of freedom of Student's t; 0 is Gaussian")
     clusters: int = Field(1, ge=1, le=10)
-    separation: float = Field(4, ge=0, le=50, description="distance of any two cluster centres")
+    separation: float = Field(4, ge=0, le=50, description="distance between any two cluster centres")
     duplicates: float = Field(0, ge=0, le=0.95, description="share of points that are copies")
     scale: float = Field(1, ge=0.001, le=1000, description="multiplies everything")
     zeta: float = Field(0.2, ge=0, le=1, description="weight of the true covariance in IsoScore*")

@@ -1,4 +1,4 @@
-"""The catalogue of methods: every `Method` of this folder and of installed packages; and combinations of them."""
+"""The catalogue of methods: every `Method` in this folder and in installed packages, and their combinations."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def catalogue() -> Mapping[str, type[Method]]:
 
 
 def get(slug: str) -> type[Method]:
-    """The method of that name, or the combination: `isobn+istar`, in whatever order.
+    """The method with this slug, or a combination such as `isobn+istar`; the order does not matter.
 
     Raises:
-        InputError: with the allowed names, or with the reason why these methods do not go together.
+        InputError: unknown name, with the allowed names; or methods that cannot be combined, with the reason.
     """
     if composition.JOIN in slug:
         parts = [_single(part.strip()) for part in slug.split(composition.JOIN)]
@@ -38,7 +38,7 @@ def get(slug: str) -> type[Method]:
 
 
 def find(slug: str) -> type[Method] | None:
-    """As `get`; None where there is no such method (any more)."""
+    """Like `get`, but None if the method does not exist, or no longer exists."""
     try:
         return get(slug)
     except InputError:
@@ -47,14 +47,14 @@ def find(slug: str) -> type[Method] | None:
 
 @functools.cache
 def combinations() -> Mapping[str, type[Method]]:
-    """All pairs that go together, by slug. More than two may be combined as well."""
+    """All valid pairs, by slug. Combinations of more than two methods are allowed too."""
     pairs = itertools.combinations(catalogue().values(), 2)
     joined = (composition.JOIN.join(part.slug for part in pair) for pair in pairs if not composition.why_not(pair))
     return MappingProxyType({slug: get(slug) for slug in joined})
 
 
 def place(slug: str) -> tuple[int, ...]:
-    """What to sort methods by: the catalogue's order, then combinations, then what is not known (any more)."""
+    """Sort key for methods: the catalogue's order, then combinations, then unknown slugs."""
     order = list(catalogue())
     parts = slug.split(composition.JOIN)
     return (len(parts), *(order.index(part) if part in order else len(order) for part in parts))
@@ -73,7 +73,8 @@ def _composed(slugs: tuple[str, ...]) -> type[Method]:
 
 
 def check_params(slug: str, values: Mapping[str, object]) -> dict[str, ParamValue]:
-    """Validate and complete a method's parameters; `InputError` names the parameter, what was got and what is allowed."""
+    """Validate a method's parameters and fill in defaults; `InputError` names the parameter, the value and the allowed
+    values."""
     method = get(slug)
     allowed = method.Params.model_fields
     for name in values:
@@ -81,7 +82,7 @@ def check_params(slug: str, values: Mapping[str, object]) -> dict[str, ParamValu
             if not allowed:
                 raise InputError(f"method '{slug}' has no parameters, got '{name}'", field=f"params.{name}")
             raise unknown_name(f"parameter of '{slug}'", name, allowed, field=f"params.{name}")
-    if issubclass(method, composition.Composed):  # part by part: what a part's own checks say stays said
+    if issubclass(method, composition.Composed):  # one method at a time, so that each method's own validators run
         return {
             f"{part.slug}.{name}": value
             for part in method.part_classes

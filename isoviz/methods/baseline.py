@@ -1,4 +1,4 @@
-"""Plain fine-tuning: what every other method is compared with."""
+"""Plain fine-tuning, the reference for every other method."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ class Baseline(Method):
 
     slug = "baseline"
     title = "Baseline"
-    summary = "Plain fine-tuning, nothing added."
+    summary = "Plain fine-tuning with nothing added."
     equation = r"L = L_{\mathrm{task}}"
     of_rows_together = False

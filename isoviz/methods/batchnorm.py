@@ -1,4 +1,4 @@
-"""Batch normalisation of the vector that feeds the classifier: what IsoBN is compared with (paper 002)."""
+"""Batch normalisation of the classifier's input, the method that IsoBN is compared with (paper 002)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from isoviz.models.hooks import HookedModel
 
 EPS = 1e-5
-"""Added to the variance, inside the root: nothing is scaled up by more than 1/√EPS, about 316."""
+"""Added to the variance under the root, so no dimension is scaled up by more than 1/√EPS, about 316."""
 
 BIBTEX = """\
 @inproceedings{ioffe2015batch,
@@ -32,8 +32,8 @@ class BatchNormParams(Params):
         0.05,
         label="Weight of the new batch",
         symbol="m",
-        help="Share of the newest batch in the moving statistics, which evaluation uses.",
-        source="As IsoBN (algorithm 1, α = 0.95 for the old ones), so that the two differ in the map only",
+        help="Weight of the newest batch in the moving statistics. Evaluation uses these statistics.",
+        source="As in IsoBN (algorithm 1, α = 0.95 for the old statistics), so that only the map differs",
         gt=0,
         le=1,
     )
@@ -41,20 +41,23 @@ class BatchNormParams(Params):
         "batch",
         label="Statistics in training",
         symbol="",
-        help="batch: each batch's own, with gradient, as usual. moving: the moving ones, as constants, as IsoBN does.",
+        help=(
+            "batch: each batch's own statistics, with gradient, as usual. moving: the moving statistics as constants, as in "
+            "IsoBN."
+        ),
         source="batch: Ioffe & Szegedy 2015, algorithm 1; moving: IsoBN, algorithm 1",
     )
     bias_correction: bool = parameter(
         True,
-        label="Correct the start",
+        label="Bias correction",
         symbol="",
-        help="Divide the moving statistics by 1 − (1 − m)^t. Without it they start from mean 0 and variance 1.",
-        source="our correction of the cold start; off: what framework layers do",
+        help="Divide the moving statistics by 1 − (1 − m)^t at step t. When off, they start from mean 0 and variance 1.",
+        source="our correction for the first steps; off: the behaviour of framework layers",
     )
 
 
 class BatchNorm(Method):
-    """Gives each dimension of the classifier's input mean 0 and variance 1. No affine part."""
+    """Gives each dimension of the classifier's input mean 0 and variance 1. It has no affine part."""
 
     slug = "batchnorm"
     title = "Batch normalisation"
@@ -70,19 +73,19 @@ class BatchNorm(Method):
     params: BatchNormParams
     effects = {"mean_cosine": "down"}
     traps = (
-        "Equal variances alone need not make a cloud more isotropic, and it changes how fast the encoder moves: measured, the "
-        "sign depends on the encoder (more on the bundled one, less on a randomly initialised one).",
-        "A dimension with almost no variance counts as much as any other afterwards: rounding noise can become signal, up to "
-        "316 times its size. IsoBN's ε limits that.",
+        "Equal variances alone need not make a cloud more isotropic, and batch normalisation changes how fast the encoder "
+        "moves. In our measurements the bundled encoder became more isotropic, a randomly initialised one less.",
+        "A dimension with almost no variance ends up with the same weight as any other: rounding noise can grow by up to 316 "
+        "times. IsoBN's ε limits this.",
         "It equalises variances but keeps correlations: EV_k hardly falls where dimensions are correlated.",
-        "In training each row depends on the other rows of its batch. The isotropy shown is measured with the moving statistics.",
-        "On spans and texts the statistics are those of all tokens of the batch: in training a position sees a little of those "
-        "that follow it, in their mean and variance.",
-        "The IsoBN paper applies it to pre-trained embeddings only, without training (its table 2).",
+        "In training each row depends on the other rows of its batch. Reported isotropy uses the moving statistics.",
+        "On span and text tasks the statistics cover all tokens of the batch. In training, each position therefore receives a "
+        "little information about later positions through the mean and variance.",
+        "The IsoBN paper applies batch normalisation to pre-trained embeddings only, without training (its table 2).",
     )
 
     def attach(self, model: HookedModel) -> None:
-        """Make the moving statistics: (h,) means and population variances, number of batches seen."""
+        """Create the moving statistics: (h,) means and population variances, and the number of batches seen."""
         import torch
 
         state = torch.nn.Module()
@@ -92,10 +95,10 @@ class BatchNorm(Method):
         self.state = state
 
     def transform(self, reps: Representations, training: bool) -> Tensor:
-        """(pooled − μ)/√(σ² + 1e-5), (B, h); the input itself before the first training batch.
+        """(pooled − μ)/√(σ² + 1e-5), (B, h); the input unchanged before the first training batch.
 
-        A training batch of one row has no variance: it uses the moving statistics and does not move them. A constant
-        dimension gives 0 (up to rounding, which is scaled by at most 316).
+        A training batch of one row has no variance: it uses the moving statistics and does not update them. A constant
+        dimension gives 0, up to rounding scaled by at most 316.
         """
         import torch
 
@@ -106,7 +109,7 @@ class BatchNorm(Method):
             points = pooled.float()
             mean, variance = None, None
             if training:
-                batch = gathered(points)  # of all processes that train together
+                batch = gathered(points)  # from all training processes
                 if batch.shape[0] > 1:
                     variance, mean = torch.var_mean(batch, dim=0, correction=0)
                     self._update(mean.detach(), variance.detach())
@@ -117,15 +120,15 @@ class BatchNorm(Method):
             return ((points - mean) * (variance + EPS).rsqrt()).to(pooled.dtype)
 
     def moving(self) -> tuple[Tensor, Tensor]:
-        """(h,) mean and (h,) variance that evaluation uses; at least one batch must have been seen."""
+        """The (h,) mean and (h,) variance for evaluation; requires at least one training batch."""
         mean, variance = self.buffer("mean"), self.buffer("variance")
-        start_weight = (1 - self.params.momentum) ** int(self.buffer("batches"))  # weight of the start, which is 0
+        initial_weight = (1 - self.params.momentum) ** int(self.buffer("batches"))  # remaining weight of the initial 0
         if self.params.bias_correction:
-            return mean / (1 - start_weight), variance / (1 - start_weight)
-        return mean, variance + start_weight
+            return mean / (1 - initial_weight), variance / (1 - initial_weight)
+        return mean, variance + initial_weight
 
     def _update(self, mean: Tensor, variance: Tensor) -> None:
-        # population statistics: a framework's layer keeps those with divisor m − 1, and divides by those with m
+        # population statistics; framework layers store the variance with divisor m − 1 but normalise by the one with m
         self.buffer("mean").lerp_(mean, self.params.momentum)
         self.buffer("variance").lerp_(variance, self.params.momentum)
         self.buffer("batches").add_(1)

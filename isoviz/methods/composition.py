@@ -1,14 +1,14 @@
-"""Two or more methods at once, written `isobn+istar`: which go together, and how their hooks are joined.
+"""Combinations of methods, written `isobn+istar`: which are valid, and how their hooks combine.
 
 A method changes the vector that the classifier reads (`transform`), adds terms to the loss (`penalties`), or trains a second
-stage on a frozen encoder. Terms add up, so penalties on different things combine freely, with each other and with one
-change of the vector. Refused are
+stage on a frozen encoder. Penalties on different quantities combine freely, with each other and with one change of the vector,
+because their terms add up. `compose` refuses
 
-- two methods that change the classifier's input: the second would read, and rescale, what the first one made, a third method
-  that no paper describes;
-- two methods that pull the same quantity to different targets: the sum of their penalties has a minimum that is neither's.
+- two methods that change the classifier's input: the second would rescale the output of the first, which is a third method that
+  no paper describes;
+- two methods that pull the same quantity to different targets: the sum of their penalties has its minimum at neither target.
 
-Parameters are named by their method, `istar.lam`.
+Parameter names carry the method's slug: `istar.lam`.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from isoviz.models.hooks import HookedModel
 
 JOIN = "+"
-"""Between the slugs of a combination."""
+"""Separates the slugs of a combination."""
 
 
 class Composed(Method):
-    """Several methods in one run. Subclasses are made by `compose`.
+    """Several methods in one run. `compose` makes the subclasses.
 
     Attributes:
-        part_classes: their classes, in the catalogue's order.
-        parts: one object of each.
+        part_classes: the methods' classes, in the catalogue's order.
+        parts: one instance of each.
     """
 
     part_classes: tuple[type[Method], ...] = ()
@@ -48,7 +48,7 @@ class Composed(Method):
         self.parts = [_built(part, own_params(part.slug, values)) for part in self.part_classes]
 
     def attach(self, model: HookedModel) -> None:
-        """Attach each; their states are kept side by side."""
+        """Attach every part; `state` holds their states by slug."""
         from torch import nn
 
         state = nn.ModuleDict()
@@ -62,7 +62,7 @@ class Composed(Method):
         self.state = state if len(state) else None
 
     def transform(self, reps: Representations, training: bool) -> Tensor:
-        """That of the one part which changes the classifier's input."""
+        """The transform of the one part that changes the classifier's input."""
         for part in self.parts:
             if changes_input(type(part)):
                 return part.transform(reps, training)
@@ -73,34 +73,34 @@ class Composed(Method):
         return {name: term for part in self.parts for name, term in part.penalties(reps).items()}
 
     def regularises_output(self) -> bool:
-        """Whether one part does."""
+        """Whether any part does."""
         return any(part.regularises_output() for part in self.parts)
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """All parts' groups."""
+        """All parts' parameter groups."""
         return [group for part in self.parts for group in part.parameter_groups()]
 
     def refresh(self, sample: Sample) -> None:
-        """Refresh each."""
+        """Refresh every part."""
         for part in self.parts:
             part.refresh(sample)
 
     def frozen_steps(self, rows: int) -> int:
-        """Those of the one part that has a second stage."""
+        """The steps of the one part that has a second stage."""
         return sum(part.frozen_steps(rows) for part in self.parts)
 
     def fit_frozen(self, frozen: Frozen) -> None:
-        """The one second stage there is. The other parts' terms are of the encoder or its output layer, and end with fine-tuning."""
+        """Run the one second stage. The other parts' terms act on the encoder or its output layer and end with fine-tuning."""
         for part in self.parts:
             if part.frozen_stage:
                 part.fit_frozen(frozen)
 
 
 def compose(parts: Sequence[type[Method]]) -> type[Composed]:
-    """The method that does all of these, in their given order.
+    """The method that combines `parts`, in this order.
 
     Raises:
-        InputError: they do not go together; the message says why.
+        InputError: the methods cannot be combined; the message says why.
     """
     if reason := why_not(parts):
         raise InputError(f"method: {reason}", field="method")
@@ -130,7 +130,7 @@ def compose(parts: Sequence[type[Method]]) -> type[Composed]:
 
 
 def why_not(parts: Sequence[type[Method]]) -> str:
-    """Why these methods cannot be combined; empty where they can."""
+    """Why these methods cannot be combined; empty if they can."""
     for part in parts:
         if part.slug == "baseline":
             return "the baseline cannot be part of a combination: it changes nothing"
@@ -138,22 +138,22 @@ def why_not(parts: Sequence[type[Method]]) -> str:
         return f"a combination needs different methods (got {JOIN.join(part.slug for part in parts)})"
     inputs = [part.title for part in parts if changes_input(part)]
     if len(inputs) > 1:
-        return f"{' and '.join(inputs)} each change the vector that the classifier reads; combine one of them with penalties"
+        return f"{' and '.join(inputs)} each change the vector that the classifier reads; combine only one of them with penalties"
     for first, second in itertools.combinations(parts, 2):
         if first.pulls and first.pulls == second.pulls:
             return f"{first.title} and {second.title} pull {first.pulls} to different targets; choose one of them"
     if not any(all(kind in part.kinds for part in parts) for kind in parts[0].kinds):
-        return f"{' and '.join(part.title for part in parts)} share no kind of task"
+        return f"{' and '.join(part.title for part in parts)} have no task kind in common"
     return ""
 
 
 def changes_input(method: type[Method]) -> bool:
-    """Whether it changes the vector that the classifier reads."""
+    """Whether the method changes the vector that the classifier reads."""
     return method.transform is not Method.transform
 
 
 def own_params(slug: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of one part, under their own names."""
+    """The parameters of one part, without the slug in front."""
     prefix = f"{slug}."
     return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
 
@@ -166,7 +166,7 @@ def _built(part: type[Method], values: Mapping[str, Any]) -> Method:
 
 
 def _renamed(error: InputError, slug: str) -> InputError:
-    """The same error, its field under the name that the combination has for it."""
+    """The same error with the field name that the combination uses."""
     field = error.field
     if field and field.startswith("params."):
         field = f"params.{slug}.{field.removeprefix('params.')}"
@@ -174,18 +174,18 @@ def _renamed(error: InputError, slug: str) -> InputError:
 
 
 def _labelled(field: Any, part: type[Method], parts: Sequence[type[Method]]) -> Any:
-    """The field as the combination shows it: under its method's title; its symbol too where another part has the same."""
-    labelled_field = copy(field)
+    """The field as the combination shows it: with its method's title, also in the symbol where two parts share one."""
+    labelled = copy(field)
     extra = _extra(field)
     symbol = extra.get("symbol")
     shared = sum(
-        symbol in [_extra(other).get("symbol") for other in method.Params.model_fields.values()] for method in parts
+        symbol in [_extra(sibling).get("symbol") for sibling in method.Params.model_fields.values()] for method in parts
     )
     extra["symbol"] = f"{symbol} of {part.title}" if symbol and shared > 1 else symbol
     extra["leading"] = field is next(iter(part.Params.model_fields.values()))
-    labelled_field.json_schema_extra = extra
-    labelled_field.title = f"{part.title}: {str(field.title)[:1].lower()}{str(field.title)[1:]}"
-    return labelled_field
+    labelled.json_schema_extra = extra
+    labelled.title = f"{part.title}: {str(field.title)[:1].lower()}{str(field.title)[1:]}"
+    return labelled
 
 
 def _extra(field: Any) -> dict[str, Any]:

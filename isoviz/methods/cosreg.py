@@ -36,7 +36,7 @@ class CosRegParams(Params):
         "tokens",
         label="Applied to",
         symbol="",
-        help="tokens: last-layer token vectors of the batch. output: rows of the output layer's weight.",
+        help="tokens: the batch's token vectors in the last layer. output: the rows of the output layer's weight.",
         source="tokens: I-STAR; output: isotropy calibration, section 3",
     )
 
@@ -46,7 +46,7 @@ class CosReg(Method):
 
     slug = "cosreg"
     title = "CosReg"
-    summary = "Pushes the mean cosine between vectors down (or up), which moves their mean rather than their shape."
+    summary = "Pushes the mean cosine between vectors down (or up), which moves the cloud's mean rather than changing its shape."
     equation = r"L = L_{\mathrm{task}} + \frac{\lambda}{M^2} \sum_{i \ne j} \hat x_i^\top \hat x_j"
     paper = Paper(
         short="Gao et al. 2019",
@@ -58,12 +58,12 @@ class CosReg(Method):
     params: CosRegParams
     effects = {"mean_cosine": "against λ"}
     traps = (
-        "It moves the mean of the cloud. IsoScore ignores the mean, so it need not change.",
-        "On the output matrix of a two-class task the term is half of a single cosine: almost no force.",
+        "CosReg moves the mean of the cloud. IsoScore ignores the mean, so it may not change.",
+        "On the output matrix of a two-class task the term is half of a single cosine, so it has almost no effect.",
     )
 
     def regularises_output(self) -> bool:
-        """With `on = output`."""
+        """True if `on` is "output"."""
         return self.params.on == "output"
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:

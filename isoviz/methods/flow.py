@@ -1,7 +1,7 @@
 """Flow: an invertible map, trained by maximum likelihood, between pooled vectors and a Gaussian (paper 003, BERT-flow).
 
-The map is a pure function of its parameters: the task reads it through detached ones, its own loss through the real
-ones, so neither loss can reach what belongs to the other.
+The map is a pure function of its parameters. The task loss sees detached parameters and the likelihood sees detached inputs, so
+neither loss reaches the other's parameters.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ BIBTEX = """\
 """
 
 NOISE = 1e-3
-"""Deviation of the noise on the vectors that the likelihood sees, as a share of the first batch's root-mean-square deviation.
-
-A dimension without variance (a saturated pooler has many) has a density without limit: unless something blurs it, the map
-goes on stretching it until it overflows. Narrower dimensions than this count as constant, also when the actnorms start."""
+"""Standard deviation of the noise added to the vectors in the likelihood, as a share of the first batch's root-mean-square
+deviation. A dimension without variance (a saturated pooler has many) has an unbounded density: without noise the map would
+stretch it until it overflows. Dimensions narrower than this count as constant, also when the actnorms start."""
 
 
 class FlowParams(Params):
@@ -39,9 +38,12 @@ class FlowParams(Params):
 
     weight: float = parameter(
         1.0,
-        label="Weight of the likelihood",
+        label="Likelihood weight",
         symbol="w",
-        help="Multiplies the flow's loss. It trains the map only, never the encoder, and Adam is almost insensitive to its scale.",
+        help=(
+            "Multiplies the flow's loss. This loss trains only the map, never the encoder, and Adam is almost insensitive to "
+            "its scale."
+        ),
         source="BERT-flow trains the map alone, with weight 1",
         gt=0,
         le=100,
@@ -50,7 +52,10 @@ class FlowParams(Params):
         3,
         label="Levels",
         symbol="L",
-        help="After each level but the last, half of the dimensions skip the rest; at the end all parts are concatenated.",
+        help=(
+            "After each level but the last, half of the dimensions skip the remaining levels; the output concatenates all "
+            "parts."
+        ),
         source="BERT-flow's code; Glow, section 3",
         ge=1,
         le=8,
@@ -66,7 +71,7 @@ class FlowParams(Params):
     )
     hidden: int = parameter(
         32,
-        label="Width of the couplings",
+        label="Coupling width",
         symbol="",
         help="Hidden units of the small network in each coupling.",
         source="BERT-flow's code",
@@ -75,9 +80,9 @@ class FlowParams(Params):
     )
     learning_rate: float = parameter(
         1e-3,
-        label="Learning rate of the map",
+        label="Map learning rate",
         symbol="η",
-        help="Adam's learning rate for the map alone; it follows the run's schedule. Gradients are clipped at norm 1.",
+        help="Adam's learning rate for the map only; it follows the run's schedule. Gradients are clipped at norm 1.",
         source="BERT-flow's code",
         gt=0,
         le=0.1,
@@ -89,9 +94,9 @@ class Step:
     """One step of the map.
 
     Attributes:
-        width: dimensions it works on (the first ones; the others have been split off).
-        flipped: the second half conditions the first, not the other way round. Steps take turns.
-        split: dimensions that leave after it, the last ones (0: none).
+        width: dimensions it changes (the first ones; the others have been split off).
+        flipped: the second half conditions the first instead of the reverse. Steps alternate.
+        split: how many dimensions, counted from the end, are split off after this step (0: none).
     """
 
     width: int
@@ -100,12 +105,12 @@ class Step:
 
     @property
     def first(self) -> int:
-        """Size of the first half; it has the odd dimension."""
+        """Size of the first half, which includes the odd dimension."""
         return self.width - self.width // 2
 
 
 def plan(width: int, levels: int, depth: int) -> list[Step]:
-    """The steps of a map of `width` dimensions; `InputError` if so many levels leave less than two of them."""
+    """The steps of a map of `width` dimensions; `InputError` if that many levels leave fewer than two dimensions."""
     from isoviz.errors import InputError
 
     steps: list[Step] = []
@@ -113,46 +118,41 @@ def plan(width: int, levels: int, depth: int) -> list[Step]:
     for level in range(levels):
         if remaining < 2:
             raise InputError(
-                f"levels: {width} dimensions can be halved for at most {level} levels (got {levels})",
+                f"levels: {width} dimensions allow at most {level} levels (got {levels})",
                 field="params.levels",
             )
-        leaves = remaining // 2 if level < levels - 1 else 0
+        split = remaining // 2 if level < levels - 1 else 0
         for number in range(depth):
-            steps.append(Step(remaining, bool(number % 2), leaves if number == depth - 1 else 0))
-        remaining -= leaves
+            steps.append(Step(remaining, bool(number % 2), split if number == depth - 1 else 0))
+        remaining -= split
     return steps
 
 
 def make_map(steps: list[Step], hidden: int) -> nn.Module:
-    """The map's parameters, one submodule per step; as made, the map is the identity.
+    """The map's parameters, one submodule per step; the map starts as the identity.
 
     Per step of width w: `shift` and `log_scale` (w,) of the actnorm; `lu` (w, w), whose strict triangles are those of L
-    and U and whose diagonal is the logarithm of U's; `weight1…3`, `bias1…3` of the coupling's network. The couplings'
-    hidden weights come from a generator of their own, the same for every run.
+    and U and whose diagonal is the logarithm of U's; `weight1…3`, `bias1…3` of the coupling's network. A separate generator
+    with a fixed seed draws the couplings' hidden weights, so they are the same in every run.
     """
     import torch
 
     generator = torch.Generator().manual_seed(0)
     root = torch.nn.Module()
     for number, step in enumerate(steps):
-        conditioning, moved = (step.first, step.width - step.first)[:: -1 if step.flipped else 1]
+        inputs, outputs = (step.first, step.width - step.first)[:: -1 if step.flipped else 1]
         shapes = {"shift": (step.width,), "log_scale": (step.width,), "lu": (step.width, step.width)}
-        shapes |= {
-            "weight1": (hidden, conditioning),
-            "bias1": (hidden,),
-            "weight2": (hidden, hidden),
-            "bias2": (hidden,),
-        }
-        shapes |= {"weight3": (moved, hidden), "bias3": (moved,)}
-        part = torch.nn.Module()
+        shapes |= {"weight1": (hidden, inputs), "bias1": (hidden,), "weight2": (hidden, hidden), "bias2": (hidden,)}
+        shapes |= {"weight3": (outputs, hidden), "bias3": (outputs,)}
+        module = torch.nn.Module()
         for name, shape in shapes.items():
             value = torch.zeros(shape)
             if name in ("weight1", "weight2"):
                 value = torch.randn(shape, generator=generator) * math.sqrt(
                     2 / shape[1]
                 )  # keeps the scale through ReLU
-            part.register_parameter(name, torch.nn.Parameter(value))
-        root.add_module(f"step{number}", part)
+            module.register_parameter(name, torch.nn.Parameter(value))
+        root.add_module(f"step{number}", module)
     return root
 
 
@@ -162,18 +162,18 @@ def gaussianise(
     """z = f⁻¹(h) and log|det ∂z/∂h|.
 
     Args:
-        parameters: by name, as `make_map` names them.
+        parameters: the parameters by name, as in `make_map`.
         points: (B, h) in the parameters' precision.
-        start: first set each actnorm, in place, so that this batch leaves it with mean 0 and deviation 1.
+        start: first initialise each actnorm, in place, so that its output on this batch has mean 0 and deviation 1.
 
     Returns:
-        (B, h) and a scalar: with additive couplings the determinant is the same at every point.
+        (B, h) and a scalar; with additive couplings the determinant is the same at every point.
     """
     log_det = points.new_zeros(())
-    parts: list[Tensor] = []
+    split_off: list[Tensor] = []
     for number, step in enumerate(steps):
         step_parameters = _of_step(parameters, number)
-        if start:  # after the first actnorm every dimension has deviation 1, or none
+        if start:  # after the first actnorm every dimension has deviation 1 or 0
             _start_actnorm(step_parameters, points, spread(points) if number == 0 else points.new_ones(()))
         points = (points + step_parameters["shift"]) * step_parameters["log_scale"].exp()
         lower, upper = _triangles(step_parameters["lu"])
@@ -182,9 +182,9 @@ def gaussianise(
         log_det = log_det + step_parameters["log_scale"].sum() + step_parameters["lu"].diagonal().sum()
         points = _couple(step_parameters, step, points)
         if step.split:
-            parts.append(points[:, step.width - step.split :])
+            split_off.append(points[:, step.width - step.split :])
             points = points[:, : step.width - step.split]
-    return _cat([points, *reversed(parts)]), log_det
+    return _cat([points, *reversed(split_off)]), log_det
 
 
 def bits_per_dimension(gaussian: Tensor, log_det: Tensor) -> Tensor:
@@ -205,12 +205,12 @@ def _of_step(parameters: Mapping[str, Tensor], number: int) -> dict[str, Tensor]
 
 
 def _triangles(lu: Tensor) -> tuple[Tensor, Tensor]:
-    """The strict lower triangle of L, and U; never multiplied with each other, which would cost w³."""
+    """The strict lower triangle of L, and U; their product, which would cost w³, is never computed."""
     return lu.tril(-1), lu.triu(1) + lu.diagonal().exp().diag()
 
 
 def _couple(parameters: Mapping[str, Tensor], step: Step, points: Tensor) -> Tensor:
-    """One half moves by a function of the other."""
+    """Shift one half by a function of the other."""
     from torch.nn.functional import linear, relu
 
     first, second = points[:, : step.first], points[:, step.first :]
@@ -220,13 +220,13 @@ def _couple(parameters: Mapping[str, Tensor], step: Step, points: Tensor) -> Ten
     return _cat([first + shift, second] if step.flipped else [first, second + shift])
 
 
-def _start_actnorm(parameters: Mapping[str, Tensor], points: Tensor, usual: Tensor) -> None:
+def _start_actnorm(parameters: Mapping[str, Tensor], points: Tensor, typical_std: Tensor) -> None:
     import torch
 
     std, mean = torch.std_mean(points, dim=0, correction=0)
     parameters["shift"].copy_(-mean)
-    # a constant dimension is scaled like the others: stretched by a floor, it would be once more in each step
-    parameters["log_scale"].copy_(-torch.where(std > NOISE * usual, std, usual).log())
+    # scale a constant dimension like the others: dividing by a floor would stretch it again in each step
+    parameters["log_scale"].copy_(-torch.where(std > NOISE * typical_std, std, typical_std).log())
 
 
 def _cat(parts: list[Tensor]) -> Tensor:
@@ -236,11 +236,11 @@ def _cat(parts: list[Tensor]) -> Tensor:
 
 
 class Flow(Method):
-    """The classifier reads z = f⁻¹(h), f a Glow-style flow trained beside the task."""
+    """The classifier reads z = f⁻¹(h), where f is a Glow-style flow trained along with the task."""
 
     slug = "flow"
     title = "Flow"
-    summary = "Sends the classifier's input through an invertible map that learns to make it look Gaussian."
+    summary = "Passes the classifier's input through an invertible map trained to make its distribution Gaussian."
     equation = (
         r"z = f^{-1}(h),\quad L_{\mathrm{flow}} = -\frac{1}{d \ln 2}"
         r"\left[\log \mathcal N(z; 0, I) + \log\left|\det \frac{\partial f^{-1}}{\partial h}\right|\right]"
@@ -256,22 +256,23 @@ class Flow(Method):
     effects = {"isoscore": "up"}
     traps = (
         "The isotropy calibration paper gives no settings for the flow and does not say which vector the classifier reads. "
-        "Here: the pooled vector, mapped, with the map trained beside the task. Settings are those of BERT-flow.",
-        "Two losses, kept apart: the likelihood trains the map only, the task trains encoder and head through the map.",
-        "Before the first training batch the map is the identity, so that epoch 0 is the baseline's. That batch's mean and "
-        "deviation then start the map; with few rows they are rough.",
-        "Dimensions that vary less than a thousandth of the usual are blurred, not stretched to variance 1: their likelihood "
-        "would have no limit. Bits per dimension compare runs on the same model only.",
-        "On spans and texts the map is fitted to token vectors, as if they were independent. An output layer that was trained "
-        "before reads z as well as it can: a pretrained network starts anew when the map starts.",
-        "In BERT-flow the encoder is fixed; here it moves, and the map follows at its own learning rate. In a run of some "
-        "hundred steps BERT-flow's rate is slow: z may then be less isotropic than the vector it is made from.",
+        "Here it reads the mapped pooled vector, and the map is trained along with the task. Settings are those of BERT-flow.",
+        "The two losses train different parameters: the likelihood trains only the map; the task loss trains the encoder and "
+        "the head through the map.",
+        "Before the first training batch the map is the identity, so epoch 0 equals the baseline's. The mean and deviation of "
+        "that batch then initialise the map; with few rows they are rough estimates.",
+        "Dimensions that vary less than a thousandth of the typical amount are blurred with noise instead of being stretched "
+        "to variance 1, because their likelihood would be unbounded. Compare bits per dimension only between runs on the same "
+        "model.",
+        "On span and text tasks the map is fitted to token vectors as if they were independent. A pretrained output layer was "
+        "not trained on z, so a pretrained network in effect starts over when the map starts.",
+        "In BERT-flow the encoder is frozen; here it changes, and the map follows at its own learning rate. In a run of a few "
+        "hundred steps BERT-flow's learning rate is slow, and z may be less isotropic than the pooled vector.",
     )
 
     def attach(self, model: HookedModel) -> None:
-        """Make the map for h = `model.head_width` dimensions, in float32.
-
-        `spread` is the first batch's root-mean-square deviation, 0 until there is one; `batches` seeds the noise.
+        """Create the map for h = `model.head_width` dimensions, in float32. `spread` is the first batch's root-mean-square
+        deviation, 0 before that batch; `batches` seeds the noise.
         """
         import torch
 
@@ -281,7 +282,7 @@ class Flow(Method):
         self.state.register_buffer("batches", torch.zeros((), dtype=torch.long))
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """The map's own optimiser settings: BERT-flow's."""
+        """The map's optimiser settings, from BERT-flow."""
         assert self.state is not None
         return [
             {
@@ -294,9 +295,8 @@ class Flow(Method):
         ]
 
     def transform(self, reps: Representations, training: bool) -> Tensor:
-        """z (B, h): the task's gradient passes through the map into the encoder and leaves the map alone.
-
-        The input itself before the first training batch whose rows differ.
+        """z (B, h): the task's gradient passes through the map into the encoder and does not change the map. The input
+        unchanged before the first training batch whose rows differ.
         """
         import torch
 
@@ -311,14 +311,15 @@ class Flow(Method):
         return gaussian.to(pooled.dtype)
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
-        """{"flow": weight × bits per dimension} of the slightly blurred pooled vectors, as constants to the encoder."""
+        """{"flow": weight × bits per dimension} of the pooled vectors with noise added, detached from the encoder."""
         import torch
 
         from isoviz.metrics.processes import own_rows, own_share
 
         with torch.autocast(reps.pooled.device.type, enabled=False):
             points = self._points(reps.pooled.detach())
-            # a generator of its own, set by a number that is saved: dropout's is left alone, and a resumed run goes on alike
+            # a separate generator, seeded by a saved number: dropout's generator is unaffected, and a resumed run continues
+            # identically
             generator = torch.Generator().manual_seed(int(self.buffer("batches")))
             width, device = points.shape[1], points.device
             noise = own_rows(lambda rows: torch.randn(rows, width, generator=generator), len(points), device).to(points)
@@ -329,7 +330,7 @@ class Flow(Method):
             return {"flow": share * self.params.weight * bits_per_dimension(gaussian, log_det)}
 
     def _start(self, parameters: Mapping[str, Tensor], points: Tensor) -> None:
-        """Data-dependent start of the actnorms, unless the rows are equal but for rounding."""
+        """Initialise the actnorms from the data, unless the rows are equal up to rounding."""
         import torch
 
         from isoviz.metrics.processes import gathered

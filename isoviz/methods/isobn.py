@@ -41,7 +41,7 @@ class IsoBNParams(Params):
         0.1,
         label="Floor",
         symbol="ε",
-        help="Added to σγ so that dimensions with almost no variance are not blown up.",
+        help="Added to σγ so that dimensions with almost no variance are not amplified.",
         source="IsoBN, section 4.1 (0.1 with γ as a sum; the authors' code uses 1e-3 with γ as a mean)",
         gt=0,
         le=1000,
@@ -50,7 +50,7 @@ class IsoBNParams(Params):
         0.05,
         label="Weight of the new batch",
         symbol="1 − α",
-        help="Share of the newest batch in the moving statistics. The paper's α = 0.95 is the weight of the old ones.",
+        help="Weight of the newest batch in the moving statistics. The paper's α = 0.95 is the weight of the old statistics.",
         source="IsoBN, algorithm 1, as in the authors' code",
         gt=0,
         le=1,
@@ -59,25 +59,28 @@ class IsoBNParams(Params):
         "paper",
         label="Form",
         symbol="",
-        help="paper: γ sums ρ², one moving covariance, bias-corrected. code, as in the authors' program: γ averages ρ², σ "
-        "and Σ start from zeros and are averaged apart, ε stands under the root too. Its ε is 0.001.",
+        help=(
+            "paper: γ sums ρ²; one moving covariance with bias correction. code, as in the authors' program: γ averages ρ²; σ "
+            "and Σ start at zero and have separate moving averages; ε is also added under the root. Set ε to 0.001 for it."
+        ),
         source="paper: IsoBN, equations 4 to 7; code: the authors' program",
     )
 
 
 def isobn_scale(covariance: Any, std: Any, beta: float, eps: float, form: str = "paper") -> Any:
-    """The diagonal scaling θ̄ of IsoBN (paper 002, equations 4-7), for numpy arrays and for tensors.
+    """The diagonal scaling θ̄ of IsoBN (paper 002, equations 4-7), for numpy arrays and torch tensors.
 
     Args:
         covariance: (d, d) Σ, divisor n, float32 or better.
         std: (d,) σ; for `form="paper"` the root of Σ's diagonal.
         beta, eps: β and ε.
-        form: "paper" sums ρ² over j and keeps Σσ², by the square root that equation 7 lacks in print. "code" averages ρ², takes
-            the variances of equation 7 from Σ's diagonal, which moves apart from σ, and adds ε under its root.
+        form: "paper" sums ρ² over j and preserves Σσ² through the square root that is missing from the printed equation 7.
+            "code" averages ρ², takes the variances of equation 7 from Σ's diagonal, whose moving average is separate from σ's,
+            and adds ε under the root.
 
     Returns:
-        (d,) factors. Dimensions without variance (σ below 1e-12 of the largest) count as uncorrelated with all others, so
-        that they cannot turn the output into NaN; where none has variance, all factors are 1.
+        (d,) factors. Dimensions without variance (σ below 1e-12 of the largest) count as uncorrelated with all others, so that
+        they cannot turn the output into NaN. If no dimension has variance, all factors are 1.
     """
     largest = std.max()
     if not largest > 0:
@@ -85,16 +88,14 @@ def isobn_scale(covariance: Any, std: Any, beta: float, eps: float, form: str = 
     dead = std <= 1e-12 * largest
     alive, safe = ~dead, std + dead
     rho = (covariance / safe[:, None] / safe).clip(-1, 1) * alive[:, None] * alive
-    gamma = (rho**2).sum(1) + dead  # equation 5; a dead dimension goes with itself alone
+    gamma = (rho**2).sum(1) + dead  # equation 5; a dimension without variance correlates only with itself
     if form == "code":
         theta = (std * gamma / len(std) + eps) ** -beta
         variance = covariance.diagonal()
         return theta * (variance.sum() / ((variance * theta**2).sum() + eps)) ** 0.5
     theta = (std * gamma + eps) ** -beta  # equation 6
-    theta, share = (
-        theta / theta.max(),
-        std / largest,
-    )  # both constants cancel below; without them squares could underflow
+    # both constants cancel below; they keep squares from underflowing
+    theta, share = theta / theta.max(), std / largest
     return theta * ((share**2).sum() / ((share * theta) ** 2).sum()) ** 0.5  # equation 7 with its root
 
 
@@ -103,7 +104,7 @@ class IsoBN(Method):
 
     slug = "isobn"
     title = "IsoBN"
-    summary = "Shrinks high-variance, correlated dimensions, before the classifier reads them."
+    summary = "Shrinks dimensions with high variance and strong correlations before the classifier reads them."
     equation = r"\hat h = \bar\theta \odot h,\quad \theta_i = (\sigma_i \gamma_i + \epsilon)^{-\beta},\quad \gamma_i = \sum_j \rho_{ij}^2"
     paper = Paper(
         short="Zhou et al. 2021",
@@ -115,16 +116,17 @@ class IsoBN(Method):
     params: IsoBNParams
     effects = {"isoscore": "up"}
     traps = (
-        "The scaling is diagonal: it cannot remove correlation, only shrink dimensions that have it.",
-        "Equation 7 of the paper lacks a square root; without it the total variance is not kept. We use the root, as the code does.",
-        "Its statistics are those of training mode, dropout included. Where texts hardly differ, dropout causes most of the spread: "
-        "on a degenerate encoder σ was 15 times that of evaluation mode and uncorrelated with it, and EV_20 rose.",
-        "On spans and texts its points are all tokens of the batch, neighbours that resemble each other among them; the paper "
-        "has one vector per text.",
+        "The scaling is diagonal: it cannot remove correlation, only shrink correlated dimensions.",
+        "Equation 7 of the paper lacks a square root; without it the total variance is not preserved. We take the root, as "
+        "the authors' code does.",
+        "The statistics come from training mode, with dropout. Where texts hardly differ, dropout causes most of the spread: "
+        "on a degenerate encoder σ was 15 times its value in evaluation mode and uncorrelated with it, and EV_20 rose.",
+        "On span and text tasks the points are all tokens of the batch, including similar neighbouring tokens; the paper uses "
+        "one vector per text.",
     )
 
     def attach(self, model: HookedModel) -> None:
-        """Make the moving statistics: (h, h) covariance, (h,) standard deviations, number of batches seen."""
+        """Create the moving statistics: (h, h) covariance, (h,) standard deviations, and the number of batches seen."""
         import torch
 
         state = torch.nn.Module()
@@ -135,13 +137,14 @@ class IsoBN(Method):
         self.state = state
 
     def transform(self, reps: Representations, training: bool) -> Tensor:
-        """θ̄ ⊙ pooled; statistics move only in training, and the scale is a constant to the gradient (as in the code)."""
+        """θ̄ ⊙ pooled. Only training updates the statistics, and no gradient flows through the scale (as in the authors'
+        code)."""
         import torch
 
         if training:
             self._update(reps.pooled)
         if int(self.buffer("batches")) == 0:
-            return reps.pooled  # no statistics yet: 0/0 otherwise
+            return reps.pooled  # without statistics the scale would be 0/0
         with torch.no_grad(), torch.autocast(reps.pooled.device.type, enabled=False):
             scale = self.scale()
         return reps.pooled * scale.to(reps.pooled.dtype)
@@ -150,7 +153,7 @@ class IsoBN(Method):
         """(h,) θ̄ from the moving statistics."""
         covariance, std = self.buffer("covariance"), self.buffer("std")
         if self.params.form == "paper":
-            # Both start at zero, so they carry the factor 1 − (1 − m)^t; without this ρ is 20-fold too large at step 1.
+            # Both start at zero, so they carry the factor 1 − (1 − m)^t; uncorrected, ρ would be 20 times too large at step 1.
             covariance = covariance / (1 - (1 - self.params.momentum) ** int(self.buffer("batches")))
             std = covariance.diagonal().clamp_min(0).sqrt()
         scale: Tensor = isobn_scale(covariance, std, self.params.beta, self.params.eps, self.params.form)

@@ -23,7 +23,7 @@ BIBTEX = """\
 }
 """
 FLOOR = 1e-8
-"""Smallest mean loss that is divided by, and smallest IsoScore whose logarithm is taken."""
+"""Lower bound for mean losses in a denominator and for the IsoScore in the logarithm."""
 
 
 class IsoLayerParams(Params):
@@ -33,8 +33,10 @@ class IsoLayerParams(Params):
         0.5,
         label="Weight of the task",
         symbol="α",
-        help="Share of the balanced task loss in the joint loss; the rest is the isotropy loss −log IsoScore.",
-        source="IsoLayer, equation 2 (0.5 is called the ideal)",
+        help=(
+            "Weight of the balanced task loss in the joint loss; the remaining weight goes to the isotropy loss −log IsoScore."
+        ),
+        source="IsoLayer, equation 2 (the paper calls 0.5 ideal)",
         sweep=(0.25, 0.5, 0.75),
         ge=0,
         le=1,
@@ -44,55 +46,57 @@ class IsoLayerParams(Params):
         "batch",
         label="Isotropy of",
         symbol="",
-        help="batch: the mini-batch, as in the paper. full: all cached training vectors, exactly, through the layer.",
+        help="batch: computed on the mini-batch, as in the paper. full: computed exactly on all cached training vectors.",
         source="batch: IsoLayer, section 3.3; full: our addition",
     )
     variant: Literal["layer", "layer_then_classifier", "joint"] = parameter(
         "layer",
-        label="What is trained",
+        label="Trained part",
         symbol="",
-        help="layer: the layer alone, the classifier frozen. layer_then_classifier: then the classifier on the new vectors. "
-        "joint: both at once.",
-        source="layer: IsoLayer, section 3.2; the others: left for later in its section 4.4",
+        help=(
+            "layer: only the layer; the classifier is frozen. layer_then_classifier: the layer first, then the classifier on "
+            "the new vectors. joint: both together."
+        ),
+        source="layer: IsoLayer, section 3.2; the others: named as future work in its section 4.4",
     )
     depth: int = parameter(
         1,
         label="Layers",
         symbol="",
-        help="1: one affine map. More: residual tanh layers before it. All start as the identity.",
-        source="1: IsoLayer, section 4.2; deeper: left for later there",
+        help="1: one affine map. Above 1: residual tanh layers before it. All start as the identity.",
+        source="1: IsoLayer, section 4.2; deeper: future work there",
         ge=1,
         le=8,
     )
     smoothing: float = parameter(
         0.15,
-        label="Step of the loss means",
+        label="Loss mean step size",
         symbol="s",
         help="The running mean of a loss moves by s/(1 + k) at step k. 1 is the plain mean of all steps.",
-        source="IsoLayer, section 3.3; the code of the author it cites has 1",
+        source="IsoLayer, section 3.3; the code by the author it cites uses 1",
         sweep=(0.15, 1.0),
         gt=0,
         le=1,
     )
     start: Literal["zero", "first", "one"] = parameter(
         "zero",
-        label="Start of the loss means",
+        label="Initial loss means",
         symbol="",
-        help="The paper does not say. zero, with the update first: the missing mass cancels.",
-        source="our choice, as in the code of the author that the paper cites",
+        help="The paper does not specify it. With zero and the update first, the missing weight cancels out.",
+        source="our choice, as in the code by the author that the paper cites",
     )
     order: Literal["update_first", "normalise_first"] = parameter(
         "update_first",
-        label="Order of balancing",
+        label="Balancing order",
         symbol="",
-        help="Whether a loss enters its mean before or after it is divided by it. The paper does not say.",
-        source="our choice, as in the code of the author that the paper cites",
+        help="Whether the mean is updated before or after the loss is divided by it. The paper does not specify it.",
+        source="our choice, as in the code by the author that the paper cites",
     )
     layer_epochs: int = parameter(
         50,
         label="Layer epochs",
         symbol="",
-        help="At most this many passes over the cached vectors.",
+        help="Maximum number of passes over the cached vectors.",
         source="not given in the paper",
         ge=1,
         le=10_000,
@@ -101,7 +105,7 @@ class IsoLayerParams(Params):
         256,
         label="Layer batch",
         symbol="n",
-        help="Rows per step of the layer. A batch caps IsoScore at (n − 2)/(d − 1), so take many.",
+        help="Rows per step of the layer. A batch of n rows caps IsoScore at (n − 2)/(d − 1), so use large batches.",
         source="not given in the paper",
         ge=4,
         le=100_000,
@@ -110,7 +114,7 @@ class IsoLayerParams(Params):
         1e-3,
         label="Layer learning rate",
         symbol="",
-        help="Of AdamW on the layer.",
+        help="AdamW's learning rate for the layer.",
         source="not given in the paper",
         gt=0,
         le=1,
@@ -119,7 +123,10 @@ class IsoLayerParams(Params):
         0.3,
         label="Held out",
         symbol="",
-        help="Share of the training rows kept for early stopping by the task's metric; 0 trains on all, to the last epoch.",
+        help=(
+            "Share of the training rows held out for early stopping on the task's metric. 0 trains on all rows and runs every "
+            "epoch."
+        ),
         source="IsoLayer, section 4.2 (70/30)",
         ge=0,
         le=0.9,
@@ -128,7 +135,7 @@ class IsoLayerParams(Params):
         5,
         label="Patience",
         symbol="",
-        help="Layer epochs without a higher metric on the held-out rows before it stops.",
+        help="Layer epochs without a higher metric on the held-out rows before training stops.",
         source="not given in the paper",
         ge=1,
         le=10_000,
@@ -136,10 +143,9 @@ class IsoLayerParams(Params):
 
 
 class Balance:
-    """Joint loss with moving-average balancing (paper 000, section 3.3).
-
-    L̂_i = L_i · L̄/L̄_i with L̄ the mean of the L̄_i; the total is α L̂_1 + (1 − α) L̂_2. L̄_i moves by s/(1 + k) of its distance
-    to L_i at step k = 0, 1, ... The means are constants to the gradient, and floored: 1/L̄_i explodes where a loss vanishes.
+    """Joint loss with moving-average balancing (paper 000, section 3.3). L̂_i = L_i · L̄/L̄_i, where L̄ is the mean of the
+    L̄_i; the total is α L̂_1 + (1 − α) L̂_2. L̄_i moves by s/(1 + k) of its distance to L_i at step k = 0, 1, ... No gradient
+    flows through the means, and they have a lower bound because 1/L̄_i grows without limit as a loss vanishes.
     """
 
     def __init__(self, alpha: float, smoothing: float, start: str = "zero", order: str = "update_first") -> None:
@@ -155,7 +161,7 @@ class Balance:
         self.steps = 0
 
     def __call__(self, task: Tensor, isotropy: Tensor) -> Tensor:
-        """The joint loss of one step; moves the means."""
+        """The joint loss of one step; updates the means."""
         losses = (task, isotropy)
         values = [float(loss.detach()) for loss in losses]
         if self.means is None:
@@ -179,12 +185,13 @@ class Balance:
 
 
 class IsoLayer(Method):
-    """Fine-tunes as the baseline does, then freezes everything and learns y = A h + b on the cached vectors."""
+    """Fine-tunes like the baseline, then freezes everything and learns y = A h + b on the cached vectors."""
 
     slug = "isolayer"
     title = "IsoLayer"
     summary = (
-        "After plain fine-tuning, learns one layer that makes the classifier's input more isotropic and keeps the task."
+        "After plain fine-tuning, trains one layer that makes the classifier's input more isotropic while keeping the task "
+        "loss low."
     )
     equation = (
         r"y = A h + b,\quad L = \alpha \hat L_{\mathrm{task}} + (1 - \alpha)\,\hat L_{\mathrm{iso}},\quad "
@@ -200,40 +207,40 @@ class IsoLayer(Method):
     Params = IsoLayerParams
     params: IsoLayerParams
     effects = {"isoscore": "up"}
-    of_rows_together = False  # fine-tuning is plain, and the layer draws separate batches
+    of_rows_together = False  # fine-tuning is plain, and the layer has separate batches
     traps = (
-        "Early stopping watches training rows that the encoder has already fitted, so their metric says little.",
-        "With the classifier frozen, A can only use what the classifier can already read.",
-        "IsoScore ignores scale and mean: the isotropy loss gives b no gradient, and A none along its own scale.",
-        "It learns from one cached vector per row. Spans and texts have one per token: too many to keep, and no independent "
-        "points.",
+        "Early stopping uses training rows that the encoder has already fitted, so their metric says little.",
+        "With the classifier frozen, A can only use directions that the classifier already reads.",
+        "IsoScore ignores scale and mean: the isotropy loss gives no gradient to b or to the scale of A.",
+        "The layer learns from one cached vector per row. Span and text tasks have one per token: too many to cache, and the "
+        "points are not independent.",
     )
     kinds = ("classification", "regression")
     frozen_stage = "isotropy layer"
 
     def __init__(self, params: IsoLayerParams) -> None:
         super().__init__(params)
-        Balance(params.alpha, params.smoothing, params.start, params.order)  # refuses a pair that cannot work
+        Balance(params.alpha, params.smoothing, params.start, params.order)  # refuses settings that cannot be combined
 
     def attach(self, model: HookedModel) -> None:
-        """Make the layer, the identity; frozen, so that fine-tuning leaves it alone."""
+        """Create the layer as the identity, frozen so that fine-tuning does not change it."""
         self.state = _identity_layers(model.head_width, self.params.depth)
         self.state.requires_grad_(False)
 
     def transform(self, reps: Representations, training: bool) -> Tensor:
-        """A h + b; the identity until `fit_frozen`."""
+        """A h + b; the identity before `fit_frozen`."""
         assert self.state is not None
         return self.state(reps.pooled)
 
     def frozen_steps(self, rows: int) -> int:
-        """Steps of `fit_frozen` at most."""
+        """The maximum number of steps of `fit_frozen`."""
         per_epoch = -(-self._fitted_rows(rows) // self.params.layer_batch)
         return per_epoch * self.params.layer_epochs * (2 if self.params.variant == "layer_then_classifier" else 1)
 
     def fit_frozen(self, frozen: Frozen) -> None:
-        """Train A and b (and, by variant, the classifier) on cached vectors; keep the best epoch on the held-out rows.
+        """Train A and b (and the classifier, if selected) on cached vectors; keep the best epoch on the held-out rows.
 
-        "Best" is by the task's metric; of equals the one with the higher IsoScore counts.
+        The task's metric decides which epoch is best; IsoScore breaks ties.
         """
         assert self.state is not None
         layer: Any = self.state
@@ -255,19 +262,20 @@ class IsoLayer(Method):
 
         p = self.params
         layer: Any = self.state
-        for other in (*layer.parameters(), *frozen.output.parameters()):
-            other.requires_grad_(any(other is weight for weight in weights))
+        for tensor in (*layer.parameters(), *frozen.output.parameters()):
+            tensor.requires_grad_(any(tensor is weight for weight in weights))
         order = torch.randperm(len(frozen.pooled), generator=frozen.generator)
         fitted = order[: self._fitted_rows(len(order))]
         held_out = order[len(fitted) :]
         covariance = torch.cov(frozen.pooled.double().T).to(frozen.pooled) if p.isotropy == "full" else None
-        optimizer = torch.optim.AdamW(weights, lr=p.layer_lr, fused=True)  # few small weights: the calls are what costs
+        # fused: with few small weights, the call overhead dominates
+        optimizer = torch.optim.AdamW(weights, lr=p.layer_lr, fused=True)
         balance = Balance(p.alpha, p.smoothing, p.start, p.order)
         best: tuple[tuple[float, float], list[Tensor]] | None = None
-        waited = 0
+        epochs_since_best = 0
         for _ in range(p.layer_epochs):
             shuffled = fitted[torch.randperm(len(fitted), generator=frozen.generator)]
-            # batches of equal size: the IsoScore of a short last one is far lower, of two rows it is 0
+            # batches of equal size: the IsoScore of a short last batch is far lower; for two rows it is 0
             for rows in shuffled.tensor_split(-(-len(shuffled) // p.layer_batch)):
                 frozen.check()
                 y = layer(frozen.pooled[rows])
@@ -289,15 +297,15 @@ class IsoLayer(Method):
                 y = layer(frozen.pooled[held_out])
                 metric = frozen.metric(frozen.output(y), frozen.labels[held_out])
                 rank = (metric, -math.inf)
-                if best is None or metric >= best[0][0]:  # of all others the score decides nothing
+                if best is None or metric >= best[0][0]:  # the score decides only between equal metrics
                     score = self._score(layer(frozen.pooled), None, frozen)
                     rank = (metric, -math.inf if score is None else float(score))
             if best is None or rank > best[0]:
-                waited = 0 if best is None or rank[0] > best[0][0] else waited + 1
+                epochs_since_best = 0 if best is None or rank[0] > best[0][0] else epochs_since_best + 1
                 best = (rank, [weight.detach().clone() for weight in weights])
             else:
-                waited += 1
-            if waited >= p.patience:
+                epochs_since_best += 1
+            if epochs_since_best >= p.patience:
                 break
         if best is not None:
             with torch.no_grad():
@@ -305,7 +313,7 @@ class IsoLayer(Method):
                     weight.copy_(value)
 
     def _score(self, y: Tensor, covariance: Tensor | None, frozen: Frozen) -> Tensor | None:
-        """IsoScore of the batch, or of all vectors through the layer; None where it is undefined (all points equal)."""
+        """IsoScore of the batch, or of all vectors after the layer; None if it is undefined (all points equal)."""
         import warnings
 
         from isoviz import metrics
@@ -324,7 +332,7 @@ class IsoLayer(Method):
 
 
 def _identity_layers(width: int, depth: int) -> nn.Module:
-    """`depth` layers of `width` that together start as the identity."""
+    """`depth` layers of `width` whose composition starts as the identity."""
     import torch
     from torch import nn
 
@@ -349,7 +357,7 @@ def _identity_layers(width: int, depth: int) -> nn.Module:
 
 
 def _isoscore_of_map(a: Tensor, covariance: Tensor) -> Tensor:
-    """IsoScore of A x + b for points x with that covariance, exactly: the covariance becomes A Σ Aᵀ."""
+    """The exact IsoScore of A x + b for points x with this covariance, computed from A Σ Aᵀ."""
     mapped = a @ covariance @ a.T
     trace, frobenius = mapped.diagonal().double().sum(), mapped.double().square().sum()
     return ((trace * trace / frobenius - 1) / (a.shape[0] - 1)).to(a.dtype)

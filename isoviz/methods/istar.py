@@ -29,7 +29,7 @@ class IStarParams(Params):
         -1.0,
         label="Strength",
         symbol="λ",
-        help="Positive makes the token vectors more isotropic, negative less isotropic. 0 is plain fine-tuning.",
+        help="Positive values make the token vectors more isotropic, negative values less isotropic. 0 is plain fine-tuning.",
         source="I-STAR, section 4 and appendix G",
         sweep=(-5.0, -3.0, -1.0, 1.0, 3.0, 5.0),
         ge=-100,
@@ -39,7 +39,7 @@ class IStarParams(Params):
         0.2,
         label="Shrinkage",
         symbol="ζ",
-        help="Weight of the covariance taken over the training set; 0 uses the batch alone. The penalty's gradient scales with 1 − ζ.",
+        help="Weight of the training-set covariance; 0 uses only the batch. The penalty's gradient scales with 1 − ζ.",
         source="I-STAR, algorithm 1",
         sweep=(0.2, 0.4, 0.6, 0.8),
         ge=0,
@@ -49,7 +49,7 @@ class IStarParams(Params):
         0,
         label="Layer",
         symbol="l",
-        help="0: the token vectors of all layers together. Otherwise the number of one layer, from 1.",
+        help="0 uses the token vectors of all layers together. 1 or more selects a single layer.",
         source="I-STAR, appendix E",
         ge=0,
         le=200,
@@ -59,7 +59,10 @@ class IStarParams(Params):
         "paper",
         label="Estimator",
         symbol="",
-        help="paper: IsoScore* with shrinkage. unbiased: no shrinkage pass; one token per sentence, needs batches of at least 64.",
+        help=(
+            "paper: IsoScore* with shrinkage. unbiased: no shrinkage pass and one token per sentence; needs batches of at "
+            "least 64."
+        ),
         source="I-STAR, algorithm 1; unbiased traces by Himeno & Yamada 2014",
     )
     include_padding: bool = parameter(
@@ -73,7 +76,7 @@ class IStarParams(Params):
         250_000,
         label="Shrinkage points",
         symbol="m",
-        help="Points (layers counted in) for the training-set covariance, taken before each epoch.",
+        help="Points for the training-set covariance, counted over all layers. It is computed before each epoch.",
         source="I-STAR, section 4.1",
         ge=100,
         le=10_000_000,
@@ -85,20 +88,21 @@ class IStar(Method):
 
     slug = "istar"
     title = "I-STAR"
-    summary = "Rewards or penalises the isotropy of all layers' token vectors while the model learns its task."
+    summary = "Rewards or penalises the isotropy of all layers' token vectors during fine-tuning."
     equation = r"L = L_{\mathrm{task}} + \lambda\,\bigl(1 - \mathrm{IsoScore}^\star(\tilde X, \zeta, \Sigma_S)\bigr)"
     paper = Paper(short="Rudman & Eickhoff 2024", title="Stable Anisotropic Regularization", year=2024, bibtex=BIBTEX)
     Params = IStarParams
     params: IStarParams
     effects = {"isoscore_star": "with λ"}
     traps = (
-        "The gradient scales with 1 − ζ: comparing λ across ζ compares different forces.",
-        "On texts the tokens are the decoder's, and the unbiased estimator takes its first position, the start token's.",
-        "One sentence of the paper's section 3 reverses ζ; algorithm 1 and the code weigh the shrinkage matrix with ζ.",
+        "The gradient scales with 1 − ζ, so the same λ has a different strength at each ζ.",
+        "On text tasks the tokens are the decoder's, and the unbiased estimator uses the first position, the start token.",
+        "One sentence in the paper's section 3 reverses ζ; in algorithm 1 and the authors' code ζ weights the shrinkage "
+        "matrix.",
     )
 
     def attach(self, model: HookedModel) -> None:
-        """Check the layer and make room for Σ_S (d, d)."""
+        """Check the layer number and allocate Σ_S (d, d)."""
         import torch
 
         from isoviz.errors import InputError
@@ -108,7 +112,7 @@ class IStar(Method):
                 f"layer: the model has {model.num_layers} layers (got {self.params.layer}; 0 means all)",
                 field="params.layer",
             )
-        self.layers = model.num_layers if self.params.layer == 0 else 1  # that each token gives a point in
+        self.layers = model.num_layers if self.params.layer == 0 else 1  # that contribute one point per token
         state = torch.nn.Module()
         state.register_buffer("shrinkage", torch.zeros(model.width, model.width))
         self.state = state
@@ -128,7 +132,7 @@ class IStar(Method):
         shrinkage.copy_(torch.as_tensor(total.reduce(sample.gather).covariance))
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
-        """{"istar": λ(1 − IsoScore*)}; a scalar in float32 whatever the precision of the forward pass."""
+        """{"istar": λ(1 − IsoScore*)}; a float32 scalar in any precision of the forward pass."""
         from isoviz.metrics import penalties
         from isoviz.metrics.processes import gathered
 

@@ -1,8 +1,8 @@
-"""The contract between a method and the training loop: parameters, provenance and hooks.
+"""The interface between a method and the training loop: parameters, source and hooks.
 
-A method is a plain object so that the catalogue (forms, command line, docs) can be listed without importing torch; what it
-learns or tracks lives in `self.state`, a torch module made in `attach`, which is saved, moved and resumed with the model.
-Method files import torch inside functions only.
+A method is a plain object, so the catalogue (forms, command line, docs) can be listed without importing torch. Learned
+parameters and running statistics are in `self.state`, a torch module that `attach` creates; it is saved, moved and resumed with
+the model. Method files import torch inside functions only.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Sample:
-    """What `Method.refresh` may ask for before an epoch: a pass over training rows in evaluation mode.
+    """Input of `Method.refresh` before an epoch: a pass over training rows in evaluation mode.
 
     Attributes:
         epoch: epochs done.
-        representations: `representations(tokens)` iterates over batches of a random choice of training rows with about
-            that many tokens (all rows, where there are fewer), without gradient. The order is by length, so take all. Of
-            several processes each gets its part.
-        gather: every process's item on all of them, for `CovarianceAccumulator.reduce`.
+        representations: `representations(tokens)` iterates over batches of randomly chosen training rows with about that many
+            tokens in total (all rows if there are fewer), without gradient. Rows are ordered by length, so a caller must
+            consume all batches. Each process gets its share of the rows.
+        gather: returns the items of all processes to each process, for `CovarianceAccumulator.reduce`.
     """
 
     epoch: int
@@ -44,17 +44,18 @@ class Sample:
 
 @dataclass
 class Frozen:
-    """What `Method.fit_frozen` works on: the fine-tuned encoder's vectors, computed once in evaluation mode.
+    """Input of `Method.fit_frozen`: the fine-tuned encoder's vectors, computed once in evaluation mode.
 
     Attributes:
         pooled: (n, h) float32, one row per training row, before the method's transform.
-        labels: (n,) their labels, codes or numbers.
-        output: the output layer, (h → labels), which may be trained in place.
-        task_loss: `task_loss(logits, labels)`, the scalar that fine-tuning minimised.
-        metric: `metric(logits, labels)`, the task's primary metric; −inf where it is undefined.
-        generator: the method's own random numbers.
-        report: `report(losses, rows, learning_rate)` after each step: the value of each term and of `total`, rows of the step.
-        check: called before each step; raises when the user asked to stop.
+        labels: (n,) the rows' labels, codes or numbers.
+        output: the output layer (h → labels); the method may train it in place.
+        task_loss: `task_loss(logits, labels)`, the scalar that fine-tuning minimises.
+        metric: `metric(logits, labels)`, the task's primary metric; −inf if it is undefined.
+        generator: the method's random generator.
+        report: call `report(losses, rows, learning_rate)` after each step, with the value of each term and of `total`, and the
+            step's number of rows.
+        check: call before each step; raises if the user has stopped the run.
     """
 
     pooled: Tensor
@@ -68,31 +69,34 @@ class Frozen:
 
 
 Effect = Literal["up", "down", "with λ", "against λ"]
-"""How a measure moves. Measures are `isoscore` and `mean_cosine` (what the output layer reads, after a method that changes it
-against before; of all layers' tokens, where a method leaves that as it is), `isoscore_star`, and `penalty`, the method's own
-terms at the end against what they are without a gradient. "up" and "down" are by at least 0.02, of a penalty by a tenth; "with λ" is λ = 1
-above λ = −1 by at least 0.05."""
+"""How a measure changes. Measures are `isoscore` and `mean_cosine`, `isoscore_star`, and `penalty`. The first two compare the
+output layer's input after the method with the input before it; for a method that does not change this input they use all
+layers' tokens. `penalty` compares the method's terms at the end of training with their values when trained without their
+gradient. "up" and "down" mean by at least 0.02, for a penalty by at least a tenth; "with λ" means at least 0.05 higher at λ = 1
+than at λ = −1."""
 
 
 class Method(Hooks):
-    """One isotropy method. Override only the hooks it needs; every default does nothing.
+    """One isotropy method. Override only the hooks that the method needs; the defaults do nothing.
 
     Class attributes:
         slug: name in configurations and URLs.
         title: name on screen.
         summary: one plain sentence.
         equation: LaTeX.
-        paper: where it comes from (None for the baseline).
+        paper: its source (None for the baseline).
         Params: its parameters.
-        effects: what a short training shows, measure → direction; the conformance suite holds a method to it, and one that names
-            nothing to leaving every number as it is (see `Effect`). Combinations name nothing and are not held to it.
-        acts_on: slug of the measure of isotropy that shows what it changes, where that is not the first of its effects.
-        traps: sentences a user should read before trusting a number.
-        kinds: head kinds that it can be trained on.
-        pulls: what its penalty pulls to a target, in words; methods that pull the same do not combine.
-        of_rows_together: its terms or statistics depend on which rows are read together in a batch, so that a batch cannot be
-            read in parts. True unless a method says otherwise.
-        frozen_stage: name of a second stage after fine-tuning, in which `fit_frozen` trains on cached vectors; "" for none.
+        effects: measure → direction in a short training (see `Effect`). The conformance suite checks these; a method without
+            effects must leave every number unchanged. Combinations declare no effects and are not checked.
+        acts_on: slug of the isotropy measure that shows the method's effect; "" for the first in `effects`.
+        traps: caveats that a user should read before trusting a number.
+        kinds: the head kinds that the method supports.
+        pulls: the quantity that the penalty pulls to a target, in words; two methods that pull the same quantity cannot be
+            combined.
+        of_rows_together: whether its terms or statistics depend on which rows share a batch, so that a batch cannot be split.
+            True by default.
+        frozen_stage: name of a second stage after fine-tuning, in which `fit_frozen` trains on cached vectors; "" if there is
+            none.
     """
 
     slug: ClassVar[str]
@@ -121,11 +125,11 @@ class Method(Hooks):
             )
 
     def regularises_output(self) -> bool:
-        """Whether a penalty is on the output layer's weights: useless where these do not train."""
+        """Whether a penalty acts on the output layer's weights; such a penalty has no effect if they are not trained."""
         return False
 
     def buffer(self, name: str) -> Tensor:
-        """A tensor of `self.state` by name."""
+        """The buffer of `self.state` with this name."""
         assert self.state is not None, f"{self.slug} is not attached to a model"
         return self.state.get_buffer(name)
 
@@ -133,7 +137,7 @@ class Method(Hooks):
         """Called before each epoch, for statistics over the training set."""
 
     def frozen_steps(self, rows: int) -> int:
-        """At most how many steps `fit_frozen` reports on that many training rows."""
+        """The maximum number of steps that `fit_frozen` reports for this many training rows."""
         return 0
 
     def fit_frozen(self, frozen: Frozen) -> None:

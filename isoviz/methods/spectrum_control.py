@@ -1,4 +1,4 @@
-"""Spectrum control: the output weight's singular values follow a decaying curve, polynomial or exponential (paper 003)."""
+"""Spectrum control: pulls the output weight's singular values to a polynomial or exponential decay (paper 003)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _strength(symbol: str, term: str) -> Any:
         1.0,
         label="Strength",
         symbol=symbol,
-        help="How strongly the singular values are pulled to the target. 0 adds no term.",
+        help="How strongly the penalty pulls the singular values to the target. 0 adds no term.",
         source=f"Isotropy calibration, section 3, {term} (its value is not given)",
         ge=0,
         le=1000,
@@ -37,7 +37,7 @@ def _strength(symbol: str, term: str) -> Any:
 
 
 def _decay(default: float, label: str, symbol: str, help: str, term: str, **bounds: Any) -> Any:
-    source = f"Isotropy calibration, section 3, {term} (its value is not given; our choice is a slow decay)"
+    source = f"Isotropy calibration, section 3, {term} (its value is not given; we chose a slow decay)"
     return parameter(default, label=label, symbol=symbol, help=help, source=source, **bounds)
 
 
@@ -46,15 +46,18 @@ def _scale(help: str, term: str) -> Any:
         0.0,
         label="Scale",
         symbol="c₁",
-        help=f"{help} 0: chosen so that the targets carry the weight's own squared norm at the start.",
-        source=f"Isotropy calibration, section 3, {term} (its value is not given; 0 is our choice and cannot empty the weight)",
+        help=f"{help} 0 chooses it so that the targets have the weight's squared norm at the start.",
+        source=(
+            f"Isotropy calibration, section 3, {term} (its value is not given; we chose 0, which cannot shrink the weight to "
+            "nothing)"
+        ),
         ge=0,
         le=1e6,
     )
 
 
 def _checked_decay(kind: Kind, c2: object, gamma: object) -> None:
-    """Refuse, with the reason, what the bound would refuse without one."""
+    """Explain why a value is refused; the field's bound alone would give no reason."""
     from isoviz.metrics.spectrum_control import why_not_decaying
 
     if isinstance(c2, int | float) and isinstance(gamma, int | float):
@@ -123,20 +126,20 @@ class _SpectrumControl(Method):
     curve: ClassVar[Kind]
     pulls = "the singular values of the output matrix"
     effects = {"penalty": "down"}
-    acts_on = "i1"  # of the output weights
-    of_rows_together = False  # its term is of the output weights
+    acts_on = "i1"  # measured on the output weights
+    of_rows_together = False  # its term depends on the output weights only
     traps = (
-        "For two labels there are two singular values: hardly a spectrum. Pulling both to a small target empties the "
-        "classifier, which then predicts one class, as in the paper's GLUE table. The default scale keeps the norm.",
-        "It shapes the output weight, not the representations: their IsoScore moves only through what the encoder learns. "
-        "I1 and I2 depend on the weight's scale, so read them beside its norm.",
-        "Where the output weight is also the input embedding (tied), the penalty changes what the encoder reads.",
-        "The original method trains the factors of W = UΣVᵀ; here, as the isotropy calibration paper describes, W itself is "
-        "trained under the penalty. Neither paper's strength, scale or decay is known.",
+        "With two labels there are only two singular values, hardly a spectrum. Pulling both to a small target shrinks the "
+        "classifier until it predicts a single class, as in the paper's GLUE table. The default scale preserves the norm.",
+        "Spectrum control shapes the output weight, not the representations: their IsoScore changes only through what the "
+        "encoder learns. I1 and I2 depend on the weight's scale, so read them together with its norm.",
+        "If the output weight is tied to the input embedding, the penalty also changes the encoder's input.",
+        "The original method trains the factors of W = UΣVᵀ; here W itself is trained under the penalty, as the isotropy "
+        "calibration paper describes. Neither paper gives its strength, scale or decay.",
     )
 
     def attach(self, model: HookedModel) -> None:
-        """Fix the target (min(labels, h),): with c1 = 0 its Σ t_k² is ‖W‖²_F of the weight as it is now."""
+        """Set the target, (min(labels, h),). With c1 = 0, Σ t_k² equals ‖W‖²_F of the initial weight."""
         import torch
 
         from isoviz.metrics.spectrum_control import energy_matched_c1, spectrum_target

@@ -1,13 +1,13 @@
-"""The catalogue of metrics, and estimators of isotropy on a cloud of n points in d dimensions, shape (n, d).
+"""The catalogue of metrics, and isotropy estimators for a cloud of n points in d dimensions, shape (n, d).
 
-Every module of this folder that lists a `Metric` under `METRICS` is in the catalogue, and so are the installed packages' metrics
-(entry points `isoviz.metrics`); the functions that they declare are offered here by their names.
+The catalogue contains every `Metric` that a module in this folder lists under `METRICS`, and the metrics of installed packages
+(entry points `isoviz.metrics`). The functions that they declare are available here by name.
 
-Numpy in gives a float or a float64 array, a torch tensor in gives a tensor on its device. An undefined value
+Numpy input gives a float or a float64 array; a torch tensor gives a tensor on its device. An undefined value
 (a collapsed cloud, a single point, ...) is `nan` with an `UndefinedWarning`; a wrong shape or a non-finite
 entry raises `ValueError`.
 
-Names are loaded when first used, so that importing this package loads neither torch nor scipy.
+Names are loaded on first use, so importing this package loads neither torch nor scipy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from isoviz import catalogues
 from isoviz.errors import unknown_name
 from isoviz.metrics.protocol import Metric
 
-# Beside the metrics. No module carries the name of a function: importing it would put the module in the function's place.
+# Besides the metrics. No module shares its name with a function: importing the module would replace the function.
 _MODULE_OF = {
     "CovarianceAccumulator": "streaming",
     "Interval": "intervals",
@@ -47,13 +47,13 @@ _MODULE_OF = {
 
 @functools.cache
 def catalogue() -> Mapping[str, Metric]:
-    """All metrics by slug, in the order in which they are shown. Loads neither torch nor scipy."""
+    """All metrics by slug, in display order. Loads neither torch nor scipy."""
     metrics: dict[str, Metric] = catalogues.discover(__name__, "isoviz.metrics", Metric, listed_as="METRICS")
     return MappingProxyType(dict(sorted(metrics.items(), key=lambda item: (item[1].place, item[0]))))
 
 
 def get(slug: str) -> Metric:
-    """The metric of that name; `InputError` with the allowed names."""
+    """The metric with this slug; `InputError` with the allowed names if there is none."""
     try:
         return catalogue()[slug]
     except KeyError:
@@ -66,7 +66,7 @@ def _functions() -> Mapping[str, Any]:
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_"):  # requested by the import system, also while the catalogue is being read
+    if name.startswith("_"):  # looked up by the import system, also while the catalogue is being built
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     if name in _MODULE_OF:
         value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

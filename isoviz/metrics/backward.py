@@ -1,7 +1,7 @@
-"""The moments of a cloud in torch, with the backward pass written by hand.
+"""The moments of a cloud in torch, with a hand-written backward pass.
 
-∂T/∂X̃ = 2X̃/(n−1), ∂F/∂X̃ = 4X̃Σ/(n−1): one product each way, and no eigenvalue gaps, so repeated or zero
-eigenvalues are harmless. Products are in the input's precision (float32 for half precision), sums in float64.
+∂T/∂X̃ = 2X̃/(n−1), ∂F/∂X̃ = 4X̃Σ/(n−1): one product in each direction. No eigenvalue gaps occur, so repeated or zero
+eigenvalues are harmless. Products use the input's precision (float32 for half precision), sums float64.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ def tensor_moments(
     zeta: float = 0.0,
     quartic: bool = False,
 ) -> Moments:
-    """T, F and, if asked, Q as 0-d tensors that carry gradients to `points`; never waits for the device.
+    """T, F and, on request, Q as 0-d tensors that carry gradients to `points`; never synchronises with the device.
 
     Args:
         points: (n >= 2, d), float32 or float64.
-        shrinkage: Σ_S (d, d), its trace and its squared Frobenius norm; constants, without gradient.
+        shrinkage: Σ_S (d, d), its trace and its squared Frobenius norm, without gradient.
         zeta: the weight of Σ_S.
         quartic: also compute Q (only without shrinkage).
     """
     n, d = points.shape
     if zeta == 0.0:
         shrinkage = None
-    # Autocast would run the products in half precision; so would a backward pass inside its context.
+    # Autocast would run the products in half precision, also in a backward pass inside its context.
     with torch.autocast(points.device.type, enabled=False):
         trace, frobenius, fourth, collapsed = _Moments.apply(points, shrinkage, zeta, quartic)
     return Moments(n, d, trace, frobenius, fourth, None, collapsed)
@@ -63,13 +63,13 @@ class _Moments(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         n, d = points.shape
         wide = sum_dtype(points.device)
-        centred = points - points[:1]  # the first point first: equal points become exactly zero
+        centred = points - points[:1]  # subtract the first point first: equal points become exactly zero
         offset = centred.mean(0, keepdim=True)
         centred -= offset
         mean = points[0] + offset[0]
         gram = prefers_gram(n, d)
         keep = 1.0 - zeta
-        image: Tensor | None = None  # X̃Σ_S, needed only in the Gram form
+        image: Tensor | None = None  # X̃Σ_S, needed in the Gram form only
         if gram:
             matrix = (centred @ centred.T).to(wide) / (n - 1)
             variances = centred.square().sum(0, dtype=wide) / (n - 1)
@@ -120,7 +120,7 @@ class _Moments(torch.autograd.Function):
             if squares is not None:
                 weights = (4.0 / (n - 1) * grad_fourth * squares).to(centred.dtype)
                 bent = centred * weights.unsqueeze(1)
-                grad += bent - bent.mean(0)  # the other terms are centred already
+                grad += bent - bent.mean(0)  # the other terms are already centred
         return grad, None, None, None
 
 

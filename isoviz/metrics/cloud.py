@@ -1,4 +1,4 @@
-"""Input and output shared by all metrics: a checked cloud in, a float or a tensor out, two warnings."""
+"""Input and output shared by all metrics: validated clouds in, floats or tensors out, and two warnings."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
     import torch
 
     Points: TypeAlias = ArrayLike | torch.Tensor
-    """A cloud: anything numpy reads as an (n, d) array, or a torch tensor of that shape."""
+    """A cloud: anything numpy converts to an (n, d) array, or a torch tensor of that shape."""
     Value: TypeAlias = float | torch.Tensor
     Array: TypeAlias = NDArray[np.float64] | torch.Tensor
 
 
 _MAPPED_AT_ONCE = 64 * 2**20
-"""Bytes of a mapped file that `blocks` lets lie in memory."""
+"""Bytes of a mapped file that `blocks` keeps in memory."""
 
 
 class UndefinedWarning(UserWarning):
-    """The metric has no value on this cloud; `nan` was returned."""
+    """The metric is undefined on this cloud; `nan` was returned."""
 
 
 class SmallSampleWarning(UserWarning):
-    """Fewer points than dimensions: the sample spectrum, and what is read from it, is strongly biased."""
+    """Fewer points than dimensions: the sample spectrum is strongly biased, and so are values computed from it."""
 
 
 class Estimate(NamedTuple):
-    """A number or a curve, or `nan` and why; `note` is what a reader of the value must know ("leaves out 3 zero vectors")."""
+    """A number or a curve, or `nan` with the reason; `note` is a caveat on the value ("leaves out 3 zero vectors")."""
 
     value: Any
     problem: str | None = None
@@ -51,38 +51,37 @@ def too_few(n: int) -> str:
 
 
 def warn_undefined(metric: str, problem: str, depth: int = 1) -> None:
-    """Warns in the name of the caller of the public function, which is `depth` calls up from here."""
+    """Warn at the line that called the public function, `depth` calls above."""
     warnings.warn(f"{metric} is undefined: {problem}", UndefinedWarning, stacklevel=depth + 2)
 
 
 def warn_if_small(metric: str, n: int, d: int, depth: int = 1) -> None:
-    """Warns for n < d in the name of the caller of the public function, which is `depth` calls up from here."""
+    """Warn if n < d, at the line that called the public function, `depth` calls above."""
     if n < d:
-        message = f"{metric} from n = {n} points in d = {d} dimensions: the sample is too small for its spectrum"
+        message = f"{metric} from n = {n} points in d = {d} dimensions: too few points for a reliable spectrum"
         warnings.warn(message, SmallSampleWarning, stacklevel=depth + 2)
 
 
 def is_tensor(value: object) -> bool:
-    """Whether it is a torch tensor, without importing torch."""
+    """Whether `value` is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def blocks(points: NDArray[Any], rows: int) -> Iterator[tuple[int, NDArray[Any]]]:
-    """An array (n, d) in blocks of so many rows, each with the number of its first row.
-
-    Of a mapped file the pages that were read are let go of, so that a file larger than memory is read in bounded memory.
+    """Blocks of at most `rows` rows of an (n, d) array, each with the index of its first row. For a mapped file the pages
+    already read are released, so that a file larger than memory is read in bounded memory.
     """
     mapped = getattr(points, "_mmap", None)
     release = getattr(mmap, "MADV_DONTNEED", None)
-    buffered_bytes = 0
+    unreleased = 0
     for start in range(0, len(points), rows):
         block = points[start : start + rows]
         yield start, block
-        buffered_bytes += block.nbytes
-        if mapped is not None and release is not None and buffered_bytes > _MAPPED_AT_ONCE:
+        unreleased += block.nbytes
+        if mapped is not None and release is not None and unreleased > _MAPPED_AT_ONCE:
             mapped.madvise(release)
-            buffered_bytes = 0
+            unreleased = 0
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> None:
@@ -91,7 +90,7 @@ def check_shape(shape: tuple[int, ...], name: str) -> None:
 
 
 def float64_matrix(points: Points, name: str = "points") -> NDArray[np.float64]:
-    """The cloud as a finite float64 array (n, d); the caller's own array if it was one, so never write into it.
+    """The cloud as a finite float64 array (n, d). It may be the caller's own array, so never modify it.
 
     Raises:
         InputError: (a ValueError) not two-dimensional, no dimension, not real numbers, or non-finite.
@@ -112,7 +111,7 @@ def float64_matrix(points: Points, name: str = "points") -> NDArray[np.float64]:
         matrix = raw.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be numbers, got an array of type {raw.dtype}") from error
-    # One sum finds nan and inf without a temporary; it may overflow on finite entries, hence the second look.
+    # One sum finds nan and inf without a temporary array. It may overflow on finite entries, hence the second check.
     with np.errstate(over="ignore", invalid="ignore"):
         suspicious = not np.isfinite(matrix.sum())
     if suspicious and not np.isfinite(matrix).all():
@@ -122,16 +121,15 @@ def float64_matrix(points: Points, name: str = "points") -> NDArray[np.float64]:
 
 
 def resolution(points: Points) -> float:
-    """Relative distance of two neighbouring numbers of the input's type (float32's for half precision).
-
-    A cloud that spreads less than this around its mean is collapsed: what is left is rounding.
+    """Machine epsilon of the input's number type (float32's for half precision). A cloud that spreads less than this around its
+    mean is collapsed: the spread is only rounding error.
     """
     dtype = str(getattr(points, "dtype", "float64"))
     return float(np.finfo(np.float32 if dtype.endswith(("float32", "float16")) else np.float64).eps)
 
 
 def like(points: Points, value: float | NDArray[Any]) -> Any:
-    """`value` as the input wants it: unchanged for numpy, a tensor on its device for a tensor."""
+    """`value` in the type of the input: unchanged for numpy, a tensor on the same device for a tensor."""
     if not is_tensor(points):
         return value
     import torch
@@ -145,11 +143,9 @@ def like(points: Points, value: float | NDArray[Any]) -> Any:
 
 
 def symmetric_matrix(cov: Points, name: str) -> NDArray[np.float64]:
-    """A checked covariance as float64: square, finite, symmetric and positive semidefinite up to round-off.
-
-    The round-off allowed is 1e-5 of its Frobenius norm, enough for a covariance that was summed in float32. A
-    singular-value reading of the score would silently use |λ| for a matrix with negative eigenvalues, hence
-    the refusal.
+    """A validated covariance in float64: square, finite, symmetric and positive semidefinite up to round-off. The tolerance is
+    1e-5 of its Frobenius norm, enough for a covariance summed in float32. Negative eigenvalues are refused because a score from
+    singular values would silently use |λ|.
     """
     matrix = float64_matrix(cov, name)
     if matrix.shape[0] != matrix.shape[1]:
@@ -166,7 +162,7 @@ def symmetric_matrix(cov: Points, name: str) -> NDArray[np.float64]:
     unit = (unit + unit.T) / 2
     unit[np.diag_indices_from(unit)] += allowed
     try:
-        np.linalg.cholesky(unit)  # a sixth of the time of the eigenvalues
+        np.linalg.cholesky(unit)  # takes a sixth of the time of the eigenvalues
     except np.linalg.LinAlgError:
         smallest = (float(np.linalg.eigvalsh(unit)[0]) - allowed) * biggest
         raise InputError(f"{name} must be positive semidefinite, got a smallest eigenvalue of {smallest:.3g}") from None

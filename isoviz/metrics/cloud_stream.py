@@ -1,4 +1,4 @@
-"""A cloud too big to hold, described from running sums: exact, in memory that does not grow with the points."""
+"""A cloud too large for memory, measured exactly from running sums. Memory does not grow with the number of points."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
 
 class CloudStream:
-    """Takes batches (n_k, d) of float32 or float64 points; holds O(d²).
-
-    Numpy batches are summed in float64; tensors stay on their device (see `CovarianceAccumulator`).
+    """Accepts batches (n_k, d) of float32 or float64 points; uses O(d²) memory. Numpy batches are summed in float64; tensors
+    stay on their device (see `CovarianceAccumulator`).
 
     Attributes:
         sums: count, mean and covariance.
-        zeros: vectors of length zero so far, which have no cosine.
-        eps: relative distance of two neighbouring numbers of the points' type.
+        zeros: number of vectors of length zero so far, which have no cosine.
+        eps: machine epsilon of the points' number type.
     """
 
     def __init__(self, d: int, eps: float = float(np.finfo(np.float32).eps)) -> None:
@@ -35,7 +34,7 @@ class CloudStream:
 
     @property
     def count(self) -> int:
-        """n, points so far."""
+        """n, the number of points so far."""
         return self.sums.count
 
     def update(self, batch: Points) -> None:
@@ -54,13 +53,13 @@ class CloudStream:
         self.zeros += len(nonzero) - int(nonzero.sum())
 
     def merge(self, other: CloudStream) -> None:
-        """Add what another stream has seen; `other` is left as it is."""
+        """Add the points of another stream; `other` does not change."""
         self.sums.merge(other.sums)
         self._direction = self._direction + other._direction
         self.zeros += other.zeros
 
     def reduce(self, gather: Callable[[Any], list[Any]]) -> CloudStream:
-        """What all processes have seen together, the same on each of them; `gather` as in `CovarianceAccumulator.reduce`."""
+        """The stream over the points of all processes, identical on each; `gather` as in `CovarianceAccumulator.reduce`."""
         total = CloudStream(self.sums.d, self.eps)
         total.sums = self.sums.reduce(gather)
         for direction, zeros in gather((self._direction, self.zeros)):
@@ -69,7 +68,7 @@ class CloudStream:
         return total
 
     def sample(self, **inputs: Any) -> StreamedSample:
-        """The points so far as metrics read them, with what some need beside the points (`Metric.inputs`)."""
+        """The points so far as a sample for metrics, with the additional inputs that some need (`Metric.inputs`)."""
         return StreamedSample(self.sums, Directions(self._direction, self.zeros), self.eps, inputs=inputs)
 
     def mean(self) -> NDArray[np.float64]:
@@ -86,7 +85,7 @@ def _directions(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np
     squares = np.einsum("ij,ij->i", x, x)
     if (
         squares.size and squares.min() > 1e-280 and squares.max() < 1e280
-    ):  # nothing overflows or vanishes: no copy is needed
+    ):  # nothing overflows or underflows: no copy needed
         return (1.0 / np.sqrt(squares)) @ x, np.ones(len(x), dtype=bool)
     biggest = np.abs(x).max(axis=1)
     nonzero = biggest > 0

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 def mean_cosine(points: Points) -> Value:
     """Mean cosine over the distinct pairs of a cloud (n, d): (‖Σû‖² − n)/(n(n − 1)), zero vectors left out.
 
-    It sees the mean of the cloud above all, which IsoScore ignores: a cloud of IsoScore 1 can have any
-    mean cosine.
+    It mainly reflects the mean of the cloud, which IsoScore ignores: a cloud with IsoScore 1 can have any mean cosine.
     """
     estimate = mean_cosine_estimate(Sample(points))
     if estimate.problem:
@@ -25,7 +24,7 @@ def mean_cosine(points: Points) -> Value:
 
 
 def mean_cosine_estimate(sample: Sample) -> Estimate:
-    """The same of a sample."""
+    """The mean cosine of a sample."""
     total, zeros = sample.directions
     n = sample.n - zeros
     note = f"leaves out {zeros} zero vectors" if zeros else ""
@@ -39,12 +38,12 @@ METRICS = Metric(
     place=50,
     title="Mean cosine",
     symbol="cos",
-    sees="Whether the vectors point in the same direction: above all, how far the cloud lies from the origin.",
-    blind_to="Cannot see shape or lengths: a cloud that is symmetric around the origin gives 0, however stretched.",
+    sees="Whether the vectors point in the same direction, which mainly reflects how far the cloud lies from the origin.",
+    blind_to="Cannot see shape or lengths: any cloud that is symmetric around the origin gives 0, even if it is stretched.",
     range=Range("−1/(n − 1) … 1", lambda n, d: -1 / (n - 1), constant(1.0)),
     at_isotropy=AtIsotropy("0, on average", constant(0.0), "population"),
     unchanged_by=frozenset({"scale", "rotation", "order"}),
-    enough=EnoughPoints("2: unbiased at any n, only its scatter falls", "none", lambda d: 2),
+    enough=EnoughPoints("2: unbiased at any n; more points only reduce its scatter", "none", lambda d: 2),
     paper=Citation("Ethayarajh 2019", "ethayarajh2019contextual", 2019, "arXiv:1909.00512"),
     equation=r"\frac{\lVert \sum_i \hat u_i \rVert^2 - n}{n(n - 1)}, \quad \hat u_i = x_i / \lVert x_i \rVert",
     function=mean_cosine,

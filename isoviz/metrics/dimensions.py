@@ -1,4 +1,4 @@
-"""Statistics of single dimensions: spread, mean activation, outliers, correlations, and an order for them."""
+"""Statistics of single dimensions: spread, mean activation, outliers, correlations, and an ordering by correlation."""
 
 from __future__ import annotations
 
@@ -39,10 +39,9 @@ def mean_activation(points: Points) -> Array:
 class StdHistogram(NamedTuple):
     """Standard deviations of the dimensions on a logarithmic axis; `percent.sum() + zero` is 100.
 
-    edges: (bins + 1,), rising by a constant factor from the floor to the largest standard deviation, or to a given top.
-    percent: (bins,), percent of the dimensions in each bin. The first also holds what is positive but below the floor, the
-        last what is above the top.
-    zero: percent of the dimensions without any spread, which have no place on such an axis.
+    edges: (bins + 1,), increasing by a constant factor from the floor to the largest standard deviation, or to a given top.
+    percent: (bins,), percent of the dimensions in each bin. The first bin includes positive values below the floor, the last
+    one values above the top. zero: percent of the dimensions without any spread, which a logarithmic axis cannot show.
     """
 
     edges: Array
@@ -51,14 +50,14 @@ class StdHistogram(NamedTuple):
 
 
 def std_histogram(points: Points, bins: int = 50, floor: float = 1e-10, top: float | None = None) -> StdHistogram:
-    """How the population standard deviations (divisor n) of the dimensions are distributed (paper 002, Figure 1).
+    """The distribution of the dimensions' population standard deviations (divisor n; paper 002, Figure 1).
 
     Args:
         points: (n, d).
-        bins: between `floor` and the largest standard deviation (1 if that does not exceed `floor`), evenly spaced in
-            the logarithm.
+        bins: number of bins between `floor` and the largest standard deviation (1 if that does not exceed `floor`), evenly
+            spaced in the logarithm.
         floor: 1e-10 in the paper.
-        top: the upper end of the bins in the place of the largest standard deviation, so that several clouds share them.
+        top: upper end of the bins instead of the largest standard deviation, so that several clouds can share bins.
 
     Raises:
         InputError: (a ValueError) bins < 1, floor <= 0, top <= floor, wrong shape, or non-finite entries.
@@ -86,16 +85,16 @@ def std_histogram(points: Points, bins: int = 50, floor: float = 1e-10, top: flo
 
 
 def outlier_dimensions(points: Points, threshold: float = 3.0) -> NDArray[np.int64] | Array:
-    """Dimensions whose mean activation stands out, shape (k,), integers, the furthest first.
+    """Dimensions with outlying mean activation, shape (k,), integers, the most extreme first.
 
     With a_j the mean of dimension j over the points, and m and s the mean and the population standard deviation of
     a_1 … a_d, dimension j is an outlier if |a_j − m| > threshold · s. The rule of three standard deviations is that of
     Kovaleva et al. (2021, "BERT Busters") and Puccetti et al. (2022), who apply it to the weights of the LayerNorm that
-    produces the activations. It cannot name any of d ≤ threshold² + 1 dimensions, for which |a_j − m| ≤ s√(d − 1).
+    produces the activations. It never finds an outlier if d ≤ threshold² + 1, because |a_j − m| ≤ s√(d − 1).
 
     Args:
         points: (n, d).
-        threshold: in standard deviations over the dimensions.
+        threshold: in units of s.
     """
     if not threshold > 0:
         raise InputError(f"threshold must be above 0, got {threshold}")
@@ -107,10 +106,10 @@ def outlier_dimensions(points: Points, threshold: float = 3.0) -> NDArray[np.int
 
 
 def outliers_of(means: NDArray[np.float64], threshold: float = 3.0) -> NDArray[np.int64]:
-    """The same from the mean activations (d,)."""
+    """As `outlier_dimensions`, from the mean activations (d,)."""
     distance = np.abs(means - means.mean())
     spread = float(np.sqrt(np.mean(distance**2)))
-    if spread <= 1e-14 * float(np.abs(means).max()):  # all alike but for round-off
+    if spread <= 1e-14 * float(np.abs(means).max()):  # equal up to round-off
         return np.zeros(0, dtype=np.int64)
     outliers = np.flatnonzero(distance > threshold * spread)
     return outliers[np.argsort(-distance[outliers], kind="stable")].astype(np.int64)
@@ -119,7 +118,7 @@ def outliers_of(means: NDArray[np.float64], threshold: float = 3.0) -> NDArray[n
 def rogue_share(points: Points, top: int = 1) -> Value:
     """Share of the total variance in the `top` dimensions of largest variance, in [0, 1], for a cloud (n, d).
 
-    One dimension with the share s holds the participation ratio to at most 1/s², whatever the others do.
+    A single dimension with share s limits the participation ratio to at most 1/s².
     """
     if top < 1:
         raise InputError(f"top must be at least 1, got {top}")
@@ -139,7 +138,7 @@ def _rogue_share(sample: Sample, top: int = 1) -> Estimate:
 
 
 def abs_correlation(points: Points) -> Array:
-    """|Pearson correlation| of every two dimensions, shape (d, d), within [0, 1].
+    """|Pearson correlation| of every pair of dimensions, shape (d, d), within [0, 1].
 
     A dimension without variance (below 1e-12 of the largest standard deviation) correlates 1 with itself and
     0 with others.
@@ -160,10 +159,10 @@ def abs_correlation(points: Points) -> Array:
 
 
 def correlation_order(abs_corr: Points) -> NDArray[np.int64] | Array:
-    """An order of the dimensions that puts correlated ones side by side, shape (d,), integers.
+    """An order of the dimensions that places correlated ones next to each other, shape (d,), integers.
 
     Deterministic: average linkage on 1 − |ρ|, leaves ordered so that neighbours are as close as the tree allows.
-    Dimensions that correlate with no other (no variance) come last.
+    Dimensions that correlate with no other, for lack of variance, come last.
 
     Args:
         abs_corr: (d, d) from `abs_correlation`. The order takes 0.1 s at d = 768, 0.2 s at d = 1024.
@@ -214,14 +213,17 @@ ABS_CORRELATION = Metric(
     label="Mean |ρ|",
     latex=r"mean $|\rho|$",
     symbol="|ρ_jk|",
-    sees="Which dimensions are redundant.",
-    blind_to="Cannot see how wide a dimension is, or the sign: a rogue dimension a thousand times wider changes nothing.",
-    help="As a number: the mean over all pairs of distinct dimensions that vary.",
+    sees="Which dimensions are redundant because they vary together.",
+    blind_to=(
+        "Cannot see how wide a dimension is, or the sign of a correlation: a rogue dimension a thousand times wider changes "
+        "nothing."
+    ),
+    help="As a single number: the mean over all pairs of distinct dimensions that vary.",
     range=Range("0 … 1", constant(0.0), constant(1.0)),
     at_isotropy=AtIsotropy("0 off the diagonal", lambda n, d: np.eye(d), "sample"),
     unchanged_by=frozenset({"shift", "scale", "stretch", "order", "duplicates"}),
     enough=EnoughPoints(
-        "100: a true value of 0 comes out near 0.08, at 25 points near 0.16", "falls", lambda d: 100, 0.1
+        "100: a true value of 0 reads about 0.08; with 25 points about 0.16", "falls", lambda d: 100, 0.1
     ),
     paper=_ISOBN_PAPER,
     equation=r"|\rho_{jk}| = |\Sigma_{jk}| / \sqrt{\Sigma_{jj}\Sigma_{kk}}",
@@ -236,8 +238,8 @@ ROGUE_SHARE = Metric(
     title="Share of the widest dimension",
     label="Widest dimension",
     symbol="rogue",
-    sees="How much of the variance the widest dimension holds.",
-    blind_to="Cannot see directions between the dimensions, or how the others share the rest.",
+    sees="How much of the total variance the widest dimension holds.",
+    blind_to="Cannot see directions that mix dimensions, or how the other dimensions share the rest.",
     range=Range("1/d … 1", lambda n, d: 1 / d, constant(1.0)),
     at_isotropy=AtIsotropy("1/d", lambda n, d: 1 / d, "sample"),
     unchanged_by=frozenset({"shift", "scale", "order", "duplicates"}),
@@ -258,12 +260,12 @@ DIMENSION_STD = Metric(
     place=110,
     title="Spread of each dimension",
     symbol="σ_j",
-    sees="How far each single dimension spreads, so that rogue dimensions stand out.",
-    blind_to="Cannot see correlation: d copies of one dimension look like d independent ones.",
+    sees="How far each dimension spreads, so that rogue dimensions stand out.",
+    blind_to="Cannot see correlation: d copies of one dimension look like d independent dimensions.",
     range=Range("0 upwards", constant(0.0)),
-    at_isotropy=AtIsotropy("all equal, which is not sufficient"),
+    at_isotropy=AtIsotropy("all equal; this alone does not make a cloud isotropic"),
     unchanged_by=frozenset({"shift", "order", "duplicates"}),
-    enough=EnoughPoints("20: 5 % low at that", "falls", lambda d: 20, 0.06),
+    enough=EnoughPoints("20: about 5 % low", "falls", lambda d: 20, 0.06),
     paper=_ISOBN_PAPER,
     equation=r"\sigma_j = \sqrt{\tfrac1n \sum_i (x_{ij} - \bar x_j)^2}",
     function=dimension_std,
@@ -278,10 +280,10 @@ MEAN_ACTIVATION = Metric(
     place=120,
     title="Mean of each dimension",
     symbol="x̄_j",
-    sees="Where the cloud lies, dimension by dimension.",
-    blind_to="Cannot see any spread: a single point has the same means as a wide cloud around it.",
+    sees="Where the cloud is centred, dimension by dimension.",
+    blind_to="Cannot see spread: a single point has the same means as a wide cloud around it.",
     range=Range("unbounded"),
-    at_isotropy=AtIsotropy("any: isotropy does not fix it"),
+    at_isotropy=AtIsotropy("any: isotropy does not determine it"),
     unchanged_by=frozenset({"order", "duplicates"}),
     enough=EnoughPoints("1: unbiased at any n", "none", lambda d: 1),
     paper=Citation("Rudman & Eickhoff 2024", "rudman2024istar", 2024, "arXiv:2305.19358"),

@@ -1,4 +1,4 @@
-"""Hubness: whether a few points are among the nearest neighbours of very many."""
+"""Hubness: whether a few points are among the nearest neighbours of very many others."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def hubness(points: Points, k: int = 10) -> Value:
-    """Skewness of the k-occurrence N_k over a cloud (n, d): of how often each point is among the k nearest of the others.
+    """Skewness of the k-occurrence N_k over a cloud (n, d), the number of points that have a given point among their k nearest.
 
-    E(N_k − k)³/σ³ with population moments (Radovanović et al. 2010), Euclidean distances, O(n²d). Among equally near points
-    the choice is arbitrary, but the same every time; copies of a point are points like others.
+    E(N_k − k)³/σ³ with population moments (Radovanović et al. 2010), Euclidean distances, O(n²d). Ties between equally near
+    points are broken arbitrarily but deterministically; copies of a point count as separate points.
 
     Undefined (nan) for n ≤ k + 1, where all points are neighbours of each other, and where all N_k are equal.
 
@@ -56,16 +56,16 @@ METRICS = Metric(
     title="Hubness",
     symbol="S_N10",
     sees="Whether a few points are among the 10 nearest neighbours of very many others.",
-    blind_to="Cannot see how far apart the points are, only which are nearer than others.",
-    help="0: all points are neighbours about equally often. Hubs spoil retrieval and nearest-neighbour classifiers.",
+    blind_to="Cannot see distances between points, only which points are nearer than others.",
+    help="0: all points are neighbours about equally often. Hubs degrade retrieval and nearest-neighbour classifiers.",
     range=Range(
         "−(n − 2)/√(n − 1) … (n − 2)/√(n − 1)",
         lambda n, d: -(n - 2) / math.sqrt(n - 1),
         lambda n, d: (n - 2) / math.sqrt(n - 1),
     ),
-    at_isotropy=AtIsotropy("rises with d: of 2,000 Gaussian points about −0.3 at d = 3, 2 at d = 20, 5 at d = 100"),
+    at_isotropy=AtIsotropy("rises with d: for 2,000 Gaussian points about −0.3 at d = 3, 2 at d = 20 and 5 at d = 100"),
     unchanged_by=frozenset({"shift", "scale", "rotation", "order"}),
-    enough=EnoughPoints("grows with n, most for many dimensions: compare clouds of equal n only", "unknown"),
+    enough=EnoughPoints("grows with n, especially in many dimensions: compare only clouds of equal n", "unknown"),
     paper=Citation("Radovanović et al. 2010", "radovanovic2010hubs", 2010, "J. Mach. Learn. Res. 11, 2487–2531"),
     equation=r"S_{N_k} = \frac{\mathbb{E}(N_k - \mu)^3}{\sigma^3}, \quad k = 10",
     function=hubness,

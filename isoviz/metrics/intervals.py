@@ -1,11 +1,9 @@
-"""Intervals for the scores by the delete-one-group jackknife, without a refit, and one point per group.
+"""Jackknife intervals for the scores, leaving out one group at a time without refitting; and one point per group.
 
 Leaving a group g of m points out changes the scatter S of the centred cloud by B = Y'Y, where the rows of Y are the
-group's points and their sum divided by √(n − m). So T, F and Q of what remains follow from sums that the score
-itself needs, and all deletions together cost O(nd²) (the n × n Gram matrix takes the place of S for small n).
-
-There is no bootstrap: a point drawn twice is a pair of points without distance, which the unbiased score is built to
-leave out, so its mean over bootstrap samples lies as far below the estimate as the plain score's bias.
+group's points and their sum divided by √(n − m). So T, F and Q of the remaining points follow from sums that the score needs
+anyway, and all deletions together cost O(nd²) (for small n the n × n Gram matrix replaces S). A bootstrap would not work: it
+draws points twice, and such pairs at distance 0 bring back the bias that the unbiased score removes.
 """
 
 from __future__ import annotations
@@ -46,16 +44,16 @@ Estimator = Literal["unbiased", "plain"]
 
 @dataclass(frozen=True)
 class Interval:
-    """A score and how far it might be off.
+    """A score with its interval.
 
     Attributes:
         estimate: the score of the whole cloud.
         low, high: ends of the interval.
-        standard_error: the jackknife's, on the scale of the estimate.
+        standard_error: from the jackknife, on the scale of the estimate.
         level: nominal coverage, 0.95 for 95 %.
         n, d: points and dimensions of the cloud.
-        groups: how many groups were left out in turn (n if each point is its own).
-        problem: why there is no interval (the ends and the error are then nan), or None.
+        groups: number of groups left out in turn (n if each point is its own group).
+        problem: why there is no interval (its ends and the error are then nan), or None.
     """
 
     estimate: float
@@ -73,33 +71,31 @@ class Interval:
 def isoscore_interval(
     points: Points, groups: ArrayLike | None = None, estimator: Estimator = "unbiased", level: float = 0.95
 ) -> Interval:
-    """The score of a cloud with its delete-one-group jackknife interval: estimate ± t_{G−1} · standard error.
+    """The score of a cloud with a delete-one-group jackknife interval: estimate ± t_{G−1} · standard error.
 
     The standard error is √((G − 1)/G · Σ_g (ι_(−g) − ῑ)²) over the G scores without one group (Efron & Tibshirani
     1993, chapter 11), exact and without a refit, in O(nd²). With "unbiased" the interval is for the score of the
-    population; with "plain" for what IsoScore is on average for n such points, since no interval repairs its bias.
-
-    It is symmetric on the score itself: measured, this came nearest to nominal everywhere. Share of 2000 intervals
-    of 95 % that held the target, over the spectra diag{10, 6, 4, 4, 1, …} and k⁻², d = 32 and 64, n = 64 and 256,
-    unbiased: 0.944 to 0.957 (Gaussian), 0.932 to 0.946 (multivariate t with 5 degrees of freedom). On the scale of
-    log PR it was 0.933 to 0.954 and 0.916 to 0.938; on the logit scale 0.931 to 0.956 and 0.908 to 0.948, and
-    undefined where estimates exceed 1. A wholly isotropic population is held too often, 0.993 to 0.999: there the
-    score is at its maximum and its first-order spread vanishes. Plain, first spectrum: 0.939 to 0.953 (Gaussian), but
-    0.84 (d = 64, n = 64) to 0.93 on the t. The ends are not clamped.
+    population; with "plain" it is for the mean IsoScore of n such points, because no interval can correct its bias. It is
+    symmetric on the scale of the score, which gave coverage nearest to nominal in all our measurements. Share of 2000 intervals
+    at 95 % that contained the target, over the spectra diag{10, 6, 4, 4, 1, …} and k⁻², d = 32 and 64, n = 64 and 256,
+    unbiased: 0.944 to 0.957 (Gaussian), 0.932 to 0.946 (multivariate t with 5 degrees of freedom). On the scale of log PR it
+    was 0.933 to 0.954 and 0.916 to 0.938; on the logit scale 0.931 to 0.956 and 0.908 to 0.948, and undefined where estimates
+    exceed 1. For a perfectly isotropic population coverage is too high, 0.993 to 0.999: the score is at its maximum and its
+    first-order spread vanishes. Plain, first spectrum: 0.939 to 0.953 (Gaussian), but 0.84 (d = 64, n = 64) to 0.93 for the t
+    distribution. The ends are not clamped.
 
     Args:
         points: (n, d).
         groups: (n,) labels, numbers or strings, such as the sentence of each token; None if points are independent.
-            The interval then allows for the correlation within groups: over 16 sentences of 3 to 11 tokens it held
-            what such sentences give on average in 0.94 of 600 draws, leaving out single tokens in 0.77. The estimate
-            does not: the unbiased score of correlated tokens is itself too low, so take `one_per_group` first.
-        estimator: "unbiased" for `isoscore_unbiased`, "plain" for `isoscore`.
-        level: nominal coverage, in (0, 1).
+            The interval then accounts for the correlation within groups: over 16 sentences of 3 to 11 tokens it contained the
+        mean score of such sentences in 0.94 of 600 draws, against 0.77 when leaving out single tokens. The estimate itself does
+        not account for it: the unbiased score of correlated tokens is too low, so use `one_per_group` first. estimator:
+        "unbiased" for `isoscore_unbiased`, "plain" for `isoscore`. level: nominal coverage, in (0, 1).
 
     Returns:
-        Floats also for a tensor, not differentiable. Where there is no interval its ends and error are nan, `problem`
-        says why and an `UndefinedWarning` is given: fewer than 3 groups, or the score without one of them is undefined
-        ("unbiased" needs 4 points besides the largest group, "plain" 2).
+        Floats, also for a tensor; not differentiable. Without an interval, its ends and error are nan, `problem` says why and
+        an `UndefinedWarning` is raised: fewer than 3 groups, or the score without one of them is undefined ("unbiased" needs 4
+        points besides the largest group, "plain" 2).
 
     Raises:
         InputError: (a ValueError) wrong shape, non-finite entries, groups of another length, unknown estimator, or a
@@ -111,7 +107,7 @@ def isoscore_interval(
 def participation_ratio_interval(
     points: Points, groups: ArrayLike | None = None, estimator: Estimator = "unbiased", level: float = 0.95
 ) -> Interval:
-    """The participation ratio with its interval: that of `isoscore_interval` as PR = 1 + (d − 1)ι; same arguments.
+    """The participation ratio with its interval, `isoscore_interval` rescaled by PR = 1 + (d − 1)ι; same arguments.
 
     "unbiased" gives V/U, "plain" T²/F.
     """
@@ -131,11 +127,11 @@ def participation_ratio_interval(
 
 
 def one_per_group(points: Points, groups: ArrayLike, seed: int = 0) -> Any:
-    """One point of each group, drawn at random with equal chances: shape (G, d), type and order of rows as given.
+    """One point of each group, drawn uniformly at random: shape (G, d), with the input's type and row order.
 
-    For the unbiased score, which assumes independent points: the tokens of one sentence are not. Thirty tokens
-    from each of 16 sentences, half of whose variance was their sentence's (d = 64), gave 0.50 where the truth is 1, and
-    more tokens of the same sentences mend nothing; one from each of 480 sentences gave 0.999 ± 0.004.
+    Use it for the unbiased score, which assumes independent points; tokens of one sentence are not independent. Thirty tokens
+    from each of 16 sentences, half of whose variance was their sentence's (d = 64), gave 0.50 for a true value of 1, and more
+    tokens of the same sentences do not help; one token from each of 480 sentences gave 0.999 ± 0.004.
 
     Args:
         points: (n, d), numpy or torch.
@@ -157,16 +153,16 @@ def one_per_group(points: Points, groups: ArrayLike, seed: int = 0) -> Any:
 
 
 def interval_of(
-    complete: Moments, codes: NDArray[np.int64] | None = None, estimator: Estimator = "unbiased", level: float = 0.95
+    moments: Moments, codes: NDArray[np.int64] | None = None, estimator: Estimator = "unbiased", level: float = 0.95
 ) -> Interval:
-    """The interval of a cloud from its moments, with matrix, Q and the centred points.
+    """The interval of a cloud from its moments, which must include the matrix, Q and the centred points.
 
     Args:
         codes: (n,) the group of each point, 0 .. G − 1; None if each point is its own.
     """
-    n, d = complete.n, complete.d
+    n, d = moments.n, moments.d
     count = n if codes is None else int(codes.max()) + 1
-    estimate = unbiased_estimate(complete) if estimator == "unbiased" else plug_in_estimate(complete)
+    estimate = unbiased_estimate(moments) if estimator == "unbiased" else plug_in_estimate(moments)
     problem = estimate.problem
     if problem is None and count < 3:
         problem = f"the jackknife needs at least 3 groups to leave out, got {count}"
@@ -174,9 +170,9 @@ def interval_of(
         sizes = np.ones(n, dtype=np.int64) if codes is None else np.bincount(codes)
         fewest = 4 if estimator == "unbiased" else 2
         if n - int(sizes.max()) < fewest:
-            problem = f"without the largest group {n - int(sizes.max())} points are left, it needs at least {fewest}"
+            problem = f"without the largest group {n - int(sizes.max())} points remain; it needs at least {fewest}"
     if problem is None:
-        ratios = _ratios(left_out(complete, codes), estimator)
+        ratios = _ratios(left_out(moments, codes), estimator)
         if np.isfinite(ratios).all():
             return _from_ratios(1.0 + (d - 1) * float(estimate.value), ratios, level, n, d)
         problem = "it is undefined without one of the groups, which holds nearly all the variance"
@@ -204,15 +200,15 @@ def _ratios(remaining: Moments, estimator: Estimator) -> NDArray[np.float64]:
     return np.where(ratios > 0, ratios, np.nan)
 
 
-def left_out(complete: Moments, codes: NDArray[np.int64] | None = None) -> Moments:
+def left_out(moments: Moments, codes: NDArray[np.int64] | None = None) -> Moments:
     """The moments without each group in turn: n, trace, frobenius, quartic and collapsed of shape (G,).
 
     Args:
-        whole: with matrix, Q and the centred points.
+        moments: with matrix, Q and the centred points.
         codes: as in `interval_of`.
     """
-    x, matrix = complete.centred, complete.matrix
-    if x is None or matrix is None or complete.quartic is None:
+    x, matrix = moments.centred, moments.matrix
+    if x is None or matrix is None or moments.quartic is None:
         raise ValueError("left_out needs the matrix, the fourth moment and the centred points")
     n, d = x.shape
     gram = prefers_gram(n, d)
@@ -220,7 +216,7 @@ def left_out(complete: Moments, codes: NDArray[np.int64] | None = None) -> Momen
     squares = np.einsum("ij,ij->i", x, x)
     bent = np.einsum("ij,ij->i", scatter, scatter) if gram else _quadratic_forms(x, scatter)  # x_iᵀSx_i
     weighted = squares @ x  # Σ‖x‖²x
-    trace, frobenius, quartic = squares.sum(), complete.frobenius * (n - 1) ** 2, complete.quartic * (n - 1)
+    trace, frobenius, quartic = squares.sum(), moments.frobenius * (n - 1) ** 2, moments.quartic * (n - 1)
 
     codes = np.arange(n) if codes is None else codes
     sizes = np.bincount(codes)
@@ -237,45 +233,45 @@ def left_out(complete: Moments, codes: NDArray[np.int64] | None = None) -> Momen
     else:
         of_sum = np.einsum("ij,ij->i", sums @ scatter, sums)
     inner = np.add.reduceat(along_sum**2, starts)  # s_gᵀS_g s_g
-    remaining: Any = n - sizes
-    moved = np.einsum("ij,ij->i", sums, sums) / remaining  # ‖s_g‖²/(n − m)
-    trace_left = trace - np.add.reduceat(squares, starts)
-    other_trace = trace_left - moved
+    remaining_n: Any = n - sizes
+    moved = np.einsum("ij,ij->i", sums, sums) / remaining_n  # ‖s_g‖²/(n − m)
+    remaining_trace = trace - np.add.reduceat(squares, starts)
+    other_trace = remaining_trace - moved
     other_frobenius = (
         frobenius
-        - 2 * (np.add.reduceat(bent, starts) + of_sum / remaining)
+        - 2 * (np.add.reduceat(bent, starts) + of_sum / remaining_n)
         + _own_norms(rows, starts, sizes)
-        + 2 * inner / remaining
+        + 2 * inner / remaining_n
         + moved**2
     )
-    length = moved / remaining  # the squared length of the new mean, −s_g/(n − m)
+    length = moved / remaining_n  # the squared length of the new mean, −s_g/(n − m)
     other_quartic = (
         quartic
         - np.add.reduceat(squares**2, starts)
-        + 4 * (of_sum - inner) / remaining**2
-        + 4 * (sums @ weighted - np.add.reduceat(squares * along_sum, starts)) / remaining
-        + 2 * trace_left * length
-        - 3 * remaining * length**2
+        + 4 * (of_sum - inner) / remaining_n**2
+        + 4 * (sums @ weighted - np.add.reduceat(squares * along_sum, starts)) / remaining_n
+        + 2 * remaining_trace * length
+        - 3 * remaining_n * length**2
     )
     collapsed = np.zeros(len(sizes), dtype=bool)
-    # Where one group holds nearly everything these differences cancel; only a few groups can, and are refitted.
+    # If one group holds nearly all the variance, these differences cancel. At most a few groups can; these are refitted.
     cancelled = (other_frobenius < 1e-4 * frobenius) | (other_quartic < 1e-4 * quartic)
-    for group in np.flatnonzero(cancelled & (remaining >= 2)):
+    for group in np.flatnonzero(cancelled & (remaining_n >= 2)):
         refitted = cloud_moments(x[codes != group], float(np.finfo(np.float64).eps), quartic=True)
         collapsed[group] = refitted.collapsed
-        # perhaps in another unit, to which scores are invariant
-        degrees = remaining[group] - 1
+        # possibly in another unit, to which scores are invariant
+        degrees = remaining_n[group] - 1
         other_trace[group] = refitted.trace * degrees
         other_frobenius[group] = refitted.frobenius * degrees**2
         other_quartic[group] = refitted.quartic * degrees
-    divisor = remaining - 1
+    divisor = remaining_n - 1
     return Moments(
-        remaining, d, other_trace / divisor, other_frobenius / divisor**2, other_quartic / divisor, None, collapsed
+        remaining_n, d, other_trace / divisor, other_frobenius / divisor**2, other_quartic / divisor, None, collapsed
     )
 
 
 def _quadratic_forms(x: NDArray[np.float64], scatter: NDArray[np.float64]) -> NDArray[np.float64]:
-    """x_iᵀSx_i for each row, shape (n,), from the upper triangle of S in column blocks: 0.6 of the whole product."""
+    """x_iᵀSx_i for each row, shape (n,), from the upper triangle of S in column blocks: 0.6 of the cost of the full product."""
     d = x.shape[1]
     width = max(64, -(-d // 8))
     forms = np.zeros(len(x))
@@ -288,7 +284,7 @@ def _quadratic_forms(x: NDArray[np.float64], scatter: NDArray[np.float64]) -> ND
 
 
 def _own_norms(rows: NDArray[np.float64], starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """‖X_gᵀX_g‖² of each group, shape (G,); groups of one size together, through the smaller of the two products."""
+    """‖X_gᵀX_g‖² of each group, shape (G,); groups of equal size together, through the smaller of the two products."""
     norms = np.empty(len(sizes))
     for size in np.unique(sizes):
         groups = np.flatnonzero(sizes == size)
@@ -327,8 +323,8 @@ def _checked_interval(
 
 def _codes(groups: ArrayLike, n: int) -> NDArray[np.int64]:
     """(n,) group numbers 0 .. G − 1 from any labels."""
-    group_labels: Any = groups
-    labels = group_labels.detach().cpu().numpy() if is_tensor(group_labels) else np.asarray(group_labels)
+    raw: Any = groups
+    labels = raw.detach().cpu().numpy() if is_tensor(raw) else np.asarray(raw)
     if labels.shape != (n,):
         raise InputError(f"groups must name the group of each of the {n} points, shape ({n},), got {labels.shape}")
     if labels.dtype.kind not in "biufSU":

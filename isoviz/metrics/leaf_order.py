@@ -1,4 +1,4 @@
-"""The order of a dendrogram's leaves that makes neighbours as close as the tree allows (Bar-Joseph et al. 2001).
+"""The leaf order of a dendrogram that puts neighbours as close as the tree allows (Bar-Joseph et al. 2001).
 
 Not scipy's `optimal_leaf_ordering`, which (1.17.1, its issue 11227) returns orders up to 4 % longer than the shortest and takes
 4 to 16 times as long: 1.1 to 2.9 s instead of 0.2 s at d = 1024.
@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-_BLOCK = 500_000  # sums held at a time: 4 MB, within the cache
+_BLOCK = 500_000  # sums in memory at a time: 4 MB, which fits the cache
 
 
 def shortest_leaf_order(merges: NDArray[np.float64], distance: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Of the 2^(d−1) leaf orders of a tree, one with the smallest sum of distances between neighbours, shape (d,).
+    """One of a tree's 2^(d−1) leaf orders with the smallest sum of distances between neighbours, shape (d,).
 
-    Exact, in O(d³) time and O(d²) memory. Deterministic; of an order and its mirror image, the one that starts with the
-    smaller leaf.
+    Exact, in O(d³) time and O(d²) memory. Deterministic; between an order and its mirror image it picks the one that starts
+    with the smaller leaf.
 
     Args:
         merges: (d − 1, 4), a linkage matrix as scipy's `linkage` returns it.
@@ -30,7 +30,7 @@ def shortest_leaf_order(merges: NDArray[np.float64], distance: NDArray[np.float6
     # length[i, j]: of the shortest order, with i and j at its ends, of the smallest subtree that holds both. Each pair
     # has one such subtree, so one matrix serves them all.
     length = np.zeros((d, d))
-    inside: dict[tuple[int, int], int] = {}  # where a subtree that has been seen is split
+    inside: dict[tuple[int, int], int] = {}  # where each subtree so far is split
     for start, middle, stop in splits:
         left = _ends(start, middle, inside)
         right = _ends(middle, stop, inside)
@@ -80,7 +80,7 @@ def _min_plus(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.floa
     if q == 1:
         return a + b
     step = _BLOCK // (q * r)
-    if step >= 1:  # few large steps: p rows at a time
+    if step >= 1:  # a few large steps: p rows at a time
         if r >= q:
             parts = [(a[i : i + step, :, None] + b).min(axis=1) for i in range(0, p, step)]
         else:

@@ -1,4 +1,4 @@
-"""One cloud, or one output matrix, measured by every metric of the catalogue that applies to it."""
+"""Measures one cloud or one output matrix with every metric of the catalogue that applies to it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from isoviz.metrics.record import PENDING, CloudRecord, Dimensions, Reading, Wei
 from isoviz.metrics.sample import Sample
 
 DEPENDENT = "tokens of one text are not independent points"
-POINTS_NEEDED = "it needs the points themselves; of this cloud only running sums are kept"
+POINTS_NEEDED = "it needs the points themselves, but only running sums of this cloud are stored"
 
 
 def applicable(kind: CloudKind, costs: Collection[Cost] = COSTS) -> list[Metric]:
-    """The metrics that records of such clouds hold, in the order in which they are shown."""
+    """The metrics in records of this kind of cloud, in display order."""
     return [
         metric
         for metric in metrics.catalogue().values()
@@ -39,17 +39,17 @@ def readings_of(
     seed: int = 0,
     interval: bool = True,
 ) -> dict[str, Reading]:
-    """Every applicable metric of a cloud, undefined values with their reason.
+    """Every applicable metric of a cloud; undefined values carry their reason.
 
     Args:
-        sample: the cloud; of tokens usually running sums. Metrics whose `inputs` it lacks are left out.
-        kind: `rows` for independent points, `tokens` for those that are not.
+        sample: the cloud; for tokens usually running sums. Metrics whose `inputs` it lacks are skipped.
+        kind: `rows` for independent points, `tokens` for dependent ones.
         costs: cost classes to measure.
-        independent: of tokens, one of each row, for metrics that are right for independent points only.
-        drawn: points of the cloud, where `sample` has none.
-        most: points for metrics over pairs at most, where that is fewer than theirs.
+        independent: for tokens, one per row, for metrics that require independent points.
+        drawn: points of the cloud if `sample` has none.
+        most: maximum number of points for metrics over pairs, if lower than their own.
         seed: of the subsample.
-        interval: False leaves intervals out.
+        interval: False skips intervals.
     """
     readings = {}
     for metric in applicable(kind, costs):
@@ -90,7 +90,7 @@ def _reading(
 
 
 def reading_of(metric: Metric, sample: Any, *, interval: bool = True) -> Reading:
-    """One metric of one sample."""
+    """One metric on one sample."""
     assert metric.estimate is not None
     estimate: Estimate = metric.estimate(sample)
     ends, why_not = None, ""
@@ -116,7 +116,7 @@ def measure_cloud(
 
     Args:
         cloud, split: see `CloudRecord`.
-        where: its further fields (`drawn`, `layer`, `pooling`, `notes`, `truncated`).
+        where: further fields of `CloudRecord` (`drawn`, `layer`, `pooling`, `notes`, `truncated`).
         options: as for `readings_of`.
     """
     return CloudRecord(
@@ -144,7 +144,7 @@ def dimensions_of(sample: Sample) -> Dimensions | None:
 
 
 def measure_weights(weights: Any) -> WeightsRecord:
-    """The record of an output matrix (N, d); it may be large: it is read in blocks of rows."""
+    """The record of an output matrix (N, d). Reads it in blocks of rows, because it may be large."""
     sample = WeightSample(weights)
     return WeightsRecord(
         rows=sample.n,
@@ -155,8 +155,8 @@ def measure_weights(weights: Any) -> WeightsRecord:
 
 
 def notes_of(record: CloudRecord) -> list[str]:
-    """Notes on a record, one sentence each: undefined values and their reasons, values taken on fewer points, and values that read
-    low or high because the points are few."""
+    """Notes on a record, one sentence each: undefined values and their reasons, values from fewer points, and values that read
+    low or high because there are few points."""
     notes = list(record.notes)
     if record.dimensions is None and record.n == 0:
         notes.append("sigma and mean_norm are undefined: there are no points")
@@ -180,7 +180,7 @@ def notes_of(record: CloudRecord) -> list[str]:
 
 
 def _few_points(record: CloudRecord) -> str:
-    """A sentence for fewer than five points per dimension, empty otherwise."""
+    """A warning for fewer than five points per dimension, empty otherwise."""
     n, d = record.n, record.d
     if not 0 < n < 5 * d:
         return ""

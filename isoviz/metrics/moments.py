@@ -1,5 +1,5 @@
 """The three sums behind every IsoScore, without any eigenvalue: T = tr Σ, F = ‖Σ‖²_F and Q = Σ‖x̃‖⁴/(n − 1); the scores that
-follow from them; and what else several estimators take from a centred cloud.
+follow from them; and other quantities of a centred cloud that several estimators share.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Moments:
 
 
 def prefers_gram(n: int, d: int) -> bool:
-    """Whether the (n, n) matrix is the cheaper one; between d/2 and d the direct form was still faster."""
+    """Whether the (n, n) matrix is cheaper; measured, the direct form is still faster for n between d/2 and d."""
     return 2 * n < d
 
 
 def centre(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The cloud without its mean, and the mean. Shifting by the first point first keeps the digits of a cloud
-    far from the origin, and makes equal points exactly zero."""
+    """The centred cloud, and the mean. Subtracting the first point first preserves the digits of a cloud far from the origin
+    and makes equal points exactly zero."""
     centred = x - x[0]
     offset = np.ones(len(x)) @ centred / len(x)
     centred -= offset
@@ -57,19 +57,19 @@ def sum_of_squares(matrix: NDArray[np.float64]) -> float:
 
 
 def cloud_moments(x: NDArray[np.float64], eps: float, quartic: bool = False, keep_centred: bool = False) -> Moments:
-    """T, F and, if asked, Q of a cloud (n >= 2, d) in float64.
+    """T, F and, on request, Q of a cloud (n >= 2, d) in float64.
 
     Args:
         eps: `cloud.resolution` of the input before it became float64.
         quartic: also compute Q.
-        keep_centred: also hand X̃ over.
+        keep_centred: also return X̃.
     """
     n, d = x.shape
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         centred, mean = centre(x)
         matrix = _second_moment(centred)
         frobenius = sum_of_squares(matrix)
-        if not 1e-250 < frobenius < 1e250:  # fourth powers leave the range of float64 long before the points do
+        if not 1e-250 < frobenius < 1e250:  # fourth powers overflow float64 long before the points do
             unit = max(float(np.abs(x).max()), 1.0)
             centred, mean = centre(x / unit)
             spread = float(np.abs(centred).max()) or 1.0
@@ -92,7 +92,7 @@ def cloud_moments(x: NDArray[np.float64], eps: float, quartic: bool = False, kee
 
 
 def mixed_moments(x: NDArray[np.float64], eps: float, shrinkage: NDArray[np.float64], zeta: float) -> Moments:
-    """T and F of Σ_ζ = (1 − ζ)Σ_X + ζΣ_S (paper 001, Algorithm 1: ζ weighs the shrinkage matrix)."""
+    """T and F of Σ_ζ = (1 − ζ)Σ_X + ζΣ_S (paper 001, Algorithm 1: ζ weights the shrinkage matrix)."""
     n, d = x.shape
     centred, mean = centre(x)
     matrix = _second_moment(centred)
@@ -110,7 +110,7 @@ def mixed_moments(x: NDArray[np.float64], eps: float, shrinkage: NDArray[np.floa
 
 
 def _second_moment(centred: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numpy computes AᵀA with the symmetric kernel, half the work of a general product."""
+    """Numpy computes AᵀA with the symmetric kernel, at half the cost of a general product."""
     n, d = centred.shape
     product = centred @ centred.T if prefers_gram(n, d) else centred.T @ centred
     product /= n - 1
@@ -125,8 +125,7 @@ def plug_in_score(m: Moments) -> Any:
 def unbiased_sums(m: Moments) -> tuple[Any, Any]:
     """Distribution-free unbiased estimates U of tr(Σ²) and V of tr(Σ)² (Himeno & Yamada 2014), n >= 4.
 
-    U is the mean of ((x_i − x_j)·(x_k − x_l))²/4 over quadruples of distinct points, hence
-    never negative but for round-off.
+    U is the mean of ((x_i − x_j)·(x_k − x_l))²/4 over quadruples of distinct points, hence non-negative up to round-off.
     """
     n = m.n
     c = (n - 1) / (n * (n - 2) * (n - 3))
@@ -137,7 +136,7 @@ def unbiased_sums(m: Moments) -> tuple[Any, Any]:
 
 
 def is_usable(u: Any, m: Moments) -> Any:
-    """Whether U is more than round-off: it vanishes where the points differ in mutually orthogonal directions only."""
+    """Whether U exceeds round-off: it vanishes if the points differ in mutually orthogonal directions only."""
     return u > 1e-6 * m.frobenius
 
 
@@ -158,11 +157,11 @@ def unbiased_estimate(m: Moments) -> Estimate:
         return undefined(problem)
     if m.n < 4:
         return undefined(f"it needs at least 4 points, got {m.n}")
-    if isinstance(m.quartic, float) and math.isnan(m.quartic):  # of running sums, which cannot be rescaled afterwards
-        return undefined("the fourth powers of the points leave the range of its sums; scale the points")
+    if isinstance(m.quartic, float) and math.isnan(m.quartic):  # running sums, which cannot be rescaled afterwards
+        return undefined("the fourth powers of the points are out of range for its sums; rescale the points")
     u, v = unbiased_sums(m)
     if not is_usable(u, m):
-        return undefined(f"the {m.n} points differ in mutually orthogonal directions only; it needs more points")
+        return undefined(f"the {m.n} points differ in mutually orthogonal directions only; use more points")
     return Estimate((v / u - 1.0) / (m.d - 1))
 
 
@@ -173,14 +172,14 @@ def _problem(m: Moments) -> str | None:
 
 
 def eigenvalues(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of a covariance or Gram matrix, falling; what lies within round-off of zero is zero."""
+    """The eigenvalues of a covariance or Gram matrix in decreasing order; values within round-off of zero are set to zero."""
     values: Any = np.linalg.eigvalsh(matrix)[::-1]
     values[values <= len(matrix) * np.finfo(np.float64).eps * values[0]] = 0.0
     return values
 
 
 def std_of(centred: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scaled by the largest entry of each dimension first, so that tiny dimensions keep their variance."""
+    """Scales each dimension by its largest entry first, so that the variance of tiny dimensions does not underflow."""
     biggest = np.abs(centred).max(axis=0)
     unit = centred / np.where(biggest > 0, biggest, 1.0)
     return biggest * np.sqrt(np.einsum("ij,ij->j", unit, unit) / len(centred))

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from isoviz.metrics.moments import centre
 
-_BLOCK = 1_000_000  # numbers held at a time: 8 MB, within the cache
-_FEW = 16  # so few passes over a block take less time than one partition of its rows
+_BLOCK = 1_000_000  # numbers in memory at a time: 8 MB, which fits the cache
+_FEW = 16  # this few passes over a block are faster than one partition of its rows
 
 
 class Neighbours(NamedTuple):
     """The nearest other points of each of n points, ascending: `distances` and `indices` (n, k); `lengths` (n,) are squared
-    lengths of the centred points, all in one unit."""
+    lengths of the centred points, in the same unit."""
 
     distances: NDArray[np.float64]
     indices: NDArray[np.int64]
@@ -23,10 +23,10 @@ class Neighbours(NamedTuple):
 
 
 def nearest(points: NDArray[np.float64], k: int) -> Neighbours:
-    """The k nearest of n >= 2 points, fewer where there are no more. Among equal distances the choice is arbitrary.
+    """The k nearest of n >= 2 points, or all others if there are fewer. Ties are broken arbitrarily.
 
-    The Gram identity only finds candidates, in single precision; their distances are computed from differences, free of its
-    cancellation. Where its rounding error could have hidden a nearer point, the candidates are found again in double precision.
+    The Gram identity only finds candidates, in single precision. Their distances are computed from differences, which avoids
+    cancellation. If its rounding error could have hidden a nearer point, the candidates are searched again in double precision.
     """
     x = centre(points)[0]
     x /= np.abs(x).max() or 1.0
@@ -37,40 +37,40 @@ def nearest(points: NDArray[np.float64], k: int) -> Neighbours:
     candidates, beyond = _candidates(x, np.arange(n), candidate_count, np.float32)
     distances, indices = _nearest_of(x, np.arange(n), candidates, k)
     if candidate_count < n - 1:
-        # a nearer point lies within `own` + `farthest` of the origin, and the error grows with its length
-        norms, farthest = np.sqrt(lengths), distances[:, -1]
-        error = (d + 8) * (2.0**-24 * (2 * norms + farthest) ** 2 + 2.0**-126)
-        unsure = np.flatnonzero(farthest**2 > beyond + lengths - error)
-        candidates, _ = _candidates(x, unsure, candidate_count, np.float64)
-        distances[unsure], indices[unsure] = _nearest_of(x, unsure, candidates, k)
+        # a nearer point lies within `radii` + `farthest` of the origin, and the error grows with its length
+        radii, farthest = np.sqrt(lengths), distances[:, -1]
+        error = (d + 8) * (2.0**-24 * (2 * radii + farthest) ** 2 + 2.0**-126)
+        uncertain = np.flatnonzero(farthest**2 > beyond + lengths - error)
+        candidates, _ = _candidates(x, uncertain, candidate_count, np.float64)
+        distances[uncertain], indices[uncertain] = _nearest_of(x, uncertain, candidates, k)
     return Neighbours(distances, indices, lengths)
 
 
 def _candidates(
     x: NDArray[np.float64], rows: NDArray[np.int64], count: int, dtype: type[np.floating]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """By the Gram identity in that precision: (rows, count) the nearest points of each row, and (rows,) the squared distance of the
-    farthest of them less the row's own squared length, which does not change the order."""
+    """By the Gram identity in the given precision: (rows, count) the nearest points of each row, and (rows,) the squared
+    distance to the farthest of them minus the row's own squared length, a constant that does not change the order."""
     y = x.astype(dtype, copy=False)
     lengths = np.einsum("ij,ij->i", y, y)
     minus_twice = -2.0 * y.T
     candidates, farthest = np.empty((len(rows), count), dtype=np.int64), np.empty(len(rows))
     step = max(1, _BLOCK // len(x))
     for start in range(0, len(rows), step):
-        part = rows[start : start + step]
-        positions = np.arange(len(part))
-        squared = y[part] @ minus_twice
+        chunk = rows[start : start + step]
+        position = np.arange(len(chunk))
+        squared = y[chunk] @ minus_twice
         squared += lengths
-        squared[positions, part] = np.inf
+        squared[position, chunk] = np.inf
         if count > _FEW:
             block = np.argpartition(squared, count - 1, axis=1)[:, :count]
             farthest[start : start + step] = np.take_along_axis(squared, block, axis=1).max(axis=1)
         else:
-            block = np.empty((len(part), count), dtype=np.int64)
+            block = np.empty((len(chunk), count), dtype=np.int64)
             for j in range(count):
                 block[:, j] = squared.argmin(axis=1)
-                farthest[start : start + step] = squared[positions, block[:, j]]
-                squared[positions, block[:, j]] = np.inf
+                farthest[start : start + step] = squared[position, block[:, j]]
+                squared[position, block[:, j]] = np.inf
         candidates[start : start + step] = np.sort(block, axis=1)
     return candidates, farthest
 
@@ -78,15 +78,15 @@ def _candidates(
 def _nearest_of(
     x: NDArray[np.float64], rows: NDArray[np.int64], candidates: NDArray[np.int64], k: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """(rows, k) distances to the k nearest of each row's candidates, ascending, and which they are."""
+    """(rows, k) distances to the k nearest of each row's candidates, ascending, and their indices."""
     distances, indices = np.empty((len(rows), k)), np.empty((len(rows), k), dtype=np.int64)
     step = max(1, _BLOCK // x.shape[1])
-    for part in (slice(start, start + step) for start in range(0, len(rows), step)):
-        queries, targets = x[rows[part]], candidates[part]
-        exact = np.stack([_squared_distance(queries, x[targets[:, j]]) for j in range(targets.shape[1])], axis=1)
+    for chunk in (slice(start, start + step) for start in range(0, len(rows), step)):
+        queries, options = x[rows[chunk]], candidates[chunk]
+        exact = np.stack([_squared_distance(queries, x[options[:, j]]) for j in range(options.shape[1])], axis=1)
         order = np.argsort(exact, axis=1, kind="stable")[:, :k]
-        distances[part] = np.sqrt(np.take_along_axis(exact, order, axis=1))
-        indices[part] = np.take_along_axis(targets, order, axis=1)
+        distances[chunk] = np.sqrt(np.take_along_axis(exact, order, axis=1))
+        indices[chunk] = np.take_along_axis(options, order, axis=1)
     return distances, indices
 
 

@@ -30,13 +30,13 @@ def twonn(
     nearest-neighbour distance and F its empirical distribution.
 
     Duplicate points (also up to float64 round-off) count once. It saturates: a 100-dimensional Gaussian of
-    800 points gives 47. Invariant to shift, scale and rotation, not to scaling single dimensions. Time grows
-    with n²: subsample beyond ~20,000.
+    800 points gives 47. Invariant to shift, scale and rotation, not to scaling single dimensions. Time grows with n²: subsample
+    above about 20,000 points.
 
     Args:
         discard_fraction: share of the largest ratios to leave out, in [0, 1).
-        convention: "pre-2024" starts the empirical distribution at 0 instead of 1/n, as scikit-dimension did
-            before 0.4 and thus as published values do: lower by 0.4 % at n = 800, 8 % at n = 40.
+        convention: "pre-2024" starts the empirical distribution at 0 instead of 1/n, as in scikit-dimension before 0.4 and
+            hence in published values: 0.4 % lower at n = 800, 8 % at n = 40.
     """
     if not 0 <= discard_fraction < 1:
         raise InputError(f"discard_fraction must lie in [0, 1), got {discard_fraction}")
@@ -49,21 +49,21 @@ def twonn(
 
 
 def twonn_estimate(sample: Sample, discard_fraction: float = 0.1, convention: str = "current") -> Estimate:
-    """The same of a sample's points; its note says how many duplicates were left out."""
+    """TwoNN of a sample's points; its note gives the number of duplicates left out."""
     assert sample.points is not None
     n = sample.n
     x = _distinct(sample.points)
     usable = len(x)
     neighbours = None
     while usable >= 3:
-        shared = usable == n <= HUBNESS_POINTS  # searched once for all metrics that want neighbours
+        shared = usable == n <= HUBNESS_POINTS  # searched once for all metrics that need neighbours
         neighbours = sample.neighbours if shared else nearest(x, 2)
         is_twin = neighbours.distances[:, 0] ** 2 <= _TWIN * (
             neighbours.lengths + neighbours.lengths[neighbours.indices[:, 0]]
         )
         if not is_twin.any():
             break
-        # of two twins the later one goes; its own nearest neighbour may have been a third
+        # drop the later of two duplicates; its nearest neighbour may have been a third one
         keep = np.ones(usable, dtype=bool)
         twins = np.flatnonzero(is_twin)
         keep[np.maximum(twins, neighbours.indices[twins, 0])] = False
@@ -76,7 +76,7 @@ def twonn_estimate(sample: Sample, discard_fraction: float = 0.1, convention: st
     log_ratio = np.log(np.sort(ratios)[: int(usable * (1 - discard_fraction))])
     start = 1 if convention == "current" else 0
     share = np.arange(start, start + len(log_ratio)) / usable
-    kept_mask = share < 1  # without discarding, the last one has no finite −log(1 − F)
+    kept_mask = share < 1  # if none is discarded, the last one has no finite −log(1 − F)
     log_ratio, survival = log_ratio[kept_mask], -np.log1p(-share[kept_mask])
     spread = float(log_ratio @ log_ratio)
     if not spread > 0:
@@ -85,7 +85,7 @@ def twonn_estimate(sample: Sample, discard_fraction: float = 0.1, convention: st
 
 
 def _distinct(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Without repeated rows, in the order of first appearance. Hashing beats sorting rows of hundreds of numbers."""
+    """The distinct rows, in order of first appearance. Hashing is faster than sorting rows of hundreds of numbers."""
     rows = np.ascontiguousarray(x)
     first_seen = {row.tobytes(): index for index, row in reversed(list(enumerate(rows)))}
     return rows if len(first_seen) == len(rows) else rows[sorted(first_seen.values())]
@@ -100,13 +100,16 @@ METRICS = Metric(
     label="TwoNN",
     symbol="ID",
     unit="directions",
-    sees="How many directions a point's nearest neighbours spread into, even on a curved surface.",
-    blind_to="Cannot see how much wider the cloud is in one direction than in another, and cannot distinguish high dimensions.",
+    sees="How many directions a point's nearest neighbours spread into, also on a curved surface.",
+    blind_to=(
+        "Cannot see how much wider the cloud is in one direction than in another, and cannot distinguish between high "
+        "dimensions."
+    ),
     range=Range("above 0; scatters around the true value", constant(0.0)),
-    at_isotropy=AtIsotropy("d, while d is small", lambda n, d: d, "population"),
+    at_isotropy=AtIsotropy("d, for small d", lambda n, d: d, "population"),
     unchanged_by=COVARIANCE_ONLY,
     enough=EnoughPoints(
-        "160 up to d = 10, within 20 %; it saturates beyond: 800 points of a 100-d Gaussian give about 47",
+        "160 up to d = 10, within 20 %; it saturates in higher dimensions: 800 points of a 100-d Gaussian give about 47",
         "saturates",
         lambda d: 160,
         0.2,

@@ -1,4 +1,5 @@
-"""I1 and I2: how even the partition function Z(v) = Σ_i exp(v·w_i) is over the eigenvectors v of WᵀW; row norms."""
+"""I1 and I2, which measure how even the partition function Z(v) = Σ_i exp(v·w_i) is over the eigenvectors v of WᵀW; row
+norms."""
 
 from __future__ import annotations
 
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 Signs = Literal["positive", "both"]
 Convention = Literal["definition", "published"]
 
-_BLOCK = 4_000_000  # entries of W, and of W Vᵀ, held as float64 at a time: 32 MB
+_BLOCK = 4_000_000  # entries of W, and of W Vᵀ, in memory as float64 at a time: 32 MB
 
 
 class Reading(NamedTuple):
-    """One way to read (I1, I2); the options of `partition`."""
+    """One variant of (I1, I2); the options of `partition`."""
 
     signs: Signs = "positive"
     convention: Convention = "definition"
@@ -41,24 +42,21 @@ def partition(
 ) -> tuple[Value, Value]:
     """(I1, I2) of output embeddings or a classifier W (N, d): I1 = min Z/max Z, I2 = √(Σ(Z − Z̄)²/(|V| Z̄²)).
 
-    As in isotropy calibration (paper 003). By default neither is scale-free: shrinking W drives I1 to 1 and I2 to 0,
-    so show `row_norms` beside them, or ask for `scale_free`. I1 is driven by the mean of the rows; `centre` shows
-    their shape alone. Whatever W, I2 ≤ (1 − I1)/(2√I1) for the definition.
+    As in isotropy calibration (paper 003). By default neither is scale-free: shrinking W drives I1 to 1 and I2 to 0, so show
+    `row_norms` beside them, or use `scale_free`. The mean of the rows dominates I1; `centre` shows their shape alone. By the
+    definition, I2 ≤ (1 − I1)/(2√I1) for every W. The eigenvectors of a repeated non-zero eigenvalue are arbitrary within their
+    space, and so are (I1, I2): an isotropic W has no preferred directions. In the null space Z = N for every vector, except in
+    the published convention, whose rows mix the null space with the rest: with N < d the pair then depends on the solver.
 
-    The eigenvectors of a repeated eigenvalue other than 0 are arbitrary within their space, and (I1, I2) with them:
-    an isotropic W has no preferred directions to try. In the null space Z = N whatever the vectors, except in the
-    published convention, whose rows mix it with the rest: there N < d alone makes the pair depend on the solver.
-
-    W is read in blocks of rows, so a vocabulary needs no float64 copy of itself; it may lie in a memory-mapped file.
+    W is read in blocks of rows, so a vocabulary needs no full float64 copy; it may be a memory-mapped file.
 
     Args:
         weights: (N, d), rows are the vectors w_i.
         signs: an eigenvector's sign is arbitrary and Z(v) ≠ Z(−v): "positive" takes v·Σw_i >= 0, "both" takes
-            v and −v. Centred rows sum to zero, so "positive" then orients v by the row that reaches furthest along it.
+            v and −v. Centred rows sum to zero; "positive" then orients v by the row with the largest coordinate along it.
         convention: "definition" as above; "published" gives paper 003's printed pairs, which are impossible
-            under its own formulas: the rows instead of the columns of the matrix of eigenvectors, and no
-            division by |V|.
-        scale_free: divide W (centred first, if requested) by the root mean square of its row norms. Undefined for W = 0.
+            under its own formulas: it uses the rows instead of the columns of the eigenvector matrix, and does not divide by
+        |V|. scale_free: divide W (centred first, if requested) by the root mean square of its row norms. Undefined for W = 0.
         centre: subtract the mean row first.
 
     Raises:
@@ -82,13 +80,13 @@ def partition(
 def partitions(
     weights: Points, readings: Sequence[Reading], tell: Callable[[int, int], None] | None = None
 ) -> list[tuple[float, float] | None]:
-    """(I1, I2) in several readings, as `partition` gives them one by one, from one walk over W (N, d).
+    """(I1, I2) in several variants of `partition`, from a single pass over W (N, d).
 
     Args:
-        tell: called with rows done and rows in total.
+        tell: called with the number of rows done and the total.
 
     Returns:
-        Per reading the pair; None where it is undefined (no rows, or a scale-free reading of W = 0).
+        One pair per variant; None if it is undefined (no rows, or a scale-free variant of W = 0).
     """
     rows = _Rows(weights, centre=False)
     defined = [reading for reading in readings if rows.count and not (reading.scale_free and rows.biggest == 0)]
@@ -97,9 +95,8 @@ def partitions(
 
 
 def row_norms(weights: Points) -> Array:
-    """‖w_i‖ of each row of W (N, d), shape (N,): what I1 and I2 depend on most, to be shown beside them.
-
-    Finite for finite rows unless the norm itself leaves the range of float64.
+    """‖w_i‖ of each row of W (N, d), shape (N,). I1 and I2 depend on it most, so show it beside them. Finite for finite rows
+    unless the norm itself overflows float64.
     """
     norms = [np.zeros(0)]
     for w in _blocks(_sliceable(weights)):
@@ -110,14 +107,14 @@ def row_norms(weights: Points) -> Array:
 
 
 def _sliceable(weights: Points) -> Any:
-    """A matrix whose rows can be sliced, so that it need not be converted to float64 as a whole."""
+    """A matrix whose rows can be sliced, so that it need not be converted to float64 in full."""
     matrix = weights if hasattr(weights, "shape") else float64_matrix(weights, "weights")
     check_shape(tuple(matrix.shape), "weights")
     return matrix
 
 
 def _blocks(weights: Any, width: int = 0) -> Iterator[NDArray[np.float64]]:
-    """The rows in float64, so many at a time that neither they nor their products with `width` vectors exceed `_BLOCK`."""
+    """The rows in float64, in blocks chosen so that neither they nor their products with `width` vectors exceed `_BLOCK`."""
     count, d = weights.shape
     step = max(1, _BLOCK // max(d, width))
     for start in range(0, count, step):
@@ -126,13 +123,13 @@ def _blocks(weights: Any, width: int = 0) -> Iterator[NDArray[np.float64]]:
 
 
 class _Rows:
-    """W (N, d), less its mean row if `centre`, in a unit in which squares neither overflow nor vanish.
+    """W (N, d), minus its mean row if `centre`, in a unit in which squares neither overflow nor underflow.
 
     Attributes:
         count, d: N and d.
         biggest: the largest |entry|.
-        unit: what its entries are divided by when it is read.
-        centred: whether the mean row was taken away.
+        unit: divisor of its entries when they are read.
+        centred: whether the mean row was subtracted.
     """
 
     def __init__(self, weights: Points, centre: bool) -> None:
@@ -140,7 +137,7 @@ class _Rows:
         self.count, self.d = self._weights.shape
         self.centred = centre
         self.unit = 1.0
-        # Shifting by the first row first keeps the digits of rows far from the origin, and makes equal rows exactly zero.
+        # Subtracting the first row first preserves the digits of rows far from the origin and makes equal rows exactly zero.
         self._first, self._offset = np.zeros(self.d), np.zeros(self.d)
         if centre and self.count:
             self._first = float64_matrix(self._weights[:1], "weights")[0]
@@ -159,12 +156,12 @@ class _Rows:
 def _pairs(
     rows: _Rows, readings: Sequence[Reading], tell: Callable[[int, int], None] | None = None
 ) -> list[tuple[float, float]]:
-    """(I1, I2) of each reading of rows that have one."""
+    """(I1, I2) in each defined variant."""
     gram, total = np.zeros((rows.d, rows.d)), np.zeros(rows.d)
     for block in rows.blocks():
         gram += block.T @ block
         total += block.sum(axis=0)
-    # eigh, never eig: repeated eigenvalues are certain when N < d, and eig's vectors are then not orthogonal
+    # eigh, never eig: N < d implies repeated eigenvalues, for which eig's vectors are not orthogonal
     vectors: NDArray[np.float64] = np.linalg.eigh(gram)[1]
     along = _furthest(rows, vectors) if rows.centred else total @ vectors
     vectors = vectors * np.where(along < 0, -1.0, 1.0)
@@ -186,14 +183,14 @@ def _pairs(
 
 
 def _pair(log_z: NDArray[np.float64], convention: Convention) -> tuple[float, float]:
-    relative = np.exp(log_z - log_z.max())  # exp(v·w) alone overflows on hidden states
+    relative = np.exp(log_z - log_z.max())  # plain exp(v·w) overflows on hidden states
     mean = relative.mean()
     squares = float(((relative - mean) ** 2).sum()) / mean**2
     return float(relative.min()), float(np.sqrt(squares if convention == "published" else squares / len(log_z)))
 
 
 def _furthest(rows: _Rows, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Along each column of `vectors`, the coordinate of the row that reaches furthest either way."""
+    """For each column of `vectors`, the row coordinate along it that is largest in absolute value, with its sign."""
     extremes = np.zeros(rows.d)
     for block in rows.blocks():
         reach = block @ vectors
@@ -203,13 +200,13 @@ def _furthest(rows: _Rows, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class _LogSum:
-    """log Σ_i exp of columns that come in blocks of rows."""
+    """log Σ_i exp of columns that arrive in blocks of rows."""
 
     def __init__(self, columns: int) -> None:
         self._top, self._sum = np.full(columns, -np.inf), np.zeros(columns)
 
     def add(self, logits: NDArray[np.float64]) -> None:
-        """Take in a block; it is overwritten."""
+        """Add a block, which is overwritten."""
         top = np.maximum(self._top, logits.max(axis=0))
         logits -= top
         self._sum = self._sum * np.exp(self._top - top) + np.exp(logits, out=logits).sum(axis=0)
@@ -224,7 +221,7 @@ class _LogSum:
 
 
 class WeightSample:
-    """The rows of an output matrix (N, d) as `I1` and `I2` read them; both from one walk over it."""
+    """The rows of an output matrix (N, d) for `I1` and `I2`; both come from a single pass."""
 
     def __init__(self, weights: Points) -> None:
         self.weights = _sliceable(weights)
@@ -232,7 +229,7 @@ class WeightSample:
 
     @cached_property
     def pair(self) -> tuple[float, float] | None:
-        """(I1, I2), None without rows."""
+        """(I1, I2); None without rows."""
         return partitions(self.weights, [Reading()])[0]
 
 
@@ -251,9 +248,9 @@ I1 = Metric(
     latex="$I_1$",
     symbol="I₁",
     sees="How even the partition function of the output embeddings is between its lowest and highest principal direction.",
-    blind_to="Cannot separate shape from scale: shrinking the rows alone drives it to isotropy, and the mean dominates it.",
+    blind_to="Cannot separate shape from scale: merely shrinking the rows drives it to isotropy, and the mean dominates it.",
     range=Range("0 … 1", constant(0.0), constant(1.0)),
-    at_isotropy=AtIsotropy("1, but any W with short enough rows has it too"),
+    at_isotropy=AtIsotropy("1, but any W with short enough rows reaches it too"),
     unchanged_by=frozenset({"rotation", "order", "duplicates"}),
     enough=EnoughPoints("exact: the matrix has no other rows", "exact"),
     paper=Citation("Arora et al. 2016", "arora2016latent", 2016, "arXiv:1502.03520"),
@@ -277,7 +274,7 @@ I2 = replace(
     symbol="I₂",
     sees="How much the partition function of the output embeddings varies over the principal directions.",
     range=Range("0 … √(d − 1), at most (1 − I₁)/(2√I₁)", constant(0.0), lambda n, d: math.sqrt(d - 1) * (1 + 1e-12)),
-    at_isotropy=AtIsotropy("0, but any W with short enough rows has it too"),
+    at_isotropy=AtIsotropy("0, but any W with short enough rows reaches it too"),
     paper=Citation("Wang et al. 2020", "wang2020spectrum", 2020, "openreview:ByxY8CNtvr"),
     equation=r"I_2 = \sqrt{\frac{\sum_v (Z(v) - \bar Z)^2}{|V| \, \bar Z^2}}",
     estimate=_part(1),

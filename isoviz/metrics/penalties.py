@@ -1,8 +1,7 @@
 """The penalties that training adds to a loss: 1 − IsoScore*, 1 − the unbiased score, and CosReg.
 
-No value is checked and nothing waits for the device. A batch on which a penalty is undefined (all points
-equal, too few of them) gives zero with zero gradient, still connected to the graph, so that the step goes on
-without the term.
+Values are not checked, and nothing synchronises with the device. A batch on which a penalty is undefined (equal points, or too
+few) gives zero with zero gradient, still connected to the graph, so that the step continues without the term.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from isoviz.metrics.precision import sum_dtype, working_dtype
 class Shrinkage:
     """Σ_S (d, d) as a constant, with its trace and squared Frobenius norm computed once.
 
-    Symmetric positive semidefinite is assumed: it comes from an accumulator. (`isoscore_star` checks
-    what comes from a user.)
+    It is assumed to be symmetric positive semidefinite, because it comes from an accumulator; `isoscore_star` validates user
+    input.
     """
 
     def __init__(self, covariance: Tensor) -> None:
@@ -33,7 +32,7 @@ class Shrinkage:
         self.covariance = covariance.detach().to(sum_dtype(covariance.device))
         self.trace = self.covariance.diagonal().sum()
         self.frobenius = self.covariance.square().sum()
-        self._single = self.covariance.float()  # what the products of a float32 batch take
+        self._single = self.covariance.float()  # for products with a float32 batch
 
     def sums(self, points: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Σ_S in the precision of the products with this batch, its trace, its squared Frobenius norm."""
@@ -42,7 +41,7 @@ class Shrinkage:
 
 
 def star_moments(points: Tensor, shrinkage: NDArray[np.float64], zeta: float) -> Moments:
-    """T and F of Σ_ζ for a checked tensor cloud (n >= 2, d) and a checked Σ_S (d, d)."""
+    """T and F of Σ_ζ for a validated tensor cloud (n >= 2, d) and a validated Σ_S (d, d)."""
     constant = Shrinkage(torch.tensor(shrinkage, dtype=sum_dtype(points.device), device=points.device))
     return _defined(tensor_moments(points, constant.sums(points), zeta), zeta)
 
@@ -74,9 +73,8 @@ def istar_penalty(points: Tensor, shrinkage: Shrinkage | Tensor | None, zeta: fl
 
 
 def istar_unbiased_penalty(points: Tensor) -> Tensor:
-    """1 − `isoscore_unbiased`, a scalar that needs no Σ_S; wants batches of at least 64 independent points.
-
-    Zero for n < 4 and where the estimate of tr(Σ²) vanishes. May be negative.
+    """1 − `isoscore_unbiased`, a scalar that needs no Σ_S; use batches of at least 64 independent points. Zero for n < 4 and if
+    the estimate of tr(Σ²) vanishes. May be negative.
     """
     cloud = points.to(working_dtype(points))
     n, d = cloud.shape
@@ -103,7 +101,7 @@ def cosine_penalty(vectors: Tensor) -> Tensor:
     wide = sum_dtype(rows.device)
     norms = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
     nonzero = norms > 1e-12
-    # where() after the division keeps the gradient of a zero row finite
+    # where() after the division keeps a zero row's gradient finite
     inverse = torch.where(nonzero, 1.0 / norms.clamp_min(1e-12), 0.0)
     total = (rows * inverse).sum(0, dtype=wide)
     count = nonzero.sum().to(wide)
@@ -112,13 +110,13 @@ def cosine_penalty(vectors: Tensor) -> Tensor:
 
 
 def _defined(m: Moments, zeta: float) -> Moments:
-    """With ζ > 0 a collapsed batch still has the score of Σ_S; what is undefined is a zero Σ_ζ."""
+    """With ζ > 0 a collapsed batch still has the score of Σ_S; only a zero Σ_ζ is undefined."""
     collapsed = (m.frobenius <= 0) if zeta > 0 else m.collapsed | (m.frobenius <= 0)
     return Moments(m.n, m.d, m.trace, m.frobenius, m.quartic, None, collapsed)
 
 
 def _one_minus(numerator: Tensor, denominator: Tensor, defined: Tensor, points: Tensor) -> Tensor:
-    """1 − (ratio − 1)/(d − 1) where defined, else zero; the inner where() keeps 0/0 out of the gradient."""
+    """1 − (ratio − 1)/(d − 1) if defined, else zero; the inner where() keeps 0/0 out of the gradient."""
     ratio = numerator / torch.where(defined, denominator, torch.ones_like(denominator))
     penalty = 1.0 - (ratio - 1.0) / (points.shape[1] - 1)
     return torch.where(defined, penalty, torch.zeros_like(penalty)).to(points.dtype)

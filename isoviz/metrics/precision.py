@@ -1,4 +1,4 @@
-"""The types that tensors are computed in."""
+"""The number types in which tensors are computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""One cloud out of several processes' parts, with gradient: batch statistics that do not depend on how a batch was dealt out."""
+"""One cloud from the parts of several processes, with gradients, so that batch statistics do not depend on how a batch is
+split."""
 
 from __future__ import annotations
 
@@ -32,12 +33,13 @@ def repeated(seed: int) -> Iterator[None]:
 
 
 def is_distributed() -> bool:
-    """Whether this process has its part of points that several processes share."""
+    """Whether this process holds its share of points that are split over several processes."""
     return not _REPEATED.get() and dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 
 def own_share(count: int, device: torch.device) -> float | Tensor:
-    """This process's number of points over the mean number: with it, the mean over processes of their means is that of all."""
+    """This process's number of points over the mean number. Weighted by it, the mean of the processes' means is the mean over
+    all points."""
     if not is_distributed():
         return 1.0
     total = torch.tensor(float(count), device=device)
@@ -46,14 +48,14 @@ def own_share(count: int, device: torch.device) -> float | Tensor:
 
 
 def own_rows(draw: Callable[[int], Tensor], count: int, device: torch.device) -> Tensor:
-    """This process's `count` rows of what `draw` gives, alike on every process, for the rows of all."""
+    """This process's `count` rows of the values that `draw` returns, identically on every process, for the rows of all."""
     counts = _counts(count, device) if is_distributed() else [count]
     start = sum(counts[: dist.get_rank()]) if is_distributed() else 0
     return draw(sum(counts))[start : start + count]
 
 
 def _counts(count: int, device: torch.device) -> list[int]:
-    """Every process's count, in the order of ranks."""
+    """The counts of all processes, in rank order."""
     counts = torch.zeros(dist.get_world_size(), dtype=torch.long, device=device)
     counts[dist.get_rank()] = count
     dist.all_reduce(counts)
@@ -62,10 +64,10 @@ def _counts(count: int, device: torch.device) -> list[int]:
 
 
 def gathered(points: Tensor) -> Tensor:
-    """The points (n_k, d) of all processes as one cloud (Σ n_k, d) in the order of ranks; the same on every process.
+    """The points (n_k, d) of all processes as one cloud (Σ n_k, d) in rank order, identical on every process.
 
-    Differentiable: a process's points receive the sum of what all processes' losses make of them, which distributed training
-    then averages, as it averages the losses. A single process gets its points back.
+    Differentiable: a process's points receive the sum of the gradients of all processes' losses, which distributed training
+    then averages, as it averages the losses. A single process gets its own points back.
     """
     return _Gather.apply(points) if is_distributed() else points
 

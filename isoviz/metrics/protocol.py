@@ -1,4 +1,4 @@
-"""The declaration of a metric: its texts, its claims, the clouds it applies to, its cost and its computation."""
+"""The declaration of a metric: its texts, its properties, the clouds it applies to, its cost and its computation."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from isoviz.metrics.intervals import Interval
 
 Change: TypeAlias = Literal["shift", "scale", "rotation", "stretch", "order", "duplicates"]
-"""A constant vector added; one factor for all; an orthogonal turn; a factor for each dimension; points permuted; every
-point repeated equally often."""
+"""In order: a constant vector added; one factor for all dimensions; an orthogonal transformation; one factor per dimension;
+points permuted; every point repeated equally often."""
 CHANGES: tuple[Change, ...] = ("shift", "scale", "rotation", "stretch", "order", "duplicates")
 Bound: TypeAlias = "float | NDArray[np.float64]"
 CloudKind: TypeAlias = Literal["rows", "tokens", "weights"]
-"""`rows`: one vector per row, hence independent points (`head`, `pooled`, a layer's pooled vectors, a file's rows).
+"""`rows`: one vector per row, so independent points (`head`, `pooled`, a layer's pooled vectors, a file's rows).
 `tokens`: every token of one layer or of all (`layer_k`, `layers`). `weights`: the rows of an output matrix."""
 Cost: TypeAlias = Literal["closed form", "eigenvalues", "pairs"]
-"""`closed form`: from sums over the points, O(nd²) once for all. `eigenvalues`: O(d³) more. `pairs`: all pairs of points,
-O(n²d): measured last where someone waits, and on at most `Metric.most` points."""
+"""`closed form`: from sums over the points, O(nd²) once for all such metrics. `eigenvalues`: another O(d³). `pairs`: all pairs
+of points, O(n²d); measured last if a user is waiting, and on at most `Metric.most` points."""
 COSTS: tuple[Cost, ...] = ("closed form", "eigenvalues", "pairs")
 QUICK: tuple[Cost, ...] = ("closed form", "eigenvalues")
-"""What a picture does not wait for long."""
+"""Costs low enough to compute before a picture is shown."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Citation:
 
 @dataclass(frozen=True)
 class Range:
-    """In words, and as functions of (n, d) where numbers exist (None: unbounded, or bounded by the data only)."""
+    """The range in words, and its ends as functions of (n, d) (None: unbounded, or bounded by the data only)."""
 
     text: str
     low: Callable[[int, int], Bound] | None = None
@@ -52,10 +52,10 @@ class Range:
 
 @dataclass(frozen=True)
 class AtIsotropy:
-    """The value of a perfectly isotropic cloud as a function of (n, d); None where there is no single one.
+    """The value of a perfectly isotropic cloud as a function of (n, d); None if there is no single value.
 
-    of: "sample": every finite cloud whose covariance is a multiple of the identity has it exactly; "population": it is
-        what independent points of an isotropic population tend to; None: no single value, `text` says why.
+    of: "sample": every finite cloud whose covariance is a multiple of the identity has it exactly; "population": the value
+    approached by independent points of an isotropic population; None: no single value, `text` says why.
     """
 
     text: str
@@ -65,15 +65,15 @@ class AtIsotropy:
 
 @dataclass(frozen=True)
 class EnoughPoints:
-    """From which n on the mean estimate is near the value of the population, for independent Gaussian points.
+    """The n from which the mean estimate is near the population value, for independent Gaussian points.
 
     points: n as a function of d.
-    tolerance: relative error of the mean estimate at that n, on the spectrum that is hardest for this metric; for an
-        array, the largest error over the largest true entry.
-    bias: "falls": at a quarter of n the error of the hardest spectrum exceeds the tolerance; "none": unbiased from the
-        minimum on; "saturates": holds up to 10 dimensions, far beyond them no practical n is enough; "exact": there is
-        nothing to estimate, the rows are all there are; "unknown": no population value to compare with in closed form.
-    reads: which way few points pull it, as a table warns for n < 5 d.
+    tolerance: relative error of the mean estimate at that n, on the hardest spectrum for this metric; for an array, the largest
+    error divided by the largest true entry. bias: "falls": at a quarter of n the error of the hardest spectrum exceeds the
+    tolerance; "none": unbiased from the
+        minimum on; "saturates": holds up to 10 dimensions; in many more dimensions no practical n is enough; "exact": there is
+    nothing to estimate, because the rows are the whole population; "unknown": no population value to compare with in closed
+    form. reads: the direction of the bias from few points, for the warning at n < 5 d.
     """
 
     text: str
@@ -84,12 +84,12 @@ class EnoughPoints:
 
 
 def constant(value: float) -> Callable[[int, int], Bound]:
-    """A bound that depends neither on n nor on d."""
+    """A bound that does not depend on n or d."""
     return lambda n, d: value
 
 
 def highest_rank(n: int, d: int) -> int:
-    """The highest rank that a centred cloud can have."""
+    """The highest possible rank of a centred cloud."""
     return max(1, min(d, n - 1))
 
 
@@ -99,36 +99,36 @@ COVARIANCE_ONLY: frozenset[Change] = frozenset({"shift", "scale", "rotation", "o
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """One number, curve or matrix that is read from a cloud (n, d) or from weights (N, d).
-
-    Everything that shows a number draws its words, place and rounding from here.
+    """One number, curve or matrix computed from a cloud (n, d) or from weights (N, d). All displays take its texts, position
+    and rounding from here.
 
     Attributes:
-        slug: unique; its name in records, JSON, tables and addresses.
-        title, symbol: as in a sentence, as in a formula.
+        slug: unique name in records, JSON, tables and URLs.
+        title, symbol: its names in sentences and in formulas.
         label: short heading of a column; the title if empty.
         latex: heading of a column in LaTeX; the label if empty.
-        sees, blind_to: one plain sentence each, in terms of the picture.
-        help: what a reader of its column needs beyond that.
-        unit: what it counts ("directions"), empty for a plain number.
-        function: the public function; `isoviz.metrics` offers it under its own name.
-        part, options: which entry of the function's result it is, and with which options.
-        inputs: names of what the function needs beside the points.
-        estimate: the number or curve of a sample (`isoviz.metrics.sample`); of a matrix, its mean off the diagonal. Undefined
-            values carry their reason. None: records do not hold it (one number per dimension).
-        interval: of the estimate at 95 %, where there is one; needs the points.
-        kinds: clouds that it applies to.
-        cost: what it takes.
-        from_sums: running sums over the points are enough; else the points themselves are needed.
-        independent: right for independent points only; of tokens it is taken on one per row.
-        most: points that it is taken on at most; larger clouds are subsampled with a seed.
-        place: where it stands in lists, ascending.
-        headline: shown where there is room for a few numbers only.
-        axis: scale that suits it in a figure.
-        decimals: that a table shows.
-        unchanged_by: all the changes that leave it as it is; every other change moves it.
-        jointly: what has to change along with the points for `unchanged_by` to hold, if anything.
-        minimum, minimum_d: the fewest points and dimensions for which it is defined; below, `nan` with `UndefinedWarning`.
+        sees, blind_to: one plain sentence each on what it shows and what it misses, in terms of the picture.
+        help: further explanation for its column.
+        unit: the things counted ("directions"); empty for a plain number.
+        function: the public function; available in `isoviz.metrics` under its own name.
+        part, options: the entry of the function's result, and the options of the call.
+        inputs: names of the function's inputs besides the points.
+        estimate: the number or curve of a sample (`isoviz.metrics.sample`); for a matrix, its mean off the diagonal. Undefined
+            values carry their reason. None: not stored in records (one number per dimension).
+        interval: the estimate's 95 % interval, if available; needs the points.
+        kinds: the clouds it applies to.
+        cost: cost class.
+        from_sums: whether running sums are enough; otherwise the points themselves are needed.
+        independent: requires independent points; for tokens it uses one per row.
+        most: maximum number of points; larger clouds are subsampled with a seed.
+        place: sort key in lists, ascending.
+        headline: shown if there is room for only a few numbers.
+        axis: suitable axis scale in a figure.
+        decimals: number of decimals in a table.
+        unchanged_by: all changes to which it is invariant; every other change moves it.
+        jointly: the inputs that must change together with the points for `unchanged_by` to hold, if any.
+        minimum, minimum_d: the fewest points and dimensions for which it is defined; with fewer it is `nan` with an
+            `UndefinedWarning`.
         differentiable: whether a tensor result carries a gradient.
     """
 
@@ -175,16 +175,16 @@ class Metric:
 
     @property
     def number_title(self) -> str:
-        """Of the number that records hold, which of a matrix is its mean."""
+        """The decimals of the number in records, which for a matrix is its mean."""
         return self.title if self.gives == "number" else self.heading
 
     @property
     def tooltip(self) -> str:
-        """The tooltip of a heading or number."""
+        """The tooltip of its heading or number."""
         return " ".join(filter(None, (self.sees, self.blind_to, self.help)))
 
     def evaluate(self, points: Points, **inputs: Any) -> Value | Array:
-        """The value on a cloud or weights of shape (n, d), numpy or torch; `inputs` go to the public function.
+        """The value on a cloud or weights of shape (n, d), numpy or torch; `inputs` are passed to the public function.
 
         Raises:
             InputError: (a ValueError) an input named in `inputs` is missing, or the function refuses the points.

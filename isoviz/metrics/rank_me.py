@@ -1,4 +1,4 @@
-"""RankMe: how many directions the embeddings use, by the singular values of the points as they lie."""
+"""RankMe: how many directions the embeddings use, from the singular values of the uncentred points."""
 
 from __future__ import annotations
 
@@ -18,13 +18,11 @@ _PROBLEMS = ("there are no points", "all points are zero")
 
 
 def rankme(points: Points) -> Value:
-    """exp of the entropy of σ/Σσ, σ the singular values of a cloud (n, d) as it lies, not centred; between 1 and min(n, d).
-
-    Garrido et al. (2023) predict from it how well embeddings do downstream. It is `effective_rank` of another spectrum: of
-    singular values instead of variances, so that weak directions count more, and with the mean, which counts as one
-    direction. Their ε = 1e-7 in the shares is left out: zero shares have no entropy.
-
-    Differentiable for a tensor. Undefined (nan) without points and where all are zero.
+    """exp of the entropy of σ/Σσ, where σ are the singular values of the uncentred cloud (n, d); between 1 and min(n, d).
+    Garrido et al. (2023) use it to predict how well embeddings do downstream. It is `effective_rank` on another spectrum:
+    singular values instead of variances, so weak directions count more; and uncentred, so the mean counts as a direction. Their
+    ε = 1e-7 in the shares is left out, because zero shares add no entropy. Differentiable for a tensor. Undefined (nan) without
+    points or if all points are zero.
     """
     if is_tensor(points):
         return _of_tensor(points)
@@ -67,7 +65,7 @@ METRICS = Metric(
     title="RankMe",
     symbol="RankMe",
     unit="directions",
-    sees="How many directions the points use, seen from the origin; weak directions count more than in the effective rank.",
+    sees="How many directions the points use, measured from the origin; weak directions count more than in the effective rank.",
     blind_to="Cannot see how long the vectors are, and cannot distinguish the mean from one more direction of spread.",
     help="Without labels, it predicts which of several embeddings does better downstream (Garrido et al. 2023).",
     range=Range("1 … min(n, d)", constant(1.0), lambda n, d: min(n, d)),

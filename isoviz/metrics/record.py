@@ -1,7 +1,7 @@
-"""Typed measurements: one reading per metric of the catalogue, for each cloud of points and each output matrix.
+"""Typed measurements: one reading per metric, for each cloud of points and each output matrix.
 
-Training's events, a run's result, Explore's views, `measure` and every table hold these records. Records that older versions
-wrote are read as these (`_upgraded`), so that their stores still open.
+Training events, run results, Explore's views, `measure` and all tables use these records. Records of older versions are
+converted on reading (`_upgraded`), so that their stores still open.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler
 
 Curve: TypeAlias = tuple[float, ...]
 PENDING = "still being computed"
-"""Why a reading that follows later has no value yet."""
+"""The reason for a missing value that will follow later."""
 
 
 class _Record(BaseModel):
@@ -21,17 +21,17 @@ class _Record(BaseModel):
 
 
 class Reading(_Record):
-    """One metric of one cloud.
+    """One metric on one cloud.
 
     Attributes:
-        value: the number, or a curve's values; None where undefined.
-        undefined: why, where it is.
-        interval: (low, high) at 95 %, where there is one.
+        value: the number, or a curve's values; None if undefined.
+        undefined: the reason, if it is undefined.
+        interval: (low, high) at 95 %, if there is one.
         no_interval: why a requested interval is missing.
-        points: how many points it was taken on, where those are not all.
-        error: how far the value may lie from the one without sampling, to either side at 95 %, where part of it was sampled.
-        note: what a reader of the value must know ("leaves out 3 zero vectors").
-        settings: numbers that it was taken with (ζ of IsoScore*).
+        points: number of points used, if not all.
+        error: half-width of the 95 % interval of the sampling error, if part of the computation was sampled.
+        note: a caveat on the value ("leaves out 3 zero vectors").
+        settings: the parameters used (ζ of IsoScore*).
     """
 
     value: float | Curve | None = None
@@ -50,26 +50,26 @@ class Reading(_Record):
 
 
 class _Readings(_Record):
-    """The common part of clouds and weights."""
+    """Base of the records of clouds and weights."""
 
     readings: dict[str, Reading] = Field(default_factory=dict)
 
     def reading(self, slug: str) -> Reading | None:
-        """Of a metric; None where it was not measured here."""
+        """The reading of a metric; None if it was not measured here."""
         return self.readings.get(slug)
 
     def number(self, slug: str) -> float | None:
-        """The value of a metric that gives a number; None where it is undefined or was not measured."""
+        """The value of a scalar metric; None if it is undefined or was not measured."""
         reading = self.readings.get(slug)
         return None if reading is None or isinstance(reading.value, tuple) else reading.value
 
     def curve(self, slug: str) -> Curve:
-        """The values of a metric that gives a curve; empty where it is undefined or was not measured."""
+        """The values of a curve metric; empty if it is undefined or was not measured."""
         reading = self.readings.get(slug)
         return reading.value if reading is not None and isinstance(reading.value, tuple) else ()
 
     def interval(self, slug: str) -> tuple[float, float] | None:
-        """(low, high) of a metric at 95 %, None where there is none."""
+        """(low, high) of a metric at 95 %; None if there is no interval."""
         reading = self.readings.get(slug)
         return reading.interval if reading else None
 
@@ -84,7 +84,7 @@ class Dimensions(_Record):
 
     Attributes:
         sigma: (min, median, max) of the population standard deviations.
-        outliers: dimensions whose mean activation stands out, the furthest first, at most 20.
+        outliers: dimensions with outlying mean activation, the most extreme first, at most 20.
         mean_norm: length of the mean vector.
     """
 
@@ -98,13 +98,13 @@ class CloudRecord(_Readings):
 
     Attributes:
         cloud: `head`, `pooled`, `layers`, `layer_k`, or a file's name.
-        split: of the rows that the points are from; empty for a file.
-        drawn: how the cloud came to one point per row, where there is something to choose.
-        layer, pooling: of an encoder's cloud.
-        n, d: points and dimensions; 0 where a store of an older version does not say.
-        dimensions: None where it was not looked at.
-        notes: what concerns the cloud as a whole.
-        truncated: rows that were cut.
+        split: the split of the points' rows; empty for a file.
+        drawn: how one point per row was chosen, if there was a choice.
+        layer, pooling: for an encoder's cloud.
+        n, d: points and dimensions; 0 if missing from a store of an older version.
+        dimensions: None if not measured.
+        notes: sentences on the cloud as a whole.
+        truncated: number of truncated rows.
     """
 
     cloud: str
@@ -124,7 +124,7 @@ class CloudRecord(_Readings):
         return data if not isinstance(data, Mapping) or "readings" in data else _cloud_of_old(data)
 
     def with_readings(self, readings: Mapping[str, Reading]) -> CloudRecord:
-        """The same with more readings, in the order of the catalogue."""
+        """A copy with more readings, in catalogue order."""
         from isoviz import metrics
 
         order = {slug: index for index, slug in enumerate(metrics.catalogue())}
@@ -134,7 +134,7 @@ class CloudRecord(_Readings):
         )
 
     def points_of(self, slug: str) -> int:
-        """How many points a metric was taken on."""
+        """The number of points used for a metric."""
         reading = self.readings.get(slug)
         return self.n if reading is None or reading.points is None else reading.points
 
@@ -143,8 +143,8 @@ class WeightsRecord(_Readings):
     """The rows of an output matrix.
 
     Attributes:
-        rows, d: its shape; 0 where a store of an older version does not say.
-        norm: of the whole matrix (Frobenius): I1 and I2 depend on it above all.
+        rows, d: its shape; 0 if missing from a store of an older version.
+        norm: Frobenius norm, the main influence on I1 and I2.
     """
 
     rows: int = 0
@@ -153,7 +153,7 @@ class WeightsRecord(_Readings):
 
 
 class Measurement(_Record):
-    """Every cloud of one moment of a run, by name, and the output matrix.
+    """All clouds of a run at one point in time, by name, and the output matrix.
 
     `head` and `pooled` have one point per row, `layers` all layers' tokens together, `layer_k` those of layer k (counted from
     the first that is measured).
@@ -170,7 +170,7 @@ class Measurement(_Record):
         return _measurement_of_old(data)
 
     def home(self, slug: str) -> str:
-        """The cloud whose value of a metric is the run's: `head` where it is measured there, else `layers`, else `output`."""
+        """The cloud that represents the run for a metric: `head` if it is measured there, else `layers`, else `output`."""
         for name in ("head", "layers"):
             if name in self.clouds and slug in self.clouds[name].readings:
                 return name
@@ -181,7 +181,7 @@ class Measurement(_Record):
         return self.clouds.get(name)
 
     def reading(self, slug: str) -> Reading | None:
-        """A metric's reading where the run reports it (`home`)."""
+        """A metric's reading on the cloud that represents the run (`home`)."""
         home = self.home(slug)
         if home == "output":
             return self.output.reading(slug) if self.output else None
@@ -189,22 +189,22 @@ class Measurement(_Record):
         return record.reading(slug) if record else None
 
     def number(self, slug: str) -> float | None:
-        """A metric's number where the run reports it (`home`), None where undefined."""
+        """A metric's number on the cloud that represents the run (`home`); None if undefined."""
         reading = self.reading(slug)
         return None if reading is None or isinstance(reading.value, tuple) else reading.value
 
     def curve(self, slug: str) -> Curve:
-        """A metric's curve where the run reports it (`home`), empty where undefined."""
+        """A metric's curve on the cloud that represents the run (`home`); empty if undefined."""
         reading = self.reading(slug)
         return reading.value if reading is not None and isinstance(reading.value, tuple) else ()
 
     def layers(self) -> list[CloudRecord]:
-        """The clouds of single layers, in their order."""
+        """The clouds of single layers, in layer order."""
         names = sorted((name for name in self.clouds if name.startswith("layer_")), key=lambda name: int(name[6:]))
         return [self.clouds[name] for name in names]
 
     def by_layer(self, slug: str) -> list[float | None]:
-        """A metric of each layer's tokens."""
+        """A metric on each layer's tokens."""
         return [cloud.number(slug) for cloud in self.layers()]
 
 
@@ -217,7 +217,7 @@ _OLD_NUMBERS = (
 
 
 def _cloud_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A cloud of up to version 13 of the format: values by name beside n and d."""
+    """A cloud in format version 13 or older: values by name beside n and d."""
     undefined = data.get("undefined") or {}
     readings: dict[str, Any] = {}
     for slug in _OLD_NUMBERS:
@@ -236,13 +236,14 @@ def _cloud_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _measurement_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's isotropy as `train --json` gave it: the head's values, some of other clouds, and a list by layer."""
+    """A run's isotropy as older versions of `train --json` gave it: the head's values, some of other clouds, and a list by
+    layer."""
     clouds: dict[str, Any] = {}
     head = {**data, "cloud": data.get("cloud", "head"), "split": data.get("split", "validation")}
     clouds["head"] = _cloud_of_old({name: value for name, value in head.items() if name != "isoscore_star"})
-    shared_fields = {"n": data.get("n"), "d": data.get("d"), "split": head["split"]}
+    shared = {"n": data.get("n"), "d": data.get("d"), "split": head["split"]}
     if isinstance(data.get("pooled"), Mapping):
-        clouds["pooled"] = _cloud_of_old({**data["pooled"], **shared_fields, "cloud": "pooled"})
+        clouds["pooled"] = _cloud_of_old({**data["pooled"], **shared, "cloud": "pooled"})
     if "isoscore_star" in data:
         clouds["layers"] = _cloud_of_old(
             {"isoscore_star": data["isoscore_star"], "cloud": "layers", "split": "validation"}
@@ -252,7 +253,7 @@ def _measurement_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def upgraded_measured(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The event of an older version: three clouds, and beside them what now belongs to one of them."""
+    """The event of an older version: three clouds, with values beside them that now belong to one of the clouds."""
     clouds = dict(data["clouds"])
     layers = clouds.get("layers") or {"cloud": "layers", "split": "validation"}
     clouds["layers"] = {**layers, "isoscore_star": data["isoscore_star"]}
@@ -264,16 +265,14 @@ def upgraded_measured(data: Mapping[str, Any]) -> dict[str, Any]:
 
 def _layers_of_old(scores: Any, n: int, d: int) -> dict[str, Any]:
     """The clouds of single layers from their IsoScores."""
-    shared_fields = {"split": "validation", "n": n, "d": d}
+    shared = {"split": "validation", "n": n, "d": d}
     return {
-        f"layer_{number}": _cloud_of_old(
-            {**shared_fields, "cloud": f"layer_{number}", "layer": number, "isoscore": score}
-        )
+        f"layer_{number}": _cloud_of_old({**shared, "cloud": f"layer_{number}", "layer": number, "isoscore": score})
         for number, score in enumerate(scores, start=1)
     }
 
 
 def _output_of_old(data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The output matrix from I1, I2 and its norm."""
+    """The output matrix's record from I1, I2 and its norm."""
     readings = {slug: {"value": data[slug]} for slug in ("i1", "i2") if slug in data}
     return {"readings": readings, "norm": data.get("weight_norm")} if readings else None

@@ -1,6 +1,5 @@
-"""A cloud as estimators read it: its points, or running sums over points too many to hold.
-
-What several estimators need is computed once, when the first of them asks for it.
+"""A cloud as input of estimators: its points, or running sums if there are too many points for memory. Quantities that several
+estimators share are computed once, on first use.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ if TYPE_CHECKING:
     from isoviz.metrics.streaming import CovarianceAccumulator
 
 NEAREST = 10
-"""Neighbours that are searched for all metrics at once: most of the time is that of the distances, however many are wanted."""
+"""Number of neighbours found in one search for all metrics; the distances dominate the time, not the number."""
 HUBNESS_POINTS = 2_000
-"""Of larger clouds this many are drawn for hubness, so that who wants fewer neighbours searches for those alone."""
+"""Hubness subsamples larger clouds to this many points; metrics that need fewer neighbours then search for those only."""
 Matrix = NDArray[np.float64]
 
 
 class Directions(NamedTuple):
-    """Σ x/‖x‖ over the vectors that are not zero, shape (d,), and how many are zero."""
+    """Σ x/‖x‖ over the non-zero vectors, shape (d,), and the number of zero vectors."""
 
     total: Matrix
     zeros: int
@@ -38,23 +37,24 @@ class Sample:
     """The points of a cloud.
 
     Attributes:
-        points: (n, d) float64; None where only sums are known.
+        points: (n, d) float64; None if only sums are known.
         n, d: points and dimensions.
-        inputs: what some metrics need beside the points, by name (`Metric.inputs`).
-        eps: relative distance of two neighbouring numbers of the points' type.
+        inputs: additional inputs of some metrics, by name (`Metric.inputs`).
+        eps: machine epsilon of the points' number type.
     """
 
     points: Matrix | None
 
     def __init__(self, points: Points, *, inputs: Mapping[str, Any] | None = None) -> None:
-        """`points` as every metric takes them; `InputError` as there."""
+        """A sample of `points`, validated as for every metric; raises `InputError` likewise."""
         self.points = float64_matrix(points)
         self.n, self.d = self.points.shape
         self.eps = resolution(points)
         self.inputs = dict(inputs or {})
 
     def subset(self, most: int | None, seed: int) -> Sample:
-        """At most so many points, drawn by the seed without replacement, in their order; itself where they are no more."""
+        """At most `count` points, drawn with the seed without replacement, in their original order; itself if it has no
+        more."""
         x = self.points
         if x is None or most is None or self.n <= most:
             return self
@@ -72,7 +72,8 @@ class Sample:
 
     @cached_property
     def eigenvalues(self) -> Matrix | None:
-        """Of the covariance in some unit, falling; None where there is none, or where all points are equal."""
+        """The covariance's eigenvalues in some unit, in decreasing order; None without a covariance or if all points are
+        equal."""
         moments = self.moments
         return None if moments is None or moments.collapsed or moments.matrix is None else eigenvalues(moments.matrix)
 
@@ -108,7 +109,7 @@ class Sample:
 
     @cached_property
     def varies(self) -> NDArray[np.bool_]:
-        """(d,) which dimensions vary: σ above 1e-12 of the largest."""
+        """(d,) whether each dimension varies: σ above 1e-12 of the largest."""
         return self.std > 1e-12 * self.std.max()
 
     @cached_property
@@ -124,7 +125,7 @@ class Sample:
 
     @cached_property
     def second_moment(self) -> Matrix:
-        """XᵀX (d, d), or XXᵀ (n, n) where that is smaller, of the points as they lie (not centred), in some unit."""
+        """XᵀX (d, d), or XXᵀ (n, n) if smaller, of the uncentred points, in some unit."""
         assert self.points is not None
         biggest = float(np.abs(self.points).max(initial=0.0)) or 1.0
         x = self.points / biggest
@@ -141,7 +142,7 @@ class Sample:
         """See `Directions`."""
         x = self.points
         assert x is not None
-        biggest = np.abs(x).max(axis=1)  # first, so that squares neither overflow nor vanish
+        biggest = np.abs(x).max(axis=1)  # first, so that squares neither overflow nor underflow
         nonzero = biggest > 0
         zeros = int(len(x) - nonzero.sum())
         unit = (x[nonzero] if zeros else x) / biggest[nonzero][:, None]
@@ -149,11 +150,11 @@ class Sample:
 
 
 class StreamedSample(Sample):
-    """Running sums: everything but the points, in memory that does not grow with them.
+    """Running sums: everything except the points, in memory that does not grow with their number.
 
     Args:
         sums: count, mean, covariance and fourth moment.
-        directions: as `Sample.directions`, None where they were not summed.
+        directions: as `Sample.directions`; None if they were not summed.
         eps: as `Sample.eps`.
     """
 
@@ -179,13 +180,13 @@ class StreamedSample(Sample):
 
     @cached_property
     def moments(self) -> Moments | None:
-        """As of the points, without them; Q is nan where fourth powers left the range of float64."""
+        """As for points, but without the centred points; Q is nan if fourth powers overflowed float64."""
         if self.n < 2:
             return None
         covariance = self.true_covariance
         variances = covariance.diagonal()
         collapsed = bool(np.all(variances <= (self.eps * self.mean) ** 2))
-        unit = float(variances.max()) or 1.0  # fourth powers leave the range of float64 before the points do
+        unit = float(variances.max()) or 1.0  # fourth powers overflow float64 before the points do
         scaled = covariance / unit
         total = self._sums.quartic
         quartic = total / ((self.n - 1) * unit) / unit if 1e-280 < total < np.inf else float("nan")

@@ -1,7 +1,7 @@
 """IsoScore, IsoScore* and the unbiased score: (PR − 1)/(d − 1) with PR = T²/F, without eigendecomposition.
 
-The steps through the spectrum that define IsoScore (Rudman et al. 2022) and IsoScore* (Rudman & Eickhoff 2024,
-Algorithm 1) collapse to this closed form exactly. Values are not clamped: round-off may give −1e-16.
+The spectral algorithms that define IsoScore (Rudman et al. 2022) and IsoScore* (Rudman & Eickhoff 2024, Algorithm 1) reduce
+exactly to this closed form. Values are not clamped: round-off may give −1e-16.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ if TYPE_CHECKING:
     from isoviz.metrics.sample import Sample
 
 REPORTED_ZETA = 0.2
-"""ζ of every IsoScore* that is reported, the same for every method so that methods compare (paper 001's figures)."""
+"""ζ of every reported IsoScore*, the same for all methods so that they can be compared (as in paper 001's figures)."""
 
 
 def isoscore(points: Points) -> Value:
     """IsoScore of a cloud (n, d); differentiable for a tensor.
 
-    0: one direction carries all variance; 1: all directions carry the same. For n points it never exceeds
-    (n − 2)/(d − 1), and it is biased low unless n is many times d.
+    0: one direction carries all variance; 1: all directions carry the same. For n points it is at most (n − 2)/(d − 1), and it
+    is biased low unless n is many times d.
     """
     return _of_cloud("isoscore", points, plug_in_estimate)
 
@@ -72,16 +72,16 @@ def participation_ratio(points: Points) -> Value:
 def isoscore_unbiased(points: Points) -> Value:
     """IsoScore of the population behind a small sample: (V/U − 1)/(d − 1); differentiable for a tensor.
 
-    U and V are the distribution-free unbiased estimates of tr(Σ²) and tr(Σ)² (Himeno & Yamada 2014). Their ratio is
-    consistent rather than exactly unbiased: at n = 64 its mean was 1 % (d = 768), 2 % (d = 32), 6 % (d = 2) too
-    high on Gaussian data and twice to three times that on heavy tails; at n = 16, d = 2 by a quarter. It may exceed
-    1, and it assumes independent points (so one token per sentence). Undefined for n < 4 and for U = 0.
+    U and V are the distribution-free unbiased estimates of tr(Σ²) and tr(Σ)² (Himeno & Yamada 2014). Their ratio is consistent
+    but not exactly unbiased: at n = 64 its mean was 1 % (d = 768), 2 % (d = 32) and 6 % (d = 2) too high on Gaussian data, and
+    two to three times as much on heavy tails; at n = 16, d = 2 it was a quarter too high. It may exceed 1. It assumes
+    independent points, so use one token per sentence. Undefined for n < 4 and for U = 0.
     """
     return _of_cloud("isoscore_unbiased", points, unbiased_estimate)
 
 
 def isoscore_star(points: Points, shrinkage_cov: Points, zeta: float) -> Value:
-    """IsoScore of Σ_ζ = (1 − ζ)Σ_X + ζΣ_S; differentiable in `points` for a tensor, Σ_S is a constant.
+    """IsoScore of Σ_ζ = (1 − ζ)Σ_X + ζΣ_S; differentiable in `points` for a tensor, with Σ_S constant.
 
     Args:
         points: (n, d).
@@ -136,7 +136,7 @@ def isoscore_from_covariance(cov: Points) -> Value:
         wide = sum_dtype(tensor.device)
         trace, frobenius = scaled.diagonal().sum(dtype=wide), scaled.square().sum(dtype=wide)
     else:
-        matrix = matrix / biggest  # the score does not depend on the unit, its fourth powers do
+        matrix = matrix / biggest  # the score does not depend on the unit, but fourth powers do
         trace, frobenius = matrix.diagonal().sum(), sum_of_squares(matrix)
     score = plug_in_score(Moments(0, d, trace, frobenius, None, None, False))
     return _answer(cov, score)
@@ -219,7 +219,7 @@ def _star(sample: Sample) -> Estimate:
     biggest = float(mixed.diagonal().max())
     scaled = mixed / (biggest or 1.0)
     trace = float(scaled.diagonal().sum())
-    # Σ_S holds a collapsed cloud up, as long as it weighs anything
+    # a collapsed cloud has the score of Σ_S if ζ > 0
     collapsed = biggest == 0 or (zeta == 0 and bool(np.all(covariance.diagonal() <= (sample.eps * sample.mean) ** 2)))
     return plug_in_estimate(Moments(sample.n, sample.d, trace, sum_of_squares(scaled), None, None, collapsed))
 
@@ -243,12 +243,12 @@ ISOSCORE = Metric(
     title="IsoScore",
     symbol="ι",
     sees="How evenly the variance is spread over all d directions.",
-    blind_to="Cannot see the mean, or anything beyond second moments: tails, clusters and copies of points do not change it.",
+    blind_to="Cannot see the mean or anything beyond second moments: tails, clusters and copies of points do not change it.",
     range=Range("0 … 1, at most (n − 2)/(d − 1)", constant(0.0), lambda n, d: (highest_rank(n, d) - 1) / (d - 1)),
     at_isotropy=AtIsotropy("1", constant(1.0), "sample"),
     unchanged_by=COVARIANCE_ONLY,
     enough=EnoughPoints(
-        "5 d, at least 40: up to 25 % low, worst for an isotropic cloud, since 1/PR comes out larger by 1/(n − 1)",
+        "5 d, at least 40: up to 25 % low, worst for an isotropic cloud, because 1/PR is too large by 1/(n − 1)",
         "falls",
         lambda d: max(5 * d, 40),
         0.25,
@@ -269,12 +269,15 @@ ISOSCORE_STAR = replace(
     place=20,
     title="IsoScore*",
     symbol="ι*",
-    sees="IsoScore of the cloud's covariance mixed with a shrinkage matrix Σ_S, which stabilises it for few points.",
-    blind_to="Cannot see what IsoScore cannot, and sees less of the cloud as ζ grows: at ζ = 1, nothing.",
-    help=f"Reported of all layers' tokens with ζ = {REPORTED_ZETA} and Σ_S from training tokens, so that methods compare.",
+    sees="IsoScore of the cloud's covariance mixed with a shrinkage matrix Σ_S, which stabilises it with few points.",
+    blind_to="Misses everything that IsoScore misses, and sees less of the cloud as ζ grows: at ζ = 1, nothing.",
+    help=(
+        f"Reported for all layers' tokens with ζ = {REPORTED_ZETA} and Σ_S from training tokens, so that methods can be "
+        "compared."
+    ),
     range=Range("0 … 1", constant(0.0), constant(1.0)),
     at_isotropy=AtIsotropy("1, if Σ_S is isotropic too", constant(1.0), "sample"),
-    # The divisor n − 1 is not the same after repeating points, and it matters beside Σ_S.
+    # Repeating points changes the divisor n − 1, which matters relative to Σ_S.
     unchanged_by=COVARIANCE_ONLY - {"duplicates"},
     jointly="Σ_S",
     enough=EnoughPoints(
@@ -298,12 +301,12 @@ ISOSCORE_UNBIASED = replace(
     title="IsoScore, unbiased",
     label="unbiased",
     symbol="ι̂",
-    sees="IsoScore of the population behind the points, even if they are few.",
-    blind_to="Cannot see dependence between points: it treats tokens of one sentence as independent, which lowers it.",
+    sees="IsoScore of the population from which the points are drawn, even with few points.",
+    blind_to="Cannot see dependence between points: it treats tokens of one sentence as independent, which makes it too low.",
     range=Range("0 and above; scatters around the true value and may exceed 1", constant(0.0)),
     at_isotropy=AtIsotropy("1, on average", constant(1.0), "population"),
-    unchanged_by=COVARIANCE_ONLY - {"duplicates"},  # a repeated point is not a new one
-    enough=EnoughPoints("64, whatever d: up to 10 % high, worst for d = 2", "falls", lambda d: 64, 0.1),
+    unchanged_by=COVARIANCE_ONLY - {"duplicates"},  # a repeated point is not an independent one
+    enough=EnoughPoints("64 at any d: up to 10 % high, worst for d = 2", "falls", lambda d: 64, 0.1),
     paper=Citation("Himeno & Yamada 2014", "himeno2014estimations", 2014, "J. Multivariate Anal. 130"),
     equation=r"\hat\iota = \frac{V/U - 1}{d - 1}, \quad"
     r" \mathbb{E}\,U = \operatorname{tr}(\Sigma^2),\ \mathbb{E}\,V = (\operatorname{tr}\Sigma)^2",
@@ -322,8 +325,11 @@ PARTICIPATION_RATIO = replace(
     label="PR",
     symbol="PR",
     unit="directions",
-    sees="How many directions would hold the variance if they shared it evenly.",
-    blind_to="Cannot see what IsoScore cannot: it is 1 + (d − 1) · IsoScore. Ten directions out of 10 and out of 768 look the same.",
+    sees="How many directions would hold the variance if they shared it equally.",
+    blind_to=(
+        "Misses everything that IsoScore misses, because it is 1 + (d − 1) · IsoScore. Ten directions out of 10 and out of "
+        "768 look the same."
+    ),
     range=Range("1 … min(d, n − 1)", constant(1.0), highest_rank),
     at_isotropy=AtIsotropy("d", lambda n, d: d, "sample"),
     enough=EnoughPoints("5 d, at least 40: up to 20 % low", "falls", lambda d: max(5 * d, 40), 0.2, reads="low"),

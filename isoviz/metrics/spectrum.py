@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from isoviz.metrics.sample import Sample
 
 KEPT = 50
-"""Values of the curve of explained variance that a record holds at most."""
+"""Maximum number of values of the explained-variance curve in a record."""
 
 
 def explained_variance(points: Points, k: int | None = None, centre: bool = True) -> Array:
@@ -48,7 +48,7 @@ def explained_variance(points: Points, k: int | None = None, centre: bool = True
 
     Args:
         points: (n, d).
-        k: how many, default min(n, d). Beyond the rank the value is 1.
+        k: number of values, by default min(n, d). From the rank on the value is 1.
     """
     if k is not None and k < 1:
         raise InputError(f"k must be at least 1, got {k}")
@@ -78,7 +78,7 @@ def explained_variance(points: Points, k: int | None = None, centre: bool = True
 def effective_rank(points: Points) -> Value:
     """exp of the entropy of the variance shares λ_i/Σλ (Roy & Vetterli 2007, applied to the covariance matrix).
 
-    Between the participation ratio, which is its counterpart of order 2 on the same shares, and the rank.
+    It lies between the participation ratio, its counterpart of order 2 on the same shares, and the rank.
     """
     x = float64_matrix(points)
     n, d = x.shape
@@ -98,7 +98,7 @@ def effective_rank(points: Points) -> Value:
 
 
 def cumulative_shares(spectrum: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-    """(k,): rising to exactly 1 at the rank, and 1 from there on."""
+    """(k,): increases to exactly 1 at the rank and stays there."""
     shares = np.cumsum(spectrum)
     shares /= shares[-1]
     return np.concatenate([shares, np.ones(max(k - len(shares), 0))])[:k]
@@ -150,13 +150,13 @@ EV = Metric(
     label="EV_k",
     latex="$EV_k$",
     symbol="EV_k",
-    sees="How much of the variance the first k principal directions hold together.",
+    sees="How much of the variance the first k principal directions hold in total.",
     blind_to="Cannot see the mean, or in which directions the variance lies.",
     range=Range("k/min(d, n − 1) … 1", _even_curve, constant(1.0)),
     at_isotropy=AtIsotropy("k/d", lambda n, d: np.arange(1, min(n, d) + 1) / d, "sample"),
     unchanged_by=COVARIANCE_ONLY,
     enough=EnoughPoints(
-        "10 d, at least 40: the curve up to 0.15 high, worst for an isotropic cloud",
+        "10 d, at least 40: up to 0.15 high, worst for an isotropic cloud",
         "falls",
         lambda d: max(10 * d, 40),
         0.15,
@@ -179,11 +179,11 @@ EV_1 = replace(
     latex="$EV_1$",
     symbol="EV₁",
     sees="How much of the variance the strongest direction holds.",
-    blind_to="Cannot see the mean, or how the rest of the variance is spread.",
+    blind_to="Cannot see the mean or how the rest of the variance is distributed.",
     range=Range("1/min(d, n − 1) … 1", lambda n, d: 1 / highest_rank(n, d), constant(1.0)),
     at_isotropy=AtIsotropy("1/d", lambda n, d: 1 / d, "sample"),
     enough=EnoughPoints(
-        "100 d: up to 20 % high, worst for an isotropic cloud; accurate from few points where one direction dominates",
+        "100 d: up to 20 % high, worst for an isotropic cloud; accurate with few points if one direction dominates",
         "falls",
         lambda d: 100 * d,
         0.2,
@@ -203,8 +203,8 @@ EFFECTIVE_RANK = Metric(
     title="Effective rank",
     symbol="erank",
     unit="directions",
-    sees="How many directions share the variance; small shares count more than in the participation ratio.",
-    blind_to="Cannot see the mean, anything beyond second moments, or the total number of dimensions.",
+    sees="How many directions share the variance; weak directions count more than in the participation ratio.",
+    blind_to="Cannot see the mean, the total number of dimensions or anything beyond second moments.",
     range=Range("1 … min(d, n − 1)", constant(1.0), highest_rank),
     at_isotropy=AtIsotropy("d", lambda n, d: d, "sample"),
     unchanged_by=COVARIANCE_ONLY,

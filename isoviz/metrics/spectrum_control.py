@@ -1,4 +1,4 @@
-"""Spectrum control: a decaying target for the singular values of an output weight, and the distance from it.
+"""Spectrum control: a decaying target for the singular values of an output weight, and the distance to it.
 
 Paper 003 (isotropy calibration), section 3, after Wang et al. 2020. The weight W is (N, h): one row per label or word.
 The curves are plain numpy, so that a page can draw a target over a spectrum without loading torch.
@@ -21,13 +21,14 @@ Kind = Literal["polynomial", "exponential"]
 FLOOR = 1e-7
 """Singular values below this share of the largest count as 0: a float64 Gram matrix resolves about 1.5e-8 of it."""
 
-RISING_POWER = "k^γ falls with k only for γ below 0: at 0 or above, no decay of the singular values is asked for"
-RISING_EXPONENT = "exp(−c₂ k^γ) falls with k only for γ above 0: at 0 it is constant, below 0 it rises"
-RISING_RATE = "exp(−c₂ k^γ) falls with k only for c₂ above 0: at 0 it is constant, below 0 it grows without limit"
+RISING_POWER = "k^γ decays with k only if γ is below 0; at 0 or above the target does not decay"
+RISING_EXPONENT = "exp(−c₂ k^γ) decays with k only if γ is above 0; at 0 it is constant, below 0 it rises"
+RISING_RATE = "exp(−c₂ k^γ) decays with k only if c₂ is above 0; at 0 it is constant, below 0 it grows without limit"
 
 
 def why_not_decaying(kind: Kind, c2: float, gamma: float) -> tuple[str, str] | None:
-    """The parameter (`gamma` or `c2`) that keeps the target from falling, with the reason in one sentence; None if it falls."""
+    """The parameter (`gamma` or `c2`) that prevents the target from decaying, with the reason in one sentence; None if it
+    decays."""
     if kind == "polynomial":
         return None if gamma < 0 else ("gamma", RISING_POWER)
     if not gamma > 0:
@@ -36,17 +37,17 @@ def why_not_decaying(kind: Kind, c2: float, gamma: float) -> tuple[str, str] | N
 
 
 def spectrum_target(kind: Kind, count: int, c1: float, c2: float, gamma: float) -> NDArray[np.float64]:
-    """The singular values aimed at, t_k for k = 1 … count, shape (count,), falling (paper 003, section 3).
+    """The target singular values t_k for k = 1 … count, shape (count,), decreasing (paper 003, section 3).
 
     Args:
         kind: "polynomial" is c1 k^γ, "exponential" is c1 exp(−c2 k^γ).
-        count: how many, min(N, h) for a weight (N, h).
+        count: number of values, min(N, h) for a weight (N, h).
         c1: scale, above 0, in the unit of W.
         c2: rate of the exponential decay, above 0; not used by the polynomial one.
         gamma: γ, below 0 for the polynomial decay and above 0 for the exponential one.
 
     Raises:
-        InputError: the target would not fall, or `count` or `c1` is not positive.
+        InputError: the target would not decay, or `count` or `c1` is not positive.
     """
     if count < 1:
         raise InputError(f"count must be at least 1, got {count}")
@@ -56,7 +57,7 @@ def spectrum_target(kind: Kind, count: int, c1: float, c2: float, gamma: float) 
 
 
 def energy_matched_c1(kind: Kind, count: int, c2: float, gamma: float, energy: float) -> float:
-    """The c1 with which Σ t_k² equals `energy`; with energy = ‖W‖²_F the penalty cannot shrink W to nothing.
+    """The c1 for which Σ t_k² equals `energy`; with energy = ‖W‖²_F the penalty cannot shrink W to nothing.
 
     Raises:
         InputError: as `spectrum_target`, or the energy is not positive.
@@ -71,9 +72,9 @@ def energy_matched_c1(kind: Kind, count: int, c2: float, gamma: float, energy: f
 def spectrum_penalty(weight: Tensor, target: Tensor) -> Tensor:
     """Σ_k (σ_k − t_k)², a scalar whose gradient is 2 U diag(σ − t) Vᵀ (paper 003, R_pol and R_exp without λ).
 
-    Both come from the eigenvalues of the smaller of WᵀW and WWᵀ in float64; nothing is differentiated through them, so
-    repeated singular values are harmless. Where σ_k is 0 its direction is undefined and the gradient there is 0. The
-    gradient can be taken once (it is a constant to a second derivative).
+    Both come from the eigenvalues of the smaller of WᵀW and WWᵀ in float64. Nothing is differentiated through them, so repeated
+    singular values are harmless. If σ_k is 0, its direction is undefined and its gradient 0. Second derivatives are not
+    supported (the gradient counts as constant).
 
     Args:
         weight: W, (N, h), any float type; under autocast it is computed outside it.

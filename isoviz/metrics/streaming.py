@@ -19,12 +19,12 @@ _SUMS = ("anchor", "offset", "scatter", "cubic", "quartic")
 
 
 class CovarianceAccumulator:
-    """Takes batches (n_k, d); holds count, mean and Σx̃x̃ᵀ, and Σ‖x̃‖²x̃ and Σ‖x̃‖⁴ for the unbiased score.
+    """Accepts batches (n_k, d); stores the count, mean and Σx̃x̃ᵀ, and Σ‖x̃‖²x̃ and Σ‖x̃‖⁴ for the unbiased score.
 
-    Each batch is centred by itself and then merged (Chan et al. 1983; the third and fourth sums by the same
-    expansion). The mean is kept as its offset from the first point, an anchor that is exact: a mean of 10⁴ is
-    itself rounded to 10⁻¹², which would stay in every shift between batches. So the covariance and the scores agree to
-    1e-12 relative however the data was split, and how far from the origin it lies does not matter.
+    Each batch is centred separately and then merged (Chan et al. 1983; the third and fourth sums by the same expansion). The
+    mean is stored as an offset from the first point, which is an exact anchor: a mean of 10⁴ is rounded to 10⁻¹², an error that
+    would enter every shift between batches. The covariance and the scores therefore agree to 1e-12 relative for every split of
+    the data, at any distance from the origin.
 
     Tensors stay on their device: products in their precision, sums in float64 (on the CPU for Apple's GPU, which has
     none). All batches are numpy, or all are tensors on one device.
@@ -35,15 +35,15 @@ class CovarianceAccumulator:
             raise InputError(f"d must be at least 1, got {d}")
         self.d = d
         self.count = 0
-        self._eps = 0.0  # the coarsest resolution of any batch
+        self._eps = 0.0  # the coarsest resolution among the batches
         self._anchor: Any = None  # (d,): the first point
-        self._offset: Any = None  # (d,): the mean less the anchor
+        self._offset: Any = None  # (d,): the mean minus the anchor
         self._scatter: Any = None  # (d, d)
         self._cubic: Any = None  # (d,): Σ‖x̃‖²x̃
         self._quartic: Any = None  # 0-d: Σ‖x̃‖⁴
 
     def update(self, batch: Points) -> None:
-        """Adds the rows of a batch (n_k, d); values are checked for numpy only, a tensor must be finite."""
+        """Add the rows of a batch (n_k, d). Only numpy values are checked; a tensor must be finite."""
         check_shape(tuple(np.shape(batch)), "batch")
         if np.shape(batch)[1] != self.d:
             raise InputError(f"batch must have {self.d} dimensions, got shape {tuple(np.shape(batch))}")
@@ -86,7 +86,7 @@ class CovarianceAccumulator:
             self._quartic = squares.to(home).to(wide).square().sum()
 
     def merge(self, other: CovarianceAccumulator) -> None:
-        """Adds what another accumulator has seen; `other` is left as it is."""
+        """Add the points of another accumulator; `other` does not change."""
         if other.d != self.d:
             raise InputError(f"cannot merge {other.d} dimensions into {self.d}")
         if other.count == 0:
@@ -98,9 +98,9 @@ class CovarianceAccumulator:
                 setattr(self, f"_{name}", getattr(other, f"_{name}"))
             return
         if _home(self._scatter) != _home(other._scatter):
-            raise InputError(f"cannot merge sums held as {_home(other._scatter)} into {_home(self._scatter)}")
+            raise InputError(f"cannot merge sums stored as {_home(other._scatter)} into {_home(self._scatter)}")
         count = self.count + other.count
-        # The anchors' difference rounds relative to itself, not to how far from the origin they lie.
+        # The anchors' difference rounds relative to its own size, not to their distance from the origin.
         gap = (other._anchor - self._anchor) + (other._offset - self._offset)
         shifts = (gap * (-other.count / count), gap * (self.count / count))
         scatter, cubic, quartic = 0.0, 0.0, 0.0
@@ -121,27 +121,27 @@ class CovarianceAccumulator:
         self._scatter, self._cubic, self._quartic = scatter, cubic, quartic
 
     def state(self) -> dict[str, Any]:
-        """All it holds, by name: copies, tensors on their device if the batches were tensors, else numpy arrays.
+        """All stored values by name, as copies: tensors on their device if the batches were tensors, else numpy arrays.
 
         count, d (0-d integers), resolution (0-d), anchor (d,), offset (d,), scatter (d, d), cubic (d,), quartic (0-d);
-        the sums in float64, and zeros before the first point. `from_state` gives the accumulator back.
+        the sums in float64, and zeros before the first point. `from_state` restores the accumulator.
         """
         if self.count == 0:
             sums = {name: np.zeros({"scatter": (self.d, self.d), "quartic": ()}.get(name, (self.d,))) for name in _SUMS}
             return {"count": np.int64(0), "d": np.int64(self.d), "resolution": np.float64(0.0), **sums}
-        held = {name: getattr(self, f"_{name}") for name in _SUMS}
+        values = {name: getattr(self, f"_{name}") for name in _SUMS}
         if is_tensor(self._scatter):
             import torch
 
             head: dict[str, Any] = {"count": torch.tensor(self.count), "d": torch.tensor(self.d)}
             head["resolution"] = torch.tensor(self._eps, dtype=torch.float64)
-            return {**head, **{name: value.clone() for name, value in held.items()}}
-        scalars = {"count": np.int64(self.count), "d": np.int64(self.d), "resolution": np.float64(self._eps)}
-        return {**scalars, **{name: np.array(value) for name, value in held.items()}}
+            return {**head, **{name: value.clone() for name, value in values.items()}}
+        plain = {"count": np.int64(self.count), "d": np.int64(self.d), "resolution": np.float64(self._eps)}
+        return {**plain, **{name: np.array(value) for name, value in values.items()}}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> CovarianceAccumulator:
-        """The accumulator whose `state()` it is; further batches must be of the same kind, numpy or tensors.
+        """Restore the accumulator from its `state()`; further batches must be of the same kind, numpy or tensors.
 
         Raises:
             InputError: (a ValueError) a missing array, a wrong shape, or an entry that is not finite.
@@ -169,15 +169,15 @@ class CovarianceAccumulator:
         return accumulator
 
     def reduce(self, gather: Callable[[dict[str, Any]], Sequence[Mapping[str, Any]]]) -> CovarianceAccumulator:
-        """What all processes have seen together, the same bits on each of them; `self` is left as it is.
+        """The accumulator over the points of all processes, bitwise identical on each; `self` does not change.
 
         Args:
-            gather: takes this process's state (numpy arrays, whatever the batches were) and returns that of every
-                process, in the order of their ranks: for accelerate `lambda state: gather_object([state])`, else
-                a call of `torch.distributed.all_gather_object`. Every process must call it, also one without points.
+            gather: takes this process's state (always numpy arrays) and returns the states of all processes in rank order: for
+                accelerate `lambda state: gather_object([state])`, else a call of `torch.distributed.all_gather_object`. Every
+                process must call it, even one without points.
 
         Returns:
-            On the device of this process's batches; numpy where they were, or where there were none.
+            Sums on the device of this process's batches; numpy if the batches were numpy or there were none.
         """
         own_state = {
             name: np.asarray(value.cpu() if is_tensor(value) else value) for name, value in self.state().items()
@@ -211,7 +211,7 @@ class CovarianceAccumulator:
 
     @property
     def quartic(self) -> float:
-        """Σ‖x̃‖⁴ over the points less their mean; 0 before the first point. Overflows long before the points do."""
+        """Σ‖x̃‖⁴ over the centred points; 0 before the first point. Overflows long before the points do."""
         return 0.0 if self.count == 0 else float(self._quartic)
 
     @property
@@ -242,14 +242,14 @@ class CovarianceAccumulator:
         quartic = float(self._quartic) / ((n - 1) * unit) / unit
         moments = Moments(n, self.d, 0.0 if collapsed else 1.0, frobenius, quartic, None, collapsed)
         estimate = estimator(moments)
-        # Fourth powers leave the range of float64 long before the points do, and streamed sums cannot be rescaled.
+        # Fourth powers overflow float64 long before the points do, and streamed sums cannot be rescaled.
         if not collapsed and not (np.isfinite(frobenius) and 1e-280 < float(self._quartic) < np.inf):
-            estimate = undefined(f"a total variance of {unit:.3g} is out of range for its sums; scale the points")
+            estimate = undefined(f"a total variance of {unit:.3g} is out of range for its sums; rescale the points")
         if estimate.problem:
             warn_undefined(metric, estimate.problem, depth=2)
         return float(estimate.value)
 
 
 def _home(value: Any) -> str:
-    """What holds the sums: "numpy", or the device of the tensors."""
+    """Where the sums are stored: "numpy", or the device of the tensors."""
     return f"tensors on {value.device}" if is_tensor(value) else "numpy"

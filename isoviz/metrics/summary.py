@@ -1,4 +1,4 @@
-"""Every metric of a cloud at once, ready for JSON."""
+"""All metrics of a cloud at once, ready for JSON."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def describe(points: Points, twonn: bool = True, interval: bool = True) -> dict[str, Any]:
-    """Every metric of a cloud (n, d), numpy or torch, in float64. No Python warning is raised.
+    """All metrics of a cloud (n, d), numpy or torch, in float64. Issues no Python warnings.
 
     Args:
-        twonn: False leaves metrics over pairs of points out (TwoNN among them): they cost O(n²d).
-        interval: False leaves the interval out (None, without a reason); at (2000, 768), one thread, it takes 1.16 times
-            the time with TwoNN, 1.64 times without.
+        twonn: False skips metrics over pairs of points, including TwoNN, because they cost O(n²d).
+        interval: False skips the interval (None, without a reason). At (2000, 768) on one thread the interval multiplies the
+            time by 1.16 with TwoNN and by 1.64 without.
 
     Returns:
         See `as_json`.
@@ -32,10 +32,10 @@ def describe(points: Points, twonn: bool = True, interval: bool = True) -> dict[
 def as_json(record: CloudRecord) -> dict[str, Any]:
     """A record as flat JSON: `measure --json` and `describe`.
 
-    n, d; n_per_d: n/d, below 5 the plain score reads low, and `warnings` says so; one entry per metric by its slug, None where
-    undefined, with the reason in `warnings`; isoscore_unbiased_interval: [low, high] at 95 % by the jackknife over points, right
-    for independent points only; ev: at most 50 values; sigma (min, median and max population standard deviation of the
-    dimensions), outlier_dimensions (at most 20, the furthest first), mean_norm: length of the mean vector.
+    n, d; n_per_d: n/d; below 5 the plain score reads low, and `warnings` says so; one entry per metric by its slug, None if
+    undefined, with the reason in `warnings`; isoscore_unbiased_interval: [low, high] at 95 % by the jackknife over points,
+    valid for independent points only; ev: at most 50 values; sigma (min, median and max population standard deviation of the
+    dimensions), outlier_dimensions (at most 20, the most extreme first), mean_norm: length of the mean vector.
     """
     values: dict[str, Any] = {"n": record.n, "d": record.d, "n_per_d": record.n / record.d if record.d else None}
     for slug, reading in record.readings.items():
@@ -58,12 +58,11 @@ def as_json(record: CloudRecord) -> dict[str, Any]:
 
 
 def measurement_json(isotropy: Measurement) -> dict[str, Any]:
-    """A run's isotropy as `train --json` gives it.
-
-    The head's values stand at the top by their slugs, with `cloud`, `split`, n and d; so do those of other clouds that the run
-    reports: `isoscore_star` (`isoscore_star_cloud` names its cloud with n, d and ζ; `isoscore_star_error`
-    is how far sampling Σ_S may have moved it, at 95 %), `i1`, `i2` and `weight_norm` (of the output
-    matrix). `by_layer` is IsoScore of each layer's tokens, from the first layer to the last; `by_layer_clouds` has every metric of each.
+    """A run's isotropy in the format of `train --json`. The head's values are at the top level by slug, with `cloud`, `split`,
+    n and d, and so are the values that the run reports for other clouds: `isoscore_star` (`isoscore_star_cloud` gives its
+    cloud, n, d and ζ; `isoscore_star_error` bounds the effect of sampling Σ_S, at 95 %), `i1`, `i2` and `weight_norm` (of the
+    output matrix). `by_layer` is the IsoScore of each layer's tokens, from first to last; `by_layer_clouds` has every
+    metric of each.
     """
     head = isotropy.cloud("head")
     values = {**({} if head is None else {**as_json(head), "cloud": head.cloud, "split": head.split})}

@@ -1,8 +1,8 @@
-"""Transforms of finished embeddings: fit on one cloud, apply to another. The catalogue holds those of this folder and of
-installed packages.
+"""Transforms of finished embeddings: fit on one cloud, apply to another. The catalogue lists the transforms in this folder and
+in installed packages.
 
-Each transform is called by its slug: `isoviz.posthoc.zca(strength=0.5).fit(train).transform(dev)`. Arrays have shape
-(points, dimensions); numpy in, float64 out; a tensor in, a tensor of its working type on its device out.
+Call a transform by its slug: `isoviz.posthoc.zca(strength=0.5).fit(train).transform(dev)`. Arrays have shape (points,
+dimensions). numpy input gives float64; a tensor gives a tensor of its working type on its device.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Affine", "CataloguedTransform", "Chain", "State", "Transform", "cata
 
 @functools.cache
 def catalogue() -> Mapping[str, type[CataloguedTransform]]:
-    """All transforms by slug, by name."""
+    """All transforms by slug, sorted by name."""
     items = _ours() | installed("isoviz.transforms", CataloguedTransform, taken={*_ours(), Chain.slug})
     return MappingProxyType(dict(sorted(items.items())))
 
@@ -34,7 +34,7 @@ def _ours() -> dict[str, type[CataloguedTransform]]:
 
 
 def get(slug: str) -> type[CataloguedTransform]:
-    """The transform of that name; `InputError` with the allowed names otherwise."""
+    """The transform with this slug; `InputError` with the allowed names if there is none."""
     try:
         return catalogue()[slug]
     except KeyError:
@@ -42,7 +42,7 @@ def get(slug: str) -> type[CataloguedTransform]:
 
 
 def from_state(state: State) -> Transform:
-    """The fitted transform, or chain, that `state()` described; `InputError` where the description does not hold."""
+    """Restore a fitted transform or chain from its `state()`; `InputError` if the state is invalid."""
     spec = state.get("spec") if isinstance(state, Mapping) else None
     if not isinstance(spec, Mapping) or not isinstance(state.get("arrays"), Mapping):
         raise InputError("a saved transform must hold 'spec' and 'arrays'")
@@ -51,9 +51,9 @@ def from_state(state: State) -> Transform:
 
 
 def __getattr__(name: str) -> Any:
-    # The import system itself asks for names with underscores in front while this package is half loaded.
+    # The import system looks up underscore names while this package is still loading.
     if not name.startswith("_"):
-        # ours first: an installed package may import them while the catalogue is being made
+        # built-in transforms first: an installed package may import them while the catalogue is being built
         for items in (_ours, catalogue):
             if name in items():
                 return items()[name]

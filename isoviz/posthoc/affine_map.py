@@ -1,4 +1,4 @@
-"""x ↦ xA + b, so that transforms in a row become one."""
+"""The map x ↦ xA + b, and its composition."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 class Affine(NamedTuple):
     """An affine map of row vectors; unpacks as `linear, offset`.
 
-    Far from the origin `(x − μ)A` keeps more digits than `xA + b`: `transform` computes the former.
+    Far from the origin `(x − μ)A` is more accurate than `xA + b`, so `transform` computes the former.
 
     Attributes:
         linear: A, (d, d'); or its diagonal, (d,), if A is diagonal.
@@ -27,7 +27,7 @@ class Affine(NamedTuple):
 
     @property
     def matrix(self) -> NDArray[np.float64]:
-        """A as (d, d') in every case."""
+        """A as a (d, d') matrix, also if it is diagonal."""
         return np.diag(self.linear) if self.diagonal else self.linear
 
     def of_points(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -36,7 +36,7 @@ class Affine(NamedTuple):
         return image + self.offset
 
     def then(self, following: Affine) -> Affine:
-        """This map first, `following` after it."""
+        """The composition: this map, then `following`."""
         if self.diagonal and following.diagonal:
             linear = self.linear * following.linear
         elif self.diagonal:

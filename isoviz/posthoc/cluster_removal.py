@@ -31,7 +31,7 @@ class ClusterBasedParams(Params):
         27,
         label="Clusters",
         symbol="k",
-        help="How many clusters k-means looks for.",
+        help="Number of k-means clusters.",
         source="Rajaee & Pilehvar 2021, the authors' notebook for BERT",
         ge=1,
         slider=(1, 50, 1),
@@ -41,7 +41,7 @@ class ClusterBasedParams(Params):
         12,
         label="Directions removed",
         symbol="D",
-        help="How many of the most varying directions to remove from each cluster.",
+        help="Number of top directions (those with the most variance) to remove from each cluster.",
         source="Rajaee & Pilehvar 2021, the authors' notebook for BERT",
         ge=0,
         slider=(0, 40, 1),
@@ -51,7 +51,7 @@ class ClusterBasedParams(Params):
         0,
         label="Seed",
         symbol="",
-        help="Fixes where k-means starts.",
+        help="Sets the starting point of k-means.",
         source="our addition: the authors' code sets no seed",
         ge=0,
         le=2**31 - 1,
@@ -59,18 +59,18 @@ class ClusterBasedParams(Params):
 
 
 class ClusterBased(CataloguedTransform):
-    """Finds clusters by k-means; from each point takes its cluster's mean and that cluster's top directions.
+    """Finds clusters by k-means and removes from each point its cluster's mean and top directions.
 
-    New points belong to the nearest centroid. Cluster means are not added back, as in the reference.
+    New points belong to the cluster with the nearest centroid. Cluster means are not added back, as in the authors' code.
 
     Learnt, with c clusters: `centroids` (c, d) relative to `origin` (d,), `means` (c, d), `directions` (c, d, r), where a
-    cluster with fewer directions to remove than r has columns of zeros. A cluster of m points spans at most m − 1
-    directions; one that spans at most D becomes zero altogether on the fit set (`flattened` counts these).
+    cluster with fewer than r directions to remove has columns of zeros. A cluster of m points spans at most m − 1 directions;
+    all fit points of a cluster that spans at most D directions become zero (`flattened` counts these clusters).
     """
 
     slug = "cluster_based"
     title = "Cluster-based"
-    summary = "Splits the cloud into clusters, centres each and removes the directions along which it varies most."
+    summary = "Splits the cloud into clusters, centres each one and removes its directions of largest variance."
     equation = (
         r"y = \tilde x - \sum_{i \le D} (u^{(c)}_i \cdot \tilde x)\, u^{(c)}_i,\quad \tilde x = x - \mu_c,\; c = c(x)"
     )
@@ -83,12 +83,12 @@ class ClusterBased(CataloguedTransform):
     Params = ClusterBasedParams
     params: ClusterBasedParams
     traps = (
-        "A cluster of at most D + 1 points becomes all zeros; see `flattened`.",
-        "Cluster means are not added back: where clusters are the classes, the transform removes what separates them.",
-        "The map jumps at the border of two clusters and is not affine; it depends on the seed of k-means.",
+        "All points of a cluster with at most D + 1 points become zero; `flattened` counts these clusters.",
+        "Cluster means are not added back: if the clusters match the classes, the transform removes what separates them.",
+        "The map is not affine: it jumps at the border between clusters. It also depends on the k-means seed.",
     )
     effects = Effects(
-        isoscore="usually up: the spread between clusters is gone",
+        isoscore="usually up: the spread between clusters is removed",
         ev="usually down",
         mean_cosine="centred in each cluster",
     )
@@ -124,22 +124,22 @@ class ClusterBased(CataloguedTransform):
         image = x - learnt["means"][labels]
         for cluster, directions in enumerate(learnt["directions"]):
             rows = labels == cluster
-            part = image[rows]
-            image[rows] = part - (part @ directions) @ directions.T
+            members = image[rows]
+            image[rows] = members - (members @ directions) @ directions.T
         return image
 
     @property
     def flattened(self) -> int:
-        """How many clusters have no more directions than are removed, so that all their points became zero."""
+        """The number of clusters whose points all became zero because every direction was removed."""
         return self.learnt.counts["flattened"]
 
     @classmethod
     def in_training(cls, params: Any) -> str:
-        return "its clusters are found in a finished cloud, and would have to be recomputed at every step"
+        return "its clusters come from a finished cloud and would have to be recomputed at every step"
 
     def affine(self) -> None:
         """None once fitted: the map is affine within each cluster only."""
-        self._width()  # the same error as everywhere if it is not fitted
+        self._width()  # raises the usual error before `fit`
 
 
 def _centroids(centred: NDArray[np.float64], count: int, seed: int) -> NDArray[np.float64]:
@@ -147,13 +147,13 @@ def _centroids(centred: NDArray[np.float64], count: int, seed: int) -> NDArray[n
         return np.zeros((1, centred.shape[1]))
     from sklearn.cluster import KMeans
 
-    unit = float(np.abs(centred).max())  # k-means works with squares
-    # its warning of fewer clusters than requested stays: filters are the process's, and What-if fits in threads
+    unit = float(np.abs(centred).max())  # keeps the squares in k-means within range
+    # its warning about too few distinct clusters is not suppressed: filters are process-wide, and What-if fits in threads
     fitted = KMeans(n_clusters=count, n_init=1, random_state=seed).fit(centred / unit)
     centroids: NDArray[np.float64] = fitted.cluster_centers_ * unit
     return centroids
 
 
 def _nearest(x: Any, centroids: Any) -> Any:
-    """argmin ‖x − c‖² over the centroids, (n,), for numpy and torch; ‖x‖² is the same for all of them."""
+    """argmin ‖x − c‖² over the centroids, (n,), for numpy and torch; ‖x‖² does not depend on the centroid."""
     return (0.5 * (centroids * centroids).sum(1) - x @ centroids.T).argmin(1)

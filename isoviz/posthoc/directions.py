@@ -1,4 +1,4 @@
-"""The principal directions of a cloud, and which of them are more than rounding."""
+"""The principal directions of a cloud, and which of them exceed rounding error."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from isoviz.metrics.moments import centre
 
 SMALLEST = 1e-100
-"""A spread below this counts as none: its inverse, times a point, could leave float64."""
+"""A smaller spread counts as 0: its inverse, times a point, could overflow float64."""
 
 
 class Axes(NamedTuple):
-    """Principal directions, by falling spread.
+    """Principal directions in order of decreasing spread.
 
     Attributes:
         mean: (d,).
-        std: (r,) standard deviation (divisor n − 1) along each direction; exactly 0 where it is only round-off.
+        std: (r,) standard deviation (divisor n − 1) along each direction; exactly 0 if it is only rounding error.
         directions: (d, r) orthonormal columns, each with its largest entry positive.
     """
 
@@ -31,17 +31,18 @@ class Axes(NamedTuple):
         return int(np.count_nonzero(self.std))
 
     def leading(self, count: int) -> NDArray[np.float64]:
-        """(d, at most count): directions without variance are arbitrary, so they are never among the leading ones."""
+        """At most `count` leading directions, as columns of height d. Directions without variance are arbitrary and never
+        included."""
         return self.directions[:, : min(count, self.rank)]
 
 
 def principal_axes(x: NDArray[np.float64], eps: float, full: bool = False) -> Axes:
-    """Of a cloud (n >= 1, d).
+    """The principal directions of a cloud (n >= 1, d).
 
     Args:
-        eps: `cloud.resolution` of the input before it became float64: a direction along which the cloud spreads less
-            than that fraction of its largest mean coordinate holds the rounding of the coordinates, nothing else.
-        full: give all d directions, also those that n < d points do not reach.
+        eps: `cloud.resolution` of the input before it became float64: a direction along which the spread is below that fraction
+            of the largest mean coordinate holds only rounding error.
+        full: return all d directions, including those that n < d points do not span.
     """
     n, d = x.shape
     centred, mean = centre(x)
@@ -49,7 +50,7 @@ def principal_axes(x: NDArray[np.float64], eps: float, full: bool = False) -> Ax
     if n < 2 or unit < SMALLEST:
         count = d if full or n >= d else n
         return Axes(mean, np.zeros(count), np.eye(d, count))
-    centred /= unit  # so that squares neither overflow nor vanish
+    centred /= unit  # so that squares neither overflow nor underflow
     if n >= d or full:
         variances, directions = np.linalg.eigh(centred.T @ centred / (n - 1))
         variances, directions = variances[::-1], directions[:, ::-1]
@@ -66,7 +67,7 @@ def principal_axes(x: NDArray[np.float64], eps: float, full: bool = False) -> Ax
 def std_above_rounding(
     variances: NDArray[np.float64], d: int, mean: NDArray[np.float64], eps: float
 ) -> NDArray[np.float64]:
-    """(r,) roots of a covariance's eigenvalues; 0 for those that only the rounding of products or of coordinates explains.
+    """(r,) roots of a covariance's eigenvalues; 0 where rounding of products or of coordinates can explain the eigenvalue.
 
     Args:
         variances: (r,) eigenvalues of a d × d covariance.
@@ -78,7 +79,7 @@ def std_above_rounding(
 
 
 def peak_signs(directions: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(r,): −1 for each column of (d, r) whose largest entry is negative, else 1."""
+    """(r,): −1 for each column of (d, r) whose entry of largest size is negative, else 1."""
     peaks = directions[np.abs(directions).argmax(axis=0), np.arange(directions.shape[1])]
     return np.where(peaks < 0, -1.0, 1.0)
 
@@ -86,14 +87,14 @@ def peak_signs(directions: NDArray[np.float64]) -> NDArray[np.float64]:
 def stand_in(
     mean: NDArray[np.float64], covariance: NDArray[np.float64], n: int, divisor: Literal["sample", "population"]
 ) -> NDArray[np.float64]:
-    """2d points with the mean and the covariance of n others: what a fit that sees no more learns the same from.
+    """2d points with the mean and covariance of a cloud of n points, for fits that depend on nothing else.
 
     Args:
-        mean, covariance: (d,) and (d, d), divisor n − 1, of the others.
-        divisor: `sample`: the covariances with the divisors n − 1 and 2d − 1 are equal; `population`: those with n and 2d.
+        mean, covariance: (d,) and (d, d) of the cloud, divisor n − 1.
+        divisor: `sample` matches the covariances with divisors n − 1 and 2d − 1; `population` those with divisors n and 2d.
     """
     variances, directions = np.linalg.eigh(covariance)
     count = 2 * len(mean)
     scale = (count - 1) / 2 if divisor == "sample" else count * (n - 1) / (2 * n)
-    arms = directions.T * np.sqrt(scale * np.clip(variances, 0.0, None))[:, None]
-    return np.concatenate([mean + arms, mean - arms])
+    offsets = directions.T * np.sqrt(scale * np.clip(variances, 0.0, None))[:, None]
+    return np.concatenate([mean + offsets, mean - offsets])

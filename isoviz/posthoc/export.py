@@ -1,4 +1,5 @@
-"""A fitted affine chain as files that need no IsoViz: two arrays and six lines of numpy, or a sentence-transformers model."""
+"""Exports a fitted affine chain for use without IsoViz: two arrays with six lines of numpy, or a sentence-transformers
+model."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 TOLERANCE: Final = 1e-5
-"""Largest deviation of an exported model's vectors from those of the page, as a share of the longest."""
+"""Largest allowed deviation of an exported model's vectors from IsoViz's, as a share of the longest vector."""
 _CANCELS: Final = 10.0
 PROBES: Final = (
     "A short text.", "The committee read the second report, which took longer than the first.", "42", "où est la gare ?",
@@ -51,13 +52,13 @@ vectors = model.encode(["a text", "another"])  # {d} numbers each
 
 @dataclass(frozen=True)
 class Effect:
-    """A measured change on rows that the chain was not fitted on.
+    """A measured change on rows outside the fit set.
 
     Attributes:
-        name: what was measured.
+        name: of the measure.
         before, after: without and with the chain.
-        low, high: ends of the 95 % interval of the difference; None without one.
-        rows: what it was measured on, in words: "500 validation rows".
+        low, high: ends of the 95 % interval of the difference; None if there is no interval.
+        rows: the rows measured, in words: "500 validation rows".
     """
 
     name: str
@@ -84,16 +85,16 @@ class Effect:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a chain comes from; it goes into every export.
+    """The origin of a chain, included in every export.
 
     Attributes:
         chain: as text (`isoviz.whatif.chains`).
-        data: name of what it was fitted on.
-        key: of the content of that.
-        rows: how many rows it was fitted on.
-        split: which of them: "train", "of 300, drawn with seed 0".
-        vectors: how those vectors were made: model, pooling, prompt.
-        effects: measured on other rows.
+        data: name of the fit set.
+        key: content key of the fit set.
+        rows: number of rows in the fit set.
+        split: the selection of these rows: "train", "of 300, drawn with seed 0".
+        vectors: how the vectors were computed: model, pooling, prompt.
+        effects: measured on rows outside the fit set.
     """
 
     chain: str
@@ -113,7 +114,7 @@ class Origin:
         return "\n".join(f"- {line}" for line in lines)
 
     def as_json(self) -> dict[str, Any]:
-        """With the versions that made it."""
+        """The fields and the versions of the libraries used."""
         names = ("numpy", "safetensors", "torch", "transformers", "sentence-transformers")
         return {**asdict(self), "isoviz": isoviz.__version__, "versions": {name: version(name) for name in names}}
 
@@ -124,7 +125,7 @@ def require_affine(chain: Any) -> Affine:
     if affine is None:
         steps = [step.slug for step in getattr(chain, "steps", (chain,)) if step.affine() is None]
         raise InputError(
-            f"chain: {', '.join(steps)} is not affine, so the chain is no matrix and no Dense module",
+            f"chain: {', '.join(steps)} is not affine, so the chain cannot be written as a matrix or a Dense module",
             field="chain",
             advice="Leave that step out, or use `isoviz transform`.",
         )
@@ -159,29 +160,29 @@ def as_sentence_transformer(
     truncate: int | None = None,
     max_length: int | None = None,
 ) -> float:
-    """Write a model whose `encode` gives the images of `isoviz.models.extract.encode`, for sentence-transformers alone.
+    """Write a sentence-transformers model whose `encode` returns `isoviz.models.extract.encode` followed by the chain.
 
-    The chain becomes a Dense module after everything that made the vectors, a Normalize module included, because that is what
-    it was fitted on. Every export is loaded and compared with those vectors before it is handed out.
+    The chain becomes a Dense module after all modules that produced the fit set's vectors, including Normalize. Every export is
+    loaded and its vectors compared before it is returned.
 
     Args:
-        source: on this machine.
-        folder: empty or not there yet.
-        layer: whose states are pooled; None for the last. The layers after it are left out of the model.
-        pooling, prompt, truncate, max_length: how the vectors were made (see `isoviz.models.extract.encode`).
+        source: a model on this machine.
+        folder: an empty or a new folder.
+        layer: the layer to pool; None for the last. The exported model omits later layers.
+        pooling, prompt, truncate, max_length: as in `isoviz.models.extract.encode` for the fit set.
 
     Returns:
-        The largest deviation from those vectors, as a share of the longest of them.
+        The largest deviation from the expected vectors, as a share of the longest vector.
 
     Raises:
-        InputError: this pooling is none of the library's, or the exported model does not give the same vectors.
+        InputError: sentence-transformers lacks this pooling, or the exported model gives different vectors.
     """
     from isoviz.models.extract import layer_views
 
     if pooling not in ("sentence", *_MODES):
         allowed = ", ".join(("sentence", *_MODES))
         raise InputError(
-            f"pooling: '{pooling}' is no pooling of sentence-transformers (allowed: {allowed})", field="pooling"
+            f"pooling: '{pooling}' is not a sentence-transformers pooling (allowed: {allowed})", field="pooling"
         )
     views = layer_views(
         source,
@@ -210,14 +211,14 @@ def as_sentence_transformer(
 def append_dense(
     model: SentenceTransformer, affine: Affine, points: NDArray[np.float64], truncate: int | None = None
 ) -> None:
-    """Put an affine map behind a model's modules.
+    """Append an affine map to a model's modules.
 
-    The library computes xA + b in single precision. Where b is long beside the images, their digits cancel; then a module
-    before it takes a centre c out, and the map becomes (x − c)A + (cA + b).
+    The library computes xA + b in single precision. If b is long relative to the images, digits cancel. Another module then
+    subtracts a centre c first, and the map becomes (x − c)A + (cA + b).
 
     Args:
-        points: (n, d) some of the model's vectors: they say how long images are, and their mean is c.
-        truncate: the map reads so many of the model's dimensions.
+        points: (n, d) sample vectors of the model; they give the length of the images, and their mean is c.
+        truncate: number of the model's dimensions that the map reads.
     """
     import torch
     from sentence_transformers.sentence_transformer.modules import Dense
@@ -250,7 +251,7 @@ def save(
 ) -> float:
     """Write a model with its README, load it again, and compare its vectors of the probes with (n, d') `expected`.
 
-    Returns and raises as `as_sentence_transformer`.
+    Returns and raises like `as_sentence_transformer`.
     """
     from sentence_transformers import SentenceTransformer
 
@@ -261,7 +262,7 @@ def save(
         share = _deviation(loaded.encode(list(probes), show_progress_bar=False), expected)
         if not share <= TOLERANCE:
             raise InputError(
-                f"export: sentence-transformers gives other vectors for this model than IsoViz (deviation {share:.1e})",
+                f"export: sentence-transformers and IsoViz give different vectors for this model (deviation {share:.1e})",
                 field="export",
                 advice="Export the matrix instead.",
             )
@@ -271,7 +272,7 @@ def save(
 
 
 def _deviation(vectors: NDArray[Any], expected: NDArray[np.float64]) -> float:
-    """The largest difference of two numbers, as a share of the longest vector."""
+    """The largest difference between two entries, as a share of the longest vector."""
     if vectors.shape != expected.shape:
         return float("inf")
     return float(np.abs(vectors - expected).max() / max(np.linalg.norm(expected, axis=1).max(), np.finfo(float).tiny))
@@ -299,7 +300,8 @@ def zipped_model(write: Any) -> bytes:
 def bare_transformer(
     location: str, pooling: Pooling, max_length: int | None, layer: int | None = None
 ) -> SentenceTransformer:
-    """A folder without modules under one of the library's poolings, padded on the right as `isoviz.models.extract` does."""
+    """A model folder without a module list, with one of the library's poolings and right padding as in
+    `isoviz.models.extract`."""
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
@@ -311,7 +313,7 @@ def bare_transformer(
         processor_kwargs={"padding_side": "right", "local_files_only": True},
         config_kwargs={"local_files_only": True} | ({} if layer is None else {"num_hidden_layers": layer}),
     )
-    if transformer.tokenizer.pad_token is None:  # masked out in any case
+    if transformer.tokenizer.pad_token is None:  # masked out anyway
         transformer.tokenizer.pad_token = transformer.tokenizer.eos_token
     if max_length is not None:
         transformer.max_seq_length = max_length

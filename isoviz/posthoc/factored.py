@@ -1,10 +1,10 @@
-"""A cloud kept as factors on orthonormal coordinates, so that a transform can act on it without moving a point.
+"""A cloud stored as factors on orthonormal coordinates, so that a transform can act on it without moving points.
 
-The image of a point is y = (z ∘ f)Bᵀ + μ: z its coordinates without the mean, f one factor for each coordinate, B orthonormal
-columns, μ where the training mean goes. What a rotation leaves alone (covariance spectrum, lengths, distances) is read from
-z ∘ f, so a changed parameter costs O(nd + d³) and no product of an (n, d) by a (d, d) matrix.
+The image of a point is y = (z ∘ f)Bᵀ + μ: z holds its centred coordinates, f one factor for each coordinate, B orthonormal
+columns, and μ the image of the training mean. Quantities that a rotation does not change (covariance spectrum, lengths,
+distances) are read from z ∘ f, so a changed parameter costs O(nd + d³) and no product of an (n, d) by a (d, d) matrix.
 
-A transform takes part by naming the coordinates that it needs and by saying how it changes f, B and μ:
+A transform supports this by naming the coordinates that it needs and defining how it changes f, B and μ:
 
     coordinates = "own"
 
@@ -30,20 +30,19 @@ __all__ = ["Coordinates", "FactoredCloud", "Kind"]
 Matrix = NDArray[np.float64]
 
 Kind = Literal["any", "own", "principal"]
-"""Coordinates that a transform needs: whichever there are, the image's own dimensions, or its training split's principal
-directions."""
+"""Coordinates that a transform needs: any, the image's own dimensions, or the principal directions of its training split."""
 
 
 class Coordinates:
-    """Both splits of a cloud, without the training split's mean, as coordinates in one orthonormal basis.
+    """Both splits of a cloud as coordinates in one orthonormal basis, with the training split's mean subtracted.
 
     Args:
-        train: gives (n, d); called only where training points themselves are needed (a refitted head, new coordinates).
+        train: returns (n, d); called only if the training points are needed (to refit a head or change coordinates).
         validation: (m, d).
-        covariance: of the training split, divisor n − 1: (d, d), or (d,) where it is diagonal.
+        covariance: of the training split, divisor n − 1: (d, d), or (d,) if it is diagonal.
         n_train: n.
         validation_covariance: the same of the validation split, (d, d), divisor m − 1.
-        source, rotation: the coordinates that these were rotated from and the matrix (d, d) that did it, if any.
+        source, rotation: the original coordinates and the (d, d) rotation from them to these, if any.
     """
 
     def __init__(
@@ -71,12 +70,12 @@ class Coordinates:
 
     @property
     def diagonal(self) -> bool:
-        """Whether these are principal directions of the training split."""
+        """Whether these are the training split's principal directions."""
         return self.covariance.ndim == 1
 
     @property
     def train(self) -> Matrix:
-        """(n, d); computed anew, because it is needed seldom and large."""
+        """(n, d); recomputed on each access, because it is large and rarely needed."""
         return self._train()
 
     @cached_property
@@ -107,22 +106,22 @@ class Coordinates:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory, without its source."""
+        """Bytes in memory, not counting `source`."""
         arrays = (self.validation, self.covariance, self.validation_covariance, self.rotation)
         return sum(array.nbytes for array in arrays if array is not None)
 
 
 @dataclass(frozen=True)
 class FactoredCloud:
-    """The image of both splits of a cloud under the transforms so far.
+    """Both splits of a cloud after the transforms applied so far.
 
     Attributes:
         base: the coordinates z.
         factors: f, (d,).
-        basis: B, (w, d) with orthonormal columns (of those whose factor is not 0), or None for the identity.
+        basis: B, (w, d), orthonormal in the columns with non-zero factors, or None for the identity.
         mean: μ, (w,), the image of the training split's mean.
-        resolution: `isoviz.metrics.cloud.resolution` of the vectors as they are stored.
-        only_rounding: whether no direction is left in which the training points vary by more than their rounding.
+        resolution: `isoviz.metrics.cloud.resolution` of the stored vectors.
+        only_rounding: whether the training points vary only by rounding error in every remaining direction.
     """
 
     base: Coordinates
@@ -134,7 +133,7 @@ class FactoredCloud:
 
     @classmethod
     def of_points(cls, train: Matrix, validation: Matrix, resolution: float) -> Self:
-        """The cloud of two splits as they are: (n, d) and (m, d), float64."""
+        """The untransformed cloud of two splits, (n, d) and (m, d), float64."""
         centred, mean = centre(train)
         base = Coordinates(
             lambda: centred, validation - mean, _covariance(centred), len(train), _covariance(centre(validation)[0])
@@ -150,7 +149,7 @@ class FactoredCloud:
 
     @property
     def variances(self) -> Matrix:
-        """(d,): of the training image along each coordinate, divisor n − 1."""
+        """(d,): standard deviation (divisor n − 1) of the training image along each coordinate."""
         base = self.base.covariance if self.base.diagonal else self.base.covariance.diagonal()
         scaled: Matrix = base * self.factors**2
         return scaled
@@ -164,39 +163,39 @@ class FactoredCloud:
 
     @property
     def spread(self) -> float:
-        """The root mean square of the dimensions' population standard deviations."""
+        """Root mean square of the population standard deviations of the dimensions."""
         n = self.base.n_train
         return float(np.sqrt(self.variances.sum() * (n - 1) / n / self.width))
 
     @property
     def principal_std(self) -> Matrix:
-        """(d,): standard deviation (divisor n − 1) along each principal direction, 0 where it is only rounding."""
+        """(d,): standard deviation (divisor n − 1) along each principal direction; 0 if it is only rounding error."""
         return std_above_rounding(self.variances, self.width, self.mean, self.resolution)
 
     @property
     def train_covariance(self) -> Matrix:
-        """(w, w) of the training image in its own dimensions, divisor n − 1."""
+        """(w, w) covariance of the training image in its own dimensions, divisor n − 1."""
         inner = np.diag(self.base.covariance) if self.base.diagonal else self.base.covariance
         scaled: Matrix = self.factors[:, None] * inner * self.factors
         return scaled if self.basis is None else self.basis @ scaled @ self.basis.T
 
     @property
     def directions(self) -> Matrix:
-        """(w, d): the coordinates' directions in the image's own dimensions, as columns."""
+        """(w, d): the coordinates' directions as columns, in the image's own dimensions."""
         return np.eye(self.base.d) if self.basis is None else self.basis
 
     # ------------------------------------------------------------------ what a transform changes
 
     def scaled(self, factors: Matrix | float, *, mean: Matrix) -> Self:
-        """Each coordinate times its factor; `mean` (w,) is where the training mean goes."""
+        """Multiply each coordinate by its factor; `mean` (w,) is the image of the training mean."""
         return replace(self, factors=self.factors * factors, mean=mean)
 
     def shifted(self, by: Matrix | float) -> Self:
-        """`by` (w,) added to every point."""
+        """Add `by` (w,) to every point."""
         return replace(self, mean=self.mean + by)
 
     def rotated(self, matrix: Matrix) -> Self:
-        """Every point times an orthogonal (w, w) matrix, about the origin."""
+        """Rotate about the origin: multiply every point by an orthogonal (w, w) matrix."""
         basis = matrix.T if self.basis is None else matrix.T @ self.basis
         return replace(self, basis=basis, mean=self.mean @ matrix)
 
@@ -204,7 +203,7 @@ class FactoredCloud:
 
     @property
     def even(self) -> bool:
-        """Whether all factors are equal, so that the image has the shape of the base's cloud."""
+        """Whether all factors are equal, so that the image has the shape of the base cloud."""
         return bool(np.all(self.factors == self.factors[0]))
 
     @property
@@ -214,12 +213,12 @@ class FactoredCloud:
 
     @property
     def validation(self) -> Matrix:
-        """(m, d): the image, rotated into the base's coordinates and shifted by −μ: the same shape in every sense."""
+        """(m, d): the validation image, rotated into the base's coordinates and shifted by −μ, which preserves its shape."""
         return self.base.validation * self.factors
 
     @property
     def train(self) -> Matrix:
-        """(n, d): the same of the training split."""
+        """(n, d): the same for the training split."""
         return self.base.train * self.factors
 
     @property
@@ -228,7 +227,7 @@ class FactoredCloud:
         return self.factors[:, None] * self.base.validation_covariance * self.factors
 
     def image(self, points: Matrix) -> Matrix:
-        """The image itself of (n, d) points `validation` or `train`, (n, w): one large product."""
+        """The (n, w) image of the (n, d) points `validation` or `train`; one large matrix product."""
         return (points if self.basis is None else points @ self.basis.T) + self.mean
 
     def read_by(self, weight: Matrix) -> Matrix:
@@ -238,32 +237,32 @@ class FactoredCloud:
     # ------------------------------------------------------------------ other coordinates
 
     def has(self, kind: Kind) -> bool:
-        """Whether the coordinates are of that kind."""
+        """Whether the coordinates are of this kind."""
         if kind == "principal":
             return self.base.diagonal
         return kind == "any" or self.basis is None
 
     def knows(self, kind: Kind) -> bool:
-        """Whether `along` costs nothing: those coordinates are computed already."""
+        """Whether `along` is free because these coordinates are already computed."""
         if kind == "principal":
             return self.even and self.base.has_principal
         return self.even and self.base.source is not None and self.basis is self.base.rotation
 
     def along(self, kind: Kind) -> Self:
-        """The same image in coordinates of that kind; both splits are rotated unless `knows`."""
+        """The same image in coordinates of this kind; rotates both splits unless `knows(kind)`."""
         if self.has(kind):
             return self
         return self._along_principal() if kind == "principal" else self._along_own()
 
     def _along_principal(self) -> Self:
         factors = np.ones(self.base.d)
-        if self.even:  # the shape is the base's own, whose directions may be known
+        if self.even:  # the image has the base's shape, whose directions may be computed already
             base, factors = self.base.principal, factors * self.factors[0]
             assert base.rotation is not None
             directions = base.rotation
         else:
             variances, directions = np.linalg.eigh(self.factors[:, None] * self.base.covariance * self.factors)
-            base = Coordinates(  # without a source: it would keep a second copy of the points
+            base = Coordinates(  # no source: it would keep a second copy of the points in memory
                 lambda: self.train @ directions,
                 self.validation @ directions,
                 np.maximum(variances, 0.0),
@@ -278,7 +277,7 @@ class FactoredCloud:
         assert basis is not None
         if self.knows("own"):
             assert self.base.source is not None
-            # the factors of the rotated coordinates are all alike, so they are those of the source too
+            # the rotated coordinates have equal factors, so these apply to the source too
             return replace(self, base=self.base.source, basis=None)
         base = Coordinates(
             lambda: self.train @ basis.T,

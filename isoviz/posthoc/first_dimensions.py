@@ -1,4 +1,4 @@
-"""The first k dimensions of each vector, as they are."""
+"""The first k dimensions of each vector, unchanged."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TruncationParams(Params):
         None,
         label="Dimensions kept",
         symbol="k",
-        help="How many of the first dimensions to keep. Empty: all.",
+        help="Number of leading dimensions to keep. Empty keeps all.",
         source="Kusupati et al. 2022, section 3",
         sweep=(64, 128, 256),
         ge=1,
@@ -39,11 +39,11 @@ class TruncationParams(Params):
 
 
 class Truncation(CataloguedTransform):
-    """y = (x_1, …, x_k). Learnt: `matrix` (d, k); of the fit set only its width matters."""
+    """y = (x_1, …, x_k). Learnt: `matrix` (d, k), which depends only on the width of the fit set."""
 
     slug = "truncation"
     title = "Truncation"
-    summary = "Keeps the first k dimensions as they are. Models trained for it (Matryoshka) lose little."
+    summary = "Keeps the first k dimensions unchanged. Models trained for truncation (Matryoshka) lose little."
     equation = r"y = (x_1, \dots, x_k)"
     paper = Paper(
         short="Kusupati et al. 2022",
@@ -54,12 +54,12 @@ class Truncation(CataloguedTransform):
     Params = TruncationParams
     params: TruncationParams
     traps = (
-        "Unless the model was trained for it, the first dimensions are no better than any others; PCA whitening keeps those "
-        "that vary most.",
-        "Vectors of length 1 are shorter afterwards: use cosine, or normalise again.",
+        "Unless the model was trained for truncation, the first dimensions are no better than any others. PCA whitening keeps "
+        "the directions that vary most.",
+        "Vectors of length 1 become shorter: use cosine similarity, or normalise again.",
     )
     effects = Effects(
-        isoscore="that of the first k dimensions among themselves",
+        isoscore="that of the first k dimensions alone",
         ev="of k dimensions",
         mean_cosine="of k dimensions",
     )
@@ -85,7 +85,7 @@ class Truncation(CataloguedTransform):
 
     @classmethod
     def in_training(cls, params: Any) -> str:
-        return "a head in training reads any dimensions; Matryoshka losses train an encoder for its first ones"
+        return "a head in training can read any dimensions; Matryoshka losses train an encoder for truncation"
 
     def affine(self) -> Affine:
         matrix = self.learnt.arrays["matrix"]

@@ -1,4 +1,4 @@
-"""The paper whose properties a shift and a scaling put to the test."""
+"""The paper behind the shift and scaling transforms, which demonstrate properties from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IsoBN's scaling, computed once from a fit set instead of along the training."""
+"""IsoBN's scaling, computed once from a fit set instead of during training."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class IsoBNTransformParams(Params):
         None,
         label="Floor",
         symbol="ε",
-        help="Added to σγ so that dimensions with almost no variance are not blown up. Empty: 0.1 (paper) or 0.001 (code).",
+        help="Added to σγ so that dimensions with almost no variance are not amplified. Empty: 0.1 (paper) or 0.001 (code).",
         source="IsoBN, section 4.1 (0.1 with γ as a sum; the authors' code uses 1e-3 with γ as a mean)",
         ge=1e-12,
         le=1000,
@@ -43,35 +43,35 @@ class IsoBNTransformParams(Params):
         "paper",
         label="Form",
         symbol="",
-        help="paper: γ sums ρ². code: γ averages ρ², and ε stands under the root of equation 7 too.",
+        help="paper: γ sums ρ². code: γ averages ρ², and ε is also added under the root of equation 7.",
         source="paper: IsoBN, equations 4 to 7; code: the authors' program",
     )
 
     @property
     def floor(self) -> float:
-        """ε: as given, or that of the form."""
+        """ε: the given value, or the default of the form."""
         return DEFAULT_EPS[self.form] if self.eps is None else self.eps
 
 
 class IsoBNTransform(CataloguedTransform):
-    """y = θ̄ ⊙ x, with θ̄ from the population statistics of the fit set. No mean is subtracted.
+    """y = θ̄ ⊙ x, with θ̄ from the population statistics of the fit set. The mean is not subtracted.
 
-    Learnt: `scale` (d,). A dimension without variance counts as uncorrelated with all others and keeps a finite factor;
-    a cloud without variance is left unchanged.
+    Learnt: `scale` (d,). A dimension without variance counts as uncorrelated with all others and gets a finite factor; a cloud
+    without variance does not change.
     """
 
     slug = "isobn"
     title = "IsoBN as a transform"
-    summary = "Shrinks high-variance, correlated dimensions, keeping the total variance."
+    summary = "Shrinks dimensions with high variance and strong correlations, preserving the total variance."
     equation = r"y = \bar\theta \odot x,\quad \theta_i = (\sigma_i \gamma_i + \epsilon)^{-\beta},\quad \gamma_i = \sum_j \rho_{ij}^2"
     paper = cast(Paper, IsoBN.paper)  # only the baseline has none
     Params = IsoBNTransformParams
     params: IsoBNTransformParams
     traps = (
-        "The scaling is diagonal: it cannot remove correlation, only shrink dimensions that have it.",
-        "ε depends on the scale: on a cloud whose σγ is far below ε, all factors are equal and nothing changes.",
-        "The same ε means different things in the two forms: with d dimensions, ε of the code is d·ε of the paper, but for a common "
-        "factor: with ε under its root, the code keeps a little less than the total variance.",
+        "The scaling is diagonal: it cannot remove correlation, only shrink correlated dimensions.",
+        "ε depends on the cloud's scale: if σγ is far below ε, all factors are almost equal and little changes.",
+        "The same ε means different things in the two forms: up to a common factor, ε in the code form corresponds to d·ε in "
+        "the paper form. Because of the ε under its root, the code form preserves a little less than the total variance.",
     )
     effects = Effects(
         isoscore="usually up",
@@ -103,7 +103,7 @@ class IsoBNTransform(CataloguedTransform):
 
     @classmethod
     def in_training(cls, params: Any) -> InTraining:
-        note = "In training the statistics move with the encoder, and the encoder adapts to the scaling."
+        note = "In training the statistics change with the encoder, and the encoder adapts to the scaling."
         return InTraining("isobn", {"beta": params.beta, "eps": params.floor, "form": params.form}, note)
 
     def affine(self) -> Affine:

@@ -21,8 +21,8 @@ class ShiftParams(Params):
         1.0,
         label="Shift",
         symbol="t",
-        help="Added to every dimension, in units of the root mean square of their standard deviations. 0 changes nothing.",
-        source="Rudman et al. 2022, section 3 (a score of isotropy should not see the mean)",
+        help="Added to every dimension, in units of the dimensions' root-mean-square standard deviation. 0 changes nothing.",
+        source="Rudman et al. 2022, section 3 (an isotropy score should not depend on the mean)",
         ge=-100,
         le=100,
         slider=(-10, 10, 0.25),
@@ -30,7 +30,7 @@ class ShiftParams(Params):
 
 
 class Shift(CataloguedTransform):
-    """y = x + t·σ̄·1 with σ̄ the root mean square of the dimensions' population σ. Learnt: `offset` (d,)."""
+    """y = x + t·σ̄·1, where σ̄ is the root mean square of the dimensions' population σ. Learnt: `offset` (d,)."""
 
     slug = "shift"
     title = "Mean shift"
@@ -40,7 +40,7 @@ class Shift(CataloguedTransform):
     Params = ShiftParams
     params: ShiftParams
     traps = (
-        "Only what is measured from the origin changes: cosines and a trained classifier see it, IsoScore does not.",
+        "Only quantities measured from the origin change: cosines and a trained classifier's output change, IsoScore does not.",
     )
     effects = Effects(
         isoscore="unchanged",
@@ -63,7 +63,7 @@ class Shift(CataloguedTransform):
 
     @classmethod
     def in_training(cls, params: Any) -> str:
-        return "a head in training takes a shift into its bias, so nothing would change"
+        return "a head in training absorbs a shift into its bias, so nothing would change"
 
     def affine(self) -> Affine:
         offset = self.learnt.arrays["offset"]

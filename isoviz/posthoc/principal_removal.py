@@ -1,4 +1,4 @@
-"""All-but-the-top: centre, and remove the directions that vary most."""
+"""All-but-the-top: centre, and remove the directions of largest variance."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ class AllButTheTopParams(Params):
         None,
         label="Directions removed",
         symbol="D",
-        help="How many of the most varying directions to remove. Empty: a hundredth of the dimensions, at least 1.",
+        help=(
+            "Number of top directions (those with the most variance) to remove. Empty: a hundredth of the dimensions, at "
+            "least 1."
+        ),
         source="Mu & Viswanath 2018, algorithm 1 (D about d/100)",
         ge=0,
         slider=(0, 40, 1),
@@ -41,7 +44,10 @@ class AllButTheTopParams(Params):
         False,
         label="From the uncentred points",
         symbol="",
-        help="Take the removed part from x instead of x − μ: the same covariance, but a constant vector stays behind.",
+        help=(
+            "Project x instead of x − μ onto the removed directions: the covariance is the same, but a constant vector "
+            "remains."
+        ),
         source="Mu & Viswanath 2018, algorithm 1 taken literally",
     )
 
@@ -54,7 +60,7 @@ class AllButTheTop(CataloguedTransform):
 
     slug = "all_but_the_top"
     title = "All-but-the-top"
-    summary = "Centres and removes the few directions along which the cloud varies most."
+    summary = "Centres the cloud and removes its few directions of largest variance."
     equation = r"y = \tilde x - \sum_{i \le D} (u_i \cdot \tilde x)\, u_i,\quad \tilde x = x - \mu"
     paper = Paper(
         short="Mu & Viswanath 2018",
@@ -65,14 +71,15 @@ class AllButTheTop(CataloguedTransform):
     Params = AllButTheTopParams
     params: AllButTheTopParams
     traps = (
-        "On a cloud without dominant directions IsoScore falls: removed directions count as dimensions without variance.",
-        "Where the D-th and the next direction have equal variance, the choice between them is arbitrary.",
-        "The literal form leaves a constant vector in every point; cosines see it, IsoScore does not.",
+        "On a cloud without dominant directions IsoScore falls, because removed directions count as dimensions without "
+        "variance.",
+        "If the D-th and the next direction have equal variance, the choice between them is arbitrary.",
+        "The literal form leaves a constant vector in every point; it changes cosines but not IsoScore.",
     )
     effects = Effects(
-        isoscore="up if few directions dominate, **down** on an isotropic cloud (d − D of d directions are left)",
+        isoscore="up if few directions dominate, **down** on an isotropic cloud (d − D of d directions remain)",
         ev="starts at λ_{D+1}/Σ_{j>D}λ_j",
-        mean_cosine="centred; `literal` leaves a constant vector",
+        mean_cosine="centred; a constant vector remains if `literal`",
     )
     ARRAYS = {"mean": "d", "directions": "dr"}
     COUNTS = ("removed",)
@@ -111,12 +118,12 @@ class AllButTheTop(CataloguedTransform):
 
     @property
     def removed(self) -> int:
-        """How many directions are removed: D, or the rank of the fit set if that is smaller."""
+        """Number of directions removed: D, or the rank of the fit set if that is smaller."""
         return self.learnt.counts["removed"]
 
     @classmethod
     def in_training(cls, params: Any) -> str:
-        return "it removes directions of a finished cloud; an encoder in training would bring them back in others"
+        return "it removes directions of a finished cloud; an encoder in training would develop new dominant directions"
 
     def affine(self) -> Affine:
         mean, directions = self.learnt.arrays["mean"], self.learnt.arrays["directions"]

@@ -1,7 +1,6 @@
-"""The contract of a post-hoc transform: fit, transform, affine form, state. Subclasses fill in two hooks.
-
-Fitting is numpy float64. Applying is written once, in operators that numpy and torch share, and runs in float64 where the
-device has it, so that a float32 tensor gets the rounded float64 answer; gradients reach the input, never what was fitted.
+"""The interface of a post-hoc transform: fit, transform, affine form, state. Subclasses implement two hooks. Fitting uses numpy
+float64. `apply` is written once, in operators that numpy and torch share, and runs in float64 if the device supports it, so
+that a float32 tensor gets the rounded float64 result. Gradients reach the input, never the fitted arrays.
 """
 
 from __future__ import annotations
@@ -38,18 +37,19 @@ __all__ = [
 ]
 
 LARGEST = 1e100
-"""Entries beyond this are refused: their squares and fourth powers would leave float64."""
+"""Larger entries are refused: their squares and fourth powers could overflow float64."""
 
 
 FitsOn = Literal["mean", "sample", "population", "points"]
-"""The statistics that a fit reads: at most the mean; the mean and the covariance with divisor n − 1, or n; or the points themselves."""
+"""The data that a fit needs: at most the mean; the mean and the covariance with divisor n − 1 or n; or the points
+themselves."""
 
 
 class State(TypedDict):
     """A fitted transform as data.
 
-    `spec` is ready for JSON, `arrays` is one flat dictionary, so that a safetensors file holds both: the arrays as they
-    are, the spec as text in the metadata.
+    `spec` is JSON-serialisable and `arrays` is a flat dictionary, so a safetensors file can hold both: the arrays as tensors,
+    the spec as text in the metadata.
     """
 
     spec: dict[str, Any]
@@ -61,8 +61,8 @@ class Learnt:
     """The fitted state.
 
     Attributes:
-        arrays: what applying needs, float64.
-        counts: what a reader should know ("dropped": 3).
+        arrays: float64 arrays for `apply`.
+        counts: integers to report to the user ("dropped": 3).
     """
 
     arrays: dict[str, NDArray[np.float64]]
@@ -71,12 +71,12 @@ class Learnt:
 
 @dataclass(frozen=True)
 class InTraining:
-    """The training method that does what a transform does.
+    """The training method that corresponds to a transform.
 
     Attributes:
         method: its slug.
-        params: those that the transform decides.
-        note: what is not the same.
+        params: the method's parameters that follow from the transform's.
+        note: the differences.
     """
 
     method: str
@@ -86,7 +86,7 @@ class InTraining:
 
 @dataclass(frozen=True)
 class Effects:
-    """Effects of a transform on the isotropy of its fit set, a few words or a formula each."""
+    """Effects of a transform on the isotropy of its fit set; a few words or a formula each."""
 
     isoscore: str = "not stated"
     ev: str = "not stated"
@@ -94,21 +94,21 @@ class Effects:
 
 
 class Transform:
-    """Anything that is fitted on one cloud and applied to others."""
+    """Base class of everything that is fitted on one cloud and applied to others."""
 
     slug: ClassVar[str]
 
     @property
     def fits_on(self) -> FitsOn:
-        """The statistics of the points that `fit` reads."""
+        """The data that `fit` needs."""
         return "points"
 
     def fit_sums(self, mean: NDArray[np.float64], covariance: NDArray[np.float64], n: int, eps: float) -> Self:
-        """As `fit` on n points from their running sums; not where `fits_on` is "points".
+        """Like `fit`, but from the running sums of n points; not available if `fits_on` is "points".
 
         Args:
             mean, covariance: (d,) and (d, d), divisor n − 1.
-            n: at least d, as fewer points span fewer directions.
+            n: at least d, because fewer points span fewer directions.
             eps: `isoviz.metrics.cloud.resolution` of the points.
         """
         reads = self.fits_on
@@ -118,11 +118,11 @@ class Transform:
         return self
 
     def fit(self, points: Points) -> Self:
-        """Learn from a cloud (n, d), n >= 2, numpy or torch; returns itself.
+        """Fit on a cloud (n, d), n >= 2, numpy or torch; returns self.
 
         Raises:
-            InputError: fewer than two points, not two-dimensional, non-finite, beyond ±1e100, or parameters that this
-                cloud cannot meet.
+            InputError: fewer than two points, not two-dimensional, non-finite, beyond ±1e100, or parameters that do not suit
+                this cloud.
         """
         x = _checked(float64_matrix(points))
         if len(x) < 2:
@@ -134,7 +134,7 @@ class Transform:
         """Apply to a cloud (n, d) of the fitted width: (n, d') float64, or a tensor of the working type on its device.
 
         Raises:
-            InputError: not fitted, another width than the fit set's, non-finite, or beyond ±1e100.
+            InputError: not fitted, width differs from the fit set's, non-finite, or beyond ±1e100.
         """
         width = self._width()
         if not is_tensor(points):
@@ -157,27 +157,27 @@ class Transform:
         return mapped
 
     def fit_transform(self, points: Points) -> Array:
-        """`fit`, then `transform` of the same cloud."""
+        """`fit`, then `transform` the same cloud."""
         return self.fit(points).transform(points)
 
     def affine(self) -> Affine | None:
-        """A and b with transform(x) = xA + b, once fitted; None where the map is not affine."""
+        """A and b of the fitted map transform(x) = xA + b; None if the map is not affine."""
         raise NotImplementedError
 
     def state(self) -> State:
-        """The fitted transform as data; `isoviz.posthoc.from_state` is the way back."""
+        """The fitted transform as data; `isoviz.posthoc.from_state` restores it."""
         raise NotImplementedError
 
     def _fit(self, x: NDArray[np.float64], eps: float) -> None:
-        """Learn from a checked float64 cloud; eps is `cloud.resolution` of the input before it became float64."""
+        """Fit on a validated float64 cloud; eps is `cloud.resolution` of the input before conversion to float64."""
         raise NotImplementedError
 
     def _map(self, x: Any) -> Any:
-        """Apply to a checked cloud of the right width, numpy or torch, and never into it."""
+        """Apply to a validated cloud of the right width, numpy or torch; never modifies it."""
         raise NotImplementedError
 
     def _width(self) -> int:
-        """d of the fit set; `InputError` before `fit`."""
+        """The width d of the fit set; `InputError` before `fit`."""
         raise NotImplementedError
 
 
@@ -186,16 +186,16 @@ class CataloguedTransform(Transform):
 
     Class attributes:
         slug: its name in `isoviz.posthoc`.
-        title, summary, equation, paper, traps: as of a method.
+        title, summary, equation, paper, traps: as for a method.
         Params: its parameters.
-        variants: papers of what other parameters make of it, by the name that it has there.
-        effects: what it does to isotropy.
-        ARRAYS: the arrays it learns, with a letter for each axis; "d" is the width of the fit set.
-        COUNTS: the names of its counts.
-        coordinates: if it can act on a `FactoredCloud`, the coordinates that `act` needs: "any", "own" or "principal".
-            Otherwise None: What-if moves every point and marks the step as slower.
-        needs_labels: whether it is fitted on more than points, and therefore not from here.
-        reads: what it learns from: then a file larger than memory is fitted in one pass over it.
+        variants: papers of named variants that other parameter values give, by name.
+        effects: its effects on isotropy.
+        ARRAYS: the learnt arrays, with one letter for each axis; "d" is the width of the fit set.
+        COUNTS: the names of `Learnt.counts`.
+        coordinates: the coordinates that `act` needs on a `FactoredCloud`: "any", "own" or "principal". None if it cannot act
+            on one: What-if then moves every point and marks the step as slower.
+        needs_labels: whether it also needs labels, so that `fit(points)` cannot fit it.
+        reads: the data that `learn` needs; unless this is "points", a file larger than memory is fitted in one pass.
     """
 
     title: ClassVar[str]
@@ -239,33 +239,34 @@ class CataloguedTransform(Transform):
         return self.reads
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
-        """Hook: what the checked cloud x (n, d) teaches; eps is the resolution of its original number type."""
+        """Hook: fit on the validated cloud x (n, d); eps is the resolution of its original number type."""
         raise NotImplementedError
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
-        """Hook: the image of x, with `learnt.arrays` of the same kind (numpy or torch, same device) as x."""
+        """Hook: the image of x; `learnt` holds `Learnt.arrays` in the same library (numpy or torch) and on the same device as
+        x."""
         raise NotImplementedError
 
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
-        """Hook: the image of a cloud in `coordinates`, as if fitted on its training split; nothing is learnt or kept.
+        """Hook: the image of a cloud in `coordinates`, as if fitted on its training split; stores nothing.
 
         Raises:
-            InputError: as `fit`, for parameters that this cloud cannot meet.
+            InputError: as in `fit`, for parameters that do not suit this cloud.
         """
         raise NotImplementedError
 
     @classmethod
     def name(cls, params: Any) -> str:
-        """Hook: its name on screen with these `Params`."""
+        """Hook: the transform's name on screen with these `Params`."""
         return cls.title
 
     @classmethod
     def in_training(cls, params: Any) -> InTraining | str:
-        """Hook: the training method that does the same as these `Params`, or in words why none does."""
-        return "none of them does the same"
+        """Hook: the training method that corresponds to these `Params`, or the reason why there is none."""
+        return "no training method does the same"
 
     def image_width(self, d: int) -> int:
-        """Hook: the dimensions of the image of d dimensions; `InputError` as `fit`."""
+        """Hook: the width of the image of d dimensions; `InputError` as in `fit`."""
         return d
 
     @property
@@ -281,7 +282,7 @@ class CataloguedTransform(Transform):
 
     @classmethod
     def from_state(cls, state: State) -> Self:
-        """The fitted transform behind `state`; `InputError` if names, shapes or entries are not what fitting gives."""
+        """Restore the fitted transform from `state`; `InputError` if names, shapes or entries are invalid."""
         spec = state["spec"]
         if spec.get("slug") != cls.slug:
             raise InputError(f"a saved '{cls.slug}' was expected, got '{spec.get('slug')}'")
@@ -336,6 +337,6 @@ def _check_size(largest: float) -> None:
         raise InputError(f"points must lie within ±{LARGEST:.0e}, got an entry of size {largest:.3g}")
 
 
-def _check_width(got: int, width: int) -> None:
-    if got != width:
-        raise InputError(f"points must have {width} dimensions as the fit set had, got {got}")
+def _check_width(actual: int, width: int) -> None:
+    if actual != width:
+        raise InputError(f"points must have {width} dimensions as the fit set had, got {actual}")

@@ -1,4 +1,4 @@
-"""A random rotation: what does not change under it is about the shape of the cloud, what does is about its coordinates."""
+"""A random rotation. Measures of the cloud's shape do not change under it; measures of single coordinates do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RotationParams(Params):
         0,
         label="Seed",
         symbol="",
-        help="Which rotation: the same seed gives the same one in the same number of dimensions.",
+        help="Selects the rotation: the same seed and number of dimensions give the same rotation.",
         source="Mezzadri 2007",
         ge=0,
         le=2**31 - 1,
@@ -40,14 +40,13 @@ class RotationParams(Params):
 
 
 class Rotation(CataloguedTransform):
-    """y = xR about the origin, with R drawn evenly from all orthogonal matrices (a reflection may be part of it).
-
-    Learnt: `matrix` (d, d); of the fit set only its width matters.
+    """y = xR about the origin, with R drawn uniformly from all orthogonal matrices (it may include a reflection). Learnt:
+    `matrix` (d, d), which depends only on the width of the fit set.
     """
 
     slug = "rotation"
     title = "Random rotation"
-    summary = "Turns the whole cloud about the origin and changes nothing about its shape."
+    summary = "Rotates the cloud about the origin without changing its shape."
     equation = r"y = xR,\quad R^\top R = I"
     paper = Paper(
         short="Mezzadri 2007",
@@ -59,7 +58,7 @@ class Rotation(CataloguedTransform):
     params: RotationParams
     traps = (
         "A classifier trained on the old coordinates cannot read the new ones; a retrained one loses nothing.",
-        "Spread and correlation of single dimensions change, so a diagonal transform does something else after it.",
+        "Spread and correlation of single dimensions change, so a diagonal transform after it has a different effect.",
     )
     effects = Effects(
         isoscore="unchanged",
@@ -81,7 +80,7 @@ class Rotation(CataloguedTransform):
 
     @classmethod
     def in_training(cls, params: Any) -> str:
-        return "a head in training turns with the cloud, so nothing would change"
+        return "a head in training rotates with the cloud, so nothing would change"
 
     def affine(self) -> Affine:
         matrix = self.learnt.arrays["matrix"]
@@ -90,7 +89,7 @@ class Rotation(CataloguedTransform):
 
 @functools.lru_cache(maxsize=4)
 def rotation_matrix(d: int, seed: int) -> NDArray[np.float64]:
-    """(d, d) orthogonal, read-only: the QR factor of a Gaussian matrix with the signs that make it evenly distributed."""
+    """(d, d) orthogonal, read-only: the QR factor of a Gaussian matrix, with signs that make its distribution uniform."""
     q, r = np.linalg.qr(np.random.default_rng(seed).normal(size=(d, d)))
     matrix: NDArray[np.float64] = q * np.where(r.diagonal() < 0, -1.0, 1.0)
     matrix.setflags(write=False)

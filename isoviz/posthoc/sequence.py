@@ -1,4 +1,4 @@
-"""Several transforms, one after the other, as one."""
+"""A chain: several transforms applied in order, used as one."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from isoviz.posthoc.protocol import FitsOn, State, Transform
 
 
 class Chain(Transform):
-    """Each step is fitted on what the steps before it made of the fit set. No step at all is the identity.
-
-    The steps are the given objects, not copies: after `fit` they are fitted. Tensors are rounded to their own type once, at
-    the end.
+    """Each step is fitted on the output of the steps before it. A chain without steps is the identity. The steps are not
+    copied: `fit` fits the given objects. Tensors are rounded to their own type once, at the end.
     """
 
     slug = "chain"
@@ -28,21 +26,21 @@ class Chain(Transform):
             if not isinstance(step, Transform):
                 raise InputError(f"a chain consists of transforms, got {type(step).__name__}")
         if len({id(step) for step in self.steps}) < len(self.steps):
-            raise InputError("each step of a chain needs its own transform, got the same object twice")
+            raise InputError("each step of a chain must be a separate transform, got the same object twice")
         self._given_width: int | None = None
 
     def __repr__(self) -> str:
         return f"chain([{', '.join(repr(step) for step in self.steps)}])"
 
     def affine(self) -> Affine | None:
-        """The steps' maps as one; None if one of them has none."""
+        """The composition of the steps' maps; None if any step is not affine."""
         width = self._width()
         composed = Affine(np.ones(width), np.zeros(width))
         for step in self.steps:
-            part = step.affine()
-            if part is None:
+            step_map = step.affine()
+            if step_map is None:
                 return None
-            composed = composed.then(part)
+            composed = composed.then(step_map)
         return composed
 
     def state(self) -> State:
@@ -53,7 +51,7 @@ class Chain(Transform):
 
     @classmethod
     def from_state(cls, state: State, restore: Callable[[State], Transform]) -> Self:
-        """The fitted chain behind `state`; `InputError` if it does not hold together.
+        """Restore the fitted chain from `state`; `InputError` if the state is invalid.
 
         Args:
             restore: makes a step from its state (`isoviz.posthoc.from_state`).
@@ -65,8 +63,9 @@ class Chain(Transform):
             raise InputError(f"a saved 'chain' must hold its width, an integer, got {spec.get('width')!r}")
         steps = []
         for i, step in enumerate(spec["steps"]):
+            prefix = f"{i}."
             step_arrays = {
-                name.partition(".")[2]: value for name, value in arrays.items() if name.partition(".")[0] == str(i)
+                name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)
             }
             steps.append(restore(cast(State, {"spec": step, "arrays": step_arrays})))
         restored = cls(steps)
@@ -75,7 +74,8 @@ class Chain(Transform):
 
     @property
     def fits_on(self) -> FitsOn:
-        """What all steps read together: sums go through affine steps as points do, but of two divisors one would be wrong."""
+        """The data that all steps need together: running sums pass through affine steps like points, but they cannot serve two
+        divisors."""
         needed = {step.fits_on for step in self.steps} - {"mean"}
         bent = any(getattr(step, "coordinates", None) is None for step in self.steps[:-1])
         if len(needed) > 1 or bent:
@@ -91,7 +91,7 @@ class Chain(Transform):
 
     def _map(self, x: Any) -> Any:
         if not self.steps:
-            return x + 0.0  # never the caller's own array
+            return x + 0.0  # never return the caller's array
         for step in self.steps:
             x = step._map(x)
         return x

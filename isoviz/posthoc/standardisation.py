@@ -1,4 +1,4 @@
-"""Batch normalisation without its affine part: each dimension centred and scaled by its own spread."""
+"""Batch normalisation without its affine part: centres each dimension and divides it by its standard deviation."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ class BatchNormParams(Params):
         1e-5,
         label="Floor",
         symbol="ε",
-        help="Added to the variance under the root. Dimensions with a spread far below √ε stay below unit variance.",
-        source="Ioffe & Szegedy 2015, algorithm 1; the usual value of frameworks",
+        help=(
+            "Added to the variance under the root. Dimensions with a standard deviation far below √ε end up below unit "
+            "variance."
+        ),
+        source="Ioffe & Szegedy 2015, algorithm 1; the usual default in frameworks",
         ge=0,
         le=1e6,
     )
@@ -38,14 +41,14 @@ class BatchNorm(CataloguedTransform):
 
     slug = "batch_norm"
     title = "Batch normalisation"
-    summary = "Centres every dimension and divides it by its own standard deviation."
+    summary = "Centres every dimension and divides it by its standard deviation."
     equation = r"y_i = (x_i - \mu_i) / \sqrt{\sigma_i^2 + \epsilon}"
     paper = cast(Paper, methods.BatchNorm.paper)  # only the baseline has none
     Params = BatchNormParams
     params: BatchNormParams
     traps = (
-        "Correlations stay as they are, so correlated dimensions still share one dominant direction.",
-        "Dimensions that hardly vary hold rounding noise; it grows by up to 1/√ε (316) times; see `tiny_dimensions`.",
+        "Correlations do not change, so correlated dimensions still share one dominant direction.",
+        "Dimensions that hardly vary hold rounding noise, which grows by up to 1/√ε (316) times; see `tiny_dimensions`.",
     )
     effects = Effects(
         isoscore="that of the correlation matrix: up or down",
@@ -67,7 +70,7 @@ class BatchNorm(CataloguedTransform):
     def _scale(self, std: NDArray[np.float64], mean: NDArray[np.float64], eps: float) -> NDArray[np.float64]:
         spread = np.hypot(std, np.sqrt(self.params.eps))
         if self.params.eps == 0:
-            spread = np.where(std > eps * np.abs(mean), std, 0.0)  # less than the rounding of the input is no spread
+            spread = np.where(std > eps * np.abs(mean), std, 0.0)  # a spread below the input's rounding counts as 0
         scale: NDArray[np.float64] = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > SMALLEST)
         return scale
 
@@ -79,12 +82,12 @@ class BatchNorm(CataloguedTransform):
 
     @property
     def tiny_dimensions(self) -> int:
-        """How many dimensions have a σ of at most 1e-6 of the median σ."""
+        """Number of dimensions with a σ of at most 1e-6 of the median σ."""
         return self.learnt.counts["tiny_dimensions"]
 
     @classmethod
     def in_training(cls, params: Any) -> InTraining:
-        note = "In training the statistics are those of batches, and the floor is the method's own, 1e-5."
+        note = "In training the statistics come from batches, and the floor is the method's fixed 1e-5."
         return InTraining("batchnorm", {}, note)
 
     def affine(self) -> Affine:

@@ -1,4 +1,4 @@
-"""Every coordinate times the same factor: a change of unit."""
+"""Multiplication of every coordinate by the same factor, a change of unit."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class ScaleParams(Params):
         2.0,
         label="Factor",
         symbol="c",
-        help="Every coordinate is multiplied by it, from the origin. 1 changes nothing.",
-        source="Rudman et al. 2022, section 3 (a score of isotropy should not see the unit)",
+        help="Multiplies every coordinate, about the origin. 1 changes nothing.",
+        source="Rudman et al. 2022, section 3 (an isotropy score should not depend on the unit)",
         ge=1e-6,
         le=1e6,
         stops=(0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100),
@@ -29,7 +29,7 @@ class ScaleParams(Params):
 
 
 class Scale(CataloguedTransform):
-    """y = c·x. Learnt: `scale` (d,); of the fit set only its width matters."""
+    """y = c·x. Learnt: `scale` (d,), which depends only on the width of the fit set."""
 
     slug = "scale"
     title = "Scale"
@@ -38,7 +38,7 @@ class Scale(CataloguedTransform):
     paper = ISOSCORE_PAPER
     Params = ScaleParams
     params: ScaleParams
-    traps = ("A trained classifier keeps its bias, so its decisions move although the shape of the cloud stays.",)
+    traps = ("A trained classifier keeps its bias, so its decisions change although the shape of the cloud does not.",)
     effects = Effects(
         isoscore="unchanged",
         ev="unchanged",
@@ -59,7 +59,7 @@ class Scale(CataloguedTransform):
 
     @classmethod
     def in_training(cls, params: Any) -> str:
-        return "a head in training takes the unit into its weights; what is left is another learning rate"
+        return "a head in training absorbs the unit into its weights; the effect is that of a different learning rate"
 
     def affine(self) -> Affine:
         scale = self.learnt.arrays["scale"]

@@ -1,4 +1,4 @@
-"""The common part of ZCA and PCA whitening: their parameters and the factor of each principal direction."""
+"""Shared by ZCA and PCA whitening: the parameters, and the factor of each principal direction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isoviz.posthoc.protocol import Params, parameter
 
 TOLERANCE = 1e-7
 IN_TRAINING = (
-    "it divides by the whole covariance, which moves at every step; batch normalisation and IsoBN do it per dimension"
+    "it needs the full covariance, which changes at every step; batch normalisation and IsoBN scale single dimensions"
 )
 
 
@@ -21,7 +21,7 @@ class WhiteningParams(Params):
         1.0,
         label="Strength",
         symbol="s",
-        help="Directions are divided by the s-th power of their standard deviation: 0 only centres, 1 whitens.",
+        help="Divides each direction by the s-th power of its standard deviation: 0 only centres, 1 whitens.",
         source="Our interpolation between centring and whitening",
         ge=0,
         le=1,
@@ -42,16 +42,16 @@ class WhiteningParams(Params):
 def scaled_axes(x: NDArray[np.float64], eps: float, params: WhiteningParams) -> tuple[Axes, NDArray[np.float64]]:
     """The principal axes of a cloud (n, d) and the factor of each, (r,).
 
-    The factor is (λ + ε)^(−s/2). Without a ridge it is 0 for a direction whose variance is at most
-    1e-7 · √d · λ_max, and for those beyond the r axes. At s = 0 nothing is dropped: that is centring, also of points
-    outside the span of the fit set.
+    The factor is (λ + ε)^(−s/2). Without a ridge it is 0 for a direction whose variance is at most 1e-7 · √d · λ_max, and for
+    directions beyond the r axes. At s = 0 nothing is dropped: this is plain centring, also for points outside the span of the
+    fit set.
     """
     axes = principal_axes(x, eps, full=params.strength == 0 or params.eps > 0)
     return axes, whitening_factors(axes.std, x.shape[1], params)
 
 
 def whitening_factors(std: NDArray[np.float64], d: int, params: WhiteningParams) -> NDArray[np.float64]:
-    """The factor of each principal direction from its standard deviation, both (r,), as `scaled_axes` says."""
+    """The factor of each principal direction from its standard deviation, both (r,); see `scaled_axes`."""
     if params.strength == 0:
         return np.ones_like(std)
     if params.eps > 0:

@@ -1,4 +1,4 @@
-"""PCA whitening, and its first k columns."""
+"""PCA whitening, with an option to keep only the first k columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PCAWhiteningParams(WhiteningParams):
         None,
         label="Components",
         symbol="k",
-        help="Keep the k directions that vary most. Empty: all.",
+        help="Keep the k directions of largest variance. Empty keeps all.",
         source="Su et al. 2021 (256 for base encoders, 384 for large ones)",
         sweep=(256, 384),
         ge=1,
@@ -40,17 +40,15 @@ class PCAWhiteningParams(WhiteningParams):
 
 
 class PCAWhitening(CataloguedTransform):
-    """Centres, rotates to the principal directions and makes them vary equally: y = (x − μ)UΛ^(−s/2).
+    """Centres, rotates to the principal directions and gives them equal variance: y = (x − μ)UΛ^(−s/2).
 
-    Learnt: `mean` (d,), `matrix` (d, k). The width is k (default d) whatever the rank: a direction dropped for lack of
-    variance is a column of zeros. Each column of U has its largest entry positive, which fixes the signs.
+    Learnt: `mean` (d,), `matrix` (d, k). The width is k (default d) at any rank: a direction dropped for lack of variance is a
+    column of zeros. Each column of U has its largest entry positive, which fixes the signs.
     """
 
     slug = "pca_whitening"
     title = "PCA whitening"
-    summary = (
-        "Rotates to the principal directions and stretches them so that all vary equally; can keep only the first k."
-    )
+    summary = "Rotates to the principal directions and rescales them to equal variance; can keep only the first k."
     equation = r"y = (x - \mu)\,U_k \Lambda_k^{-s/2}"
     paper = Paper(
         short="Su et al. 2021",
@@ -61,12 +59,13 @@ class PCAWhitening(CataloguedTransform):
     Params = PCAWhiteningParams
     params: PCAWhiteningParams
     traps = (
-        "The coordinates are rotated: a classifier trained on the old ones cannot read the new ones. ZCA keeps them.",
-        "With fewer points than dimensions the fit set comes out perfectly white in its own span; other points do not.",
+        "The coordinates are rotated: a classifier trained on the original coordinates cannot read the new ones. ZCA does not "
+        "rotate them.",
+        "With fewer points than dimensions the fit set becomes perfectly white in its own span; other points do not.",
         "Directions with almost no variance become columns of zeros; see `dropped`.",
     )
     effects = Effects(
-        isoscore="as `zca`; 1 in its own k columns",
+        isoscore="as `zca`; 1 within its k columns",
         ev="as `zca`",
         mean_cosine="centred; exactly as `zca`, if no column is cut",
     )
@@ -80,8 +79,8 @@ class PCAWhitening(CataloguedTransform):
         count = self.image_width(d)
         axes, factors = scaled_axes(x, eps, self.params)
         matrix = np.zeros((d, count))  # n < d points span fewer directions than requested
-        reached = min(count, len(factors))
-        matrix[:, :reached] = axes.directions[:, :reached] * factors[:reached]
+        available = min(count, len(factors))
+        matrix[:, :available] = axes.directions[:, :available] * factors[:available]
         return Learnt(
             {"mean": axes.mean, "matrix": matrix}, {"dropped": count - int(np.count_nonzero(factors[:count]))}
         )
@@ -107,7 +106,7 @@ class PCAWhitening(CataloguedTransform):
 
     @property
     def dropped(self) -> int:
-        """How many of the k columns are zero for lack of variance."""
+        """Number of the k columns that are zero for lack of variance."""
         return self.learnt.counts["dropped"]
 
     @classmethod

@@ -1,4 +1,4 @@
-"""ZCA whitening, the whitening that moves points least; with a ridge, soft-ZCA."""
+"""ZCA whitening, the whitening that moves points the least; with a ridge, soft-ZCA."""
 
 from __future__ import annotations
 
@@ -43,8 +43,10 @@ class ZCAParams(WhiteningParams):
         0.0,
         label="Ridge",
         symbol="ε",
-        help="Added to every eigenvalue: above 0 this is soft-ZCA, which whitens strong directions and stretches weak ones less. "
-        "At 0, directions with almost no variance are dropped instead.",
+        help=(
+            "Added to every eigenvalue. Above 0 this is soft-ZCA, which whitens strong directions and stretches weak ones "
+            "less. At 0, directions with almost no variance are dropped instead."
+        ),
         source="Soft-ZCA: Diera et al. 2024, arXiv 2411.17538",
         sweep=(0.01, 0.1),
         ge=0,
@@ -53,7 +55,7 @@ class ZCAParams(WhiteningParams):
 
 
 class ZCA(CataloguedTransform):
-    """Centres, then makes every direction vary equally, without rotating: y = (x − μ)(Σ + εI)^(−s/2).
+    """Centres, then gives every direction equal variance without rotating: y = (x − μ)(Σ + εI)^(−s/2).
 
     With ε > 0 and s = 1 it is soft-ZCA (Diera et al. 2024).
 
@@ -63,8 +65,8 @@ class ZCA(CataloguedTransform):
     slug = "zca"
     title = "ZCA whitening"
     summary = (
-        "Centres and stretches so that all directions vary equally, keeping each dimension where it was. "
-        "With a ridge (soft-ZCA), weak directions are stretched less."
+        "Centres and rescales so that all directions have equal variance, without rotating the dimensions. With a ridge "
+        "(soft-ZCA), weak directions are stretched less."
     )
     equation = r"y = (x - \mu)\,(\Sigma + \epsilon I)^{-s/2}"
     paper = Paper(
@@ -84,10 +86,11 @@ class ZCA(CataloguedTransform):
     Params = ZCAParams
     params: ZCAParams
     traps = (
-        "With fewer points than dimensions the fit set comes out perfectly white in its own span; other points do not.",
+        "With fewer points than dimensions the fit set becomes perfectly white in its own span; other points do not.",
         "Without a ridge, directions with almost no variance are dropped, not stretched; see `dropped`.",
-        "ε has the unit of a variance: the same ε can be mild on one cloud and have no effect, or swamp everything, on another.",
-        "At full strength the directions with the least variance, often noise, count as much as those with the most.",
+        "ε has the unit of a variance: the same ε can have no effect on one cloud, a mild effect on another, and swamp the "
+        "variance of a third.",
+        "At full strength the directions with the least variance, often noise, get the same weight as those with the most.",
     )
     effects = Effects(
         isoscore="rises with s; at s = 1 it is 1, or (r − 1)/(d − 1) at rank r",
@@ -114,7 +117,7 @@ class ZCA(CataloguedTransform):
 
     @property
     def dropped(self) -> int:
-        """How many of the d directions are set to 0 for lack of variance."""
+        """Number of the d directions set to 0 for lack of variance."""
         return self.learnt.counts["dropped"]
 
     @classmethod

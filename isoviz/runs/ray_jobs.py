@@ -43,6 +43,7 @@ _RAY_LOG: Final = re.compile(r"^Running entrypoint|INFO job_manager\.py")
 """Lines that Ray itself writes into the log of a job."""
 _ENVIRONMENT: Final = (
     "PGPASSFILE",
+    "ISOVIZ_ROOTS",
     "HF_HOME",
     "HF_HUB_CACHE",
     "HF_DATASETS_CACHE",
@@ -392,15 +393,19 @@ class Dispatcher:
         self._submitted = {run: entry for run, entry in self._submitted.items() if now - entry[0] < REPORT_SECONDS}
         for _, need in self._submitted.values():
             take(nodes, need)
+        most = max((node.total.get("GPU", 0.0) for node in nodes), default=0.0)
+        widest = int(most // self._gpus) if self._gpus else None
         handed = 0
         for row in waiting:
             need = self._need(row.config)
+            if nodes and not any(fits(need, node.total) for node in nodes):
+                amounts = ", ".join(f"{amount:g} {name}" for name, amount in need.items())
+                self._say_once(f"run {row.id} waits for a node with {amounts}")
+                if row.config.accelerate_config is None:
+                    continue  # `claim` leaves it out, too
             if not take(nodes, need):
-                if nodes and not any(fits(need, node.total) for node in nodes):
-                    amounts = ", ".join(f"{amount:g} {name}" for name, amount in need.items())
-                    self._say_once(f"run {row.id} waits for a node with {amounts}")
                 return True
-            claimed = self._store.claim(self._owner, "ray")
+            claimed = self._store.claim(self._owner, "ray", gpus=widest)
             if claimed is None:  # taken by others, or the checkpoints are elsewhere
                 break
             if self._need(claimed.config) != need:  # the queue has changed

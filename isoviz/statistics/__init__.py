@@ -1,4 +1,5 @@
-"""Statistics of runs that differ only in their seed, and of several such sets. Pure functions of numbers; scipy where used."""
+"""Statistics of runs that differ only in their seed, and of several such sets. Pure functions of numbers; scipy is imported on
+use."""
 
 from isoviz.statistics.spread import mean_sd
 

@@ -1,4 +1,4 @@
-"""Many tests at once."""
+"""Correction for multiple tests."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 
 def holm(p: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Holm's adjusted p-values along the last axis; an undefined one (nan) is no test and stays undefined.
+    """Holm's adjusted p-values along the last axis. An undefined value (nan) does not count as a test and stays undefined.
 
-    Rejecting all below α keeps the chance of a single false rejection in the whole row at α or below, however the tests depend
-    on each other (Holm 1979).
+    Rejecting all values below α keeps the chance of any false rejection in the row at or below α, for any dependence between
+    the tests (Holm 1979).
     """
-    given = np.asarray(p, dtype=np.float64)
-    order = np.argsort(given, axis=-1)  # undefined ones last
-    ranked = np.take_along_axis(given, order, axis=-1)
-    left = np.isfinite(given).sum(axis=-1, keepdims=True) - np.arange(given.shape[-1])
-    adjusted = np.fmin(np.fmax.accumulate(ranked * np.maximum(left, 1), axis=-1), 1.0)
+    values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(values, axis=-1)  # undefined ones last
+    ranked = np.take_along_axis(values, order, axis=-1)
+    remaining = np.isfinite(values).sum(axis=-1, keepdims=True) - np.arange(values.shape[-1])
+    adjusted = np.fmin(np.fmax.accumulate(ranked * np.maximum(remaining, 1), axis=-1), 1.0)
     adjusted[np.isnan(ranked)] = np.nan
     in_order = np.empty_like(adjusted)
     np.put_along_axis(in_order, order, adjusted, axis=-1)

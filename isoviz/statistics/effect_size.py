@@ -1,4 +1,4 @@
-"""A difference in units of its spread: Hedges' g, with the exact interval of normal samples."""
+"""A difference in units of its spread: Hedges' g, with an interval that is exact for normal samples."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from isoviz.statistics.intervals import LEVEL, Interval
 class EffectSize:
     """Hedges' g and its interval.
 
-    Of pairs it is the mean difference over the standard deviation of the differences; of two samples, over their pooled one.
-    Both are shrunk by Hedges' factor, because few values make an effect look too large.
+    For pairs it is the mean difference divided by the standard deviation of the differences; for two samples, by their pooled
+    standard deviation. Hedges' factor shrinks both, because small samples overstate effects.
     """
 
     g: float
@@ -21,14 +21,15 @@ class EffectSize:
 
 
 def of_pairs(mean: float, sd: float, n: int, level: float = LEVEL) -> EffectSize | None:
-    """Of n paired differences with that mean and standard deviation; None below three, and where they do not spread."""
+    """g of n paired differences with this mean and standard deviation; None for n below three or without spread."""
     return _effect(mean, sd, 1 / n, n - 1, level) if n > 2 else None
 
 
 def of_samples(
     first: tuple[float, float, int], second: tuple[float, float, int], level: float = LEVEL
 ) -> EffectSize | None:
-    """Of two samples' (mean, standard deviation, n), the first minus the second; None below two values each, and without spread."""
+    """g of two samples given as (mean, standard deviation, n), first minus second; None below two values each or without
+    spread."""
     (a, sd_a, n), (b, sd_b, m) = first, second
     if n < 2 or m < 2:
         return None
@@ -37,7 +38,7 @@ def of_samples(
 
 
 def _effect(difference: float, sd: float, share: float, freedom: int, level: float) -> EffectSize | None:
-    """share: variance of the mean difference over that of a value."""
+    """share: variance of the mean difference divided by the variance of a value."""
     from scipy import special
 
     if not sd > 0:
@@ -46,7 +47,7 @@ def _effect(difference: float, sd: float, share: float, freedom: int, level: flo
     root = math.sqrt(share)
     t = difference / (sd * root)
     tail = (1 - level) / 2
-    # the ends are the effects under which a t like the one seen lies just in one tail
+    # the ends are the effects that put the observed t exactly at the edge of one tail
     low, high = (float(special.nctdtrinc(freedom, p, t)) * root for p in (1 - tail, tail))
-    # beyond what scipy can compute
+    # out of scipy's range
     return EffectSize(factor * difference / sd, Interval(low, high)) if math.isfinite(low + high) else None

@@ -1,4 +1,4 @@
-"""Groups that do not differ significantly: the letters beside the rows of a table (compact letter display)."""
+"""Groups that do not differ significantly: the letters in a table (compact letter display)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from string import ascii_lowercase
 def letters(count: int, apart: Iterable[tuple[int, int]], order: Sequence[int] | None = None) -> list[str]:
     """Letters of items 0 … count − 1: two share a letter exactly if they do not differ significantly.
 
-    A letter is a largest set of items no two of which differ significantly; an item may be in several.
+    Each letter is a maximal set of items of which no two differ significantly; an item may have several letters.
 
     Args:
         apart: the pairs that differ significantly.
-        order: items in the order in which letters are given out, such as from the highest mean; by number if None.
+        order: items in the order in which they receive letters, for example from the highest mean; by number if None.
     """
     import networkx
 
@@ -30,6 +30,6 @@ def letters(count: int, apart: Iterable[tuple[int, int]], order: Sequence[int] |
 
 
 def letter(number: int) -> str:
-    """a … z, then a1 … z1, a2 …: no combination of letters reads as another."""
+    """a … z, then a1 … z1, a2 …, so that no combination of letters is ambiguous."""
     cycle, at = divmod(number, len(ascii_lowercase))
     return ascii_lowercase[at] + (str(cycle) if cycle else "")

@@ -1,8 +1,8 @@
 """Intervals for one sample of seeds.
 
-For a mean it is Student's t at every size. At 95 % its measured coverage for 3, 5, 10 and 20 normal values is 95 %, that of the
-percentile bootstrap 75, 83, 90 and 92 %, and BCa gains nothing; on skewed and rounded scores all three lose a few points and keep
-their order (`benchmarks/false_positives.py`). The bootstrap is used where there is no formula: `rank_correlation`.
+Means use Student's t at every sample size. At 95 % its measured coverage for 3, 5, 10 and 20 normal values is 95 %; that of the
+percentile bootstrap is 75, 83, 90 and 92 %, and BCa is no better. On skewed and rounded scores all three lose a few points and
+rank the same (`benchmarks/false_positives.py`). The bootstrap is used only if there is no formula: `rank_correlation`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ LEVEL = 0.95
 
 
 class Interval(NamedTuple):
-    """Its two ends; either may be infinite."""
+    """An interval; either end may be infinite."""
 
     low: float
     high: float
 
     def includes(self, value: float) -> bool:
-        """Whether a value lies in it, ends included."""
+        """Whether a value is in the interval, including its ends."""
         return self.low <= value <= self.high
 
 
 def of_mean(values: Sequence[float], level: float = LEVEL) -> Interval | None:
-    """Student's t interval of the mean of independent values; None below two values."""
+    """Student's t interval for the mean of independent values; None below two values."""
     if len(values) < 2:
         return None
     from scipy import stats
@@ -39,21 +39,22 @@ def of_mean(values: Sequence[float], level: float = LEVEL) -> Interval | None:
 
 
 def of_median(values: Sequence[float], level: float = LEVEL) -> Interval | None:
-    """Between two of the values, from the binomial distribution, whatever theirs is; None where so few cannot reach the level.
+    """A distribution-free interval for the median between two of the values, from the binomial distribution; None if there are
+    too few values for the level.
 
-    At 95 % that takes six values: smallest to largest of five cover the median in 93.75 % of cases.
+    At 95 % this takes six values: the range of five covers the median in only 93.75 % of cases.
     """
     if not values:
         return None
     from scipy import stats
 
     ends = stats.quantile_test(values, p=0.5).confidence_interval(level)
-    # an end that is not reached comes back as nan
+    # an end out of reach comes back as nan
     return Interval(float(ends.low), float(ends.high)) if math.isfinite(ends.low + ends.high) else None
 
 
 def of_difference(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Interval | None:
-    """Welch's interval of the difference of two means, the first minus the second; None below two values each, or without spread."""
+    """Welch's interval for the difference of two means, first minus second; None below two values each or without spread."""
     if len(first) < 2 or len(second) < 2 or not (np.ptp(first) > 0 or np.ptp(second) > 0):
         return None
     from scipy import stats

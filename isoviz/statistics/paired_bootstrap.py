@@ -1,10 +1,10 @@
-"""The paired bootstrap between two readings of the same units: rows, pairs, queries or documents.
+"""The paired bootstrap for two readings of the same units: rows, pairs, queries or documents.
 
-Percentile intervals are too narrow for few units, so their percentiles are expanded to the width of Student's t (Hesterberg 2015,
+Percentile intervals are too narrow for few units, so their percentiles are expanded to match Student's t (Hesterberg 2015,
 section 4.3). Below `FEWEST_UNITS` there is no interval.
 
-Each statistic is a function of how often each unit is drawn, so that a thousand resamples are a few matrix products and no unit
-is copied. Both readings see the same draws (Efron & Tibshirani 1993, chapter 13).
+Each statistic is a function of the number of times each unit is drawn, so a thousand resamples take a few matrix products and
+copy no units. Both readings use the same draws (Efron & Tibshirani 1993, chapter 13).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LEVEL: Final = 0.95
 RESAMPLES: Final = 1_000
 FEWEST_UNITS: Final = 6
 _NUMBERS: Final = 5_000_000
-"""Units times resamples held at a time; with more units, fewer resamples are drawn, at least `_FEWEST`."""
+"""Maximum of units times resamples in memory; with more units, fewer resamples are drawn, but at least `_FEWEST`."""
 _FEWEST: Final = 200
 
 
@@ -32,10 +32,10 @@ class Difference:
     """One reading minus another, of the same n units.
 
     Attributes:
-        value: None where one of the two is undefined.
-        low, high: ends of the expanded percentile interval of the paired bootstrap; None without one.
-        n: units.
-        resamples: how many drew it.
+        value: the difference; None if either reading is undefined.
+        low, high: ends of the expanded percentile interval of the paired bootstrap; None if there is no interval.
+        n: number of units.
+        resamples: number of resamples.
         level: nominal coverage.
     """
 
@@ -48,12 +48,12 @@ class Difference:
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval leaves zero out."""
+        """Whether the interval excludes zero."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
 class Statistic(Protocol):
-    """A number of n units that can be computed again for every resample."""
+    """A statistic of n units that can be recomputed for every resample."""
 
     @property
     def n(self) -> int: ...
@@ -63,13 +63,13 @@ class Statistic(Protocol):
         """None where it is undefined."""
 
     def resampled(self, counts: Array) -> Array:
-        """(r,) values, nan where undefined, for (r, n) counts of how often each unit is drawn."""
+        """(r,) values, nan if undefined, for (r, n) counts of draws per unit."""
 
 
 def difference(before: Statistic, after: Statistic) -> Difference:
-    """`after − before` with its interval; ValueError unless both are of as many units."""
+    """`after − before` with its interval; ValueError unless both have the same number of units."""
     if before.n != after.n:
-        raise ValueError(f"both readings must be of the same units, got {before.n} and {after.n}")
+        raise ValueError(f"both readings must have the same number of units, got {before.n} and {after.n}")
     if before.value is None or after.value is None:
         return Difference(None, None, None, after.n, 0)
     value = after.value - before.value
@@ -88,18 +88,18 @@ def interval(statistic: Statistic) -> Difference:
 
 
 def _percentiles(value: float, differences: Array, n: int) -> Difference:
-    known = differences[np.isfinite(differences)]
-    if len(known) < len(differences) / 2:
+    finite = differences[np.isfinite(differences)]
+    if len(finite) < len(differences) / 2:
         return Difference(value, None, None, n, len(differences))
     tail = _expanded_tail(n)
-    low, high = np.quantile(known, [tail, 1 - tail])
-    # equal readings differ by the rounding of their sums
+    low, high = np.quantile(finite, [tail, 1 - tail])
+    # equal readings can differ by rounding of their sums
     low, high = (0.0 if abs(end) < 1e-6 else float(end) for end in (low, high))
     return Difference(value, low, high, n, len(differences))
 
 
 def _expanded_tail(n: int) -> float:
-    """The share of resamples below the interval: that of a normal distribution beyond Student's t quantile for n units."""
+    """The share of resamples below the interval: the tail of a normal distribution beyond Student's t quantile for n units."""
     from scipy import stats
 
     return float(stats.norm.cdf(np.sqrt(n / (n - 1)) * stats.t.ppf((1 - LEVEL) / 2, n - 1)))
@@ -107,7 +107,7 @@ def _expanded_tail(n: int) -> float:
 
 @functools.lru_cache(maxsize=4)
 def draws(n: int, seed: int = 0) -> Array:
-    """(r, n) float32: how often each of n units is drawn in each resample; read-only and shared."""
+    """(r, n) float32: the count of each of n units in each resample; read-only and shared."""
     count = max(_FEWEST, min(RESAMPLES, _NUMBERS // n))
     generator = np.random.default_rng(seed)
     counts = np.empty((count, n), dtype=np.float32)
@@ -118,7 +118,7 @@ def draws(n: int, seed: int = 0) -> Array:
 
 
 class _OfNumbers:
-    """A statistic of one number per unit, (n,)."""
+    """A statistic computed from one number per unit, (n,)."""
 
     def __init__(self, values: ArrayLike) -> None:
         self.values = np.asarray(values, dtype=np.float64)
@@ -141,10 +141,11 @@ class Mean(_OfNumbers):
 
 
 class MeanOfPairs:
-    """The mean of a number per pair of distinct units. Units are drawn, not pairs: pairs that share a unit are not independent.
+    """The mean over pairs of distinct units. Resampling draws units, not pairs, because pairs that share a unit are not
+    independent.
 
     Args:
-        values: (n, n), symmetric; the diagonal does not count.
+        values: (n, n), symmetric; the diagonal is ignored.
     """
 
     def __init__(self, values: ArrayLike) -> None:
@@ -161,12 +162,13 @@ class MeanOfPairs:
 
     def resampled(self, counts: Array) -> Array:
         sums = np.einsum("ij,ij->i", counts @ self.values, counts, dtype=np.float64)
-        pairs = self.n**2 - np.einsum("ij,ij->i", counts, counts, dtype=np.float64)  # without a unit and its own copies
+        # excludes pairs of a unit with its own copies
+        pairs = self.n**2 - np.einsum("ij,ij->i", counts, counts, dtype=np.float64)
         return np.divide(sums, pairs, out=np.full(len(sums), np.nan), where=pairs > 0)
 
 
 class Ranks:
-    """Ranks within each resample; equal values share the mean of their places."""
+    """Ranks within each resample; equal values share their mean rank."""
 
     def __init__(self, values: ArrayLike) -> None:
         self.values = np.asarray(values, dtype=np.float64)
@@ -179,7 +181,7 @@ class Ranks:
         self.group[self.order] = np.cumsum(new) - 1
 
     def resampled(self, counts: Array) -> Array:
-        """(r, n): the rank of each unit in each resample, less the mean rank."""
+        """(r, n): the rank of each unit in each resample, minus the mean rank."""
         in_order = counts[:, self.order]
         if len(self.starts) < len(self.order):
             in_order = np.add.reduceat(in_order, self.starts, axis=1)
@@ -190,7 +192,7 @@ class Ranks:
 
     @cached_property
     def of_draws(self) -> Array:
-        """`resampled` of `draws`, kept: the same scores are compared with many readings."""
+        """`resampled(draws)`, cached because the same scores are compared with many readings."""
         return self.resampled(draws(len(self.order)))
 
 
@@ -198,7 +200,7 @@ class Correlation:
     """Pearson's or Spearman's correlation of two numbers per unit.
 
     Args:
-        first: (n,), or its `Ranks` for Spearman's; shared between readings.
+        first: (n,), or its `Ranks` for Spearman's; readings can share it.
         second: (n,).
     """
 
@@ -254,7 +256,7 @@ class Correlation:
 
 
 def _standard(values: Array) -> Array | None:
-    """With mean 0 and variance 1; None where nothing varies."""
+    """Standardised to mean 0 and variance 1; None if nothing varies."""
     centred = values - values.mean()
     spread = float(np.sqrt(np.mean(centred**2)))
     return centred / spread if spread > 1e-12 * (1e-300 + float(np.abs(values).max())) else None
@@ -274,7 +276,7 @@ class Skewness(_OfNumbers):
         return skewness if np.isfinite(skewness) else None
 
     def resampled(self, counts: Array) -> Array:
-        values, of_unit = np.unique(self.values, return_inverse=True)  # counts of neighbours take few values
+        values, of_unit = np.unique(self.values, return_inverse=True)  # neighbour counts take few distinct values
         shares = _grouped(counts, of_unit, len(values)) / self.n
         mean = shares @ values
         apart = values - mean[:, None]
@@ -284,7 +286,7 @@ class Skewness(_OfNumbers):
 
 
 class MutualInformation:
-    """Normalised mutual information of labels and clusters: I / mean of both entropies.
+    """Normalised mutual information of labels and clusters: I divided by the mean of both entropies.
 
     Args:
         labels, clusters: (n,) codes from 0.
@@ -307,13 +309,13 @@ class MutualInformation:
     def resampled(self, counts: Array) -> Array:
         cells = self.labels * self.shape[1] + self.clusters
         shares = (_grouped(counts, cells, self.shape[0] * self.shape[1]) / self.n).reshape(-1, *self.shape)
-        both, first, second = (_entropy(part) for part in (shares, shares.sum(axis=2), shares.sum(axis=1)))
+        joint, first, second = (_entropy(part) for part in (shares, shares.sum(axis=2), shares.sum(axis=1)))
         mean = (first + second) / 2
-        return np.divide(first + second - both, mean, out=np.full(len(mean), np.nan), where=mean > 1e-12)
+        return np.divide(first + second - joint, mean, out=np.full(len(mean), np.nan), where=mean > 1e-12)
 
 
 def _grouped(counts: Array, group: Array, groups: int) -> Array:
-    """(r, groups): the counts of each group's units together."""
+    """(r, groups): the total count of each group's units."""
     from scipy import sparse
 
     belongs = sparse.csr_array((np.ones(len(group)), (group, np.arange(len(group)))), shape=(groups, len(group)))

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 
 def front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Places of the points that no other one dominates (at least as large in both, larger in one), by the first coordinate.
-
-    Of equal points, all are on the front.
+    """Indices of the points that no other point dominates (at least as large in both coordinates, larger in one), sorted by the
+    first coordinate. Equal points are all on the front.
     """
     order = sorted(range(len(points)), key=lambda at: (-points[at][0], -points[at][1]))
     places: list[int] = []

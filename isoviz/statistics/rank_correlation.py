@@ -1,12 +1,12 @@
-"""Does one number rise with another? Rank correlations within tasks, and over several tasks without mixing them.
+"""Rank correlations within tasks, combined over tasks without mixing them.
 
-Pooling the raw points of several tasks correlates the tasks' own levels: one task may be easy and have isotropic embeddings, another
-be hard, and the correlation may even have the opposite sign of that within each task (Simpson's paradox). So ranks are taken
-within each task, and only points of one task are compared with each other: what is reported over several tasks is the mean of
-their own correlations, weighted by their points less one.
+Pooling the raw points of several tasks correlates the tasks' levels: one task may be easy and have isotropic embeddings while
+another is hard, and the pooled correlation may even have the opposite sign of the correlation within each task (Simpson's
+paradox). So ranks are computed within each task, and only points of the same task are compared. The value over several tasks is
+the mean of their correlations, weighted by their number of points minus one.
 
-A point is one setting, its values averaged over seeds. Seeds of one setting share their level of both numbers; counted as points
-of their own they would look like evidence that they are not.
+A point is one setting, averaged over seeds. Seeds of one setting share their level in both numbers, so counting them as
+separate points would overstate the evidence.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 Kind = Literal["spearman", "kendall"]
 
 POINTS_FOR_A_TEST = 4
-"""In one task; with three points every order is likely by chance."""
+"""Points in one task; with three points any order is likely by chance."""
 POINTS_FOR_AN_INTERVAL = 7
-"""In each task: with fewer, the bootstrap's interval covers too seldom."""
+"""Points in each task; with fewer, the bootstrap interval's coverage is too low."""
 EXACT = 50_000
-"""Up to so many permutations are all looked at."""
+"""Up to this number, all permutations are enumerated."""
 DRAWS = 9_999
 RESAMPLES = 2_000
 
@@ -41,12 +41,12 @@ class RankCorrelation:
     """A rank correlation over one task or several.
 
     Attributes:
-        estimate: from −1 to 1; None where nothing varies.
-        interval: of the bootstrap over points within tasks; None where a task has too few, or all are in perfect order.
-        p: of the permutation test that the two numbers are unrelated within tasks; None with too few points.
-        points, tasks: how many are behind it; left out are tasks with fewer than three points or without variation.
-        by_task: each task's own correlation, None where it is left out.
-        mixed: the correlation of all points together, tasks mixed; not to be reported, but to be warned of.
+        estimate: from −1 to 1; None if nothing varies.
+        interval: from the bootstrap over points within tasks; None if a task has too few points or all are in perfect order.
+        p: from the permutation test of no relation within tasks; None with too few points.
+        points, tasks: their numbers; tasks with fewer than three points or without variation are left out.
+        by_task: each task's correlation; None if the task is left out.
+        mixed: the correlation of all points with tasks mixed; used for a warning only, never reported as a result.
     """
 
     estimate: float | None
@@ -59,7 +59,7 @@ class RankCorrelation:
 
     @property
     def reversed_by_mixing(self) -> bool:
-        """Simpson's paradox: mixing the tasks would show the opposite sign."""
+        """Whether mixing the tasks would show the opposite sign (Simpson's paradox)."""
         return self.estimate is not None and self.mixed is not None and self.estimate * self.mixed < 0
 
 
@@ -77,16 +77,16 @@ def rank_correlation(
 
     Args:
         x, y: one value per setting, all defined.
-        tasks: which task each is of; one task if None.
-        interval: False leaves it out, which takes half the time.
-        seed: of the bootstrap, and of the permutations where there are too many to look at all.
+        tasks: the task of each point; a single task if None.
+        interval: False skips it, which halves the time.
+        seed: of the bootstrap, and of the permutations if there are too many to enumerate.
     """
     first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     names = list(tasks) if tasks is not None else [""] * len(first)
     if not len(first) == len(second) == len(names):
         raise ValueError(f"x, y and tasks must be equally long, got {len(first)}, {len(second)} and {len(names)}")
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
-        raise ValueError("x and y must be finite: leave out what is undefined first")
+        raise ValueError("x and y must be finite: remove undefined values first")
     places = {name: np.array([at for at, other in enumerate(names) if other == name]) for name in dict.fromkeys(names)}
     by_task = {name: _single(first[at], second[at], kind) for name, at in places.items()}
     parts = [(first[places[name]], second[places[name]]) for name, value in by_task.items() if value is not None]
@@ -116,7 +116,7 @@ def _single(x: Array, y: Array, kind: Kind) -> float | None:
 
 
 def _correlations(x: Array, y: Array, kind: Kind) -> Array:
-    """Row by row, (m, n) and (m, n) → (m,); nan where a row does not vary. Ties as in Spearman's ρ and Kendall's τ_b."""
+    """Row by row, (m, n) and (m, n) → (m,); nan for a row that does not vary. Ties as in Spearman's ρ and Kendall's τ_b."""
     if kind == "spearman":
         from scipy import stats
 
@@ -135,7 +135,8 @@ def _cosines(products: Array, first: Array, second: Array) -> Array:
 
 
 def _permuted(x: Array, y: Array, orders: np.ndarray[Any, np.dtype[np.int64]], kind: Kind) -> Array:
-    """(n,), (n,) and m orders (m, n) → (m,): the correlation of x with y in each order. Ranks and their spread keep."""
+    """(n,), (n,) and m orders (m, n) → (m,): the correlation of x with y in each order. Ranks and their spread do not
+    change."""
     if kind == "spearman":
         from scipy import stats
 
@@ -151,7 +152,7 @@ def _permuted(x: Array, y: Array, orders: np.ndarray[Any, np.dtype[np.int64]], k
 
 
 def _resampled(x: Array, y: Array, counts: Array, kind: Kind) -> Array:
-    """(n,), (n,) and how often each point is drawn (m, n) → (m,): the correlation of each resample, of which no point is copied."""
+    """(n,), (n,) and counts of draws (m, n) → (m,): the correlation in each resample, without copying points."""
     if kind == "spearman":
         first, second = _ranks_of_resamples(x, counts), _ranks_of_resamples(y, counts)
         return _cosines(
@@ -163,7 +164,7 @@ def _resampled(x: Array, y: Array, counts: Array, kind: Kind) -> Array:
 
 
 def _ranks_of_resamples(values: Array, counts: Array) -> Array:
-    """Each point's rank in each resample (m, n), less the mean rank. Equal values share the mean of their places."""
+    """Each point's rank in each resample (m, n), minus the mean rank. Equal values share their mean rank."""
     _, place = np.unique(values, return_inverse=True)
     equal = (place[:, None] == np.arange(place.max() + 1)).astype(np.float64)
     of_values = counts @ equal
@@ -174,7 +175,8 @@ def _ranks_of_resamples(values: Array, counts: Array) -> Array:
 def _permutation_p(
     parts: Sequence[tuple[Array, Array]], kind: Kind, estimate: float, rng: np.random.Generator
 ) -> float:
-    """Two-sided; y is permuted within each task. Exact for one task with few points, else by draws that count the data as one."""
+    """Two-sided; permutes y within each task. Exact for one task with few points; otherwise from random draws, with the data
+    counted as one draw."""
     exact = len(parts) == 1 and math.factorial(len(parts[0][0])) <= EXACT
     of_tasks = []
     for x, y in parts:
@@ -190,9 +192,8 @@ def _permutation_p(
 def _bootstrap(
     parts: Sequence[tuple[Array, Array]], kind: Kind, level: float, rng: np.random.Generator
 ) -> Interval | None:
-    """Percentiles; points are drawn within each task. A draw in which nothing varies has no correlation and does not count.
-
-    None where all draws agree: those from points in perfect order say nothing of other points.
+    """Percentiles; points are drawn within each task. A draw in which nothing varies has no correlation and is ignored. None if
+    all draws agree, because draws from points in perfect order say nothing about other points.
     """
     of_tasks = []
     for x, y in parts:

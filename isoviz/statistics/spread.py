@@ -1,4 +1,4 @@
-"""The spread of single values."""
+"""Mean and spread of values."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Iterable
 
 
 def mean_sd(values: Iterable[float | None]) -> tuple[float | None, float | None]:
-    """Mean and sample standard deviation (divisor n − 1) of the values that are defined; undefined are None and nan.
-
-    The deviation is None below two of them, the mean below one.
+    """Mean and sample standard deviation (divisor n − 1) of the defined values; None and nan count as undefined. The deviation
+    is None for fewer than two values, the mean for none.
     """
     defined = [float(value) for value in values if value is not None and not math.isnan(value)]
     if not defined:

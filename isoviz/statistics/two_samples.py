@@ -1,6 +1,7 @@
-"""Do two samples of seeds differ? Tests, paired by seed or not, each along the last axis of its arrays.
+"""Tests of whether two samples of seeds differ, paired by seed or not, each along the last axis of its arrays.
 
-All are two-sided. A sample without spread has no test (nan): scores that agree to the last digit say nothing of other seeds.
+All are two-sided. A sample without spread cannot be tested (nan): scores that agree to the last digit say nothing about other
+seeds.
 """
 
 from __future__ import annotations
@@ -16,32 +17,32 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[np.float64]]
 
 WILCOXON_FROM = 6
-"""Pairs: with five, the smallest p that Wilcoxon's test can give is 0.0625."""
+"""Minimum number of pairs: with five, the smallest possible p of Wilcoxon's test is 0.0625."""
 ALL_SIGNS = 12
-"""Pairs up to which the signs of tied differences are all looked at."""
+"""Maximum number of pairs for which all signs of tied differences are enumerated."""
 ROUNDING = 1e-12
-"""A spread below this share of the values' size is rounding."""
+"""A spread below this share of the values' size counts as rounding error."""
 
 
 def paired_t(differences: ArrayLike) -> Array:
-    """p of the t-test that the mean difference of pairs is 0; (..., n) → (...)."""
+    """p of the t-test of a mean paired difference of 0; (..., n) → (...)."""
     from scipy import stats
 
     return _tested(differences, lambda values: stats.ttest_1samp(values, 0.0, axis=-1).pvalue)
 
 
 def wilcoxon(differences: ArrayLike) -> Array:
-    """p of Wilcoxon's signed-rank test of pairs, (..., n) → (...); nan below six differences that are not 0.
+    """p of Wilcoxon's signed-rank test of pairs, (..., n) → (...); nan below six non-zero differences.
 
-    Differences of 0 are left out. Exact: from the test's table, or, where differences tie (those of scores on few rows often do), from
-    all signs that they could have; a normal approximation for more than `ALL_SIGNS` of these.
+    Differences of 0 are left out. Exact: from the test's table or, for tied differences (common for scores on few rows), from
+    all possible signs; a normal approximation for more than `ALL_SIGNS` tied differences.
     """
     from scipy import stats
 
     values = np.asarray(differences, dtype=np.float64)
     rows = values.reshape(-1, values.shape[-1])
     p = np.full(len(rows), np.nan)
-    # rounded scores tie and cancel but for their last bits
+    # rounded scores tie and cancel except for their last bits
     rows = np.where(np.abs(rows) <= ROUNDING * np.abs(rows).max(axis=1, keepdims=True), 0.0, rows)
     testable = (rows != 0).sum(axis=1) >= WILCOXON_FROM
     sizes = np.sort(np.abs(rows), axis=1)
@@ -59,7 +60,8 @@ def wilcoxon(differences: ArrayLike) -> Array:
 
 
 def _all_signs(rows: Array) -> Array:
-    """Two-sided p of the signed-rank sum among those of all 2^n signs; (m, n) → (m,). A difference of 0 has rank 0."""
+    """Two-sided p of the signed-rank sum among the sums of all 2^n sign patterns; (m, n) → (m,). A difference of 0 has rank
+    0."""
     from scipy import stats
 
     sizes = np.abs(rows)
@@ -67,12 +69,12 @@ def _all_signs(rows: Array) -> Array:
     ranks = stats.rankdata(np.round(sizes / steps, -1), axis=1)
     ranks = np.where(rows == 0, 0.0, ranks - (rows == 0).sum(axis=1, keepdims=True))
     signs = np.array(list(itertools.product((-1.0, 1.0), repeat=rows.shape[1])))
-    seen = np.abs((ranks * np.sign(rows)).sum(axis=1))
-    return np.asarray((np.abs(ranks @ signs.T) >= seen[:, None] - 1e-9).mean(axis=1))
+    observed = np.abs((ranks * np.sign(rows)).sum(axis=1))
+    return np.asarray((np.abs(ranks @ signs.T) >= observed[:, None] - 1e-9).mean(axis=1))
 
 
 def welch_t(first: ArrayLike, second: ArrayLike) -> Array:
-    """p of Welch's t-test that two means are equal, whatever their variances; (..., n) and (..., m) → (...)."""
+    """p of Welch's t-test of equal means with possibly unequal variances; (..., n) and (..., m) → (...)."""
     from scipy import stats
 
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
@@ -86,7 +88,7 @@ def welch_t(first: ArrayLike, second: ArrayLike) -> Array:
 def from_summaries(
     first: tuple[float, float, int], second: tuple[float, float, int], *, equal_variances: bool = False
 ) -> float:
-    """p of the two-sample t-test from (mean, sample standard deviation, n) of each, as papers print them.
+    """p of the two-sample t-test from each sample's (mean, sample standard deviation, n), as printed in papers.
 
     Args:
         equal_variances: Student's test, as in paper 003; Welch's otherwise.
@@ -99,11 +101,11 @@ def from_summaries(
 
 
 def _tested(values: ArrayLike, test: Any) -> Array:
-    given = np.asarray(values, dtype=np.float64)
-    p = np.full(given.shape[:-1], np.nan)
-    if given.shape[-1] > 1:
-        spread = _spreads(given)
-        p[spread] = test(given[spread])
+    tested = np.asarray(values, dtype=np.float64)
+    p = np.full(tested.shape[:-1], np.nan)
+    if tested.shape[-1] > 1:
+        spread = _spreads(tested)
+        p[spread] = test(tested[spread])
     return p
 
 

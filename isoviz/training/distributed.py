@@ -135,9 +135,8 @@ def train(
         "roots": None if roots is None else roots.as_json(),
     }
     key = secrets.token_bytes(32)
-    with Listener(
-        backlog=config.processes, authkey=key
-    ) as listener:  # a socket file in a private folder: no other account can reach it
+    # without an address: a socket file in a private folder, which no other account can reach
+    with Listener(backlog=config.processes, authkey=key) as listener:
         members = _Members(listener)
         launcher = _launched(config, str(listener.address), key, run_dir)
         try:

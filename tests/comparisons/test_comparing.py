@@ -210,7 +210,7 @@ def test_a_finding_that_does_not_survive_correction_says_both():
     ]
     one = next(comparison for comparison in only_part(rows).comparisons if comparison.arm.startswith("IsoBN"))
     assert one.p < 0.05 < one.p_holm and one.low > 0
-    assert "alone, " in one.sentence and "no significant difference" in one.sentence
+    assert "uncorrected, " in one.sentence and "no significant difference" in one.sentence
 
 
 def test_a_measure_of_isotropy_can_be_compared():

@@ -99,7 +99,7 @@ def test_the_link_of_a_class_lets_viewers_in(tmp_path: Path, monkeypatch: pytest
         ('{"student": "ADA", "lesson": "clusters", "step": 1, "guess": true}', 400, "guess: "),
         ('{"student": "ADA", "lesson": "clusters", "step": 1, "guess": 7}', 400, "guess: expected a number from"),
         ('{"student": "ADA", "lesson": "clusters", "step": 7, "guess": 0}', 400, "step: expected 1 to"),
-        ('{"student": "ADA", "lesson": "none", "step": 1, "guess": 0}', 400, "lesson: no lesson is named 'none'"),
+        ('{"student": "ADA", "lesson": "none", "step": 1, "guess": 0}', 400, "lesson: unknown lesson 'none'"),
         ('{"student": "ADA"}' + " " * 1000, 413, "The request is longer than 1,000 bytes."),
     ],
 )

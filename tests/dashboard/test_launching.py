@@ -73,6 +73,7 @@ def test_a_first_estimate_comes_from_the_recording_that_ships_with_the_demo() ->
     estimate = timing.estimate([same, config(model="my/encoder")], [])
     assert estimate.seconds == pytest.approx(record["pretrained"]["seconds"])
     assert (estimate.recorded, estimate.unknown) == (1, 1)
+    assert timing.estimate([config(task="demo/translation", num_beams=4)], []).unknown == 1
     half = config(task="demo/sentiment", epochs=record["recipe"]["epochs"], max_train=1000)
     assert timing.estimate([half], []).seconds == pytest.approx(record["pretrained"]["seconds"] / 2)
 

@@ -115,7 +115,7 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
     specs = drawn(page)
     assert [len(spec["data"]) for spec in specs] == [3, 2, 2]  # EV_k; two maps, by label
     assert "Head cloud (input of the output layer), n = 48 validation rows, d = 16" in words
-    assert "No training method corresponds to" in words and "ZCA whitening: it divides by the whole covariance" in words
+    assert "No training method corresponds to" in words and "ZCA whitening: it needs the full covariance" in words
     kinds = {element.proto.label for element in page.get("download_button")}
     assert kinds == {f"{table} ({kind})" for table in ("Numbers", "Both maps") for kind in ("CSV", "Parquet")}
 
@@ -467,7 +467,7 @@ def test_both_clouds_of_a_run_whose_method_changes_the_vector(runs: tuple[str, s
 def test_a_step_becomes_a_fine_tune_on_the_train_page(runs: tuple[str, str], open_page: OpenPage) -> None:
     page = open_page("whatif", run=runs[0], chain="isobn:beta=1.5~rotation")
     assert button(page, "Fine-tune with IsoBN (β = 1.5)")
-    assert "Random rotation: a head in training turns with the cloud" in texts(page)
+    assert "Random rotation: a head in training rotates with the cloud" in texts(page)
     tune = chains.step("isobn", beta=1.5, form="code").in_training
     row = Store(None).get(runs[0])
     filled = open_page("train", **form_address(row.config, tune))

@@ -129,7 +129,7 @@ def test_shortened_text_is_one_printable_line() -> None:
     assert len(shortened("x" * 10**7)) == 60 and len(shortened("\0" * 10**6)) <= 60
     assert listed(map(str, range(3))) == "0, 1, 2"
     many = listed(f"column{number}" for number in range(300_000))
-    assert many.endswith("(300,000 in all)") and len(many) < 200
+    assert many.endswith("(300,000 in total)") and len(many) < 200
     message = str(InputError(f"model: no '{'x' * 10_000}' (allowed: this, that)"))
     assert len(message) < LONGEST and message.endswith("(allowed: this, that)")
     assert len(one_line("word " * 1000)) <= LONGEST

@@ -71,7 +71,7 @@ def test_exactly_one_answer_must_be_true() -> None:
     options = '{ text = "Up", when = "isoscore@1 > 2" }, { text = "Down", when = "isoscore@1 > 3" }'
     guess = f'guess = {{ kind = "choice", options = [{options}] }}'
     wrong = parse(re.sub(r"guess = .*", guess, GOOD), "m")
-    assert checking.problems(wrong, seeds=(0,)) == ["step 1: exactly one answer must come true, but none does"]
+    assert checking.problems(wrong, seeds=(0,)) == ["step 1: exactly one answer must be true, got none"]
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_exactly_one_answer_must_be_true() -> None:
     [
         ('title = "Mine"', "title = Mine", r"mine\.toml: .*line 2"),
         ('title = "Mine"\n', "", r"mine\.toml: title: is missing"),
-        ('idea = "Does', 'idee = "Does', r"line 3: idee: is not known here"),
-        ('["isoscore"]', '["isoscor"]', r"line 4: show: no number is named 'isoscor' \(allowed: isoscore"),
+        ('idea = "Does', 'idee = "Does', r"line 3: idee: is not a known field"),
+        ('["isoscore"]', '["isoscor"]', r"line 4: show: unknown number 'isoscor' \(allowed: isoscore"),
         ("d = 8", "d = 1", r"line 5: start\.d: .*greater than or equal to 2, got 1"),
-        ("d = 8", "dims = 8", r"line 5: start\.dims: is not known here"),
+        ("d = 8", "dims = 8", r"line 5: start\.dims: is not a known field"),
         ("rogueScale = 10", 'spectrum = "round"', r"line 12: steps 1\.move\.spectrum: .*'flat'"),
         ("rogueScale = 10", 'transforms = [{ slug = "zca", beta = 1 }]', r"line 12: .*'zca' has no parameter 'beta'"),
         ("low = 0, high = 1", "low = 1, high = 0", r"line 11: steps 1\.guess: low must be below high"),

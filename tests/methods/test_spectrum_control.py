@@ -102,12 +102,12 @@ def test_strength_zero_adds_no_term_and_a_zero_weight_needs_a_scale(slug):
 @pytest.mark.parametrize(
     ("slug", "params", "reason"),
     [
-        ("spectrum_pol", {"gamma": 0.0}, r"gamma: k\^γ falls with k only for γ below 0"),
-        ("spectrum_pol", {"gamma": 2}, r"only for γ below 0.*\(got 2\)"),
-        ("spectrum_exp", {"gamma": 0}, "only for γ above 0"),
-        ("spectrum_exp", {"gamma": -0.5}, "only for γ above 0"),
-        ("spectrum_exp", {"c2": 0.0}, "only for c₂ above 0"),
-        ("spectrum_exp", {"c2": -1.0}, "only for c₂ above 0"),
+        ("spectrum_pol", {"gamma": 0.0}, r"gamma: k\^γ decays with k only if γ is below 0"),
+        ("spectrum_pol", {"gamma": 2}, r"only if γ is below 0.*\(got 2\)"),
+        ("spectrum_exp", {"gamma": 0}, "only if γ is above 0"),
+        ("spectrum_exp", {"gamma": -0.5}, "only if γ is above 0"),
+        ("spectrum_exp", {"c2": 0.0}, "only if c₂ is above 0"),
+        ("spectrum_exp", {"c2": -1.0}, "only if c₂ is above 0"),
         ("spectrum_pol", {"gamma": "steep"}, "valid number"),
         ("spectrum_pol", {"gamma": -99.0}, "greater than or equal to -5"),
         ("spectrum_pol", {"lam": -1.0}, "greater than or equal to 0"),

@@ -226,13 +226,13 @@ def test_overflowing_sums_are_undefined(scale):
     """Fourth powers of 1e90 leave float64; a silent zero or infinity would give a wrong unbiased score."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         accumulator = accumulate(spread_cloud(40, 3) * scale, [40])
-        with pytest.warns(UndefinedWarning, match="out of range for its sums; scale the points"):
+        with pytest.warns(UndefinedWarning, match="out of range for its sums; rescale the points"):
             assert np.isnan(accumulator.isoscore_unbiased())
 
 
 def test_numpy_and_tensors_do_not_mix():
     accumulator = accumulate(np.eye(3), [3])
-    with pytest.raises(ValueError, match="cannot merge sums held as tensors on cpu into numpy"):
+    with pytest.raises(ValueError, match="cannot merge sums stored as tensors on cpu into numpy"):
         accumulator.update(torch.eye(3))
 
 

@@ -207,10 +207,10 @@ def test_tensors_give_the_same_interval():
         (1, None, "plain", "at least 2 points, got 1"),
         (2, None, "plain", "at least 3 groups to leave out, got 2"),
         (3, None, "unbiased", "at least 4 points"),
-        (4, None, "unbiased", "3 points are left, it needs at least 4"),
+        (4, None, "unbiased", "3 points remain; it needs at least 4"),
         (9, [0] * 4 + [1] * 5, "plain", "at least 3 groups to leave out, got 2"),
         (9, [0] * 8 + [1], "plain", "got 2"),
-        (9, [0, 1, 2] + [3] * 6, "unbiased", "without the largest group 3 points are left, it needs at least 4"),
+        (9, [0, 1, 2] + [3] * 6, "unbiased", "without the largest group 3 points remain; it needs at least 4"),
     ],
 )
 def test_input_without_an_interval(n, labels, estimator, reason):

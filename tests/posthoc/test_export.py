@@ -153,8 +153,8 @@ def test_an_export_that_is_another_model_is_refused(
     source = sources.resolve(str(make(tmp_path / "model", tiny_models("bert"), dense=8)))
     chain = fitted(encode(source, TEXTS))
     monkeypatch.setattr(export, "append_dense", lambda model, affine, points, truncate: None)
-    with pytest.raises(InputError, match="gives other vectors"):
+    with pytest.raises(InputError, match="give different vectors"):
         export.as_sentence_transformer(chain.affine(), ORIGIN, source, tmp_path / "out", pooling="sentence")
     assert {path.name for path in tmp_path.iterdir()} == {"model"}, "nothing half-written stays"
-    with pytest.raises(InputError, match="'head' is no pooling of sentence-transformers"):
+    with pytest.raises(InputError, match="'head' is not a sentence-transformers pooling"):
         export.as_sentence_transformer(chain.affine(), ORIGIN, source, tmp_path / "out", pooling="head")

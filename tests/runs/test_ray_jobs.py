@@ -227,7 +227,7 @@ def test_it_hands_over_what_the_cluster_can_start(ray: Ray, local: Store, dispat
 def test_a_run_gets_a_gpu_for_each_process(ray: Ray, local: Store) -> None:
     said: list[str] = []
     dispatcher = Dispatcher(local, Cluster(ray.address, TOKEN), cpus=1, gpus=1, say=said.append)
-    one, two = queued(local) + queued(local, processes=2)
+    two, one = queued(local, processes=2) + queued(local)
     dispatcher.turn()
     dispatcher.turn()
     assert (local.get(one).status, local.get(two).status) == ("running", "queued")

@@ -198,6 +198,31 @@ def test_a_caller_with_another_key_keeps_no_process_out() -> None:
             members.close()
 
 
+class LeavingLauncher:
+    """`accelerate launch` that ends by itself a little later than the processes."""
+
+    looks, exit_code = 0, 0
+
+    @property
+    def gone(self) -> bool:
+        self.looks += 1
+        return self.looks > 5
+
+
+def test_a_run_that_ended_leaves_its_launcher_time_to_end() -> None:
+    launcher, events = LeavingLauncher(), []
+    with Listener(authkey=b"key") as listener:
+        members = _Members(listener)
+        with Client(listener.address, authkey=b"key") as line:
+            until(lambda: len(members._ranks) == 1)
+            ending = Stopped(step=1).model_dump(mode="json")
+            for message in (("rank", 0), ("event", ending), ("done", None)):
+                send(line, message)
+            members.report({}, launcher, events.append, lambda: False)  # type: ignore[arg-type]
+            members.close()
+    assert [event.step for event in events] == [1] and launcher.looks == 6
+
+
 # ---------------------------------------------------------------------------------------------------------------- launch
 
 

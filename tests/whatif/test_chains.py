@@ -63,7 +63,7 @@ def test_each_step_names_its_training_method_or_says_why_there_is_none():
     assert isobn.method == "isobn" and batch_norm.method == "batchnorm" and isolayer.method == "isolayer"
     assert isobn.params == {"beta": 1.5, "eps": 1e-3, "momentum": 0.05, "form": "code"}
     assert isolayer.params["alpha"] == 0.2 and isolayer.params["variant"] == "layer"
-    assert "whole covariance" in zca and "turns with the cloud" in rotation
+    assert "full covariance" in zca and "rotates with the cloud" in rotation
     for slug in chains.catalogue():
         answer = chains.step(slug).in_training
         assert isinstance(answer, InTraining) or (answer and not answer.endswith("."))

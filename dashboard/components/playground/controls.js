@@ -2,8 +2,8 @@
 
 const SCALES = {
   // maps a range's position in 0 … 1 to its value (`to`) and back (`from`)
-  linear: (least, most, step) => ({ to: (t) => round(least + t * (most - least), step), from: (value) => (value - least) / (most - least) }),
-  log: (least, most, step) => ({ to: (t) => (step ? round(least * (most / least) ** t, step) : digits(least * (most / least) ** t)), from: (value) => Math.log(Math.max(value, least) / least) / Math.log(most / least) }),
+  linear: (min, max, step) => ({ to: (t) => round(min + t * (max - min), step), from: (value) => (value - min) / (max - min) }),
+  log: (min, max, step) => ({ to: (t) => (step ? round(min * (max / min) ** t, step) : digits(min * (max / min) ** t)), from: (value) => Math.log(Math.max(value, min) / min) / Math.log(max / min) }),
   stops: (...stops) => ({ to: (t) => stops[Math.round(t * (stops.length - 1))], from: (value) => nearest(stops, value) / (stops.length - 1), steps: stops.length - 1 }),
 };
 const round = (value, step) => Number((Math.round(value / step) * step).toFixed(6));
@@ -195,8 +195,8 @@ export class Transforms {
       item.append(name);
       if (slider) {
         const row = rangeRow(slider.label);
-        const maximum = (state) => (slider.name === "remove" ? Math.min(slider.most, state.d) : slider.most);
-        this.rows[index] = { ...row, name: slider.name, range: (state) => [slider.least, maximum(state), slider.step] };
+        const maximum = (state) => (slider.name === "remove" ? Math.min(slider.max, state.d) : slider.max);
+        this.rows[index] = { ...row, name: slider.name, range: (state) => [slider.min, maximum(state), slider.step] };
         row.field.oninput = () => this.changeStep(index, { [slider.name]: this.rows[index].scale.to(Number(row.field.value)) });
         item.append(row.element);
       }

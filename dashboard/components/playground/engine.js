@@ -124,18 +124,18 @@ export class Engine {
       return { plug: [], unbiased: [] };
     });
     const { n, d } = state;
-    const most = Math.max(10, Math.min(REDRAWS, Math.floor(REDRAW_WORK / (n * d * Math.min(n, d)))));
+    const planned = Math.max(10, Math.min(REDRAWS, Math.floor(REDRAW_WORK / (n * d * Math.min(n, d)))));
     let reported = -1;
-    while (!paused && scores.plug.length < most) {
+    while (!paused && scores.plug.length < planned) {
       const { isoscore, isoscore_unbiased } = yield* redrawn(state, scores.plug.length + 1);
       scores.plug.push(isoscore);
       scores.unbiased.push(isoscore_unbiased);
-      if (scores.plug.length - reported >= 10 || scores.plug.length === most) {
+      if (scores.plug.length - reported >= 10 || scores.plug.length === planned) {
         reported = scores.plug.length;
-        yield { answer: { part: "redraws", plug: scores.plug, unbiased: scores.unbiased, most } };
+        yield { answer: { part: "redraws", plug: scores.plug, unbiased: scores.unbiased, planned } };
       }
     }
-    if (reported < 0) yield { answer: { part: "redraws", plug: scores.plug, unbiased: scores.unbiased, most } };
+    if (reported < 0) yield { answer: { part: "redraws", plug: scores.plug, unbiased: scores.unbiased, planned } };
   }
 
   // Coordinates (n, 3) along the axes of the view, and the cloud's mean.

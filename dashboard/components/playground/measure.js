@@ -117,8 +117,8 @@ function paintRow(cells, covariance, i, d, inverse) {
 }
 
 function withoutRounding(values, size) {
-  const least = size * EPS * values[0];
-  return values.map((value) => (value <= least ? 0 : value));
+  const threshold = size * EPS * values[0];
+  return values.map((value) => (value <= threshold ? 0 : value));
 }
 
 // EV_k and the effective rank.
@@ -180,16 +180,16 @@ export function partitionNumbers(logits, { n, d, scale }) {
 
 // log Z along an eigenvector. Its sign points towards the sum of the points or, if that is only rounding, towards the furthest point.
 function logSum(along, scale) {
-  let [sum, size, least, most] = [0, 0, Infinity, -Infinity];
+  let [sum, size, min, max] = [0, 0, Infinity, -Infinity];
   for (const value of along) {
     sum += value;
     size += Math.abs(value);
-    least = Math.min(least, value);
-    most = Math.max(most, value);
+    min = Math.min(min, value);
+    max = Math.max(max, value);
   }
-  const flipped = Math.abs(sum) > 1e-11 * size ? sum < 0 : most < -least;
+  const flipped = Math.abs(sum) > 1e-11 * size ? sum < 0 : max < -min;
   const sign = flipped ? -scale : scale;
-  const largest = flipped ? -scale * least : scale * most;
+  const largest = flipped ? -scale * min : scale * max;
   let total = 0;
   for (const value of along) total += Math.exp(sign * value - largest);
   return largest + Math.log(total);

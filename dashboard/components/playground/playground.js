@@ -5,7 +5,7 @@
 //   playground.set(part, { animate: true })   any part of a state (state.js); resolves with the numbers once all are computed
 //   playground.state()                        the whole state, plain JSON; toLink(state) and fromLink(text) are its short form
 //   playground.numbers(), .numbers("after")   name → { value, true, pending, problem }, before and after the transforms
-//   playground.redraws()                      { plug, unbiased, most }: IsoScore of the redraws so far, and their final number
+//   playground.redraws()                      { plug, unbiased, planned }: IsoScore of the redraws so far, and their final number
 //   playground.cloud({ after, draw })         resolves with { points, known, labels, originals }: float64, as measured
 //   playground.pause(true)                    pauses the redraws
 //   playground.lock(true)                     disables the controls
@@ -59,8 +59,8 @@ export class Playground {
   }
 
   redraws() {
-    const { plug = [], unbiased = [], most = 0 } = this.drawn.redraws ?? {};
-    return { plug, unbiased, most };
+    const { plug = [], unbiased = [], planned = 0 } = this.drawn.redraws ?? {};
+    return { plug, unbiased, planned };
   }
 
   cloud({ after = false, draw = 0 } = {}) {

@@ -177,32 +177,32 @@ function colourTable(scale) {
 function drawSigma({ pen, canvas, legend: key }, { drawn, transformed, look, state }, size) {
   const series = [[drawn["before dimensions"]?.sigma, inkOf(look)], transformed ? [drawn["after dimensions"]?.sigma, AFTER] : null].filter((entry) => entry?.[0]);
   const values = series.flatMap(([sigma]) => [...sigma]);
-  const most = Math.max(...values, 1e-300);
-  const positive = values.filter((value) => value > 1e-9 * most);
-  const least = Math.min(...positive);
-  const log = most / least > 20;
-  const bounds = log ? [Math.log10(least), Math.log10(most)] : [0, most * 1.05];
-  const scale = frame(pen, size, look, [0, state.d], bounds, { x: ["j = 1", String(state.d)], y: [log ? number(least, 1) : "0", number(most, 2)] });
+  const largest = Math.max(...values, 1e-300);
+  const positive = values.filter((value) => value > 1e-9 * largest);
+  const smallest = Math.min(...positive);
+  const log = largest / smallest > 20;
+  const bounds = log ? [Math.log10(smallest), Math.log10(largest)] : [0, largest * 1.05];
+  const scale = frame(pen, size, look, [0, state.d], bounds, { x: ["j = 1", String(state.d)], y: [log ? number(smallest, 1) : "0", number(largest, 2)] });
   for (const [sigma, colour] of series) {
     const count = sigma.length;
     pen.fillStyle = colour;
     if (count > 90 || transformed) {
-      const points = Array.from(sigma, (value, j) => [scale.x(j + 0.5), scale.y(log ? Math.log10(Math.max(value, least)) : value)]);
+      const points = Array.from(sigma, (value, j) => [scale.x(j + 0.5), scale.y(log ? Math.log10(Math.max(value, smallest)) : value)]);
       trace(pen, points, colour, { width: 1.5 });
     } else {
       sigma.forEach((value, j) => {
-        const y = scale.y(log ? Math.log10(Math.max(value, least)) : value);
+        const y = scale.y(log ? Math.log10(Math.max(value, smallest)) : value);
         const width = scale.x(1) - scale.x(0);
         pen.fillRect(scale.x(j) + width * 0.12, y, width * 0.76, scale.y(bounds[0]) - y);
       });
     }
   }
   legend(key, [transformed ? ["before", inkOf(look)] : null, transformed ? ["after", AFTER] : null, log ? ["log scale", "transparent"] : null]);
-  canvas.setAttribute("aria-label", `Standard deviations of ${state.d} dimensions, from ${number(Math.min(...values))} to ${number(most)}`);
+  canvas.setAttribute("aria-label", `Standard deviations of ${state.d} dimensions, from ${number(Math.min(...values))} to ${number(largest)}`);
 }
 
 function drawRedraws({ pen, canvas, legend: key, caption }, { drawn, look, known, numbers }, size) {
-  const { plug = [], unbiased = [], most: requested = 0 } = drawn.redraws ?? {};
+  const { plug = [], unbiased = [], planned = 0 } = drawn.redraws ?? {};
   const [first, second] = [look.faint, inkOf(look)];
   const finite = [...plug, ...unbiased, numbers.isoscore, numbers.isoscore_unbiased, known.isoscore].filter((value) => Number.isFinite(value));
   if (!finite.length) return;
@@ -210,8 +210,8 @@ function drawRedraws({ pen, canvas, legend: key, caption }, { drawn, look, known
   const edge = Math.max(0.002, 0.06 * (high - low));
   const bounds = [low - edge, high + edge];
   const histograms = [plug, unbiased].map((values) => histogram(values, bounds));
-  const most = Math.max(1, ...histograms.flat());
-  const scale = frame(pen, size, look, bounds, [0, most * 1.12], { x: bounds.map((value) => number(value, 2)), y: ["0", String(most)] });
+  const highest = Math.max(1, ...histograms.flat());
+  const scale = frame(pen, size, look, bounds, [0, highest * 1.12], { x: bounds.map((value) => number(value, 2)), y: ["0", String(highest)] });
   histograms.forEach((counts, which) => {
     pen.fillStyle = faded([first, second][which], 0.72);
     counts.forEach((count, bin) => {
@@ -222,7 +222,7 @@ function drawRedraws({ pen, canvas, legend: key, caption }, { drawn, look, known
   });
   if (Number.isFinite(known.isoscore)) trace(pen, [[scale.x(known.isoscore), scale.y(0)], [scale.x(known.isoscore), TOP]], look.text, { width: 1.5, dash: [4, 3] });
   legend(key, [["plug-in", first], ["unbiased", second], ["true", look.text, "ivp-dashed"]]);
-  caption.textContent = plug.length < requested ? `IsoScore: ${plug.length} of ${requested} redraws` : `IsoScore in ${requested} redraws`;
+  caption.textContent = plug.length < planned ? `IsoScore: ${plug.length} of ${planned} redraws` : `IsoScore in ${planned} redraws`;
   canvas.setAttribute("aria-label", `IsoScore of redrawn clouds: plug-in ${number(meanOf(plug))} on average, unbiased ${number(meanOf(unbiased))}, true ${number(known.isoscore)}`);
 }
 

@@ -81,7 +81,7 @@ def _transform(slug: str, name: str | None) -> dict[str, Any]:
         field = transform.Params.model_fields[name]
         extra: Any = field.json_schema_extra
         lowest, highest, step = extra["slider"]
-        description["slider"] = {"name": name, "label": field.title, "least": lowest, "most": highest, "step": step}
+        description["slider"] = {"name": name, "label": field.title, "min": lowest, "max": highest, "step": step}
     return description
 
 

@@ -25,7 +25,7 @@ export const DEFAULTS = {
   hidden: [], // names of controls, or of parts of the screen (playground.js)
 };
 
-// [least, most]; integers are rounded.
+// [min, max]; integers are rounded.
 export const BOUNDS = {
   d: [2, 1024], n: [10, 5000], seed: [0, 4294967295], decay: [0, 10], rank: [1, 1024], floor: [0, 1], shift: [-20, 20], rogue: [1, 1024],
   rogueScale: [0, 100], block: [1, 64], rho: [0, 0.99], rotation: [0, 1], tails: [0, 100], clusters: [1, 10], separation: [0, 50],
@@ -67,8 +67,8 @@ export function normalised(part, ignored = []) {
 function fitted(name, value) {
   if (name in BOUNDS) {
     if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
-    const [least, most] = BOUNDS[name];
-    return Math.min(most, Math.max(least, INTEGERS.has(name) ? Math.round(value) : value));
+    const [min, max] = BOUNDS[name];
+    return Math.min(max, Math.max(min, INTEGERS.has(name) ? Math.round(value) : value));
   }
   if (name in CHOICES) return CHOICES[name].includes(value) ? value : undefined;
   if (name === "hidden") return Array.isArray(value) ? value.filter((entry) => typeof entry === "string") : undefined;
@@ -78,9 +78,9 @@ function fitted(name, value) {
 
 function fittedStep(step) {
   const normalisedStep = { slug: step.slug };
-  for (const [name, [initial, least, most]] of Object.entries(TRANSFORMS[step.slug])) {
+  for (const [name, [initial, min, max]] of Object.entries(TRANSFORMS[step.slug])) {
     const value = typeof step[name] === "number" && Number.isFinite(step[name]) ? step[name] : initial;
-    normalisedStep[name] = Math.min(most, Math.max(least, name === "remove" ? Math.round(value) : value));
+    normalisedStep[name] = Math.min(max, Math.max(min, name === "remove" ? Math.round(value) : value));
   }
   return normalisedStep;
 }

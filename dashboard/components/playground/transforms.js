@@ -68,24 +68,24 @@ function subtractAlong(points, row, axis, reach) {
 // Standard deviations along the principal directions in descending order, 0 if only rounding, and the directions as rows.
 function* principalAxes({ d, covariance, mean }) {
   const { values, vectors } = yield* eigen(covariance, d, true);
-  const least = d * EPS * Math.max(0, values[0]);
-  const coordinate = EPS * mean.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  const spreads = values.map((value) => (value > least && Math.sqrt(value) > coordinate ? Math.sqrt(value) : 0));
+  const threshold = d * EPS * Math.max(0, values[0]);
+  const coordinate = EPS * mean.reduce((max, value) => Math.max(max, Math.abs(value)), 0);
+  const spreads = values.map((value) => (value > threshold && Math.sqrt(value) > coordinate ? Math.sqrt(value) : 0));
   return { spreads, vectors };
 }
 
 function whiteningFactors(spreads, d, strength, eps) {
   if (strength === 0) return spreads.map(() => 1);
   if (eps > 0) return spreads.map((value) => Math.hypot(value, Math.sqrt(eps)) ** -strength);
-  const least = spreads[0] * Math.sqrt(TOLERANCE * Math.sqrt(d));
-  return spreads.map((value) => (value > least ? value ** -strength : 0));
+  const threshold = spreads[0] * Math.sqrt(TOLERANCE * Math.sqrt(d));
+  return spreads.map((value) => (value > threshold ? value ** -strength : 0));
 }
 
 // θ of IsoBN as in the paper, from population statistics.
 function isobnFactors({ n, d, covariance }, beta, eps) {
   const inverse = inverseSpreads(covariance, d);
   const spreads = Float64Array.from({ length: d }, (_, j) => Math.sqrt((Math.max(0, covariance[j * d + j]) * (n - 1)) / n));
-  const largest = spreads.reduce((most, value) => Math.max(most, value), 0);
+  const largest = spreads.reduce((max, value) => Math.max(max, value), 0);
   if (!(largest > 0)) return spreads.map(() => 1);
   const theta = new Float64Array(d);
   for (let i = 0; i < d; i += 1) {
@@ -96,7 +96,7 @@ function isobnFactors({ n, d, covariance }, beta, eps) {
     }
     theta[i] = (spreads[i] * gamma + eps) ** -beta;
   }
-  const top = theta.reduce((most, value) => Math.max(most, value), 0);
+  const top = theta.reduce((max, value) => Math.max(max, value), 0);
   let [before, after] = [0, 0];
   for (let i = 0; i < d; i += 1) {
     before += (spreads[i] / largest) ** 2;

@@ -75,9 +75,9 @@ export function entropyRank(values) {
 }
 
 function largestOnDiagonal(matrix, d) {
-  let most = 0;
-  for (let i = 0; i < d; i += 1) most = Math.max(most, matrix[i * d + i]);
-  return most;
+  let largest = 0;
+  for (let i = 0; i < d; i += 1) largest = Math.max(largest, matrix[i * d + i]);
+  return largest;
 }
 
 // Mean |ρ| of distinct dimensions that vary.
@@ -99,8 +99,8 @@ function correlationsBefore(covariance, i, d, inverse) {
 // 1/σ of each dimension, 0 where it does not vary: σ at most 1e-12 of the largest.
 export function inverseSpreads(covariance, d) {
   const spreads = Float64Array.from({ length: d }, (_, i) => Math.sqrt(Math.max(0, covariance[i * d + i])));
-  const least = 1e-12 * spreads.reduce((most, value) => Math.max(most, value), 0);
-  return spreads.map((value) => (value > least ? 1 / value : 0));
+  const threshold = 1e-12 * spreads.reduce((max, value) => Math.max(max, value), 0);
+  return spreads.map((value) => (value > threshold ? 1 / value : 0));
 }
 
 // ₀F₁(b; x): the mean of exp(4 cos) over independent directions is ₀F₁(d/2; 4).
@@ -148,9 +148,9 @@ function truePartition(values, scale) {
 
 // (I1, I2) from log Z.
 export function partitionOf(logs) {
-  const largest = logs.reduce((most, value) => Math.max(most, value), -Infinity);
+  const largest = logs.reduce((max, value) => Math.max(max, value), -Infinity);
   const relative = logs.map((value) => Math.exp(value - largest));
   const mean = sumOf(relative) / relative.length;
   const squares = sumOf(relative.map((value) => (value - mean) ** 2)) / mean ** 2;
-  return [relative.reduce((least, value) => Math.min(least, value), Infinity), Math.sqrt(squares / relative.length)];
+  return [relative.reduce((min, value) => Math.min(min, value), Infinity), Math.sqrt(squares / relative.length)];
 }
