@@ -3,7 +3,7 @@
 Both give IsoScore, its unbiased form, participation ratio, effective rank, EV_k, average cosine and the frozen head's accuracy of
 the validation rows, and the same values (the script checks). "Move" is the engine once the cloud is loaded and the step has been
 computed before; "first" is the first answer with that step, which the page computes in the background. Every move has another value,
-so nothing is remembered. design.md §6: at most 200 ms at n = 5,000, d = 768.
+so nothing is cached. Bar: at most 200 ms at n = 5,000, d = 768.
 """
 
 from __future__ import annotations

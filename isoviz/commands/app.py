@@ -13,9 +13,44 @@ from pathlib import Path
 
 from isoviz.access import links, policy, reach
 from isoviz.access.reach import Reach
+from isoviz.commands.options import add_store, port
 from isoviz.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def add_options(app: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    app.add_argument("--port", type=port, default=8501)
+    app.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    app.add_argument("--headless", action="store_true", help="do not open a browser")
+    add_store(app, json=False)
+    access = app.add_argument_group("access", "who may open it, and from where: docs/security.md")
+    access.add_argument("--url", metavar="URL", help="its public URL behind a proxy: https://isoviz.example.org")
+    for name, text in (
+        ("host", "one more host name it answers to"),
+        ("origin", "one more origin whose pages may call it, for a proxy that changes the Host"),
+        ("frame", "an origin whose pages may embed it in a frame"),
+    ):
+        access.add_argument(f"--allow-{name}", action="append", default=[], metavar=name.upper(), help=text)
+    access.add_argument(
+        "--roots",
+        nargs="*",
+        metavar="DIR",
+        help="folders below which the browser may name data and models (default: $ISOVIZ_ROOTS, else this folder and your home "
+        "folder; none where others can reach the server)",
+    )
+    access.add_argument(
+        "--new-links", action="store_true", help="make new links first; old links and their cookies stop working"
+    )
+    access.add_argument(
+        "--no-token", action="store_true", help="give anyone on this machine your rights; loopback only"
+    )
+    access.add_argument(
+        "--api-writes",
+        action="store_true",
+        help="let programs launch and stop runs through the HTTP API: docs/agents.md",
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -5,12 +5,42 @@ from __future__ import annotations
 import argparse
 
 from isoviz import comparisons
+from isoviz.commands.options import add_store
 from isoviz.commands.output import print_json, print_table
 from isoviz.commands.run_report import started_of
 from isoviz.comparisons import Part, Table, wording
 from isoviz.errors import StoreError
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.add_argument("ids", nargs="+", metavar="ID", help="runs, or experiments: all runs launched together")
+    parser.add_argument(
+        "--by",
+        default="method",
+        metavar="NAME",
+        help="the factor to compare: method (with its parameters), a setting, or a parameter (default: method)",
+    )
+    parser.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="a metric of the task, or a measure of isotropy (default: the task's primary metric)",
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="NAME",
+        help="the setting that the others are compared with (default: the method baseline, else the first)",
+    )
+    parser.add_argument(
+        "--alpha",
+        type=float,
+        default=0.05,
+        metavar="P",
+        help="familywise error rate of the table (default: 0.05)",
+    )
+    add_store(parser)
 
 
 def run(options: argparse.Namespace) -> int:

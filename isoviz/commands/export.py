@@ -7,10 +7,41 @@ from pathlib import Path
 from typing import Any
 
 from isoviz import boundary, posthoc
+from isoviz.commands.options import add_store, whole
 from isoviz.commands.output import print_json
 from isoviz.errors import InputError
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.export import Origin, as_numpy, require_affine
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.add_argument(
+        "--chain", required=True, metavar="CHAIN", help="affine steps, as What-if writes them: zca:eps=0.1"
+    )
+    fitted = parser.add_mutually_exclusive_group(required=True)
+    fitted.add_argument(
+        "--fit-on", metavar="FILE", help="vectors to fit the chain on: .npy, .npz, .safetensors, .parquet, .csv, …"
+    )
+    fitted.add_argument("--run", metavar="ID", help="a finished run, whose training vectors the chain is fitted on")
+    parser.add_argument(
+        "--out",
+        required=True,
+        metavar="PATH",
+        help="FILE.zip: W, b and six lines of numpy; else the new model's folder",
+    )
+    parser.add_argument(
+        "--pairs", metavar="FILE", help="scored pairs or relevance for the ids in --fit-on; adds their read-outs"
+    )
+    parser.add_argument("--model", help="the model that encoded the vectors of --fit-on")
+    parser.add_argument(
+        "--pooling",
+        choices=("sentence", "cls", "last", "mean"),
+        help="the pooling of those vectors (default: as for measure)",
+    )
+    parser.add_argument("--prompt", metavar="NAME", help="the model's prompt used for them")
+    parser.add_argument("--truncate-dim", type=whole, metavar="N", help="keep only the first N dimensions")
+    add_store(parser)
 
 
 def run(options: argparse.Namespace) -> int:

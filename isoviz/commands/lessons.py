@@ -15,6 +15,14 @@ from isoviz.lessons.reading import FaultyLessonError, read
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    output = parser.add_mutually_exclusive_group(required=True)
+    output.add_argument("--out", metavar="FILE", help="where to write the HTML file")
+    output.add_argument("--check", nargs="+", metavar="FILE", help="report the errors in lessons you have written")
+    parser.add_argument("--add", nargs="+", default=[], metavar="FILE", help="your own lessons for the HTML file")
+
+
 def run(options: argparse.Namespace) -> int:
     """Write the file, or check lesson files."""
     return _check(options.check) if options.check else _write(options)

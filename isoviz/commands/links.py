@@ -9,10 +9,25 @@ import os
 from isoviz.access import links, reach
 from isoviz.access.reach import Reach
 from isoviz.access.visitors import Role
+from isoviz.commands.options import add_store, port
 from isoviz.errors import unknown_name
 from isoviz.runs.store import Store
 
 _MAY = {Role.VIEWER: "looks", Role.RUNNER: "also launches runs", Role.OPERATOR: "may do everything (loopback only)"}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    show = actions.add_parser("show", help="the link of each role")
+    renew = actions.add_parser(
+        "renew", help="make new links; the old ones stop working, and their visitors must log in again"
+    )
+    renew.add_argument("roles", nargs="*", metavar="ROLE", help="viewer, runner or operator (default: all)")
+    for action in (show, renew):
+        action.add_argument("--url", metavar="URL", help="the public URL (default: $ISOVIZ_URL, else this machine)")
+        action.add_argument("--port", type=port, default=8501, help="of the default URL")
+        add_store(action)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from isoviz.access.policy import UNRESTRICTED, Policy
 from isoviz.access.service import Service
 from isoviz.access.visitors import OPERATOR
 from isoviz.commands.operations import Operation, operations
+from isoviz.commands.options import add_store
 from isoviz.errors import InputError, IsoVizError
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
@@ -32,6 +33,12 @@ _INSTRUCTIONS: Final = (
 )
 _READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES: Final = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.add_argument("--allow-writes", action="store_true", help="let the agent launch and stop runs")
+    add_store(parser, json=False)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import io
+import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import metrics
-from isoviz.commands.output import print_json, print_notes, print_table, progress_bar
+from isoviz.commands.options import add_own, whole
+from isoviz.commands.output import (
+    collect_warnings,
+    print_json,
+    print_notes,
+    print_table,
+    progress_bar,
+    quiet_libraries,
+)
 from isoviz.errors import InputError
 from isoviz.metrics.measuring import applicable, measure_cloud, notes_of
 from isoviz.metrics.protocol import Metric
@@ -32,6 +43,62 @@ MOST_PAIRED = 20_000
 """Points for metrics over pairs where there is one cloud only; the table takes fewer per cloud."""
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    from isoviz.config import RunConfig
+
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "--embeddings", metavar="FILE", help="vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl"
+    )
+    source.add_argument("--model", help="bundled model, local directory or hub id, which may end in @REVISION")
+    parser.add_argument("--task", default="demo/acceptability")
+    parser.add_argument("--data", metavar="DIR", help="the task's files; for --task own also one file")
+    parser.add_argument("--direction", metavar="FROM-TO", help=RunConfig.model_fields["direction"].description)
+    add_own(parser)
+    parser.add_argument("--split", default="validation", metavar="NAME")
+    parser.add_argument(
+        "--layer", type=whole, metavar="N", help="one cloud: from 1, 0 is the embedding output (default: the last)"
+    )
+    parser.add_argument(
+        "--pooling",
+        choices=("sentence", "cls", "last", "mean", "tokens", "head"),
+        help="one cloud (default: sentence for a sentence-transformers model, else cls, for a decoder last); without --layer and "
+        "--pooling, a table of all layers and poolings too",
+    )
+    parser.add_argument(
+        "--prompt", metavar="NAME", help="prompt of a sentence-transformers model (default: the model's)"
+    )
+    parser.add_argument(
+        "--truncate-dim", type=whole, metavar="N", help="keep the first N dimensions of its sentence vectors"
+    )
+    parser.add_argument(
+        "--column",
+        metavar="NAME",
+        help="the vectors in the file: a column of lists, dim_* or names with commas for one column per dimension, or an array",
+    )
+    parser.add_argument(
+        "--labels",
+        metavar="NAME",
+        help="column of its labels, or a table with a column 'label': read-outs of labels too",
+    )
+    parser.add_argument(
+        "--pairs",
+        metavar="FILE",
+        help="scored pairs of ids, or relevance of documents to queries; adds their read-outs",
+    )
+    parser.add_argument(
+        "--as-weights", action="store_true", help="also I1 and I2, the file's rows read as output vectors"
+    )
+    parser.add_argument("--max-eval", type=whole, metavar="N", help="use the first N rows")
+    parser.add_argument("--allow-random", action="store_true", help=RunConfig.model_fields["allow_random"].description)
+    parser.add_argument(
+        "--max-length", type=whole, default=128, metavar="N", help="tokens read of a row (default: 128)"
+    )
+    parser.add_argument("--batch-size", type=whole, default=64, metavar="N", help="rows per step (default: 64)")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
 def run(options: argparse.Namespace) -> int:
     """Measure and print; 0 when done."""
     if options.embeddings is not None:
@@ -44,6 +111,24 @@ def run(options: argparse.Namespace) -> int:
             "as-weights: only with --embeddings (a model's output embeddings are measured anyway)", field="as-weights"
         )
     return _measure_model(options)
+
+
+def measured(options: dict[str, Any]) -> dict[str, Any]:
+    """The document of `measure --json`, for `isoviz.jobs.guarded`; `options` replace the command line's defaults."""
+    from isoviz.training.devices import available_cores
+
+    quiet_libraries()
+    collect_warnings()
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    parsed = parser.parse_args(["--model", "", "--json"])
+    if options["model"] is not None:
+        import torch
+
+        torch.set_num_threads(available_cores())  # the processes that read files have one
+    with redirect_stdout(io.StringIO()) as printed:
+        run(argparse.Namespace(**{**vars(parsed), **options}))
+    return dict(json.loads(printed.getvalue()))
 
 
 def _measure_file(options: argparse.Namespace) -> int:

@@ -201,7 +201,7 @@ class Operations:
                 allowed = dataclasses.replace(allowed, seconds=max(allowed.seconds, _MEASURE_SECONDS))
             with self._service.computing(pulse):
                 return guarded.call(
-                    "isoviz.__main__:measured",
+                    "isoviz.commands.measure:measured",
                     {"options": options},
                     dict[str, Any],
                     field="embeddings" if model is None else "model",

@@ -9,8 +9,20 @@ import subprocess
 import sys
 
 from isoviz.commands.app import ROOT
+from isoviz.commands.options import add_store
 from isoviz.errors import InputError
 from isoviz.runs.store import Store
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.add_argument("experiment", metavar="EXPERIMENT", help="its name, as on the Experiments page")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="FILE.html: one file with interactive figures; FILE.zip: Markdown, PNG and CSV (default: EXPERIMENT.html)",
+    )
+    add_store(parser, json=False)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from isoviz.commands.options import add_store, whole
 from isoviz.commands.output import print_json, print_runs
 from isoviz.errors import InputError
 from isoviz.events import ENDINGS, Started
@@ -26,6 +27,49 @@ LISTED: Final = 100
 """Runs that `list` shows unless told otherwise."""
 _ISOTROPY: Final = ("isoscore", "isoscore_star")
 """What `list` shows of a run's isotropy; `show` has the rest."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, text in (
+        ("list", "the newest runs"),
+        ("show", "one run"),
+        ("stop", "stop a run after its current optimiser step; a second time, at once"),
+        ("resume", "go on here"),
+        ("delete", "remove a run and its files"),
+    ):
+        action = actions.add_parser(name, help=text)
+        if name == "list":
+            action.add_argument(
+                "--limit", type=whole, metavar="N", help="newest N runs; 0 for all (default: 100, with --json all)"
+            )
+        else:
+            action.add_argument("id", metavar="ID")
+        add_store(action)
+    for name, text, choices in (
+        ("move", "move a run in the queue", ("first", "up", "down", "last")),
+        ("priority", "set a queued run's priority; higher ones start first", ("high", "normal", "low")),
+    ):
+        action = actions.add_parser(name, help=text)
+        action.add_argument("id", metavar="ID")
+        action.add_argument("to", choices=choices)
+        add_store(action)
+    seeds = actions.add_parser("add-seeds", help="train every setup of an experiment with more seeds, here")
+    seeds.add_argument("experiment", metavar="EXPERIMENT", help="its name, as on the Experiments page")
+    seeds.add_argument("--count", type=whole, default=3, metavar="N", help="seeds to add (default: 3)")
+    add_store(seeds)
+    export = actions.add_parser("export", help="runs with all their events, as JSON")
+    export.add_argument("ids", nargs="+", metavar="ID")
+    add_store(export)
+    model = actions.add_parser("save-model", help="write a finished run's model as a transformers directory")
+    model.add_argument("id", metavar="ID")
+    model.add_argument("--out", required=True, metavar="DIR", help="a new or empty folder")
+    add_store(model)
+    cite = actions.add_parser("cite", help="BibTeX of the methods, tasks and models of runs")
+    cite.add_argument("ids", nargs="+", metavar="ID")
+    cite.add_argument("--measures", action="store_true", help="and of every measure that they report")
+    add_store(cite)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isoviz import boundary, studies
+from isoviz.commands.options import add_store
 from isoviz.commands.output import print_json
 from isoviz.errors import InputError
 from isoviz.studies import Inputs, Result
@@ -25,6 +26,40 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN_SECONDS = 2.0
 """Between two looks at runs that another process carries out."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="all studies")
+    run_parser = actions.add_parser("run", help="compute one, beside the published numbers")
+    run_parser.add_argument("name", metavar="NAME")
+    run_parser.add_argument("--scale", choices=("quick", "full"), default="quick", help="size (default: quick)")
+    run_parser.add_argument("--out", metavar="DIR", help="write the result there, as NAME.json")
+    group = run_parser.add_argument_group(
+        "of your own", "replace the study's models, tasks and settings, where it allows that (`study list`)"
+    )
+    group.add_argument(
+        "--model",
+        nargs="+",
+        default=[],
+        metavar="[NAME=]MODEL",
+        help="bundled model, local directory or hub id; NAME is what the record calls it",
+    )
+    group.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks of the catalogue")
+    group.add_argument("--data", nargs="+", default=[], metavar="TASK=DIR", help="the files of a task")
+    group.add_argument(
+        "--seeds", nargs="+", type=int, default=[], metavar="N", help="seeds of the runs; a verdict needs three"
+    )
+    group.add_argument("--max-train", type=int, metavar="N", help="at most this many training rows per run")
+    group.add_argument("--max-eval", type=int, metavar="N", help="at most this many validation rows per run")
+    group.add_argument("--epochs", type=int, metavar="N", help="of a run")
+    group.add_argument("--batch-size", type=int, metavar="N", help="batch size of a run")
+    group.add_argument("--max-length", type=int, metavar="N", help="tokens of a text; longer texts are cut")
+    group.add_argument("--lr", type=float, dest="learning_rate", metavar="RATE", help="peak learning rate of a run")
+    run_parser.add_argument("--fresh", action="store_true", help="run again even what the store already has")
+    add_store(run_parser)
+    listing.add_argument("--json", action="store_true", help="one JSON document on stdout")
 
 
 def run(options: argparse.Namespace) -> int:

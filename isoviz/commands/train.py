@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz import recipes, tasks
+from isoviz.commands.options import add_own, add_store, number, whole
 from isoviz.commands.output import print_json, progress_bar
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Event
+from isoviz.parameters import choices_of, extra
 from isoviz.runs import planning
 from isoviz.tasks.protocol import OwnTask
 
@@ -22,6 +24,56 @@ if TYPE_CHECKING:
     from isoviz.access.service import Service
     from isoviz.runs.rows import RunRow
     from isoviz.runs.store import Store
+
+
+_READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
+    int: (whole, "N"),
+    int | None: (whole, "N"),
+    float: (number, "X"),
+}
+"""How a field's annotation is read, and what help calls its value."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    fields = RunConfig.model_fields
+    parser.add_argument("--model", default=fields["model"].default, help=fields["model"].description)
+    parser.add_argument("--task", default=fields["task"].default, help=fields["task"].description)
+    parser.add_argument("--data", metavar="DIR", help=f"{fields['data'].description} For --task own also one file.")
+    add_own(parser)
+    parser.add_argument("--method", default=fields["method"].default, metavar="SLUG", help=fields["method"].description)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method")
+    parser.add_argument("--seeds", type=whole, nargs="+", default=[0], metavar="N", help="one run per seed")
+    parser.add_argument(
+        "--recipe",
+        metavar="NAME",
+        help=f"use a paper's settings for everything not given here: {', '.join(recipes.RECIPES)}",
+    )
+    groups: dict[str, argparse._ArgumentGroup] = {}
+    for name, field in fields.items():
+        if (option := planning.OPTIONS.get(name)) is None:
+            continue
+        section = extra(field).get("section", "Training")
+        group = groups.get(section) or groups.setdefault(section, parser.add_argument_group(section))
+        if field.annotation is bool:
+            group.add_argument(option, dest=name, action="store_true", default=None, help=field.description)
+            continue
+        default = "depends on the model" if name == "learning_rate" else field.default
+        notes = [f"one of {', '.join(choices)}"] if (choices := choices_of(field)) else []
+        notes += [f"default: {default}"] if default is not None else []
+        read, metavar = _READERS.get(field.annotation, (str, "NAME" if choices else "TEXT"))
+        group.add_argument(
+            option,
+            dest=name,
+            type=read,
+            metavar=metavar,
+            help=f"{field.description} ({'; '.join(notes)})" if notes else field.description,
+        )
+    parser.add_argument(
+        "--queue", action="store_true", help="queue the runs for workers or the app; train nothing here"
+    )
+    parser.add_argument("--repeat", action="store_true", help="with --queue: also queue runs that exist already")
+    add_store(parser)
 
 
 def run(options: argparse.Namespace) -> int:

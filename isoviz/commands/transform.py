@@ -24,6 +24,25 @@ BLOCK = 12 * 2**20
 """Bytes of float64 that are transformed at a time."""
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.add_argument(
+        "--chain", required=True, metavar="CHAIN", help="as What-if writes it: all_but_the_top:remove=2~isobn:beta=0.5"
+    )
+    parser.add_argument(
+        "--in",
+        dest="input",
+        required=True,
+        metavar="FILE",
+        help="vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl",
+    )
+    parser.add_argument(
+        "--out", required=True, metavar="FILE", help="the transformed vectors, as .npy; float32 stays float32"
+    )
+    parser.add_argument("--fit-on", metavar="FILE", help="the vectors to fit the transforms on (default: --in)")
+    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
+
+
 def run(options: argparse.Namespace) -> int:
     """Fit, apply, write; 0 when done."""
     from isoviz.whatif import chains

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from isoviz import limits
 from isoviz.access import policy, uploads
+from isoviz.commands.options import add_store, number, whole
 from isoviz.errors import InputError
 from isoviz.fence import Roots
 from isoviz.jobs.worker import log_to
@@ -30,6 +31,29 @@ class _Devices:
     """All devices that this process sees, as one slot with a name that no other worker has."""
 
     name: str
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the verb."""
+    parser.add_argument(
+        "--idle",
+        type=number,
+        default=60.0,
+        metavar="SECONDS",
+        help="stop when the queue has been empty for this long (default: 60)",
+    )
+    parser.add_argument(
+        "--ray",
+        metavar="URL",
+        help="train on a Ray cluster instead of this machine; URL is that of its dashboard, such as http://127.0.0.1:8265",
+    )
+    parser.add_argument("--cpus", type=whole, metavar="N", help="with --ray: CPUs of each run (default: 1)")
+    parser.add_argument(
+        "--gpus", type=whole, metavar="N", help="with --ray: GPUs of each process of a run (default: 0)"
+    )
+    parser.add_argument("--run", help=argparse.SUPPRESS)  # what a job of the cluster does
+    parser.add_argument("--attempt", type=whole, help=argparse.SUPPRESS)
+    add_store(parser, json=False)
 
 
 def run(options: argparse.Namespace) -> int:

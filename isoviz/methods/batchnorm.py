@@ -1,4 +1,4 @@
-"""Batch normalisation of the classifier's input, the method that IsoBN is compared with (paper 002)."""
+"""Batch normalisation of the classifier's input, the method that IsoBN is compared with (Zhou et al. 2021)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CosReg: cosine regularisation (papers 001 and 003, after Gao et al. 2019)."""
+"""CosReg: cosine regularisation (Gao et al. 2019; used by Rudman & Eickhoff 2024 and Ding et al. 2022)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flow: an invertible map, trained by maximum likelihood, between pooled vectors and a Gaussian (paper 003, BERT-flow).
+"""Flow: an invertible map, trained by maximum likelihood, between pooled vectors and a Gaussian (Ding et al. 2022, after BERT-flow).
 
 The map is a pure function of its parameters. The task loss sees detached parameters and the likelihood sees detached inputs, so
 neither loss reaches the other's parameters.

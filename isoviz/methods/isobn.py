@@ -1,4 +1,4 @@
-"""IsoBN: isotropic batch normalisation of the vector that feeds the classifier (paper 002)."""
+"""IsoBN: isotropic batch normalisation of the vector that feeds the classifier (Zhou et al. 2021)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class IsoBNParams(Params):
 
 
 def isobn_scale(covariance: Any, std: Any, beta: float, eps: float, form: str = "paper") -> Any:
-    """The diagonal scaling θ̄ of IsoBN (paper 002, equations 4-7), for numpy arrays and torch tensors.
+    """The diagonal scaling θ̄ of IsoBN (Zhou et al. 2021, equations 4-7), for numpy arrays and torch tensors.
 
     Args:
         covariance: (d, d) Σ, divisor n, float32 or better.

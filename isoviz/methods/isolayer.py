@@ -1,4 +1,4 @@
-"""IsoLayer: one layer between a frozen encoder and its frozen classifier, trained with a joint loss (paper 000)."""
+"""IsoLayer: one layer between a frozen encoder and its frozen classifier, trained with a joint loss (Attieh et al. 2023)."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class IsoLayerParams(Params):
 
 
 class Balance:
-    """Joint loss with moving-average balancing (paper 000, section 3.3). L̂_i = L_i · L̄/L̄_i, where L̄ is the mean of the
+    """Joint loss with moving-average balancing (Attieh et al. 2023, section 3.3). L̂_i = L_i · L̄/L̄_i, where L̄ is the mean of the
     L̄_i; the total is α L̂_1 + (1 − α) L̂_2. L̄_i moves by s/(1 + k) of its distance to L_i at step k = 0, 1, ... No gradient
     flows through the means, and they have a lower bound because 1/L̄_i grows without limit as a loss vanishes.
     """

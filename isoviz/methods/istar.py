@@ -1,4 +1,4 @@
-"""I-STAR: IsoScore-based stable anisotropic regularisation (paper 001)."""
+"""I-STAR: IsoScore-based stable anisotropic regularisation (Rudman & Eickhoff 2024)."""
 
 from __future__ import annotations
 

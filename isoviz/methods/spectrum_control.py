@@ -1,4 +1,4 @@
-"""Spectrum control: pulls the output weight's singular values to a polynomial or exponential decay (paper 003)."""
+"""Spectrum control: pulls the output weight's singular values to a polynomial or exponential decay (Ding et al. 2022)."""
 
 from __future__ import annotations
 

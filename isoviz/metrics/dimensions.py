@@ -50,7 +50,7 @@ class StdHistogram(NamedTuple):
 
 
 def std_histogram(points: Points, bins: int = 50, floor: float = 1e-10, top: float | None = None) -> StdHistogram:
-    """The distribution of the dimensions' population standard deviations (divisor n; paper 002, Figure 1).
+    """The distribution of the dimensions' population standard deviations (divisor n; Zhou et al. 2021, Figure 1).
 
     Args:
         points: (n, d).

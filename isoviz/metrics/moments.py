@@ -92,7 +92,7 @@ def cloud_moments(x: NDArray[np.float64], eps: float, quartic: bool = False, kee
 
 
 def mixed_moments(x: NDArray[np.float64], eps: float, shrinkage: NDArray[np.float64], zeta: float) -> Moments:
-    """T and F of Σ_ζ = (1 − ζ)Σ_X + ζΣ_S (paper 001, Algorithm 1: ζ weights the shrinkage matrix)."""
+    """T and F of Σ_ζ = (1 − ζ)Σ_X + ζΣ_S (Rudman & Eickhoff 2024, Algorithm 1: ζ weights the shrinkage matrix)."""
     n, d = x.shape
     centred, mean = centre(x)
     matrix = _second_moment(centred)
@@ -118,7 +118,7 @@ def _second_moment(centred: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def plug_in_score(m: Moments) -> Any:
-    """(PR − 1)/(d − 1) with PR = T²/F: IsoScore of paper 001 in closed form, exactly."""
+    """(PR − 1)/(d − 1) with PR = T²/F: IsoScore (Rudman & Eickhoff 2024) in closed form, exactly."""
     return (m.trace * m.trace / m.frobenius - 1.0) / (m.d - 1)
 
 

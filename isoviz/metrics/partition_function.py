@@ -42,7 +42,7 @@ def partition(
 ) -> tuple[Value, Value]:
     """(I1, I2) of output embeddings or a classifier W (N, d): I1 = min Z/max Z, I2 = √(Σ(Z − Z̄)²/(|V| Z̄²)).
 
-    As in isotropy calibration (paper 003). By default neither is scale-free: shrinking W drives I1 to 1 and I2 to 0, so show
+    As in Ding et al. 2022. By default neither is scale-free: shrinking W drives I1 to 1 and I2 to 0, so show
     `row_norms` beside them, or use `scale_free`. The mean of the rows dominates I1; `centre` shows their shape alone. By the
     definition, I2 ≤ (1 − I1)/(2√I1) for every W. The eigenvectors of a repeated non-zero eigenvalue are arbitrary within their
     space, and so are (I1, I2): an isotropic W has no preferred directions. In the null space Z = N for every vector, except in
@@ -54,7 +54,7 @@ def partition(
         weights: (N, d), rows are the vectors w_i.
         signs: an eigenvector's sign is arbitrary and Z(v) ≠ Z(−v): "positive" takes v·Σw_i >= 0, "both" takes
             v and −v. Centred rows sum to zero; "positive" then orients v by the row with the largest coordinate along it.
-        convention: "definition" as above; "published" gives paper 003's printed pairs, which are impossible
+        convention: "definition" as above; "published" gives that paper's printed pairs, which are impossible
             under its own formulas: it uses the rows instead of the columns of the eigenvector matrix, and does not divide by
         |V|. scale_free: divide W (centred first, if requested) by the root mean square of its row norms. Undefined for W = 0.
         centre: subtract the mean row first.

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from isoviz.metrics.sample import Sample
 
 REPORTED_ZETA = 0.2
-"""ζ of every reported IsoScore*, the same for all methods so that they can be compared (as in paper 001's figures)."""
+"""ζ of every reported IsoScore*, the same for all methods so that they can be compared (as in I-STAR's figures)."""
 
 
 def isoscore(points: Points) -> Value:

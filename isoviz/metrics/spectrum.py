@@ -43,7 +43,7 @@ KEPT = 50
 def explained_variance(points: Points, k: int | None = None, centre: bool = True) -> Array:
     """Cumulative share of the variance in the first 1, ..., k principal directions, shape (k,).
 
-    EV_k = Σ_{i≤k} σ_i² / Σσ_i² (paper 002, equation 9). The paper takes the singular values of the raw matrix
+    EV_k = Σ_{i≤k} σ_i² / Σσ_i² (Zhou et al. 2021, equation 9). The paper takes the singular values of the raw matrix
     but claims invariance to the mean, which holds only after centring; `centre=False` gives the raw form.
 
     Args:

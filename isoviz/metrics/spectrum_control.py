@@ -1,6 +1,6 @@
 """Spectrum control: a decaying target for the singular values of an output weight, and the distance to it.
 
-Paper 003 (isotropy calibration), section 3, after Wang et al. 2020. The weight W is (N, h): one row per label or word.
+Ding et al. 2022, section 3, after Wang et al. 2020. The weight W is (N, h): one row per label or word.
 The curves are plain numpy, so that a page can draw a target over a spectrum without loading torch.
 """
 
@@ -37,7 +37,7 @@ def why_not_decaying(kind: Kind, c2: float, gamma: float) -> tuple[str, str] | N
 
 
 def spectrum_target(kind: Kind, count: int, c1: float, c2: float, gamma: float) -> NDArray[np.float64]:
-    """The target singular values t_k for k = 1 … count, shape (count,), decreasing (paper 003, section 3).
+    """The target singular values t_k for k = 1 … count, shape (count,), decreasing (Ding et al. 2022, section 3).
 
     Args:
         kind: "polynomial" is c1 k^γ, "exponential" is c1 exp(−c2 k^γ).
@@ -70,7 +70,7 @@ def energy_matched_c1(kind: Kind, count: int, c2: float, gamma: float, energy: f
 
 
 def spectrum_penalty(weight: Tensor, target: Tensor) -> Tensor:
-    """Σ_k (σ_k − t_k)², a scalar whose gradient is 2 U diag(σ − t) Vᵀ (paper 003, R_pol and R_exp without λ).
+    """Σ_k (σ_k − t_k)², a scalar whose gradient is 2 U diag(σ − t) Vᵀ (Ding et al. 2022, R_pol and R_exp without λ).
 
     Both come from the eigenvalues of the smaller of WᵀW and WWᵀ in float64. Nothing is differentiated through them, so repeated
     singular values are harmless. If σ_k is 0, its direction is undefined and its gradient 0. Second derivatives are not

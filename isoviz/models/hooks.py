@@ -28,7 +28,7 @@ class Representations:
             often the input embeddings as well.
 
     Of an encoder-decoder, `cls` is the encoder's; L, `last_hidden`, `hidden_states` and `attention_mask` are the decoder's (L
-    target positions; of a classifier those of the text itself), because paper 003 regularises the side of the output. While it
+    target positions; of a classifier those of the text itself), because isotropy calibration regularises the side of the output. While it
     writes, there is one position per row, and only `pooled` and `output_weight` are what they are in training.
     """
 

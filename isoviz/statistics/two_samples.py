@@ -91,7 +91,7 @@ def from_summaries(
     """p of the two-sample t-test from each sample's (mean, sample standard deviation, n), as printed in papers.
 
     Args:
-        equal_variances: Student's test, as in paper 003; Welch's otherwise.
+        equal_variances: Student's test, as in Ding et al. 2022; Welch's otherwise.
     """
     from scipy import stats
 

@@ -1,4 +1,4 @@
-"""The runs behind the tables of isotropy calibration (paper 003): four methods and none on understanding, translation and summarization."""
+"""The runs behind the tables of Ding et al. 2022: four methods and none on understanding, translation and summarization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The runs behind IsoBN's Table 1 (paper 002) and IsoLayer's tables and figure (paper 000): three methods on the same tasks."""
+"""The runs behind IsoBN's Table 1 and IsoLayer's tables and figure: three methods on the same tasks."""
 
 from __future__ import annotations
 

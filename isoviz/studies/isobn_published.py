@@ -1,4 +1,4 @@
-"""EV_k as printed in paper 002, and our counterparts of its four tasks."""
+"""EV_k as printed by Zhou et al. 2021 (IsoBN), and our counterparts of its four tasks."""
 
 from __future__ import annotations
 

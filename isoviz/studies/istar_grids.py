@@ -1,4 +1,4 @@
-"""The runs behind I-STAR's figures and tables (paper 001): one sweep of λ, and what single figures add to it."""
+"""The runs behind I-STAR's figures and tables: one sweep of λ, and what single figures add to it."""
 
 from __future__ import annotations
 

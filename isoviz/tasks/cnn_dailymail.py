@@ -12,7 +12,7 @@ TASKS = (
         columns=("source", "target"),
         places=(("source", "article"), ("target", "highlights")),
         label_names=(),
-        # the R-L of paper 003 is rougeL by its size, not rougeLsum
+        # the R-L of Ding et al. 2022 is rougeL by its size, not rougeLsum
         metrics=("rouge1", "rouge2", "rougeL", "rougeLsum"),
         primary="rouge1",
         kind="seq2seq",

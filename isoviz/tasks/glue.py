@@ -44,7 +44,7 @@ TASKS = (
         description="Do these two news sentences mean the same?",
         columns=_PAIR,
         label_names=("not_equivalent", "equivalent"),
-        # accuracy in papers 000-002, F1 in 003: both are kept
+        # accuracy in three papers, F1 in Ding et al. 2022: both are kept
         metrics=("accuracy", "f1"),
         primary="accuracy",
         source="Dolan & Brockett 2005, GLUE",

@@ -11,7 +11,7 @@ TASKS = (
         description="Which stretch of this paragraph answers the question?",
         columns=("question", "context"),
         label_names=(),
-        # paper 001 prints both and chooses its checkpoint by exact match
+        # Rudman & Eickhoff 2024 print both and choose their checkpoint by exact match
         metrics=("exact_match", "f1"),
         primary="exact_match",
         kind="span",

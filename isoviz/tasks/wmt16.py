@@ -12,7 +12,7 @@ def _pair(code: str, language: str) -> Task:
         description=f"Translate {language} news into English, or English news into {language}.",
         columns=("source", "target"),
         label_names=(),
-        # paper 003 prints BLEU, of English to Romanian and of German to English
+        # Ding et al. 2022 print BLEU, of English to Romanian and of German to English
         metrics=("bleu", "chrf"),
         primary="bleu",
         kind="seq2seq",

@@ -1,4 +1,4 @@
-"""Batch normalisation against plain numpy and hand-made sequences (methods.md §5)."""
+"""Batch normalisation against plain numpy and hand-made sequences."""
 
 from __future__ import annotations
 

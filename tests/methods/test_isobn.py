@@ -1,4 +1,4 @@
-"""IsoBN against plain loops and hand-made sequences (methods.md §4)."""
+"""IsoBN against plain loops and hand-made sequences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IsoLayer: the balanced loss against hand-made sequences, the layer against closed forms (methods.md §2)."""
+"""IsoLayer: the balanced loss against hand-made sequences, the layer against closed forms."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def kept_points(batch, layers):
 
 
 def eigen_isoscore_star(points, shrinkage, zeta):
-    """Algorithm 1 of paper 001, eigenvalue by eigenvalue."""
+    """Algorithm 1 of Rudman & Eickhoff 2024, eigenvalue by eigenvalue."""
     d = points.shape[1]
     mixed = (1 - zeta) * np.cov(points.T) + zeta * shrinkage
     values = np.linalg.eigvalsh(mixed)

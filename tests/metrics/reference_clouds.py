@@ -19,7 +19,7 @@ def spread_cloud(n: int, d: int, seed: int = 0) -> NDArray[np.float64]:
 
 
 def isoscore_by_eigenvalues(cov: NDArray[np.float64]) -> float:
-    """Paper 001, Algorithm 1, step by step: eigenvalues, their normalisation, defect, φ, ι."""
+    """I-STAR, Algorithm 1, step by step: eigenvalues, their normalisation, defect, φ, ι."""
     d = len(cov)
     values = np.linalg.eigvalsh(cov)
     normalised = np.sqrt(d) * values / np.linalg.norm(values)
@@ -74,7 +74,7 @@ def _oracle_clouds() -> dict[str, NDArray[np.float64]]:
     paper = np.sqrt(np.array([10.0, 6.0, 4.0, 4.0] + [1.0] * 764))
     return {
         "isotropic Gaussian": rng.normal(size=(120, 6)),
-        "paper 001's diagonal": rng.normal(size=(1000, 768)) * paper,
+        "I-STAR's diagonal": rng.normal(size=(1000, 768)) * paper,
         "low rank": rng.normal(size=(60, 3)) @ rng.normal(size=(3, 12)) + 0.5,
         "fewer points than dimensions": rng.normal(size=(12, 30)) * rng.uniform(0.2, 3, size=30) + 0.3,
         "rogue dimension": rng.normal(size=(80, 8)) * np.array([1.0] * 7 + [1000.0]) + 0.2,

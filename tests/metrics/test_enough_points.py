@@ -28,7 +28,7 @@ TRUTH = {
 
 
 def spectra(d):
-    """Even, and led by 10, 6, 4, 4 as in paper 001 (for d = 2 by 10 alone)."""
+    """Even, and led by 10, 6, 4, 4 as in I-STAR's figure 2 (for d = 2 by 10 alone)."""
     skewed = np.ones(d)
     leaders = [10, 6, 4, 4] if d > 4 else [10]
     skewed[: len(leaders)] = leaders

@@ -74,7 +74,7 @@ def test_the_shortest_order_of_larger_trees(cloud, method):
 
 
 def test_the_blocks_of_the_shortest_order_do_not_show(monkeypatch):
-    matrix = correlations("paper 001's diagonal")
+    matrix = correlations("I-STAR's diagonal")
     order = shortest_leaf_order(tree_of(matrix), 1 - matrix)
     for block in (1, 60, 3000):
         monkeypatch.setattr("isoviz.metrics.leaf_order._BLOCK", block)

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarni
 # in the metric: a mean of 10⁴ is not exact to more than 1e-12 of the spread in the numbers themselves.
 TOLERANCE = {
     "isotropic Gaussian": 1e-12,
-    "paper 001's diagonal": 1e-11,
+    "I-STAR's diagonal": 1e-11,
     "low rank": 1e-12,
     "fewer points than dimensions": 1e-12,
     "rogue dimension": 1e-11,
@@ -188,7 +188,7 @@ def partition_by_loops(w):
 
 
 @pytest.mark.parametrize("length", [0.5, 4.0])
-@pytest.mark.parametrize("cloud", [name for name in ORACLE_CLOUDS if name != "paper 001's diagonal"])
+@pytest.mark.parametrize("cloud", [name for name in ORACLE_CLOUDS if name != "I-STAR's diagonal"])
 def test_partition_is_its_loops(cloud, length):
     """Rows of the clouds, brought to a longest row of `length`: with the clouds' own rows, up to 10⁴ long, I1 is 0."""
     w = ORACLE_CLOUDS[cloud]
@@ -267,6 +267,6 @@ def test_the_score_of_a_covariance_by_hand():
     """diag{10, 6, 4, 4, 1, …, 1} of 768: T = 788, F = 932, as fractions."""
     covariance = np.diag([10.0, 6.0, 4.0, 4.0] + [1.0] * 764)
     expected = (788**2 / 932 - 1) / 767
-    assert expected == pytest.approx(0.86734, abs=5e-6)  # printed as 0.86 in paper 001
+    assert expected == pytest.approx(0.86734, abs=5e-6)  # printed as 0.86 in the paper
     assert metrics.isoscore_from_covariance(covariance) == pytest.approx(expected, rel=1e-14)
     assert metrics.isoscore_from_covariance(torch.from_numpy(covariance)).item() == pytest.approx(expected, rel=1e-14)

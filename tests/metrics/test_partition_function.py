@@ -51,7 +51,7 @@ def test_against_loops(shape, signs, convention):
         assert [t.item() for t in tensors] == pytest.approx(list(expected), rel=1e-10)
 
 
-PUBLISHED_TRAP = {  # labels: (rows, no 1/|V|) as printed in paper 003, (columns as defined); methods.md §9
+PUBLISHED_TRAP = {  # labels: (rows, no 1/|V|) as printed in the paper, (columns as defined)
     2: ((0.912, 0.388), (0.64, 0.013)),
     3: ((0.930, 0.320), (0.68, 0.011)),
     6: ((0.950, 0.228), (0.78, 0.009)),

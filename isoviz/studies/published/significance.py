@@ -1,4 +1,4 @@
-"""Paper 003's stars, from its printed means, deviations and three seeds: its own test, Welch's, and either corrected.
+"""Isotropy calibration's stars, from its printed means, deviations and three seeds: its own test, Welch's, and either corrected.
 
 The paper stars a calibrated model where a two-sided t-test with equal variances against the uncalibrated one gives p < 0.05. It tests
 every cell of its Table 1 and corrects for none of them.
