@@ -1,4 +1,4 @@
-"""The runner: one thread per device slot that takes queued runs and drives one worker process for each."""
+"""The runner: one thread per device slot, which claims queued runs and starts a worker process for each."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from isoviz.runs.worker import DEFAULT_TRAIN
 
 
 class Named(Protocol):
-    """What the runner needs of a device slot."""
+    """A device slot, as the runner needs it."""
 
     @property
     def name(self) -> str: ...
 
 
 class Runner:
-    """Drives the queued runs of a store on this machine's device slots.
+    """Trains the queued runs of a store on this machine's device slots.
 
-    The truth is in the store: a runner can be closed and made anew at any time, and several may exist. A lock per host and
-    slot lets one of them work; the others wait and take over. Workers outlive it and are adopted by the next one.
+    All state is in the store: a runner can be closed and replaced at any time. Of several on a host, a lock lets one serve each slot;
+    the others take over when it ends. Worker processes outlive their runner, and the next one adopts them.
 
     Args:
-        store: whose runs.
+        store: the store with the queue.
         slots: the device slots. Default: all of this machine's (`isoviz.training.devices.describe`).
-        train: what the workers train with, see `isoviz.runs.worker`.
+        train: the training function of the workers, see `isoviz.runs.worker`.
         gpus: of a single slot that has several.
     """
 
@@ -52,11 +52,11 @@ class Runner:
         self._starter = threading.Thread(target=self._start, name="runner", daemon=True)
 
     def start(self) -> None:
-        """Start the threads. Returns at once, although looking for devices may take seconds."""
+        """Start the threads. Returns at once, although detecting devices may take seconds."""
         self._starter.start()
 
     def close(self) -> None:
-        """Stop the threads and the spares. Running workers go on; the next runner adopts them."""
+        """Stop the threads and the spares. Workers continue; the next runner adopts them."""
         self._closing.set()
         if self._starter.ident is not None:
             self._starter.join()
@@ -64,18 +64,18 @@ class Runner:
             thread.join()
 
     def drain(self) -> bool:
-        """Begin no further run; whether none is left."""
+        """Start no further runs. Returns whether none is running."""
         return self._busy.close()
 
     def expect(self) -> None:
-        """Someone looks at a page from which runs are launched: the next one shall begin within a second."""
+        """A run may be launched soon: keep a spare ready, so that it starts within a second."""
         self._expected = True
         for server in self._servers:
             server.expect()
 
     @property
     def run(self) -> RunRow | None:
-        """The run that it trains now; of several, the first slot's."""
+        """The current run of the first slot that has one."""
         return next((server.run for server in self._servers if server.run is not None), None)
 
     @property
@@ -84,14 +84,14 @@ class Runner:
         return [row for server in self._servers for row in server.recent]
 
     def idle_seconds(self) -> float:
-        """For how long every slot has found the queue empty; -1 if one has a run or has not looked yet."""
+        """How long all slots have found the queue empty; -1 if one has a run or has not looked yet."""
         since = [server.idle_since for server in self._servers]
         known = [moment for moment in since if moment is not None]
         return time.monotonic() - max(known) if known and len(known) == len(since) else -1.0
 
     @property
     def is_alive(self) -> bool:
-        """Whether every slot is served, or waits for another runner of this host to let go of it."""
+        """Whether every slot is served by this runner or, meanwhile, by another one of this host."""
         if self._closing.is_set():
             return False
         return self._starter.is_alive() or (bool(self._threads) and all(thread.is_alive() for thread in self._threads))

@@ -1,4 +1,4 @@
-"""What the runner's thread does for one device slot: claim, hand over, watch, stop, and say what was lost."""
+"""The runner's thread for one device slot: claims runs, starts and watches their processes, stops them, and notes those that are lost."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from isoviz.runs.worker import CALL, DEFAULT_TRAIN, RUN
 POLL_SECONDS: Final = 0.2
 WATCH_SECONDS: Final = 0.1
 STOP_SECONDS: Final = 1.5
-"""How long a worker that was asked to stop may take before it is killed; 2 s after the request all of it is gone."""
+"""How long a worker may take to stop before it is killed. All its processes are gone 2 s after the request."""
 STOP_STEPS: Final = 3.0
-"""How many optimiser steps more, where it trains: the one at hand is finished first, and steps differ in length."""
+"""Additional time during training, in optimiser steps: the current step is finished first, and steps differ in length."""
 SAVE_SECONDS: Final = 120.0
-"""How long a checkpoint may take, from when the worker said that it is saving."""
-_EXIT_SECONDS: Final = 5.0  # a worker that reported its ending but does not exit still holds the device
+"""How long a worker may take to save a checkpoint."""
+_EXIT_SECONDS: Final = 5.0  # for a worker to exit after its last event; until then it occupies the device
 _SWEEP_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 1.0
 _SPARE_DELAY_SECONDS: Final = 2.0  # the next spare must not slow the start of a run
 HOLD_SECONDS: Final = 120.0
-"""For so long at most a queued run waits for people's jobs to have their turn: a class never stops asking."""
+"""How long a queued run gives way to visitors' jobs. There is a limit because a whole class may never stop submitting jobs."""
 
 _log = logging.getLogger(__name__)
 
@@ -48,11 +48,11 @@ def owner_of(slot: str) -> str:
 
 
 class Slots:
-    """Which of this machine's slots have a run, for runs that train on several at once.
+    """Which of this machine's slots are in use, for runs that train on several.
 
     Attributes:
-        names: of all of them.
-        gpus: that they have together; None without any.
+        names: names of all slots.
+        gpus: number of GPUs in all slots; None without GPUs.
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -60,11 +60,11 @@ class Slots:
         self.gpus: int | None = None
         self._closed = False
         self._lock = threading.Lock()
-        self._busy: dict[str, str] = {}  # slot → the slot whose server has it
+        self._busy: dict[str, str] = {}  # slot → the slot whose server uses it
         self._waiting: str | None = None  # the server whose run needs more slots than are free
 
     def take(self, slot: str) -> bool:
-        """Whether the slot's server may look for a run; it has the slot then, until `let_go`."""
+        """Reserve a slot for its own server until `release`. False if it is in use or another server waits for slots."""
         with self._lock:
             if self._closed or slot in self._busy or self._waiting is not None:
                 return False
@@ -72,7 +72,7 @@ class Slots:
             return True
 
     def extend(self, slot: str, count: int) -> tuple[str, ...] | None:
-        """All slots of a run on `count` of them, its own first; None while too few are free, and no other run begins until then."""
+        """Reserve `count` slots for a run, the server's own first. None while too few are free; until then no other run starts."""
         with self._lock:
             free = [name for name in self.names if name not in self._busy]
             if self._waiting not in (None, slot) or len(free) < count - 1:
@@ -83,13 +83,13 @@ class Slots:
             return slot, *free[: count - 1]
 
     def close(self) -> bool:
-        """Let no further run begin; whether none is left."""
+        """Start no further runs. Returns whether none is running."""
         with self._lock:
             self._closed = True
             return not self._busy
 
-    def let_go(self, slot: str) -> None:
-        """The server's run has ended, or there was none."""
+    def release(self, slot: str) -> None:
+        """Free the slots that a server has reserved."""
         with self._lock:
             self._busy = {name: server for name, server in self._busy.items() if server != slot}
             self._waiting = None if self._waiting == slot else self._waiting
@@ -99,16 +99,16 @@ class SlotServer:
     """Serves one slot from one thread.
 
     Args:
-        store: whose runs.
+        store: the store with the queue.
         slot: the slot's name, such as `cpu` or `cuda:1`.
-        slots: all of this machine.
-        closing: set when the thread shall end.
+        slots: all slots of this machine.
+        closing: set to end the thread.
         watched: the owners that the threads of this host claim for.
         train: see `isoviz.runs.worker`.
 
     Attributes:
-        run: the one that it trains now.
-        recent: the last two that it claimed.
+        run: the current run.
+        recent: the last two runs claimed.
         idle_since: when it found the queue empty, on the monotonic clock; None while it has a run or has not looked.
     """
 
@@ -138,7 +138,7 @@ class SlotServer:
         self._look_due = 0.0
 
     def expect(self) -> None:
-        """Someone is about to launch a run: whichever app serves the slot keeps a spare from now on, for a while."""
+        """A run is about to be launched: the app that serves the slot keeps a spare ready for a while."""
         self._spare.expectation.renew()
 
     def serve(self) -> None:
@@ -153,7 +153,7 @@ class SlotServer:
                         adopted = True
                         self._turn()
                     except Exception as error:
-                        # Whatever it was, the slot goes on; what it had in hand is adopted like any orphan.
+                        # The slot continues after any error, and adopts its current run like one left by another runner.
                         adopted = False
                         expected = isinstance(error, StoreUnavailableError)
                         _log.warning("slot %s: %s", self._slot, error, exc_info=not expected)
@@ -163,7 +163,7 @@ class SlotServer:
 
     @contextmanager
     def _lock(self) -> Iterator[bool]:
-        """The lock of this host and slot; False if the runner closed before we had it."""
+        """Acquire the lock of this host and slot. False if the runner closes first."""
         lock = slot_lock(self._store, self._owner)
         while not self._closing.is_set():
             try:
@@ -195,10 +195,10 @@ class SlotServer:
                 self._drive(row)
         finally:
             self.run = None
-            self._slots.let_go(self._slot)
+            self._slots.release(self._slot)
 
     def _held(self) -> bool:
-        """Whether people's jobs wait for their turn, and have not for too long: a run would take the processor from them."""
+        """Whether to give way to visitors' waiting jobs, which a run would slow down."""
         if not scheduling.waiting_above(RUN.priority):
             self._held_since = None
             return False
@@ -206,7 +206,7 @@ class SlotServer:
         return time.monotonic() - self._held_since < HOLD_SECONDS
 
     def _adopt(self) -> None:
-        """Take over what this slot was running when an earlier runner, or we, let go of it."""
+        """Continue to watch runs of this slot that an earlier runner, or this one before an error, started."""
         for row in self._store.list(status="running"):
             if row.owner != self._owner:
                 continue
@@ -219,16 +219,16 @@ class SlotServer:
                 try:
                     self._watch(row, Process(row.pid, row.pid_started))
                 finally:
-                    self._slots.let_go(self._slot)
+                    self._slots.release(self._slot)
             else:
                 end(self._store, row.id, row.attempt, lost(None))
 
     def _width(self, row: RunRow) -> int:
-        """How many of this machine's slots a run trains on: on a CPU all its processes share one."""
+        """How many slots a run needs. On a CPU all its processes share one."""
         return min(row.config.processes, len(self._slots.names)) if self._slot.startswith("cuda") else 1
 
     def _all_slots(self, row: RunRow) -> tuple[str, ...] | None:
-        """The slots of a run, once they are free; None if it was stopped before, or the runner closes."""
+        """Wait for the slots of a run. None if the run is stopped or the runner closes first."""
         while not self._closing.is_set():
             if (slots := self._slots.extend(self._slot, self._width(row))) is not None:
                 return slots
@@ -247,32 +247,32 @@ class SlotServer:
             return
         log = self._store.folder_of(row.id) / LOG
         before = _size(log)
-        self.expect()  # who has begun one run may soon begin another, and the queue may hold more
+        self.expect()  # another run may follow soon
         spare = self._spare.take() or self._spare.new()
         self._spare.postpone(_SPARE_DELAY_SECONDS)
-        # First the store, then the worker: if we die in between, the spare dies with us and its number tells it.
+        # The store first: if this process dies in between, the spare dies with it, and its recorded id shows that.
         self._store.set_worker(row.id, spare.pid, spare.started)
         try:
             order = {"store": self._store.url, "run": row.id, "train": self._train, "roots": _roots_for(row)}
             spare.order(CALL, order | ({"devices": visible_devices(slots)} if len(slots) > 1 else {}), log)
-        except OSError as error:  # it died this moment: watching finds that out
+        except OSError as error:  # it has just died, which `_watch` notices
             _log.warning("run %s: the spare worker is gone: %s", row.id, error)
         self._watch(row, spare)
         if spare.gone and _size(log) == before:
-            # It never came to its own log: what it had to say is in the spare's.
+            # It ended before it opened its own log; its output is in the spare's.
             log.parent.mkdir(parents=True, exist_ok=True)
             with log.open("ab") as file:
                 file.write(spare.log.read_bytes())
 
     def _watch(self, row: RunRow, worker: Process) -> None:
-        """Until the worker and all it started are gone and its ending is written, or the runner closes."""
-        asked: float | None = None
+        """Watch a worker until it and its children are gone and the run has an ending, or the runner closes."""
+        requested: float | None = None
         saving: float | None = None
         ended: float | None = None
         killed = False
         while not self._closing.is_set():
             try:
-                gone = worker.gone  # before the signals: what it wrote before it went is then in them
+                gone = worker.gone  # read before the signals, so that these include its last events
                 signals = self._store.signals(row.id)
                 now = time.monotonic()
                 if signals.status in ENDINGS or signals.attempt != row.attempt:
@@ -288,10 +288,10 @@ class SlotServer:
                     end(self._store, row.id, row.attempt, lost(worker.exit_code))
                     return
                 elif signals.stop:
-                    asked = asked or now
+                    requested = requested or now
                     saving = saving or now if signals.phase == "saving" else None
                     steps = STOP_STEPS * signals.step_seconds if signals.phase == "training" else 0.0
-                    patience = asked + STOP_SECONDS + steps if saving is None else saving + SAVE_SECONDS
+                    patience = requested + STOP_SECONDS + steps if saving is None else saving + SAVE_SECONDS
                     if signals.at_once or now >= patience:
                         worker.kill()
                         killed = True
@@ -312,7 +312,7 @@ class SlotServer:
 
 
 def _roots_for(row: RunRow) -> dict[str, list[str]] | None:
-    """Where the process of a run may read: for a visitor only where pages may."""
+    """Folders that a run's process may read: restricted for visitors, as on the pages."""
     roots = fence.roots() if row.visitor is not None else None
     return None if roots is None else roots.as_json()
 

@@ -1,4 +1,4 @@
-"""What the process of one run does: prepare itself, then train the run that it is ordered to (`isoviz.jobs.worker`)."""
+"""The process of one run: its preparation, and the training that it is ordered to do (`isoviz.jobs.worker`)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from isoviz.runs.store import Store
 
 DEFAULT_TRAIN: Final = "isoviz.training:train"
 RUN: Final = Kind(name="run", priority=QUEUED, prepare=f"{__name__}:prepare")
-"""Its queue is the store, and a device slot has one at a time."""
+"""Runs are queued in the store; each device slot trains one at a time."""
 CALL: Final = f"{__name__}:train_run"
-# What a run of the most common kind imports besides.
+# Imports of the most common kind of run.
 PRELOADED: Final = (
     *ENCODER_MODULES,
     "transformers.optimization",
@@ -32,7 +32,7 @@ PRELOADED: Final = (
 
 
 def prepare() -> None:
-    """What a spare does: import what training needs."""
+    """Import the modules that training needs."""
     import_modules(PRELOADED, gently=True)
 
 
@@ -44,20 +44,20 @@ def train_run(
     devices: str | None = None,
     attempt: int | None = None,
 ) -> int:
-    """Train a run. What it has to say goes to the store and to the run's log. SIGTERM asks it to stop with a checkpoint.
+    """Train a run, with events in the store and output in the run's log. SIGTERM stops it with a checkpoint.
 
     Args:
         store: URL.
         run: id.
-        train: what trains, as `MODULE:NAME`.
-        roots: where the visitor who launched it may read (`isoviz.fence.Roots`); None: anywhere.
-        devices: CUDA_VISIBLE_DEVICES of a run over several; None: that of this process.
+        train: the training function, as `MODULE:NAME`.
+        roots: folders that the run may read (`isoviz.fence.Roots`), because a visitor launched it; None: any.
+        devices: CUDA_VISIBLE_DEVICES of a run on several GPUs; None: as in this process.
         attempt: of a process that a cluster started: see `execute`. SIGTERM then puts the run back into the queue.
 
     Returns:
         The exit code: 0 when the run ended in the store, however it ended.
     """
-    if devices is not None:  # this process, which starts those of the run, touches none itself
+    if devices is not None:  # for the processes of the run; this one uses no GPU
         os.environ["CUDA_VISIBLE_DEVICES"] = devices
     opened = Store(store)
 
@@ -68,7 +68,7 @@ def train_run(
         run_dir: Path,
         resume: bool = False,
     ) -> None:
-        # Loaded here, where its failure is the run's: the imports take memory.
+        # Loaded here, so that an error, such as too little memory, fails the run.
         load(train)(config, emit, should_stop, run_dir, resume)
 
     with gentle_stop(_say) as stop, limits.confined(fence.roots_of(roots)):

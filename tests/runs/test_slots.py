@@ -21,12 +21,12 @@ def test_a_run_on_three_slots_waits_for_two_others() -> None:
     assert slots.take("cuda:1") and slots.take("cuda:3") and slots.take("cuda:0")
     assert slots.extend("cuda:1", 3) is None
     assert not slots.take("cuda:2"), "what has become free waits with it"
-    slots.let_go("cuda:3")
+    slots.release("cuda:3")
     assert slots.extend("cuda:1", 3) == ("cuda:1", "cuda:2", "cuda:3")
     assert not slots.take("cuda:2")
-    slots.let_go("cuda:0")
+    slots.release("cuda:0")
     assert slots.take("cuda:0")
-    slots.let_go("cuda:1")
+    slots.release("cuda:1")
     assert slots.take("cuda:2") and slots.take("cuda:3")
 
 
@@ -34,17 +34,17 @@ def test_the_first_of_two_wide_runs_goes_first() -> None:
     slots = Slots(FOUR)
     assert all(slots.take(name) for name in FOUR)
     assert slots.extend("cuda:0", 2) is None and slots.extend("cuda:1", 2) is None
-    slots.let_go("cuda:3")
+    slots.release("cuda:3")
     assert slots.extend("cuda:1", 2) is None
     assert slots.extend("cuda:0", 2) == ("cuda:0", "cuda:3")
-    slots.let_go("cuda:2")
+    slots.release("cuda:2")
     assert slots.extend("cuda:1", 2) == ("cuda:1", "cuda:2")
 
 
 def test_one_that_gives_up_waiting_holds_nothing() -> None:
     slots = Slots(FOUR[:2])
     assert slots.take("cuda:0") and slots.take("cuda:1") and slots.extend("cuda:0", 2) is None
-    slots.let_go("cuda:0")
+    slots.release("cuda:0")
     assert slots.take("cuda:0")
 
 
