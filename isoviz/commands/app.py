@@ -1,4 +1,4 @@
-"""`isoviz app`: the dashboard, started from the right folder with the right flags."""
+"""`isoviz app`: start the dashboard."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def add_options(app: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM; the exit code is then 0. Where the system can, this process becomes the server."""
+    """Serve until SIGINT or SIGTERM; then return 0. Where the system allows it, this process becomes the server."""
     server = ROOT / "dashboard" / "server.py"
     if not server.is_file():
         raise InputError("app: the dashboard is only in a source checkout; run this command from one")
@@ -65,13 +65,13 @@ def run(options: argparse.Namespace) -> int:
     # Streamlit reads .streamlit/config.toml from the current folder, and puts the script's folder on the import path
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     command = [sys.executable, "-m", "dashboard.serving", str(server), "--server.port", str(options.port)]
-    # The server opens the browser itself, at a link that works; Streamlit would open the bare address.
+    # The server opens the browser at a link with a token; Streamlit would open the bare address.
     command += ["--server.address", options.host, "--server.headless", "true"]
     environment = {**os.environ, "PYTHONPATH": path, **_settings(options)}
     reach.refuse_unguarded(options.host, environment)
-    found = Reach.from_environment(options.host, environment)
-    environment |= _roots(options, found, environment)
-    policy.read(found, environment)
+    reachable = Reach.from_environment(options.host, environment)
+    environment |= _roots(options, reachable, environment)
+    policy.read(reachable, environment)
     if options.new_links:
         from isoviz.runs.store import Store
 
@@ -83,12 +83,12 @@ def run(options: argparse.Namespace) -> int:
     while True:
         try:
             return process.wait()
-        except KeyboardInterrupt:  # Streamlit got it too and is closing; wait for it
+        except KeyboardInterrupt:  # Streamlit received it too; wait until it has closed
             continue
 
 
 def _settings(options: argparse.Namespace) -> dict[str, str]:
-    """The options as the environment variables that the server reads."""
+    """Environment variables for the server, from the options."""
     chosen = {
         reach.URL: options.url,
         reach.HOSTS: ",".join(options.allow_host),
@@ -103,14 +103,14 @@ def _settings(options: argparse.Namespace) -> dict[str, str]:
     return {name: value for name, value in chosen.items() if value}
 
 
-def _roots(options: argparse.Namespace, found: Reach, environment: Mapping[str, str]) -> dict[str, str]:
-    """The folders that the browser may name: as the option or the variable says, else the default, which is of the folder that
-    the command was typed in and not of the one that the server runs in."""
+def _roots(options: argparse.Namespace, reachable: Reach, environment: Mapping[str, str]) -> dict[str, str]:
+    """Folders that the browser may name: from the option, else the variable, else the default for the current folder. The server
+    itself runs in another folder."""
     if options.roots is not None:
         return {policy.ROOTS: os.pathsep.join(os.path.abspath(os.path.expanduser(root)) for root in options.roots)}
     if policy.ROOTS in environment:
         return {}
-    return {policy.ROOTS: os.pathsep.join(str(root) for root in policy.default_roots(found))}
+    return {policy.ROOTS: os.pathsep.join(str(root) for root in policy.default_roots(reachable))}
 
 
 def _taken(port: int) -> bool:

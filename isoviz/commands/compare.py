@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare, and print the table; 0 when done, whatever it says."""
+    """Compare runs and print the table. Returns 0, whatever the result."""
     store = Store(options.store)
     rows = rows_of(store, options.ids)
     started = {row.id: started_of(store, row.id) for row in rows}
@@ -59,13 +59,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def rows_of(store: Store, names: list[str]) -> list[RunRow]:
-    """The runs of these ids, and of the experiments among these names, each once."""
-    found: dict[str, RunRow] = {}
+    """Runs with these ids or in these experiments, each once."""
+    rows: dict[str, RunRow] = {}
     for name in names:
         of_group = store.list(group=name, order="oldest")
         for row in of_group or [_one(store, name)]:
-            found[row.id] = row
-    return list(found.values())
+            rows[row.id] = row
+    return list(rows.values())
 
 
 def _one(store: Store, name: str) -> RunRow:

@@ -45,7 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fit, write, and check what was written; 0 when done."""
+    """Fit the chain, write it and verify the file. Returns 0."""
     out = boundary.path(options.out, "out")
     as_matrix = out.suffix == ".zip"
     if not out.parent.is_dir():
@@ -119,17 +119,17 @@ def _of_file(options: argparse.Namespace, as_matrix: bool) -> tuple[Affine, Orig
         named = {"model": options.model, "pooling": pooling, "prompt": options.prompt, "truncate": options.truncate_dim}
         order = {name: value for name, value in named.items() if value is not None}
     steps = chains.read_for_vectors(options.chain)
-    found = vectors.read(options.fit_on, relations=options.pairs, field="fit-on")
+    vector_set = vectors.read(options.fit_on, relations=options.pairs, field="fit-on")
     chain = posthoc.chain([step.make() for step in steps])
     try:
-        chain.fit(found.points)
+        chain.fit(vector_set.points)
     except InputError as error:
         raise InputError(f"chain: cannot be fitted on these vectors: {error}", field="chain") from None
     made_by = ", ".join(f"{name} {value}" for name, value in (order or {}).items())
     affine = require_affine(chain)
     try:
-        measured = export.measured_on(found, steps)
-    except InputError:  # too few rows; the export says that nothing was measured
+        measured = export.measured_on(vector_set, steps)
+    except InputError:  # too few rows; the output says that nothing was measured
         measured = ()
-    origin = Origin(chains.write(steps), found.name, found.key, found.n, "all", made_by, measured)
+    origin = Origin(chains.write(steps), vector_set.name, vector_set.key, vector_set.n, "all", made_by, measured)
     return affine, origin, order

@@ -1,4 +1,4 @@
-"""`isoviz lessons`: the playground and the lessons as one HTML file; lesson files checked."""
+"""`isoviz lessons`: write the playground and the lessons to one HTML file, or check lesson files."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(names: list[str]) -> int:
-    """Say what is wrong in each file: how it is written, and whether what it teaches is true. 2 if anything is."""
+    """Report errors in each file: in its syntax and in the numbers it states. Returns 2 if there are any."""
     wrong = 0
     for name in names:
-        found = _problems(Path(name))
-        wrong += len(found)
-        for problem in found:
+        problems = _problems(Path(name))
+        wrong += len(problems)
+        for problem in problems:
             print(problem, file=sys.stderr)
-        if not found:
+        if not problems:
             print(f"{name}: all claims hold")
     return 2 if wrong else 0
 
@@ -50,7 +50,7 @@ def _problems(path: Path) -> list[str]:
 
 
 def _write(options: argparse.Namespace) -> int:
-    """Write the file; its parts lie with the dashboard, which the engine does not import."""
+    """Write the file. A separate process does so, because the engine does not import the dashboard, which has the parts."""
     out = Path(options.out)
     if not (ROOT / "dashboard" / "lessons_file.py").is_file():
         raise InputError("lessons: the playground is only in a source checkout; run this command from one")

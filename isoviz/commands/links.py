@@ -1,4 +1,4 @@
-"""`isoviz links`: the links by which people open the dashboard, and new ones in their place."""
+"""`isoviz links`: show or renew the links that open the dashboard."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the links, after renewing those that were named."""
+    """Print the links; `renew` replaces them first."""
     url = options.url or os.environ.get(reach.URL) or f"http://127.0.0.1:{options.port}"
     url = Reach.from_environment(None, {reach.URL: url}).url or url
     folder = Store(options.store).folder
-    kept = links.renew(folder, _roles(options.roles)) if options.action == "renew" else links.read(folder)
-    found = {role.name.lower(): kept.address(url, role) for role in Role}
+    secrets = links.renew(folder, _roles(options.roles)) if options.action == "renew" else links.read(folder)
+    addresses = {role.name.lower(): secrets.address(url, role) for role in Role}
     if options.json:
-        print(json.dumps({"links": found}))
+        print(json.dumps({"links": addresses}))
         return 0
     for role in Role:
-        print(f"{role.name.lower():9} {found[role.name.lower()]}   {_MAY[role]}")
+        print(f"{role.name.lower():9} {addresses[role.name.lower()]}   {_MAY[role]}")
     return 0
 
 

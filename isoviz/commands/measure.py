@@ -136,12 +136,12 @@ def _measure_file(options: argparse.Namespace) -> int:
     from isoviz.models.profile import STREAM_ABOVE, measure
     from isoviz.vectors import arrays
 
-    points, found = _points(options)
+    points, vector_set = _points(options)
     try:
         most = MOST_PAIRED if points.size * 8 <= STREAM_ABOVE else MOST_PAIRED_OF_STREAMS
         record = measure(points, name=Path(options.embeddings).name, most=most)
         weights = _partition(points) if options.as_weights else None
-        read_outs = _read_outs(found) if found is not None else {}
+        read_outs = _read_outs(vector_set) if vector_set is not None else {}
     except ValueError as error:
         arrays.check_finite(points, "embeddings")  # says where
         raise InputError(f"embeddings: {error}", field="embeddings") from None
@@ -171,17 +171,17 @@ def _points(options: argparse.Namespace) -> tuple[NDArray[Any], VectorSet | None
     file = Path(labels).suffix.lower() in vectors.reading.tables.SUFFIXES
     columns = vectors.Columns(points=options.column, label=None if file else options.labels)
     beside = labels if file else None
-    found = vectors.read(options.embeddings, columns, beside=beside, relations=options.pairs, field="embeddings")
+    vector_set = vectors.read(options.embeddings, columns, beside=beside, relations=options.pairs, field="embeddings")
     if options.labels is None:
-        return found.points, replace(found, columns=found.columns.drop(columns="label", errors="ignore"))
-    if "label" not in found.columns:
+        return vector_set.points, replace(vector_set, columns=vector_set.columns.drop(columns="label", errors="ignore"))
+    if "label" not in vector_set.columns:
         raise InputError(
             f"labels: '{options.labels}' has no column 'label'"
             if file
             else f"labels: '{options.embeddings}' is an array without columns; name a table with a column 'label'",
             field="labels",
         )
-    return found.points, found
+    return vector_set.points, vector_set
 
 
 def _read_outs(vector_set: VectorSet) -> dict[str, dict[str, Any]]:
@@ -208,11 +208,11 @@ def _read_outs(vector_set: VectorSet) -> dict[str, dict[str, Any]]:
     return counts
 
 
-def _print_read_outs(name: str, found: Mapping[str, Any]) -> None:
+def _print_read_outs(name: str, values: Mapping[str, Any]) -> None:
     from isoviz.readouts import CATALOGUE
 
-    print(f"{name}: " + ", ".join(f"{value:,} {what}" for what, value in found.items() if what not in CATALOGUE))
-    for slug, value in found.items():
+    print(f"{name}: " + ", ".join(f"{value:,} {what}" for what, value in values.items() if what not in CATALOGUE))
+    for slug, value in values.items():
         if slug in CATALOGUE:
             _print_line(CATALOGUE[slug].title, _number(value, "undefined"))
 
@@ -240,7 +240,7 @@ def _measure_model(options: argparse.Namespace) -> int:
     from isoviz.models.profile import profile
     from isoviz.models.profile import record as record_of
 
-    whole = options.layer is None and options.pooling is None
+    all_clouds = options.layer is None and options.pooling is None
     columns = [frame[column].tolist() for column in task.inputs]
     by_layer: list[CloudRecord] = []
     head: CloudRecord | None = None
@@ -249,7 +249,7 @@ def _measure_model(options: argparse.Namespace) -> int:
             encoder = source = sources.fetch(encoder, progress)
         offered, _ = offered_poolings(encoder, len(columns))
         pooling: Pooling = options.pooling or _usual(options, offered, usual_pooling(encoder, len(columns)))
-        read: tuple[Pooling, ...] = offered if whole else (pooling,)
+        read: tuple[Pooling, ...] = offered if all_clouds else (pooling,)
         if run is not None:  # the encoder's own head is not the run's
             columns = encoders.prefixed(columns, run.before)
             read = tuple(one for one in read if one != "head") or ("mean",)
@@ -259,7 +259,7 @@ def _measure_model(options: argparse.Namespace) -> int:
             encoder,
             columns,
             poolings=read,
-            layers="all" if whole else "last" if options.layer is None else [options.layer],
+            layers="all" if all_clouds else "last" if options.layer is None else [options.layer],
             max_length=options.max_length,
             allow_random=options.allow_random,
             batch_size=options.batch_size,
@@ -269,19 +269,19 @@ def _measure_model(options: argparse.Namespace) -> int:
             progress=progress,
         )
         layer = views.depth if options.layer is None else options.layer
-        if run is not None and (pooling == "head" or (whole and run.scores_rows)):
+        if run is not None and (pooling == "head" or (all_clouds and run.scores_rows)):
             points = run.head_points(columns, views.max_length)
             place = {"layer": views.depth, "pooling": "head", "truncated": views.truncated}
             most = MOST_PAIRED if pooling == "head" else None
             head = measure_cloud(Sample(points), "head", split=options.split, where=place, most=most)
-        if whole:
+        if all_clouds:
             by_layer = [*profile(views, split=options.split, progress=progress), *([head] if head else [])]
             headline = next(one for one in by_layer if (one.layer, one.pooling) == (layer, pooling))
         elif head is not None:
             headline = head
         else:
             headline = record_of(views, layer, pooling, split=options.split, most=MOST_PAIRED)
-        weights = _output_embeddings(source, run) if whole else None
+        weights = _output_embeddings(source, run) if all_clouds else None
     where = "last layer" if options.layer is None else f"layer {layer}"
     name = f"{options.model} on {options.task} ({options.split}), {where}, {pooling}"
     cloud = {
@@ -301,12 +301,12 @@ def _measure_model(options: argparse.Namespace) -> int:
     }
     if options.json:
         document = {**as_json(headline), "truncated": headline.truncated, "cloud": cloud}
-        if whole:
+        if all_clouds:
             lines = [_line_json(one) for one in by_layer]
             document |= {"by_layer": lines, "output_embeddings": weights}
         print_json(document, views.warnings)
         return 0
-    if whole:
+    if all_clouds:
         commit = f" (commit {source.revision[:10]})" if source.revision else ""
         print(f"{options.model}{commit} on {options.task} ({options.split}), {views.rows} rows, d = {headline.d}")
         shown = [metric for metric in _numbers() if any(metric.slug in one.readings for one in by_layer)]
@@ -383,9 +383,9 @@ def _partition(weights: NDArray[Any]) -> dict[str, Any]:
 
 def _numbers() -> list[Metric]:
     """The metrics that records of clouds hold as one number each."""
-    kept = applicable("rows") + [metric for metric in applicable("tokens") if "rows" not in metric.kinds]
+    shown = applicable("rows") + [metric for metric in applicable("tokens") if "rows" not in metric.kinds]
     places = {slug: place for place, slug in enumerate(metrics.catalogue())}
-    return sorted((metric for metric in kept if metric.gives != "curve"), key=lambda metric: places[metric.slug])
+    return sorted((metric for metric in shown if metric.gives != "curve"), key=lambda metric: places[metric.slug])
 
 
 def _print_cloud(name: str, record: CloudRecord) -> None:

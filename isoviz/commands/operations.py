@@ -81,8 +81,8 @@ class Operation:
         """The model of its arguments, which refuses unknown names."""
         hints = get_type_hints(self.call)
         fields: dict[str, Any] = {
-            name: (hints[name], ... if given.default is given.empty else given.default)
-            for name, given in inspect.signature(self.call).parameters.items()
+            name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
+            for name, parameter in inspect.signature(self.call).parameters.items()
         }
         return create_model(self.name, __config__=_STRICT, **fields)
 
@@ -235,14 +235,14 @@ class Operations:
         already; without it their ids are returned as "existing", and experiment is null if there is nothing else to launch.
         """
         group = planning.new_group() if experiment is None else one_line(experiment, "experiment")
-        given = {} if settings is None else {name: getattr(settings, name) for name in settings.model_fields_set}
-        if given.get("own") is not None and task != tasks.OWN:
+        set_by_user = {} if settings is None else {name: getattr(settings, name) for name in settings.model_fields_set}
+        if set_by_user.get("own") is not None and task != tasks.OWN:
             raise InputError(f"settings.own: is for the task '{tasks.OWN}' (got '{task}')", field="settings.own")
         own = [slug for slug in method if slug != "baseline"]
         if params and len(own) != 1:
             raise InputError("params: give exactly one method besides the baseline", field="params")
         chosen = [(slug, params or {} if slug in own else {}) for slug in method]
-        configs = planning.expand([model], [task], chosen, seeds or [0], data=data, checks=self._checks, **given)
+        configs = planning.expand([model], [task], chosen, seeds or [0], data=data, checks=self._checks, **set_by_user)
         known = {} if repeat else duplicates.existing(self._store, configs)
         new = [config for config in configs if config.identity not in known]
         ids = self._service.launch(new, group=group)

@@ -1,4 +1,4 @@
-"""`isoviz report`: an experiment as one HTML file, or as Markdown with pictures in a zip file."""
+"""`isoviz report`: write an experiment's report as one HTML file, or as Markdown with images in a zip file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the file; the dashboard, which draws the figures, does so in a process of its own."""
+    """Write the file in a separate process, because the engine does not import the dashboard, which draws the figures."""
     if not (ROOT / "dashboard" / "report").is_dir():
         raise InputError("report: the dashboard is only in a source checkout; run this command from one")
     if importlib.util.find_spec("streamlit") is None:

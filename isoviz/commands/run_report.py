@@ -67,19 +67,19 @@ def as_json(row: RunRow, started: Beginning | None = None) -> dict[str, Any]:
 
 def warnings_of(row: RunRow, started: Beginning | None = None) -> list[str]:
     """Everything that a reader of a run must know, one sentence each; arguments as for `as_json`."""
-    found = [f"collapsed: {row.collapsed}"] if row.collapsed else []
-    found += row.progress.warnings if row.progress else []
-    found += started.notes if started else []
+    notes = [f"collapsed: {row.collapsed}"] if row.collapsed else []
+    notes += row.progress.warnings if row.progress else []
+    notes += started.notes if started else []
     if row.result is not None:
         if row.result.random_weights:
-            found.append(f"random weights: {row.result.random_weights}")
+            notes.append(f"random weights: {row.result.random_weights}")
         for slug in metrics.catalogue():
             reading = row.result.isotropy.reading(slug)
             if reading is not None and reading.undefined and row.result.isotropy.number(slug) is None:
-                found.append(f"{slug} is undefined: {reading.undefined}")
+                notes.append(f"{slug} is undefined: {reading.undefined}")
     elif row.error:
-        found.append(f"{row.error.get('message', '')} {row.error.get('advice') or ''}".rstrip())
-    return list(dict.fromkeys(found))
+        notes.append(f"{row.error.get('message', '')} {row.error.get('advice') or ''}".rstrip())
+    return list(dict.fromkeys(notes))
 
 
 def document(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -18,15 +18,14 @@ from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.runs.store import Store, StoreUnavailableError
 from isoviz.runs.summaries import BASELINE, TIMING, RunSummary
 
-# `list` is what people type between two other commands. What only its siblings need, they import: the catalogues and numpy
-# would double its time.
+# Modules that `list` does not need, such as the catalogues and numpy, are imported where they are used: they would double its time.
 if TYPE_CHECKING:
     from isoviz.access.service import Service
 
 LISTED: Final = 100
-"""Runs that `list` shows unless told otherwise."""
+"""Default number of runs that `list` shows."""
 _ISOTROPY: Final = ("isoscore", "isoscore_star")
-"""What `list` shows of a run's isotropy; `show` has the rest."""
+"""The measure of isotropy in `list`; `show` has them all."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -73,9 +72,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Carry out one action; 0 when done, 1 when a resumed run did not finish."""
+    """Carry out one action. Returns 0, or 1 if a resumed run does not finish."""
     store = Store(options.store)
-    with suppress(StoreUnavailableError):  # a list can be read from a full disk
+    with suppress(StoreUnavailableError):  # runs can be listed even if the disk is full
         mark_lost(store)
     actions = {
         "list": _list,
@@ -120,7 +119,7 @@ def _list(store: Store, options: argparse.Namespace) -> int:
 
 
 def _listed(run: RunSummary) -> str:
-    """A run in a few lines, its numbers by their names in `--json`."""
+    """Print a run in a few lines; numbers have the names of `--json`."""
     if run.unreadable:
         from isoviz.commands import run_report
 
@@ -163,7 +162,7 @@ def _document(store: Store, row: RunRow) -> dict[str, Any]:
 
 
 def _provenance(store: Store, run_id: str) -> dict[str, Any]:
-    """With what it ran: the newest `started` event (a resumed run has one per attempt); empty before the first."""
+    """The environment of a run: its newest `started` event, of which a resumed run has several. Empty before the first."""
     newest = store.newest_of_kind(run_id, Started)
     if newest is None:
         return {}
@@ -172,7 +171,7 @@ def _provenance(store: Store, run_id: str) -> dict[str, Any]:
 
 
 def _service(store: Store) -> Service:
-    from isoviz.access.service import of_command_line  # `list` and `show` do not wait for what it imports
+    from isoviz.access.service import of_command_line  # slow to import; `list` and `show` do without
 
     return of_command_line(store)
 
@@ -196,7 +195,7 @@ def _resume(store: Store, options: argparse.Namespace) -> int:
     owner = f"command line, process {os.getpid()}"
     waiting = store.get(options.id)
     with gentle_stop(say) as stop:
-        if waiting.status != "queued" or waiting.owner is not None:  # one that waits for an app may as well run here
+        if waiting.status != "queued" or waiting.owner is not None:  # a run queued for an app can run here too
             _service(store).resume(options.id, claim=owner)
         row = carry_out(store, options.id, owner, stop, quiet=options.json)
     if options.json:

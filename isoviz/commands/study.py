@@ -1,4 +1,4 @@
-"""`isoviz study`: the papers' figures and tables, listed, or computed beside the printed numbers."""
+"""`isoviz study`: list the papers' figures and tables, or compute one and compare it with the published numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from isoviz.studies.records import RunRecord
 
 LOOK_AGAIN_SECONDS = 2.0
-"""Between two looks at runs that another process carries out."""
+"""Interval between checks on runs that another process executes."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Carry out one action; 0 when done."""
+    """Carry out one action. Returns 0."""
     return _list(options) if options.action == "list" else _run(options)
 
 
@@ -107,7 +107,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _train(study: type[TrainedStudy], inputs: Inputs, options: argparse.Namespace) -> Result:
-    """Carry out the runs that the store lacks, as one experiment, and draw what there is."""
+    """Execute missing runs as one experiment, and compute the result from all."""
     configs = study.configs(options.scale, inputs)
     from isoviz.access.service import of_command_line
     from isoviz.commands import train
@@ -133,7 +133,7 @@ def _train(study: type[TrainedStudy], inputs: Inputs, options: argparse.Namespac
 
 
 def _once_ended(store: Store, read: Callable[[], list[RunRecord]]) -> list[RunRecord]:
-    """What `read` gives once no other process is carrying out one of these runs, nor has reserved one."""
+    """The value of `read` as soon as no other process is executing one of these runs or has reserved one."""
     from isoviz.runs.recovery import mark_lost
 
     told = 0
@@ -154,7 +154,7 @@ def _once_ended(store: Store, read: Callable[[], list[RunRecord]]) -> list[RunRe
 
 
 def _folder(name: str) -> Path:
-    """The folder, made before the computation so that a wrong one costs no time."""
+    """Create the output folder before the computation, so that an invalid one is reported at once."""
     path = boundary.path(name, "out")
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -164,7 +164,7 @@ def _folder(name: str) -> Path:
 
 
 def _reporter() -> Progress:
-    """Tells a new percent or a new thing that is done, on stderr."""
+    """Report progress on stderr: each new percent, each new step."""
     told = ""
 
     def report(share: float, what: str) -> None:
@@ -178,12 +178,12 @@ def _reporter() -> Progress:
 
 
 def notes_of(result: Result) -> list[str]:
-    """What the text says in notes: of the tables, then of the whole."""
+    """Notes of the tables, then of the result."""
     return [*(note for table in result.tables for note in table.notes), *result.notes]
 
 
 def as_text(result: Result) -> str:
-    """A result as lines: its tables, or what its panels draw where it has none, the printed numbers and the notes."""
+    """A result as text: its tables, or the data of its panels if it has none, the published numbers and the notes."""
     lines = [result.title]
     for figure in result.figures if not result.tables else ():
         for panel in figure.panels:
@@ -228,7 +228,7 @@ def _of_panel(panel: Panel) -> list[str]:
 
 
 def _of_points(series: Series) -> list[str]:
-    """x and y of each, with their spreads."""
+    """x and y of each series, with spreads."""
     lines = []
     for i, (x, y) in enumerate(zip(series.x, series.y, strict=True)):
         x_half = (series.x_high[i] - series.x_low[i]) / 2 if series.x_low and series.x_high else 0.0

@@ -1,4 +1,4 @@
-"""`isoviz train` and `isoviz sweep`: plan, then run one after another in this process."""
+"""`isoviz train` and `isoviz sweep`: runs are planned, then trained one after another in this process."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Start the runs; 0 when all finished, 1 when one did not. With `--queue` they wait for workers, and the answer is 0.
+    """Start the runs. Returns 0 if all finish, else 1. With `--queue` they wait for workers, and it returns 0.
 
     The first Ctrl-C or SIGTERM asks the run at hand to stop, which leaves a checkpoint, and ends the command; the second ends it
     at once. `runs stop` does the same from elsewhere.
@@ -102,7 +102,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _queue(store: Store, service: Service, configs: list[RunConfig], options: argparse.Namespace) -> int:
-    """Queue those that do not exist yet, or all of them with `--repeat`, and print their ids."""
+    """Queue the runs that do not exist yet, or all with `--repeat`, and print their ids."""
     from isoviz.commands import run_report
     from isoviz.runs import duplicates
 
@@ -125,7 +125,7 @@ def _queue(store: Store, service: Service, configs: list[RunConfig], options: ar
 def launch_and_carry_out(
     store: Store, service: Service, configs: Sequence[RunConfig], group: str | None, *, quiet: bool
 ) -> list[RunRow]:
-    """Launch runs for this command and execute them here, one after another; those that a stop keeps from starting are stopped.
+    """Launch runs and execute them here, one after another. After a stop, those that have not started are stopped too.
 
     Returns the runs that were begun, as they ended.
     """
@@ -149,7 +149,7 @@ def launch_and_carry_out(
 
 
 def report(store: Store, rows: Sequence[RunRow], json: bool) -> None:
-    """What the command says at its end: every run as one document, or a table where there are several runs."""
+    """Print all runs as one document, or a table of several runs."""
     from isoviz.commands import run_report
 
     started = {row.id: run_report.started_of(store, row.id) for row in rows}
@@ -161,7 +161,7 @@ def report(store: Store, rows: Sequence[RunRow], json: bool) -> None:
 
 
 def plan(options: argparse.Namespace) -> list[RunConfig]:
-    """The runs that the options ask for, validated."""
+    """The runs that the options describe, validated."""
     params: dict[str, Any] = {}
     for text in options.set:
         name, values = planning.parse_grid(text)
@@ -188,7 +188,7 @@ def plan(options: argparse.Namespace) -> list[RunConfig]:
 
 
 def own_columns(options: argparse.Namespace) -> OwnTask | None:
-    """The columns of `--task own`; `InputError` for options of it with another task, or without those it needs."""
+    """The columns of `--task own`. Raises `InputError` if the task is another one, or if a required column is missing."""
     given = {name: getattr(options, f"own.{name}", None) for name in planning.OWN_OPTIONS}
     given = {name: value for name, value in given.items() if value is not None}
     if options.task != tasks.OWN:
@@ -202,7 +202,7 @@ def own_columns(options: argparse.Namespace) -> OwnTask | None:
 
 
 def fetch_models(configs: Sequence[RunConfig]) -> None:
-    """Bring models of the hub onto this machine before any run exists; a download that fails is bad input, no failed run."""
+    """Download models from the hub before any run is created, so that a failing download is an input error, not a failed run."""
     from isoviz.models import sources
 
     with progress_bar() as progress:
@@ -211,7 +211,7 @@ def fetch_models(configs: Sequence[RunConfig]) -> None:
 
 
 def check_weights(configs: Sequence[RunConfig]) -> None:
-    """Refuse a model whose checkpoint does not fit before any run exists, unless random weights are allowed."""
+    """Refuse a model whose checkpoint does not match before any run is created, unless random weights are allowed."""
     from isoviz.models import fit, sources
 
     kinds = {(one.model, tasks.get(one.task, one.own).kind) for one in configs if not one.allow_random}
@@ -250,20 +250,20 @@ def carry_out(store: Store, run_id: str, owner: str, stop: Callable[[], bool], q
         print(run_report.describe(row, run_report.started_of(store, row.id)))
     elif row.error:
         say(f"run {row.id} {row.status}: {row.error.get('message', '')} {row.error.get('advice', '')}".rstrip())
-    if row.status == "running":  # what happened is in its log; the next command finds it lost
+    if row.status == "running":  # details are in its log; the next command marks it as lost
         say(f"run {row.id}: how it ended could not be written to the store. Free disk space, or wait for the database;")
         say(f"then `isoviz runs resume {row.id}` continues from the last checkpoint.")
     return row
 
 
 def say(line: str) -> None:
-    """A line on stderr, unless that is gone: a terminal that was closed must not cost the run its checkpoint."""
+    """Print a line on stderr, ignoring errors: a run must save its checkpoint even if the terminal was closed."""
     with suppress(OSError):
         print(line, file=sys.stderr, flush=True)
 
 
 class ProgressLine:
-    """One tqdm bar per run, fed by its events."""
+    """One tqdm bar per run, driven by its events."""
 
     def __init__(self, row: RunRow, quiet: bool) -> None:
         from tqdm import tqdm
@@ -279,7 +279,7 @@ class ProgressLine:
         self.bar.close()
 
     def show(self, event: Event) -> None:
-        """Move the bar, and say what there is to wait for before it moves."""
+        """Advance the bar, or show the current phase before training starts."""
         if event.kind == "entered" and event.phase in ("loading", "tokenising"):
             self.bar.set_postfix_str(f"{event.phase} {event.detail}".strip())
         elif event.kind == "resumed" and event.warning:

@@ -21,7 +21,7 @@ from isoviz.models.profile import STREAM_ABOVE
 from isoviz.vectors import arrays, reading
 
 BLOCK = 12 * 2**20
-"""Bytes of float64 that are transformed at a time."""
+"""Size of a block in float64, in bytes."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fit, apply, write; 0 when done."""
+    """Fit the chain, apply it and write the result. Returns 0."""
     from isoviz.whatif import chains
 
     try:
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _fit(transform: posthoc.Chain, points: NDArray[Any]) -> None:
-    """Fit on all points: of a large file in one pass over it, where the chain reads no more than mean and covariance."""
+    """Fit on all points; a large file in one pass, if the chain needs only mean and covariance."""
     n, d = points.shape
     if points.size * 8 <= STREAM_ABOVE or transform.fits_on == "points" or n < d:
         transform.fit(points)
@@ -103,7 +103,7 @@ def _fit(transform: posthoc.Chain, points: NDArray[Any]) -> None:
 
 
 def _rows(d: int) -> int:
-    """Of a block."""
+    """Number of rows in a block."""
     return max(1, BLOCK // (8 * d))
 
 
@@ -115,7 +115,7 @@ def _read(name: str, option: str) -> NDArray[Any]:
 
 
 def _write(transform: posthoc.Chain, points: NDArray[Any], out: Path) -> tuple[tuple[int, int], str]:
-    """Write the image, in float32 where the points are no wider; it takes its place only when it is whole."""
+    """Write the transformed points atomically, as float32 unless the input has a wider type."""
     dtype = np.dtype(np.float32 if points.dtype in (np.float16, np.float32) else np.float64)
     n = len(points)
     width = np.asarray(transform.transform(points[:0])).shape[1]
@@ -125,7 +125,7 @@ def _write(transform: posthoc.Chain, points: NDArray[Any], out: Path) -> tuple[t
         raise InputError(f"out: '{out.parent}' cannot be written to: {boundary.reason(error)}", field="out") from None
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n, width)}
     try:
-        # a map of the file would hold all of it in memory
+        # mapping the file would keep all of it in memory
         with os.fdopen(handle, "wb") as image, progress_bar() as report:
             np.lib.format.write_array_header_1_0(image, header)
             for first, block in blocks(points, _rows(points.shape[1])):
@@ -133,12 +133,12 @@ def _write(transform: posthoc.Chain, points: NDArray[Any], out: Path) -> tuple[t
                 try:
                     np.asarray(transform.transform(block), dtype=dtype).tofile(image)
                 except InputError as error:
-                    arrays.check_finite(block, "in", before=first)  # says where
+                    arrays.check_finite(block, "in", before=first)  # the error gives the row
                     raise InputError(f"in: rows {first} to {last - 1}: {error}", field="in") from None
                 report(last, n, "transforming")
         mask = os.umask(0)
         os.umask(mask)
-        os.chmod(partial, 0o666 & ~mask)  # mkstemp makes it for its owner alone
+        os.chmod(partial, 0o666 & ~mask)  # mkstemp gives access to the owner only
         os.replace(partial, out)
     finally:
         Path(partial).unlink(missing_ok=True)
