@@ -11,6 +11,7 @@ from dashboard import actions, menu, resources, theme, timing, wording
 from dashboard.run_lists import cached
 from isoviz.runs.queue_order import PRIORITIES, Move
 from isoviz.runs.rows import RunProgress, RunRow
+from isoviz.training import devices
 
 TICK = 2.0
 """Seconds between refreshes of the queue while runs run or wait."""
@@ -117,7 +118,7 @@ def line(row: RunRow, total: int, *, selected: bool = False) -> bool:
 def _activity_text(row: RunRow) -> str:
     if row.status == "queued":
         levels = {value: f" · {level} priority" for level, value in PRIORITIES.items() if value}
-        return wording.place(row) + levels.get(row.priority, "")
+        return wording.place(row) + levels.get(row.priority, "") + _missing_gpus(row)
     since = actions.stopping_for(row)
     if since is not None:
         return f"stopping … {since:.0f} s"
@@ -127,6 +128,17 @@ def _activity_text(row: RunRow) -> str:
     step_text = f"step {progress.step} of {progress.total_steps}"
     seconds_left = progress.eta_seconds
     return step_text if seconds_left is None else f"{step_text} · {wording.duration(seconds_left)} left"
+
+
+def _missing_gpus(row: RunRow) -> str:
+    """What a run waits for if it has more processes than this machine has GPUs."""
+    processes = row.config.processes
+    if processes == 1:
+        return ""
+    machine = devices.describe()  # slow the first time
+    if not machine.on_gpu or processes <= len(machine.slots):
+        return ""
+    return f" · needs a machine with {processes} GPUs, this one has {len(machine.slots)}"
 
 
 def more_waiting(listed: int, total: int) -> None:

@@ -9,8 +9,10 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard import live, menu, run_queue
 from isoviz.access.visitors import OPERATOR
+from isoviz.config import RunConfig
 from isoviz.events import Diverged, Failed, Stopped
 from isoviz.runs.store import Store
+from isoviz.training.devices import Devices, Slot
 from tests.dashboard.conftest import OpenPage
 from tests.story import Story
 
@@ -207,3 +209,12 @@ def test_an_address_may_ask_for_a_speed(store: Store, open_page: OpenPage, query
     run = Story(store).complete()
     app = open_page("live", run=run.id, replay=query)
     assert not app.exception and json.loads(app.get_by_key("live-lines").proto.json)["replay"] == speed
+
+
+def test_a_run_too_wide_for_this_machine_says_what_it_waits_for(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    narrow, wide = store.create([RunConfig(), RunConfig(processes=4)])
+    assert run_queue._activity_text(store.get(wide)) == "number 2 in the queue", "a CPU trains any number of processes"
+    two = Devices((Slot("cuda:0", "GPU", 1), Slot("cuda:1", "GPU", 1)), True, 8)
+    monkeypatch.setattr("isoviz.training.devices.describe", lambda: two)
+    assert run_queue._activity_text(store.get(narrow)) == "next in the queue"
+    assert run_queue._activity_text(store.get(wide)).endswith(" · needs a machine with 4 GPUs, this one has 2")
