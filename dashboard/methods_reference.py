@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 import streamlit as st
@@ -72,6 +72,10 @@ class Kind:
     detail: Callable[[Any], None]
 
 
+_SENTENCE: Final = 225
+"""Width of a column of sentences, in pixels: beside a name, it fits on a phone. Wider pages stretch it."""
+
+
 def choose() -> tuple[Kind, str | None]:
     """Fields for a catalogue and one of its items; no item means the overview."""
     names = {kind.name: kind for kind in KINDS}
@@ -123,7 +127,7 @@ def _methods_overview(items: Mapping[str, type[Method]]) -> None:
             "Step cost": st.column_config.NumberColumn(
                 format="%.2f", help="Time of a training step over a plain one; a few percent are noise."
             ),
-            "What it does": st.column_config.TextColumn(width=310),
+            "What it does": st.column_config.TextColumn(width=_SENTENCE),
         },
     )
     st.caption(plain(f"Costs measured on {reference.costs()['machine']}"))
@@ -162,7 +166,7 @@ def _transforms_overview(items: Mapping[str, type[CataloguedTransform]]) -> None
         for item in items.values()
     ]
     config: dict[str, Any] = {
-        "What it does": st.column_config.TextColumn(width="large"),
+        "What it does": st.column_config.TextColumn(width=_SENTENCE),
         "Time ÷ IsoScore": st.column_config.NumberColumn(
             help=f"Fitting and applying it to {reference.costs()['n']:,} points in {reference.costs()['d']} dimensions."
         ),
@@ -178,7 +182,7 @@ def _table(rows: list[dict[str, Any]], config: dict[str, Any]) -> None:
         hide_index=True,
         column_config={first: st.column_config.TextColumn(pinned=True), **config},
         height="content",
-        row_height=70 if sentences else None,  # Streamlit wraps text only in rows above 4rem
+        row_height=80 if sentences else None,  # Streamlit wraps text only in rows above 4rem
     )
 
 
