@@ -81,7 +81,7 @@ def main() -> int:
         tell("A kept view of the bundled model, server", kept(repeats))
         cloud, matrix = publish(n, d, rows=300), publish(2 * wide, wide, rows=301)
         tell(f"A map of {n:,} points in {d} dimensions, engine", cloud_steps(cloud, repeats))
-        server = start(Path(home))
+        server = start(Path(home), ISOVIZ_SPARES="on")
         try:
             with sync_playwright() as playwright:
                 path = os.environ.get("ISOVIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
