@@ -270,7 +270,7 @@ ISOSCORE_STAR = replace(
     title="IsoScore*",
     symbol="ι*",
     sees="IsoScore of the cloud's covariance mixed with a shrinkage matrix Σ_S, which stabilises it with few points.",
-    blind_to="Misses everything that IsoScore misses, and sees less of the cloud as ζ grows: at ζ = 1, nothing.",
+    blind_to="Cannot see what IsoScore cannot, and sees less of the cloud as ζ grows: at ζ = 1, nothing.",
     help=(
         f"Reported for all layers' tokens with ζ = {REPORTED_ZETA} and Σ_S from training tokens, so that methods can be "
         "compared."
@@ -327,7 +327,7 @@ PARTICIPATION_RATIO = replace(
     unit="directions",
     sees="How many directions would hold the variance if they shared it equally.",
     blind_to=(
-        "Misses everything that IsoScore misses, because it is 1 + (d − 1) · IsoScore. Ten directions out of 10 and out of "
+        "Cannot see what IsoScore cannot, because it is 1 + (d − 1) · IsoScore. Ten directions out of 10 and out of "
         "768 look the same."
     ),
     range=Range("1 … min(d, n − 1)", constant(1.0), highest_rank),

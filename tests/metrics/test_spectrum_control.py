@@ -138,7 +138,7 @@ def test_matched_scale_carries_the_energy(kind, gamma, count):
     ],
 )
 def test_a_spectrum_that_does_not_fall_is_refused(kind, c2, gamma, field):
-    with pytest.raises(InputError, match="decays with k only if|gamma") as caught:
+    with pytest.raises(InputError, match="decays with k only if") as caught:
         spectrum_target(kind, 3, 1.0, c2, gamma)
     assert caught.value.field == field
 
