@@ -54,6 +54,6 @@ def encode(frame: pd.DataFrame, columns: Sequence[str], tokenizer: PreTrainedTok
 
 def moment() -> float:
     """Now, with everything on the device done."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
+    if torch.accelerator.is_available():
+        torch.accelerator.synchronize()
     return time.perf_counter()

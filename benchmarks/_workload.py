@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TASK = "glue/cola"
 """The task whose column names the files have; its rows are generated here."""
 BUNDLED = "demo/tiny-bert"
+MINILM_VOCABULARY = 30_522
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,13 @@ class Encoder:
     rows: int
 
 
-def minilm_size(folder: Path, rows: int, layers: int = 6, width: int = 384, heads: int = 12) -> Encoder:
+def minilm_size(
+    folder: Path, rows: int, layers: int = 6, width: int = 384, heads: int = 12, vocabulary: int | None = None
+) -> Encoder:
     """A BERT of MiniLM's size with random weights and the bundled tokenizer, saved in `folder`."""
     tokenizer = load_tokenizer(sources.resolve(BUNDLED))
     config = BertConfig(
-        vocab_size=len(tokenizer),
+        vocab_size=vocabulary or len(tokenizer),
         hidden_size=width,
         num_hidden_layers=layers,
         num_attention_heads=heads,
@@ -81,6 +84,35 @@ def minilm_size(folder: Path, rows: int, layers: int = 6, width: int = 384, head
     BertForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return Encoder(f"MiniLM-size ({layers} × {width})", str(folder), rows)
+
+
+def minilm_of_rows(folder: Path, rows: pd.DataFrame) -> Encoder:
+    """A BERT of MiniLM's size, its 30,522 rows of the token table included, with random weights.
+
+    Its WordPiece tokenizer is trained on `rows`, so that their lengths in tokens are realistic without MiniLM's own files.
+    """
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    special = {
+        "pad_token": "[PAD]",
+        "unk_token": "[UNK]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+        "mask_token": "[MASK]",
+    }
+    pieces = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    pieces.normalizer, pieces.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=MINILM_VOCABULARY, special_tokens=list(special.values()), show_progress=False
+    )
+    pieces.train_from_iterator(rows["sentence"].tolist(), trainer)
+    ends = [(token, pieces.token_to_id(token)) for token in ("[CLS]", "[SEP]")]
+    pieces.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=pieces, model_max_length=512, **special)
+    encoder = minilm_size(folder, 0, vocabulary=MINILM_VOCABULARY)
+    tokenizer.save_pretrained(folder)
+    return encoder
 
 
 def sentences(tokenizer: PreTrainedTokenizerBase, lengths: Lengths, rows: int, seed: int) -> pd.DataFrame:

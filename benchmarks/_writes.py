@@ -9,7 +9,19 @@ from pathlib import Path
 from typing import Any
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-_CHANGES = ("os.mkdir", "os.remove", "os.rmdir", "os.rename", "os.symlink", "sqlite3.connect", "shutil.rmtree")
+_CHANGES = (
+    "os.mkdir",
+    "os.remove",
+    "os.rmdir",
+    "os.rename",
+    "os.symlink",
+    "sqlite3.connect",
+    "shutil.rmtree",
+    "os.chmod",
+    "os.chown",
+)
+_FOLDER = {"os.mkdir": 2, "os.chmod": 2, "os.chown": 3}
+"""Event → place of its argument for an open folder, where it is not the second."""
 _DEVICES = ("/dev/null", "/dev/shm", "/proc/self")
 _STARTER = """\
 import sys
@@ -30,9 +42,7 @@ def watch(allowed: Iterable[Path | str], tell: Callable[[str], None]) -> None:
                 return
         elif event in _CHANGES:
             path = arguments[1 if event in ("os.rename", "os.symlink") else 0]
-            if any(
-                isinstance(argument, int) and argument >= 0 for argument in arguments[2 if event == "os.mkdir" else 1 :]
-            ):
+            if any(isinstance(argument, int) and argument >= 0 for argument in arguments[_FOLDER.get(event, 1) :]):
                 return  # relative to an open folder, as `shutil.rmtree` works; that folder was named before
         else:
             return

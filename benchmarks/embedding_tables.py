@@ -43,7 +43,7 @@ GROUPS = 50
 BAR = 0.002
 CHAINS = {
     "none": "none",
-    "mean removed": "all_but_the_top:remove=0",
+    "centred": "all_but_the_top:remove=0",
     "ZCA, ε = 0": "zca",
     "ZCA, ε = mean variance": "zca:eps={variance}",
     "ZCA, ε = 0.1": "zca:eps=0.1",
@@ -149,7 +149,7 @@ def of_squad(embed: Callable[[list[str]], Points], folder: Path) -> list[dict[st
     queries, paragraph_vectors = embed(questions["question"].tolist()), embed(documents)
     judged = np.concatenate([queries, paragraph_vectors])
     train = sorted({*rows.train["question"], *rows.train["context"]} - {*questions["question"], *documents})
-    title = f"SQuAD validation, {count:,} questions, {len(documents)} paragraphs; fitted on"
+    title = f"SQuAD validation, {count:,} questions, {len(documents)} paragraphs; IsoScore of the questions; fitted on"
     slugs = ["ndcg_cosine", "recall10_cosine", "hubness_cosine"]
     return [
         table(f"{title} {fit_name}", fit, judged, slice(0, count), known, slugs)

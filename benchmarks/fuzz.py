@@ -5,9 +5,10 @@ Run: python benchmarks/fuzz.py [cli addresses files models server] [--count N] [
 The first four are answered in this process. `server` opens addresses in a real server, with a runner's link, over folders that hold
 damaged files and small files that are large inside; it counts exception boxes and tracebacks in the server's log, and its memory is
 the server's. For the others it counts tracebacks, exception boxes and refusals that are not one line of at most 300 characters.
-Each row ends with the process's memory now and after the first inputs. Every file opened for writing outside the temporary folder
-counts as a fault, including those of the server's readers. Command lines train, measure and serve nothing: an input that would is
-counted as reached. Each fault is printed with its first input. `--seconds` ends a long count early and says where.
+Each row ends with the process's memory now and after the first inputs. Every change outside the temporary folder counts as a fault,
+including those of the server's readers, and so does another owner, mode or content of the folder of inputs. Command lines train,
+measure and serve nothing: an input that would is counted as reached. Each fault is printed with its first input. `--seconds` ends a
+long count early and says where.
 """
 
 from __future__ import annotations
@@ -77,17 +78,19 @@ def _measure(kind: str, options: argparse.Namespace, root: Path, outside: set[st
     import psutil
     from hypothesis import strategies as st
 
-    from tests.fuzzing import addresses, command_line, files, models
+    from tests.fuzzing import addresses, command_line, files, models, untouched
     from tests.fuzzing.collecting import collect
     from tests.tiny import TinyModels
 
     box = root / f"box-{kind}"
     files.fill(box)
+    drawn = root / "drawn"
+    drawn.mkdir(exist_ok=True)
     check: Callable[[Any], object]
     process = psutil.Process()
     with ExitStack() as stack:
         if kind == "cli":
-            strategy, check = command_line.words(box), command_line.check
+            strategy, check = command_line.words(box), lambda line: command_line.check(line, box)
         elif kind == "addresses":
             stack.enter_context(addresses.without_jobs())
             strategy, check = addresses.addresses(addresses.fill(root / "home"), box), addresses.check
@@ -99,10 +102,11 @@ def _measure(kind: str, options: argparse.Namespace, root: Path, outside: set[st
             strategy, process = addresses.addresses(known, box), psutil.Process(number)
         elif kind == "files":
             strategy = st.tuples(files.damaged(), files.columns)
-            check = lambda case: files.check(case, box)  # noqa: E731
+            check = lambda case: files.check(case, drawn)  # noqa: E731
         else:
             intact = TinyModels(root / "models")("bert")
             strategy, check = models.damages, lambda damage: models.check(damage, intact, root / "copy")
+        before = untouched.snapshot(box)
         started, memory, most = time.monotonic(), 0.0, 0.0
         seen = 0
 
@@ -127,7 +131,11 @@ def _measure(kind: str, options: argparse.Namespace, root: Path, outside: set[st
         f"{kind}: {seen} inputs in {seconds:.0f} s, {faults} faults, memory {memory:.0f} MB {growth:+.0f} MB (at most {most - memory:+.0f})"
     )
     print(outcome, flush=True)
-    return not faults and (kind not in ("addresses", "server") or growth <= MOST_GROWTH_MB)
+    changed = (
+        [] if kind == "cli" else untouched.changes(before, untouched.snapshot(box))
+    )  # `cli` compares after each input
+    print("".join(f"changed: {path}\n" for path in changed), end="", flush=True)
+    return not faults and not changed and (kind not in ("addresses", "server") or growth <= MOST_GROWTH_MB)
 
 
 @contextmanager

@@ -129,7 +129,7 @@ def main() -> None:
         file.write_text(lessons_file.render(), encoding="utf-8")
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1280, "height": 900}, bypass_csp=True)  # wait_for_function evaluates
-        page.goto(file.as_uri())
+        page.goto(f"{file.as_uri()}#playground")
         page.wait_for_function("globalThis.playground && !document.querySelector('[aria-busy]')")
         measure(page, repeats)
         browser.close()

@@ -1,6 +1,6 @@
 """The cost of training: a step of every method over the plain step, our loop against `transformers.Trainer`, IsoLayer's epoch.
 
-    python benchmarks/training.py [--steps 18] [--rounds 3] [--threads N] [--model DIR] [--quick] [--out docs]
+    python benchmarks/training.py [--steps 18] [--rounds 3] [--threads N] [--model DIR] [--data DIR] [--quick] [--out docs]
 
 Each on the bundled encoder and on one of MiniLM's size (random weights; `--model DIR`: a real one instead), in float32, on
 generated sentences whose lengths are stated. Contenders take turns in one process.
@@ -11,7 +11,9 @@ generated sentences whose lengths are stated. Contenders take turns in one proce
 2. Samples per second between the end of the first and the end of the last optimiser step of an epoch, so that loading and
    measuring are left out on both sides: ours through `isoviz.training.train`, once with exactly Trainer's batches, once with
    our defaults (batches of similar lengths) against Trainer's (random order); both pad each batch to its longest row. Logging,
-   saving, evaluation and gradient clipping are off in Trainer, because our loop has no clipping.
+   saving, evaluation and gradient clipping are off in Trainer, because our loop has no clipping. With `--data`, also whole epochs
+   of 800 real rows in ten rounds, Trainer grouped by length; on an encoder of MiniLM's size whose tokenizer is trained on the rows,
+   or on `--model`.
 3. IsoLayer's second stage on 2,000 rows: seconds per epoch on the cached vectors (the held-out rows' metric counted in),
    against the one pass of the frozen encoder that made them.
 
@@ -37,10 +39,12 @@ from _charts import Panel, bars
 from _report import Table, machine, write_section
 from _training import BATCH, Scale
 from _training_layer import LAYER_ROWS, layer_row, layer_table
-from _training_pace import pace_rows, pace_table
+from _training_pace import pace_rows, pace_table, real_row
 from _training_steps import step_table
-from _workload import BUNDLED, Encoder, minilm_size
+from _workload import BUNDLED, TASK, Encoder, minilm_of_rows, minilm_size
 from transformers.utils import logging
+
+from isoviz import devices, tasks
 
 
 def options() -> argparse.Namespace:
@@ -49,6 +53,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="rounds against Trainer and of IsoLayer, at least 3")
     parser.add_argument("--threads", type=int, default=0, help="0: all cores")
     parser.add_argument("--model", type=Path, metavar="DIR", help="a real encoder in place of the MiniLM-size one")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="real rows of glue/cola: also compare with Trainer grouped by length"
+    )
     parser.add_argument("--parts", nargs="+", choices=("steps", "pace", "layer"), default=["steps", "pace", "layer"])
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the script; no bar is judged")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write DIR/benchmarks.md and a plot in DIR/images")
@@ -98,9 +105,20 @@ def main() -> int:
                 pace_rows(encoder, scale, folder / f"rows-{n}", threads) for n, encoder in enumerate(chosen_encoders)
             ]
             drawn = [bar for _, bars_of_encoder, _ in compared for bar in bars_of_encoder]
+            real = []
+            if chosen.data:
+                train_rows = tasks.load(tasks.get(TASK), str(chosen.data)).train
+                encoder = (
+                    Encoder(chosen.model.name, str(chosen.model), 0)
+                    if chosen.model
+                    else minilm_of_rows(folder / "real", train_rows)
+                )
+                row, bar, late = real_row(encoder, scale, chosen.data, threads)
+                real, missed = [row], missed + late
+                drawn.append(bar)
             by_side = {"ours": [bar[1] for bar in drawn], "Trainer": [bar[2] for bar in drawn]}
             panels.append(Panel("Training, per sample", [bar[0] for bar in drawn], by_side))
-            show(tables, pace_table([row for rows, _, _ in compared for row in rows], scale))
+            show(tables, pace_table([row for rows, _, _ in compared for row in rows] + real, scale))
             missed += [line for _, _, late in compared for line in late]
         if "layer" in chosen.parts:
             layers = [layer_row(encoder, scale) for encoder in chosen_encoders]
@@ -128,7 +146,8 @@ def show(tables: list[Table], table: Table) -> None:
 
 
 def gpu() -> str:
-    return f", {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
+    slot = devices.describe().slots[0]
+    return "" if slot.name == "cpu" else f", {slot.label}"
 
 
 if __name__ == "__main__":

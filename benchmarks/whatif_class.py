@@ -24,7 +24,7 @@ import numpy as np
 import psutil
 
 from benchmarks.whatif import made
-from isoviz.training.devices import available_cores
+from isoviz.devices import available_cores
 from isoviz.whatif import chains, images
 from isoviz.whatif.chains import Step
 from isoviz.whatif.engine import Answer, NotReadyError, WhatIf

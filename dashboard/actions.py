@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard import menu, resources, wording
 from isoviz.config import RunConfig
 from isoviz.errors import AccessError, IsoVizError
-from isoviz.runs import planning
+from isoviz.runs.naming import experiment_name
 from isoviz.runs.rows import RunRow
 from isoviz.runs.summaries import RunSummary
 
@@ -66,9 +66,10 @@ def launch(configs: Sequence[RunConfig], name: str) -> None:
     if last is not None and last[0] == hash(identity) and time.monotonic() - last[1] < TWICE:
         group = last[2]
     else:
-        group = name or planning.new_group()
-        if not attempt(resources.service().launch, configs, group=group):
+        ids = attempt(resources.service().launch, configs, group=name or experiment_name(configs), new=not name)
+        if not ids:
             return
+        group = resources.store().get(ids[0]).group
         st.session_state["last_launch"] = (hash(identity), time.monotonic(), group)
     st.switch_page(menu.LIVE, query_params={"group": group})
 

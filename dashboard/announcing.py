@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit import config
 from streamlit.auth_util import get_validated_redirect_uri, is_authlib_installed
 
-from dashboard import resources
+from dashboard import class_routes, resources
 from dashboard.visitor import ByLink, ByLogin, Entrance, Open
 from isoviz.access import reach
 from isoviz.access.people import People
@@ -56,7 +56,9 @@ def _entrance(bounds: Reach) -> Entrance:
         return Open.UNGUARDED
     # The operator's link gives access to every file of this account, so it must not travel over an unencrypted network.
     roles = tuple(Role) if bounds.on_loopback else (Role.RUNNER, Role.VIEWER)
-    return ByLink(lambda: resources.store().folder, f"isoviz_{st.get_option('server.port')}", roles)
+    return ByLink(
+        lambda: resources.store().folder, f"isoviz_{st.get_option('server.port')}", roles, class_routes.is_open
+    )
 
 
 def announce(bounds: Reach, entrance: Entrance, base_url: str) -> None:

@@ -20,12 +20,16 @@ st.logo(str(STATIC / "logo.svg"), icon_image=str(STATIC / "icon.svg"), size="lar
 st.html(ROOT / "dashboard" / "app.css")
 resources.guard_files()
 address.refuse_infinite_numbers()
-page = st.navigation(menu.pages())
+page = st.navigation(menu.pages(), expanded=True)
 visitor.current()  # stops the script if the visitor's access has ended
 visitor.offer_logout()
 resources.runner()
 menu.activity(page)
 examples.switch()
-actions.notice()
+# A lesson begins with itself: viewers can do everything there except open a class.
+if page.url_path != "lessons":
+    actions.notice()
 page.run()
+if page.url_path == "lessons":
+    actions.notice()
 unreadable.draw()

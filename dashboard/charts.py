@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 
 from dashboard import measures, tables, theme
 from dashboard.explanations import Explanation
-from dashboard.tables import decimals
+from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
 from isoviz.statistics import mean_sd, pareto
 from isoviz.tasks.metrics import METRICS

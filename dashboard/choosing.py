@@ -12,19 +12,27 @@ from dashboard import examples, menu, wording
 ALL = "all"
 
 
-def group_field(facets: pd.DataFrame, key: str, example: str) -> str:
+def group_field(facets: pd.DataFrame, key: str, example: str, *, newest: bool = False) -> str:
     """Field for an experiment, from `run_lists.facets`; `all` means all runs except examples.
 
     Args:
         example: the first option if there are only examples.
+        newest: begin with the newest experiment instead of all runs, unless the newest run belongs to none.
     """
     options = group_options(facets, example)
-    follow(key, options[0])
+    own_groups = facets.loc[~facets["example"], "group"]
+    first = options[0] if not newest or own_groups.empty else own_groups.iloc[0] or ALL
+    follow(key, first)
     if st.session_state.get(key) not in options:  # deleted, or a hidden example
         st.session_state.pop(key, None)
     # No format_func: the address contains the option's label, so it must not change with the runs.
     selected = st.selectbox(
-        "Experiment", options, key=key, bind="query-params", help="Runs that were launched together."
+        "Experiment",
+        options,
+        index=options.index(first),
+        key=key,
+        bind="query-params",
+        help="Runs that were launched together.",
     )
     if selected != ALL:
         rows = facets[facets["group"] == selected]
@@ -90,7 +98,7 @@ def matching(frame: pd.DataFrame, **selections: Sequence[str] | str) -> pd.DataF
 def empty_state(purpose: str, preset: str, label: str) -> None:
     """Empty state of a page: its purpose, and a preset to start with."""
     with st.container(border=True):
-        st.markdown("#### No run yet")
+        st.markdown("## No run yet")
         st.markdown(purpose)
         with st.container(horizontal=True):
             st.page_link(menu.TRAIN, label=label, icon=":material/linear_scale:", query_params={"preset": preset})

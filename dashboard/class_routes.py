@@ -1,4 +1,4 @@
-"""Routes of a class: open, join, guess, list the guesses, close. All data is in memory (`isoviz.lessons.classes`).
+"""Routes of a class: open, join, guess, list the guesses, change the lesson, close. All data is in memory (`isoviz.lessons.classes`).
 
 Opening a class needs the runner role. All visitors, viewers included, may join one: they can only send guesses, which are checked
 against the lesson. Reading the guesses needs a key that the opener's browser keeps.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -34,11 +34,17 @@ CLASSES = Classes()
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Opening(BaseModel):
-    """The teacher's request: the lesson to start with."""
+class Showing(BaseModel):
+    """The teacher's request: the lesson that the students follow."""
 
     model_config = _STRICT
     lesson: str
+
+
+class Opening(Showing):
+    """The teacher's request to open a class; with the app's address, the answer has a QR code of the link."""
+
+    address: Annotated[str, Field(pattern=r"^https?://", max_length=300)] | None = None
 
 
 class Joining(BaseModel):
@@ -63,8 +69,14 @@ def routes(base: str) -> list[BaseRoute]:
         Route(f"{base}/{PATH}", _answered(_open), methods=["POST"]),
         Route(class_path, _answered(_receive_guess), methods=["POST"]),
         Route(class_path, _answered(_guesses), methods=["GET"]),
+        Route(class_path, _answered(_show), methods=["PUT"]),
         Route(class_path, _answered(_close), methods=["DELETE"]),
     ]
+
+
+def is_open(code: str) -> bool:
+    """Whether an open class has this code."""
+    return CLASSES.is_open(code)
 
 
 def may_post(path: str) -> bool:
@@ -74,20 +86,29 @@ def may_post(path: str) -> bool:
 
 async def _open(request: Request) -> Response:
     wanted = Opening.model_validate_json(await read_body(request))
-    opened = await run_in_threadpool(_opened, request, wanted.lesson)
+    opened = await run_in_threadpool(_opened, request, wanted)
     return JSONResponse(opened, 201)
 
 
-def _opened(request: Request, first: str) -> dict[str, Any]:
+def _opened(request: Request, wanted: Opening) -> dict[str, Any]:
     asking = visitor.of_request(request.scope)
     if asking is None:
         raise HTTPException(403, "Open the app by its link first.")
     resources.service_of(asking).require()
-    opened_class = CLASSES.open(lessons.on_this_server()[0], first)
+    opened_class = CLASSES.open(lessons.on_this_server()[0], wanted.lesson)
     query = {"class": opened_class.code}
     if (secret := visitor.viewers_secret()) is not None:  # so that students need only the link
         query[links.PARAMETER] = secret
-    return {"code": opened_class.code, "key": opened_class.key, "link": f"lessons?{urlencode(query)}"}
+    link = f"lessons?{urlencode(query)}"
+    qr = None if wanted.address is None else qr_code(urljoin(wanted.address, link))
+    return {"code": opened_class.code, "key": opened_class.key, "link": link, "qr": qr}
+
+
+def qr_code(text: str) -> str:
+    """A QR code as the data URI of an SVG, black on white in both themes."""
+    import segno
+
+    return str(segno.make(text, error="m", micro=False).svg_data_uri(light="#fff"))
 
 
 async def _receive_guess(request: Request) -> Response:
@@ -102,6 +123,12 @@ async def _receive_guess(request: Request) -> Response:
 async def _guesses(request: Request) -> Response:
     students, guesses = CLASSES.guesses(request.path_params["code"], request.headers.get(KEY_HEADER, ""))
     return JSONResponse({"students": students, "guesses": guesses})
+
+
+async def _show(request: Request) -> Response:
+    wanted = Showing.model_validate_json(await read_body(request))
+    CLASSES.show(request.path_params["code"], request.headers.get(KEY_HEADER, ""), wanted.lesson)
+    return JSONResponse({})
 
 
 async def _close(request: Request) -> Response:

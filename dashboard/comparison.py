@@ -8,12 +8,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard import downloads, explanations, resources, wording
+from dashboard import downloads, explanations, publication, resources, tables, wording
 from dashboard.explanations import Explanation
 from dashboard.run_lists import cached
 from isoviz import comparisons
-from isoviz.comparisons import Arm, Comparison, Part, Table
-from isoviz.comparisons.wording import number, probability
+from isoviz.comparisons import Arm, Comparison, Part, Table, setups
+from isoviz.comparisons.wording import answer, number, probability
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Started
 from isoviz.runs.rows import RunRow
@@ -28,8 +28,8 @@ DIFFERENCES = Explanation(
     title="Do these methods differ?",
     reading=(
         "Each setting minus the baseline, over the seeds they share. The interval shows which differences are still possible; p is "
-        "corrected for all comparisons in the table. Settings that share a letter do not differ significantly, which does not make them "
-        "equal."
+        "corrected for all comparisons in the table. Settings that share a letter in the column *Group* are not shown to differ, "
+        "which does not make them equal."
     ),
     formula=r"t = \frac{\bar d}{s_d / \sqrt n}, \quad d_i = y_i^{\text{setting}} - y_i^{\text{baseline}}",
     formula_text="t = mean(d) / (s(d) / √n),  d = setting − baseline, seed by seed",
@@ -38,23 +38,15 @@ DIFFERENCES = Explanation(
 
 HEADINGS: dict[str, str] = {
     "setting": "Setting",
+    "difference": "Difference [95 % interval]",
+    "answer": "Differs?",
     "n": "n",
     "mean": "Mean",
     "interval": "95 % interval",
-    "alike": "Alike",
-    "difference": "Difference",
-    "difference_interval": "95 % interval of the difference",
+    "letters": "Group",
     "p": "p",
     "p_holm": "p, corrected",
     "g": "Hedges' g",
-    "seeds_needed": "Seeds needed",
-    "answer": "Differs?",
-}
-_ANSWERS = {
-    "apart": "yes",
-    "not apart": "no",
-    "too few seeds": "not enough seeds to tell",
-    "no spread": "no spread to test",
 }
 
 
@@ -74,9 +66,15 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
         st.space("stretch")
         explanations.show(DIFFERENCES)
     if isinstance(table, str):
-        advice = "Filter to runs that share everything else, such as one experiment."
+        groups = cached(("comparable", tuple(runs)), lambda: setups.comparable(*_read(runs)))
+        advice = "Choose which of them to compare." if groups else "Launch several methods with the same settings."
         st.info(wording.plain(f"{_sentence(table)} {advice}"), icon=":material/compare_arrows:")
-        return
+        if not groups:
+            return
+        chosen = st.selectbox("Compare the runs with", list(groups), key=f"comparable_{task}")
+        table = of_any_size(metric, groups[chosen])
+        if not isinstance(table, Table):
+            return
     for index, part in enumerate(table.parts):
         _part(task, part, table, index if len(table.parts) > 1 else None)
 
@@ -128,6 +126,23 @@ def _read(runs: Sequence[str]) -> tuple[list[RunRow], dict[str, Started | None]]
     return rows, started
 
 
+def sentences(task: str, runs: pd.DataFrame) -> list[str]:
+    """What the runs of one task show in its primary metric: a sentence per comparison, or an overview of many; empty without any."""
+    metric = tables.primary_metric(task, {name: None for values in runs["metrics"] for name in values})
+    table = compared(task, metric, [str(run) for run in runs["run"]])
+    if not isinstance(table, Table):
+        return [_sentence(table)] if table else []
+    return [
+        sentence
+        for part in table.parts
+        for sentence in (
+            [f"{part.task}, {publication.metric_title(part.metric)}: {overview(part)}"]
+            if len(part.comparisons) > MOST_SENTENCES
+            else [f"{publication.metric_title(part.metric)}: {comparison.sentence}" for comparison in part.comparisons]
+        )
+    ]
+
+
 def _part(task: str, part: Part, table: Table, place: int | None) -> None:
     """`place` is the part's index if there are several parts."""
     if place is not None:
@@ -154,15 +169,16 @@ def _part(task: str, part: Part, table: Table, place: int | None) -> None:
 
 
 def overview(part: Part) -> str:
-    """`3 of 13 settings differ from Baseline: IsoBN β = 0.5 (+0.012), …; 2 have too few seeds to tell.`"""
+    """`3 of 13 settings are shown to differ from Baseline: IsoBN β = 0.5 (+0.012), …; 2 have too few seeds to tell.`"""
     differing = [comparison for comparison in part.comparisons if comparison.verdict == "apart"]
     unknown = sum(comparison.verdict == "too few seeds" for comparison in part.comparisons)
     names = ", ".join(
         f"{comparison.arm} ({number(comparison.difference, scale=part.scale, sign=True)})"
         for comparison in differing[:MOST_SENTENCES]
     )
-    differ = "differs" if len(differing) == 1 else "differ"
-    text = f"{len(differing)} of {len(part.comparisons)} settings {differ} from {_baseline(part)}"
+    verb = "is" if len(differing) < 2 else "are"
+    count = f"{len(differing) or 'None'} of {len(part.comparisons)}"
+    text = f"{count} settings {verb} shown to differ from {_baseline(part)}"
     text += f": {names}{', …' if len(differing) > MOST_SENTENCES else ''}" if differing else ""
     return text + (f"; {unknown} {'has' if unknown == 1 else 'have'} too few seeds to tell." if unknown else ".")
 
@@ -203,28 +219,19 @@ def _line(arm: Arm, comparison: Comparison | None, scale: float) -> dict[str, An
         "setting": arm.label,
         "n": arm.n,
         "mean": number(arm.mean, scale=scale) if arm.n else "",
-        "interval": _ends(arm.low, arm.high, scale),
-        "alike": arm.letters,
+        "interval": "" if arm.low is None else f"[{number(arm.low, scale=scale)}, {number(arm.high, scale=scale)}]",
+        "letters": arm.letters,
         "answer": "baseline" if arm.is_baseline else "",
     }
     if comparison is None:
-        return line | dict.fromkeys(("difference", "difference_interval", "p", "p_holm", "g", "seeds_needed"), "")
-    needed = (
-        "" if comparison.seeds_needed is None or comparison.verdict != "not apart" else f"{comparison.seeds_needed:,}"
-    )
+        return line | dict.fromkeys(("difference", "p", "p_holm", "g"), "")
     return line | {
-        "difference": number(comparison.difference, scale=scale, sign=True) if comparison.n else "",
-        "difference_interval": _ends(comparison.low, comparison.high, scale),
+        "difference": publication.difference_text(comparison, scale),
         "p": "" if comparison.p is None else probability(comparison.p),
         "p_holm": "" if comparison.p_holm is None else probability(comparison.p_holm),
         "g": "" if comparison.g is None else number(comparison.g, scale=100.0),
-        "seeds_needed": needed,
-        "answer": _ANSWERS[comparison.verdict],
+        "answer": answer(comparison),
     }
-
-
-def _ends(low: float | None, high: float | None, scale: float) -> str:
-    return "" if low is None or high is None else f"[{number(low, scale=scale)}, {number(high, scale=scale)}]"
 
 
 def excluded(part: Part) -> list[str]:
@@ -250,5 +257,5 @@ def _baseline(part: Part) -> str:
 
 def _latex(frame: pd.DataFrame, caption: str, warnings: Sequence[str]) -> str:
     columns = {downloads.latex_text(heading): frame[name].astype(str) for name, heading in HEADINGS.items()}
-    column_format = "l" + "r" * (len(columns) - 2) + "l"
+    column_format = "".join("l" if name in ("setting", "answer") else "r" for name in HEADINGS)
     return downloads.latex_table(columns, caption, column_format, label="tab:compared", notes=warnings)

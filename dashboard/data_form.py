@@ -133,7 +133,7 @@ def _store_upload(slug: str) -> None:
     try:
         folder = resources.service().keep_upload(tasks.get(slug), files, reading.still_wanted(in_callback=True))
     except (AccessError, InputError) as error:
-        st.session_state[_problem_key(slug)] = forms.sentence(error)
+        st.session_state[_problem_key(slug)] = forms.advised(error)
         return
     st.session_state[forms.key(f"data.{slug}")] = str(folder)
 
@@ -214,7 +214,7 @@ def _checked(
     try:
         return reading.report(_task(slug, columns), data, direction), None
     except InputError as error:
-        return None, forms.sentence(error)
+        return None, forms.advised(error)
 
 
 @st.cache_data(show_spinner=False, max_entries=32, ttl=900)

@@ -20,15 +20,18 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard import api_routes, class_routes, early_script, visitor
+from dashboard import api_routes, class_routes, page_head, visitor
 from dashboard.visitor import ByLink, ByLogin, Entrance
 from isoviz.access import links
 from isoviz.access.reach import Reach
 from isoviz.access.visitors import Role, Visitor
-from isoviz.errors import AccessError
+from isoviz.errors import AccessError, InputError
 
 COOKIE_SECONDS = 30 * 86400
 """Seconds that a browser keeps a link's cookie: a month, as in Jupyter. The link itself is valid until it is renewed."""
+
+LETTERS = "letters"
+"""The query parameter with the code of a class, from the form on the sign-in page."""
 
 HEALTH = ("_stcore/health", "isoviz/health")
 """Paths open to everyone, because monitors have no link."""
@@ -72,6 +75,7 @@ class Doorway:
         path = scope["path"].removeprefix(self.base) or "/"
         is_page = scope["method"] in ("GET", "HEAD") and _PAGE.fullmatch(path) is not None
         secret = connection.query_params.get(links.PARAMETER) if is_page else None
+        letters = connection.query_params.get(LETTERS) if is_page else None
         asking = self.entrance.visitor(connection.cookies)
         if asking is None and api_routes.is_api(path):
             asking = self._bearer(connection)
@@ -79,6 +83,8 @@ class Doorway:
             pass
         elif secret is not None:
             answer = self._by_link(connection, secret)
+        elif letters is not None:
+            answer = self._by_letters(connection, letters, asking)
         elif asking is None and scope["path"] not in self.open_to_all:
             text = api_routes.NOT_SIGNED_IN if api_routes.is_api(path) else "Open the app by its link first."
             answer = self._sign_in_page(connection) if is_page else _refusal(text, 401)
@@ -153,7 +159,23 @@ class Doorway:
             cookie = self.entrance.admit(secret, connection.cookies)
             if cookie is None:
                 return self._sign_in_page(connection)
-        clean = _without_secret(connection)
+        return self._entered(connection, _without_secret(connection), cookie)
+
+    def _by_letters(self, connection: HTTPConnection, letters: str, asking: Visitor | None) -> Response:
+        """Go on to the class with this code; a visitor who is not signed in becomes a viewer until the class ends."""
+        cookie = None
+        if asking is None:
+            if not isinstance(self.entrance, ByLink):
+                return self._sign_in_page(connection)
+            try:
+                letters = class_routes.CLASSES.admit(letters)
+                cookie = self.entrance.admit_student(letters)
+            except InputError as error:
+                return self._sign_in_page(connection, str(error))
+        return self._entered(connection, f"{self.base}/lessons?{urlencode({'class': letters})}", cookie)
+
+    def _entered(self, connection: HTTPConnection, clean: str, cookie: str | None) -> Response:
+        """Send the browser to a clean address, with a cookie if it has a new one."""
         if connection.headers.get("sec-fetch-site", "none") == "cross-site" or _plain_browser(connection):
             answer: Response = _page(_ENTERING, refresh=clean)
         else:
@@ -171,8 +193,8 @@ class Doorway:
             )
         return answer
 
-    def _sign_in_page(self, connection: HTTPConnection) -> Response:
-        """The page for visitors who are not signed in: it says how to sign in."""
+    def _sign_in_page(self, connection: HTTPConnection, problem: str = "") -> Response:
+        """The page for visitors who are not signed in: it says how to sign in, and what was wrong with a class's code."""
         if isinstance(self.entrance, ByLogin):
             return self._login(connection, self.entrance)
         # Browsers withhold the cookie after a link from another site; the page's own link sends it.
@@ -180,7 +202,12 @@ class Doorway:
             connection.headers.get("sec-fetch-site") == "cross-site" and links.PARAMETER not in connection.query_params
         )
         clean = _without_secret(connection)
-        body = (_RETURNING if returning else _NO_LINK).format(clean=html.escape(clean))
+        body = (_RETURNING if returning else _NO_LINK).format(
+            clean=html.escape(clean),
+            base=html.escape(self.base),
+            letters=html.escape(connection.query_params.get("class", "")),
+            problem=f'<p role="alert">{html.escape(problem)}</p>' if problem else "",
+        )
         return _page(body, 401, refresh=clean if returning else None)
 
     def _login(self, connection: HTTPConnection, entrance: ByLogin) -> Response:
@@ -231,7 +258,9 @@ def headers(frames: Sequence[str]) -> dict[str, str]:
 
 def _policy(around: str) -> str:
     """The strictest policy under which Streamlit, its components and plotly.js work; tests/browser/test_door.py checks all pages."""
-    inline = " ".join(f"'sha256-{_digest(text)}'" for text in (*_inline_scripts(), early_script.ON_ERROR))
+    inline = " ".join(
+        f"'sha256-{_digest(text)}'" for text in (*_inline_scripts(), page_head.SERVER_ADDRESS, page_head.ON_ERROR)
+    )
     return "; ".join(
         [
             "default-src 'none'",
@@ -279,12 +308,17 @@ def _refusal(text: str, status: int = 403) -> Response:
 
 
 _STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem;color-scheme:light dark}"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}"
+    "html{color-scheme:light dark}"
+    "input,button{font:inherit;padding:.3em .6em}input{text-transform:uppercase}"
     "code{background:#8882;padding:.1em .3em;border-radius:.3em}"
     ".button{display:inline-block;padding:.4em 1em;border:1px solid;border-radius:.4em;text-decoration:none}"
 )
 _NO_LINK = """<h1>This IsoViz needs a link</h1>
-<p>Open it by its link, which ends in <code>?token=…</code>. IsoViz prints it when it starts.</p>
+<form action="{base}/lessons"><label>In a class? Type its code:
+<input name="letters" value="{letters}" maxlength="5" size="7" required autocomplete="off" autocapitalize="characters"></label>
+<button>Join class</button></form>{problem}
+<p>Otherwise open it by its link, which ends in <code>?token=…</code>. IsoViz prints it when it starts.</p>
 <ul><li>Your link no longer works? It was replaced. Request the new one.</li>
 <li>Did you start IsoViz yourself? <code>python -m isoviz links show</code> prints the links.</li>
 <li>Already opened IsoViz in this browser? <a href="{clean}">Try again.</a></li></ul>"""

@@ -77,6 +77,7 @@ def latex_table(
     rows = [" & ".join(map(latex_text, cells)) for cells in zip(*columns.values(), strict=True)]
     first = len(rows) - last
     lines = [
+        r"% Needs \usepackage{booktabs}.",
         r"\begin{table}[t]",
         r"\centering",
         rf"\caption{{{latex_text(caption)}}}",

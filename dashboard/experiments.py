@@ -30,8 +30,8 @@ from isoviz.runs.seeds import more_seeds
 
 NAME = "experiment"
 """Query parameter: `/experiments?experiment=…`."""
-MORE = 3
-"""Options for the number of seeds to add."""
+MORE = 4
+"""Seeds that the button adds: with the first one, the five that a comparison should have."""
 LISTED = 25
 """Most experiments in the list without a scroll bar."""
 TICK = 2.0
@@ -58,7 +58,7 @@ def listing() -> None:
     frame = as_list(facets)
     if frame.empty:
         with st.container(border=True):
-            st.markdown("#### No experiment yet")
+            st.markdown("## No experiment yet")
             st.markdown(
                 "Runs that you launch together on the Train page, such as several methods and seeds, form one experiment."
             )
@@ -178,7 +178,7 @@ def tradeoff(name: str) -> None:
     facets = run_lists.facets()
     facets = facets[facets["group"] == name]
     setups = list(facets.groupby(["model", "task"], sort=False)["runs"].sum().sort_values(ascending=False).index)
-    st.subheader("Trade-off", anchor=False)
+    st.header("Trade-off", anchor=False)
     titles = {f"{model} on {task}": (model, task) for model, task in setups}
     chosen_title = (
         st.selectbox("Model and task", list(titles), key="experiment_setup") if len(titles) > 1 else next(iter(titles))

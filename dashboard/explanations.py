@@ -72,7 +72,11 @@ def show_metric(metric: Metric, more: str = "") -> None:
     import streamlit as st
 
     with st.popover(f"About {metric.title}", type="tertiary", icon=":material/help:"):
-        st.markdown("  \n".join(plain(text) for text in (metric.sees, metric.blind_to, metric.help, more) if text))
+        st.markdown(
+            "  \n".join(
+                plain(text) for text in (metric.sees, metric.blind_to, metric.help, metric.comparison, more) if text
+            )
+        )
         st.latex(metric.equation)
         claims = (
             f"Range: {metric.range.text}. Isotropic: {metric.at_isotropy.text}. Enough points: {metric.enough.text}."

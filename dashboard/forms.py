@@ -18,7 +18,7 @@ from dashboard import wording
 from isoviz import methods
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, IsoVizError
-from isoviz.parameters import bounds, bounds_text, choices_of, extra
+from isoviz.parameters import bounds, bounds_text, choices_of, extra, sweep_title
 from isoviz.training import distributed
 
 PREFIX = "train_"
@@ -112,13 +112,21 @@ def sentence(error: IsoVizError, allowed: str = "") -> str:
     return f"{text}. Allowed: {allowed}." if allowed and "allowed" not in text.lower() else f"{text}."
 
 
+def advised(error: IsoVizError) -> str:
+    """`sentence`, and the error's advice on a second line, for `show_error`."""
+    return f"{sentence(error)}\n{error.advice or ''}".rstrip()
+
+
 # ---------------------------------------------------------------------------------------------------- drawing
 
 
 def show_error(error: str | None) -> None:
-    """Show an error below its field. User text is escaped."""
+    """Show an error below its field, with the advice on its second line, if any. User text is escaped."""
     if error:
-        st.error(wording.plain(error), icon=":material/error:")
+        message, _, advice = error.partition("\n")
+        st.error(wording.plain(message), icon=":material/error:")
+        if advice:
+            st.caption(wording.plain(advice))
 
 
 def param_label(name: str, field: FieldInfo) -> str:
@@ -156,14 +164,14 @@ def param_field(slug: str, name: str) -> Answer:
         answer = check_param(slug, name, split_values(text))
     show_error(answer.error)
     if not choices and (sweep := about.get("sweep")):
-        _offer_sweep(slug, name, sweep)
+        _offer_sweep(slug, name, f"{sweep_title(field)}: ", sweep)
     return answer
 
 
-def _offer_sweep(slug: str, name: str, sweep: Sequence[Any]) -> None:
+def _offer_sweep(slug: str, name: str, title: str, sweep: Sequence[Any]) -> None:
     values = ", ".join(number_text(value) for value in sweep)
     st.button(
-        f"Paper's range: {values}",
+        title + values,
         key=f"sweep_{slug}.{name}",
         type="tertiary",
         icon=":material/linear_scale:",

@@ -4,27 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import examples, explanations, measures, menu, resources, theme, wording
+from dashboard import choosing, examples, explanations, measures, menu, resources, theme, wording
 from dashboard.components.playground.mounted import playground
-from dashboard.explanations import Explanation
-from dashboard.tables import decimals, primary_metric
+from dashboard.tables import primary_metric
+from isoviz import metrics
 from isoviz.events import ENDINGS
+from isoviz.formatting import decimals
 from isoviz.runs.examples import METHODS, Examples
 from isoviz.runs.rows import RunProgress, RunRow
-
-ISOSCORE = Explanation(
-    title="IsoScore",
-    reading=(
-        "λ₁ … λ_d are the variances along the cloud's principal directions. PR is the effective number of directions: "
-        "d if all are used equally, 1 if the points lie on a line. IsoScore puts that on a scale from 0 to 1."
-    ),
-    formula=(
-        r"\mathrm{PR} = \frac{\bigl(\sum_i \lambda_i\bigr)^2}{\sum_i \lambda_i^2}, \qquad "
-        r"\text{IsoScore} = \frac{\mathrm{PR} - 1}{d - 1}"
-    ),
-    formula_text="PR = (Σλᵢ)²/Σλᵢ²,  IsoScore = (PR − 1)/(d − 1)",
-    paper="Rudman et al. 2022, IsoScore: Measuring the Uniformity of Embedding Space Utilization.",
-)
 
 CLOUD = {
     "d": 16,
@@ -47,6 +34,13 @@ CLOUD = {
     ],
 }
 """Initial state of the playground on this page: few controls, each with a visible effect."""
+FIRST = ("isoscore", "ev_1", "mean_cosine")
+"""The measures to begin with; the question below is about them."""
+QUESTION = "Move the slider *Mean shift*. Which of the three measures changes?"
+ANSWER = (
+    "Only the mean cosine: it rises towards 1. IsoScore and EV₁, the variance along the strongest direction, stay, because they "
+    "subtract the mean. They measure the shape of the cloud, the mean cosine also where it lies."
+)
 
 STRIP = (
     ("Text", ":material/notes:", "“A warm and funny film.” One row of your task."),
@@ -78,10 +72,13 @@ def strip() -> None:
 
 
 def cloud() -> None:
-    """A small playground with an explanation of its numbers."""
-    playground(key="home_playground", state=CLOUD)
+    """A question about a small playground, and an explanation of its numbers."""
+    st.markdown(f"**{QUESTION}**")
+    playground(key="home_playground", state=CLOUD, measures=FIRST)
     with st.container(horizontal=True, vertical_alignment="center"):
-        explanations.show(ISOSCORE, label="What IsoScore measures")
+        with st.popover("Answer", type="tertiary", icon=":material/lightbulb:"):
+            st.markdown(ANSWER)
+        explanations.show_metric(metrics.get(FIRST[0]))
         st.page_link(menu.PLAYGROUND, label="All controls and plots", icon=":material/bubble_chart:")
 
 
@@ -130,7 +127,7 @@ def runs() -> None:
     if not store.list(limit=1):
         _examples(store.examples)
         return
-    st.subheader("Runs", anchor=False)
+    st.header("Runs", anchor=False)
     counts = store.counts()
     busy = counts["running"] + counts["queued"] > 0
     st.fragment(_runs, run_every=TICK if busy else None)(busy)
@@ -141,7 +138,7 @@ def _examples(shipped: Examples | None) -> None:
     if shipped is None:
         st.caption(":material/arrow_upward: No run yet. Start with the 60-second demo.")
         return
-    st.subheader("Example runs", anchor=False)
+    st.header("Example runs", anchor=False)
     st.caption(f"{wording.plain(examples.where_recorded())} Your own runs will replace them.")
     rows = [row for row in shipped.list(group=METHODS, order="oldest") if row.config.seed == 0]
     first = [row for row in rows if row.config.task == rows[0].config.task]
@@ -170,7 +167,8 @@ def _runs(was_busy: bool) -> None:
         for row in [*running, *waiting, *ended]:
             _line(row)
     with st.container(horizontal=True):
-        st.page_link(menu.RESULTS, label="All results", icon=":material/table_chart:")
+        everything = {"results_group": choosing.ALL}
+        st.page_link(menu.RESULTS, label="All results", icon=":material/table_chart:", query_params=everything)
         st.page_link(menu.TRADEOFFS, label="Trade-offs", icon=":material/scatter_plot:")
 
 

@@ -1,4 +1,4 @@
-"""The playground as one self-contained HTML file: `python -m isoviz lessons --out FILE.html`."""
+"""The lessons and the playground as one self-contained HTML file: `python -m isoviz lessons --out FILE.html`."""
 
 from __future__ import annotations
 
@@ -55,5 +55,4 @@ def _colours(mode: str) -> str:
 
 
 if __name__ == "__main__":
-    _own = [read(Path(name)) for name in sys.argv[2:]]
-    Path(sys.argv[1]).write_text(render(_own), encoding="utf-8")
+    sys.stdout.buffer.write(render([read(Path(name)) for name in sys.argv[1:]]).encode())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import examples, menu, resources, run_queue, wording
+from dashboard import examples, menu, resources, run_lists, run_queue, wording
 from dashboard.actions import attempt, button, perform
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
-from dashboard.run_lists import cached
+from dashboard.run_lists import Filter, cached
 from dashboard.steady import steady
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE
@@ -64,7 +64,7 @@ def _default() -> RunRow | None:
 def empty_state() -> None:
     """Empty state of the page."""
     with st.container(border=True):
-        st.markdown("#### No run yet")
+        st.markdown("## No run yet")
         st.markdown(
             "Launch a run to watch its loss, task metric, isotropy, spectrum and correlation matrix while it "
             "trains. The *60-second demo* compares three methods on the bundled model."
@@ -79,11 +79,11 @@ def activity(run: RunRow) -> None:
     counts = resources.library().counts()
     busy = counts["running"] + counts["queued"] > 0
     st.fragment(_activity, run_every=TICK if busy else None)(
-        run.id, run.status, pinned=st.query_params.get("run") == run.id
+        run.id, run.status, pinned=st.query_params.get("run") == run.id, was_busy=busy
     )
 
 
-def _activity(run_id: str, status: str, pinned: bool) -> None:
+def _activity(run_id: str, status: str, pinned: bool, was_busy: bool) -> None:
     store = resources.library()
     counts = store.counts()
     running = store.list(status="running")
@@ -93,8 +93,9 @@ def _activity(run_id: str, status: str, pinned: bool) -> None:
     except StoreError:  # just deleted
         st.rerun()
     follow = None if pinned else _default()
-    if run.status != status or (follow is not None and follow.id != run_id):
-        st.rerun()  # the selected run has ended, or another has started: redraw the page
+    all_ended = was_busy and not running and not waiting
+    if all_ended or run.status != status or (follow is not None and follow.id != run_id):
+        st.rerun()  # the selected run or the last one has ended, or another has started: redraw the page
     others = [row for row in [*running, *waiting] if row.id != run_id]
     if others:
         with st.container(border=True, gap="xsmall"):
@@ -155,6 +156,30 @@ def trouble(run: RunRow) -> None:
             "Stopped on request. *Resume* continues from the last checkpoint and gives the same numbers as an uninterrupted run.",
             icon=":material/stop_circle:",
         )
+
+
+def finding(run: RunRow) -> None:
+    """What the run's experiment shows once all of it has ended, with a button for more seeds; empty for a single method."""
+    if run.group is None or run.status not in ENDINGS:
+        return
+    from dashboard import comparison, experiments  # which load plotly
+
+    frame = run_lists.frame(Filter(run.group))
+    if not frame["status"].isin(ENDINGS).all():
+        return
+    sentences = [
+        sentence
+        for task, runs in frame.groupby("task", sort=False)
+        for sentence in comparison.sentences(str(task), runs)
+    ]
+    if not sentences:
+        return
+    with st.container(border=True):
+        st.markdown("**What these runs show**")
+        st.markdown("\n".join(f"- {wording.plain(sentence)}" for sentence in sentences))
+        experiments.add_seeds(run.group)
+        link = {"results_group": run.group}
+        st.page_link(menu.RESULTS, label="All seeds and tests", icon=":material/table_chart:", query_params=link)
 
 
 def charts(run: RunRow) -> None:

@@ -22,8 +22,8 @@ HOME, PLAYGROUND, LESSONS, METHODS, EXPLORE, WHATIF, TRAIN, LIVE, EXPERIMENTS, R
 """Argument type of `st.page_link` and `st.switch_page`."""
 
 
-def pages() -> dict[str, list[st.Page]]:
-    """All pages by menu heading. The page of one run opens by links and by its address `/run?id=…`."""
+def pages() -> list[st.Page]:
+    """All pages; `app.css` puts headings between them. The page of one run opens by links and by its address `/run?id=…`."""
     home = st.Page(
         HOME,
         title="Home",
@@ -51,7 +51,7 @@ def pages() -> dict[str, list[st.Page]]:
             help="Every method, measure and transform: equation, paper, parameters, cost, traps.",
         ),
     ]
-    look = [
+    analyse = [
         st.Page(
             EXPLORE,
             title="Explore",
@@ -110,7 +110,7 @@ def pages() -> dict[str, list[st.Page]]:
             help="One run: configuration, curves, provenance, log.",
         ),
     ]
-    return {"": [home], "Learn": learn, "Look": look, "Experiment": experiment}
+    return [home, *learn, *analyse, *experiment]
 
 
 def activity(page: st.Page) -> None:
@@ -138,3 +138,13 @@ WHATIF_OWN = {"whatif_from": "Vectors or texts", "whatif_set": "Your own vectors
 def whatif_own(key: str, model: str = "") -> dict[str, str]:
     """Query parameters that open What-if on stored vectors, or on stored texts with a model."""
     return {**WHATIF_OWN, "whatif_either": key, **({"whatif_model": model} if model else {})}
+
+
+def explore_own(key: str, kind: str, model: str = "") -> dict[str, str]:
+    """Query parameters that open Explore on a stored set.
+
+    Args:
+        kind: `texts` or `vectors`.
+        model: the encoder of texts; may be empty.
+    """
+    return {"explore_at": f"My {kind}", f"explore_{kind}": key, **({"explore_model": model} if model else {})}

@@ -224,7 +224,7 @@ def _measure(metric: Metric) -> None:
             "Defined from": f"n = {metric.minimum}" + (f", d = {metric.minimum_d}" if metric.minimum_d > 1 else ""),
             "Enough points": metric.enough.text,
             "Cost": reference.cost(metric),
-            "Note": metric.help,
+            "Note": " ".join(filter(None, (metric.help, metric.comparison))),
             "Paper": f"{metric.paper.text}, {metric.paper.identifier}",
         }
     )
@@ -257,7 +257,7 @@ def _heading(item: Any) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if isinstance(item, type) and issubclass(item, Method):
             st.image(theme.method_swatch(item.slug), width=16, alt=f"Colour of {item.title}")
-        st.subheader(plain(item.title), anchor=False, width="content")
+        st.header(plain(item.title), anchor=False, width="content")
         st.badge(plain(item.slug), color="gray")
         if package != "isoviz":
             st.badge(f"from the package {plain(package)}", icon=":material/extension:", color="gray")
@@ -272,10 +272,14 @@ def _parameters(item: type[Method] | type[CataloguedTransform]) -> None:
     entries = reference.parameters(item.Params)
     if not entries:
         return
-    st.markdown("#### Parameters")
+    st.markdown("### Parameters")
     with st.container(border=True):
         for entry in entries:
-            values = [f"default {entry.default}", entry.allowed, f"paper's range {entry.tried}" if entry.tried else ""]
+            values = [
+                f"default {entry.default}",
+                entry.allowed,
+                f"{entry.tried_as.lower()} {entry.tried}" if entry.tried else "",
+            ]
             label = plain(f"{entry.label} {entry.symbol}".strip())
             st.markdown(
                 f"**{label}** `{entry.name}` · {plain(' · '.join(filter(None, values)))}  \n{plain(entry.help)}"
@@ -286,7 +290,7 @@ def _parameters(item: type[Method] | type[CataloguedTransform]) -> None:
 def _miniature(transform: str | None) -> None:
     """A small cloud before and after the transform, if the playground supports it."""
     if transform in TRANSFORMS:
-        st.markdown("#### On a small cloud")
+        st.markdown("### On a small cloud")
         state = {**_CLOUD, "transforms": [{"slug": transform}]}
         playground(key=f"miniature_{transform}", state=state, linked=False)
 
@@ -294,14 +298,14 @@ def _miniature(transform: str | None) -> None:
 def _descent(slug: str) -> None:
     """A small cloud that moves down the penalty's gradient, for methods that only add a penalty."""
     if slug in DESCENTS:
-        st.markdown("#### On a small cloud")
+        st.markdown("### On a small cloud")
         st.caption(f"Gradient steps on {DESCENTS[slug]} move 300 points. In training, the task loss moves them too.")
         descent(slug, key=f"descent_{slug}")
 
 
 def _traps(traps: tuple[str, ...]) -> None:
     if traps:
-        st.markdown("#### Watch for")
+        st.markdown("### Watch for")
         for trap in traps:
             st.markdown(f":material/warning: {plain(trap)}")
 

@@ -276,7 +276,7 @@ def _resolved(name: str, heads: tuple[HeadKind, ...]) -> tuple[ModelSource | Non
         for head in heads:
             sources.resolve(name, head)
     except InputError as error:
-        return None, forms.sentence(error)
+        return None, forms.advised(error)
     return source, None
 
 

@@ -59,7 +59,7 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
     predicted, problem = _kept(str(resources.library().folder_of(run.id)), _stamp_of(run))
     if predicted is None and problem is None:
         return
-    st.subheader("Predictions", anchor=False)
+    st.header("Predictions", anchor=False)
     forms.show_error(problem)
     if predicted is None:
         return

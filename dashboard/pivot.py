@@ -12,6 +12,7 @@ import streamlit as st
 from dashboard import downloads, explanations, learned, tables
 from dashboard.explanations import Explanation
 from dashboard.run_lists import Filter, cached
+from isoviz.formatting import decimals
 from isoviz.statistics import mean_sd
 from isoviz.tasks.metrics import METRICS
 
@@ -35,7 +36,7 @@ PIVOT = Explanation(
 
 def section(chosen: Filter, runs: pd.DataFrame) -> None:
     """The table, and the field for its columns; empty with a single setup."""
-    labelled = cached(("pivot", chosen), lambda: runs.assign(label=_labels(runs)))
+    labelled = cached(("pivot", chosen), lambda: runs.assign(label=tables.labels(runs)))
     offered = [name for name in SIDES if labelled[name].nunique() > 1]
     if not offered or runs["setup"].nunique() < 2:
         return
@@ -83,7 +84,7 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
     Args:
         runs: of `tables.runs_frame`, with each task's primary metric in `value`.
     """
-    setups = tables.summary(runs).assign(data=lambda lines: lines["setup"].map(_data), label=_labels)
+    setups = tables.summary(runs).assign(data=lambda lines: lines["setup"].map(_data), label=tables.labels)
     counted = tables.newest_per_seed(runs)
     counted = counted[(counted["collapsed"] == "") & counted["value"].notna()]
     seeds: dict[str, dict[int, float]] = {}
@@ -146,11 +147,6 @@ def _settings(runs: pd.DataFrame, side: str) -> tuple[dict[str, str], dict[str, 
     return within, shared
 
 
-def _labels(frame: pd.DataFrame) -> list[str]:
-    """Method with parameters."""
-    return [" ".join(filter(None, names)) for names in zip(frame["title"], frame["variant"], strict=True)]
-
-
 def _data(setup: str) -> str:
     return str(tables.setup_field(setup, "data") or "")
 
@@ -169,4 +165,4 @@ def _cell(mean: float, sd: float | None, runs: int = 1) -> str:
         return "—"
     if mean is None or math.isnan(mean):
         return "undefined"
-    return tables.decimals(mean) + ("" if sd is None or math.isnan(sd) else f" ± {tables.decimals(sd)}")
+    return decimals(mean) + ("" if sd is None or math.isnan(sd) else f" ± {decimals(sd)}")

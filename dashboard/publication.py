@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,10 +14,10 @@ from typing import Any
 import pandas as pd
 
 from dashboard import downloads, measures
-from dashboard.tables import decimals
 from isoviz import tasks
 from isoviz.comparisons import Comparison, Part
 from isoviz.comparisons.wording import number, probability
+from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
 from isoviz.runs.naming import setting
 from isoviz.studies.published import Printed, matching
@@ -48,7 +47,7 @@ class Published:
         parts: the comparison with the baseline, one part per model; empty if there is none, with the reason in `why_none`.
         tests: how many comparisons the correction is for.
         simple: name of a simple approach → its score; only for the task's primary metric.
-        rows: training and validation rows, if known.
+        rows: training and validation rows; each None if unknown or not the same for all runs.
         warnings: reasons not to compare these runs.
     """
 
@@ -60,7 +59,7 @@ class Published:
     tests: int = 0
     why_none: str = ""
     simple: Mapping[str, float | None] = field(default_factory=dict)
-    rows: tuple[int, int] | None = None
+    rows: tuple[int | None, int | None] = (None, None)
     warnings: Sequence[str] = ()
 
     @property
@@ -173,9 +172,9 @@ def caption(table: Published) -> str:
     models = list(dict.fromkeys(table.summary["model"]))
     name = catalogued.title if catalogued else table.task
     of = f" of {models[0]}" if len(models) == 1 else ""
-    size = ""
-    if table.rows:
-        size = f" on {table.rows[1]:,} validation rows after training on {table.rows[0]:,}"
+    train, validation = table.rows
+    size = f" on {validation:,} validation rows" if validation else ""
+    size += f" after training on {train:,}" if validation and train else ""
     return f"{name}: {metric_title(table.metric).lower() if table.metric != 'f1' else 'F1'}{of}{size}. {_seeds(table)}"
 
 
@@ -222,8 +221,7 @@ def shared_settings(summary: pd.DataFrame) -> str:
         if len(values) == 1:
             value = setups[0].get(name)
             written = {"no": "float32"}.get(value, value) if name == "precision" else value
-            text = re.sub(r"e([+−])0", r"e\1", setting(written))  # 5e−05 is 5e−5
-            settings.append(f"{name.replace('_', ' ')} {text}")
+            settings.append(f"{name.replace('_', ' ')} {setting(written)}")
     return ", ".join(settings)
 
 
@@ -268,7 +266,7 @@ def as_json(table: Published) -> str:
         "caption": caption(table),
         "notes": notes(table),
         "warnings": list(table.warnings),
-        "rows": None if table.rows is None else {"train": table.rows[0], "validation": table.rows[1]},
+        "rows": {"train": table.rows[0], "validation": table.rows[1]},
         "simple": dict(table.simple),
         "settings": [_json_line(table, line) for line in table.lines()],
         "comparison": [part.model_dump(mode="json") for part in table.parts],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,13 +59,12 @@ _NUMBER: dict[str, Any] = {"format": "%.3f"}
 
 COLUMNS: dict[str, str] = {
     "model": "Model",
-    "title": "Method",
-    "variant": "Parameters",
+    "label": "Method",
     "settings": "Settings",
     "mean": "Mean",
+    "difference": "Difference",
     "sd": "± s",
     "n": "n",
-    "difference": "Difference",
 }
 """Column → heading, before the measures of isotropy; `LAST` comes after them."""
 LAST: dict[str, str] = {"seeds": "Each seed", "published": "Published", "remarks": "Remarks"}
@@ -105,7 +105,7 @@ def filters(facets: pd.DataFrame) -> Filter:
     """Fields of the filters, from `run_lists.facets`."""
     fields = st.columns([2, 1, 1, 1, 1])
     with fields[0]:
-        group = choosing.group_field(facets, "results_group", METHODS)
+        group = choosing.group_field(facets, "results_group", METHODS, newest=True)
     facets = choosing.same_kind(facets, group)
     with fields[1]:
         models = choosing.several("Model", sorted(set(facets["model"])), "results_model")
@@ -153,7 +153,7 @@ def by_task(chosen: Filter, isotropy: list[Metric], *, associations: bool = True
 def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], associations: bool) -> None:
     task_entry = tasks.catalogue().get(task)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.subheader(wording.plain(f"{task_entry.title} · {task}" if task_entry else task), anchor=False)
+        st.header(wording.plain(f"{task_entry.title} · {task}" if task_entry else task), anchor=False)
         st.space("stretch")
         explanations.show(RESULTS)
     metric = _metric(task, runs)
@@ -244,7 +244,8 @@ def published_table(
     compared: Table | str | None,
 ) -> Published:
     """The task's table for publication; `compared` is the result of `comparison.compared`."""
-    start = _started(runs)
+    starts = _starts(runs)
+    simple = starts[0].baselines if starts else {}
     task_entry = tasks.catalogue().get(task)
     return Published(
         task=task,
@@ -254,8 +255,17 @@ def published_table(
         parts=compared.parts if isinstance(compared, Table) else (),
         tests=compared.tests if isinstance(compared, Table) else 0,
         why_none=compared if isinstance(compared, str) else "",
-        simple=start.baselines if start and task_entry and metric == task_entry.primary else {},
-        rows=(start.train_rows, start.eval_rows) if start else None,
+        simple={
+            name: value
+            for name, value in simple.items()
+            if task_entry
+            and metric == task_entry.primary
+            and all(start.baselines.get(name) == value for start in starts)
+        },
+        rows=(
+            _shared(start.train_rows for start in starts),
+            _shared(start.eval_rows for start in starts),
+        ),
         warnings=learned.warnings(runs),
     )
 
@@ -302,14 +312,17 @@ def _metric(task: str, runs: pd.DataFrame) -> str:
 
 def readable(summary: pd.DataFrame, levels: list[tuple[str, float]], isotropy: list[Metric]) -> pd.DataFrame:
     """The summary formatted for the screen, with the simple baselines below."""
-    references = [{"title": f"({title})", "mean": value, "seeds": "simple guess, no run"} for title, value in levels]
+    references = [
+        {"label": f"({title})", "mean": value, "seeds": "reference score, not a run"} for title, value in levels
+    ]
+    summary = summary.assign(label=tables.labels(summary))
     frame = pd.concat([summary, pd.DataFrame(references)], ignore_index=True) if references else summary
     names = _headings(isotropy)
     frame = frame.reindex(columns=list(names))
-    idle = [name for name in ("settings", "remarks", "variant", "difference", "published") if not _any(summary, name)]
+    idle = [name for name in ("settings", "remarks", "difference", "published") if not _any(summary, name)]
     if summary["model"].nunique() == 1:
         idle.append("model")
-    text_columns = ["model", "title", "variant", "settings", "difference", "published", "seeds", "remarks"]
+    text_columns = ["model", "label", "settings", "difference", "published", "seeds", "remarks"]
     return frame.fillna(dict.fromkeys(text_columns, "")).drop(columns=idle).rename(columns=names)
 
 
@@ -395,13 +408,17 @@ def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]])
     return len(setups), charts.seed_strip(seeds.assign(row=labels), metric, measures.comparing(), levels)
 
 
-def _started(runs: pd.DataFrame) -> Started | None:
-    """The `Started` event of the first finished run, for its rows and the scores of simple baselines."""
-    finished = runs[runs["status"] == "finished"]
-    if finished.empty:
-        return None
-    starts = resources.library().events_of_kind(str(finished.iloc[0]["run"]), Started, limit=1)
-    return next(iter(starts), None)
+def _shared(values: Iterable[int]) -> int | None:
+    """The value that all have; None if they differ or there is none."""
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else None
+
+
+def _starts(runs: pd.DataFrame) -> list[Started]:
+    """The `Started` event of one finished run per setup, for its rows and the scores of simple baselines."""
+    firsts = runs[runs["status"] == "finished"].drop_duplicates("setup")["run"]
+    library = resources.library()
+    return [start for run in firsts for start in library.events_of_kind(str(run), Started, limit=1)]
 
 
 def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
@@ -409,7 +426,7 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
     runs = run_lists.frame(chosen)
     if runs.empty:
         return
-    st.subheader("Every run", anchor=False)
+    st.header("Every run", anchor=False)
     every = {metric.slug: metric.heading for metric in measures.of_runs()}
     columns = ["run", *RUN_COLUMNS, *every, *MORE_RUN_COLUMNS]
     names = RUN_COLUMNS | {metric.slug: metric.heading for metric in isotropy} | MORE_RUN_COLUMNS

@@ -29,6 +29,7 @@ from isoviz.errors import StoreError
 from isoviz.events import Measured, parse_event
 from isoviz.metrics.record import CloudRecord
 from isoviz.runs.store import StoreUnavailableError
+from isoviz.training import checked_arrays
 
 if TYPE_CHECKING:
     from isoviz.runs.store import RunRow
@@ -98,8 +99,8 @@ def arrays(request: Request) -> Response:
     if not path.is_file():
         raise HTTPException(404, "this epoch has not been measured")
     try:
-        content = convert(path)
-    except view_arrays.DAMAGED:
+        content = convert(checked_arrays.load(path))
+    except (OSError, ValueError, LookupError):
         raise HTTPException(404, "the file of this epoch's arrays is damaged") from None
     # The request contains the version (`?v=seq of the event`), so responses can be cached forever.
     return Response(content, media_type="application/octet-stream", headers={"Cache-Control": _FOREVER})
@@ -218,24 +219,17 @@ def _cursor(request: Request) -> int:
     return int(text)
 
 
-def _matrix_bytes(path: Any) -> bytes:
+def _matrix_bytes(stored: Mapping[str, Any]) -> bytes:
     import numpy as np
 
-    order = _tensor(path, "order")
-    matrix = _tensor(path, "abs_correlation").astype(np.float32)[np.ix_(order, order)]
+    order = stored["order"]
+    matrix = stored["abs_correlation"].astype(np.float32)[np.ix_(order, order)]
     lower = matrix[np.tril_indices(len(order), k=-1)]
     return np.rint(255 * np.nan_to_num(lower).clip(0, 1)).astype(np.uint8).tobytes()
 
 
 def _raw(name: str, dtype: str) -> Any:
-    return lambda path: _tensor(path, name).astype(dtype).tobytes()
-
-
-def _tensor(path: Any, name: str) -> Any:
-    from safetensors import safe_open
-
-    with safe_open(path, framework="np") as file:
-        return file.get_tensor(name)
+    return lambda stored: stored[name].astype(dtype).tobytes()
 
 
 _ARRAYS = {

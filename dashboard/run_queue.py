@@ -9,9 +9,9 @@ import streamlit as st
 
 from dashboard import actions, menu, resources, theme, timing, wording
 from dashboard.run_lists import cached
+from isoviz import devices
 from isoviz.runs.queue_order import PRIORITIES, Move
 from isoviz.runs.rows import RunProgress, RunRow
-from isoviz.training import devices
 
 TICK = 2.0
 """Seconds between refreshes of the queue while runs run or wait."""

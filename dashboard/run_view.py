@@ -13,15 +13,15 @@ from dashboard.actions import perform
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.logs import log_panel
-from dashboard.tables import decimals
 from isoviz import metrics
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Finished, Started
+from isoviz.formatting import decimals
 from isoviz.metrics.record import Measurement
 from isoviz.runs import planning, pretrained
 from isoviz.runs.examples import is_example
-from isoviz.runs.naming import method_title, variant
+from isoviz.runs.naming import method_title, setting, variant
 from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.tasks.protocol import OwnTask
 from isoviz.training import weights
@@ -97,7 +97,7 @@ def _heading(run_id: str, status: str) -> None:
 
 def edit(run: RunRow) -> None:
     """Rename, tag, note, delete."""
-    st.subheader("Edit or delete", anchor=False)
+    st.header("Edit or delete", anchor=False)
     store, service = resources.library(), resources.service()
     if reason := actions.refusal(run):
         st.caption(f":material/block: {wording.plain(reason)}")
@@ -141,7 +141,7 @@ def _data_fingerprint(run: RunRow) -> str | None:
 
 def numbers(run: RunRow) -> None:
     """The run's result: task metrics, isotropy with its cloud, times."""
-    st.subheader("Final numbers", anchor=False)
+    st.header("Final numbers", anchor=False)
     if run.result is None:
         waiting = run.status in ("queued", "running")
         st.caption(
@@ -255,7 +255,7 @@ def result_lines(result: Finished, rows: int | None) -> list[tuple[str, str, str
 
 def configuration(run: RunRow) -> None:
     """The run's configuration, from the store."""
-    st.subheader("Configuration", anchor=False)
+    st.header("Configuration", anchor=False)
     _table(config_lines(run.config), name=150, value=200, field=130)
 
 
@@ -305,14 +305,12 @@ def _setting(value: object) -> str:
         return "–"
     if isinstance(value, tuple):
         return ", ".join(str(part) for part in value)
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:g}".replace("-", "−") if isinstance(value, float) else str(value)
+    return setting(value)
 
 
 def provenance(run: RunRow) -> None:
     """Machine, versions and data of the run, for comparison with another run."""
-    st.subheader("Provenance", anchor=False)
+    st.header("Provenance", anchor=False)
     _table(provenance_lines(run, _started(run)), name=150, value=330)
 
 
@@ -358,7 +356,7 @@ def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, st
 
 def reproduce(run: RunRow) -> None:
     """The run as a command, and its record as a file."""
-    st.subheader("Reproduce this", anchor=False)
+    st.header("Reproduce this", anchor=False)
     st.code(planning.command([run.config]), language="bash", wrap_lines=True)
     if run.status == "finished" and not is_example(run.id):
         _model(run)

@@ -20,7 +20,7 @@ from starlette.middleware import Middleware  # noqa: E402
 
 from dashboard import announcing, resources, visitor  # noqa: E402
 from dashboard.doorway import Doorway  # noqa: E402
-from dashboard.early_script import EarlyScript  # noqa: E402
+from dashboard.page_head import PageHead  # noqa: E402
 from dashboard.routes import routes  # noqa: E402
 from isoviz.errors import InputError  # noqa: E402
 
@@ -58,6 +58,6 @@ app = st.App(
     routes=routes(BASE),
     middleware=[
         Middleware(Doorway, entrance=ENTRANCE, reach=REACH, base_url=BASE),
-        Middleware(EarlyScript, base_url=BASE),
+        Middleware(PageHead, base_url=BASE),
     ],
 )

@@ -8,10 +8,11 @@ separate container keeps such a shift inside the part.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import ParamSpec, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -26,3 +27,16 @@ def steady(draw: Callable[P, R]) -> Callable[P, R]:
             return draw(*args, **kwargs)
 
     return drawn
+
+
+def place_of(subject: str, subjects: Iterable[str]) -> DeltaGenerator:
+    """A container for what is drawn of one of several subjects, at a place of its own.
+
+    In one container for all, elements of the last subject stay on screen under the new heading until the script has replaced each
+    of them: the browser hands the children of a block to the block that follows at its place, whatever its key. Here the places
+    of all other subjects are emptied before anything is drawn. The subject's own place keeps its children, so its figures do not
+    flicker in a rerun.
+    """
+    with st.container(gap=None):
+        places = {name: st.container() if name == subject else st.empty() for name in subjects}
+    return places[subject]

@@ -12,6 +12,7 @@ import pandas as pd
 from dashboard import measures
 from isoviz import methods, tasks
 from isoviz.comparisons import SettingMean
+from isoviz.formatting import decimals
 from isoviz.parameters import off_scale
 from isoviz.runs.naming import method_title, parameter_label, parameter_symbols, setting, variant
 from isoviz.runs.rows import RunRow
@@ -133,6 +134,11 @@ def settings_text(frame: pd.DataFrame) -> dict[str, str]:
     names = sorted({name for setup in setups.values() for name in setup} - _NO_SETTING)
     differing = [name for name in names if len({json.dumps(setup.get(name)) for setup in setups.values()}) > 1]
     return {key: ", ".join(f"{name} {setting(setup.get(name))}" for name in differing) for key, setup in setups.items()}
+
+
+def labels(frame: pd.DataFrame) -> list[str]:
+    """Method with parameters, as `isoviz.comparisons` names it."""
+    return [" ".join(filter(None, names)) for names in zip(frame["title"], frame["variant"], strict=True)]
 
 
 def summary(frame: pd.DataFrame) -> pd.DataFrame:
@@ -369,13 +375,6 @@ def _differences(setups: Iterable[str]) -> dict[str, str]:
 def references(started: Mapping[str, Any]) -> list[tuple[str, float]]:
     """A run's baselines (majority, bag of words, random weights, …) as (words, value), undefined ones left out."""
     return [(name.replace("_", " "), float(value)) for name, value in started.items() if value is not None]
-
-
-def decimals(value: Any, places: int = 3) -> str:
-    """A measured value as text with a true minus sign (none before a zero); `undefined` for None and NaN."""
-    if value is None or pd.isna(value):
-        return "undefined"
-    return f"{value:z.{places}f}".replace("-", "−")
 
 
 def _number(value: Any) -> float | None:

@@ -78,7 +78,7 @@ LEVEL_DASHES: tuple[str, ...] = ("dot", "dash", "dashdot", "longdash")
 NEUTRAL = METHOD_COLOURS["baseline"]
 """Grey for items that belong to no particular method."""
 MARK = METHOD_COLOURS["spectrum_pol"]
-"""Orange for highlights over bars: a mean, an outlier."""
+"""Orange for highlights over bars: a mean, a rogue dimension."""
 
 PALETTE: tuple[str, ...] = tuple(colour for slug, colour in METHOD_COLOURS.items() if slug != "baseline")
 """Colours of series that are not methods (loss terms, layers, …)."""

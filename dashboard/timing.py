@@ -10,12 +10,10 @@ from typing import Any, Final
 
 from dashboard import resources, wording
 from dashboard.run_lists import cached
-from isoviz import tasks
+from isoviz import demo, devices, tasks
 from isoviz.config import RunConfig
-from isoviz.demo import bundled_models, recorded_pace
 from isoviz.runs.identity import host_name
 from isoviz.runs.rows import RunRow
-from isoviz.training import devices
 
 HISTORY: Final = 500
 """Number of newest finished runs used for estimates."""
@@ -89,7 +87,8 @@ def estimate(
     busy: Sequence[float] = (),
 ) -> Estimate:
     """Estimate from similar runs on this machine: the same setup except epochs, seed and parameters; else the same model, kind of task
-    and amount of work; else, with `shipped`, the bundled timings of the bundled model.
+    and settings, by the number of rows; else the bundled timings of the bundled model, scaled by how long its runs took here. Before
+    its first run here they are used unscaled, with `shipped`.
 
     Args:
         configs: in the order in which they start; each takes the slots that are free first.
@@ -97,27 +96,35 @@ def estimate(
         busy: seconds until each of the slots that work now is free.
     """
     pace_of: dict[tuple[Any, ...], dict[str, float]] = {}
-    similar: dict[tuple[Any, ...], dict[str, float]] = {}
+    per_row: dict[tuple[Any, ...], dict[str, float]] = {}
+    to_recorded: dict[str, float] = {}
     for row in history:
         on_this_machine = row.host in (None, host_name())
         if on_this_machine and row.status == "finished" and row.started and row.ended and row.attempt == 1:
             epochs = (row.progress and row.progress.measured_epoch) or row.config.epochs  # it may have stopped early
             per_epoch = (row.ended - row.started) / epochs
             pace_of.setdefault(_like(row.config), {})[row.id] = per_epoch
-            if size := _similar(row.config):
-                similar.setdefault(size, {})[row.id] = per_epoch
+            if rows := _rows(row.config):
+                per_row.setdefault(_similar(row.config), {})[row.id] = per_epoch / rows
+            if recorded_pace := _recorded(row.config):
+                to_recorded[row.id] = per_epoch / recorded_pace
     ends = [*busy, *(0.0 for _ in range(slots - len(busy)))]
     heapq.heapify(ends)
     unknown, recorded = 0, 0
     measured: set[str] = set()
     for config in configs:
-        paces = pace_of.get(_like(config)) or similar.get(_similar(config) or ())
-        if paces:
-            pace: float | None = statistics.median(paces.values())
-            measured |= paces.keys()
+        pace: float | None
+        rows, shipped_pace = _rows(config), _recorded(config)
+        if paces := pace_of.get(_like(config)):
+            pace = statistics.median(paces.values())
+        elif rows and (paces := per_row.get(_similar(config))):
+            pace = rows * statistics.median(paces.values())
+        elif shipped_pace and (paces := to_recorded):
+            pace = shipped_pace * statistics.median(paces.values())
         else:
-            pace = _recorded(config) if shipped else None
+            pace, paces = (shipped_pace if shipped else None), {}
             recorded += pace is not None
+        measured |= paces.keys()
         if pace is None:
             unknown += 1
             continue
@@ -129,19 +136,25 @@ def estimate(
 
 def _recorded(config: RunConfig) -> float | None:
     """Seconds per epoch of the bundled model on a demo task, from the bundled timings; they are of one process and one beam."""
-    recorded = recorded_pace(config.task) if config.model in bundled_models() else None
+    recorded = demo.recorded_pace(config.task) if config.model in demo.bundled_models() else None
     if recorded is None or config.num_beams > 1 or config.processes > 1:
         return None
-    per_row, rows = recorded
-    return per_row * min(config.max_train or rows, rows)
+    per_row, _ = recorded
+    return per_row * (_rows(config) or 0)
 
 
 def _like(config: RunConfig) -> tuple[Any, ...]:
     return (config.task, config.data, config.own, config.method, config.max_train, *_work(config))
 
 
-def _similar(config: RunConfig) -> tuple[Any, ...] | None:
-    return None if config.max_train is None else (_kind(config), config.max_train, *_work(config))
+def _similar(config: RunConfig) -> tuple[Any, ...]:
+    return (_kind(config), *_work(config))
+
+
+def _rows(config: RunConfig) -> int | None:
+    """Training rows; None if only the files know."""
+    recorded = demo.recorded_pace(config.task)
+    return config.max_train if recorded is None else min(config.max_train or recorded[1], recorded[1])
 
 
 def _work(config: RunConfig) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard import actions, address, forms, reading, resources, wording
 from dashboard.steady import steady
 from isoviz.access.service import OWN_VECTORS, VECTOR_MODULES
-from isoviz.errors import AccessError, InputError
+from isoviz.errors import AccessError, InputError, listed
 from isoviz.jobs import guarded
 from isoviz.vectors import Columns, intake
 from isoviz.vectors.intake import ImportRequest, Kind, SetSummary
@@ -42,6 +42,12 @@ _COLUMN_HELP: Final = {
     "id": "A name for each row; rows with the same id match across sets.",
 }
 _TABLES: Final = ["csv", "tsv", "jsonl", "parquet"]
+ANNOTATION_PROBLEM: Final = "annotation_problem"
+"""Session key: the error of the last file of labels, queries or pairs."""
+ANNOTATED: Final = "annotated"
+"""Session key: a file has just been added, so the whole page must be drawn again."""
+_LAST: Final = "own_set"
+"""Session key: the key of the set that this visitor used last, on any page."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +106,6 @@ def draw(prefix: str, kind: Kind) -> SetSummary | None:
         return _loaded(form)
 
 
-def selected(prefix: str, kind: Kind) -> SetSummary | None:
-    """The set in the address, without drawing anything."""
-    key = st.query_params.get(_Form(prefix, kind).parameter, "")
-    return intake.describe(key)
-
-
 # ------------------------------------------------------------------------------------------------------- sources
 
 
@@ -148,8 +148,8 @@ def _path(form: _Form) -> None:
 
 
 def _details(form: _Form) -> None:
-    """Roles of the columns, and further files; drawn only when opened, because few users need it."""
-    panel = st.expander("Columns and further files", icon=":material/tune:", key=form.key("more"), on_change="rerun")
+    """Roles of the columns, and a further file; drawn only when opened, because few users need it."""
+    panel = st.expander("Columns and a further file", icon=":material/tune:", key=form.key("more"), on_change="rerun")
     if not panel.open:
         return
     with panel:
@@ -164,22 +164,13 @@ def _details(form: _Form) -> None:
             )
         if form.kind == "texts":
             return
-        left, right = st.columns(2)
-        left.file_uploader(
+        st.file_uploader(
             "Texts, labels or ids of an array",
             type=_TABLES,
             key=form.key("beside"),
             on_change=_read_input,
             args=(form,),
             help="A table with one row per vector, in the same order.",
-        )
-        right.file_uploader(
-            "Pairs or relevance",
-            type=_TABLES,
-            key=form.key("relations"),
-            on_change=_read_input,
-            args=(form,),
-            help="Columns left, right and score; or query, document and relevance. They refer to ids.",
         )
 
 
@@ -208,31 +199,82 @@ def _read_input(form: _Form) -> None:
     if source != PASTE:
         columns = {name: (session_value(form.key(name)) or "").strip() or None for name in _COLUMN_HELP}
         request = ImportRequest(request.kind, request.file, Columns(**columns))
-        for role in ("beside", "relations"):
-            if (table := session_value(form.key(role))) is not None:
-                files[role] = (table.name, table.getbuffer())
+        if (table := session_value(form.key("beside"))) is not None:
+            files["beside"] = (table.name, table.getbuffer())
     try:
         summary = resources.service().keep_vectors(request, files, reading.still_wanted(in_callback=True))
     except (AccessError, InputError) as error:
-        st.session_state[form.problem] = forms.sentence(error) + (f" {error.advice}" if error.advice else "")
+        st.session_state[form.problem] = forms.advised(error)
         return
     st.query_params[form.parameter] = summary.key
+
+
+def annotation_field(prefix: str, key: str, needs: str) -> None:
+    """Field for a file that adds labels, queries or scored pairs to a stored set; the result replaces the set in the address.
+
+    Args:
+        prefix: prefix of the page.
+        key: key of the set.
+        needs: `labels`, `queries` or `pairs`.
+    """
+    field = f"{prefix}add.{needs}"
+    role = "beside" if needs == "labels" else "relations"
+    st.file_uploader(
+        "File",
+        type=_TABLES,
+        key=field,
+        on_change=_annotate,
+        args=(prefix, key, field, role),
+        disabled=actions.refusal() is not None,
+        label_visibility="collapsed",
+    )
+
+
+def _annotate(prefix: str, key: str, field: str, role: str) -> None:
+    st.session_state[ANNOTATION_PROBLEM] = None
+    if (table := st.session_state.get(field)) is None:
+        return
+    files = {role: (table.name, table.getbuffer())}
+    try:
+        summary = resources.service().keep_vectors(
+            ImportRequest(base=key), files, reading.still_wanted(in_callback=True)
+        )
+    except (AccessError, InputError) as error:
+        st.session_state[ANNOTATION_PROBLEM] = forms.advised(error)
+        return
+    st.query_params[_Form(prefix, "either").parameter] = summary.key
+    st.session_state[ANNOTATED] = True
 
 
 # ---------------------------------------------------------------------------------------------------- the loaded set
 
 
 def _loaded(form: _Form) -> SetSummary | None:
+    """The set in the address, else the one this visitor used last, so that no page asks for the same file again."""
     key = st.query_params.get(form.parameter)
     if not key:
-        return None
+        last = intake.describe(st.session_state.get(_LAST, ""))
+        if last is None or form.kind not in (last.kind, "either"):
+            return None
+        key = st.query_params[form.parameter] = last.key
     summary = intake.describe(key)
     if summary is None:
         address.refuse(form.parameter)
         forms.show_error("The data for this link is no longer on this server. Load it again.")
         return None
+    st.session_state[_LAST] = key
+    if summary.odd:
+        st.warning(
+            f"{wording.plain(listed(summary.odd, 120))}: read as dimensions, but they look like ids, labels or times. To leave them out, "
+            "name the columns of the vectors under *Columns and a further file*."
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f":material/check_circle: {wording.plain(title(summary))}", width="stretch")
+        columns = f"Columns read as dimensions: {listed(summary.dimensions, 300)}." if summary.dimensions else None
+        st.caption(
+            f":material/check_circle: {wording.plain(title(summary))}",
+            help=wording.plain(columns) if columns else None,
+            width="stretch",
+        )
         actions.button(
             "Delete",
             key=form.key("delete"),
@@ -256,3 +298,4 @@ def title(summary: SetSummary) -> str:
 def _delete(form: _Form, key: str) -> None:
     if actions.perform(resources.service().forget_vectors, key):
         st.query_params.pop(form.parameter, None)
+        st.session_state.pop(_LAST, None)

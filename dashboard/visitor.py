@@ -55,12 +55,20 @@ class ByLink:
         folder: returns the store's folder, which contains the links.
         cookie: the cookie's name. Browsers share cookies between the ports of a host, so it should contain the port.
         roles: roles whose links are valid.
+        class_is_open: whether an open class has this code; its students are viewers until it ends.
     """
 
-    def __init__(self, folder: Callable[[], Path], cookie: str, roles: Iterable[Role] = tuple(Role)) -> None:
+    def __init__(
+        self,
+        folder: Callable[[], Path],
+        cookie: str,
+        roles: Iterable[Role] = tuple(Role),
+        class_is_open: Callable[[str], bool] = lambda code: False,
+    ) -> None:
         self.folder = folder
         self.cookie = cookie
         self.roles = frozenset(roles)
+        self.class_is_open = class_is_open
         self._lock = threading.Lock()
         self._read: tuple[tuple[int, int], links.Links] | None = None
         self._once: tuple[str, float, Role] | None = None
@@ -90,14 +98,30 @@ class ByLink:
     def visitor(self, cookies: Mapping[str, str]) -> Visitor | None:
         """The visitor named in the signed cookie."""
         value = cookies.get(self.cookie, "")
-        role = _ROLES.get(value.partition("-")[0])
+        kind = value.partition("-")[0]
+        role = Role.VIEWER if kind == _STUDENT else _ROLES.get(kind)
         if role not in self.roles:
             return None
         try:
             signed = _signer(self.links(), role).unsign(value).decode("ascii")
         except (BadSignature, UnicodeError, StoreError):  # StoreError: the links cannot be read, so no one is signed in
             return None
-        return OPERATOR if role is Role.OPERATOR else Visitor(signed.partition("-")[2], role)
+        name = signed.partition("-")[2]
+        if kind == _STUDENT:
+            code, _, name = name.partition("-")
+            if not self.class_is_open(code):
+                return None
+        return OPERATOR if role is Role.OPERATOR else Visitor(name, role)
+
+    def admit_student(self, code: str) -> str | None:
+        """The cookie for a student of this class, which ends with the class; None if the viewer's link is not valid here."""
+        if Role.VIEWER not in self.roles:
+            return None
+        try:
+            signer = _signer(self.links(), Role.VIEWER)
+        except StoreError:
+            return None
+        return signer.sign(f"{_STUDENT}-{code}-{secrets.token_hex(8)}").decode("ascii")
 
     def admit(self, secret: str, cookies: Mapping[str, str]) -> str | None:
         """The cookie for a visitor who opens a link with this secret; None if no link has this secret.
@@ -187,6 +211,8 @@ class ByLogin:
 
 
 _SCOPE = "isoviz.visitor"
+_STUDENT = "student"
+"""Begins the cookie of a viewer who joined a class with its code, in place of the role."""
 _ROLES = {role.name.lower(): role for role in Role}
 _entrance: Entrance | None = None
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
 import time
 
 from isoviz.errors import printable
+from isoviz.formatting import number as number
 from isoviz.runs.naming import variant
 from isoviz.runs.rows import RunRow
 
@@ -22,19 +22,6 @@ def run_title(row: RunRow) -> str:
     """A run's name, with the method's parameters as symbols."""
     parameters = variant(row.config.method, row.config.params)
     return f"{row.name} ({parameters})" if parameters else row.name
-
-
-def number(value: object, digits: int = 4) -> str:
-    """A measured value with significant digits (large integers in full), or `undefined`."""
-    if value is None:
-        return "undefined"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value)
-    if isinstance(value, int):
-        return f"{value:,}".replace("-", "−")
-    if math.isfinite(value) and 10**digits <= abs(round(value)) < 10**15:
-        return number(round(value))
-    return f"{value:.{digits}g}".replace("-", "−")
 
 
 def duration(seconds: float | None) -> str:

@@ -134,15 +134,13 @@ def _is_first(row: RunRow, methods: Sequence[str]) -> bool:
 def _write_database(store: Store, chosen: Mapping[str, list[RunRow]], target: Path) -> None:
     file = target / DATABASE
     engine = create_engine(f"sqlite:///{file}")
-    began: dict[str, Started | None] = {}
     with engine.begin() as connection:
         schema.metadata.create_all(connection)
-        meta = {"schema": str(schema.VERSION), schema.REVISION: "0"}
+        meta = {schema.SCHEMA: str(schema.VERSION), schema.REVISION: "0"}
         connection.execute(insert(schema.meta), [{"key": key, "value": value} for key, value in meta.items()])
         for title, rows in chosen.items():
             for row in rows:
-                began[example_id(row.id)] = _write_run(connection, store, title, row, target)
-        summaries.write_missing(connection, began.__getitem__)
+                _write_run(connection, store, title, row, target)
 
     @event.listens_for(engine, "connect")
     def _alone(connection: Any, _record: Any) -> None:
@@ -156,14 +154,18 @@ def _write_database(store: Store, chosen: Mapping[str, list[RunRow]], target: Pa
     engine.dispose()
 
 
-def _write_run(connection: Connection, store: Store, title: str, row: RunRow, target: Path) -> Started | None:
-    """Write one run with its events and files; returns its `Started` event."""
+def _write_run(connection: Connection, store: Store, title: str, row: RunRow, target: Path) -> None:
+    """Write one run with its events and files."""
     is_study = title not in (METHODS, SWEEP)
     kept_epochs = _copy_files(store.folder_of(row.id), target / "runs" / example_id(row.id), row, title)
     events = thinned(_events(store, row.id), kept_epochs, is_study)
     result = row.result
     assert result is not None
     progress = row.progress.model_dump(mode="json") if row.progress else {}
+    rounded = _compact(_result(result))
+    shown = summaries.columns(row.config)
+    started = [one for _, one in events if isinstance(one, Started)][:1]
+    shown["summary"] = summaries.after(shown["summary"], [*started, Finished.model_validate_json(rounded)])
     connection.execute(
         insert(schema.runs),
         {
@@ -172,6 +174,7 @@ def _write_run(connection: Connection, store: Store, title: str, row: RunRow, ta
             "group_name": title,
             "status": "finished",
             "config": row.config.model_dump_json(),
+            **shown,
             "created": row.created,
             "queued": row.queued,
             "started": row.started,
@@ -183,7 +186,7 @@ def _write_run(connection: Connection, store: Store, title: str, row: RunRow, ta
             "tags": "[]",
             "note": "",
             "progress": _compact(progress),
-            "result": _compact(_result(result)),
+            "result": rounded,
         },
     )
     lines = [
@@ -196,7 +199,6 @@ def _write_run(connection: Connection, store: Store, title: str, row: RunRow, ta
         for seq, (moment, one) in enumerate(events, start=1)
     ]
     connection.execute(insert(schema.events), lines)
-    return next((one for _, one in events if isinstance(one, Started)), None)
 
 
 def _body(one: Event) -> dict[str, Any]:

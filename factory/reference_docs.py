@@ -85,7 +85,9 @@ def _method_section(method: type[Method]) -> str:
                 f"{entry.label} {entry.symbol}".strip(),
                 entry.default,
                 entry.allowed,
-                entry.tried,
+                f"no range; {entry.tried_as.lower()}: {entry.tried}"
+                if entry.tried_as == "Values to try" and entry.tried
+                else entry.tried,
                 entry.help,
                 entry.source,
             )

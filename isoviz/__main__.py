@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 from isoviz import __version__
 from isoviz.commands.output import collect_warnings, quiet_libraries, reader_is_gone
 from isoviz.errors import LINE, InputError, IsoVizError, one_line, shortened
-from isoviz.jobs.processes import share_cores
+from isoviz.jobs.processes import collect_rarely, share_cores
 
 _VERBS: Final = {
     "train": "fine-tune with one method, one run per seed",
@@ -71,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     try:
         _check_words(words)
+        collect_rarely()
         quiet_libraries()  # these three before the verb's module, which may import torch
         collect_warnings()
         share_cores(os.environ)

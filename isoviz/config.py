@@ -171,6 +171,12 @@ class RunConfig(BaseModel):
         description="Continue if the checkpoint does not match the model. Missing encoder weights are random, and every number "
         "is marked.",
     )
+    allow_unknown: bool = Field(
+        False,
+        title="Allow unknown words",
+        description="Train even if the model's tokenizer does not know most words of the training rows.",
+        json_schema_extra=_INPUT,
+    )
     checkpoint_minutes: float = Field(
         10.0,
         ge=0,
@@ -276,7 +282,9 @@ class RunConfig(BaseModel):
 
         Several processes draw other dropout masks than one does.
         """
-        fields = self.model_dump(mode="json", exclude={"seed", "threads", "checkpoint_minutes", "report_to"})
+        fields = self.model_dump(
+            mode="json", exclude={"seed", "threads", "checkpoint_minutes", "report_to", "allow_unknown"}
+        )
         for name in ("processes", "accelerate_config"):  # stores hold keys from before there were these fields
             if fields[name] == RunConfig.model_fields[name].default:
                 del fields[name]

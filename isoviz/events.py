@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 
-from isoviz.metrics.record import Measurement, upgraded_measured
+from isoviz.metrics.record import Measurement
 
 Status = Literal["queued", "running", "finished", "stopped", "failed", "diverged", "lost"]
 """queued → running → one of the endings; `lost` means that the worker vanished (killed, crashed or silent) without reporting an
@@ -69,7 +69,7 @@ class Started(_Event):
 
 class Resumed(_Event):
     """Training continues from the checkpoint after optimiser step `step`; later events of an earlier attempt are void.
-    `warning` lists newer checkpoints that were damaged.
+    `warning` lists damaged newer checkpoints and damaged arrays of measured epochs.
     """
 
     kind: Literal["resumed"] = "resumed"
@@ -117,7 +117,7 @@ class Measured(_Event):
     `isoscore_star` is always that of all layers' tokens with ζ = 0.2. `arrays` names the artifact file (relative to the
     run's folder) with `abs_correlation`, `order`, `std`, `ev` of the head cloud. `timing` are seconds of the run so far, by name:
     `train_seconds` (optimiser steps), `evaluate_seconds` (validation rows read and scored), `measure_seconds` (the additional
-    time for isotropy); empty in runs recorded before this field existed.
+    time for isotropy).
     """
 
     kind: Literal["measured"] = "measured"
@@ -126,11 +126,6 @@ class Measured(_Event):
     isotropy: Measurement
     arrays: str
     timing: dict[str, float] = Field(default_factory=dict)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _upgraded(cls, data: Any) -> Any:
-        return data if not isinstance(data, Mapping) or "isotropy" in data else upgraded_measured(data)
 
 
 class Checkpointed(_Event):
@@ -154,9 +149,8 @@ class Weights(_Event):
 class Finished(_Event):
     """The run ended as planned.
 
-    `isotropy` and `collapsed` (see `Evaluated`) belong to the reported epoch. `weights` is None in runs recorded before this
-    field existed, which kept their last epoch's weights. `random_weights` lists encoder weights missing from the model's
-    checkpoint; every number of such a run comes from a partly random encoder.
+    `isotropy` and `collapsed` (see `Evaluated`) belong to the reported epoch. `random_weights` lists encoder weights missing
+    from the model's checkpoint; every number of such a run comes from a partly random encoder.
     """
 
     kind: Literal["finished"] = "finished"
@@ -223,5 +217,5 @@ _ADAPTER: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator=
 
 
 def parse_event(data: Mapping[str, object]) -> Event:
-    """Restore an event from `event.model_dump(mode="json")`, also from older versions; ignores `time`, which the store adds."""
+    """Restore an event from `event.model_dump(mode="json")`; ignores `time`, which the store adds."""
     return _ADAPTER.validate_python({name: value for name, value in data.items() if name != "time"})

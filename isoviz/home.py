@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 
 import platformdirs
@@ -41,24 +40,21 @@ def store_url(option: str | Path | None) -> str:
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder that only this account may enter, with missing parents; removes other accounts' access to an existing
-    folder of this account.
+    """Create a folder, with missing parents, that only this account may enter. An existing folder keeps its mode.
 
     Raises:
-        OSError: it cannot be created.
+        OSError: it cannot be created, or is not a folder.
     """
     if not folder.is_dir():
-        for missing in reversed([folder, *folder.parents]):
-            if not missing.exists():
-                missing.mkdir(mode=0o700, exist_ok=True)
-    close_to_others(folder)
+        make_private(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
 
 
-def close_to_others(path: Path) -> None:
-    """Remove the permissions of group and others from a file or folder of this account; other accounts' files do not change."""
-    try:
-        status = path.stat()
-        if os.name == "posix" and status.st_uid == os.geteuid() and status.st_mode & 0o077:
-            path.chmod(stat.S_IMODE(status.st_mode) & ~0o077)
-    except OSError:  # gone, or on a file system without permissions
-        pass
+def exposed(folder: Path) -> list[str]:
+    """What other accounts can read or change in a store's folder: names of its entries, or the folder itself if they can write
+    to it. Empty on systems without POSIX permissions."""
+    mode = folder.stat().st_mode if os.name == "posix" else 0
+    if mode & 0o022:
+        return [str(folder)]
+    entries = folder.iterdir() if mode & 0o011 else ()
+    return sorted(path.name for path in entries if path.name[0] != "." and path.lstat().st_mode & 0o066)

@@ -26,8 +26,12 @@ class Limits:
     """Limits for reading one file, or the files of one task.
 
     Attributes:
-        rows: number of rows read. columns: number of columns of a table. cells: rows × columns read. expanded: GiB of decoded
-            content. memory: GiB by which the process may grow. seconds: wall time.
+        rows: number of rows read.
+        columns: number of columns of a table.
+        cells: rows × columns read.
+        expanded: GiB of decoded content.
+        memory: GiB by which the process may grow.
+        seconds: wall time.
     """
 
     rows: int = 5_000_000

@@ -30,6 +30,7 @@ def parameter(
     help: str,
     source: str,
     sweep: tuple[Any, ...] = (),
+    suggested: bool = False,
     ge: float | None = None,
     gt: float | None = None,
     le: float | None = None,
@@ -47,7 +48,8 @@ def parameter(
         symbol: the paper's symbol ("λ").
         help: one or two sentences on its effect.
         source: paper, section or equation.
-        sweep: the paper's search range, offered as a preset.
+        sweep: values offered as a preset: the paper's search range, or other `suggested` ones.
+        suggested: the paper prints no such range; the values of `sweep` are ours.
         ge, gt, le, lt: bounds.
         slider: lowest, highest and step of its What-if slider, if that is not the full allowed range.
         stops: discrete slider values, used instead.
@@ -55,7 +57,7 @@ def parameter(
         off_scale: values with a special meaning, such as 0 for all layers, which figures draw as horizontal lines.
     """
     extra: dict[str, Any] = {"symbol": symbol, "source": source, "sweep": list(sweep)}
-    hints = {"slider": slider, "stops": stops, "start": start, "off_scale": list(off_scale)}
+    hints = {"slider": slider, "stops": stops, "start": start, "off_scale": list(off_scale), "suggested": suggested}
     extra |= {name: value for name, value in hints.items() if value}
     return Field(default, title=label, description=help, ge=ge, gt=gt, le=le, lt=lt, json_schema_extra=extra)
 
@@ -102,6 +104,11 @@ def choices_of(field: FieldInfo) -> tuple[Any, ...]:
 def extra(field: FieldInfo) -> dict[str, Any]:
     """The field's extra declarations: `symbol`, `source` and `sweep` of a parameter, `section` of a setting."""
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+def sweep_title(field: FieldInfo) -> str:
+    """What the values of `sweep` are."""
+    return "Values to try" if extra(field).get("suggested") else "Paper's range"
 
 
 class Params(BaseModel):

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from isoviz import bibliography, methods, posthoc
 from isoviz.methods.protocol import Method
 from isoviz.metrics.protocol import CHANGES, Change, Metric
-from isoviz.parameters import bounds_text, choices_of, extra
+from isoviz.parameters import bounds_text, choices_of, extra, sweep_title
 from isoviz.posthoc.protocol import CataloguedTransform
 
 CHANGE_WORDS: Mapping[Change, str] = {
@@ -45,7 +45,7 @@ _MOVES = {
 
 @dataclass(frozen=True)
 class ParameterEntry:
-    """One parameter in words; `allowed` and `tried` (the paper's values) may be empty."""
+    """One parameter in words; `allowed` and `tried` may be empty. `tried_as` says whose values `tried` has."""
 
     name: str
     label: str
@@ -53,6 +53,7 @@ class ParameterEntry:
     default: str
     allowed: str
     tried: str
+    tried_as: str
     help: str
     source: str
 
@@ -70,6 +71,7 @@ def parameters(params: type[BaseModel]) -> list[ParameterEntry]:
                 default=_value(field.default),
                 allowed=", ".join(map(_value, choices_of(field))) or bounds_text(field),
                 tried=", ".join(map(_value, about.get("sweep", ()))),
+                tried_as=sweep_title(field),
                 help=field.description or "",
                 source=str(about.get("source", "")),
             )

@@ -20,6 +20,7 @@ with address.report_ignored("explore"):
         with links:
             folding.jumps(panes)
         map_request = point_map.section(panes)
+        folding.ROGUE.show(panes)
         tables = st.container()
         for section in folding.FIGURES:
             section.show(panes)

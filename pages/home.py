@@ -13,10 +13,10 @@ st.caption(
 )
 
 home.cloud()
-st.subheader("Three ways in", anchor=False)
+st.header("Three ways in", anchor=False)
 home.ways_in()
-st.subheader("What IsoViz measures", anchor=False)
+st.header("What IsoViz measures", anchor=False)
 home.strip()
-st.subheader("Compare methods now", anchor=False)
+st.header("Compare methods now", anchor=False)
 presets.cards()
 home.runs()

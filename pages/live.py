@@ -14,5 +14,6 @@ if run is None:
     live.empty_state()
 else:
     live.activity(run)
+    live.finding(run)
     live.charts(run)
     live.log(run)

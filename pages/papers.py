@@ -1,11 +1,12 @@
-"""Papers: every table and figure of four papers, published and measured here."""
+"""Papers: the claims of four papers, and each of their tables and figures, published and measured here."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from dashboard import address
-from dashboard.papers import sections
+from dashboard.papers import scoreboard, sections
+from dashboard.steady import place_of
 
 st.title("Papers", anchor=False)
 st.caption(
@@ -14,9 +15,12 @@ st.caption(
 
 with address.report_ignored("papers"):
     choice = sections.choose()
-    sections.about(choice)
-    sections.heading(choice)
-    sections.printed(choice)
-    sections.measured(choice)
-    sections.reservations(choice)
-    sections.all_claims(choice)
+    with place_of(choice.key if choice else "", sections.keys()):
+        if choice is None:
+            scoreboard.draw()
+        else:
+            sections.about(choice)
+            sections.heading(choice)
+            sections.printed(choice)
+            sections.measured(choice)
+            sections.reservations(choice)

@@ -151,7 +151,7 @@ class ProgressPanel {
       ["elapsed", duration(elapsed)],
       ...timings(run),
       ["loss", step ? number(step.losses.total) : "–"],
-      ["learning rate", step ? rate(step.learning_rate) : "–"],
+      ["learning rate", step ? number(step.learning_rate, 2) : "–"],
       ["device", started ? `${started.device}, ${started.precision === "no" ? "float32" : started.precision}` : "–"],
     ];
     const factsText = JSON.stringify(facts);
@@ -185,13 +185,13 @@ class FigurePanel {
     this.element = make("figure", "ivz-figure");
     this.element.dataset.figure = spec.name;
     this.plot = make("div", "ivz-plot");
-    this.plot.setAttribute("role", "img");
+    this.plot.setAttribute("role", "figure");
     this.note = make("div", "ivz-empty", spec.empty);
     this.caption = make("figcaption", "ivz-caption");
     const frame = make("div", "ivz-frame");
     frame.append(this.plot, this.note);
     const heading = make("div", "ivz-heading-row");
-    heading.append(make("h4", "ivz-heading", help?.title ?? spec.title));
+    heading.append(make("h2", "ivz-heading", help?.title ?? spec.title));
     this.choices = spec.choices?.(view.data) ?? [];
     [this.choice] = this.choices;
     if (this.choices.length > 1) heading.append(this.makeSelect(view));
@@ -275,10 +275,6 @@ class FigurePanel {
     globalThis.removeEventListener("pointerup", this.release);
     if (this.drawn) globalThis.Plotly.purge(this.plot);
   }
-}
-
-function rate(value) {
-  return value === 0 ? "0" : value.toExponential(1).replace("-", "−");
 }
 
 function setIfChanged(element, text) {

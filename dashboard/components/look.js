@@ -33,13 +33,18 @@ function luminance(colour) {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-// Three significant digits; exponents only for very small or very large values.
+// Three significant digits; a power of ten for very small or very large values, as in isoviz/formatting.py.
 export function number(value, digits = 3) {
-  if (value === null || value === undefined || Number.isNaN(value)) return "undefined";
+  if (!Number.isFinite(value)) return "undefined"; // null and infinite values, too
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e6)) return value.toExponential(digits - 1).replace("-", "−");
+  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return scientific(value, digits);
   const decimals = size >= 100 ? 0 : Math.min(6, Math.max(0, digits - 1 - Math.floor(Math.log10(size || 1))));
   return value.toFixed(size === 0 ? 0 : decimals).replace("-", "−");
+}
+
+export function scientific(value, digits = 2) {
+  const [mantissa, exponent] = value.toExponential(digits - 1).replaceAll("-", "−").split("e");
+  return `${mantissa}·10${[...exponent.replace("+", "")].map((sign) => ({ "−": "⁻" })[sign] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]).join("")}`;
 }
 
 export function count(value) {

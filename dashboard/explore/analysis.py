@@ -104,8 +104,7 @@ def obtain(view_forms: list[ViewForm]) -> list[ViewResult]:
 def _started_automatically(form: ViewForm) -> JobState:
     """Start a view that needs no button. The first figures of a small set of vectors are ready on return."""
     assert form.request is not None and form.key is not None and form.own_set is not None
-    small = form.own_set.kind == "vectors" and form.own_set.n * form.own_set.d <= _FIRST_AT_ONCE
-    if small and results.find(form.key) is None:
+    if form.own_set.n * form.own_set.d <= _FIRST_AT_ONCE and results.find(form.key) is None:
         try:
             resources.service().show_vectors(form.request, form.key, reading.still_wanted())
         except IsoVizError as error:
@@ -167,7 +166,7 @@ def _empty_state(view_forms: list[ViewForm]) -> None:
     """The page before the first analysis."""
     title, text = _BEFORE.get(view_forms[0].source, _BEFORE_A_TASK)
     with st.container(border=True):
-        st.markdown(f"#### {title}")
+        st.markdown(f"## {title}")
         st.markdown(text)
         for form in view_forms:
             if form.request is None or form.automatic:

@@ -37,7 +37,7 @@ MEAN_ACTIVATION = Explanation(
         "end then gives the dimension and its mean."
     ),
     formula=r"\bar x_j = \tfrac1n \sum_i x_{ij}, \quad |\bar x_j - m| > 3 s",
-    formula_text="x̄_j = Σ_i x_ij / n;  outlier: |x̄_j − m| > 3 s, with m and s over the dimensions",
+    formula_text="x̄_j = Σ_i x_ij / n;  rogue: |x̄_j − m| > 3 s, with m and s over the dimensions",
     paper="Rudman & Eickhoff 2024, figure 4; the rule of three: Kovaleva et al. 2021.",
 )
 
@@ -426,24 +426,24 @@ def _drawn(figure: go.Figure, letter: str) -> NDArray[np.float64]:
 # -------------------------------------------------------------------------------------------------- mean activation
 
 DWARFS = 3.0
-"""The axis is cut below an outlier whose mean is this many times as far from 0 as all others."""
+"""The axis is cut below a rogue dimension whose mean is this many times as far from 0 as all others."""
 
 Means = tuple[NDArray[Any], Sequence[int]]
-"""The mean of each dimension (d,), and the outlier dimensions."""
+"""The mean of each dimension (d,), and the rogue dimensions."""
 
 
 def beyond_axis(clouds: Sequence[Means]) -> tuple[tuple[float, float] | None, list[list[int]]]:
-    """The range of a cut axis of mean activations, and the outlier dimensions of each cloud beyond it.
+    """The range of a cut axis of mean activations, and the rogue dimensions of each cloud beyond it.
 
-    The axis is cut if outliers are at least `DWARFS` times as far from 0 as all remaining dimensions. Several clouds share one
+    The axis is cut if rogue dimensions are at least `DWARFS` times as far from 0 as all remaining dimensions. Several clouds share one
     range. None for an axis that is not cut.
     """
     within, beyond = [], []
-    for mean, outliers in clouds:
+    for mean, rogue in clouds:
         size = np.abs(np.asarray(mean, dtype=np.float64))
-        order = sorted(outliers, key=lambda number: -size[number])
+        order = sorted(rogue, key=lambda number: -size[number])
         others = np.delete(size, order)
-        # the largest mean left on the axis if the first `count` outliers are cut off
+        # the largest mean left on the axis if the first `count` rogue dimensions are cut off
         largest_left = [max([*size[order[count:]], *others], default=0.0) for count in range(1, len(order) + 1)]
         cut = [
             count for count, left in enumerate(largest_left, 1) if left > 0 and size[order[count - 1]] >= DWARFS * left
@@ -455,7 +455,7 @@ def beyond_axis(clouds: Sequence[Means]) -> tuple[tuple[float, float] | None, li
     low, high = min(0.0, *(part.min() for part in within)), max(0.0, *(part.max() for part in within))
     room = 0.2 * (high - low)  # for the triangles and numbers of dimensions beyond the axis
     span = (float(low - room), float(high + room))
-    # another cloud's range may include this cloud's outliers
+    # another cloud's range may include this cloud's rogue dimensions
     outside = [
         [number for number in numbers if not span[0] <= mean[number] <= span[1]]
         for (mean, _), numbers in zip(clouds, beyond, strict=True)
@@ -463,16 +463,14 @@ def beyond_axis(clouds: Sequence[Means]) -> tuple[tuple[float, float] | None, li
     return (span, outside) if any(outside) else (None, outside)
 
 
-def mean_activation(
-    mean: NDArray[Any], outliers: Sequence[int], pooling: str, others: Sequence[Means] = ()
-) -> go.Figure:
-    """The mean of each dimension (d,), outlier dimensions marked with their number; see `beyond_axis` for where it is cut.
+def mean_activation(mean: NDArray[Any], rogue: Sequence[int], pooling: str, others: Sequence[Means] = ()) -> go.Figure:
+    """The mean of each dimension (d,), rogue dimensions marked with their number; see `beyond_axis` for where it is cut.
 
     Args:
-        others: means and outliers of other clouds whose figures share the axis.
+        others: means and rogue dimensions of other clouds whose figures share the axis.
     """
     values = np.asarray(mean, dtype=np.float64)
-    span, (beyond, *_) = beyond_axis([(mean, outliers), *others])
+    span, (beyond, *_) = beyond_axis([(mean, rogue), *others])
     drawn = go.Figure()
     drawn.add_bar(
         x=list(range(len(values))),
@@ -481,7 +479,7 @@ def mean_activation(
         name="mean",
         hovertemplate="dimension %{x}: %{y:.4g}<extra></extra>",
     )
-    on_axis = [number for number in outliers if number not in beyond]
+    on_axis = [number for number in rogue if number not in beyond]
     if on_axis:
         drawn.add_scatter(
             x=on_axis,
@@ -491,8 +489,8 @@ def mean_activation(
             textposition=["top center" if values[number] >= 0 else "bottom center" for number in on_axis],
             marker={"symbol": "x", "size": 9, "color": theme.MARK},
             cliponaxis=False,
-            name="outlier dimensions",
-            hovertemplate="dimension %{x}: %{y:.4g}, an outlier<extra></extra>",
+            name="rogue dimensions",
+            hovertemplate="dimension %{x}: %{y:.4g}, rogue by its mean<extra></extra>",
         )
     if span is not None and beyond:
         up = [bool(values[number] > 0) for number in beyond]
@@ -510,7 +508,7 @@ def mean_activation(
                 "color": theme.MARK,
             },
             cliponaxis=False,
-            name="outliers beyond the axis",
+            name="rogue dimensions beyond the axis",
             hovertemplate="dimension %{x}: %{customdata:.4g}, beyond the axis<extra></extra>",
         )
     drawn.update_layout(
@@ -522,7 +520,7 @@ def mean_activation(
                 "range": None if span is None else list(span),
             },
             bargap=0,
-            showlegend=bool(outliers),
+            showlegend=bool(rogue),
         )
     )
     return drawn

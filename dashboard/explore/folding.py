@@ -9,7 +9,7 @@ from typing import Final
 import streamlit as st
 
 from dashboard import explanations
-from dashboard.explore import numbers, sections, similarity
+from dashboard.explore import numbers, rogue_card, sections, similarity
 from dashboard.explore.form import PREFIX, Pane
 from dashboard.steady import steady
 
@@ -45,6 +45,7 @@ class Section:
 
 
 NUMBERS: Final = Section("numbers", "All numbers", numbers.section, open_at_first=True)
+ROGUE: Final = Section("rogue", rogue_card.ROGUE.title, rogue_card.section, open_at_first=True)
 FIGURES: Final = (
     Section("figures", "Figures", sections.cloud_figures),
     Section("correlations", explanations.MATRIX.title, sections.correlations),
@@ -55,5 +56,7 @@ FIGURES: Final = (
 
 def jumps(panes: Sequence[Pane]) -> None:
     """Links to the sections below, because the page is several screens long."""
-    links = [f"[{section.title}](#{section.name})" for section in (NUMBERS, *FIGURES) if section.applies(list(panes))]
+    links = [
+        f"[{section.title}](#{section.name})" for section in (ROGUE, NUMBERS, *FIGURES) if section.applies(list(panes))
+    ]
     st.caption(" · ".join(["Go to: [Map](#map)", *links, "[Share](#share)"]))

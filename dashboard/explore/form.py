@@ -33,8 +33,6 @@ MOST_VIEWS = 4
 
 DEFAULT_ROWS = 500
 A_TASK, MY_TEXTS, MY_VECTORS = "A task", "My texts", "My vectors"
-_AT_ONCE = 1_000
-"""Up to this many of the user's texts, the bundled model starts without a button: it takes seconds."""
 _PLACES = {
     "truncate-dim": "sentence",
     "prompt": "sentence",
@@ -218,8 +216,7 @@ def _fill(form: ViewForm, source: ModelSource | None, own_set: SetSummary, reque
     """Complete the form of a view of the user's own data."""
     form.request, form.own_set, form.rows_in_split = request, own_set, own_set.n
     form.key = key_of(request, source, Rows(own_set.key, {user_sets.ALL_ROWS: own_set.n}))
-    read = min(request.max_rows, own_set.n)
-    form.automatic = source is None or (source.kind == "bundled" and read <= _AT_ONCE)
+    form.automatic = source is None  # texts wait for the button, because the visitor chooses their encoder
     st.page_link(
         menu.WHATIF,
         label="Transform in What-if",
@@ -235,7 +232,7 @@ def forget_hub_models() -> None:
 
 def _model_field(prefix: str) -> str:
     store = resources.store()
-    finished = store.summaries(status="finished", limit=200, kinds=())
+    finished = store.summaries(status="finished", limit=200)
     runs = [encoders.RUN + run.id for run in finished if encoders.has_weights(run.id, store)]
     selected = st.selectbox(
         "Model",
@@ -394,7 +391,7 @@ def _rows(slug: str, folder: str | None, files: Stamp) -> tuple[Rows | None, str
     try:
         return Rows(*reading.counted(slug, folder)), None
     except InputError as error:
-        return None, forms.sentence(error)
+        return None, forms.advised(error)
 
 
 # ----------------------------------------------------------------------------------------------- panes

@@ -14,9 +14,9 @@ import streamlit as st
 
 from dashboard import downloads, measures, wording
 from dashboard.explore.form import PREFIX, Pane, distinct, file_name
-from dashboard.tables import decimals
 from isoviz import metrics
 from isoviz.exploring.results import ViewResult
+from isoviz.formatting import decimals
 from isoviz.metrics.measuring import notes_of
 from isoviz.metrics.record import CloudRecord
 
@@ -26,7 +26,7 @@ _OF_DIMENSIONS = {
     "sigma_min": "σ min",
     "sigma_median": "σ median",
     "sigma_max": "σ max",
-    "outliers": "Outlier dimensions",
+    "outliers": "Rogue dimensions by mean",
     "notes": "Notes",
 }
 _HELP = {

@@ -40,7 +40,7 @@ def section(panes: list[Pane]) -> MapRequest:
     Returns:
         The settings of the maps.
     """
-    st.subheader("Map", anchor="map")
+    st.header("Map", anchor="map")
     points.check(panes)
     waiting = bool(st.session_state.get(_WAITING))
     st.fragment(_section, run_every=TICK if waiting else None)(panes)

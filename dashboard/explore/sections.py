@@ -20,7 +20,7 @@ from isoviz import metrics
 from isoviz.exploring import clustering, shrinkage, user_sets
 from isoviz.exploring.results import ViewResult
 
-_cached = functools.partial(
+cached = functools.partial(
     st.cache_data, show_spinner=False, max_entries=64, hash_funcs={Pane: lambda pane: (*pane.place, pane.views)}
 )
 """Cache of figures: making them took two thirds of a rerun, and the same clouds give the same figures."""
@@ -55,7 +55,7 @@ _FORMER_TITLES = {"Mean |ρ| of two dimensions": "abs_correlation"}
 def profile(views: list[ViewResult], view_forms: list[ViewForm]) -> list[Pane]:
     """One measure over all layers; returns the panes, with the layer and pooling selected for the figures below."""
     of_layers = any(view.depth for view in views)
-    st.subheader("Layer by layer" if of_layers else "Measures", anchor=False)
+    st.header("Layer by layer" if of_layers else "Measures", anchor=False)
     titles = _titles()
     renamed = _FORMER_TITLES.get(st.query_params.get(PREFIX + "measure", ""))
     if renamed is not None:  # old links keep working
@@ -94,7 +94,7 @@ def profile(views: list[ViewResult], view_forms: list[ViewForm]) -> list[Pane]:
     return panes
 
 
-@_cached()
+@cached()
 def _profiles(panes: list[Pane], measure: str) -> list[Prepared]:
     title = next(title for title, slug in _titles().items() if slug == measure)
     profiles = [figures.layer_profile(pane.view.entries, measure, title, (pane.layer, pane.pooling)) for pane in panes]
@@ -186,11 +186,14 @@ def _layer_field(view: ViewResult, prefix: str, pooling: str) -> int:
     return view.depth if last_only else selected
 
 
+@steady
 def _how_to_read(measure: str) -> None:
     if measure not in metrics.catalogue():
         explanations.show(figures.MEAN_NORM)
         return
     more = figures.ISOSCORE_STAR.reading if measure == shrinkage.MEASURE else ""
+    if comparison := metrics.get(measure).comparison:
+        st.caption(wording.plain(comparison))
     explanations.show_metric(metrics.get(measure), more)
 
 
@@ -205,7 +208,7 @@ def cloud_figures(panes: list[Pane]) -> None:
     first = panes[0]
     pooling = figures.POOLING_TITLES.get(first.pooling, first.pooling)
     cloud = first.source if first.of_vectors else f"Layer {first.layer}, {pooling}"
-    st.subheader(cloud if alone else "Side by side", anchor=False)
+    st.header(cloud if alone else "Side by side", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.container(width="content"):
             if alone:
@@ -252,7 +255,7 @@ def _row(panes: list[Pane], name: str) -> None:
                 st.caption(wording.plain(note))
 
 
-@_cached()
+@cached()
 def _figures(panes: list[Pane], name: str, log: bool) -> list[tuple[Prepared | None, str, str]]:
     """A figure of `_FIGURES` for all views, on the same axes."""
     draw, _ = _FIGURES[name]
@@ -305,7 +308,7 @@ def _sigma(pane: Pane, panes: list[Pane], _: bool) -> Drawn:
     return figures.sigma_histogram(sigma, pane.pooling, other_values), alt_text, ""
 
 
-def _outliers(pane: Pane) -> tuple[int, ...]:
+def _rogue_by_mean(pane: Pane) -> tuple[int, ...]:
     return pane.entry.dimensions.outliers if pane.entry.dimensions else ()
 
 
@@ -313,19 +316,19 @@ def _mean(pane: Pane, panes: list[Pane], _: bool) -> Drawn:
     mean = pane.view.array(pane.layer, pane.pooling, "mean")
     if mean is None:
         return None, "", ""
-    outliers = _outliers(pane)
-    caption = f"outlier dimensions: {', '.join(map(str, outliers))}" if outliers else "no outlier dimension"
+    rogue = _rogue_by_mean(pane)
+    caption = f"rogue dimensions by mean: {', '.join(map(str, rogue))}" if rogue else "no rogue dimension by mean"
     other_means = [
-        (means, _outliers(other))
+        (means, _rogue_by_mean(other))
         for other in panes
         if other is not pane and (means := other.view.array(other.layer, other.pooling, "mean")) is not None
     ]
-    figure = figures.mean_activation(mean, outliers, pane.pooling, other_means)
-    span, beyond_each = figures.beyond_axis([(mean, outliers), *other_means])
+    figure = figures.mean_activation(mean, rogue, pane.pooling, other_means)
+    span, beyond_each = figures.beyond_axis([(mean, rogue), *other_means])
     beyond = beyond_each[0]
     if span is not None:
         ends = f"{wording.number(span[0], 3)} to {wording.number(span[1], 3)}"
-        reason = "to keep the rest readable" if beyond else "to fit the outliers of another view"
+        reason = "to keep the rest readable" if beyond else "to fit the rogue dimensions of another view"
         listed = [f"dimension {figures.dimension_words(mean, number, ' at ')}" for number in beyond]
         caption += f"; the axis is cut to {ends}, {reason}" + (f"; beyond it: {', '.join(listed)}" if beyond else "")
     return figure, f"Mean activation of {len(mean)} dimensions; {caption}", caption[0].upper() + caption[1:] + "."
@@ -434,7 +437,7 @@ def _block(pane: Pane, view_numbers: list[int], *, alone: bool) -> None:
         description = f"{output['what']}: N = {wording.number(output['rows'])} rows of d = {output['d']}"
         st.markdown(wording.plain(f"{description[0].upper()}{description[1:]} numbers."))
         lines = output_table(output)
-        st.markdown(_as_markdown(lines))
+        st.markdown(as_markdown(lines))
         norms = output["norms"]
         lengths = (
             f"Row length ‖w‖: mean {wording.number(norms['mean'])}, from {wording.number(norms['min'])} "
@@ -453,12 +456,12 @@ def _block(pane: Pane, view_numbers: list[int], *, alone: bool) -> None:
         draw(figure, key=pane.prefix + "output", words=alt_text, name=name, about=f"{_model(pane)} · {description}")
 
 
-@_cached()
+@cached()
 def _row_lengths(pane: Pane, names: list[str]) -> Prepared:
     return _prepared(figures.row_lengths(pane.view.facts["output"], names), pane.views)
 
 
-def _as_markdown(table: pd.DataFrame) -> str:
+def as_markdown(table: pd.DataFrame) -> str:
     """A table as Markdown: a sortable one would take a new tab longer to load than all figures."""
     lines = [
         [wording.plain(cell) if isinstance(cell, str) else wording.number(cell) for cell in line]

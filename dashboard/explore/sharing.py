@@ -13,7 +13,7 @@ from isoviz.exploring.maps import MapRequest
 
 def section(panes: list[Pane], request: MapRequest) -> None:
     """The link, and Python code for a notebook."""
-    st.subheader("Share and reproduce", anchor="share")
+    st.header("Share and reproduce", anchor="share")
     st.caption("The link restores this page: all views, layer, map, colours, selected points and your sentences.")
     copy_link(key=PREFIX + "link")
     python_part = st.expander("The same in Python", icon=":material/code:", key=PREFIX + "python", on_change="rerun")

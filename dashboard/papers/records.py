@@ -38,6 +38,11 @@ class Record:
         return self.result.provenance.scale
 
     @property
+    def complete(self) -> bool:
+        """Whether all its runs have finished."""
+        return len(self.result.runs) >= self.result.planned
+
+    @property
     def name(self) -> str:
         """Display name."""
         return f"{ORIGINS[self.origin]}, {self.scale}"

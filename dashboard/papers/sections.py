@@ -20,18 +20,20 @@ from dashboard.steady import steady
 from isoviz import studies
 from isoviz.jobs import queue
 from isoviz.studies import Study, jobs, published
-from isoviz.studies.papers import PAPERS, Place, Source, place_names
+from isoviz.studies.papers import PAPERS, Place, Source, every_place, place_names
 from isoviz.studies.result import Figure, Result, Table
 from isoviz.studies.trained import TrainedStudy
 
 PREFIX = "papers_"
+ALL = "All claims"
+"""Choice of the scoreboard."""
 STUDY = "study"
 """Query parameter of a link to one study by its name: `/papers?study=istar-figure-2`."""
 TICK = 2.0
 """Seconds between reads of the store while runs of a study are queued or running."""
 _BADGES = {
-    "held": ":green-badge[:material/check: held]",
-    "not held": ":red-badge[:material/close: not held]",
+    "held": ":blue-badge[:material/check: held]",
+    "not held": ":orange-badge[:material/close: not held]",
     "cannot tell": ":gray-badge[:material/question_mark: cannot tell]",
 }
 
@@ -47,19 +49,30 @@ class Choice:
     @property
     def key(self) -> str:
         """Prefix of the widgets that belong to it."""
-        return downloads.file_name(self.source.slug, self.place.name).lower()
+        return _key(self.source, self.place)
+
+
+def _key(source: Source, place: Place) -> str:
+    return downloads.file_name(source.slug, place.name).lower()
+
+
+def keys() -> list[str]:
+    """The keys of all tables and figures, and "" for the scoreboard."""
+    return ["", *(_key(source, place) for source, place in every_place())]
 
 
 # ------------------------------------------------------------------------------------------------------- choice
 
 
-def choose() -> Choice:
-    """Widgets to choose a paper and one of its tables or figures, in the order of print."""
+def choose() -> Choice | None:
+    """Widgets to choose a paper and one of its tables or figures, in the order of print; None for the scoreboard of all papers."""
     _follow_link()
     names = {source.name: source for source in PAPERS}
     name = st.segmented_control(
-        "Paper", list(names), default=PAPERS[1].name, required=True, key=PREFIX + "paper", bind="query-params"
+        "Paper", [ALL, *names], default=ALL, required=True, key=PREFIX + "paper", bind="query-params"
     )
+    if name == ALL:
+        return None
     source = names[str(name)]
     places = {place.name: place for place in source.places}
     # one key per paper: Streamlit resets a widget whose options change
@@ -106,7 +119,7 @@ def heading(choice: Choice) -> None:
     """A description of the table or figure, and how to read it."""
     title = choice.study.title if choice.study else f"{choice.place.shows[0].upper()}{choice.place.shows[1:]}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.subheader(f"{choice.place.name} · {wording.plain(title)}", anchor=False)
+        st.header(f"{choice.place.name} · {wording.plain(title)}", anchor=False)
         if choice.study is not None:
             st.space("stretch")
             with st.popover("How to read this", type="tertiary", icon=":material/help:"):
@@ -120,7 +133,7 @@ def heading(choice: Choice) -> None:
 @steady
 def printed(choice: Choice) -> None:
     """The published values of a table, with notes on doubtful cells."""
-    st.markdown("##### In the paper")
+    st.markdown("### In the paper")
     if choice.place.name.startswith("Figure"):
         st.caption("A figure, published without its values. Numbers quoted in the text or caption are listed below.")
         return
@@ -153,7 +166,7 @@ def _sentence(text: str) -> str:
 @steady
 def measured(choice: Choice) -> None:
     """Our measurement of the same table or figure: a result, and the button that computes it."""
-    st.markdown("##### Measured here")
+    st.markdown("### Measured here")
     study = choice.study
     if study is None:
         st.info("No study computes this yet.", icon=":material/construction:")
@@ -430,38 +443,7 @@ def _files(choice: Choice, record: Record, comparison_frame: pd.DataFrame | None
             )
 
 
-# ------------------------------------------------------------------------------------------------------ claims and open points
-
-
-def all_claims(choice: Choice) -> None:
-    """All claims of the paper with their verdicts; computed only when switched on."""
-    if st.toggle(f"All claims of {choice.source.name}", key=PREFIX + "claims", bind="query-params"):
-        frame = claims_frame(choice.source)
-        st.dataframe(frame, hide_index=True, placeholder="", alt=f"Claims of {choice.source.name} with verdicts")
-        downloads.buttons(downloads.file_name("claims", choice.source.slug), frame)
-
-
-def claims_frame(source: Source) -> pd.DataFrame:
-    """One row per claim, including claims without a result yet."""
-    lines = []
-    for place in source.places:
-        study = records.study_of(source, place.name)
-        if study is None:
-            continue
-        record = next(iter(records.records(study)), None)
-        verdict_of = {verdict.claim: verdict for verdict in record.result.verdicts} if record else {}
-        for claim in study.claims:
-            verdict = verdict_of.get(claim.sentence)
-            lines.append(
-                {
-                    "Where": place.name,
-                    "Claim": claim.sentence,
-                    "Verdict": verdict.outcome if verdict else "no result yet",
-                    "Numbers": verdict.sentence if verdict else "",
-                    "From": record.name if record and verdict else "",
-                }
-            )
-    return pd.DataFrame(lines, columns=["Where", "Claim", "Verdict", "Numbers", "From"])
+# ------------------------------------------------------------------------------------------------------ open points
 
 
 @steady
@@ -470,5 +452,5 @@ def reservations(choice: Choice) -> None:
     if choice.study is None:
         return
     if choice.study.open_points:
-        st.markdown("##### What the paper leaves open or contradicts")
+        st.markdown("### What the paper leaves open or contradicts")
         st.markdown(wording.plain(" ".join(choice.study.open_points)))

@@ -10,7 +10,6 @@ from dashboard.run_lists import cached
 from isoviz import studies
 from isoviz.config import RunConfig
 from isoviz.jobs.queue import JobState
-from isoviz.runs import planning
 from isoviz.studies import Result, jobs, layer_profiles
 from isoviz.studies import records as study_records
 from isoviz.studies.records import RunRecord
@@ -70,7 +69,11 @@ def progress(study: type[TrainedStudy]) -> StudyRuns:
 
 def result(study: type[TrainedStudy], runs: StudyRuns) -> Result:
     """The study's result from the runs so far, with gaps for missing runs."""
-    return study().draw(runs.stored, QUICK)
+
+    def draw() -> Result:
+        return study().draw(runs.stored, QUICK)
+
+    return draw() if study.profiles else cached(("result", study.slug), draw)
 
 
 def estimated_time(missing: tuple[RunConfig, ...]) -> str:
@@ -80,7 +83,7 @@ def estimated_time(missing: tuple[RunConfig, ...]) -> str:
 
 def launch(study: type[TrainedStudy], missing: tuple[RunConfig, ...]) -> list[str]:
     """Queue the missing runs as one experiment. Raises `AccessError` if this visitor may not launch runs."""
-    return resources.service().launch(list(missing), group=f"{study.slug} {planning.new_group()}")
+    return resources.service().launch(list(missing), group=f"{study.slug} {QUICK}", new=True)
 
 
 def profiling(unprofiled: tuple[str, ...]) -> JobState:

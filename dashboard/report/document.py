@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias
 import pandas as pd
 import plotly.graph_objects as go
 
+from isoviz.formatting import decimals, number
+
 
 @dataclass(frozen=True)
 class Heading:
@@ -97,5 +99,5 @@ def _cell(value: object, places: int | None) -> str:
     if value is None or (isinstance(value, float) and value != value) or value is pd.NA:
         return ""
     if isinstance(value, float):
-        return (f"{value:.4g}" if places is None else f"{value:z.{places}f}").replace("-", "−")
+        return number(value) if places is None else decimals(value, places)
     return str(value)

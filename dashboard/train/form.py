@@ -51,6 +51,7 @@ def draw() -> TrainForm:
             to_fix.append("own data" if slug == tasks.OWN else f"data for {tasks.get(slug).title}")
     picked = _methods(to_fix)
     seeds = _seeds(to_fix)
+    presets.follow_demo(models, chosen)
     below: dict[str, DeltaGenerator] = {}
     settings = _settings(to_fix, below) | {"allow_random": allow_random.values == (True,)}
     plan = Plan(

@@ -14,17 +14,17 @@ from dashboard.steady import steady
 from dashboard.train import launching
 from dashboard.train.form import TrainForm
 from dashboard.train.launching import Plan
+from isoviz import devices
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.runs import duplicates, planning
-from isoviz.runs.naming import method_title, variant
-from isoviz.training import devices
+from isoviz.runs.naming import LONGEST_NAME, experiment_name, method_title, variant
 
 
 def panel(form: TrainForm) -> None:
     """Draw the summary and the launch button."""
     with st.container(border=True):
-        st.markdown("#### Summary")
+        st.markdown("## Summary")
         planned = _ready(form)
         configs = _without_existing(planned)
         _numbers(form.plan, configs, ready=bool(planned))
@@ -32,8 +32,8 @@ def panel(form: TrainForm) -> None:
             "Experiment name",
             key=forms.key("group"),
             persist_state="session",
-            max_chars=80,
-            placeholder="named by date and time",
+            max_chars=LONGEST_NAME,
+            placeholder=experiment_name(configs) if configs else "",
             help="Everything you launch together is one experiment. Use an existing name to add to it.",
         )
         label = f"Launch {_runs(len(configs))}" if configs else "Launch"

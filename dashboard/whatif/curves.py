@@ -1,4 +1,4 @@
-"""Curves of What-if: a read-out and IsoScore over one parameter of the chain, and a check of the best value on held-back rows."""
+"""Curves of What-if: a read-out and IsoScore over one parameter of the chain, and its best value."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard import explanations, wording
 from dashboard.components.figure import draw as draw_figure
 from dashboard.explanations import Explanation
-from dashboard.whatif import plots
-from dashboard.whatif import sentences as words
+from dashboard.whatif import form, plots
 from dashboard.whatif.form import PREFIX
+from dashboard.whatif.verdict_card import READOUT
 from dashboard.whatif.waiting import wait_for
 from isoviz.readouts.reading import ReadOut, applicable
 from isoviz.whatif import chains, vectors
@@ -31,8 +31,8 @@ CURVE = Explanation(
     formula_text="m(θ) − m(no transform), paired bootstrap over the same units",
     paper="Efron & Tibshirani 1993, chapters 11 and 13.",
 )
-_HELD = PREFIX + "held_back"
-"""Session key: the curve whose best value was checked on the held-back rows."""
+_HEADLINE = PREFIX + "headline"
+"""Session key: title of the read-out that the curve opened on."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,13 @@ def controls(engine: VectorsWhatIf, steps: tuple[Step, ...]) -> Curve | None:
         st.caption("No step of this chain has a numeric parameter. Add ZCA whitening, all-but-the-top or a truncation.")
         return None
     readouts = {readout_type.title: readout_type for readout_type in applicable(engine.annotations)}
+    headline = next(iter(readouts))
+    if st.session_state.get(READOUT) == st.session_state.get(_HEADLINE) != headline:  # labels or pairs have arrived
+        st.session_state[READOUT] = headline
+    st.session_state[_HEADLINE] = headline
     left, right = st.columns(2)
     axis = left.selectbox("Parameter", list(axis_choice), key=PREFIX + "axis", bind="query-params")
-    readout = right.selectbox("Read-out", list(readouts), key=PREFIX + "readout", bind="query-params")
+    readout = right.selectbox("Read-out", list(readouts), key=READOUT, bind="query-params")
     pending, container = st.empty(), st.container()
     explanations.show(CURVE)
     return Curve(axis_choice[str(axis)], readouts[str(readout)], pending, container)
@@ -86,7 +90,10 @@ def draw(engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], curve: Curve,
     points = engine.cached_curve(steps, curve.axis, slug)
     with curve.container:
         _figure(engine, steps, curve, points)
-        _best(engine, key, steps, curve, points)
+        first, last = (curve.axis.moved(steps, curve.axis.values[end])[curve.axis.place].title for end in (0, -1))
+        if first != last:  # such as whitening that only centres
+            st.caption(wording.plain(f"At {curve.axis.values[0]:g}: {first}."))
+        _best(engine, steps, curve, points)
 
 
 def _figure(engine: VectorsWhatIf, steps: tuple[Step, ...], curve: Curve, points: list[CurvePoint]) -> None:
@@ -100,7 +107,7 @@ def _figure(engine: VectorsWhatIf, steps: tuple[Step, ...], curve: Curve, points
     )
 
 
-def _best(engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], curve: Curve, points: list[CurvePoint]) -> None:
+def _best(engine: VectorsWhatIf, steps: tuple[Step, ...], curve: Curve, points: list[CurvePoint]) -> None:
     best = vectors.best(points, curve.readout.slug)
     if best is None or not curve.readout.aim:
         return
@@ -110,19 +117,14 @@ def _best(engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], curve: Curve
             f"{curve.readout.title} {wording.number(best.readout, 3)}. The best of {len(points)} values is optimistic."
         )
     )
+    chain = curve.axis.moved(steps, best.value)
+    st.button(
+        f"Use {best.value:g}",
+        key=PREFIX + "use_best",
+        icon=":material/tune:",
+        on_click=form.set_steps,
+        args=(chain,),
+        disabled=chain == steps,
+    )
     if engine.crosses:
         st.caption("This set is too small to hold rows back: the cross-validation above uses all of them.")
-        return
-    checked = (key, chains.write(steps), curve.axis.place, curve.axis.name, curve.readout.slug)
-    st.button(
-        "Check on the held-back rows",
-        key=PREFIX + "check",
-        icon=":material/verified:",
-        help="These rows are unused so far. Check once, after you have chosen: every further check makes the result more optimistic.",
-        on_click=st.session_state.__setitem__,
-        args=(_HELD, checked),
-    )
-    if st.session_state.get(_HELD) == checked:
-        chain = curve.axis.moved(steps, best.value)
-        comparison = vectors.engine_of(key, "held back").comparison(chain, curve.readout.slug)
-        st.markdown(wording.plain(f"Held back: {words.readout(comparison)}"))

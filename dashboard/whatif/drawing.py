@@ -115,18 +115,19 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
         metric_tiles(instant_metrics(), start, answer)
         metric_tiles(slow_metrics(), first, full)
         if answer is not None:
-            before = answer.d if start is None else start.d
-            st.caption(
-                wording.plain(
-                    f"{_cloud(embeddings, answer.n, before, answer.d)} · below each value: its change, and the value without transform"
-                )
-                + " · more isotropic is not better by itself"
-            )
-            if answer.only_rounding:
-                st.caption(
-                    ":material/warning: The training rows no longer vary in any direction. What remains is rounding error, so "
-                    "these numbers are meaningless."
-                )
+            n = f"{words.cloud(embeddings.cloud)}, n = {wording.number(answer.n)} validation rows"
+            shape_caption(n, answer.d if start is None else start.d, answer)
+
+
+def shape_caption(cloud: str, before: int, answer: Answer | VectorsAnswer) -> None:
+    """The cloud of the tiles and its dimensions, and a warning if the numbers are meaningless."""
+    text = f"{cloud}, {_dimensions(before, answer.d)} · below each value: its change, and the value without transform"
+    st.caption(wording.plain(text) + " · more isotropic is not better by itself")
+    if answer.only_rounding:
+        st.caption(
+            ":material/warning: The rows that the transforms are fitted on no longer vary in any direction. What remains is "
+            "rounding error, so these numbers are meaningless."
+        )
 
 
 def _about(view: View, n: int, d: str, chain: str) -> str:

@@ -6,9 +6,11 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import streamlit as st
+from numpy.typing import NDArray
 
-from dashboard import built_file, downloads, forms, wording
+from dashboard import built_file, downloads, forms, model_form, wording
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError
 from isoviz.posthoc import Affine
@@ -17,6 +19,7 @@ from isoviz.whatif import chains, export
 from isoviz.whatif.chains import Step
 
 KEY = PREFIX + "take_home"
+_POOLINGS = ("sentence", "mean", "cls", "last")
 
 
 def draw(
@@ -25,6 +28,7 @@ def draw(
     steps: Sequence[Step],
     make: Callable[[], tuple[Affine, Origin]],
     model_spec: Callable[[], Mapping[str, Any]],
+    rows: NDArray[np.floating] | None = None,
 ) -> None:
     """Buttons that export a chain; its matrix is computed on demand.
 
@@ -33,8 +37,9 @@ def draw(
         content: key of the vectors, because two sets may share a name.
         make: returns the matrix and its origin; raises `InputError` for a chain that is not affine.
         model_spec: returns the model's specification (`isoviz.whatif.export`); raises `InputError` if there is no model.
+        rows: (n, d) the fit set, if the visitor names its model.
     """
-    st.subheader("Export", anchor=False)
+    st.header("Export", anchor=False)
     if not steps:
         st.caption("Add a transform to export it.")
         return
@@ -65,14 +70,46 @@ def draw(
     try:
         built_file.offer(
             export.EXPORT,
-            *export.request(model_spec(), affine, origin),
+            *export.request(model_spec(), affine, origin, rows),
             label="Model (sentence-transformers)",
             build="Build the model",
             file=f"{file}-model.zip",
             key=KEY + "_model",
             about=lambda facts: (
                 f"Verified: its vectors differ from these by at most {facts['deviation']:.0e} of their length."
+                if not facts.get("warning")
+                else f":material/warning: Probably another model: {wording.plain(facts['warning'])}"
             ),
         )
     except InputError as error:
         st.caption(f":material/info: No sentence-transformers model: {wording.plain(forms.sentence(error))}")
+
+
+def model_fields(facts: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Facts of a set of vectors with its model; for vectors from a file, fields ask for the model and its pooling."""
+    if "model" in facts:
+        return facts
+    left, right = st.columns([3, 2])
+    with left:
+        name = st.selectbox(
+            "Which model made these vectors?",
+            model_form.options(),
+            index=None,
+            key=KEY + "_made_by",
+            accept_new_options=True,
+            placeholder=model_form.PLACEHOLDER,
+            help=model_form.HELP,
+        )
+        source = model_form.show_source(name) if name else None
+    pooling = right.selectbox(
+        "Pooling",
+        _POOLINGS,
+        index=None,
+        key=KEY + "_pooling",
+        placeholder="The model's own",
+        help="sentence: the sentence-transformers model's vector. mean, cls, last: of the last layer's tokens.",
+    )
+    if source is None:
+        return facts
+    st.caption("The export repeats this model and adds the transform. IsoViz cannot check that it made your vectors.")
+    return {"model": source.name, "pooling": pooling}

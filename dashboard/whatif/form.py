@@ -132,12 +132,12 @@ def follow_address() -> None:
     """Load a new chain from the address into the editor; report an invalid one and keep the steps."""
     text = st.query_params.get(CHAIN)
     if _STEPS not in st.session_state:
-        _set_steps(chains.read(FIRST))
+        set_steps(chains.read(FIRST))
     if text is None or text == st.session_state.get(_WRITTEN):
         return
     st.session_state[_WRITTEN] = text
     try:
-        _set_steps(chains.read(text))
+        set_steps(chains.read(text))
         st.session_state[_PROBLEM] = None
     except InputError as error:
         st.session_state[_PROBLEM] = (
@@ -317,7 +317,8 @@ def _remove(index: int) -> None:
     del st.session_state[_STEPS][index]
 
 
-def _set_steps(steps: tuple[Step, ...]) -> None:
+def set_steps(steps: tuple[Step, ...]) -> None:
+    """Show these steps in the editor, which writes them into the address."""
     st.session_state[_STEPS] = [_entry(step) for step in steps]
 
 

@@ -14,7 +14,7 @@ from dashboard.whatif import form, readouts_panel
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError
 from isoviz.vectors import demo_sets
-from isoviz.whatif.texts import ENCODED, FIRST_LAYER, MODEL, TextsRequest, recorded
+from isoviz.whatif.texts import ENCODED, FIRST_LAYER, TextsRequest, recorded
 from isoviz.whatif.vectors import engine_of
 
 RUN = "A finished run"
@@ -84,18 +84,34 @@ def _selected_key() -> str | None:
     own_set = vectors_form.draw(PREFIX, "either")
     if own_set is None:
         return None
+    model = _encoder_field() if own_set.kind == "texts" else ""
+    st.page_link(
+        menu.EXPLORE,
+        label="Look at them in Explore",
+        icon=":material/layers:",
+        query_params=menu.explore_own(own_set.key, own_set.kind, model),
+    )
     if own_set.kind == "vectors":
         return own_set.key
+    source = model_form.show_source(model) if model else None
+    return None if source is None else _encoded(TextsRequest(own_set.key, source.name))
+
+
+def _encoder_field() -> str:
+    """The encoder of the user's texts; empty until the user has chosen one, because the answer depends on it."""
     model = st.selectbox(
-        "Encoder",
+        "Which encoder do you use?",
         model_form.options(),
+        index=None,
         key=PREFIX + "model",
         bind="query-params",
         accept_new_options=True,
+        placeholder=model_form.PLACEHOLDER,
         help=model_form.HELP,
     )
-    source = model_form.show_source(str(model or MODEL))
-    return None if source is None else _encoded(TextsRequest(own_set.key, source.name))
+    if not model:
+        st.caption("Whether a transform helps depends on the encoder. Choose yours to encode these texts.")
+    return str(model or "")
 
 
 def _encoded(request: TextsRequest) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from dashboard.whatif import export_panel, form
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.to_train import make_it_a_run
-from dashboard.whatif.waiting import PATIENCE, offer_check, wait_for
+from dashboard.whatif.waiting import PATIENCE, answers, offer_check, refused_steps, wait_for
 from isoviz.errors import AccessError, InputError
 from isoviz.runs.examples import is_example
 from isoviz.runs.rows import RunRow
@@ -53,14 +53,14 @@ def draw(run: RunRow, key: str, cloud: Cloud) -> None:
     embeddings = engine.embeddings
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.subheader("Transforms, in this order", anchor=False)
+        st.header("Transforms, in this order", anchor=False)
         steps = form.editor(embeddings.train.shape[1])
     if steps is None:
         with right:
             st.caption("Fix the step on the left to see its numbers.")
         return
     with right:
-        st.subheader("After, against no transform", anchor=False)
+        st.header("Effect of the transforms", anchor=False)
         summary, numbers, detail = st.empty(), st.empty(), st.empty()
     with left:
         _share(run.id, cloud, steps, embeddings)
@@ -69,29 +69,26 @@ def draw(run: RunRow, key: str, cloud: Cloud) -> None:
     view = View(
         embeddings, run, chains.write(steps) if steps else drawing.NO_STEPS, summary, numbers, detail, figures, below
     )
-    try:
+    with refused_steps(left, numbers, summary):
         _follow(engine, steps, view, run)
-    except InputError as error:
-        with left:
-            forms.show_error(forms.sentence(error))
-        numbers.caption("Fix the step on the left to see these numbers.")
-        summary.empty()  # nothing is pending any more
 
 
 def _follow(engine: WhatIf, steps: tuple[Step, ...], view: View, run: RunRow) -> None:
     """The instant numbers as soon as they are available, then everything else. The visitor's next move interrupts this."""
     until = time.monotonic() + PATIENCE
-    answers = _answers(engine, steps, view, until)
-    if answers is None:
+    both = _answers(engine, steps, view, until)
+    if both is None:
         return
-    start, answer = answers
+    start, answer = both
     _release_previous(None)
     first, full = engine.cached_full(()), engine.cached_full(steps)
     drawing.numbers(view, start, answer, first, full)
     drawing.spectrum(view, start, answer)
     if first is None or full is None:
         lead = drawing.lead(start, answer, steps)
-        if _wait(lambda: engine.stages(steps), Rank.FOLLOW, engine, steps, view, until, lead) is None:
+        key = f"{engine.embeddings.folder}|{engine.embeddings.cloud}|{Rank.FOLLOW.name}|{chains.write(steps)}"
+        what = "refitted head, intervals, TwoNN, map"
+        if wait_for(lambda: engine.stages(steps), Rank.FOLLOW, key, view.summary, until, what=what, lead=lead) is None:
             return
         first, full = engine.full(()), engine.full(steps)
         drawing.numbers(view, start, answer, first, full)
@@ -117,25 +114,13 @@ def _export_spec(run: RunRow, engine: WhatIf) -> Mapping[str, Any]:
 
 def _answers(engine: WhatIf, steps: tuple[Step, ...], view: View, until: float) -> tuple[Answer, Answer] | None:
     """The numbers without and with the chain; None if a layer is not trained or the computation takes too long."""
-    start, answer = engine.cached_answer(()), engine.cached_answer(steps)
-    if start is not None and answer is not None:
-        return start, answer
-    rank = Rank.MOVE
 
-    def compute() -> tuple[Answer, Answer]:
-        build = rank is Rank.BUILD
-        return engine.answer((), build=build), engine.answer(steps, build=build)
+    def prepare(waiting: NotReadyError) -> bool:
+        drawing.numbers(view, engine.cached_answer(()), None, None, None)
+        _release_previous(waiting.request)
+        return waiting.request is None or _train(waiting.request, view, until)
 
-    while True:
-        try:
-            answers: tuple[Answer, Answer] | None = _wait(compute, rank, engine, steps, view, until)
-            return answers
-        except NotReadyError as waiting:
-            drawing.numbers(view, start, None, None, None)
-            _release_previous(waiting.request)
-            if waiting.request is not None and not _train(waiting.request, view, until):
-                return None
-            rank = Rank.BUILD
+    return answers(engine, steps, f"{engine.embeddings.folder}|{engine.embeddings.cloud}", view.summary, until, prepare)
 
 
 def _train(request: LayerRequest, view: View, until: float) -> bool:
@@ -194,20 +179,6 @@ def _release_previous(request: LayerRequest | None) -> None:
     if previous is not None and previous != request:
         resources.service().release_whatif(previous)
     st.session_state[_WAITED] = request
-
-
-def _wait(
-    work: Callable[[], Any],
-    rank: Rank,
-    engine: WhatIf,
-    steps: tuple[Step, ...],
-    view: View,
-    until: float,
-    lead: str = "",
-) -> Any:
-    key = f"{engine.embeddings.folder}|{engine.embeddings.cloud}|{rank.name}|{chains.write(steps)}"
-    what = "refitted head, intervals, TwoNN, map" if rank is Rank.FOLLOW else "numbers"
-    return wait_for(work, rank, key, view.summary, until, what=what, lead=lead)
 
 
 def _share(run_id: str, cloud: str, steps: tuple[Step, ...], embeddings: Embeddings) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import downloads, explanations, forms, wording
+from dashboard import downloads, explanations, vectors_form, wording
 from dashboard.components.copy_link import copy_link
 from dashboard.components.figure import draw as draw_figure
 from dashboard.explanations import Explanation
@@ -21,13 +21,12 @@ from dashboard.whatif import curves, drawing, export_panel, form, plots
 from dashboard.whatif import sentences as words
 from dashboard.whatif.drawing import PENDING
 from dashboard.whatif.form import PREFIX
-from dashboard.whatif.waiting import PATIENCE, wait_for
-from isoviz.errors import InputError
+from dashboard.whatif.verdict_card import Card
+from dashboard.whatif.waiting import PATIENCE, answers, refused_steps, wait_for
 from isoviz.readouts.reading import Comparison, ReadOut, applicable
 from isoviz.whatif import chains, export, notebook
 from isoviz.whatif.chains import Step
 from isoviz.whatif.engine import instant_metrics
-from isoviz.whatif.images import NotReadyError
 from isoviz.whatif.scheduler import Rank
 from isoviz.whatif.vectors import Answer, Full, VectorsWhatIf, engine_of
 
@@ -59,19 +58,25 @@ _NUMBERS = ("Before", "After", "Change", "95 % from", "to")
 
 def draw(key: str) -> None:
     """The fragment."""
+    if st.session_state.pop(vectors_form.ANNOTATED, False):
+        st.rerun()
     try:
         engine = engine_of(key)
     except KeyError:  # evicted from the cache since the page was drawn
         st.rerun()
+    top = st.container()
     left, right = st.columns([2, 3], gap="large")
     with left:
-        st.subheader("Transforms, in this order", anchor=False)
+        st.header("Transforms, in this order", anchor=False)
         steps = form.editor(engine.vector_set.d)
     if steps is None:
         right.caption("Fix the step on the left to see its numbers.")
         return
+    with top:
+        st.header("Does the transform help?", anchor=False)
+        card = Card(engine, key, steps)
     with right:
-        st.subheader("After, against no transform", anchor=False)
+        st.header("Effect of the transforms", anchor=False)
         summary, numbers = st.empty(), st.empty()
     with left:
         copy_link(key=PREFIX + "link")
@@ -79,30 +84,27 @@ def draw(key: str) -> None:
             st.caption("The same numbers in a notebook on this machine.")
             st.code(notebook.of_vectors(key, steps), language="python", wrap_lines=True)
     table, below = st.empty(), st.container()
-    try:
-        _follow(engine, key, steps, summary, numbers, table, below)
-    except InputError as error:
-        with left:
-            forms.show_error(forms.sentence(error))
-        numbers.caption("Fix the step on the left to see these numbers.")
-        summary.empty()
+    with refused_steps(left, numbers, summary):
+        _follow(engine, key, steps, card, summary, numbers, table, below)
 
 
 def _follow(
     engine: VectorsWhatIf,
     key: str,
     steps: tuple[Step, ...],
+    card: Card,
     summary: DeltaGenerator,
     numbers: DeltaGenerator,
     table: DeltaGenerator,
     below: DeltaGenerator,
 ) -> None:
     until = time.monotonic() + PATIENCE
-    answers = _answers(engine, key, steps, summary, until)
-    if answers is None:
+    both = answers(engine, steps, key, summary, until)
+    if both is None:
         return
-    start, answer = answers
+    start, answer = both
     first, full = engine.cached_full(()), engine.cached_full(steps)
+    card.fill(full)
     _numbers(engine, numbers, start, answer, first, full)
     lead = words.isotropy(start, answer) if steps else "No transform yet: add a step or change one."
     with below:
@@ -116,12 +118,13 @@ def _follow(
             question,
             summary,
             until,
-            what="intervals, slow read-outs",
+            what="intervals and slow read-outs",
             lead=lead,
         )
         if full_answer is None:
             return
         first, full = engine.cached_full(()), full_answer
+        card.fill(full)
         _numbers(engine, numbers, start, answer, first, full)
     _table(table, engine, start, answer, full, steps)
     _summary(summary, engine, lead, full, steps)
@@ -133,29 +136,13 @@ def _follow(
     with below:
         matrix = functools.partial(export.of_set, engine, steps, full.comparisons)
         export_panel.draw(
-            engine.vector_set.name, key, steps, matrix, lambda: export.spec_of_model(engine.vector_set.facts)
+            engine.vector_set.name,
+            key,
+            steps,
+            matrix,
+            lambda: export.spec_of_model(export_panel.model_fields(engine.vector_set.facts)),
+            None if "model" in engine.vector_set.facts else engine.train,
         )
-
-
-def _answers(
-    engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], summary: DeltaGenerator, until: float
-) -> tuple[Answer, Answer] | None:
-    start, answer = engine.cached_answer(()), engine.cached_answer(steps)
-    if start is not None and answer is not None:
-        return start, answer
-    for rank in (Rank.MOVE, Rank.BUILD):
-        build = rank is Rank.BUILD
-
-        def compute(build: bool = build) -> tuple[Answer, Answer]:
-            return engine.answer((), build=build), engine.answer(steps, build=build)
-
-        question = f"{key}|{rank.name}|{chains.write(steps)}"
-        try:
-            answers: tuple[Answer, Answer] | None = wait_for(compute, rank, question, summary, until, what="numbers")
-            return answers
-        except NotReadyError:
-            continue
-    return None
 
 
 def main_readouts(engine: VectorsWhatIf) -> list[ReadOut]:
@@ -186,12 +173,7 @@ def _numbers(
                 )
                 drawing.tile(place, readout.title, after, before if isinstance(before, float) else None, readout.help)
         drawing.metric_tiles(instant_metrics(), start, answer)
-        d = f"d = {answer.d}" if start.d == answer.d else f"d = {start.d} before, {answer.d} after"
-        st.caption(wording.plain(f"n = {answer.n:,}, {d} · more isotropic is not better by itself"))
-        if answer.only_rounding:
-            st.caption(
-                ":material/warning: Only rounding error is left of these vectors, so these numbers are meaningless."
-            )
+        drawing.shape_caption(f"n = {answer.n:,}", start.d, answer)
 
 
 def _value(slug: str, answer: Answer, full: Full | None) -> float | str | None:
@@ -202,8 +184,8 @@ def _value(slug: str, answer: Answer, full: Full | None) -> float | str | None:
 
 def _summary(place: DeltaGenerator, engine: VectorsWhatIf, lead: str, full: Full, steps: tuple[Step, ...]) -> None:
     with place.container():
-        st.markdown(f"**{wording.plain(lead)}**")
         if not steps:
+            st.markdown(wording.plain(lead))
             return
         main = {readout.slug for readout in main_readouts(engine)[:1]}
         crossed = full.crossed[:1]  # for small sets, more precise than thirds
@@ -215,7 +197,7 @@ def _summary(place: DeltaGenerator, engine: VectorsWhatIf, lead: str, full: Full
         if stay.value is not None and stay.low is not None and stay.high is not None:
             ends = f"95 % interval {100 * stay.low:.0f} to {100 * stay.high:.0f} %"
             sentences.append(f"{100 * stay.value:.0f} % of the 10 nearest neighbours stay ({ends}).")
-        for sentence in sentences:
+        for sentence in (*sentences, lead):
             st.markdown(wording.plain(sentence))
 
 

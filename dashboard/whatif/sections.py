@@ -88,7 +88,7 @@ def embeddings_of(run: RunRow) -> str | None:
 def _offer(request: EncodingRequest, *, again: bool) -> None:
     resources.expect_jobs()
     with st.container(border=True):
-        st.markdown("#### First, the run's embeddings")
+        st.markdown("## First, the run's embeddings")
         st.markdown(
             f"Runs up to {request.rows:,} training and {request.rows:,} validation rows through the run's saved weights. "
             "This takes seconds for the bundled model, or minutes for a large one without a GPU. The result is cached."

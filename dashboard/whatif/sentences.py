@@ -3,16 +3,42 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from dashboard import wording
 from isoviz.readouts import Comparison
+from isoviz.readouts.reading import Needs
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.statistics.resolution import smallest_difference
+from isoviz.whatif.chains import Step
 from isoviz.whatif.engine import Answer, Full
 from isoviz.whatif.vectors import Answer as VectorsAnswer
 
 _SAME = 0.005
 """IsoScores closer than this count as unchanged."""
+
+
+@dataclass(frozen=True)
+class Purpose:
+    """A use of vectors that a transform may help or harm.
+
+    Attributes:
+        needs: the annotations that it is judged by; `missing` names them on screen.
+        readouts: slugs. The first decides, unless another changes significantly in the opposite direction.
+    """
+
+    title: str
+    needs: Needs
+    missing: str
+    readouts: tuple[str, ...]
+
+
+PURPOSES = (
+    Purpose("Classifier", "labels", "labels", ("knn", "probe")),
+    Purpose("Search", "queries", "queries", ("ndcg_cosine", "recall10_cosine")),
+    Purpose("Similarity", "pairs", "scored pairs", ("spearman_cosine",)),
+)
 
 _CLOUD_TEXTS = {"head": "input of the output layer", "pooled": "before the run's method"}
 
@@ -30,7 +56,13 @@ def isotropy(before: Answer | VectorsAnswer, after: Answer | VectorsAnswer) -> s
 
 
 def heads(answer: Answer, full: Full) -> str:
-    """A sentence on both heads: whether the transform helps, hurts, or only breaks the fit of the frozen head."""
+    """Whether the transform helps, hurts, or only breaks the fit of the frozen head, and what the intervals leave out."""
+    sentence = _heads(answer, full)
+    differ = any(one is not None and one.excludes_zero for one in (full.frozen_difference, full.refitted_difference))
+    return f"{sentence} The intervals do not cover another fit of the transform or of the head." if differ else sentence
+
+
+def _heads(answer: Answer, full: Full) -> str:
     frozen, refitted = full.frozen_difference, full.refitted_difference
     if refitted is None or refitted.low is None:
         return "The metric is undefined for one of the heads, so they cannot be compared."
@@ -112,3 +144,55 @@ def change(value: float, before: float) -> str:
 def signed(value: float, digits: int = 3) -> str:
     """`+0.012`, `−0.300`, `±0`."""
     return "±0" if round(value, 6) == 0 else ("+" if value > 0 else "−") + f"{abs(value):.{digits}f}"
+
+
+def verdict(purpose: Purpose, comparisons: Mapping[str, Comparison], steps: Sequence[Step]) -> tuple[str, str]:
+    """The advice for a purpose ("do not whiten"), and the changes that it rests on.
+
+    The advice is "cannot tell" unless the interval of the purpose's first read-out excludes 0 and no other read-out contradicts it.
+
+    Args:
+        comparisons: read-outs of the chain against no transform, by slug.
+    """
+    first, *others = [comparisons[slug] for slug in purpose.readouts if slug in comparisons]
+    direction = _direction(first)
+    differing = [other for other in others if _direction(other) not in (0, direction)]
+    reason = "; ".join(map(change_in_points, [first, *differing])) + "."
+    if first.difference.low == first.difference.high == 0:
+        return "no difference", reason
+    if not direction or differing:
+        return "cannot tell", reason
+    return (_verb(steps) if direction > 0 else f"do not {_verb(steps)}"), reason
+
+
+def _direction(comparison: Comparison) -> int:
+    """1 for a significant gain, −1 for a significant loss, else 0."""
+    change = comparison.difference
+    if not change.excludes_zero or change.low is None:
+        return 0
+    return (1 if change.low > 0 else -1) * (-1 if comparison.readout.aim == "down" else 1)
+
+
+def change_in_points(comparison: Comparison) -> str:
+    """`k-NN accuracy loses 3.6 points (−6.0 to −1.1)`."""
+    change, title, units = comparison.difference, comparison.readout.title, comparison.readout.unit
+    if change.value is None:
+        return f"{title} is undefined on these {units}"
+    if change.low is None or change.high is None:
+        return f"Too few {units} for an interval of {title}"
+    if change.low == change.high == 0:
+        return f"{title} is the same in every resample"
+    low, high = signed(100 * change.low, 1), signed(100 * change.high, 1)
+    if not change.excludes_zero:
+        return f"{title} changes by {signed(100 * change.value, 1)} points ({low} to {high})"
+    return f"{title} {'gains' if change.low > 0 else 'loses'} {abs(100 * change.value):.1f} points ({low} to {high})"
+
+
+def _verb(steps: Sequence[Step]) -> str:
+    """The chain as a verb: `whiten`, `centre`, `apply this transform`."""
+    strengths = [getattr(step.params, "strength", None) for step in steps if step.slug in ("zca", "pca_whitening")]
+    if len(strengths) == len(steps) and any(strengths):
+        return "whiten"
+    if len(strengths) == len(steps) and all(step.slug == "zca" for step in steps):
+        return "centre"
+    return "apply this transform" if len(steps) == 1 else "apply this chain"

@@ -26,7 +26,7 @@ SETTINGS = tuple(
 
 def make_it_a_run(run: RunRow, steps: tuple[Step, ...]) -> None:
     """A button for each step with an equivalent training method, which fills the Train page; and a list of the other steps."""
-    st.subheader("Make it a run", anchor=False)
+    st.header("Make it a run", anchor=False)
     if not steps:
         st.caption("Add a transform. If a training method does the same, you can fine-tune with it from here.")
         return

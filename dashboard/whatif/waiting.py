@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
+from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from dashboard import forms
 from dashboard.whatif.form import PREFIX
-from isoviz.errors import IsoVizError
-from isoviz.whatif.images import NotReadyError
+from isoviz.errors import InputError, IsoVizError
+from isoviz.whatif import chains
+from isoviz.whatif.chains import Step
+from isoviz.whatif.images import AnswerT, FullT, Images, NotReadyError
 from isoviz.whatif.scheduler import SCHEDULER, Rank
 
 LOOK = 0.1
@@ -59,7 +63,7 @@ def wait_for(
         seconds = time.monotonic() - began
         if future.done() or seconds < UNNOTICED:
             continue
-        text = f"pending: {what if isinstance(what, str) else what()}"
+        text = f"Computing {what if isinstance(what, str) else what()}"
         text += f" · {seconds:.0f} s" if seconds >= 1 else ""
         if text != drawn:
             place.markdown(f"{lead} :gray[:material/hourglass_top: {text}]")
@@ -75,6 +79,53 @@ def wait_for(
     if error is not None:
         raise RuntimeError(f"{type(error).__name__} while computing") from error
     return future.result()
+
+
+def answers(
+    engine: Images[AnswerT, FullT],
+    steps: Sequence[Step],
+    key: str,
+    place: DeltaGenerator,
+    until: float,
+    prepare: Callable[[NotReadyError], bool] = lambda _: True,
+) -> tuple[AnswerT, AnswerT] | None:
+    """The instant numbers without and with a chain; None if they take too long.
+
+    Args:
+        key: key of the vectors.
+        place, until: as for `wait_for`.
+        prepare: called if an image must be built first; False gives up.
+    """
+    start, answer = engine.cached_answer(()), engine.cached_answer(steps)
+    if start is not None and answer is not None:
+        return start, answer
+    rank = Rank.MOVE
+
+    def compute() -> tuple[AnswerT, AnswerT]:
+        build = rank is Rank.BUILD
+        return engine.answer((), build=build), engine.answer(steps, build=build)
+
+    while True:
+        try:
+            question = f"{key}|{rank.name}|{chains.write(steps)}"
+            both: tuple[AnswerT, AnswerT] | None = wait_for(compute, rank, question, place, until, what="the numbers")
+            return both
+        except NotReadyError as error:
+            if not prepare(error):
+                return None
+            rank = Rank.BUILD
+
+
+@contextmanager
+def refused_steps(left: DeltaGenerator, numbers: DeltaGenerator, summary: DeltaGenerator) -> Iterator[None]:
+    """Show beside the steps why the chain cannot be applied, and end what is pending."""
+    try:
+        yield
+    except InputError as error:
+        with left:
+            forms.show_error(forms.sentence(error))
+        numbers.caption("Fix the step on the left to see these numbers.")
+        summary.empty()
 
 
 def offer_check(place: DeltaGenerator) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from isoviz.boundary import is_loopback
-from isoviz.errors import InputError
+from isoviz.errors import InputError, listed
 
 URL, HOSTS, ORIGINS, FRAMES = "ISOVIZ_URL", "ISOVIZ_ALLOWED_HOSTS", "ISOVIZ_ALLOWED_ORIGINS", "ISOVIZ_FRAMED_BY"
 READ_ONLY, NO_TOKEN, API_WRITES = "ISOVIZ_READ_ONLY", "ISOVIZ_NO_TOKEN", "ISOVIZ_API_WRITES"
@@ -115,13 +115,18 @@ def switched_on(name: str, environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def refuse_unguarded(listening: str | None, environment: Mapping[str, str] = os.environ) -> None:
-    """Raise `InputError` if a server on this address would give anyone who can reach it more than read access."""
-    guarded = switched_on(READ_ONLY, environment) or not switched_on(NO_TOKEN, environment)
-    if not guarded and not (listening is not None and is_loopback(listening)):
-        address = listening or "all addresses"
+    """Raise `InputError` if a server on this address, or behind a proxy, would give anyone who can reach it more than read access."""
+    if switched_on(READ_ONLY, environment) or not switched_on(NO_TOKEN, environment):
+        return
+    bounds = Reach.from_environment(listening, environment)
+    public = [origin for origin in sorted(bounds.origins) if not is_loopback(urlsplit(origin).hostname or "")]
+    public += [host for host in sorted(bounds.hosts) if not is_loopback(host)]
+    if public or not bounds.on_loopback:
+        address = listed(public) if bounds.on_loopback else listening or "all addresses"
+        instead = "answer to this machine's names only" if bounds.on_loopback else "listen on 127.0.0.1"
         raise InputError(
             f"host: with --no-token ({NO_TOKEN}=1) anyone who reaches {address} could start and delete runs; leave --no-token out, "
-            f"set {READ_ONLY}=1, or listen on 127.0.0.1",
+            f"set {READ_ONLY}=1, or {instead}",
             field="host",
         )
 

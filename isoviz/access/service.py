@@ -6,6 +6,7 @@ first check the visitor's permission.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
-from isoviz import fence, vectors
+from isoviz import devices, fence, vectors
 from isoviz.access import uploads
 from isoviz.access.policy import READ_ONLY, UNRESTRICTED, Policy
 from isoviz.access.uploads import Allowance, Files, Loose
@@ -38,7 +39,6 @@ from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary
 from isoviz.tasks.protocol import Task
-from isoviz.training import devices
 from isoviz.vectors.intake import ImportRequest, SetSummary
 from isoviz.whatif import jobs as whatif_jobs
 from isoviz.whatif import vectors as whatif_vectors
@@ -115,16 +115,28 @@ class Service:
         configs: Sequence[RunConfig],
         *,
         group: str | None = None,
+        new: bool = False,
         name: str | None = None,
         claim: str | None = None,
     ) -> list[str]:
-        """Queue all runs or none; arguments as for `isoviz.runs.store.Store.create`."""
+        """Queue all runs or none; arguments as for `isoviz.runs.store.Store.create`.
+
+        Args:
+            new: number the experiment's name if there is one of that name.
+        """
         self.require()
         admitted = [self._admitted(config) for config in configs]
         with _counting:
             if (refused := self.launch_refusal(admitted)) is not None:
                 raise refused
+            if new and group:
+                group = self._unused(group)
             return self._store.create(admitted, group=group, name=name, claim=claim, visitor=self._name())
+
+    def _unused(self, group: str) -> str:
+        taken = {facet.group for facet in self._store.facets()}
+        numbered = (f"{group} {number}" for number in itertools.count(2))
+        return next(name for name in itertools.chain([group], numbered) if name not in taken)
 
     def launch_refusal(self, configs: Sequence[RunConfig]) -> AccessError | None:
         """The quota that a launch would exceed; None if allowed."""
@@ -138,9 +150,9 @@ class Service:
 
     def run_again(self, run_id: str) -> str:
         """Queue a new run with the configuration of any other run."""
+        self.require()
         row = _example(run_id) if is_example(run_id) else self._store.get(run_id)
         if self.visitor.may(Role.OPERATOR):  # its files were named on the command line, or admitted before
-            self.require()
             return self._store.create([row.config], name=row.name, visitor=self._name())[0]
         return self.launch([row.config], name=row.name)[0]
 
@@ -194,7 +206,8 @@ class Service:
             return self._store.summary(run_id)
 
     def _own(self, run_id: str) -> RunRow:
-        """A run of the store. Raises for an example."""
+        """A run of the store, for a visitor who may change runs. Raises for an example."""
+        self.require()
         if is_example(run_id):
             raise _EXAMPLE
         return self._store.get(run_id)

@@ -16,6 +16,7 @@ from pathlib import Path
 from isoviz import demo, vectors
 from isoviz.errors import DataError, InputError
 from isoviz.fence import Roots
+from isoviz.home import make_private
 from isoviz.jobs import guarded
 from isoviz.jobs.results import FACTS
 from isoviz.tasks.files import SPLITS, SUFFIXES
@@ -125,7 +126,7 @@ def save_vectors(
             advice="Put the file in a folder on this server and enter its path.",
         )
     root = store_folder / FOLDER
-    root.mkdir(parents=True, exist_ok=True)
+    make_private(root)
     incoming = Path(tempfile.mkdtemp(dir=root, prefix=".incoming-"))
     try:
         if allowance is not None:
@@ -218,7 +219,7 @@ def _keep(
     root = store_folder / FOLDER
     final = root / digest.hexdigest()[:16]
     if not final.is_dir():
-        root.mkdir(parents=True, exist_ok=True)
+        make_private(root)
         partial = Path(tempfile.mkdtemp(dir=root, prefix=".incoming-"))
         try:
             if allowance is not None:  # first, so that two simultaneous uploads count each other

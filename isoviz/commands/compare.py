@@ -88,7 +88,7 @@ def _show(part: Part, table: Table) -> None:
     for warning in part.warnings:
         print(f"warning: {warning}")
     lettered = any(arm.letters for arm in part.arms)
-    header = [table.by, "n", "mean ± sd", "95 % interval", "median", *(["alike"] if lettered else []), "each seed"]
+    header = [table.by, "n", "mean ± sd", "95 % interval", "median", *(["group"] if lettered else []), "each seed"]
     rows = []
     for arm in part.arms:
         spread = f" ± {wording.number(arm.sd, scale=part.scale)}" if arm.sd is not None else ""
@@ -102,7 +102,7 @@ def _show(part: Part, table: Table) -> None:
     print_table(header, rows)
     if lettered:
         print(
-            f"Alike: settings that share a letter do not differ significantly (Holm's correction for {part.pairs_tested} pairs)."
+            f"Group: settings that share a letter are not shown to differ (Holm's correction for {part.pairs_tested} pairs)."
         )
     for comparison in part.comparisons:
         print(comparison.sentence)

@@ -6,6 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from isoviz import boundary, posthoc
 from isoviz.commands.options import add_store, whole
 from isoviz.commands.output import print_json
@@ -57,10 +60,11 @@ def run(options: argparse.Namespace) -> int:
             raise InputError(f"{field}: only with --model", field=field)
     if options.pairs is not None and options.fit_on is None:
         raise InputError("pairs: only with --fit-on", field="pairs")
+    rows = None
     if options.run is not None:
         affine, origin, order = _of_run(options, as_matrix)
     else:
-        affine, origin, order = _of_file(options, as_matrix)
+        affine, origin, order, rows = _of_file(options, as_matrix)
     document: dict[str, Any] = {"out": str(out), **origin.as_json()}
     if as_matrix:
         out.write_bytes(as_numpy(affine, origin))
@@ -68,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
         from isoviz.whatif import export
 
         assert order is not None
-        document["deviation"] = export.write_model(order, affine, origin, out)
+        document["deviation"] = export.write_model(order, affine, origin, out, rows)
     if options.json:
         print_json(document)
         return 0
@@ -102,7 +106,9 @@ def _of_run(options: argparse.Namespace, as_matrix: bool) -> tuple[Affine, Origi
     return affine, origin, order and {**order, "embeddings": engine.embeddings.key}
 
 
-def _of_file(options: argparse.Namespace, as_matrix: bool) -> tuple[Affine, Origin, dict[str, Any] | None]:
+def _of_file(
+    options: argparse.Namespace, as_matrix: bool
+) -> tuple[Affine, Origin, dict[str, Any] | None, NDArray[np.floating]]:
     from isoviz import vectors
     from isoviz.models import sources
     from isoviz.models.extract import usual_pooling
@@ -132,4 +138,4 @@ def _of_file(options: argparse.Namespace, as_matrix: bool) -> tuple[Affine, Orig
     except InputError:  # too few rows; the output says that nothing was measured
         measured = ()
     origin = Origin(chains.write(steps), vector_set.name, vector_set.key, vector_set.n, "all", made_by, measured)
-    return affine, origin, order
+    return affine, origin, order, vector_set.points

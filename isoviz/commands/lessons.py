@@ -1,4 +1,4 @@
-"""`isoviz lessons`: write the playground and the lessons to one HTML file, or check lesson files."""
+"""`isoviz lessons`: write the lessons and the playground to one HTML file, or check lesson files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from isoviz import boundary
 from isoviz.errors import InputError
 from isoviz.lessons import checking
 from isoviz.lessons.reading import FaultyLessonError, read
@@ -50,20 +51,26 @@ def _problems(path: Path) -> list[str]:
 
 
 def _write(options: argparse.Namespace) -> int:
-    """Write the file. A separate process does so, because the engine does not import the dashboard, which has the parts."""
+    """Write the file. A separate process prints it, because the engine does not import the dashboard, which has the parts."""
     out = Path(options.out)
     if not (ROOT / "dashboard" / "lessons_file.py").is_file():
         raise InputError("lessons: the playground is only in a source checkout; run this command from one")
-    if not out.parent.is_dir():
+    if not os.path.isdir(out.parent):  # unlike Path.is_dir, false for names that are too long
         raise InputError(f"out: there is no folder '{out.parent}'", field="out")
-    if out.is_dir():
+    if os.path.isdir(out):
         raise InputError(f"out: '{out}' is a folder; name a file", field="out")
     for name in options.add:
         read(Path(name))
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     own = [str(Path(name).resolve()) for name in options.add]
-    command = [sys.executable, "-m", "dashboard.lessons_file", str(out.resolve()), *own]
-    code = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=False).returncode
-    if code == 0:
-        print(f"{out}: {out.stat().st_size / 1e6:.2f} MB; open it in any browser")
-    return 1 if code else 0
+    command = [sys.executable, "-m", "dashboard.lessons_file", *own]
+    rendering = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, check=False)
+    if rendering.returncode:
+        return 1
+    try:
+        out.write_bytes(rendering.stdout)
+    except OSError as error:
+        raise InputError(f"out: '{out}' cannot be written to: {boundary.reason(error)}", field="out") from None
+    if out.is_file():  # a device or a pipe is no file to open
+        print(f"{out}: {len(rendering.stdout) / 1e6:.2f} MB; open it in any browser")
+    return 0

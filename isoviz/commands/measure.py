@@ -25,7 +25,7 @@ from isoviz.commands.output import (
     progress_bar,
     quiet_libraries,
 )
-from isoviz.errors import InputError
+from isoviz.errors import InputError, listed
 from isoviz.metrics.measuring import applicable, measure_cloud, notes_of
 from isoviz.metrics.protocol import Metric
 from isoviz.metrics.record import CloudRecord
@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> int:
 
 def measured(options: dict[str, Any]) -> dict[str, Any]:
     """The document of `measure --json`, for `isoviz.jobs.guarded`; `options` replace the command line's defaults."""
-    from isoviz.training.devices import available_cores
+    from isoviz.devices import available_cores
 
     quiet_libraries()
     collect_warnings()
@@ -136,7 +136,7 @@ def _measure_file(options: argparse.Namespace) -> int:
     from isoviz.models.profile import STREAM_ABOVE, measure
     from isoviz.vectors import arrays
 
-    points, vector_set = _points(options)
+    points, columns, vector_set = _points(options)
     try:
         most = MOST_PAIRED if points.size * 8 <= STREAM_ABOVE else MOST_PAIRED_OF_STREAMS
         record = measure(points, name=Path(options.embeddings).name, most=most)
@@ -149,10 +149,13 @@ def _measure_file(options: argparse.Namespace) -> int:
         turned = f"rows are points: {record.n} of them, {record.d} numbers each; transpose the array if its columns are the points"
         record = record.model_copy(update={"notes": (*record.notes, turned)})
     if options.json:
-        document: dict[str, Any] = {"cloud": {"name": record.cloud}, **as_json(record)}
+        cloud = {"name": record.cloud, **({"columns": columns} if columns else {})}
+        document: dict[str, Any] = {"cloud": cloud, **as_json(record)}
         print_json({**document, **({"as_weights": weights} if weights else {}), **read_outs})
         return 0
     _print_cloud(record.cloud, record)
+    if columns:
+        _print_line("columns", listed(columns))
     for name, values in read_outs.items():
         _print_read_outs(name, values)
     if weights is not None:
@@ -161,27 +164,27 @@ def _measure_file(options: argparse.Namespace) -> int:
     return 0
 
 
-def _points(options: argparse.Namespace) -> tuple[NDArray[Any], VectorSet | None]:
-    """The vectors in the file, with labels and pairs if read-outs are requested."""
+def _points(options: argparse.Namespace) -> tuple[NDArray[Any], list[str], VectorSet | None]:
+    """The vectors in the file, the columns of a table with them, and their labels and pairs if read-outs are requested."""
     from isoviz import vectors
 
     if options.labels is None and options.pairs is None:
-        return vectors.reading.array(options.embeddings, options.column, "embeddings"), None
+        return *vectors.reading.named_array(options.embeddings, options.column, "embeddings"), None
     labels = options.labels or ""
     file = Path(labels).suffix.lower() in vectors.reading.tables.SUFFIXES
     columns = vectors.Columns(points=options.column, label=None if file else options.labels)
     beside = labels if file else None
     vector_set = vectors.read(options.embeddings, columns, beside=beside, relations=options.pairs, field="embeddings")
     if options.labels is None:
-        return vector_set.points, replace(vector_set, columns=vector_set.columns.drop(columns="label", errors="ignore"))
-    if "label" not in vector_set.columns:
+        vector_set = replace(vector_set, columns=vector_set.columns.drop(columns="label", errors="ignore"))
+    elif "label" not in vector_set.columns:
         raise InputError(
             f"labels: '{options.labels}' has no column 'label'"
             if file
             else f"labels: '{options.embeddings}' is an array without columns; name a table with a column 'label'",
             field="labels",
         )
-    return vector_set.points, vector_set
+    return vector_set.points, vector_set.facts.get("dimensions", []), vector_set
 
 
 def _read_outs(vector_set: VectorSet) -> dict[str, dict[str, Any]]:
@@ -404,7 +407,7 @@ def _print_cloud(name: str, record: CloudRecord) -> None:
         _print_line("‖mean activation‖", _number(record.dimensions.mean_norm, "undefined"))
         shown = record.dimensions.outliers
         named = ", ".join(map(str, shown[:8])) + (", …" if len(shown) > 8 else "")
-        _print_line("outlier dimensions", named or "none")
+        _print_line("rogue dimensions by mean", named or "none")
 
 
 def _print_partition(what: str, weights: Mapping[str, Any]) -> None:

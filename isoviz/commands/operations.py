@@ -26,6 +26,7 @@ from isoviz.errors import InputError, StoreError, input_error
 from isoviz.jobs import guarded
 from isoviz.runs import duplicates, planning
 from isoviz.runs.identity import one_line
+from isoviz.runs.naming import experiment_name
 from isoviz.runs.queue_order import PRIORITIES, Move, Priority
 from isoviz.runs.recovery import mark_lost
 from isoviz.runs.store import Store
@@ -136,8 +137,8 @@ class Operations:
         experiment: only runs launched together under this name. limit: at most 200.
         """
         mark_lost(self._store)
-        rows = self._store.list(group=experiment, status=status, limit=max(1, min(limit, MOST_LISTED)))
-        return run_report.document([self._document(row.id) for row in rows])
+        shown: dict[str, Any] = {"group": experiment, "status": status, "limit": max(1, min(limit, MOST_LISTED))}
+        return run_report.listed(self._store.list(**shown), self._store.summaries(**shown))
 
     def show_run(self, id: str) -> dict[str, Any]:
         """One run in full: configuration, status, task metrics, isotropy, timing and provenance."""
@@ -234,7 +235,8 @@ class Operations:
         learning_rate, max_train; with the task "own", own: the columns of the files in data. repeat: also launch runs that exist
         already; without it their ids are returned as "existing", and experiment is null if there is nothing else to launch.
         """
-        group = planning.new_group() if experiment is None else one_line(experiment, "experiment")
+        self._service.require()
+        group = None if experiment is None else one_line(experiment, "experiment")
         set_by_user = {} if settings is None else {name: getattr(settings, name) for name in settings.model_fields_set}
         if set_by_user.get("own") is not None and task != tasks.OWN:
             raise InputError(f"settings.own: is for the task '{tasks.OWN}' (got '{task}')", field="settings.own")
@@ -245,8 +247,12 @@ class Operations:
         configs = planning.expand([model], [task], chosen, seeds or [0], data=data, checks=self._checks, **set_by_user)
         known = {} if repeat else duplicates.existing(self._store, configs)
         new = [config for config in configs if config.identity not in known]
-        ids = self._service.launch(new, group=group)
-        return {"experiment": group if ids else None, "ids": ids, "existing": list(dict.fromkeys(known.values()))}
+        ids = self._service.launch(new, group=group or experiment_name(new), new=group is None)
+        return {
+            "experiment": self._store.get(ids[0]).group if ids else None,
+            "ids": ids,
+            "existing": list(dict.fromkeys(known.values())),
+        }
 
     def stop_run(self, id: str) -> dict[str, Any]:
         """Stop a run after its current optimiser step, or take it out of the queue. It can be resumed."""
@@ -268,10 +274,10 @@ class Operations:
 
     def set_priority(self, id: str, priority: Priority) -> dict[str, Any]:
         """Set the priority of a run in the queue. Runs with a higher priority start first. Returns the queue."""
+        self._service.set_priority([id], PRIORITIES[priority])  # checks the permission before anything is read
         status = self._store.get(id).status
         if status != "queued":
             raise StoreError(f"run '{id}' has no priority: it is {status}, not waiting in the queue")
-        self._service.set_priority([id], PRIORITIES[priority])
         return self._queue()
 
     def _queue(self) -> dict[str, Any]:

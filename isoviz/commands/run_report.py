@@ -10,6 +10,7 @@ from isoviz import methods, metrics, tasks
 from isoviz.commands.output import print_table
 from isoviz.config import RunConfig
 from isoviz.events import ENDINGS, Finished, Started
+from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
 from isoviz.metrics.record import Reading
 from isoviz.metrics.summary import measurement_json
@@ -87,6 +88,13 @@ def document(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {"runs": list(runs), "warnings": list(dict.fromkeys(text for run in runs for text in run["warnings"]))}
 
 
+def listed(rows: Iterable[RunRow], summaries: Iterable[RunSummary]) -> dict[str, Any]:
+    """The document of a list of runs, in the order of their summaries. A run that was launched after the rows were read is left out."""
+    readable = {row.id: row for row in rows}
+    runs = [run for run in summaries if run.id in readable or run.unreadable]
+    return document([as_json(readable[run.id], run) if run.id in readable else unreadable_json(run) for run in runs])
+
+
 def unreadable_json(run: RunSummary) -> dict[str, Any]:
     """What `runs list --json` gives of a run that cannot be read: no configuration and no numbers."""
     error = {"kind": UNREADABLE, "message": run.unreadable, "advice": _delete_advice(run)}
@@ -125,8 +133,8 @@ def _scores(run: RunSummary) -> str:
     for name, value in run.metrics.items():
         if name not in _NO_SCORE:
             baselines = _baselines(run) if name == primary else {}
-            against = ", ".join(f"{title} {_decimals(level, 4)}" for title, level in baselines.items())
-            scores.append(f"{name} {_decimals(value, 4)}" + (f" ({against})" if against else ""))
+            against = ", ".join(f"{title} {decimals(level, 4)}" for title, level in baselines.items())
+            scores.append(f"{name} {decimals(value, 4)}" + (f" ({against})" if against else ""))
     rows = f" (n = {run.eval_rows:,})" if run.eval_rows else ""
     return f"validation{rows}: {', '.join(scores)}"
 
@@ -151,7 +159,7 @@ def _isotropy(run: RunSummary) -> list[str]:
             continue
         number, why = isotropy[slug], run.undefined.get(slug)
         undefined = f"undefined ({why})" if why else "undefined"
-        value = undefined if number is None else _decimals(number, metric.decimals)
+        value = undefined if number is None else decimals(number, metric.decimals)
         if (error := run.numbers.get(ERROR, {}).get(slug)) is not None:
             value += f" (± {error:.1g} from sampling, 95 %)"
         lines.setdefault(run.home(slug), []).append(f"{_with_settings(slug, run.settings(slug))} {value}")
@@ -195,10 +203,6 @@ def _times(timing: Mapping[str, float | None]) -> str:
     names = {"training": "train", "evaluating": "evaluate", "measuring": "measure", "total": "total"}
     parts = {word: timing.get(f"{name}_seconds") for word, name in names.items()}
     return ", ".join(f"{name} {seconds:.1f} s" for name, seconds in parts.items() if seconds is not None)
-
-
-def _decimals(value: float | None, places: int) -> str:
-    return "undefined" if value is None else f"{value:z.{places}f}"
 
 
 # ---- several runs --------------------------------------------------------------------------------------------------
@@ -263,7 +267,7 @@ def print_summary(rows: Sequence[RunRow], started: Beginning | None) -> None:
         isotropy = [_mean_and_sd(summary["isotropy"].get(slug), metrics.get(slug).decimals) for slug in slugs]
         lines.append([title, str(len(summary["seeds"])), score, *isotropy, _remarks(summary)])
     for name, value in _baselines(started).items():
-        lines.append([f"({name})", "", _decimals(value, 4), *([""] * len(slugs)), ""])
+        lines.append([f"({name})", "", decimals(value, 4), *([""] * len(slugs)), ""])
     headings = [_heading(slug, results[0].isotropy.reading(slug)) for slug in slugs]
     print_table(["setup", "seeds", primary, *headings, "remarks"], lines)
 
@@ -288,8 +292,8 @@ def _mean_and_sd(spread: Mapping[str, Any] | None, places: int) -> str:
     """`0.812 ± 0.020`; of one seed the value alone."""
     if spread is None or spread["mean"] is None:
         return "undefined"
-    mean = _decimals(spread["mean"], places)
-    return mean if spread["sd"] is None else f"{mean} ± {_decimals(spread['sd'], places)}"
+    mean = decimals(spread["mean"], places)
+    return mean if spread["sd"] is None else f"{mean} ± {decimals(spread['sd'], places)}"
 
 
 def _remarks(summary: Mapping[str, Any]) -> str:

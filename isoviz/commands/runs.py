@@ -5,18 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from contextlib import suppress
+import warnings
 from typing import TYPE_CHECKING, Any, Final
 
 from isoviz.commands.options import add_store, whole
 from isoviz.commands.output import print_json, print_runs
 from isoviz.errors import InputError
 from isoviz.events import ENDINGS, Started
+from isoviz.formatting import decimals
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.recovery import mark_lost
 from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.runs.store import Store, StoreUnavailableError
-from isoviz.runs.summaries import BASELINE, TIMING, RunSummary
+from isoviz.runs.summaries import TIMING, RunSummary
 
 # Modules that `list` does not need, such as the catalogues and numpy, are imported where they are used: they would double its time.
 if TYPE_CHECKING:
@@ -74,8 +75,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Carry out one action. Returns 0, or 1 if a resumed run does not finish."""
     store = Store(options.store)
-    with suppress(StoreUnavailableError):  # runs can be listed even if the disk is full
+    try:
         mark_lost(store)
+    except StoreUnavailableError as error:  # runs can be listed even if the disk is full
+        warnings.warn(f"runs whose process is gone are still listed as running: {error}", stacklevel=2)
     actions = {
         "list": _list,
         "show": _show,
@@ -99,14 +102,7 @@ def _list(store: Store, options: argparse.Namespace) -> int:
     if options.json:
         from isoviz.commands import run_report
 
-        runs = store.summaries(limit=limit, kinds=(BASELINE,))
-        rows = {row.id: row for row in store.list(limit=limit)}
-        readable = ((run, rows.get(run.id)) for run in runs)
-        print_runs(
-            run_report.document(
-                [run_report.as_json(row, run) if row else run_report.unreadable_json(run) for run, row in readable]
-            )
-        )
+        print_runs(run_report.listed(store.list(limit=limit), store.summaries(limit=limit)))
         return 0
     runs = store.summaries(limit=limit)
     for run in runs:
@@ -130,7 +126,7 @@ def _listed(run: RunSummary) -> str:
         isotropy = {name: run.isotropy[name] for name in _ISOTROPY if name in run.isotropy}
         scores = {name: value for name, value in run.metrics.items() if name not in ("loss", "epoch")}
         numbers = [
-            f"{name} {'undefined' if value is None else f'{value:z.{places}f}'}"
+            f"{name} {decimals(value, places)}"
             for places, values in ((4, scores), (3, isotropy))
             for name, value in values.items()
         ]
@@ -285,6 +281,6 @@ def _add_seeds(store: Store, options: argparse.Namespace) -> int:
     if not options.json:
         seeds = sorted({config.seed for config in configs})
         print(f"{len(configs)} runs, seeds {seeds[0]} to {seeds[-1]}", file=sys.stderr)
-    rows = train.launch_and_carry_out(store, of_command_line(store), configs, name, quiet=options.json)
+    rows = train.launch_and_carry_out(store, of_command_line(store), configs, name, quiet=options.json, new=False)
     train.report(store, rows, options.json)
     return 0 if all(row.status == "finished" for row in rows) else 1

@@ -111,7 +111,6 @@ def _train(study: type[TrainedStudy], inputs: Inputs, options: argparse.Namespac
     configs = study.configs(options.scale, inputs)
     from isoviz.access.service import of_command_line
     from isoviz.commands import train
-    from isoviz.runs import planning
     from isoviz.runs.store import Store
     from isoviz.studies import layer_profiles, records
 
@@ -123,8 +122,9 @@ def _train(study: type[TrainedStudy], inputs: Inputs, options: argparse.Namespac
     if wanted:
         train.fetch_models(wanted)
         train.check_weights(wanted)
-        group = f"{study.slug} {planning.new_group()}"
-        rows = train.launch_and_carry_out(store, of_command_line(store), wanted, group, quiet=options.json)
+        rows = train.launch_and_carry_out(
+            store, of_command_line(store), wanted, f"{study.slug} {options.scale}", quiet=options.json
+        )
     since = rows[0].id if options.fresh and rows else ""
     found = _once_ended(store, functools.partial(records.read, store, configs, since=since))
     if study.profiles:

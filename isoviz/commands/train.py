@@ -18,6 +18,7 @@ from isoviz.errors import InputError, StoreError
 from isoviz.events import Event
 from isoviz.parameters import choices_of, extra
 from isoviz.runs import planning
+from isoviz.runs.naming import experiment_name
 from isoviz.tasks.protocol import OwnTask
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _queue(store: Store, service: Service, configs: list[RunConfig], options: ar
 
     known = {} if options.repeat else duplicates.existing(store, configs)
     new = [config for config in configs if config.identity not in known]
-    rows = [store.get(run_id) for run_id in service.launch(new, group=_group(new))]
+    rows = [store.get(run_id) for run_id in service.launch(new, group=_group(new), new=True)]
     existing = list(dict.fromkeys(known.values()))
     if options.json:
         print_json(run_report.document([run_report.as_json(row, None) for row in rows]) | {"existing": existing})
@@ -123,7 +124,7 @@ def _queue(store: Store, service: Service, configs: list[RunConfig], options: ar
 
 
 def launch_and_carry_out(
-    store: Store, service: Service, configs: Sequence[RunConfig], group: str | None, *, quiet: bool
+    store: Store, service: Service, configs: Sequence[RunConfig], group: str | None, *, quiet: bool, new: bool = True
 ) -> list[RunRow]:
     """Launch runs and execute them here, one after another. After a stop, those that have not started are stopped too.
 
@@ -136,7 +137,7 @@ def launch_and_carry_out(
     owner = f"command line, process {os.getpid()}"
     rows: list[RunRow] = []
     with gentle_stop(say) as stop:
-        ids = service.launch(configs, group=group, claim=owner)
+        ids = service.launch(configs, group=group, new=new, claim=owner)
         try:
             for run_id in ids:
                 rows.append(carry_out(store, run_id, owner, stop, quiet=quiet))
@@ -173,6 +174,8 @@ def plan(options: argparse.Namespace) -> list[RunConfig]:
     for text in getattr(options, "grid", None) or []:
         name, values = planning.parse_grid(text)
         params[name] = values
+    if not options.queue:
+        import torch  # noqa: F401  # this process trains; `devices.describe` then needs no second one
     common = dict(recipes.get(options.recipe).settings) if options.recipe else {}
     common |= {name: getattr(options, name) for name in planning.OPTIONS if getattr(options, name, None) is not None}
     return planning.expand(
@@ -228,9 +231,10 @@ def carry_out(store: Store, run_id: str, owner: str, stop: Callable[[], bool], q
     Raises:
         StoreError: another process took it.
     """
+    from isoviz import devices
     from isoviz.commands import run_report
     from isoviz.runs.execution import execute
-    from isoviz.training import devices, train
+    from isoviz.training import train
 
     if store.claim(owner, devices.describe().slots[0].name, id=run_id) is None:
         raise StoreError(f"run '{run_id}' cannot run here: it is {store.get(run_id).status}")
@@ -302,4 +306,4 @@ def _runs(count: int) -> str:
 
 
 def _group(configs: list[RunConfig]) -> str | None:
-    return planning.new_group() if len(configs) > 1 else None
+    return experiment_name(configs) if len(configs) > 1 else None

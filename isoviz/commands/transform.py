@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -56,8 +56,8 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"out: must end in .npy, got '{options.out}'", field="out")
     if not out.parent.is_dir():
         raise InputError(f"out: no folder '{out.parent}'", field="out")
-    if out.is_dir():
-        raise InputError(f"out: '{out}' is a directory", field="out")
+    if out.exists() and not out.is_file():
+        raise InputError(f"out: '{out}' is {'a directory' if out.is_dir() else 'not a regular file'}", field="out")
     points = _read(options.input, "in")
     fit_on = points if options.fit_on is None else _read(options.fit_on, "fit-on")
     if fit_on.shape[1] != points.shape[1]:
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     except InputError as error:
         arrays.check_finite(fit_on, "in" if options.fit_on is None else "fit-on")
         raise InputError(f"chain: cannot be fitted on these points: {error}", field="chain") from None
-    shape, dtype = _write(transform, points, out)
+    shape, dtype = _write(transform, points, out.resolve())
     document = {
         "chain": chains.write(steps),
         "in": {"file": options.input, "n": points.shape[0], "d": points.shape[1]},
@@ -119,14 +119,15 @@ def _write(transform: posthoc.Chain, points: NDArray[Any], out: Path) -> tuple[t
     dtype = np.dtype(np.float32 if points.dtype in (np.float16, np.float32) else np.float64)
     n = len(points)
     width = np.asarray(transform.transform(points[:0])).shape[1]
+    partial = out.with_name(f".isoviz-{os.getpid()}.npy.partial")
     try:
-        handle, partial = tempfile.mkstemp(suffix=".npy.partial", dir=out.parent)
+        image = partial.open("xb")
     except OSError as error:
         raise InputError(f"out: '{out.parent}' cannot be written to: {boundary.reason(error)}", field="out") from None
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": (n, width)}
     try:
         # mapping the file would keep all of it in memory
-        with os.fdopen(handle, "wb") as image, progress_bar() as report:
+        with image, progress_bar() as report:
             np.lib.format.write_array_header_1_0(image, header)
             for first, block in blocks(points, _rows(points.shape[1])):
                 last = first + len(block)
@@ -136,12 +137,11 @@ def _write(transform: posthoc.Chain, points: NDArray[Any], out: Path) -> tuple[t
                     arrays.check_finite(block, "in", before=first)  # the error gives the row
                     raise InputError(f"in: rows {first} to {last - 1}: {error}", field="in") from None
                 report(last, n, "transforming")
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(partial, 0o666 & ~mask)  # mkstemp gives access to the owner only
-        os.replace(partial, out)
+        if out.exists():
+            shutil.copymode(out, partial)
+        partial.replace(out)
     finally:
-        Path(partial).unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
     return (n, width), dtype.name
 
 

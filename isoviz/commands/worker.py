@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from isoviz import limits
+from isoviz import devices, limits
 from isoviz.access import policy, uploads
 from isoviz.commands.options import add_store, number, whole
 from isoviz.errors import InputError
@@ -22,7 +22,6 @@ from isoviz.runs.runner import Runner
 from isoviz.runs.slot import POLL_SECONDS
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
 from isoviz.runs.worker import DEFAULT_TRAIN, train_run
-from isoviz.training import devices
 from isoviz.training.distributed import LOG
 
 

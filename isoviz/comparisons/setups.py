@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +28,12 @@ _KEEP_PAIRS = frozenset(
 other setting (model, batch size, maximum length, training rows) changes one of the two."""
 _NOT_COMPARED = frozenset(
     {"version", "seed", "threads", "checkpoint_minutes", "report_to", "params", "task", "data", "own", "direction"}
+    | {"allow_unknown"}
 )
+
+
+_CONTENTS = {"content of the data": "data_fingerprint", "content of the model": "model_fingerprint"}
+"""What may change under the same name → the field of `Started` that identifies it."""
 
 
 @dataclass(frozen=True)
@@ -150,6 +156,35 @@ def strata(rows: Iterable[RunRow]) -> dict[str, list[RunRow]]:
     return by_setup
 
 
+def comparable(rows: Iterable[RunRow], started: Mapping[str, Started | None]) -> dict[str, list[str]]:
+    """Runs of several methods that share everything else: a label with what tells them from the other runs → their ids.
+
+    The runs launched last come first.
+    """
+    factor = Factor(METHOD, False)
+    described: dict[str, dict[str, Any]] = {}
+    members: dict[str, list[RunRow]] = {}
+    for row in sorted(rows, key=lambda row: row.id, reverse=True):
+        start = started.get(row.id)
+        contents = {name: getattr(start, field) for name, field in _CONTENTS.items() if start is not None}
+        settings = factor.rest(row.config) | contents
+        key = json.dumps(settings, sort_keys=True)
+        described[key] = settings
+        members.setdefault(key, []).append(row)
+    names = dict.fromkeys(name for settings in described.values() for name in settings)
+    differing = [name for name in names if len(_distinct(s.get(name) for s in described.values())) > 1]
+    groups = {}
+    for key, runs in members.items():
+        if len({factor.key(run.config) for run in runs}) > 1:
+            parts = [f"{name} {setting(described[key].get(name))}" for name in differing if name not in _CONTENTS]
+            launched = time.strftime("%Y-%m-%d %H:%M", time.localtime(runs[0].created))
+            label = ", ".join([*parts, f"{len(runs)} runs", f"newest of {launched}"])
+            while label in groups:
+                label += ", earlier"
+            groups[label] = [run.id for run in runs]
+    return groups
+
+
 def _refuse_different(
     factor: Factor,
     rows: Sequence[RunRow],
@@ -159,18 +194,20 @@ def _refuse_different(
     names = dict.fromkeys(name for run_settings in settings for name in run_settings)
     differing = {name: _distinct(run_settings.get(name) for run_settings in settings) for name in names}
     starts = [start for row in rows if (start := started.get(row.id)) is not None]
-    differing["content of the data"] = _distinct(start.data_fingerprint for start in starts)
-    if factor.name != "model":
-        differing["content of the model"] = _distinct(start.model_fingerprint for start in starts)
+    for name, fingerprint in _CONTENTS.items():
+        if name != f"content of the {factor.name}":
+            differing[name] = _distinct(getattr(start, fingerprint) for start in starts)
     differing = {name: values for name, values in differing.items() if len(values) > 1}
     if differing:
-        listed = "; ".join(f"{name}: {', '.join(values)}" for name, values in differing.items())
+        listed = "; ".join(
+            name if name in _CONTENTS else f"{name}: {', '.join(values)}" for name, values in differing.items()
+        )
         config = rows[0].config
         raise DifferentSetupsError(
             f"these runs of {config.model} on {config.task} cannot be compared by {factor.name}, because they also differ in "
             f"{listed}",
             differing=differing,
-            advice="Choose runs with the same settings otherwise.",
+            advice="Compare runs of one experiment, or runs that share these settings.",
         )
 
 

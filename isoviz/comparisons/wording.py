@@ -1,8 +1,9 @@
-"""Comparisons in words. "Not enough seeds to tell" is a valid result; "no significant difference" does not mean "equal"."""
+"""Comparisons in words. "Not enough seeds to tell" is a valid result; "not shown" does not mean "equal"."""
 
 from __future__ import annotations
 
 from isoviz.comparisons.table import Comparison
+from isoviz.formatting import decimals
 
 ENOUGH = 3
 """Minimum number of seeds for a verdict."""
@@ -10,11 +11,8 @@ RECOMMENDED = 5
 
 
 def number(value: float | None, *, scale: float = 1.0, sign: bool = False) -> str:
-    """A value or difference with a true minus sign: three decimals, or two if the metric goes up to 100."""
-    if value is None:
-        return "undefined"
-    text = f"{value:{'+' if sign else ''}z.{2 if scale >= 100 else 3}f}"
-    return text.replace("-", "−")
+    """A value or difference: three decimals, or two if the metric goes up to 100."""
+    return decimals(value, 2 if scale >= 100 else 3, sign=sign)
 
 
 def probability(p: float | None) -> str:
@@ -30,7 +28,7 @@ def _equals(p: float | None) -> str:
 
 
 def sentence(comparison: Comparison, tests: int, scale: float = 1.0) -> str:
-    """`IsoBN β = 0.5 − Baseline: −0.006 [−0.020, 0.010], 5 paired seeds: no significant difference (p = 0.41). …`
+    """`IsoBN β = 0.5 − Baseline: −0.006 [−0.020, 0.010], 5 paired seeds: difference not shown (p = 0.41). …`
 
     Args:
         tests: number of comparisons in the correction.
@@ -85,20 +83,29 @@ def _verdict(comparison: Comparison, tests: int, scale: float) -> str:
         reason = f"p {_equals(comparison.p)} uncorrected, {probability(comparison.p_holm)}{over}"
     else:
         reason = f"p {_equals(comparison.p_holm)}{over}"
-    return f"no significant difference ({reason}). {_seeds(comparison, scale)}"
-
-
-def _seeds(comparison: Comparison, scale: float) -> str:
-    if comparison.seeds_needed is None:
-        needed = "No affordable number of seeds would detect a true difference of this size."
-    else:
-        units = "seeds" if comparison.paired else "seeds of each"
-        needed = f"Detecting a true difference of this size takes about {about(comparison.seeds_needed):,} {units}."
+    text = f"difference not shown ({reason}). {_seeds(comparison)} would show a true difference of this size."
     if comparison.detectable is None:
-        return needed
-    return f"{needed} The present seeds would likely detect one of {number(comparison.detectable, scale=scale)}."
+        return text
+    return f"{text} The present seeds would likely show one of {number(comparison.detectable, scale=scale)}."
 
 
-def about(seeds: int) -> int:
-    """Rounded to two digits; exact up to 100."""
-    return seeds if seeds <= 100 else int(float(f"{seeds:.1e}"))
+def answer(comparison: Comparison) -> str:
+    """Whether the two differ, for a table's cell: `yes`, `not shown; about 7 seeds would show it`, …"""
+    match comparison.verdict:
+        case "apart":
+            return "yes"
+        case "too few seeds":
+            return "not enough seeds to tell"
+        case "no spread":
+            return "no spread to test"
+    seeds = _seeds(comparison)
+    return f"not shown; {seeds[:1].lower()}{seeds[1:]} would show it"
+
+
+def _seeds(comparison: Comparison) -> str:
+    """The seeds that would show a true difference of the observed size, at the start of a sentence; rounded to two digits above 100."""
+    seeds = comparison.seeds_needed
+    if seeds is None:
+        return "No affordable number of seeds"
+    rounded = seeds if seeds <= 100 else int(float(f"{seeds:.1e}"))
+    return f"About {rounded:,} seeds{'' if comparison.paired else ' of each'}"

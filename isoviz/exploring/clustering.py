@@ -21,7 +21,6 @@ def points_in(view: ViewResult, layer: int, pooling: str) -> int:
     if layer != view.depth:
         return stored
     n = view.entry(layer, pooling).n
-    # older views do not record the number of sampled tokens, but it is at least the number of stored ones
     return int(view.facts.get("token_sample", stored)) if pooling == "tokens" else n
 
 

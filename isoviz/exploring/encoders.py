@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import fence
+from isoviz import devices, fence
 from isoviz.errors import ModelError, StoreError
 from isoviz.models import prefixes, sources
 from isoviz.models.sources import ModelSource
@@ -94,12 +94,16 @@ class FinishedRun:
     def _forward(self, texts: Sequence[Sequence[str]], max_length: int, output_name: str) -> NDArray[np.float32]:
         import torch
 
-        parts = []
-        for start in range(0, len(texts[0]), _BATCH):
-            batch = _batch(self.tokenizer, [column[start : start + _BATCH] for column in texts], max_length)
-            with torch.inference_mode():
-                parts.append(getattr(self.model(**batch), output_name).float().numpy())
-        return np.concatenate(parts)
+        def compute(device: torch.device) -> NDArray[np.float32]:
+            model, parts = self.model.to(device), []
+            for start in range(0, len(texts[0]), _BATCH):
+                batch = _batch(self.tokenizer, [column[start : start + _BATCH] for column in texts], max_length)
+                batch = {name: value.to(device) for name, value in batch.items()}
+                with torch.inference_mode():
+                    parts.append(getattr(model(**batch), output_name).float().cpu().numpy())
+            return np.concatenate(parts)
+
+        return devices.where_free(compute)
 
 
 @contextlib.contextmanager

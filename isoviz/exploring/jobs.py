@@ -23,7 +23,7 @@ from isoviz.jobs.worker import ENCODER_MODULES, import_modules
 QUESTIONS: Final = ResultStore("questions", lambda: GIB // 4, most=400, failure_seconds=3600.0)
 """Cache of results for input on the page: small and short-lived, because it contains users' sentences."""
 PREPARE: Final = f"{__name__}:prepare"
-"""Lane of all jobs that use an encoder."""
+"""The function that warms up a spare process for jobs that use an encoder."""
 _IDLE_SECONDS: Final = 600.0
 
 

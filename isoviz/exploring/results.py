@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 RANDOM: Final = "random weights: "
 """Start of the warning of a view with random weights."""
-STORE: Final = ResultStore("views", formerly=("desk", "turns", "locks"))
+STORE: Final = ResultStore("views")
 
 
 def array_name(layer: int, pooling: str, what: str) -> str:

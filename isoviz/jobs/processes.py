@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
 import psutil
+
+from isoviz import devices
+from isoviz.home import make_private
 
 _PACKAGE_PARENT: Final = Path(__file__).resolve().parents[2]
 _SIGTERM_SECONDS: Final = 0.15
@@ -135,7 +139,7 @@ class Spare(Worker):
     """
 
     def __init__(self, prepare: str, slot: str, log: Path, *, fork: bool = False) -> None:
-        log.parent.mkdir(parents=True, exist_ok=True)
+        make_private(log.parent)
         # -P: the current folder must not shadow modules.
         command = [sys.executable, "-P", "-m", "isoviz.jobs.worker", *(["--prepare", prepare] if prepare else [])]
         # A separate process group, so that it can be ended with its children, and a Ctrl+C in a terminal does not reach it.
@@ -258,18 +262,7 @@ def environment(slot: str) -> dict[str, str]:
     path = os.pathsep.join(filter(None, [str(_PACKAGE_PARENT), os.environ.get("PYTHONPATH", "")]))
     env = {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "PYTHONUTF8": "1"}
     share_cores(env)
-    if slot == "cpu":
-        env |= {"CUDA_VISIBLE_DEVICES": "", "ACCELERATE_USE_CPU": "true"}
-    elif slot.startswith("cuda:"):
-        env["CUDA_VISIBLE_DEVICES"] = visible_devices([slot])
-    return env
-
-
-def visible_devices(slots: Iterable[str]) -> str:
-    """CUDA_VISIBLE_DEVICES for a process that should see only these CUDA slots, relative to the devices visible here."""
-    visible = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
-    indices = [int(slot.partition(":")[2]) for slot in slots]
-    return ",".join(visible[index] if visible else str(index) for index in indices)
+    return env | devices.environment(slot)
 
 
 def share_cores(environment: MutableMapping[str, str]) -> None:
@@ -280,3 +273,8 @@ def share_cores(environment: MutableMapping[str, str]) -> None:
     """
     environment.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     environment.setdefault("GOMP_SPINCOUNT", "1000")
+
+
+def collect_rarely() -> None:
+    """Collect cyclic garbage less often than Python's default, with which importing torch and transformers takes a fifth longer."""
+    gc.set_threshold(100_000)

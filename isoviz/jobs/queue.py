@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import fence
+from isoviz.home import make_private
 from isoviz.jobs import progress, scheduling
 from isoviz.jobs.kinds import INPUTS, KINDS, JobKind
 from isoviz.jobs.processes import is_alive
@@ -87,15 +88,13 @@ def look(kind: JobKind, key: str) -> JobState:
         result = kind.results.find(key)  # it may have ended between two reads
         done = result is not None and not result.pending
         return JobState("done" if done else "none", key, result)
-    error, process, request = (read_json(folder / name) for name in (ERROR, PROCESS, REQUEST))
+    error, process = (read_json(folder / name) for name in (ERROR, PROCESS))
     reported = progress.read(folder)
     if not folder.exists():  # it ended between two reads: its folder is removed atomically
         return look(kind, key)
     if error is not None:
         return _trouble(error, key, result, folder)
     if process is None:
-        if "kind" not in (request or {}):  # written by an older version
-            return JobState("none", key, result)
         return JobState("waiting", key, result, seconds=seconds, ahead=scheduling.ahead(kind, folder))
     if is_alive(process["pid"], process["started"]):
         return JobState("running", key, result, reported, seconds, log=folder / LOG)
@@ -138,7 +137,7 @@ def start(
             return state
         if state.status != "waiting":
             kind.results.forget_job(key)
-            folder.mkdir(parents=True)
+            make_private(folder)
             if inputs:
                 from safetensors.numpy import save_file
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from isoviz.demo import EXAMPLE, EXAMPLES
 from isoviz.errors import InputError
-from isoviz.home import home
+from isoviz.home import home, make_private
 from isoviz.jobs.progress import read_json, write_json
 
 FACTS: Final = "profile.json"
@@ -79,14 +79,12 @@ class ResultStore:
         limit: most bytes.
         most: most results and failures; None: no limit.
         failure_seconds: seconds for which failures are kept.
-        formerly: folders of older versions, which `shrink` removes.
     """
 
     name: str
     limit: Callable[[], int] = byte_limit
     most: int | None = None
     failure_seconds: float = 7 * 86400.0
-    formerly: tuple[str, ...] = ()
 
     @property
     def root(self) -> Path:
@@ -118,7 +116,7 @@ class ResultStore:
             return
         final = self.root / "results" / key
         partial = final.with_name(f".new-{key}-{secrets.token_hex(4)}")
-        partial.mkdir(parents=True)
+        make_private(partial)
         try:
             save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, partial / ARRAYS)
             write_json(partial / FACTS, facts)
@@ -184,8 +182,6 @@ class ResultStore:
                 removed.append(folder.name)
             total -= sizes[folder]
             count -= 1
-        for former in self.formerly:
-            shutil.rmtree(self.root / former, ignore_errors=True)
         for part in ("results", "jobs"):  # including unfinished ones of killed processes
             for aside in (self.root / part).glob(".*"):
                 if aside.name.startswith(".gone-") or time.time() - _last_seen(aside) > 86400:

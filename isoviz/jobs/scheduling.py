@@ -17,7 +17,7 @@ from typing import Any, Final
 import psutil
 from filelock import FileLock
 
-from isoviz.home import home
+from isoviz.home import home, make_private
 from isoviz.jobs import progress
 from isoviz.jobs.kinds import KINDS, JobKind, Lane
 from isoviz.jobs.processes import Process, Spare, is_alive
@@ -56,7 +56,7 @@ def waiting_in(lane: Lane) -> bool:
 def exclusive() -> Iterator[None]:
     """Lock for requesting, starting, taking and stopping jobs, so that no job is lost between two processes."""
     folder = home() / "jobs"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private(folder)
     with FileLock(folder / "lock"):
         yield
 
@@ -157,7 +157,7 @@ def register_app() -> Path:
     """Register this process as an app, which runs jobs while it is alive; returns a file to remove at its end."""
     me = psutil.Process()
     note = home() / "jobs" / "apps" / f"{me.pid}.json"
-    note.parent.mkdir(parents=True, exist_ok=True)
+    make_private(note.parent)
     write_json(note, {"pid": me.pid, "started": me.create_time()})
     return note
 
@@ -313,7 +313,7 @@ def _spawn(kind: JobKind) -> None:
         starter=me.pid,
         starter_started=me.create_time(),
     )
-    entry.file.parent.mkdir(parents=True, exist_ok=True)
+    make_private(entry.file.parent)
     write_json(entry.file, asdict(entry))
     with contextlib.suppress(OSError):  # it has just died: the next check detects that
         process.order("isoviz.jobs.serving:serve", {"room": kind.room, "kind": kind.name}, log)

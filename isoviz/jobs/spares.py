@@ -20,6 +20,8 @@ from typing import Final
 import psutil
 from filelock import FileLock, Timeout
 
+from isoviz import devices
+from isoviz.home import make_private
 from isoviz.jobs.processes import Spare, Worker, is_alive
 
 MEMORY: Final = 2 * 2**30
@@ -46,7 +48,7 @@ class Expectation:
         """Expect work soon: provide a spare within seconds, and keep it this many seconds after the last call."""
         until = time.time() + seconds
         with contextlib.suppress(OSError):  # on a full disk, work starts without a spare
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_private(self.path.parent)
             self.path.touch()
             os.utime(self.path, (until, until))
 
@@ -212,5 +214,7 @@ class SpareKeeper:
 
 def surroundings() -> str:
     """Sixteen hex digits of the environment variables that determine models, data and devices; hashed: may contain passwords."""
-    variables = sorted(entry for entry in os.environ.items() if entry[0].startswith(("ISOVIZ_", "HF_", "CUDA_")))
+    variables = sorted(
+        entry for entry in os.environ.items() if entry[0].startswith(("ISOVIZ_", "HF_", *devices.VARIABLES))
+    )
     return hashlib.sha256(repr(variables).encode()).hexdigest()[:16]

@@ -25,6 +25,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from isoviz import devices
+from isoviz.jobs.processes import collect_rarely
+
 # Imports of the most common kind of encoder, many of them lazy, which would take seconds while a user waits. None uses a GPU.
 ENCODER_MODULES: Final = (
     "torch",
@@ -50,6 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--channel", type=int, metavar="FD", help="the socket that brings requests to fork")
     options = parser.parse_args(arguments)
+    collect_rarely()
     if options.prepare:
         load(options.prepare)()
     if options.channel is not None:
@@ -68,7 +72,7 @@ def fork_on_request(channel: socket.socket) -> None:
     """Fork a process for each request. Returns in each fork, and in this process when its standard input has a line or ends."""
     channel.set_inheritable(False)
     # A thread does not exist after a fork, but its locks stay held. Native threads (OpenBLAS) have handlers for that.
-    forks = threading.active_count() == 1 and hasattr(os, "pidfd_open") and not _cuda_in_use()
+    forks = threading.active_count() == 1 and hasattr(os, "pidfd_open") and not devices.opened()
     gc.collect()
     gc.freeze()  # a garbage collection would copy all shared memory pages
     children: dict[int, int] = {}  # handle → process id
@@ -102,12 +106,6 @@ def _report(channel: socket.socket, **report: Any) -> None:
     channel.send(json.dumps(report).encode())
 
 
-def _cuda_in_use() -> bool:
-    """Whether this process already uses a GPU, which a fork could not."""
-    torch = sys.modules.get("torch")
-    return torch is not None and torch.cuda.is_initialized()
-
-
 def load(name: str) -> Callable[..., Any]:
     """The function `MODULE:FUNCTION`; for `MODULE`, a no-op after importing it."""
     module, _, function = name.partition(":")
@@ -138,9 +136,11 @@ def import_modules(modules: Iterable[str], *, gently: bool) -> None:
 
 
 def log_to(path: Path) -> None:
-    """Redirect standard output and error of this process and its children to a log, and close standard input."""
+    """Redirect standard output and error of this process and its children to a log, and close standard input. From now on, its
+    files are for this account only."""
+    os.umask(0o077)
     path.parent.mkdir(parents=True, exist_ok=True)
-    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -94,14 +93,27 @@ def measured(cloud: Cloud, population: Cloud, state: State) -> dict[str, float]:
         values["i1"], values["i2"] = metrics.partition(cloud)
         if not state.transforms:
             values["isoscore_star"] = metrics.isoscore_star(cloud, population, state.zeta)
-    if state.clusters == 2 and not state.transforms:
-        values["best_accuracy"] = best_accuracy(state.separation)
+    if state.clusters > 1 and not state.transforms:
+        values["best_accuracy"] = best_accuracy(state.separation, state.clusters)
     return {name: float(value) for name, value in values.items()}
 
 
-def best_accuracy(separation: float) -> float:
-    """Accuracy of the best classifier of two round, equally large clusters at this distance in standard deviations."""
-    return statistics.NormalDist().cdf(separation / 2)
+def best_accuracy(separation: float, clusters: int = 2) -> float:
+    """Accuracy of the best classifier of round, equally large clusters whose centres are all equally far apart.
+
+    With C clusters it is ∫ φ(z) Φ(z + s/√2)^(C − 1) dz, for two Φ(s/2) (Proakis, Digital Communications, on orthogonal signals).
+
+    Args:
+        separation: distance s between any two centres, in standard deviations of a cluster.
+        clusters: number of clusters C, at least 2.
+    """
+    from scipy.integrate import quad
+    from scipy.stats import norm
+
+    def density(z: float) -> float:
+        return float(norm.pdf(z) * norm.cdf(z + separation / np.sqrt(2)) ** (clusters - 1))
+
+    return float(quad(density, -10, 10, epsabs=1e-13, epsrel=1e-13)[0])
 
 
 def draw(state: State, seed: int) -> Cloud:

@@ -7,7 +7,7 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from isoviz.errors import InputError, shortened
@@ -20,6 +20,9 @@ IDLE_SECONDS = 4 * 3600.0
 
 _LETTERS = "ABCDEFGHJKMNPQRSTUVWXYZ23456789"  # without I, L, O, 0 and 1, which are easily confused on a board
 _LENGTH = 5
+WRONG_PER_MINUTE = 20
+"""Wrong codes from visitors who are not signed in, all together. At this rate, guessing the code of one class takes 16 months on
+average, because there are 31⁵ codes. The right code is refused too until the minute is over, or the limit would not slow anyone down."""
 
 
 class NoClassError(InputError):
@@ -33,14 +36,14 @@ class OpenClass:
     Attributes:
         code: typed by students to join.
         key: kept by the teacher's browser; gives access to the guesses and the right to close the class.
-        first: slug of the students' first lesson.
+        shown: slug of the lesson that the teacher shows; students follow it.
         lessons: by slug, unchanged since the class was opened.
         guesses: student → (slug, step counted from 1) → the value, or the index of the chosen option.
     """
 
     code: str
     key: str
-    first: str
+    shown: str
     lessons: dict[str, Lesson]
     used: float
     guesses: dict[str, dict[tuple[str, int], float]] = field(default_factory=dict)
@@ -57,16 +60,16 @@ class Classes:
         self._clock = clock
         self._lock = threading.Lock()
         self._open: dict[str, OpenClass] = {}
+        self._wrong: list[float] = []  # times of wrong codes from visitors who are not signed in
 
-    def open(self, lessons: Iterable[Lesson], first: str) -> OpenClass:
-        """Open a class.
+    def open(self, lessons: Iterable[Lesson], shown: str) -> OpenClass:
+        """Open a class that starts with the lesson `shown`.
 
         Raises:
             InputError: no lesson has this slug, or too many classes are open.
         """
         by_slug = {lesson.slug: lesson for lesson in lessons}
-        if first not in by_slug:
-            raise InputError(f"lesson: unknown lesson '{shortened(first)}'", field="lesson")
+        _known(by_slug, shown)
         with self._lock:
             self._forget_idle()
             if len(self._open) >= MOST_CLASSES:
@@ -74,11 +77,47 @@ class Classes:
             code = _code()
             while code in self._open:
                 code = _code()
-            self._open[code] = OpenClass(code, secrets.token_urlsafe(16), first, by_slug, self._clock())
+            self._open[code] = OpenClass(code, secrets.token_urlsafe(16), shown, by_slug, self._clock())
             return self._open[code]
 
+    def is_open(self, code: str) -> bool:
+        """Whether an open class has this code."""
+        with self._lock:
+            self._forget_idle()
+            return code.upper() in self._open
+
+    def admit(self, code: str) -> str:
+        """The code of an open class, as typed by a visitor who is not signed in.
+
+        Raises:
+            NoClassError: no open class has this code.
+            InputError: too many wrong codes within a minute.
+        """
+        with self._lock:
+            now = self._clock()
+            self._wrong = [moment for moment in self._wrong if now - moment < 60]
+            if len(self._wrong) >= WRONG_PER_MINUTE:
+                raise InputError("Too many wrong codes on this server. Wait a minute, or open your teacher's link.")
+            try:
+                return self._find(code.strip()).code
+            except NoClassError:
+                self._wrong.append(now)
+                raise
+
+    def show(self, code: str, key: str, lesson: str) -> None:
+        """Change the lesson that the students follow.
+
+        Raises:
+            NoClassError: no open class has this code and key.
+            InputError: the class has no lesson with this slug.
+        """
+        with self._lock:
+            open_class = self._find(code, key)
+            _known(open_class.lessons, lesson)
+            open_class.shown = lesson
+
     def join(self, code: str, student: str) -> str:
-        """Add a student; returns the slug of the first lesson.
+        """Add a student, once; returns the slug of the lesson that the teacher shows.
 
         Raises:
             NoClassError: no open class has this code.
@@ -87,7 +126,7 @@ class Classes:
         with self._lock:
             open_class = self._find(code)
             self._guesses_of(open_class, student)
-            return open_class.first
+            return open_class.shown
 
     def guess(self, code: str, student: str, lesson: str, step: int, value: float) -> None:
         """Record a student's first guess at a question; later and repeated guesses change nothing.
@@ -152,10 +191,14 @@ def _code() -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
 
 
-def _check(open_class: OpenClass, slug: str, step: int, value: float) -> None:
-    lesson = open_class.lessons.get(slug)
-    if lesson is None:
+def _known(lessons: Mapping[str, Lesson], slug: str) -> Lesson:
+    if slug not in lessons:
         raise InputError(f"lesson: unknown lesson '{shortened(slug)}'", field="lesson")
+    return lessons[slug]
+
+
+def _check(open_class: OpenClass, slug: str, step: int, value: float) -> None:
+    lesson = _known(open_class.lessons, slug)
     if not 1 <= step <= len(lesson.steps):
         raise InputError(f"step: expected 1 to {len(lesson.steps)}, got {shortened(step)}", field="step")
     guess = lesson.steps[step - 1].guess

@@ -17,8 +17,8 @@ NUMBERS = (
     *("isoscore", "isoscore_unbiased", "isoscore_star", "participation_ratio", "ev_1", "effective_rank", "rankme"),
     *("mean_cosine", "uniformity", "rogue_share", "abs_correlation", "twonn", "hubness", "i1", "i2", "best_accuracy"),
 )
-"""The numbers that a lesson may show, ask for and claim. `best_accuracy` is the best possible accuracy on two clusters,
-Φ(s/2)."""
+"""The numbers that a lesson may show, ask for and claim. `best_accuracy` is the best possible accuracy on two or more clusters
+(`isoviz.lessons.checking.best_accuracy`)."""
 
 LARGEST = 100_000
 """Maximum size of a lesson's file in bytes."""

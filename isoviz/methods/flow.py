@@ -82,8 +82,13 @@ class FlowParams(Params):
         1e-3,
         label="Map learning rate",
         symbol="η",
-        help="Adam's learning rate for the map only; it follows the run's schedule. Gradients are clipped at norm 1.",
+        help=(
+            "Adam's learning rate for the map only; it follows the run's schedule. Gradients are clipped at norm 1. If the score falls, "
+            "lower it: the map may change faster than the encoder and the head can follow."
+        ),
         source="BERT-flow's code",
+        sweep=(1e-5, 1e-4, 1e-3),
+        suggested=True,
         gt=0,
         le=0.1,
     )

@@ -24,6 +24,13 @@ BIBTEX = """\
 """
 
 
+SCALE = (
+    r"\bar\theta = \theta \sqrt{\frac{\sum_i \sigma_i^2}{\sum_i \sigma_i^2 \theta_i^2}},\quad "
+    r"\theta_i = (\sigma_i \gamma_i + \epsilon)^{-\beta},\quad \gamma_i = \sum_j \rho_{ij}^2"
+)
+"""The scaling's equations in LaTeX: 7 with its root, 6 and 5."""
+
+
 class IsoBNParams(Params):
     """Parameters of IsoBN."""
 
@@ -105,7 +112,7 @@ class IsoBN(Method):
     slug = "isobn"
     title = "IsoBN"
     summary = "Shrinks dimensions with high variance and strong correlations before the classifier reads them."
-    equation = r"\hat h = \bar\theta \odot h,\quad \theta_i = (\sigma_i \gamma_i + \epsilon)^{-\beta},\quad \gamma_i = \sum_j \rho_{ij}^2"
+    equation = rf"\hat h = \bar\theta \odot h,\quad {SCALE}"
     paper = Paper(
         short="Zhou et al. 2021",
         title="IsoBN: Fine-Tuning BERT with Isotropic Batch Normalization",

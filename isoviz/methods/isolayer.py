@@ -38,6 +38,7 @@ class IsoLayerParams(Params):
         ),
         source="IsoLayer, equation 2 (the paper calls 0.5 ideal)",
         sweep=(0.25, 0.5, 0.75),
+        suggested=True,
         ge=0,
         le=1,
         slider=(0, 1, 0.05),
@@ -75,6 +76,7 @@ class IsoLayerParams(Params):
         help="The running mean of a loss moves by s/(1 + k) at step k. 1 is the plain mean of all steps.",
         source="IsoLayer, section 3.3; the code by the author it cites uses 1",
         sweep=(0.15, 1.0),
+        suggested=True,
         gt=0,
         le=1,
     )

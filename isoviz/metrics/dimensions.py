@@ -1,4 +1,4 @@
-"""Statistics of single dimensions: spread, mean activation, outliers, correlations, and an ordering by correlation."""
+"""Statistics of single dimensions: spread, mean activation, rogue dimensions, correlations, and an ordering by correlation."""
 
 from __future__ import annotations
 
@@ -36,12 +36,17 @@ def mean_activation(points: Points) -> Array:
     return like(points, centre(x)[1])
 
 
+_BLOCK = 2**18  # correlations in memory at a time
+
+
 class StdHistogram(NamedTuple):
     """Standard deviations of the dimensions on a logarithmic axis; `percent.sum() + zero` is 100.
 
-    edges: (bins + 1,), increasing by a constant factor from the floor to the largest standard deviation, or to a given top.
-    percent: (bins,), percent of the dimensions in each bin. The first bin includes positive values below the floor, the last
-    one values above the top. zero: percent of the dimensions without any spread, which a logarithmic axis cannot show.
+    Attributes:
+        edges: (bins + 1,), increasing by a constant factor from the floor to the largest standard deviation, or to a given top.
+        percent: (bins,), percent of the dimensions in each bin. The first bin includes positive values below the floor, the
+            last one values above the top.
+        zero: percent of the dimensions without any spread, which a logarithmic axis cannot show.
     """
 
     edges: Array
@@ -85,12 +90,12 @@ def std_histogram(points: Points, bins: int = 50, floor: float = 1e-10, top: flo
 
 
 def outlier_dimensions(points: Points, threshold: float = 3.0) -> NDArray[np.int64] | Array:
-    """Dimensions with outlying mean activation, shape (k,), integers, the most extreme first.
+    """Rogue dimensions by mean activation, shape (k,), integers, the most extreme first.
 
     With a_j the mean of dimension j over the points, and m and s the mean and the population standard deviation of
-    a_1 … a_d, dimension j is an outlier if |a_j − m| > threshold · s. The rule of three standard deviations is that of
+    a_1 … a_d, dimension j is rogue if |a_j − m| > threshold · s. The rule of three standard deviations is that of
     Kovaleva et al. (2021, "BERT Busters") and Puccetti et al. (2022), who apply it to the weights of the LayerNorm that
-    produces the activations. It never finds an outlier if d ≤ threshold² + 1, because |a_j − m| ≤ s√(d − 1).
+    produces the activations. It never finds one if d ≤ threshold² + 1, because |a_j − m| ≤ s√(d − 1).
 
     Args:
         points: (n, d).
@@ -106,7 +111,7 @@ def outlier_dimensions(points: Points, threshold: float = 3.0) -> NDArray[np.int
 
 
 def outliers_of(means: NDArray[np.float64], threshold: float = 3.0) -> NDArray[np.int64]:
-    """As `outlier_dimensions`, from the mean activations (d,)."""
+    """As `outlier_dimensions`, from one number per dimension (d,), such as its mean."""
     distance = np.abs(means - means.mean())
     spread = float(np.sqrt(np.mean(distance**2)))
     if spread <= 1e-14 * float(np.abs(means).max()):  # equal up to round-off
@@ -148,14 +153,19 @@ def abs_correlation(points: Points) -> Array:
     if n < 2:
         warn_undefined("abs_correlation", too_few(n))
         return like(points, np.full((d, d), np.nan))
-    centred, _ = centre(x)
-    std = std_of(centred)
-    constant = std <= 1e-12 * std.max()
-    scaled = centred * np.where(constant, 0.0, 1.0 / (np.where(constant, 1.0, std) * np.sqrt(n)))
-    correlation = np.abs(scaled.T @ scaled)
+    unit = _unit_columns(x)
+    correlation = np.abs(unit.T @ unit)
     np.minimum(correlation, 1.0, out=correlation)
     np.fill_diagonal(correlation, 1.0)
     return like(points, correlation)
+
+
+def _unit_columns(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The centred cloud (n, d) with columns of length 1; 0 for a dimension without variance."""
+    centred, _ = centre(x)
+    std = std_of(centred)
+    constant = std <= 1e-12 * std.max()
+    return np.asarray(centred * np.where(constant, 0.0, 1.0 / (np.where(constant, 1.0, std) * np.sqrt(len(x)))))
 
 
 def correlation_order(abs_corr: Points) -> NDArray[np.int64] | Array:
@@ -201,7 +211,13 @@ def _mean_abs_correlation(sample: Sample) -> Estimate:
     count = int(sample.varies.sum())
     if count < 2:
         return undefined("fewer than two dimensions vary")
-    return Estimate(float((sample.abs_correlation.sum() - sample.d) / (count * (count - 1))))
+    if sample.points is None or sample.n >= sample.d:
+        total = sample.abs_correlation.sum() - sample.d
+    else:  # few points of many dimensions: the (d, d) matrix would take most of the time and memory
+        unit = _unit_columns(sample.points)
+        blocks = np.array_split(unit, -(-(unit.shape[1] ** 2) // _BLOCK), axis=1)
+        total = sum(np.abs(block.T @ unit).sum() for block in blocks) - count
+    return Estimate(float(total / (count * (count - 1))))
 
 
 _ISOBN_PAPER = Citation("Zhou et al. 2021", "zhou2021isobn", 2021, "arXiv:2005.02178")

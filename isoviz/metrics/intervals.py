@@ -88,9 +88,10 @@ def isoscore_interval(
         points: (n, d).
         groups: (n,) labels, numbers or strings, such as the sentence of each token; None if points are independent.
             The interval then accounts for the correlation within groups: over 16 sentences of 3 to 11 tokens it contained the
-        mean score of such sentences in 0.94 of 600 draws, against 0.77 when leaving out single tokens. The estimate itself does
-        not account for it: the unbiased score of correlated tokens is too low, so use `one_per_group` first. estimator:
-        "unbiased" for `isoscore_unbiased`, "plain" for `isoscore`. level: nominal coverage, in (0, 1).
+            mean score of such sentences in 0.94 of 600 draws, against 0.77 when leaving out single tokens. The estimate itself
+            does not account for it: the unbiased score of correlated tokens is too low, so use `one_per_group` first.
+        estimator: "unbiased" for `isoscore_unbiased`, "plain" for `isoscore`.
+        level: nominal coverage, in (0, 1).
 
     Returns:
         Floats, also for a tensor; not differentiable. Without an interval, its ends and error are nan, `problem` says why and

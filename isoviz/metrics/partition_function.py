@@ -56,7 +56,8 @@ def partition(
             v and −v. Centred rows sum to zero; "positive" then orients v by the row with the largest coordinate along it.
         convention: "definition" as above; "published" gives that paper's printed pairs, which are impossible
             under its own formulas: it uses the rows instead of the columns of the eigenvector matrix, and does not divide by
-        |V|. scale_free: divide W (centred first, if requested) by the root mean square of its row norms. Undefined for W = 0.
+            |V|.
+        scale_free: divide W (centred first, if requested) by the root mean square of its row norms. Undefined for W = 0.
         centre: subtract the mean row first.
 
     Raises:

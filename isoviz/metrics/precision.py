@@ -5,10 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from isoviz import devices
+
 
 def sum_dtype(device: torch.device) -> torch.dtype:
-    """Apple's GPU has no float64."""
-    return torch.float32 if device.type == "mps" else torch.float64
+    """float64, on devices that compute in it."""
+    return torch.float64 if devices.has_float64(device.type) else torch.float32
 
 
 def working_dtype(points: Tensor) -> torch.dtype:

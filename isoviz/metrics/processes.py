@@ -12,6 +12,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from isoviz import devices
+
 _REPEATED: Final = ContextVar("repeated", default=False)
 
 
@@ -22,13 +24,12 @@ def repeated(seed: int) -> Iterator[None]:
     Args:
         seed: of dropout's generator meanwhile. Another draw in each process would give each other batch statistics.
     """
-    devices = [torch.cuda.current_device()] if torch.cuda.is_available() else []
-    token = _REPEATED.set(True)
+    token, states = _REPEATED.set(True), devices.generator_states()
     try:
-        with torch.random.fork_rng(devices):
-            torch.manual_seed(seed)
-            yield
+        torch.manual_seed(seed)
+        yield
     finally:
+        devices.set_generator_states(states)
         _REPEATED.reset(token)
 
 

@@ -97,6 +97,16 @@ COVARIANCE_ONLY: frozenset[Change] = frozenset({"shift", "scale", "rotation", "o
 """Changes that leave every function of the covariance's relative eigenvalues unchanged."""
 
 
+@dataclass(frozen=True)
+class Reference:
+    """A recorded value of a named cloud (n, d), for comparison."""
+
+    cloud: str
+    value: float
+    n: int
+    d: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Metric:
     """One number, curve or matrix computed from a cloud (n, d) or from weights (N, d). All displays take its texts, position
@@ -109,6 +119,7 @@ class Metric:
         latex: heading of a column in LaTeX; the label if empty.
         sees, blind_to: one plain sentence each on what it shows and what it misses, in terms of the picture.
         help: further explanation for its column.
+        references: recorded values to compare with, highest first.
         unit: the things counted ("directions"); empty for a plain number.
         function: the public function; available in `isoviz.metrics` under its own name.
         part, options: the entry of the function's result, and the options of the call.
@@ -149,6 +160,7 @@ class Metric:
     label: str = ""
     latex: str = ""
     help: str = ""
+    references: tuple[Reference, ...] = ()
     unit: str = ""
     minimum: int = 2
     minimum_d: int = 1
@@ -181,7 +193,13 @@ class Metric:
     @property
     def tooltip(self) -> str:
         """The tooltip of its heading or number."""
-        return " ".join(filter(None, (self.sees, self.blind_to, self.help)))
+        return " ".join(filter(None, (self.sees, self.blind_to, self.help, self.comparison)))
+
+    @property
+    def comparison(self) -> str:
+        """The references as text; empty without any."""
+        values = (f"{each.value:.2f} for {each.cloud} (n = {each.n:,}, d = {each.d:,})" for each in self.references)
+        return f"For comparison: {'; '.join(values)}." if self.references else ""
 
     def evaluate(self, points: Points, **inputs: Any) -> Value | Array:
         """The value on a cloud or weights of shape (n, d), numpy or torch; `inputs` are passed to the public function.

@@ -1,7 +1,6 @@
 """Typed measurements: one reading per metric, for each cloud of points and each output matrix.
 
-Training events, run results, Explore's views, `measure` and all tables use these records. Records of older versions are
-converted on reading (`_upgraded`), so that their stores still open.
+Training events, run results, Explore's views, `measure` and all tables use these records.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 Curve: TypeAlias = tuple[float, ...]
 PENDING = "still being computed"
@@ -84,7 +83,7 @@ class Dimensions(_Record):
 
     Attributes:
         sigma: (min, median, max) of the population standard deviations.
-        outliers: dimensions with outlying mean activation, the most extreme first, at most 20.
+        outliers: rogue dimensions by mean activation, the most extreme first, at most 20.
         mean_norm: length of the mean vector.
     """
 
@@ -101,7 +100,7 @@ class CloudRecord(_Readings):
         split: the split of the points' rows; empty for a file.
         drawn: how one point per row was chosen, if there was a choice.
         layer, pooling: for an encoder's cloud.
-        n, d: points and dimensions; 0 if missing from a store of an older version.
+        n, d: points and dimensions.
         dimensions: None if not measured.
         notes: sentences on the cloud as a whole.
         truncated: number of truncated rows.
@@ -117,11 +116,6 @@ class CloudRecord(_Readings):
     dimensions: Dimensions | None = None
     notes: tuple[str, ...] = ()
     truncated: int = 0
-
-    @model_validator(mode="before")
-    @classmethod
-    def _upgraded(cls, data: Any) -> Any:
-        return data if not isinstance(data, Mapping) or "readings" in data else _cloud_of_old(data)
 
     def with_readings(self, readings: Mapping[str, Reading]) -> CloudRecord:
         """A copy with more readings, in catalogue order."""
@@ -143,12 +137,12 @@ class WeightsRecord(_Readings):
     """The rows of an output matrix.
 
     Attributes:
-        rows, d: its shape; 0 if missing from a store of an older version.
+        rows, d: its shape.
         norm: Frobenius norm, the main influence on I1 and I2.
     """
 
-    rows: int = 0
-    d: int = 0
+    rows: int
+    d: int
     norm: float | None = None
 
 
@@ -161,13 +155,6 @@ class Measurement(_Record):
 
     clouds: dict[str, CloudRecord] = Field(default_factory=dict)
     output: WeightsRecord | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _upgraded(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping) or not data or "clouds" in data or "output" in data:
-            return data
-        return _measurement_of_old(data)
 
     def home(self, slug: str) -> str:
         """The cloud that represents the run for a metric: `head` if it is measured there, else `layers`, else `output`."""
@@ -206,73 +193,3 @@ class Measurement(_Record):
     def by_layer(self, slug: str) -> list[float | None]:
         """A metric on each layer's tokens."""
         return [cloud.number(slug) for cloud in self.layers()]
-
-
-# ------------------------------------------------------------------------------------------------- older versions
-
-_OLD_NUMBERS = (
-    *("isoscore", "isoscore_unbiased", "mean_cosine", "participation_ratio", "effective_rank", "twonn"),
-    "isoscore_star",
-)
-
-
-def _cloud_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A cloud in format version 13 or older: values by name beside n and d."""
-    undefined = data.get("undefined") or {}
-    readings: dict[str, Any] = {}
-    for slug in _OLD_NUMBERS:
-        if slug in data:
-            readings[slug] = {"value": data[slug], "undefined": undefined.get(slug, "") if data[slug] is None else ""}
-    ends = data.get("isoscore_unbiased_interval")
-    if ends and "isoscore_unbiased" in readings:
-        readings["isoscore_unbiased"]["interval"] = ends
-    if "ev" in data:
-        curve = [share for share in data["ev"] or () if share is not None]
-        reason = "" if curve else undefined.get("ev") or undefined.get("effective_rank") or "all points are equal"
-        readings["ev"] = {"value": curve or None, "undefined": reason}
-        readings["ev_1"] = {"value": curve[0] if curve else None, "undefined": reason}
-    unchanged = {name: data[name] for name in ("cloud", "split", "drawn", "layer", "pooling") if name in data}
-    return {**unchanged, "n": data.get("n") or 0, "d": data.get("d") or 0, "readings": readings}
-
-
-def _measurement_of_old(data: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's isotropy as older versions of `train --json` gave it: the head's values, some of other clouds, and a list by
-    layer."""
-    clouds: dict[str, Any] = {}
-    head = {**data, "cloud": data.get("cloud", "head"), "split": data.get("split", "validation")}
-    clouds["head"] = _cloud_of_old({name: value for name, value in head.items() if name != "isoscore_star"})
-    shared = {"n": data.get("n"), "d": data.get("d"), "split": head["split"]}
-    if isinstance(data.get("pooled"), Mapping):
-        clouds["pooled"] = _cloud_of_old({**data["pooled"], **shared, "cloud": "pooled"})
-    if "isoscore_star" in data:
-        clouds["layers"] = _cloud_of_old(
-            {"isoscore_star": data["isoscore_star"], "cloud": "layers", "split": "validation"}
-        )
-    clouds |= _layers_of_old(data.get("by_layer") or (), 0, 0)
-    return {"clouds": clouds, "output": _output_of_old(data)}
-
-
-def upgraded_measured(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The event of an older version: three clouds, with values beside them that now belong to one of the clouds."""
-    clouds = dict(data["clouds"])
-    layers = clouds.get("layers") or {"cloud": "layers", "split": "validation"}
-    clouds["layers"] = {**layers, "isoscore_star": data["isoscore_star"]}
-    scores = data.get("by_layer") or ()
-    clouds |= _layers_of_old(scores, (layers.get("n") or 0) // max(1, len(scores)), layers.get("d") or 0)
-    unchanged = {name: data[name] for name in ("kind", "step", "epoch", "arrays") if name in data}
-    return {**unchanged, "isotropy": {"clouds": clouds, "output": _output_of_old(data)}}
-
-
-def _layers_of_old(scores: Any, n: int, d: int) -> dict[str, Any]:
-    """The clouds of single layers from their IsoScores."""
-    shared = {"split": "validation", "n": n, "d": d}
-    return {
-        f"layer_{number}": _cloud_of_old({**shared, "cloud": f"layer_{number}", "layer": number, "isoscore": score})
-        for number, score in enumerate(scores, start=1)
-    }
-
-
-def _output_of_old(data: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The output matrix's record from I1, I2 and its norm."""
-    readings = {slug: {"value": data[slug]} for slug in ("i1", "i2") if slug in data}
-    return {"readings": readings, "norm": data.get("weight_norm")} if readings else None

@@ -85,7 +85,7 @@ def spectrum_penalty(weight: Tensor, target: Tensor) -> Tensor:
     """
     import torch
 
-    from isoviz.metrics.precision import working_dtype
+    from isoviz.metrics.precision import sum_dtype, working_dtype
 
     if target.shape != (min(weight.shape),):
         raise InputError(f"target must hold {min(weight.shape)} values for W {tuple(weight.shape)}, got {target.shape}")
@@ -94,7 +94,8 @@ def spectrum_penalty(weight: Tensor, target: Tensor) -> Tensor:
         return weight.to(dtype).sum() * torch.nan  # the loop reports it; an eigen-solver would raise
     with torch.no_grad(), torch.autocast(weight.device.type, enabled=False):
         constant = weight.detach()
-        wide = constant.cpu().double() if weight.device.type == "mps" else constant.double()  # Apple's GPU has none
+        home = weight.device if sum_dtype(weight.device) == torch.float64 else "cpu"
+        wide = constant.to(home).double()
         tall = wide.shape[0] >= wide.shape[1]
         values, vectors = torch.linalg.eigh(wide.T @ wide if tall else wide @ wide.T)
         sigma, vectors = values.clamp_min(0).sqrt().flip(0), vectors.flip(1)

@@ -46,13 +46,14 @@ def _of_tensor(points: Any) -> Any:
     if n < 2:
         warn_undefined("uniformity", _too_few(n), depth=2)
         return points.sum().to(working_dtype(points)) * float("nan")  # connected to the graph
-    unit = torch.nn.functional.normalize(cloud / biggest, dim=1, eps=0.0)
     step = max(1, _BLOCK // n)
     log_sums = []
-    for start in range(0, n - 1, step):
-        pairs = 4.0 * (unit[start : start + step] @ unit[start:].T) - 4.0
-        above = torch.ones_like(pairs, dtype=torch.bool).triu(1)
-        log_sums.append(torch.logsumexp(pairs[above], dim=0))
+    with torch.autocast(cloud.device.type, enabled=False):  # half precision has no digits for angles
+        unit = torch.nn.functional.normalize(cloud / biggest, dim=1, eps=0.0)
+        for start in range(0, n - 1, step):
+            pairs = 4.0 * (unit[start : start + step] @ unit[start:].T) - 4.0
+            above = torch.ones_like(pairs, dtype=torch.bool).triu(1)
+            log_sums.append(torch.logsumexp(pairs[above], dim=0))
     return (torch.logsumexp(torch.stack(log_sums), dim=0) - math.log(n * (n - 1) / 2)).to(working_dtype(points))
 
 

@@ -14,9 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from isoviz import devices
 from isoviz.errors import InputError, ModelError
 from isoviz.metrics.cloud_stream import CloudStream
-from isoviz.models import encoder, folders, hub, sentences, sources
+from isoviz.models import encoder, folders, hub, sentences, sources, unknown_tokens
 from isoviz.models.encoder import Encoder
 from isoviz.models.loading import reading
 from isoviz.models.sources import ModelSource
@@ -106,45 +107,51 @@ def layer_views(
     with reading(source, "the tokenizer of "):
         rows, limit, truncated = _tokenise(tokenizer, columns, max_length, model.longest)
     empty = _fill_empty(rows, tokenizer)
-    collector = _Collector(model, rows["input_ids"], set(poolings), numbers, max_tokens_per_layer, seed)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    order = np.argsort(-collector.lengths, kind="stable")  # like lengths together: little padding
-    if library_model is not None:
-        collector.clouds[model.num_layers, "sentence"] = sentences.vectors(
-            library_model,
-            columns[0],
-            prompt=prompt,
-            truncate=truncate,
-            max_length=max_length,
-            batch_size=batch_size,
-            progress=progress and (lambda done: progress(done, len(order), "reading texts for sentence vectors")),
-        )
-    model.module.to(device)
-    for start in range(0, len(order), batch_size) if set(poolings) != {"sentence"} else ():
-        batch_rows = order[start : start + batch_size]
-        batch = {name: tensor.to(device) for name, tensor in _pad(rows, batch_rows, tokenizer).items()}
-        states, pooled = model(batch)
-        collector.add(batch_rows, states, pooled, batch["attention_mask"].bool())
-        if progress:
-            progress(min(start + batch_size, len(order)), len(order), "reading texts")
+
+    def collect(device: torch.device) -> tuple[torch.device, _Collector]:
+        collector = _Collector(model, rows["input_ids"], set(poolings), numbers, max_tokens_per_layer, seed)
+        order = np.argsort(-collector.lengths, kind="stable")  # like lengths together: little padding
+        if library_model is not None:
+            collector.clouds[model.num_layers, "sentence"] = sentences.vectors(
+                library_model.to(device),
+                columns[0],
+                prompt=prompt,
+                truncate=truncate,
+                max_length=max_length,
+                batch_size=batch_size,
+                progress=progress and (lambda done: progress(done, len(order), "reading texts for sentence vectors")),
+            )
+        model.module.to(device)
+        for start in range(0, len(order), batch_size) if set(poolings) != {"sentence"} else ():
+            batch_rows = order[start : start + batch_size]
+            batch = {name: tensor.to(device) for name, tensor in _pad(rows, batch_rows, tokenizer).items()}
+            states, pooled = model(batch)
+            collector.add(batch_rows, states, pooled, batch["attention_mask"].bool())
+            if progress:
+                progress(min(start + batch_size, len(order)), len(order), "reading texts")
+        return device, collector
+
+    device, collector = devices.where_free(collect)
+    count = len(collector.lengths)
     warnings = []
     if truncated:
-        warnings.append(f"{truncated} of {len(order)} rows are longer than {limit} tokens and were cut")
+        warnings.append(f"{truncated} of {count} rows are longer than {limit} tokens and were cut")
     if empty:
-        warnings.append(f"{empty} of {len(order)} rows have no token at all; the end-of-text token stands for them")
+        warnings.append(f"{empty} of {count} rows have no token at all; the end-of-text token stands for them")
     if len(columns) == 2 and tokenizer.num_special_tokens_to_add(True) == tokenizer.num_special_tokens_to_add(False):
         warnings.append("this model's tokenizer puts no mark between the two texts of a row")
+    warnings += unknown_tokens.note(unknown_tokens.share(rows["input_ids"], tokenizer))
     warnings += model.notes
     if refused:
         warnings.append(f"sentence vectors are not shown, because the {str(refused).removeprefix('model: ')}")
     return Views(
         model=source.name,
-        rows=len(order),
+        rows=count,
         depth=model.num_layers,
         lengths=collector.lengths,
         max_length=limit,
         truncated=truncated,
-        device=device,
+        device=device.type,
         clouds=collector.clouds,
         tokens=collector.tokens,
         warnings=tuple(warnings),
@@ -288,7 +295,7 @@ class _Collector:
                 self.clouds[layer, "mean"][rows] = mean.cpu().numpy()
             if layer in self.tokens:
                 view, points = self.tokens[layer], hidden[keep]
-                view.stream.update(points if points.is_cuda else points.numpy())
+                view.stream.update(points.numpy() if points.device.type == "cpu" else points)
                 view.sample[at[hit]] = points[torch.from_numpy(hit)].cpu().numpy()
                 view.one_per_row[rows] = points[torch.from_numpy(single)].cpu().numpy()
 

@@ -91,7 +91,7 @@ def describe(folder: Path) -> SentenceModules | None:
 
 
 def load(source: ModelSource) -> SentenceTransformer:
-    """The model as the library loads it, in float32 and evaluation mode, on the GPU if there is one.
+    """The model as the library loads it, in float32 and evaluation mode, on the CPU.
 
     Whether the transformer's weights fit its configuration is not looked at here; `isoviz.models.encoder.load` does that.
 
@@ -114,7 +114,7 @@ def load(source: ModelSource) -> SentenceTransformer:
 
         model = SentenceTransformer(
             source.location,
-            device="cuda" if torch.cuda.is_available() else "cpu",
+            device="cpu",
             trust_remote_code=False,
             local_files_only=True,
             model_kwargs={"use_safetensors": True, "dtype": torch.float32},

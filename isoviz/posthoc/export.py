@@ -6,9 +6,10 @@ from __future__ import annotations
 import io
 import json
 import tempfile
+import warnings
 import zipfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 TOLERANCE: Final = 1e-5
 """Largest allowed deviation of an exported model's vectors from IsoViz's, as a share of the longest vector."""
 _CANCELS: Final = 10.0
+_SAME_LENGTH: Final = 0.01
+"""Share of the longest vector by which equal lengths differ after rounding."""
+_FAR: Final = 3.0
+"""Distance between the means of two sets of a model's vectors, in units of their spread, that other texts may explain."""
 PROBES: Final = (
     "A short text.", "The committee read the second report, which took longer than the first.", "42", "où est la gare ?",
     "Whitening makes every direction vary as much as every other one; whether that helps depends on the task.",
@@ -48,6 +53,10 @@ from sentence_transformers import SentenceTransformer
 model = SentenceTransformer("path/to/this/folder")
 vectors = model.encode(["a text", "another"])  # {d} numbers each
 ```"""
+
+
+class MismatchWarning(UserWarning):
+    """The rows that a chain is fitted on are probably not vectors of the exported model."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +104,7 @@ class Origin:
         split: the selection of these rows: "train", "of 300, drawn with seed 0".
         vectors: how the vectors were computed: model, pooling, prompt.
         effects: measured on rows outside the fit set.
+        warning: why the fit set is probably not the exported model's, from `mismatch`; may be "".
     """
 
     chain: str
@@ -104,6 +114,7 @@ class Origin:
     split: str
     vectors: str = ""
     effects: tuple[Effect, ...] = field(default=())
+    warning: str = ""
 
     @property
     def words(self) -> str:
@@ -111,6 +122,7 @@ class Origin:
         lines = [f"Chain: `{self.chain}`", f"Fitted on: {self.data}, {self.rows:,} rows ({self.split}), key {self.key}"]
         lines += [f"Vectors: {self.vectors}"] if self.vectors else []
         lines += [f"Measured: {effect.words}" for effect in self.effects] or ["Effect: not measured"]
+        lines += [f"Warning: {self.warning}"] if self.warning else []
         return "\n".join(f"- {line}" for line in lines)
 
     def as_json(self) -> dict[str, Any]:
@@ -159,6 +171,7 @@ def as_sentence_transformer(
     prompt: str | None = None,
     truncate: int | None = None,
     max_length: int | None = None,
+    rows: NDArray[np.floating] | None = None,
 ) -> float:
     """Write a sentence-transformers model whose `encode` returns `isoviz.models.extract.encode` followed by the chain.
 
@@ -170,6 +183,7 @@ def as_sentence_transformer(
         folder: an empty or a new folder.
         layer: the layer to pool; None for the last. The exported model omits later layers.
         pooling, prompt, truncate, max_length: as in `isoviz.models.extract.encode` for the fit set.
+        rows: (n, d) the fit set, if it may come from elsewhere; a `MismatchWarning` reports a `mismatch`.
 
     Returns:
         The largest deviation from the expected vectors, as a share of the longest vector.
@@ -199,6 +213,9 @@ def as_sentence_transformer(
             f"chain: it was fitted on {len(affine.linear)} dimensions, '{source.name}' gives {points.shape[1]}",
             field="chain",
         )
+    if rows is not None and (problem := mismatch(points, rows)):
+        origin = replace(origin, warning=problem)
+        warnings.warn(problem, MismatchWarning, stacklevel=2)
     expected = affine.of_points(points)
     model = _bare(source, pooling, max_length, layer) if pooling != "sentence" else _with_modules(source, max_length)
     if pooling == "sentence":
@@ -206,6 +223,32 @@ def as_sentence_transformer(
         model.default_prompt_name = prompt or model.default_prompt_name
     append_dense(model, affine, points, truncate)
     return save(model, folder, origin, expected, PROBES)
+
+
+def mismatch(points: NDArray[np.floating], rows: NDArray[np.floating]) -> str:
+    """Why rows (n, d) probably do not come from the model that gives `points` (m, d) for sample texts; "" if they may.
+
+    Catches vectors that were normalised, truncated or scaled differently, and those of a strongly anisotropic other model.
+    Without the texts, it does not distinguish models whose vectors have equal lengths and means near 0.
+    """
+    lengths, own = np.linalg.norm(rows, axis=1), float(np.median(np.linalg.norm(points, axis=1)))
+    low, high = float(lengths.min()), float(lengths.max())
+    advice = "Check that the same model, pooling, prompt and number of dimensions made these vectors"
+    slack = high - low + _SAME_LENGTH * high
+    if not low - slack <= own <= high + slack:
+        return (
+            f"the rows the chain is fitted on have lengths {low:.3g} to {high:.3g}, but this model's vectors of {len(points)} "
+            f"sample texts have a median length of {own:.3g}. {advice}, and that nothing normalised them afterwards."
+        )
+    mean = rows.mean(axis=0, dtype=np.float64)
+    spread = float(np.sqrt(max(np.mean(lengths.astype(np.float64) ** 2) - mean @ mean, 0.0)))
+    distance = float(np.linalg.norm(points.mean(axis=0) - mean))
+    if distance > _FAR * spread:
+        return (
+            f"the mean of this model's vectors of {len(points)} sample texts is {distance:.3g} away from the mean of the rows the "
+            f"chain is fitted on, which spread by only {spread:.3g} around it. {advice}."
+        )
+    return ""
 
 
 def append_dense(
@@ -334,7 +377,7 @@ def _bare(source: ModelSource, pooling: Pooling, max_length: int | None, layer: 
 def _with_modules(source: ModelSource, max_length: int | None) -> SentenceTransformer:
     from isoviz.models import sentences
 
-    model = sentences.load(source).cpu()
+    model = sentences.load(source)
     if max_length is not None:
         model.max_seq_length = min(max_length, model.max_seq_length or max_length)
     return model

@@ -149,7 +149,7 @@ class FactoredCloud:
 
     @property
     def variances(self) -> Matrix:
-        """(d,): standard deviation (divisor n − 1) of the training image along each coordinate."""
+        """(d,): variance (divisor n − 1) of the training image along each coordinate."""
         base = self.base.covariance if self.base.diagonal else self.base.covariance.diagonal()
         scaled: Matrix = base * self.factors**2
         return scaled

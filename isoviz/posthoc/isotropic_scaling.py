@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.methods.isobn import IsoBN, isobn_scale
+from isoviz.methods.isobn import SCALE, IsoBN, isobn_scale
 from isoviz.metrics.moments import centre
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.factored import FactoredCloud
@@ -63,7 +63,7 @@ class IsoBNTransform(CataloguedTransform):
     slug = "isobn"
     title = "IsoBN as a transform"
     summary = "Shrinks dimensions with high variance and strong correlations, preserving the total variance."
-    equation = r"y = \bar\theta \odot x,\quad \theta_i = (\sigma_i \gamma_i + \epsilon)^{-\beta},\quad \gamma_i = \sum_j \rho_{ij}^2"
+    equation = rf"y = \bar\theta \odot x,\quad {SCALE}"
     paper = cast(Paper, IsoBN.paper)  # only the baseline has none
     Params = IsoBNTransformParams
     params: IsoBNTransformParams

@@ -49,6 +49,7 @@ class ZCAParams(WhiteningParams):
         ),
         source="Soft-ZCA: Diera et al. 2024, arXiv 2411.17538",
         sweep=(0.01, 0.1),
+        suggested=True,
         ge=0,
         le=1e6,
     )
@@ -122,6 +123,8 @@ class ZCA(CataloguedTransform):
 
     @classmethod
     def name(cls, params: Any) -> str:
+        if params.strength == 0:
+            return f"Centring ({cls.title} at strength 0)"
         return SOFT if params.eps > 0 else cls.title
 
     @classmethod

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.readouts.image import Image
-from isoviz.statistics.paired_bootstrap import Mean, MeanOfPairs, Statistic
+from isoviz.statistics.paired_bootstrap import Jackknife, Mean, Statistic
 
 NEIGHBOURS: Final = 10
 PAIRS: Final = 5_000
@@ -36,7 +36,22 @@ def distribution(image: Image) -> Cosines:
 
 def measure(image: Image) -> dict[str, Statistic]:
     """The mean cosine of all pairs of `image.sample`, and of each of its rows with its nearest other row."""
-    return {"random_pairs": MeanOfPairs(image.cosines), "nearest": Mean(image.others.max(axis=1, initial=-1.0))}
+    m, cosines = len(image.sample), image.others
+    of_rows = image.cosines.sum(axis=1, dtype=np.float64) - image.cosines.diagonal()
+    total = of_rows.sum()
+    rows, place = np.arange(m), cosines.argmax(axis=1)
+    largest = cosines[rows, place]
+    first = np.maximum(largest, -1.0).astype(np.float64)
+    cosines[rows, place] = -np.inf
+    second = cosines.max(axis=1, initial=-1.0)
+    cosines[rows, place] = largest
+    lost = np.bincount(place, first - second, minlength=m)  # by rows whose nearest row is left out
+    return {
+        "random_pairs": Jackknife(
+            total / max(1, m * (m - 1)), m, lambda: (total - 2 * of_rows) / max(1, (m - 1) * (m - 2))
+        ),
+        "nearest": Jackknife(first.mean(), m, lambda: (first.sum() - first - lost) / max(1, m - 1)),
+    }
 
 
 def overlap(before: Image, after: Image) -> Statistic:

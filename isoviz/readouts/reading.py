@@ -80,7 +80,7 @@ CATALOGUE: Final[Mapping[str, ReadOut]] = {
         ),
         ReadOut("knn", "k-NN accuracy", "labels", "rows", "Share of rows whose nearest other rows by cosine mostly have the same label."),
         ReadOut("silhouette", "Silhouette", "labels", "rows", "Are rows closer to their own label than to another? −1 to 1, by cosine."),
-        ReadOut("probe", "Linear probe", "labels", "rows", "Accuracy of a logistic regression, 5-fold cross-validated.", slow=True),
+        ReadOut("probe", "Linear probe", "labels", "rows", "Accuracy of a tuned logistic regression, 5-fold cross-validated.", slow=True),
         ReadOut("nmi", "k-means NMI", "labels", "rows", "How well k-means recovers the labels: normalised mutual information.", slow=True),
         ReadOut("random_pairs", "Cosine, random pairs", "nothing", "rows", "Mean cosine of all pairs of at most 1,500 rows.", aim=""),
         ReadOut("nearest", "Cosine, nearest row", "nothing", "rows", "Mean cosine of each row with its nearest other row.", aim=""),
@@ -172,7 +172,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """A sentence on what the interval shows."""
+        """A sentence on what the interval shows. The interval covers other units, not another fit of the transform."""
         change, units = self.difference, f"{self.difference.n:,} {self.readout.unit}"
         if change.value is None:
             return f"Undefined on these {units}."
@@ -182,7 +182,8 @@ class Comparison:
             return f"The same on these {units}."
         if not change.excludes_zero:
             return f"No difference detectable with these {units}."
-        return f"{'Higher' if change.low > 0 else 'Lower'} by more than chance on these {units}."
+        direction = "higher" if change.low > 0 else "lower"
+        return f"Significantly {direction} on these {units}; another fit of the transform may differ."
 
 
 def compared(before: Mapping[str, Statistic], after: Mapping[str, Statistic]) -> list[Comparison]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.readouts.image import ROUNDING, Image, top
-from isoviz.statistics.paired_bootstrap import Mean, Skewness, Statistic
+from isoviz.statistics.paired_bootstrap import Jackknife, Mean, Statistic
 
 CUT: Final = 10
 """Ranks that nDCG, MRR and hubness consider."""
@@ -69,7 +69,7 @@ def measure(image: Image, relevance: Relevance, requested: Collection[str] = ())
     query_lengths = image.lengths[relevance.queries]
     graded = relevance.graded
     answers: dict[str, list[_Ranking]] = {name: [] for name in names}
-    times_found: dict[str, NDArray[np.int64]] = {name: np.zeros(len(documents), dtype=np.int64) for name in answers}
+    nearest: dict[str, list[NDArray[np.int64]]] = {name: [] for name in names}
     step = max(1, _BLOCK // max(1, len(documents)))
     for start in range(0, len(queries), step):
         scores = queries[start : start + step] @ documents.T
@@ -85,18 +85,54 @@ def measure(image: Image, relevance: Relevance, requested: Collection[str] = ())
                 tolerance = (ROUNDING * query_lengths[index] * sizes).astype(np.float32)[:, None]
                 answers[name].append(_ranking(row, of_query, grades, tolerance))
             if of_documents:
-                times_found[name] += np.bincount(top(scores, CUT).ravel(), minlength=len(documents))
+                nearest[name].append(_last_at_the_end(top(scores, CUT + 1), scores))
     result: Scored = {}
     for name, of_name in answers.items():
         result[f"ndcg_{name}"] = Mean([one.ndcg for one in of_name])
         for index, k in enumerate(RECALLS):
             result[f"recall{k}_{name}"] = Mean([one.recalls[index] for one in of_name])
         result[f"mrr_{name}"] = Mean([one.reciprocal for one in of_name])
-        if not of_documents:
-            continue
-        result[f"hubness_{name}"] = Skewness(times_found[name])
-        result[f"never_{name}"] = Mean(times_found[name] == 0)
+        if of_documents:
+            result |= _times_found(np.concatenate(nearest[name]), len(documents), name)
     return result
+
+
+def _last_at_the_end(near: NDArray[np.int64], scores: NDArray[np.float32]) -> NDArray[np.int64]:
+    """`near` (q, k) with the document of lowest score in the last column."""
+    rows, last = np.arange(len(near)), np.take_along_axis(scores, near, axis=1).argmin(axis=1)
+    near[rows, last], near[:, -1] = near[:, -1], near[rows, last].copy()
+    return near
+
+
+def _times_found(nearest: NDArray[np.int64], count: int, name: str) -> Scored:
+    """Hubness and the share of documents never found, with the first `CUT` + 1 documents of each query, the last one last."""
+    found, following = nearest[:, :CUT], nearest[:, CUT:]
+    times = np.bincount(found.ravel(), minlength=count)
+    number = np.arange(times.max(initial=0) + len(nearest) + 1, dtype=np.float64)
+    powers = number[:, None] ** np.arange(4)
+    total = powers[times].sum(axis=0)
+
+    def without() -> NDArray[np.float64]:
+        """(count,) skewness without each document, for which its queries find their next one."""
+        sums = total - powers[times]
+        if following.size:
+            moves, more = np.unique((found * count + following).ravel(), return_counts=True)
+            lost, gained = np.divmod(moves, count)
+            np.add.at(sums, lost, powers[times[gained] + more] - powers[times[gained]])
+        return _skewness(sums)
+
+    return {
+        f"hubness_{name}": Jackknife(float(_skewness(total)), count, without),
+        f"never_{name}": Mean(times == 0),
+    }
+
+
+def _skewness(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """E(x − x̄)³/σ³ from (..., 4): the number of values and the sums of their first three powers."""
+    mean, square, cube = (sums[..., power] / sums[..., 0] for power in (1, 2, 3))
+    variance = square - mean**2
+    third = cube - 3 * mean * square + 2 * mean**3
+    return np.divide(third, np.abs(variance) ** 1.5, out=np.full(third.shape, np.nan), where=variance > 1e-9)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import sqlite3
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -35,8 +37,8 @@ from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql import ColumnElement
 
 from isoviz import boundary
-from isoviz.errors import StoreError, repr_of, shortened
-from isoviz.home import close_to_others, home, make_private
+from isoviz.errors import StoreError, listed, repr_of, shortened
+from isoviz.home import exposed, home, make_private
 from isoviz.runs import schema
 from isoviz.runs.identity import host_name
 
@@ -81,6 +83,10 @@ _SECRETS: Final = ("password", "sslpassword")
 """Parameters of a PostgreSQL URL that are always hidden."""
 _ADVICE_NETWORK: Final = "Set ISOVIZ_HOME (or --store) to a folder on a local disk, or use PostgreSQL: --store postgresql://user@host/database."
 
+_ADVICE_READ_ONLY: Final = (
+    "The store is read-only for this account. Copy its folder, or use an account that may write to it."
+)
+
 
 class StoreUnavailableError(StoreError):
     """The database is currently unavailable: disk full, locked for too long, or server down. It may recover."""
@@ -105,9 +111,9 @@ class Database:
             self.folder = Path(str(self._url.database)).absolute().parent
         else:
             self.folder = home()
-        self._make_folder()
         if self.is_sqlite:
             refuse_network(self.folder)
+        self._make_files()
         self._hosts = [host_name()]
         self._hosts_due = 0.0
         self.engine = _engine(self._url)
@@ -120,10 +126,9 @@ class Database:
             self._prepare()
         except (StoreUnavailableError, SQLAlchemyError, sqlite3.Error, OSError) as error:
             self.engine.dispose()
-            raise StoreError(f"cannot open the store {self}: {reason(error)}") from error
-        if self.is_sqlite:
-            for end in ("", "-wal", "-shm"):
-                close_to_others(Path(f"{self._url.database}{end}"))
+            places = (self.folder, Path(str(self._url.database))) if self.is_sqlite else ()
+            advice = None if all(os.access(place, os.W_OK) for place in places) else _ADVICE_READ_ONLY
+            raise StoreError(f"cannot open the store {self}: {reason(error)}", advice=advice) from error
 
     def __str__(self) -> str:
         if self.is_sqlite:
@@ -162,7 +167,7 @@ class Database:
             self._hosts_due = time.monotonic() + _HOSTS_SECONDS
             with suppress(OSError):  # then only this machine
                 hosts_folder = self.folder / "hosts"
-                hosts_folder.mkdir(exist_ok=True)
+                make_private(hosts_folder)
                 (hosts_folder / quote(host_name(), safe="")).touch()
                 self._hosts = [unquote(file.name) for file in hosts_folder.iterdir()]
         return self._hosts
@@ -182,11 +187,25 @@ class Database:
         except (DBAPIError, PoolTimeout) as error:
             raise StoreUnavailableError(f"the store {self} cannot be {verb}: {reason(error)}") from error
 
-    def _make_folder(self) -> None:
+    def _make_files(self) -> None:
+        """Create the folder and the database's file for this account only. What exists keeps its mode, and is not opened if it is
+        no database."""
         try:
             make_private(self.folder)
+            if self.is_sqlite:
+                file = Path(str(self._url.database))
+                with suppress(FileExistsError):
+                    os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))  # SQLite gives the mode to its other files
+                _require_database(file)
         except OSError as error:
-            raise StoreError(f"cannot create the store's folder {self.folder}: {error.strerror or error}") from error
+            problem = f"{error.filename} is not a folder" if isinstance(error, FileExistsError) else error.strerror
+            raise StoreError(f"cannot create the store's folder {self.folder}: {problem or error}") from error
+        shared: list[str] = []
+        with suppress(OSError):  # a file has just been removed
+            shared = exposed(self.folder)
+        if shared:
+            close = f"chmod -R go-rwx {shlex.quote(str(self.folder))}"
+            warnings.warn(f"other accounts can read or change {listed(shared)}; to prevent that: {close}", stacklevel=2)
 
     def _prepare(self) -> None:
         with self.reading() as connection:
@@ -194,47 +213,31 @@ class Database:
         if not known:
             self._create()
         with self.reading() as connection:
-            version = self._version(connection)
-        if version > schema.VERSION:
+            meta = {row.key: row.value for row in connection.execute(select(schema.meta))}
+        version = meta.get(schema.SCHEMA, "")
+        if not version and "schema" in meta:
+            raise StoreError(
+                f"the store {self} was written by a build before the first release, which this IsoViz cannot read",
+                advice="Export its runs with that build (python -m isoviz runs export), and choose a new folder with --store.",
+            )
+        if not version.isdigit():
+            raise StoreError(f"the store {self} has no schema version: it was not made by IsoViz")
+        if int(version) > schema.VERSION:
             raise StoreError(
                 f"the store {self} was written by a newer IsoViz (schema {version}; this one supports up to {schema.VERSION})",
                 advice="Update IsoViz, or choose another store with --store.",
             )
-        if version < schema.VERSION:
-            self._upgrade()
-
-    def _version(self, connection: Connection) -> int:
-        version = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema"))
-        if version is None or not version.isdigit():
-            raise StoreError(f"the store {self} has no schema version: it was not made by IsoViz")
-        return int(version)
-
-    def _upgrade(self) -> None:
-        """Upgrade the tables of an older version; if several processes start together, one does and the others wait."""
-        from isoviz.runs import migration  # imported here, because most stores need no upgrade
-
-        with self._schema_lock(), self.writing() as connection:
-            self._lock_tables(connection)
-            migration.upgrade(connection)
 
     def _lock_tables(self, connection: Connection) -> None:
         """Lock the tables against creation or changes by other processes; SQLite uses a file lock instead."""
         if not self.is_sqlite:
             connection.execute(select(func.pg_advisory_xact_lock(0x150715)))
 
-    @contextmanager
-    def _schema_lock(self) -> Iterator[None]:
-        """In SQLite, a file lock for processes that change the tables, which waits longer than a database lock."""
-        if not self.is_sqlite:
-            yield
-            return
-        with FileLock(self.folder / ".create.lock", timeout=300):
-            yield
-
     def _create(self) -> None:
         """Create the tables; if several processes start together, one does and the others wait."""
         if self.is_sqlite:
-            with self._schema_lock():
+            # waits longer than a database lock
+            with FileLock(self.folder / ".create.lock", timeout=300):
                 with closing(sqlite3.connect(str(self._url.database), timeout=BUSY_SECONDS)) as raw:
                     raw.execute("PRAGMA journal_mode = WAL")  # stored in the file; cannot be set inside a transaction
                 self._create_tables()
@@ -245,8 +248,8 @@ class Database:
         with self.writing() as connection:
             self._lock_tables(connection)
             schema.metadata.create_all(connection)
-            if connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema")) is None:
-                connection.execute(schema.meta.insert().values(key="schema", value=str(schema.VERSION)))
+            if connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == schema.SCHEMA)) is None:
+                connection.execute(schema.meta.insert().values(key=schema.SCHEMA, value=str(schema.VERSION)))
                 connection.execute(schema.meta.insert().values(key=schema.REVISION, value="0"))
 
 
@@ -269,7 +272,7 @@ class SealedDatabase:
         try:
             with self.reading() as connection:
                 sound = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() == "ok"
-                version = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == "schema"))
+                version = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.key == schema.SCHEMA))
         except (StoreError, SQLAlchemyError, sqlite3.Error) as error:
             raise StoreError(f"cannot read {file}: {reason(error)}") from error
         if not sound:
@@ -315,6 +318,16 @@ def _parse(url: str) -> URL:
         file = boundary.path(str(parsed.database), "store")
         return parsed.set(drivername="sqlite+pysqlite", database=str(file))
     raise StoreError(f"a store cannot be '{parsed.drivername}' (allowed: a folder, sqlite:///FILE, postgresql://…)")
+
+
+def _require_database(file: Path) -> None:
+    """Raise `StoreError` for anything but a SQLite file or an empty one; devices and pipes are not opened."""
+    start = None
+    if file.is_file():
+        with file.open("rb") as stream:
+            start = stream.read(16)
+    if start not in (b"", b"SQLite format 3\0"):
+        raise StoreError(f"cannot open the store {file}: file is not a database")
 
 
 def _engine(url: URL) -> Engine:

@@ -24,7 +24,6 @@ def existing(store: Store, configs: Sequence[RunConfig]) -> dict[tuple[str, int]
         model={config.model for config in configs},
         task={config.task for config in configs},
         method={config.method for config in configs},
-        kinds=(),
     )
     stopping = {row.id for row in store.list(status="running") if row.stop_requested}
     ids: dict[tuple[str, int], str] = {}

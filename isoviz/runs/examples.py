@@ -9,14 +9,13 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
 from isoviz.demo import EXAMPLE, EXAMPLES
 from isoviz.errors import StoreError
 from isoviz.events import Event
-from isoviz.runs import summaries as _summaries
 from isoviz.runs.database import SealedDatabase
 from isoviz.runs.reading import EventRows, EventsOf, Facets, RunReader, RunRows, Summaries
 from isoviz.runs.rows import RunRow
@@ -155,11 +154,10 @@ class Library:
         model: Collection[str] = (),
         task: Collection[str] = (),
         method: Collection[str] = (),
-        kinds: Sequence[str] = _summaries.KINDS,
     ) -> Summaries:
         """See `RunReader.summaries`."""
         reader = self.with_group(group)
-        return reader.summaries(status=status, group=group, model=model, task=task, method=method, kinds=kinds)
+        return reader.summaries(status=status, group=group, model=model, task=task, method=method)
 
     def summary(self, run_id: str) -> RunSummary:
         """See `RunReader.summary`."""

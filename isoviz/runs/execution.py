@@ -14,6 +14,7 @@ import psutil
 from isoviz.config import RunConfig
 from isoviz.errors import DivergedError, IsoVizError, StoreError, causes, is_out_of_memory
 from isoviz.events import Diverged, Event, Failed, Stopped
+from isoviz.home import make_private
 from isoviz.runs.emitter import Emitter
 from isoviz.runs.identity import host_name
 from isoviz.runs.store import RunRow, Store
@@ -73,7 +74,7 @@ def execute(
     interrupted: KeyboardInterrupt | None = None
     with Emitter(store, run_id, row.attempt, patience=patience) as emitter:
         try:
-            run_dir.mkdir(parents=True, exist_ok=True)
+            make_private(run_dir)
             trainer = train or _default_train()
             trainer(row.config, emitter.emit, lambda: stop() or emitter.should_stop(), run_dir, row.resume)
             if emitter.ending is None:

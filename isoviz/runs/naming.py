@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from isoviz import methods
+from isoviz.config import RunConfig
+from isoviz.errors import shortened
+
+MOST_LISTED = 30
+"""Characters of the longest list of names in an experiment's name; a longer list becomes their number."""
+LONGEST_NAME = 80
+"""Characters of an experiment's name."""
 
 
 def method_title(slug: str) -> str:
@@ -25,6 +33,34 @@ def variant(slug: str, params: Mapping[str, Any]) -> str:
         if name in params and (leads or params[name] != field.default):
             parts.append(f"{_symbol(name, field)} = {setting(params[name])}")
     return ", ".join(parts)
+
+
+def experiment_name(configs: Iterable[RunConfig]) -> str:
+    """What runs launched together compare: `IsoBN, I-STAR against baseline on acceptability`."""
+    runs = list(configs)
+    settings = {
+        method: {variant(method, run.params) for run in runs if run.method == method} for method in _of(runs, "method")
+    }
+    plain = settings.pop("baseline", None) is not None
+    titles = [
+        method_title(method) + (f" with {len(values)} settings" if len(values) > 1 else "")
+        for method, values in settings.items()
+    ]
+    compared = _listed(titles, "methods") + (" against baseline" if plain else "") if titles else "Baseline"
+    default = {run.model for run in runs} == {RunConfig.model_fields["model"].default}
+    by_model = "" if default else f" with {_listed(_of(runs, 'model'), 'models')}"
+    return shortened(f"{compared} on {_listed(_of(runs, 'task'), 'tasks')}{by_model}", LONGEST_NAME)
+
+
+def _of(runs: Iterable[RunConfig], field: str) -> list[str]:
+    """The distinct values of a field, in order, without the part before the last slash."""
+    return [str(name).rpartition("/")[2] for name in dict.fromkeys(getattr(run, field) for run in runs)]
+
+
+def _listed(names: list[str], plural: str) -> str:
+    """`IsoBN, I-STAR`; their number if that is too long."""
+    text = ", ".join(names)
+    return f"{len(names)} {plural}" if len(names) > 1 and len(text) > MOST_LISTED else text
 
 
 def parameter_symbols(slug: str) -> dict[str, str]:
@@ -59,4 +95,5 @@ def setting(value: Any) -> str:
     """A setting as readable text."""
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "all"}[value]
-    return f"{value:g}".replace("-", "−") if isinstance(value, (int, float)) else str(value)
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return re.sub(r"e([+-])0", r"e\1", text).replace("-", "−") if isinstance(value, (int, float)) else text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import secrets
 import shlex
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from isoviz import boundary, methods, tasks
+from isoviz import boundary, devices, methods, tasks
 from isoviz.config import NO_TRACKER, RunConfig
 from isoviz.demo import recorded_demo
 from isoviz.errors import InputError, shortened
@@ -24,7 +23,7 @@ from isoviz.parameters import ParamValue
 from isoviz.tasks import own as own_data
 from isoviz.tasks.metrics import METRICS
 from isoviz.tasks.protocol import HeadKind, OwnTask, Task
-from isoviz.training import devices, distributed, tracking
+from isoviz.training import distributed, tracking
 
 MAX_RUNS = 2000
 """Most runs per launch; more are probably a typo."""
@@ -471,6 +470,7 @@ OPTIONS: Mapping[str, str] = {
     "batching": "--batching",
     "probe_size": "--probe-size",
     "allow_random": "--allow-random",
+    "allow_unknown": "--allow-unknown",
     "checkpoint_minutes": "--checkpoint-minutes",
     "threads": "--threads",
     "report_to": "--report-to",
@@ -482,8 +482,3 @@ OPTIONS: Mapping[str, str] = {
     "lora_targets": "--lora-targets",
 }
 """Configuration field → its option on the command line."""
-
-
-def new_group() -> str:
-    """A name for runs that are launched together: sortable by time, unique on this machine."""
-    return time.strftime("%Y%m%d-%H%M%S-", time.localtime()) + secrets.token_hex(2)

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import requests
 from filelock import Timeout
 
+from isoviz import devices
 from isoviz.boundary import is_loopback
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError, shortened
@@ -393,24 +394,19 @@ class Dispatcher:
         self._submitted = {run: entry for run, entry in self._submitted.items() if now - entry[0] < REPORT_SECONDS}
         for _, need in self._submitted.values():
             take(nodes, need)
-        most = max((node.total.get("GPU", 0.0) for node in nodes), default=0.0)
-        widest = int(most // self._gpus) if self._gpus else None
         handed = 0
         for row in waiting:
             need = self._need(row.config)
             if nodes and not any(fits(need, node.total) for node in nodes):
                 amounts = ", ".join(f"{amount:g} {name}" for name, amount in need.items())
                 self._say_once(f"run {row.id} waits for a node with {amounts}")
-                if row.config.accelerate_config is None:
-                    continue  # `claim` leaves it out, too
-            if not take(nodes, need):
+                continue
+            if not any(fits(need, node.free) for node in nodes):
                 return True
-            claimed = self._store.claim(self._owner, "ray", gpus=widest)
+            claimed = self._store.claim(self._owner, "ray", only=row.id)
             if claimed is None:  # taken by others, or the checkpoints are elsewhere
-                break
-            if self._need(claimed.config) != need:  # the queue has changed
-                self._store.unclaim(claimed.id, claimed.attempt)
-                return True
+                continue
+            take(nodes, need)
             self._submitted[claimed.id] = (now, need)
             self._submit(claimed, need)
             handed += 1
@@ -422,7 +418,7 @@ class Dispatcher:
         environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
         environment |= {"ISOVIZ_STORE": self._store.url, "ISOVIZ_HOME": str(self._store.folder)}
         if not need["GPU"]:  # Ray hides the other jobs' GPUs only from a job that has one
-            environment["CUDA_VISIBLE_DEVICES"] = ""
+            environment[devices.VISIBLE] = ""
         try:
             self._cluster.submit(job_name(row), f"exec {shlex.join(words)}", environment, need)
         except ClusterUnavailableError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
@@ -96,14 +96,12 @@ class RunReader:
             return None
 
     def unreadable(self) -> Summaries:
-        """Unreadable runs, newest first; `list` omits them.
-
-        These are runs whose record has another length than when it was written, and those for which `get` or `list` failed.
-        """
+        """The runs that `get` or `list` could not read, newest first; `list` omits them."""
+        suspects = sorted(self._unreadable, reverse=True)
         with self._database.reading() as connection:
-            summaries = _summaries.unreadable(connection, self._unreadable)
-        self._unreadable.intersection_update(summary.id for summary in summaries)
-        return summaries
+            runs = [run for run_id in suspects if (run := _summaries.unreadable(connection, run_id))]
+        self._unreadable.intersection_update(run.id for run in runs)
+        return runs
 
     def summaries(
         self,
@@ -115,18 +113,19 @@ class RunReader:
         method: Collection[str] = (),
         limit: int | None = None,
         offset: int = 0,
-        kinds: Sequence[str] = _summaries.KINDS,
     ) -> Summaries:
-        """Summaries of runs for lists, newest first, including unreadable ones.
+        """Summaries of runs for lists, newest first. Those that `get` or `list` could not read have the reason.
 
         Args:
             status, model, task, method: only runs with one of these; empty for all.
             group: only runs of this experiment.
-            kinds: kinds of numbers to read (`isoviz.runs.summaries.KINDS`).
         """
         where = _summaries.where(status, group, model=model, task=task, method=method)
         with self._database.reading() as connection:
-            return _summaries.read(connection, where, [_runs.c.id.desc()], limit, offset, kinds)
+            runs = _summaries.read(connection, where, [_runs.c.id.desc()], limit, offset)
+            suspects = self._unreadable.intersection(run.id for run in runs)
+            reasons = {run_id: _summaries.unreadable(connection, run_id) for run_id in suspects}
+        return [reasons.get(run.id) or run for run in runs]
 
     def summary(self, run_id: str) -> RunSummary:
         """Summary of one run for lists."""

@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 
 from isoviz.errors import StoreError
 from isoviz.events import Event, Lost
+from isoviz.home import make_private
 from isoviz.jobs.processes import is_alive
 from isoviz.runs.identity import host_name, pid_scope
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
@@ -85,7 +86,7 @@ def slot_lock(store: Store, owner: str) -> FileLock:
         owner: the name under which it claims runs, see `isoviz.runs.slot.owner_of`.
     """
     folder = store.folder / "locks"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private(folder)
     return FileLock(folder / f"{file_name(owner)}.lock")
 
 

@@ -52,7 +52,7 @@ class RunRow:
         owner: the process that claimed it, or for which it is reserved while queued.
         visitor: the visitor who launched it in the browser; None for the operator and the command line.
         pid, pid_started: the worker process and its start time from psutil.
-        pid_scope: scope of `pid` (`isoviz.runs.identity.pid_scope`); None: written by an older version.
+        pid_scope: scope of `pid` (`isoviz.runs.identity.pid_scope`).
         error: the ending of a failed, diverged or lost run: `kind`, `message`, `advice`, …
         result: the final report of a finished run.
         position: position in the queue from 1; None if not waiting.
@@ -90,10 +90,7 @@ class RunRow:
     @property
     def attempts(self) -> int:
         """Number of workers that have started it."""
-        # older rows: claimed once, then queued and claimed again for each resume
-        if self.progress is None or self.progress.attempts is None:
-            return (self.attempt + 1) // 2
-        return self.progress.attempts
+        return 0 if self.progress is None else self.progress.attempts
 
     @property
     def collapsed(self) -> str | None:
@@ -102,12 +99,7 @@ class RunRow:
 
 
 def collapse_of(result: Finished) -> str | None:
-    """The reason why a run counts as collapsed (constant predictions or chance level), as text; None otherwise.
-
-    Old runs did not record constant predictions: a Matthews correlation of 0 means one class throughout.
-    """
-    if "collapsed" not in result.model_fields_set:
-        return "predicts one class" if result.metrics.get("matthews") == 0 else None
+    """The reason why a run counts as collapsed (constant predictions or chance level), as text; None otherwise."""
     head = result.isotropy.cloud("head")
     return result.collapsed or chance_of(result.metrics, head.n if head else 0) or None
 
@@ -115,8 +107,7 @@ def collapse_of(result: Finished) -> str | None:
 def chance_of(metrics: Mapping[str, float | None], rows: float) -> str:
     """A text if a finished run's recorded metrics are no better than chance, else "".
 
-    For older runs, which were not judged by their predictions. A Matthews correlation of exactly 0 does not count: with varying
-    predictions, it means a validation split with one class.
+    A Matthews correlation of exactly 0 does not count: with varying predictions, it means a validation split with one class.
 
     Args:
         rows: number of validation rows, if known.
@@ -273,7 +264,7 @@ class RunProgress(BaseModel):
     measured_epoch: int | None = None
     isoscore: float | None = None
     isoscore_star: float | None = None
-    attempts: int | None = None
+    attempts: int = 0
     writer: int | None = None
     warnings: tuple[str, ...] = ()
 
@@ -329,9 +320,7 @@ def change_of(record: RowMapping, events: Sequence[Event], moment: float) -> dic
     """What new events, the last perhaps an ending, change in the run's own record."""
     progress = _progress(record)
     if record["status"] == "running" and progress.writer != record["attempt"]:
-        known = record["attempt"] // 2 if record["progress"] else 0
-        begun = known if progress.attempts is None else progress.attempts
-        progress = progress.model_copy(update={"attempts": begun + 1, "writer": record["attempt"]})
+        progress = progress.model_copy(update={"attempts": progress.attempts + 1, "writer": record["attempt"]})
     for event in events:
         progress = fold(progress, event)
     change: dict[str, Any] = {"progress": progress.model_dump_json()}

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol
 
+from isoviz import devices
 from isoviz.runs.slot import Slots, SlotServer, owner_of
 from isoviz.runs.store import RunRow, Store
 from isoviz.runs.worker import DEFAULT_TRAIN
@@ -27,7 +28,7 @@ class Runner:
 
     Args:
         store: the store with the queue.
-        slots: the device slots. Default: all of this machine's (`isoviz.training.devices.describe`).
+        slots: the device slots. Default: all of this machine's (`isoviz.devices.describe`).
         train: the training function of the workers, see `isoviz.runs.worker`.
         gpus: of a single slot that has several.
     """
@@ -99,12 +100,18 @@ class Runner:
     def _start(self) -> None:
         slots = self._slots
         if slots is None:
-            from isoviz.training.devices import describe
-
-            slots = describe().slots
+            try:
+                slots = devices.describe().slots
+            except Exception:
+                # Imports in a process that is ending fail in many ways, and nobody waits for the devices any more.
+                if self._closing.is_set() or not threading.main_thread().is_alive():
+                    return
+                raise
+        if self._closing.is_set():
+            return
         watched = {owner_of(slot.name) for slot in slots}
         self._busy.names = tuple(slot.name for slot in slots)
-        self._busy.gpus = self._gpus or sum(name.startswith("cuda") for name in self._busy.names) or None
+        self._busy.gpus = self._gpus or sum(devices.is_gpu(name) for name in self._busy.names) or None
         for slot in slots:
             server = SlotServer(self._store, slot.name, self._busy, self._closing, watched=watched, train=self._train)
             self._servers.append(server)

@@ -1,4 +1,4 @@
-"""The tables of the store. A change here raises `VERSION`, and `isoviz.runs.migration` learns the step."""
+"""The tables of the store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Final
 
 from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, String, Table, Text
 
-VERSION: Final = 5
+VERSION: Final = 1
+SCHEMA: Final = "version"
+"""In `meta`: the version of the tables. Builds before the first release wrote it as `schema`."""
 
 metadata = MetaData()
 
@@ -29,7 +31,11 @@ runs = Table(
     Column("name", Text, nullable=False),
     Column("group_name", Text),
     Column("status", String(16), nullable=False),
-    Column("config", Text, nullable=False),
+    # What lists show (`summaries`). Columns behind a long text are slow to reach in SQLite, so the long ones come last.
+    Column("model", Text, nullable=False),
+    Column("task", Text, nullable=False),
+    Column("method", Text, nullable=False),
+    Column("seed", Integer, nullable=False),
     Column("created", Double, nullable=False),
     # Waiting runs are taken by priority (`queue_order.PRIORITIES`), then by `queued`; reordering the queue changes both.
     Column("priority", Integer, nullable=False, server_default="0"),
@@ -49,13 +55,15 @@ runs = Table(
     Column("device", Text),
     Column("pid", Integer),
     Column("pid_started", Double),
-    # Where `pid` counts (`identity.pid_scope`); null: written by a version that did not know.
+    # Where `pid` counts (`identity.pid_scope`).
     Column("pid_scope", String(16)),
     Column("last_seq", Integer, nullable=False),
-    # Who launched it in the browser; null: the operator, the command line, or a version that did not know visitors.
+    # Who launched it in the browser; null: the operator or the command line.
     Column("visitor", Text),
     Column("tags", Text, nullable=False),
+    Column("summary", Text, nullable=False),
     Column("note", Text, nullable=False),
+    Column("config", Text, nullable=False),
     Column("progress", Text),
     Column("result", Text),
     Column("error", Text),
@@ -73,48 +81,5 @@ events = Table(
     Column("time", Double, nullable=False),
     Column("body", Text, nullable=False),
     # The rows of a run lie together, in the order in which a cursor reads them.
-    sqlite_with_rowid=False,
-)
-
-# What lists show of a run, so that they need not parse its configuration and result: derived from these by `isoviz.runs.summaries`
-# and written in the same transaction. A table of its own, because columns behind a long text are slow to reach in SQLite.
-summaries = Table(
-    "isoviz_summaries",
-    metadata,
-    Column("run_id", String(32), ForeignKey(runs.c.id, ondelete="CASCADE"), primary_key=True),
-    Column("setup", String(32), nullable=False),
-    Column("model", Text, nullable=False),
-    Column("task", Text, nullable=False),
-    Column("method", Text, nullable=False),
-    Column("seed", Integer, nullable=False),
-    Column("epochs", Integer, nullable=False),
-    Column("collapsed", Text, nullable=False),
-    Column("random_weights", Text, nullable=False),
-    Column("notes", Text, nullable=False),
-    Column("message", Text, nullable=False),
-    Column("advice", Text, nullable=False),
-    Column("eval_rows", Integer),
-    # Characters of the texts that this was derived from: where they differ from the run's, the run was changed by something that
-    # does not know summaries (an older version, a damaged disk, a person).
-    Column("config_length", Integer, nullable=False),
-    Column("ending_length", Integer),
-)
-
-# Each setup once: all of a configuration but seed, thread count and the minutes between checkpoints, as JSON.
-setups = Table(
-    "isoviz_setups", metadata, Column("key", String(32), primary_key=True), Column("body", Text, nullable=False)
-)
-
-# Every number that a list may show of a run, by kind (see `summaries.KINDS`), in the order in which the run reported them.
-numbers = Table(
-    "isoviz_numbers",
-    metadata,
-    Column("run_id", String(32), ForeignKey(runs.c.id, ondelete="CASCADE"), primary_key=True),
-    Column("kind", String(16), primary_key=True),
-    Column("place", Integer, primary_key=True, autoincrement=False),
-    Column("name", Text, nullable=False),
-    Column("value", Double),
-    # Why there is no value.
-    Column("undefined", Text, nullable=False),
     sqlite_with_rowid=False,
 )

@@ -6,17 +6,18 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from filelock import Timeout
 
-from isoviz import fence
+from isoviz import devices, fence
 from isoviz.events import ENDINGS, Stopped
+from isoviz.home import make_private
 from isoviz.jobs import scheduling
-from isoviz.jobs.processes import Process, is_alive, reap, visible_devices
+from isoviz.jobs.processes import Process, is_alive, reap
 from isoviz.jobs.spares import SpareKeeper
 from isoviz.runs.execution import LOG
 from isoviz.runs.identity import host_name
@@ -61,6 +62,7 @@ class Slots:
         self._closed = False
         self._lock = threading.Lock()
         self._busy: dict[str, str] = {}  # slot → the slot whose server uses it
+        self._adopted: dict[str, str] = {}  # the part of `_busy` from `adopt`
         self._waiting: str | None = None  # the server whose run needs more slots than are free
 
     def take(self, slot: str) -> bool:
@@ -82,6 +84,22 @@ class Slots:
             self._busy |= dict.fromkeys(free[: count - 1], slot)
             return slot, *free[: count - 1]
 
+    def adopt(self, busy: Mapping[str, Iterable[str]]) -> None:
+        """Reserve the slots of runs that an earlier runner started. Replaces what the last call reserved.
+
+        Args:
+            busy: the run's slots, by the slot whose server watches it.
+        """
+        with self._lock:
+            own = {name: server for name, server in self._busy.items() if name not in self._adopted}
+            self._adopted = {name: server for server, names in busy.items() for name in names if name not in own}
+            self._busy = own | self._adopted
+
+    @property
+    def has_adopted(self) -> bool:
+        """Whether slots of `adopt` are still reserved."""
+        return bool(self._adopted)
+
     def close(self) -> bool:
         """Start no further runs. Returns whether none is running."""
         with self._lock:
@@ -92,6 +110,7 @@ class Slots:
         """Free the slots that a server has reserved."""
         with self._lock:
             self._busy = {name: server for name, server in self._busy.items() if server != slot}
+            self._adopted = {name: server for name, server in self._adopted.items() if server != slot}
             self._waiting = None if self._waiting == slot else self._waiting
 
 
@@ -180,6 +199,8 @@ class SlotServer:
                 _log.warning("run %s is lost", run_id)
             self._sweep_due = time.monotonic() + _SWEEP_SECONDS
             reap()
+            if self._slots.has_adopted:  # another runner may have watched them to their end
+                self._reserve_running()
         self._tend_spare()
         if self._spare.preparing or self._held() or not self._slots.take(self._slot):
             self._closing.wait(POLL_SECONDS)
@@ -207,25 +228,32 @@ class SlotServer:
 
     def _adopt(self) -> None:
         """Continue to watch runs of this slot that an earlier runner, or this one before an error, started."""
-        for row in self._store.list(status="running"):
-            if row.owner != self._owner:
-                continue
-            if row.pid is None or row.pid_started is None:
-                self._store.unclaim(row.id, row.attempt)
-            elif is_alive(row.pid, row.pid_started):
-                _log.info("run %s: adopted its worker %d", row.id, row.pid)
-                if self._slots.take(self._slot):
-                    self._slots.extend(self._slot, self._width(row))
-                try:
+        self._reserve_running()
+        try:
+            for row in self._store.list(status="running"):
+                if row.owner != self._owner:
+                    continue
+                if row.pid is None or row.pid_started is None:
+                    self._store.unclaim(row.id, row.attempt)
+                elif is_alive(row.pid, row.pid_started):
+                    _log.info("run %s: adopted its worker %d", row.id, row.pid)
                     self._watch(row, Process(row.pid, row.pid_started))
-                finally:
-                    self._slots.release(self._slot)
-            else:
-                end(self._store, row.id, row.attempt, lost(None))
+                else:
+                    end(self._store, row.id, row.attempt, lost(None))
+        finally:
+            self._slots.release(self._slot)
+
+    def _reserve_running(self) -> None:
+        """Reserve the slots of all running runs of this machine, before this server claims any, as the other servers may be late."""
+        running = [row for row in self._store.held_runs() if row.status == "running" and row.pid is not None]
+        servers = {owner_of(name): name for name in self._slots.names}
+        self._slots.adopt(
+            {servers[row.owner]: row.device.split(",") for row in running if row.owner in servers and row.device}
+        )
 
     def _width(self, row: RunRow) -> int:
         """How many slots a run needs. On a CPU all its processes share one."""
-        return min(row.config.processes, len(self._slots.names)) if self._slot.startswith("cuda") else 1
+        return min(row.config.processes, len(self._slots.names)) if devices.is_gpu(self._slot) else 1
 
     def _all_slots(self, row: RunRow) -> tuple[str, ...] | None:
         """Wait for the slots of a run. None if the run is stopped or the runner closes first."""
@@ -251,16 +279,16 @@ class SlotServer:
         spare = self._spare.take() or self._spare.new()
         self._spare.postpone(_SPARE_DELAY_SECONDS)
         # The store first: if this process dies in between, the spare dies with it, and its recorded id shows that.
-        self._store.set_worker(row.id, spare.pid, spare.started)
+        self._store.set_worker(row.id, spare.pid, spare.started, device=",".join(slots))
         try:
             order = {"store": self._store.url, "run": row.id, "train": self._train, "roots": _roots_for(row)}
-            spare.order(CALL, order | ({"devices": visible_devices(slots)} if len(slots) > 1 else {}), log)
+            spare.order(CALL, order | ({"devices": devices.visible(slots)} if len(slots) > 1 else {}), log)
         except OSError as error:  # it has just died, which `_watch` notices
             _log.warning("run %s: the spare worker is gone: %s", row.id, error)
         self._watch(row, spare)
         if spare.gone and _size(log) == before:
             # It ended before it opened its own log; its output is in the spare's.
-            log.parent.mkdir(parents=True, exist_ok=True)
+            make_private(log.parent)
             with log.open("ab") as file:
                 file.write(spare.log.read_bytes())
 

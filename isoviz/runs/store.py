@@ -130,6 +130,7 @@ class Store(RunReader):
                 "group_name": group,
                 "status": "queued",
                 "config": config.model_dump_json(),
+                **_summaries.columns(config),
                 "created": now,
                 "queued": now,
                 "resume": False,
@@ -143,10 +144,8 @@ class Store(RunReader):
             for number, (run_id, config) in enumerate(zip(ids, configs, strict=True), start=1)
         ]
         if records:
-            texts = {record["id"]: record["config"] for record in records}
             with self._database.writing() as connection:
                 connection.execute(insert(_runs), records)
-                _summaries.write_created(connection, dict(zip(ids, configs, strict=True)), texts)
                 self._changed(connection)
         return ids
 
@@ -202,7 +201,9 @@ class Store(RunReader):
             self._insert(connection, record, events, times or [time.time()] * len(events))
         return int(record["last_seq"])
 
-    def claim(self, owner: str, device: str, *, id: str | None = None, gpus: int | None = None) -> RunRow | None:
+    def claim(
+        self, owner: str, device: str, *, id: str | None = None, only: str | None = None, gpus: int | None = None
+    ) -> RunRow | None:
         """Take the first run of the queue: of all who ask at once, one gets it.
 
         A run that is to be resumed goes to a host that has its checkpoints, because it works in the same folder.
@@ -211,6 +212,7 @@ class Store(RunReader):
             owner: who takes it.
             device: the slot it will run on.
             id: take this run, queued or reserved for `owner`, instead of the first; the calling process will run it.
+            only: take this run for another process, unless it waits for a host that has its checkpoints.
             gpus: leave runs of more processes than these to others. Without GPUs, None.
 
         Returns:
@@ -225,6 +227,8 @@ class Store(RunReader):
             free = and_(
                 free, or_(_runs.c.resume.is_(False), _runs.c.host.is_(None), _runs.c.host.in_(self._database.hosts()))
             )
+        if only is not None:
+            free = and_(free, _runs.c.id == only)
         if gpus is not None:
             # In JSON a quote inside of a text has a backslash, so these are the fields. Old configurations lack them.
             config = _runs.c.config
@@ -264,11 +268,14 @@ class Store(RunReader):
                 raise
             return None
 
-    def set_worker(self, run_id: str, pid: int, pid_started: float, attempt: int | None = None) -> None:
+    def set_worker(
+        self, run_id: str, pid: int, pid_started: float, attempt: int | None = None, device: str | None = None
+    ) -> None:
         """Note which process of this machine runs a run.
 
         Args:
             attempt: refuse the process if the run is not running in this attempt, or already has a process.
+            device: the slots that it uses, separated by commas. Default: the slot that claimed the run.
 
         Raises:
             StoreError: refused.
@@ -278,7 +285,8 @@ class Store(RunReader):
             mine = mine.where(_runs.c.status == "running", _runs.c.attempt == attempt, _runs.c.pid.is_(None))
             self.hosts()
         with self._database.writing() as connection:
-            if connection.execute(mine.values(pid=pid, pid_started=pid_started, **this_place())).rowcount == 0:
+            worker = {"pid": pid, "pid_started": pid_started, **({"device": device} if device else {})}
+            if connection.execute(mine.values(**worker, **this_place())).rowcount == 0:
                 self._record(connection, run_id)
                 raise StoreError(f"run '{run_id}' is no longer at attempt {attempt}, or another process trains it")
 
@@ -419,9 +427,11 @@ class Store(RunReader):
         ]
         connection.execute(insert(_events), rows)
         change = change_of(record, new, times[-1])
+        summary = _summaries.after(record["summary"], new)
+        if summary is not None:
+            change["summary"] = summary
         connection.execute(update(_runs).where(_runs.c.id == record["id"]).values(**change))
-        if _summaries.concern(new):
-            _summaries.write_events(connection, record, new, change)
+        if summary is not None or "status" in change:
             self._changed(connection)
 
     def _changed(self, connection: Connection) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from isoviz import fence, limits
 from isoviz.config import RunConfig
+from isoviz.devices import VISIBLE
 from isoviz.events import Event
 from isoviz.jobs.kinds import QUEUED, Kind
 from isoviz.jobs.worker import ENCODER_MODULES, import_modules, load
@@ -24,9 +25,7 @@ CALL: Final = f"{__name__}:train_run"
 # Imports of the most common kind of run.
 PRELOADED: Final = (
     *ENCODER_MODULES,
-    "transformers.optimization",
     "accelerate",
-    "sklearn.metrics",
     "isoviz.training.loop",
 )
 
@@ -51,14 +50,14 @@ def train_run(
         run: id.
         train: the training function, as `MODULE:NAME`.
         roots: folders that the run may read (`isoviz.fence.Roots`), because a visitor launched it; None: any.
-        devices: CUDA_VISIBLE_DEVICES of a run on several GPUs; None: as in this process.
+        devices: the GPUs of a run on several, see `isoviz.devices.visible`; None: as in this process.
         attempt: of a process that a cluster started: see `execute`. SIGTERM then puts the run back into the queue.
 
     Returns:
         The exit code: 0 when the run ended in the store, however it ended.
     """
     if devices is not None:  # for the processes of the run; this one uses no GPU
-        os.environ["CUDA_VISIBLE_DEVICES"] = devices
+        os.environ[VISIBLE] = devices
     opened = Store(store)
 
     def trainer(

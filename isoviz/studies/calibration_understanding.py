@@ -11,25 +11,31 @@ from isoviz.methods.protocol import Paper
 from isoviz.runs.naming import method_title
 from isoviz.studies import calibration_grids as grids
 from isoviz.studies import printed
-from isoviz.studies.evidence import (
-    Difference,
-    Evidence,
-    against_baseline,
-    corrected,
-    goes_with,
-    never_consistently_better,
-    task_title,
-)
+from isoviz.studies.evidence import Evidence, task_title
 from isoviz.studies.grids import Grid
+from isoviz.studies.judging import (
+    SPECTRUM,
+    TOO_FEW,
+    Change,
+    against_baseline,
+    detectable,
+    goes_with,
+    moved,
+    never_better,
+    signs,
+    unchanged,
+    without_effect,
+)
 from isoviz.studies.papers import CALIBRATION
 from isoviz.studies.protocol import Claim, Judgement
 from isoviz.studies.published.significance import calibration_table_1, verdict
 from isoviz.studies.result import Row, Table
 from isoviz.studies.trained import Drawing, TrainedStudy
 
-SPECTRUM = ("spectrum_pol", "spectrum_exp")
-SMALL_CHANGE = 0.05
-"""Of I1, from 0 to 1: what the paper calls a small impact is at most 0.01 in its table."""
+FLOW_DIFFERS = (
+    "Flow here trains its map along with the task and passes the mapped vectors to the output layer, which has to learn them anew. "
+    "The paper does not say how its Flow is trained or what its output layer reads."
+)
 
 
 def metric_of(task: str) -> str:
@@ -37,42 +43,47 @@ def metric_of(task: str) -> str:
     return "f1" if task == "glue/mrpc" else tasks.get(task).primary
 
 
-def _scores(evidence: Evidence, method: str) -> list[tuple[str, Difference]]:
-    """`method on task` → its score minus the baseline's, collapsed runs left out."""
-    return [
-        pair
-        for task in evidence.tasks
-        for pair in against_baseline(evidence.where(task=task), metric_of(task), [method])
-    ]
+def _scores(evidence: Evidence, *methods: str) -> list[Change]:
+    """Scores minus the baseline's, collapsed runs left out."""
+    return against_baseline(evidence, metric_of, methods, printed_in=("calibration", "Table 1"))
 
 
 def none_is_better(evidence: Evidence) -> Judgement:
-    """No method is significantly better than the baseline on most tasks."""
-    return never_consistently_better({method_title(method): _scores(evidence, method) for method in grids.ORDER[1:]})
+    """No method is better than the baseline on most tasks."""
+    return never_better({method_title(method): _scores(evidence, method) for method in grids.ORDER[1:]})
+
+
+def scores_stay(evidence: Evidence, method: str) -> Judgement:
+    """Scores with the method minus scores without."""
+    return unchanged(_scores(evidence, method), "Scores change by")
 
 
 def spectrum_hurts(evidence: Evidence) -> Judgement:
-    """Where spectrum control collapses, or is significantly worse than the baseline."""
+    """Whether spectrum control collapses, or is significantly worse than the baseline.
+
+    With c₁ = 0 the targets keep the norm of the weight, so the collapse of the printed scores cannot occur: then its absence decides
+    nothing.
+    """
     runs = evidence.where(lambda config: config.method in SPECTRUM)
     collapsed = [run for run in runs.finished if run.row.collapsed]
-    changes = [pair for method in SPECTRUM for pair in _scores(evidence, method)]
-    tested = any(change.n >= 3 for _, change in changes)
-    if not tested and not collapsed:
-        return "cannot tell", "Fewer than three seeds of each method have a score."
-    worse = [
-        name
-        for (name, change), p in zip(changes, corrected([change for _, change in changes]), strict=True)
-        if change.sign(p) < 0
-    ]
-    defined = [(change.mean, name, change) for name, change in changes if change.mean is not None]
-    lowest = f"; the lowest is {min(defined)[1]}: {min(defined)[2].words()}" if defined else ""
+    differences = _scores(evidence, *SPECTRUM)
+    if not any(change.tested for change in differences) and not collapsed:
+        return TOO_FEW
+    worse = signs(differences).count(-1)
+    lowest = min((change for change in differences if change.values), key=lambda change: change.mean, default=None)
     sentence = (
-        f"{len(collapsed)} of {len(runs.finished)} runs collapsed, and {len(worse)} of {len(changes)} comparisons with the baseline "
-        f"are lower beyond chance (Holm){lowest}."
+        f"{len(collapsed)} of {len(runs.finished)} runs collapsed, and {worse} of {len(differences)} comparisons with the baseline are "
+        f"lower beyond chance (Holm){f'; lowest {lowest.words()}' if lowest else ''}.{detectable(differences)}"
     )
     if collapsed or worse:
         return "held", sentence
-    return ("not held" if tested and not runs.unfinished else "cannot tell"), sentence
+    if not all(runs.distinct("c1")):
+        return (
+            "cannot tell",
+            f"{sentence} The scale c₁ = 0 keeps the norm of the weight, so it cannot vanish as in the paper.",
+        )
+    excluded = all(change.tested and change.ends[0] >= -change.margin for change in differences)
+    return ("not held" if excluded and not runs.unfinished else "cannot tell"), sentence
 
 
 def stars_remain(evidence: Evidence) -> Judgement:
@@ -124,6 +135,7 @@ class CalibrationTable1(TrainedStudy):
         "STS-B's low correlations and its printed isotropy fit scores rounded to six classes.",
         "According to the paper, RoBERTa's learning rate on SST-2 and STS-B differs from the others, but both are printed as 1e-5.",
         "The paper does not name its checkpoints (cased or uncased, base).",
+        FLOW_DIFFERS,
     )
     claims: ClassVar[tuple[Claim, ...]] = (
         Claim(
@@ -134,6 +146,16 @@ class CalibrationTable1(TrainedStudy):
         Claim(
             "Spectrum control degrades performance severely in some cases, or prevents learning.",
             spectrum_hurts,
+            about_performance=True,
+        ),
+        Claim(
+            "CosReg does “not affect performance much”.",
+            lambda evidence: scores_stay(evidence, "cosreg"),
+            about_performance=True,
+        ),
+        Claim(
+            "Flow does “not affect performance much”.",
+            lambda evidence: scores_stay(evidence, "flow"),
             about_performance=True,
         ),
         Claim("Calibration improves performance significantly in two cells, both of RoBERTa.", stars_remain),
@@ -167,44 +189,15 @@ class CalibrationTable1(TrainedStudy):
 
 
 def spectrum_raises_i1(evidence: Evidence) -> Judgement:
-    """I1 with spectrum control minus I1 without, by task."""
-    changes = against_baseline(evidence, "i1", SPECTRUM)
-    if not any(change.n >= 3 for _, change in changes):
-        return "cannot tell", "Fewer than three seeds of each method have a score."
-    signs = [
-        change.sign(p) for (_, change), p in zip(changes, corrected([change for _, change in changes]), strict=True)
-    ]
-    up, down = sum(sign > 0 for sign in signs), sum(sign < 0 for sign in signs)
-    examples = "; ".join(f"{name} {change.words()}" for name, change in changes[:6])
-    sentence = f"I1 rises beyond chance in {up} of {len(signs)} cases and falls in {down}: {examples}."
-    if up > len(signs) / 2:
-        return "held", sentence
-    return ("not held" if down > up else "cannot tell"), sentence
+    """I1 with spectrum control minus I1 without."""
+    return moved(against_baseline(evidence, "i1", SPECTRUM), "I1 changes by", of="most")
 
 
 def others_leave_it(evidence: Evidence) -> Judgement:
-    """I1 with CosReg and Flow minus I1 without: all intervals within ± `SMALL_CHANGE`?"""
-    changes = against_baseline(evidence, "i1", ("cosreg", "flow"))
-    defined = [
-        (name, change)
-        for name, change in changes
-        if change.low is not None and change.high is not None and change.n >= 3
-    ]
-    if not defined:
-        return "cannot tell", "Fewer than three seeds of each method have a score."
-    all_small = all(max(abs(change.low or 0.0), abs(change.high or 0.0)) <= SMALL_CHANGE for _, change in defined)
-    exceptions = [
-        name
-        for name, change in defined
-        if min(abs(change.low or 0.0), abs(change.high or 0.0)) > SMALL_CHANGE and change.sign()
-    ]
-    widest = max(defined, key=lambda pair: max(abs(pair[1].low or 0.0), abs(pair[1].high or 0.0)))
-    sentence = (
-        f"The largest change of I1 that {len(defined)} intervals allow is that of {widest[0]}: {widest[1].words()}."
+    """I1 with CosReg and Flow minus I1 without."""
+    return unchanged(
+        against_baseline(evidence, "i1", ("cosreg", "flow"), printed_in=("calibration", "Table 4")), "I1 changes by"
     )
-    if all_small and len(defined) == len(changes):
-        return "held", sentence
-    return ("not held" if exceptions else "cannot tell"), sentence
 
 
 def isotropy_against_performance(evidence: Evidence) -> Judgement:
@@ -215,7 +208,7 @@ def isotropy_against_performance(evidence: Evidence) -> Judgement:
             for method in grids.ORDER:
                 part = evidence.where(model=model, task=task, method=method)
                 isotropy, score = part.cell("i1").mean, part.cell(metric_of(task)).mean
-                if isotropy is not None and score is not None:
+                if isotropy is not None and score is not None and not any(map(without_effect, part.planned)):
                     x.append(isotropy)
                     y.append(score)
                     names.append(f"{model} on {task}")

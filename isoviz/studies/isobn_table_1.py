@@ -7,14 +7,15 @@ from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from isoviz import tasks
+from isoviz.comparisons import wording
 from isoviz.methods.isobn import IsoBN
 from isoviz.methods.protocol import Paper
 from isoviz.runs.naming import setting
 from isoviz.statistics import mean_sd
 from isoviz.studies import isobn_grid, printed
-from isoviz.studies.evidence import Difference, Evidence, corrected, number, task_title
+from isoviz.studies.evidence import Evidence, task_title
 from isoviz.studies.grids import Grid
-from isoviz.studies.istar_tables import best
+from isoviz.studies.judging import Change, best, changes, moved, runs_of
 from isoviz.studies.protocol import Claim, Judgement
 from isoviz.studies.published import Printed
 from isoviz.studies.result import Row, Table
@@ -24,31 +25,10 @@ PAPER = IsoBN.paper
 assert PAPER is not None
 
 
-def differences(evidence: Evidence) -> list[tuple[str, Difference]]:
-    """Model and task → IsoBN at its best β minus none."""
-    changes = []
-    for model in evidence.models:
-        for task in evidence.tasks:
-            subset, metric = evidence.where(model=model, task=task), tasks.get(task).primary
-            if best_beta := best(subset.where(method="isobn"), metric, "beta"):
-                baseline_values = subset.where(method="baseline").cell(metric).values
-                changes.append((task_title(task), Difference.of(best_beta.cell(metric).values, baseline_values)))
-    return changes
-
-
 def improves_everywhere(evidence: Evidence) -> Judgement:
-    """Held if significantly better on every task; not held if significantly worse on any."""
-    changes = differences(evidence)
-    if not any(change.n >= 3 for _, change in changes):
-        return "cannot tell", "Fewer than three seeds of each method have a score."
-    signs = [
-        change.sign(p) for (_, change), p in zip(changes, corrected([change for _, change in changes]), strict=True)
-    ]
-    changes_text = "; ".join(f"{name} {change.words()}" for name, change in changes)
-    sentence = f"IsoBN at its best β minus none (optimistic): {changes_text}."
-    if all(sign > 0 for sign in signs) and not evidence.unfinished:
-        return "held", sentence
-    return ("not held" if any(sign < 0 for sign in signs) else "cannot tell"), sentence
+    """IsoBN at its best β minus none, by task."""
+    differences = changes(evidence, runs_of("isobn", "beta"), runs_of("baseline"))
+    return moved(differences, "IsoBN at its best β minus none (optimistic)", ended=not evidence.unfinished)
 
 
 def averages(evidence: Evidence) -> tuple[dict[int, float], dict[int, float]]:
@@ -72,12 +52,8 @@ def averages(evidence: Evidence) -> tuple[dict[int, float], dict[int, float]]:
 
 def average_rises(evidence: Evidence) -> Judgement:
     """The mean over tasks, paired by seed."""
-    change = Difference.of(*averages(evidence))
-    if change.n < 3:
-        return "cannot tell", "Fewer than three seeds have finished on every task."
-    sign = change.sign()
-    sentence = f"The average over tasks changes by {change.words()}; each task's best β is chosen on the rows that are reported."
-    return ("held" if sign > 0 else "not held" if sign < 0 else "cannot tell"), sentence
+    change = Change.of("all tasks", *averages(evidence))
+    return moved([change], "Average with each task's best β, chosen on the rows that are reported, minus none")
 
 
 class IsoBNTable1(TrainedStudy):
@@ -128,7 +104,12 @@ class IsoBNTable1(TrainedStudy):
                     cells.append(f"{text}, β = {setting(best_beta.planned[0].params['beta'])}" if best_beta else text)
                 mean = mean_sd(values.values())[0]
                 rows.append(
-                    [model, "IsoBN" if method == "isobn" else "none", *cells, None if mean is None else number(mean)]
+                    [
+                        model,
+                        "IsoBN" if method == "isobn" else "none",
+                        *cells,
+                        None if mean is None else wording.number(mean),
+                    ]
                 )
         columns = [f"{task_title(task)}, {tasks.get(task).primary}" for task in evidence.tasks]
         table = Table(

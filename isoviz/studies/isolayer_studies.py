@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from isoviz import tasks
+from isoviz.comparisons import wording
 from isoviz.config import RunConfig
 from isoviz.methods.isolayer import IsoLayer
 from isoviz.methods.protocol import Paper
 from isoviz.runs.naming import method_title
-from isoviz.statistics import mean_sd
 from isoviz.studies import isobn_grid, printed
-from isoviz.studies.evidence import Difference, Evidence, against_baseline, corrected, number, task_title
+from isoviz.studies.evidence import Evidence, task_title
 from isoviz.studies.grids import Grid
-from isoviz.studies.istar_tables import best
+from isoviz.studies.judging import Change, against_baseline, best, both, changes, moved, primary, runs_of, unchanged
 from isoviz.studies.protocol import Claim, Judgement
 from isoviz.studies.records import RunRecord
-from isoviz.studies.result import Axis, Figure, Panel, Row, Series, Table
-from isoviz.studies.trained import Drawing, TrainedStudy
+from isoviz.studies.result import Axis, Figure, Panel, Row, Table
+from isoviz.studies.trained import Drawing, TrainedStudy, mean_line
 
 PAPER = IsoLayer.paper
 assert PAPER is not None
@@ -27,7 +27,6 @@ assert PAPER is not None
 COMPONENTS: Final = 20
 """K of Figure 2."""
 METHODS: Final = ("baseline", "isolayer")
-TOO_FEW = "Fewer than three seeds of each method have a score."
 _QUICK = "demo/tiny-bert on 2 demo tasks, 1,000 and 2,000 training rows, 3 epochs, 3 seeds"
 _FULL = "bert-base-cased and roberta-large on RTE, CoLA and MRPC, 5 seeds"
 SCALES: Final = MappingProxyType({"quick": _QUICK, "full": _FULL})
@@ -41,35 +40,18 @@ OF_ALL: Final = (
 )
 
 
-def _every_task(changes: Sequence[tuple[str, Difference]], opening: str, direction: int, unfinished: int) -> Judgement:
-    """Held if the change is significant on every task, not held if the opposite is significant on any."""
-    if not any(change.n >= 3 for _, change in changes):
-        return "cannot tell", TOO_FEW
-    signs = [
-        direction * change.sign(p)
-        for (_, change), p in zip(changes, corrected([change for _, change in changes]), strict=True)
-    ]
-    sentence = f"{opening}: {'; '.join(f'{name} {change.words()}' for name, change in changes)}."
-    if all(sign > 0 for sign in signs) and not unfinished:
-        return "held", sentence
-    return ("not held" if any(sign < 0 for sign in signs) else "cannot tell"), sentence
-
-
 def isoscore_rises(evidence: Evidence) -> Judgement:
     """IsoScore of the classifier's input, with the layer minus without."""
-    return _every_task(
-        against_baseline(evidence, "isoscore", ["isolayer"]), "IsoScore changes by", 1, evidence.unfinished
+    return moved(
+        against_baseline(evidence, "isoscore", METHODS[1:]), "IsoScore changes by", ended=not evidence.unfinished
     )
 
 
 def performance_rises(evidence: Evidence) -> Judgement:
     """The task's metric, with the layer minus without."""
-    changes = [
-        change
-        for task in evidence.tasks
-        for change in against_baseline(evidence.where(task=task), tasks.get(task).primary, ["isolayer"])
-    ]
-    return _every_task(changes, "The task's metric changes by", 1, evidence.unfinished)
+    return moved(
+        against_baseline(evidence, primary, METHODS[1:]), "The task's metric changes by", ended=not evidence.unfinished
+    )
 
 
 class _OfLayer(TrainedStudy):
@@ -146,22 +128,20 @@ def curve(run: RunRecord) -> tuple[float, ...]:
     return run.row.result.isotropy.curve("ev")[:COMPONENTS] if run.row.result else ()
 
 
+def mean_ev(components: int) -> Callable[[Evidence, str], Mapping[int, float]]:
+    """Seed → the mean of the first EV_k."""
+
+    def values(evidence: Evidence, metric: str) -> Mapping[int, float]:
+        curves = {run.seed: curve(run)[:components] for run in evidence.finished}
+        return {seed: sum(shares) / len(shares) for seed, shares in curves.items() if shares}
+
+    return values
+
+
 def variance_spreads(evidence: Evidence) -> Judgement:
     """Mean of EV_1 … EV_20, with the layer minus without."""
-    changes = []
-    for model in evidence.models:
-        for task in evidence.tasks:
-            subset = evidence.where(model=model, task=task)
-            means = {
-                method: {
-                    run.seed: sum(curve(run)) / len(curve(run))
-                    for run in subset.where(method=method).finished
-                    if curve(run)
-                }
-                for method in METHODS
-            }
-            changes.append((task_title(task), Difference.of(means["isolayer"], means["baseline"])))
-    return _every_task(changes, "The mean of EV_1 to EV_20 changes by", -1, evidence.unfinished)
+    shares = against_baseline(evidence, primary, METHODS[1:], values=mean_ev(COMPONENTS))
+    return moved(shares, "The mean of EV_1 to EV_20 changes by", direction=-1, ended=not evidence.unfinished)
 
 
 class IsoLayerFigure2(_OfLayer):
@@ -188,30 +168,17 @@ class IsoLayerFigure2(_OfLayer):
         panels: list[Panel] = []
         for task in evidence.tasks:
             for model in evidence.models:
-                series = []
-                for method in METHODS:
-                    curves = [curve(run) for run in evidence.where(model=model, task=task, method=method).finished]
-                    length = min((len(values) for values in curves), default=0)
-                    if length:
-                        moments = [mean_sd(values[k] for values in curves) for k in range(length)]
-                        series.append(
-                            Series(
-                                name=method_title(method),
-                                role="measured",
-                                group=method,
-                                x=[float(k + 1) for k in range(length)],
-                                y=[mean or 0.0 for mean, _ in moments],
-                                low=[(mean or 0.0) - (sd or 0.0) for mean, sd in moments],
-                                high=[(mean or 0.0) + (sd or 0.0) for mean, sd in moments],
-                                spread="mean ± standard deviation over seeds",
-                            )
-                        )
+                series = [
+                    mean_line([curve(run) for run in part.finished], method_title(method), method, 1)
+                    for method in METHODS
+                    for part in [evidence.where(model=model, task=task, method=method)]
+                ]
                 panels.append(
                     Panel(
                         title=f"{task_title(task)}, {model.rsplit('/', 1)[-1]}",
                         x_axis=Axis(label="k"),
                         y_axis=Axis(label="EV_k", low=0.0, high=1.02),
-                        series=series,
+                        series=[line for line in series if line],
                     )
                 )
         figure = Figure(title="Explained variance with and without an IsoLayer", place=self.place,
@@ -227,30 +194,27 @@ def median_run(runs: Sequence[RunRecord]) -> RunRecord | None:
     )
 
 
-def _method_part(evidence: Evidence, method: str, metric: str) -> Evidence:
-    part = evidence.where(method=method)
-    return (best(part, metric, "beta") or part) if method == "isobn" else part
+def _against_isobn(evidence: Evidence, **options: Any) -> list[Change]:
+    return changes(evidence, runs_of("isolayer"), runs_of("isobn", "beta"), **options)
 
 
 def on_par_with_isobn(evidence: Evidence) -> Judgement:
-    """The layer minus IsoBN at its best β. A significant difference refutes the claim; the lack of one does not prove it."""
-    changes = []
-    for model in evidence.models:
-        for task in evidence.tasks:
-            subset, metric = evidence.where(model=model, task=task), tasks.get(task).primary
-            with_layer, with_isobn = (
-                _method_part(subset, method, metric).cell(metric).values for method in ("isolayer", "isobn")
-            )
-            changes.append((task_title(task), Difference.of(with_layer, with_isobn)))
-    if not any(change.n >= 3 for _, change in changes):
-        return "cannot tell", TOO_FEW
-    signs = [
-        change.sign(p) for (_, change), p in zip(changes, corrected([change for _, change in changes]), strict=True)
-    ]
-    sentence = (
-        f"IsoLayer minus IsoBN at its best β: {'; '.join(f'{name} {change.words()}' for name, change in changes)}."
+    """The layer minus IsoBN at its best β."""
+    return unchanged(_against_isobn(evidence, printed_in=("isolayer", "Table 3")), "IsoLayer minus IsoBN at its best β")
+
+
+def spreads_more_than_isobn(evidence: Evidence) -> Judgement:
+    """Mean of EV_1 to EV_3: the layer minus IsoBN, below 0 for BERT and above 0 for RoBERTa."""
+    roberta = evidence.where(lambda config: "roberta" in config.model)
+    bert = evidence.where(lambda config: "roberta" not in config.model)
+    opening = "The mean of EV_1 to EV_3 with the IsoLayer minus that with IsoBN at its best β"
+    return both(
+        *(
+            moved(_against_isobn(part, values=mean_ev(3)), opening, direction=direction, ended=not part.unfinished)
+            for part, direction in ((bert, -1), (roberta, 1))
+            if part.planned
+        )
     )
-    return ("not held" if any(signs) else "cannot tell"), sentence
 
 
 class IsoLayerTable3(_OfLayer):
@@ -272,9 +236,11 @@ class IsoLayerTable3(_OfLayer):
     )
     claims: ClassVar[tuple[Claim, ...]] = (
         Claim("The IsoLayer improves performance on every task.", performance_rises, about_performance=True),
-        Claim("The IsoLayer lowers EV_1 on every task.", lambda evidence: _every_task(
-            against_baseline(evidence, "ev_1", ["isolayer"]), "EV_1 changes by", -1, evidence.unfinished)),
+        Claim("The IsoLayer lowers EV_1 on every task.", lambda evidence: moved(
+            against_baseline(evidence, "ev_1", METHODS[1:]), "EV_1 changes by", direction=-1, ended=not evidence.unfinished)),
         Claim("The IsoLayer is on par with IsoBN in performance.", on_par_with_isobn, about_performance=True),
+        Claim("The IsoLayer “results in better explained variance for all BERT models, while IsoBN results in better explained "
+              "variance for the RoBERTa models”.", spreads_more_than_isobn),
     )  # fmt: skip
     scales: ClassVar[Mapping[str, str]] = MappingProxyType(
         {"quick": f"{_QUICK}, IsoBN at β = 0.5 and 1", "full": f"{_FULL}, IsoBN at β = 0.25, 0.5 and 1"}
@@ -293,9 +259,10 @@ class IsoLayerTable3(_OfLayer):
             for model in evidence.models:
                 subset = evidence.where(model=model, task=task)
                 for method in (*METHODS, "isobn"):
-                    part = _method_part(subset, method, metric)
+                    part = subset.where(method=method)
+                    part = (best(part, metric, "beta") or part) if method == "isobn" else part
                     run = median_run(part.runs)
-                    shares = [None if run is None or run.number(f"ev_{k}") is None else number(run.number(f"ev_{k}") or 0.0)
+                    shares = [None if run is None or run.number(f"ev_{k}") is None else wording.number(run.number(f"ev_{k}"))
                              for k in (1, 2, 3)]  # fmt: skip
                     cell = part.cell(metric).text(middle="median")
                     seed = None if run is None else run.seed

@@ -13,8 +13,9 @@ from isoviz.methods.istar import IStar
 from isoviz.methods.protocol import Paper
 from isoviz.runs.naming import setting
 from isoviz.studies import istar_grids as grids
-from isoviz.studies.evidence import Evidence, goes_with, task_title
+from isoviz.studies.evidence import Evidence, task_title
 from isoviz.studies.grids import Grid
+from isoviz.studies.judging import goes_with
 from isoviz.studies.protocol import Claim, Judgement
 from isoviz.studies.result import Axis, Figure, Panel, Row, Series, Table
 from isoviz.studies.trained import Drawing, TrainedStudy

@@ -7,18 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import ClassVar, Literal
 
+from isoviz.comparisons import wording
 from isoviz.config import RunConfig
 from isoviz.methods.protocol import Paper
 from isoviz.runs.naming import setting
 from isoviz.statistics import mean_sd
 from isoviz.studies import istar_grids as grids
-from isoviz.studies.evidence import Difference, Evidence, goes_with, number, task_title
+from isoviz.studies.evidence import Evidence, task_title
 from isoviz.studies.grids import Grid
 from isoviz.studies.istar_lambda import PAPER
+from isoviz.studies.judging import Change, goes_with, moved
 from isoviz.studies.protocol import Claim, Judgement
 from isoviz.studies.records import LayerProfile
 from isoviz.studies.result import Axis, Figure, Panel, Row, Series, Table
-from isoviz.studies.trained import Drawing, TrainedStudy
+from isoviz.studies.trained import Drawing, TrainedStudy, mean_line
 
 NONE = "no penalty"
 _ELSEWHERE = {*grids.OF_SENTENCES, "squad", grids.SECOND}
@@ -42,32 +44,19 @@ def lambda_name(lam: float) -> str:
 
 
 def _lines(evidence: Evidence, lams: Sequence[float], curve: Curve, first: int, spread: bool) -> list[Series]:
-    """One line per λ: the mean over seeds at every position that all of them have, from number `first` on."""
-    series = []
-    for lam in lams:
-        curves = [curve(profile) for profile in profiles(of_lambda(evidence, lam)).values()]
-        places = [
-            at for at in range(len(curves[0]) if curves else 0) if all(values[at] is not None for values in curves)
-        ]
-        if not places:
-            continue
-        moments = [mean_sd(values[at] for values in curves) for at in places]
-        means = [mean or 0.0 for mean, _ in moments]
-        halves = [sd or 0.0 for _, sd in moments]
-        series.append(
-            Series(
-                name=lambda_name(lam),
-                role="measured",
-                group=lambda_name(lam),
-                x=[float(first + at) for at in places],
-                y=means,
-                low=[mean - half_width for mean, half_width in zip(means, halves, strict=True)] if spread else None,
-                high=[mean + half_width for mean, half_width in zip(means, halves, strict=True)] if spread else None,
-                spread="mean ± standard deviation over seeds" if spread else "",
-                value=lam,
-            )
+    """One line per λ."""
+    lines = [
+        mean_line(
+            [curve(profile) for profile in profiles(of_lambda(evidence, lam)).values()],
+            lambda_name(lam),
+            lambda_name(lam),
+            first,
+            spread=spread,
+            value=lam,
         )
-    return series
+        for lam in lams
+    ]
+    return [line for line in lines if line]
 
 
 def _drawing(
@@ -96,26 +85,14 @@ def _drawing(
     header = ["task and model", "penalty", "runs measured", "first", "last", "largest"]
     table = Table(title=f"{title}: ends of the lines", header=header, rows=rows, notes=["means over seeds"])
     figure = Figure(title=title, place=place, columns=min(3, len(panels)), panels=panels)
-    missing = len(evidence.finished) - len(profiles_of_all(evidence))
+    missing = sum(run.layers is None for run in evidence.finished)
     notes = [f"{missing} finished runs are not measured layer by layer yet."] if missing else []
     return Drawing(figures=[figure], tables=[table], notes=notes)
-
-
-def profiles_of_all(evidence: Evidence) -> list[LayerProfile]:
-    """Of every finished run that has one."""
-    return [run.layers for run in evidence.finished if run.layers is not None]
 
 
 def _by_seed(evidence: Evidence, lam: float, value: Callable[[LayerProfile], float | None]) -> dict[int, float]:
     values = {seed: value(profile) for seed, profile in profiles(of_lambda(evidence, lam)).items()}
     return {seed: number for seed, number in values.items() if number is not None}
-
-
-def _judgement(change: Difference, direction: int, sentence: str) -> Judgement:
-    if change.n < 3:
-        return "cannot tell", "Fewer than three seeds of each setting have been measured."
-    sign = change.sign() * direction
-    return ("held" if sign > 0 else "not held" if sign < 0 else "cannot tell"), sentence
 
 
 def mean_length(profile: LayerProfile) -> float:
@@ -124,26 +101,18 @@ def mean_length(profile: LayerProfile) -> float:
 
 
 def cosreg_centres(evidence: Evidence) -> Judgement:
-    """Length of the mean vector: CosReg at λ = 1 minus none, and λ = −1 minus none."""
-    baseline_values = _by_seed(evidence, 0.0, mean_length)
-    pushed = Difference.of(_by_seed(evidence, 1.0, mean_length), baseline_values)
-    pulled = Difference.of(_by_seed(evidence, -1.0, mean_length), baseline_values)
-    sentence = f"The mean vector's length changes by {pushed.words()} at λ = 1 and by {pulled.words()} at λ = −1."
-    if min(pushed.n, pulled.n) < 3:
-        return "cannot tell", "Fewer than three seeds of each setting have been measured."
-    if pushed.sign() < 0 < pulled.sign():
-        return "held", sentence
-    return ("not held" if pushed.sign() > 0 or pulled.sign() < 0 else "cannot tell"), sentence
+    """Length of the mean vector: CosReg at λ = 1 minus none, and none minus λ = −1."""
+    without, pushed, pulled = (_by_seed(evidence, lam, mean_length) for lam in (0.0, 1.0, -1.0))
+    differences = [Change.of("λ = 1 minus none", pushed, without), Change.of("none minus λ = −1", without, pulled)]
+    return moved(differences, "The mean vector's length", direction=-1)
 
 
 def cosreg_leaves_isotropy(evidence: Evidence) -> Judgement:
     """IsoScore* of the last layer: CosReg at λ = 1 minus none."""
-    change = Difference.of(_by_seed(evidence, 1.0, _last), _by_seed(evidence, 0.0, _last))
-    baseline_values = mean_sd(_by_seed(evidence, 0.0, _last).values())[0]
-    level = "" if baseline_values is None else f" from {number(baseline_values)}"
-    return _judgement(
-        change, -1, f"IsoScore* of the last layer changes{level} by {change.words()} with CosReg at λ = 1."
-    )
+    without = _by_seed(evidence, 0.0, _last)
+    level = mean_sd(without.values())[0]
+    opening = f"IsoScore* of the last layer, {wording.number(level)} without a penalty, changes by"
+    return moved([Change.of("CosReg at λ = 1", _by_seed(evidence, 1.0, _last), without)], opening, direction=-1)
 
 
 def _last(profile: LayerProfile) -> float | None:
@@ -276,13 +245,9 @@ def early_layers_move_most(evidence: Evidence) -> Judgement:
         first, last = _halves([None if a is None or b is None else abs(a - b) for a, b in pairs])
         if first is not None and last is not None:
             early[seed], late[seed] = first, last
-    change = Difference.of(early, late)
-    a, b = mean_sd(early.values())[0], mean_sd(late.values())[0]
-    sentence = (
-        f"λ = 1 moves IsoScore* by {number(a or 0.0)} in the earlier half of the layers and by {number(b or 0.0)} in the later half "
-        f"(difference {change.words()})."
-    )
-    return _judgement(change, 1, sentence)
+    a, b = (wording.number(mean_sd(half.values())[0]) for half in (early, late))
+    opening = f"λ = 1 moves IsoScore* by {a} in the earlier half of the layers and by {b} in the later half"
+    return moved([Change.of("difference", early, late)], opening)
 
 
 def last_layer_stays(evidence: Evidence) -> Judgement:
@@ -290,10 +255,8 @@ def last_layer_stays(evidence: Evidence) -> Judgement:
     positive = profiles(of_lambda(evidence, 1.0))
     halves = {seed: _halves(profile.isoscore_star) for seed, profile in positive.items()}
     defined = {seed: (a, b) for seed, (a, b) in halves.items() if a is not None and b is not None}
-    change = Difference.of({s: b for s, (_, b) in defined.items()}, {s: a for s, (a, _) in defined.items()})
-    return _judgement(
-        change, -1, f"At λ = 1, IsoScore* of the later layers minus that of the earlier ones is {change.words()}."
-    )
+    later, earlier = {s: b for s, (_, b) in defined.items()}, {s: a for s, (a, _) in defined.items()}
+    return moved([Change.of("later minus earlier layers", later, earlier)], "IsoScore* at λ = 1", direction=-1)
 
 
 class IStarFigure6(TrainedStudy):

@@ -10,10 +10,10 @@ from isoviz import tasks
 from isoviz.methods.protocol import Paper
 from isoviz.runs.naming import setting
 from isoviz.studies import istar_grids as grids
-from isoviz.studies.evidence import Difference, Evidence, corrected, goes_with, task_title
+from isoviz.studies.evidence import Evidence, task_title
 from isoviz.studies.grids import Grid
 from isoviz.studies.istar_lambda import PAPER
-from isoviz.studies.istar_tables import best
+from isoviz.studies.judging import Part, best, changes, goes_with, moved, primary
 from isoviz.studies.protocol import Claim, Judgement
 from isoviz.studies.result import Axis, Figure, Panel, Reference, Row, Series, Table
 from isoviz.studies.trained import Drawing, TrainedStudy
@@ -74,31 +74,20 @@ def _drawing(evidence: Evidence, place: str, name: str, symbol: str, title: str,
     return Drawing(figures=[figure], tables=[table])
 
 
-def _models_and_tasks(evidence: Evidence) -> list[tuple[Evidence, str]]:
-    return [
-        (evidence.where(model=model, task=task), tasks.get(task).primary)
-        for model in evidence.models
-        for task in evidence.tasks
-    ]
-
-
 def inner_zeta_is_best(evidence: Evidence) -> Judgement:
     """The best ζ between 0 and 1, minus ζ = 0 and minus ζ = 1."""
-    changes, texts = [], []
-    for subset, metric in _models_and_tasks(evidence):
-        inner = best(subset.where(lambda config: 0 < float(config.params["zeta"]) < 1), metric, "zeta")
-        for end in (0.0, 1.0):
-            if inner:
-                other = subset.where(zeta=end).cell(metric).values
-                changes.append(Difference.of(inner.cell(metric).values, other))
-                texts.append(f"ζ = {setting(inner.planned[0].params['zeta'])} minus ζ = {end:g}: {changes[-1].words()}")
-    if not any(change.n >= 3 for change in changes):
-        return "cannot tell", "Fewer than three seeds of each ζ have a score."
-    signs = [change.sign(p) for change, p in zip(changes, corrected(changes), strict=True)]
-    sentence = f"{'; '.join(texts)}. The best of four is optimistic."
-    if all(sign > 0 for sign in signs):
-        return "held", sentence
-    return ("not held" if any(sign < 0 for sign in signs) else "cannot tell"), sentence
+
+    def inner(part: Evidence, metric: str) -> Evidence | None:
+        return best(part.where(lambda config: 0 < float(config.params["zeta"]) < 1), metric, "zeta")
+
+    differences = [
+        change for end in (0.0, 1.0) for change in changes(evidence, inner, _with(zeta=end), name=f"minus ζ = {end:g}")
+    ]
+    return moved(differences, "The best ζ between 0 and 1 (the best of several is optimistic)")
+
+
+def _with(**params: Any) -> Part:
+    return lambda evidence, metric: evidence.where(**params)
 
 
 class IStarFigure7(TrainedStudy):
@@ -135,34 +124,26 @@ class IStarFigure7(TrainedStudy):
 
 def a_layer_beats_all(evidence: Evidence) -> Judgement:
     """Each single layer minus all layers together."""
-    changes, texts = [], []
-    for subset, metric in _models_and_tasks(evidence):
-        together = subset.where(layer=0).cell(metric).values
-        for layer in subset.distinct("layer"):
-            if layer:
-                changes.append(Difference.of(subset.where(layer=layer).cell(metric).values, together))
-                texts.append(f"layer {layer} {changes[-1].words()}")
-    if not any(change.n >= 3 for change in changes):
-        return "cannot tell", "Fewer than three seeds of each layer have a score."
-    signs = [change.sign(p) for change, p in zip(changes, corrected(changes), strict=True)]
-    sentence = (
-        f"One layer minus all together: {'; '.join(texts[:6])} (paired by seed; Holm's correction for {len(changes)})."
-    )
-    if any(sign > 0 for sign in signs):
-        return "held", sentence
-    return ("not held" if all(sign < 0 for sign in signs) else "cannot tell"), sentence
+    layers = [layer for layer in evidence.distinct("layer") if layer]
+    differences = [
+        change
+        for layer in layers
+        for change in changes(evidence, _with(layer=layer), _with(layer=0), name=f"layer {layer}")
+    ]
+    return moved(differences, "One layer minus all together", of="any")
 
 
 def no_trend_over_layers(evidence: Evidence) -> Judgement:
     """Spearman's ρ of the layer's number with performance; a clear one is a pattern, its absence shows none."""
     x, y, names = [], [], []
-    for number, (subset, metric) in enumerate(_models_and_tasks(evidence)):
-        for layer in subset.distinct("layer"):
-            mean = subset.where(layer=layer).cell(metric).mean
-            if layer and mean is not None:
-                x.append(float(layer))
-                y.append(mean)
-                names.append(str(number))
+    for model in evidence.models:
+        for task in evidence.tasks:
+            for layer in evidence.distinct("layer"):
+                mean = evidence.where(model=model, task=task, layer=layer).cell(primary(task)).mean
+                if layer and mean is not None:
+                    x.append(float(layer))
+                    y.append(mean)
+                    names.append(f"{model} on {task}")
     outcome, sentence = goes_with(x, y, names, "of the layer's number with performance", 1)
     return ("cannot tell" if outcome == "cannot tell" else "not held"), sentence
 

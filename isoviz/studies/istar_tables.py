@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from isoviz import tasks
-from isoviz.comparisons import wording
-from isoviz.comparisons.table import Comparison
 from isoviz.config import RunConfig
 from isoviz.methods.protocol import Paper
 from isoviz.runs.naming import setting
 from isoviz.studies import istar_grids as grids
 from isoviz.studies import printed
-from isoviz.studies.evidence import Difference, Evidence, corrected, number, task_title
+from isoviz.studies.evidence import Evidence, task_title
 from isoviz.studies.grids import Grid
 from isoviz.studies.istar_lambda import PAPER
+from isoviz.studies.judging import TOO_FEW, Part, best, changes, detectable, moved, primary, runs_of, signs
 from isoviz.studies.protocol import Claim, Judgement
 from isoviz.studies.published import Printed
 from isoviz.studies.result import Row, Table
 from isoviz.studies.trained import Drawing, TrainedStudy
-
-
-def best(evidence: Evidence, metric: str, *names: str) -> Evidence | None:
-    """The planned setting of these parameters with the highest mean; None before any run has finished."""
-    settings = dict.fromkeys(tuple(config.params[name] for name in names) for config in evidence.planned)
-    fields: list[dict[str, Any]] = [dict(zip(names, values, strict=True)) for values in settings]
-    parts = [evidence.where(**params) for params in fields]
-    candidates = [
-        (mean, -index, part) for index, part in enumerate(parts) if (mean := part.cell(metric).mean) is not None
-    ]
-    return max(candidates, key=lambda candidate: candidate[:2])[2] if candidates else None
 
 
 def negative(evidence: Evidence) -> Evidence:
@@ -39,67 +27,38 @@ def negative(evidence: Evidence) -> Evidence:
     return evidence.where(lambda config: config.method == "istar" and float(config.params["lam"]) < 0)
 
 
-def _range(comparisons: Sequence[Comparison]) -> str:
-    """The settings with the lowest and the highest difference, with their intervals."""
-    defined = sorted(
-        (comparison for comparison in comparisons if comparison.difference is not None),
-        key=lambda comparison: comparison.difference or 0.0,
-    )
-    ends_text = []
-    for comparison in defined[:1] + defined[1:][-1:]:
-        ends = (
-            f" [{number(comparison.low)}, {number(comparison.high)}]"
-            if comparison.low is not None and comparison.high is not None
-            else ""
-        )
-        ends_text.append(f"{comparison.arm} {wording.number(comparison.difference, sign=True)}{ends}")
-    return " to ".join(ends_text)
-
-
 def negative_wins(evidence: Evidence) -> Judgement:
-    """Is some negative λ better than plain fine-tuning beyond chance on most tasks?"""
-    best_runs = evidence.where(
-        lambda config: config.method == "baseline" or (config.method == "istar" and float(config.params["lam"]) < 0)
-    )
-    parts = [
-        part
-        for part in best_runs.parts()
-        if any(comparison.verdict in ("apart", "not apart") for comparison in part.comparisons)
+    """Is some negative λ better than plain fine-tuning beyond chance on most tasks? Corrected over all λ and tasks."""
+    by_lam = [
+        changes(evidence, _with(lam), runs_of("baseline"), name=f"λ = {setting(lam)}")
+        for lam in negative(evidence).distinct("lam")
     ]
-    if not parts:
-        return "cannot tell", "Fewer than three seeds of each setting have a score."
-    wins = [part for part in parts if any(c.verdict == "apart" and (c.difference or 0) > 0 for c in part.comparisons)]
-    losses = [part for part in parts if all(c.verdict == "apart" and (c.difference or 0) < 0 for c in part.comparisons)]
-    ranges = "; ".join(f"{task_title(part.task)}: {_range(part.comparisons)}" for part in parts[:4])
+    by_task = list(zip(*by_lam, strict=True))
+    every = [change for of_task in by_task for change in of_task]
+    if not any(change.tested for change in every):
+        return TOO_FEW
+    sign_of = iter(signs(every))
+    of_tasks = [[next(sign_of) for _ in of_task] for of_task in by_task]
+    wins, losses = sum(1 in of_task for of_task in of_tasks), sum({-1} == set(of_task) for of_task in of_tasks)
+    defined = [[change for change in of_task if change.values] for of_task in by_task]
+    ends = "; ".join(max(of_task, key=lambda change: change.mean).words() for of_task in defined[:4] if of_task)
     sentence = (
-        f"Some negative λ beats plain fine-tuning beyond chance on {len(wins)} of {len(parts)} tasks, and every one loses on "
-        f"{len(losses)} (paired by seed, after Holm's correction). {ranges}."
+        f"Some negative λ beats plain fine-tuning beyond chance on {wins} of {len(by_task)} tasks, and every one loses on {losses} "
+        f"(paired by seed, after Holm's correction). Highest: {ends}.{detectable(every)}"
     )
-    if len(wins) > len(parts) / 2:
+    if 2 * wins > len(by_task):
         return "held", sentence
-    return ("not held" if len(losses) > len(wins) else "cannot tell"), sentence
+    return ("not held" if losses > wins else "cannot tell"), sentence
+
+
+def _with(lam: float) -> Part:
+    return lambda evidence, metric: evidence.where(method="istar", lam=lam)
 
 
 def cosreg_loses(evidence: Evidence) -> Judgement:
     """The best negative λ minus CosReg, by task."""
-    changes, names = [], []
-    for model in evidence.models:
-        for task in evidence.tasks:
-            subset, metric = evidence.where(model=model, task=task), tasks.get(task).primary
-            best_runs = best(negative(subset), metric, "lam")
-            if best_runs:
-                changes.append(
-                    Difference.of(best_runs.cell(metric).values, subset.where(method="cosreg").cell(metric).values)
-                )
-                names.append(task_title(task))
-    signs = [change.sign(p) for change, p in zip(changes, corrected(changes), strict=True)]
-    if not any(change.n >= 3 for change in changes):
-        return "cannot tell", "Fewer than three seeds of each setting have a score."
-    changes_text = "; ".join(f"{name} {change.words()}" for name, change in zip(names, changes, strict=True))
-    sentence = f"The best negative λ minus CosReg: {changes_text}; the best of several λ is optimistic."
-    if sum(sign > 0 for sign in signs) > len(signs) / 2:
-        return "held", sentence
-    return ("not held" if sum(sign < 0 for sign in signs) > len(signs) / 2 else "cannot tell"), sentence
+    differences = changes(evidence, lambda part, metric: best(negative(part), metric, "lam"), runs_of("cosreg"))
+    return moved(differences, "The best negative λ (the best of several is optimistic) minus CosReg", of="most")
 
 
 class IStarTable1(TrainedStudy):
@@ -180,25 +139,22 @@ def _of_cell(cell: Printed, evidence: Evidence) -> Evidence:
 
 def optimum_is_negative(evidence: Evidence) -> Judgement:
     """The best negative λ minus the best positive λ, each with its best ζ, by task."""
-    changes, texts = [], []
-    for model in evidence.models:
-        for task in evidence.tasks:
-            subset, metric = evidence.where(model=model, task=task), tasks.get(task).primary
-            below = best(subset.where(lambda config: float(config.params["lam"]) < 0), metric, "lam", "zeta")
-            above = best(subset.where(lambda config: float(config.params["lam"]) > 0), metric, "lam", "zeta")
-            if below and above:
-                changes.append(Difference.of(below.cell(metric).values, above.cell(metric).values))
-                texts.append(
-                    f"{task_title(task)} λ = {setting(below.planned[0].params['lam'])} minus "
-                    f"λ = {setting(above.planned[0].params['lam'])}: {changes[-1].words()}"
-                )
-    if not any(change.n >= 3 for change in changes):
-        return "cannot tell", "Fewer than three seeds of each setting have a score."
-    signs = [change.sign(p) for change, p in zip(changes, corrected(changes), strict=True)]
-    sentence = f"Best negative minus best positive λ: {'; '.join(texts)}."
-    if all(sign > 0 for sign in signs):
-        return "held", sentence
-    return ("not held" if any(sign < 0 for sign in signs) else "cannot tell"), sentence
+
+    def on_side(sign: int) -> Part:
+        return lambda part, metric: best(
+            part.where(lambda config: sign * float(config.params["lam"]) > 0), metric, "lam", "zeta"
+        )
+
+    chosen = [
+        f"{task_title(task)} λ = {' minus λ = '.join(setting(side.planned[0].params['lam']) for side in sides if side)}"
+        for model in evidence.models
+        for task in evidence.tasks
+        for sides in [[on_side(sign)(evidence.where(model=model, task=task), primary(task)) for sign in (-1, 1)]]
+        if all(sides)
+    ]
+    return moved(
+        changes(evidence, on_side(-1), on_side(1)), f"Best negative minus best positive λ ({'; '.join(chosen)})"
+    )
 
 
 class IStarTable2(TrainedStudy):

@@ -41,12 +41,11 @@ def with_measured(
             if not part.planned:
                 continue
             measured = getattr(part.cell(cell.metric), middle)
-            scale = 1.0 if cell.on_our_scale == cell.value else 100.0
             numbers.append(
                 Published(
                     what=f"{cell.model}, {cell.task}, {cell.label}, {cell.metric}",
                     published=cell.value,
-                    reproduced=None if measured is None else scale * measured,
+                    reproduced=None if measured is None else cell.scale * measured,
                     where=place,
                     differs=cell.doubt,
                 )

@@ -173,7 +173,7 @@ def read(store: Store, configs: Sequence[RunConfig], *, since: str = "") -> list
     """
     identities = {config.identity for config in configs}
     newest: dict[tuple[str, int], tuple[bool, str]] = {}
-    for summary in store.summaries(kinds=()):
+    for summary in store.summaries():
         key = (summary.setup, summary.seed)
         if key in identities and not summary.unreadable and summary.id >= since:
             newest[key] = max(newest.get(key, (False, "")), (summary.status == "finished", summary.id))

@@ -7,13 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from isoviz.config import RunConfig
+from isoviz.runs.naming import method_title
 from isoviz.runs.planning import IN_THIS_PROCESS, DataChecks
+from isoviz.statistics import mean_sd
 from isoviz.studies.evidence import Evidence, task_title
 from isoviz.studies.grids import Grid, distinct, used
 from isoviz.studies.inputs import SETTINGS, Inputs
+from isoviz.studies.judging import without_effect
 from isoviz.studies.protocol import OWN, Claim, Study
 from isoviz.studies.records import RunRecord
-from isoviz.studies.result import Figure, Published, Result, Table, Verdict, provenance
+from isoviz.studies.result import Figure, Published, Result, Series, Table, Verdict, provenance
 
 SEEDS_FOR_A_VERDICT = 3
 TAKES = ("model", "tasks", "data", "seeds", *SETTINGS)
@@ -27,6 +30,41 @@ class Drawing:
     tables: list[Table] = field(default_factory=list)
     published: list[Published] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+
+def mean_line(
+    curves: Sequence[Sequence[float | None]],
+    name: str,
+    group: str,
+    first: int,
+    *,
+    spread: bool = True,
+    value: float | None = None,
+) -> Series | None:
+    """The mean of some runs' curves with its standard deviation, at every position that all of them have; None without one.
+
+    Args:
+        first: x of the first position.
+        spread: show the standard deviation.
+        value: see `Series`.
+    """
+    length = min(map(len, curves), default=0)
+    places = [at for at in range(length) if all(one[at] is not None for one in curves)]
+    if not places:
+        return None
+    moments = [mean_sd(one[at] for one in curves) for at in places]
+    means, halves = [mean or 0.0 for mean, _ in moments], [sd or 0.0 for _, sd in moments]
+    return Series(
+        name=name,
+        role="measured",
+        group=group,
+        x=[float(first + at) for at in places],
+        y=means,
+        low=[mean - half for mean, half in zip(means, halves, strict=True)] if spread else None,
+        high=[mean + half for mean, half in zip(means, halves, strict=True)] if spread else None,
+        spread="mean ± standard deviation over seeds" if spread else "",
+        value=value,
+    )
 
 
 class TrainedStudy(Study):
@@ -148,6 +186,12 @@ def _notes(evidence: Evidence) -> list[str]:
             f"{run.config.method} on {task_title(run.config.task)}" for run in collapsed
         )
         notes.append(f"Collapsed runs, whose scores are left out: {len(collapsed)} ({', '.join(where)}).")
+    left_out = {
+        f"{method_title(config.method)} on {task_title(config.task)}": reason
+        for config in evidence.planned
+        if (reason := without_effect(config))
+    }
+    notes += [f"Not compared: {name}, because {reason}." for name, reason in left_out.items()]
     return notes + [
         f"{task_title(task)}: nothing was learned. Not every baseline run (or, without a baseline, no run) beats the best simple approach. "
         "Do not compare scores there."

@@ -10,7 +10,8 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,7 +140,7 @@ def read(paths: Sequence[Path], places: Mapping[str, str], pick: Pick | None = N
         return _read_parquet(paths, places, pick)
     frames = []
     for path in paths:
-        frame = tabular(path)
+        frame = tabular(path, as_text=[place.lower() for name, place in places.items() if name != "label"])
         limits.check(path.name, columns=frame.shape[1], rows=len(frame), cells=frame.size)
         _require(path, [str(name) for name in frame.columns], list(places.values()))
         frames.append(columns_of(frame, places))
@@ -160,7 +161,7 @@ def tabular(path: Path, rows: int | None = None, as_text: Collection[str] = ()) 
     """A whole csv, tsv, jsonl or parquet file (or its first rows) as a table of raw values; `DataError` if it is none.
 
     Args:
-        as_text: columns in lower case; a csv or tsv would give 1 for 01 in them.
+        as_text: columns of a csv or tsv, in lower case, in which 1.50 stays 1.50. In other columns it is a number, but 01 is not.
     """
     import pandas as pd
     import pyarrow.parquet
@@ -183,7 +184,7 @@ def tabular(path: Path, rows: int | None = None, as_text: Collection[str] = ()) 
                 batches = file.iter_batches(batch_size=max(1, rows))
                 return next((batch.to_pandas().head(rows) for batch in batches), pd.DataFrame())
             if suffix == ".jsonl":
-                frame = pd.read_json(path, lines=True, encoding="utf-8", dtype=False, convert_dates=False, nrows=rows)
+                frame = pd.DataFrame(_json_lines(path, rows))
                 _require_text(path, frame)
                 return frame
             return _separated(path, rows, as_text)
@@ -194,10 +195,6 @@ def tabular(path: Path, rows: int | None = None, as_text: Collection[str] = ()) 
         if isinstance(cause, UnicodeDecodeError):
             byte = f"byte 0x{cause.object[cause.start]:02x} at position {cause.start}"
             raise DataError(f"data: {path.name} is not UTF-8 ({byte}); save it as UTF-8", field="data") from None
-        if suffix == ".jsonl" and (line := _broken_line(path)):
-            raise DataError(
-                f"data: {path.name} cannot be read as jsonl: line {line} is not JSON", field="data"
-            ) from None
         raise
 
 
@@ -219,16 +216,38 @@ def _parsing(path: Path) -> AbstractContextManager[None]:
     return boundary.parsing(f"{path.name} cannot be read as {path.suffix[1:]}", "data", DataError)
 
 
-def _broken_line(path: Path) -> int | None:
-    """Number of the first line that is not JSON; the reader gives a byte within a line that it does not name."""
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for number, line in enumerate(lines, start=1):
+def _json_lines(path: Path, rows: int | None) -> list[dict[str, Any]]:
+    """The objects of a jsonl file, or of its first lines. `DataError` with the number of a line that is none."""
+    objects: list[dict[str, Any]] = []
+    decode = json.JSONDecoder(object_pairs_hook=_distinct).decode  # `json.loads` would make one per line
+    with path.open(encoding="utf-8-sig") as lines:
+        for number, line in enumerate(map(str.strip, lines), start=1):
+            if len(objects) == rows:
+                break
+            if not line:
+                continue
             try:
-                json.loads(line)
+                value = decode(line)
+                problem = None if isinstance(value, dict) else "not an object"
+            except _RepeatedKeyError as error:
+                problem = f"an object with two keys '{shortened(str(error))}'"
             except (ValueError, RecursionError):
-                if line.strip():
-                    return number
-    return None
+                problem = "not JSON"
+            if problem:
+                raise DataError(f"data: {path.name} cannot be read as jsonl: line {number} is {problem}", field="data")
+            objects.append(value)
+    return objects
+
+
+class _RepeatedKeyError(Exception):
+    """A key that is twice in a JSON object."""
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise _RepeatedKeyError(next(key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number])))
+    return content
 
 
 @dataclass(frozen=True)
@@ -236,14 +255,17 @@ class CsvLayout:
     """How the lines of a csv or tsv are cut.
 
     Attributes:
-        separator: tab, comma or semicolon. A csv has semicolons, and decimal commas, if its header has semicolons and no comma.
-        names: of the columns as pandas has them: none is empty, and none is there twice.
+        separator: tab, comma or semicolon. A csv has semicolons, and decimal commas, if its header has semicolons and no
+            comma.
+        names: of the columns as pandas has them: none is empty, and none is there twice. Numbers from 1 if there is no header.
+        header: lines of the header: 1, or 0 if the first line holds the numbers of a row.
         blank: lines before the header that are empty.
         extra: whether the first row ends in a separator and the header does not.
     """
 
     separator: str
     names: tuple[str, ...]
+    header: int
     blank: int
     extra: bool
 
@@ -256,23 +278,41 @@ def csv_layout(path: Path, quoting: Any = csv.QUOTE_MINIMAL) -> CsvLayout:
     with path.open(encoding="utf-8-sig", errors="replace") as lines:
         while (header := lines.readline(_LONGEST_HEADER)) and not header.strip(" \r\n"):
             blank += 1
-    separator = ";" if ";" in header and "," not in header else ","
+        second = lines.readline(_LONGEST_HEADER)
+    separator = ";" if ";" in header and ("," not in header or _are_values(header.split(";"))) else ","
     if path.suffix.lower() == ".tsv":
         separator = "\t"
+    limits.check(path.name, columns=1 + max(header.count(separator), second.count(separator)))  # pandas takes minutes
 
     def parse(**options: Any) -> pd.DataFrame:
         return pd.read_csv(path, sep=separator, encoding="utf-8-sig", engine="c", quoting=quoting, **options)
 
     names = tuple(parse(nrows=0, index_col=False).columns)
+    written = parse(nrows=1, header=None, skiprows=blank, dtype="str", keep_default_na=False).iloc[0]
+    if _are_values(written):
+        warnings.warn(
+            f"{path.name} has no header: its first line is read as a row, and its columns are numbered", stacklevel=2
+        )
+        return CsvLayout(separator, tuple(map(str, range(1, len(names) + 1))), 0, blank, extra=False)
     try:
         first = parse(nrows=1, header=None, skiprows=blank + 1, dtype="str", keep_default_na=False)
     except pd.errors.EmptyDataError:
-        return CsvLayout(separator, names, blank, extra=False)
+        return CsvLayout(separator, names, 1, blank, extra=False)
     extra = first.shape[1] - len(names)
-    layout = CsvLayout(separator, names, blank, extra == 1)
+    layout = CsvLayout(separator, names, 1, blank, extra == 1)
     if extra > 1 or (layout.extra and first.iloc[0, -1] != ""):
         raise too_many_cells(path, layout, 1)
     return layout
+
+
+def _are_values(cells: Iterable[str]) -> bool:
+    """Whether the first line of a table is a row: mostly numbers, with decimal points or commas, that do not count the columns."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(pd.Series([cell.replace(",", ".") for cell in cells]), errors="coerce")
+    written = numbers.dropna()
+    counts = len(written) > 3 or written.iloc[:1].isin([0, 1]).any()
+    return 2 * len(written) > len(numbers) and not (counts and (written.diff().dropna() == 1).all())
 
 
 def too_many_cells(path: Path, layout: CsvLayout, row: int) -> DataError:
@@ -291,21 +331,28 @@ def _separated(path: Path, rows: int | None, as_text: Collection[str]) -> pd.Dat
     def attempt(quoting: Any) -> pd.DataFrame:
         layout = csv_layout(path, quoting)
         # keep_default_na=False: "None" and "NA" are words of a sentence before they are missing values
-        frame = pd.read_csv(
-            path,
-            sep=layout.separator,
-            decimal="," if layout.separator == ";" else ".",
-            encoding="utf-8-sig",
-            keep_default_na=False,
-            na_values=[""],
-            engine="c",
-            quoting=quoting,
-            nrows=rows,
-            index_col=False,
-            header=0,
-            names=[*layout.names, *([_EXTRA] if layout.extra else ())],
-            dtype={name: "str" for name in layout.names if name.lower() in as_text},
-        )
+        options: dict[str, Any] = {
+            "sep": layout.separator,
+            "decimal": "," if layout.separator == ";" else ".",
+            "encoding": "utf-8-sig",
+            "keep_default_na": False,
+            "na_values": [""],
+            "engine": "c",
+            "quoting": quoting,
+            "nrows": rows,
+            "index_col": False,
+            "header": 0 if layout.header else None,
+            "names": [*layout.names, *([_EXTRA] if layout.extra else ())],
+        }
+        as_written = {name: "str" for name in layout.names if name.lower() in as_text}
+        frame: pd.DataFrame = pd.read_csv(path, dtype=as_written, **options)
+        whole = [
+            name for name in layout.names if frame[name].dtype.kind in "if" and (frame[name].dropna() % 1 == 0).all()
+        ]
+        if whole:  # 01 is no number, but a code that differs from 1
+            written: pd.DataFrame = pd.read_csv(path, usecols=whole, dtype="str", **options)
+            codes = [name for name in whole if written[name].str.match(r"[+-]?0\d").any()]
+            frame[codes] = written[codes]
         if layout.extra:
             beyond = frame.pop(_EXTRA).notna().to_numpy()
             if beyond.any():

@@ -1,4 +1,4 @@
-"""Task metrics, by scikit-learn, scipy, sacrebleu and rouge-score. An undefined value is None, never a number made up.
+"""Task metrics, by numpy, scipy, sacrebleu and rouge-score. An undefined value is None, never a number made up.
 
 Scales: accuracy, F1, exact match and ROUGE run from 0 to 1, Matthews and the correlations from −1 to 1. BLEU and chrF stay
 sacrebleu's 0 to 100, because a signature stands for that number; `METRICS[name].highest` says so, for tables to label.
@@ -100,29 +100,41 @@ def signature(names: Iterable[str]) -> dict[str, str]:
     return text_metrics.signatures(names)
 
 
-def _accuracy(labels: np.ndarray, predicted: np.ndarray) -> float:
-    from sklearn.metrics import accuracy_score
+def confusion_counts(labels: np.ndarray, predicted: np.ndarray, classes: int) -> np.ndarray:
+    """(classes, classes) int64: how often each code (row) was predicted as each code (column). Importing scikit-learn takes a second."""
+    return np.bincount(labels * classes + predicted, minlength=classes * classes).reshape(classes, classes)
 
-    return float(accuracy_score(labels, predicted))
+
+def _accuracy(labels: np.ndarray, predicted: np.ndarray) -> float:
+    return float((labels == predicted).mean())
 
 
 def _matthews(labels: np.ndarray, predicted: np.ndarray) -> float:
-    from sklearn.metrics import matthews_corrcoef
-
-    return float(matthews_corrcoef(labels, predicted))  # 0 when one class is predicted throughout
+    """The correlation of both sides' indicators, for any number of classes (Gorodkin 2004); 0 when either side is constant."""
+    counts = _counts(labels, predicted)
+    rows, columns, n = counts.sum(axis=1), counts.sum(axis=0), counts.sum()
+    spread = (n**2 - rows @ rows) * (n**2 - columns @ columns)
+    return float((n * counts.trace() - rows @ columns) / np.sqrt(spread)) if spread else 0.0
 
 
 def _f1(labels: np.ndarray, predicted: np.ndarray) -> float:
-    """Of the class with code 1, whatever else there is."""
-    from sklearn.metrics import f1_score
-
-    return float(f1_score(labels == 1, predicted == 1, zero_division=0.0))
+    """Of the class with code 1, whatever else there is; 0 where it is neither right nor predicted."""
+    return float(_f1_of_each(confusion_counts(labels == 1, predicted == 1, 2))[1])
 
 
 def _macro_f1(labels: np.ndarray, predicted: np.ndarray) -> float:
-    from sklearn.metrics import f1_score
+    """The mean over all classes that are right or predicted somewhere."""
+    return float(_f1_of_each(_counts(labels, predicted)).mean())
 
-    return float(f1_score(labels, predicted, average="macro", zero_division=0.0))
+
+def _f1_of_each(counts: np.ndarray) -> np.ndarray:
+    return 2 * counts.diagonal() / np.maximum(counts.sum(axis=0) + counts.sum(axis=1), 1)
+
+
+def _counts(labels: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """`confusion_counts` of the codes that occur."""
+    codes, places = np.unique(np.concatenate([labels, predicted]), return_inverse=True)
+    return confusion_counts(places[: len(labels)], places[len(labels) :], len(codes)).astype(np.float64)
 
 
 def _correlation(name: str) -> Callable[[np.ndarray, np.ndarray], float | None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.tasks.chance import AT_CHANCE, CORRELATIONS, at_chance
-from isoviz.tasks.metrics import compute
+from isoviz.tasks.metrics import compute, confusion_counts
 from isoviz.tasks.protocol import Task
 from isoviz.tasks.text_metrics import exact_match, token_f1
 
@@ -33,10 +33,7 @@ def confusion(task: Task, labels: np.ndarray, predictions: np.ndarray) -> Confus
     """(k, k) int64 counts of n class codes; `ValueError` for a task without classes."""
     if task.kind != "classification":
         raise ValueError(f"'{task.slug}' has no classes")
-    from sklearn.metrics import confusion_matrix
-
-    codes = range(len(task.label_names))
-    return Confusion(task.label_names, confusion_matrix(labels, predictions, labels=list(codes)))
+    return Confusion(task.label_names, confusion_counts(labels, predictions, len(task.label_names)))
 
 
 def collapse(task: Task, rows: pd.DataFrame, predictions: Sequence[Any]) -> str | None:

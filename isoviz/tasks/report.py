@@ -20,13 +20,14 @@ SAMPLE = 50_000
 
 def data_report(task: Task, splits: Mapping[str, pd.DataFrame], totals: Mapping[str, int]) -> DataReport:
     """The report of checked rows, of which there are `totals` in all."""
-    texts = {split: frame[list(task.columns)].agg("\t".join, axis=1) for split, frame in splits.items()}
+    repeated = {split: int(_texts(task, frame).duplicated().sum()) for split, frame in splits.items()}
+    repeats = [f"{count} rows are repeated inside {split}." for split, count in repeated.items() if count]
     return DataReport(
         rows={split: totals[split] for split in splits},
         looked_at={split: len(frame) for split, frame in splits.items()},
         labels={split: _counts(task, frame) for split, frame in splits.items()},
         preview={split: [dict(row) for _, row in frame.head(5).iterrows()] for split, frame in splits.items()},
-        notes=(*_notes(texts), *score_notes(task, {split: rows for split, rows in splits.items() if split != TRAIN})),
+        notes=(*score_notes(task, splits), *repeats),
         lengths={
             split: {
                 column: histogram(np.array([len(text.split()) for text in frame[column]])) for column in task.columns
@@ -39,18 +40,25 @@ def data_report(task: Task, splits: Mapping[str, pd.DataFrame], totals: Mapping[
     )
 
 
-def score_notes(task: Task, validation: Mapping[str, pd.DataFrame]) -> list[str]:
+def score_notes(task: Task, splits: Mapping[str, pd.DataFrame]) -> list[str]:
     """Notes on the scores of these splits, as sentences.
 
     Args:
-        validation: checked rows of the validation split and of the extra ones.
+        splits: checked rows of the validation split, of the extra ones and, to compare with, of the training split.
     """
+    validation = {split: frame for split, frame in splits.items() if split != TRAIN}
+    train = splits.get(TRAIN)
     notes = [
         f"The data has no {name} split ('{theirs}'): the scores are those of the {task.validation} split alone."
         for name, theirs in task.extra
         if name not in validation
     ]
     for split, frame in validation.items():
+        if train is not None and (shared := int(_texts(task, frame).isin(set(_texts(task, train))).sum())):
+            notes.append(f"{shared} {split} rows also appear in train.")
+        if train is not None and task.kind == "classification":
+            unseen = [task.label_names[code] for code in sorted(set(frame["label"]) - set(train["label"]))]
+            notes += [f"The class '{name}' is in {split} but not in train: no model can learn it." for name in unseen]
         if len(frame) > 1 and outcomes.one_answer(task, frame):
             answer = frame[task.reference].iloc[0]
             answer_text = task.label_names[answer] if task.kind == "classification" else answer
@@ -82,13 +90,5 @@ def _counts(task: Task, frame: pd.DataFrame) -> dict[str, int]:
     return {name: int((frame["label"] == code).sum()) for code, name in enumerate(task.label_names)}
 
 
-def _notes(texts: dict[str, pd.Series]) -> list[str]:
-    notes = []
-    train = set(texts["train"])
-    for split, text in texts.items():
-        if split != "train" and (shared := int(text.isin(train).sum())):
-            notes.append(f"{shared} {split} rows also appear in train.")
-    for split, text in texts.items():
-        if repeated := int(text.duplicated().sum()):
-            notes.append(f"{repeated} rows are repeated inside {split}.")
-    return notes
+def _texts(task: Task, frame: pd.DataFrame) -> pd.Series:
+    return frame[list(task.columns)].agg("\t".join, axis=1)

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from pydantic import BaseModel
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor, nn
 
+from isoviz import devices
 from isoviz.errors import InputError
 from isoviz.events import Evaluated, Measured
 from isoviz.training import sharding
@@ -85,7 +85,7 @@ class Progress:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Progress:
-        """Progress from a checkpoint, also from older versions."""
+        """Progress from a checkpoint."""
         return cls(**{**data, "history": [Epoch.model_validate(epoch) for epoch in data["history"]]})
 
 
@@ -108,7 +108,7 @@ def save(
     """
     root = run_dir / "checkpoints"
     final = _folder(root, progress.step)
-    generators = processes.gather(generator_states())
+    generators = processes.gather(devices.generator_states())
     shared = sharding.state_of(model) if sharding.wanted() else None
     state = sharding.optimizer_state(optimizer)
     if processes.is_main and final.exists():
@@ -176,10 +176,9 @@ def _write_sealed(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _read_sealed(path: Path) -> dict[str, Any]:
-    """Read a file of `_write_sealed`. Raises `ValueError` if it has changed. Older versions wrote no checksum."""
+    """Read a file of `_write_sealed`. Raises `ValueError` if it has changed."""
     content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    digest = content.pop(_DIGEST, None)
-    if digest is not None and digest != _digest(content):
+    if content.pop(_DIGEST, None) != _digest(content):
         raise ValueError(f"{path.name} does not match its checksum")
     return content
 
@@ -214,17 +213,14 @@ def intact(run_dir: Path) -> tuple[Path | None, list[str]]:
 def _damage(folder: Path) -> str | None:
     """The problem with a checkpoint's files; None if they are intact."""
     try:
-        sealed = [_read_sealed(folder / name) for name in (_TRAINER, _ENDED) if (folder / name).is_file()]
+        sealed = {name: _read_sealed(folder / name) for name in (_TRAINER, _ENDED) if (folder / name).is_file()}
     except (OSError, ValueError) as error:
         return f"{_TRAINER} cannot be read ({error})"
-    if not sealed:
+    if _TRAINER not in sealed:
         return f"{_TRAINER} is missing"
     if not (folder / FILE).is_file():
         return f"{FILE} is missing"
-    checksums = sealed[0].get("checksums")
-    if checksums is None:  # written by an older version: check without checksums
-        return next(filter(None, (_unreadable(path) for path in sorted(folder.glob("*.safetensors")))), None)
-    for name, expected in checksums.items():
+    for name, expected in sealed[_TRAINER]["checksums"].items():
         try:
             if _checksum(folder / name) != expected:
                 return f"{name} does not match its checksum"
@@ -233,14 +229,6 @@ def _damage(folder: Path) -> str | None:
         except OSError as error:
             return f"{name} cannot be read ({error.strerror})"
     return None
-
-
-def _unreadable(path: Path) -> str | None:
-    try:
-        with safe_open(path, "pt"):
-            return None
-    except (SafetensorError, OSError) as error:
-        return f"{path.name} cannot be read ({error})"
 
 
 def _set_aside(folder: Path) -> None:
@@ -266,33 +254,31 @@ def load(
 
     Raises `InputError` for another number of processes than before, because the batches would differ.
     """
-    accelerator = processes.accelerator
-    # with several CPU processes, each has a device "cpu:0", which safetensors does not support
-    device = "cpu" if accelerator.device.type == "cpu" else str(accelerator.device)
     if (folder / _ENDED).is_file():
         return Progress.from_json(_read_sealed(folder / _ENDED)), {}
     trainer = _read_sealed(folder / _TRAINER)
     if not _has_training_state(folder):
-        _load_weights(model, folder / FILE, device)
+        _load_weights(model, folder / FILE)
         return Progress.from_json(trainer["progress"]), {}
     generators = _unflatten(load_file(folder / "generators.safetensors"))
     if len(generators) != processes.count:
         raise InputError(f"resume: the run had {len(generators)} processes, now there are {processes.count}")
-    _load_weights(model, folder / FILE, device)
-    state = _unflatten(load_file(folder / "optimizer.safetensors", device=device))
+    _load_weights(model, folder / FILE)
+    state = _unflatten(load_file(folder / "optimizer.safetensors"))
     state = sharding.split_state(state, optimizer)
     optimizer.load_state_dict({"state": state, "param_groups": trainer["param_groups"]})
     scheduler.load_state_dict(trainer["scheduler"])
-    if accelerator.scaler is not None and trainer["scaler"] is not None:
-        accelerator.scaler.load_state_dict(trainer["scaler"])
+    scaler = processes.accelerator.scaler
+    if scaler is not None and trainer["scaler"] is not None:
+        scaler.load_state_dict(trainer["scaler"])
     return Progress.from_json(trainer["progress"]), generators[processes.rank]
 
 
-def _load_weights(model: nn.Module, file: Path, device: str) -> None:
+def _load_weights(model: nn.Module, file: Path) -> None:
     if sharding.wanted():
         sharding.load_state(model, load_file(file))
     else:
-        load_model(model, str(file), device=device)
+        load_model(model, str(file))  # read on the CPU: the reader does not know every kind of device
 
 
 def settle(run_dir: Path, progress: Progress, best: int | None) -> None:
@@ -302,7 +288,7 @@ def settle(run_dir: Path, progress: Progress, best: int | None) -> None:
 
     Args:
         progress: the run's complete progress.
-        best: the optimiser step of the weights to keep; None for the last. Older runs have only the last weights.
+        best: the optimiser step of the weights to keep; None for the last.
     """
     keep = newest(run_dir)
     if keep is None:
@@ -325,8 +311,8 @@ def _folder(root: Path, step: int) -> Path:
 def _drop_training_state(folder: Path) -> None:
     with suppress(OSError, ValueError):  # first the list, then the files, so that listed files always exist
         trainer = _read_sealed(folder / _TRAINER)
-        checksums = {name: sum for name, sum in trainer.get("checksums", {}).items() if name not in _TRAINING_STATE}
-        if checksums != trainer.get("checksums", {}):
+        checksums = {name: sum for name, sum in trainer["checksums"].items() if name not in _TRAINING_STATE}
+        if checksums != trainer["checksums"]:
             _write_sealed(folder / _TRAINER, {**trainer, "checksums": checksums})
     for name in _TRAINING_STATE:
         (folder / name).unlink(missing_ok=True)
@@ -339,16 +325,7 @@ def set_generators(states: dict[str, Tensor]) -> None:
             "resume: only the final weights of this run are left",
             advice="It cannot be resumed; start it again.",
         )
-    torch.set_rng_state(states["cpu"])
-    if "cuda" in states and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states["cuda"])
-
-
-def generator_states() -> dict[str, Tensor]:
-    states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
-        states["cuda"] = torch.cuda.get_rng_state()
-    return states
+    devices.set_generator_states(states)
 
 
 def _flatten(state: dict[int, dict[str, Tensor]]) -> dict[str, Tensor]:

@@ -29,7 +29,7 @@ from isoviz.events import ENDINGS, Event, parse_event
 from isoviz.jobs.processes import Process, environment
 
 if TYPE_CHECKING:
-    from isoviz.training.devices import Devices
+    from isoviz.devices import Devices
 
 LOG: Final = "worker.log"
 """In a run's folder: the output of all its processes."""

@@ -26,9 +26,9 @@ from isoviz.events import (
 )
 from isoviz.methods.protocol import Representations, Sample
 from isoviz.metrics.processes import repeated
-from isoviz.tasks import baselines, metrics, outcomes, report
-from isoviz.tasks.protocol import VALIDATION
+from isoviz.tasks import baselines, metrics, outcomes
 from isoviz.training import (
+    checked_arrays,
     checkpoints,
     distributed,
     divergence,
@@ -174,6 +174,7 @@ class _Run:
         if resume:
             checkpoint = checkpoints.intact(setup.run_dir) if setup.processes.is_main else (None, [])
             folder, damage = setup.processes.agree(checkpoint)
+            damage = [*damage, *checked_arrays.damaged(setup.run_dir / "arrays")]
             if folder is not None:
                 self.progress, self.generators = checkpoints.load(
                     folder, setup.plain, setup.optimizer, setup.scheduler, setup.processes
@@ -211,10 +212,7 @@ class _Run:
                 baselines=baselines.reference_values(setup.task, rows.guess),
                 notes=[
                     *([f"random weights: {setup.random_weights}"] if setup.random_weights else []),
-                    *report.score_notes(
-                        setup.task,
-                        {VALIDATION: rows.frame, **{name: scored.frame for name, scored in rows.extra.items()}},
-                    ),
+                    *setup.notes,
                 ],
             )
         )
@@ -311,7 +309,7 @@ class _Run:
                 losses=losses,
                 learning_rate=setup.scheduler.get_last_lr()[0],
                 samples_per_second=1 / pace if pace else 0.0,
-                eta_seconds=max(0.0, rows_left * pace),  # a checkpoint of an older version may have counted more rows
+                eta_seconds=max(0.0, rows_left * pace),
                 step_seconds=self.session_seconds / self.session_steps,
             )
         )

@@ -24,6 +24,7 @@ from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.models.adapter import HeadedModel
+from isoviz.training import checked_arrays
 from isoviz.training.batches import Encoded
 from isoviz.training.heads import Head
 from isoviz.training.shrinkage import Shrinkage
@@ -249,13 +250,8 @@ def layers_record(tokens: TokenClouds, target: Shrinkage) -> CloudRecord:
 
 def save_arrays(path: Path, head: Sample) -> None:
     """Write the head cloud's |ρ|, its clustered order, σ and EV curve, atomically."""
-    from safetensors.numpy import save_file
-
-    arrays = _arrays(head)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    save_file({name: np.ascontiguousarray(value) for name, value in arrays.items()}, partial)
-    partial.replace(path)
+    checked_arrays.save(path, _arrays(head))
 
 
 def _arrays(head: Sample) -> dict[str, np.ndarray]:

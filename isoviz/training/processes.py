@@ -9,6 +9,8 @@ from accelerate import PartialState
 from accelerate.state import AcceleratorState
 from accelerate.utils import broadcast_object_list, gather_object
 
+from isoviz import devices
+
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
@@ -18,7 +20,10 @@ Answer = TypeVar("Answer")
 def begin() -> bool:
     """Reset accelerate's state from an earlier run in this process; returns whether this is the main process."""
     AcceleratorState._reset_state(reset_partial_state=True)
-    return PartialState(cpu=on_cpu()).is_main_process
+    state = PartialState(cpu=on_cpu())
+    if state.device.type == "cpu":  # also for a kind of accelerator that accelerate does not know
+        state.device = devices.current()
+    return state.is_main_process
 
 
 def broadcast(answer: Answer) -> Answer:
@@ -29,8 +34,8 @@ def broadcast(answer: Answer) -> Answer:
 
 
 def on_cpu() -> bool:
-    """Whether only the CPU is available: accelerate then joins processes only if told to use the CPU."""
-    return not torch.cuda.is_available() and not torch.backends.mps.is_available()
+    """Whether to compute on the CPU: accelerate then joins processes only if told so."""
+    return devices.current().type == "cpu"
 
 
 class Processes:

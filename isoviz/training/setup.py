@@ -15,11 +15,13 @@ from torch.utils.data import DataLoader
 
 from isoviz import methods, tasks
 from isoviz.config import RunConfig
+from isoviz.errors import InputError
 from isoviz.events import Entered, Event
 from isoviz.methods.protocol import Method
-from isoviz.models import hub, low_rank, sources
+from isoviz.models import hub, low_rank, sources, unknown_tokens
 from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
-from isoviz.tasks.protocol import Task
+from isoviz.tasks import report
+from isoviz.tasks.protocol import TRAIN, VALIDATION, Task
 from isoviz.training import heads, origin, sharding
 from isoviz.training.heads import Head
 from isoviz.training.optimisation import make_optimizer, make_scheduler
@@ -37,6 +39,7 @@ class Setup:
         task, method, head, rows: task, method, output layer and data.
         origin: fingerprints of the model and the rows.
         random_weights: description of encoder weights missing in the checkpoint; empty if none.
+        notes: what a reader of the results must know about rows and tokens, as sentences.
         data_revision: commit of a hub data set.
         accelerator, processes: devices and processes.
         model: the network prepared by accelerate, for training steps.
@@ -56,6 +59,7 @@ class Setup:
     rows: Rows
     origin: Origin
     random_weights: str
+    notes: list[str]
     data_revision: str | None
     accelerator: Accelerator
     processes: Processes
@@ -131,6 +135,13 @@ def load_setup(
 
     emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))
     rows = Rows(data, head, config, (processes.rank, processes.count), parts, report_rows)
+    unknown = unknown_tokens.share(rows.train.inputs["input_ids"], head.tokenizer)
+    if unknown > unknown_tokens.REFUSED and not config.allow_unknown:
+        raise InputError(
+            f"model: the tokenizer of '{config.model}' does not know {unknown:.0%} of the tokens in the training rows",
+            field="model",
+            advice="Choose a model of the rows' language, or train anyway with --allow-unknown.",
+        )
     head.prepare(model, rows.train)
     steps_per_epoch = math.ceil(len(rows.order) / config.grad_accum)
     prepared = accelerator.prepare_model(
@@ -138,7 +149,8 @@ def load_setup(
     )  # evaluation mode moves the model without wrapping it
     if sharding.wanted():
         sharding.shard(model, config)
-    optimizer = make_optimizer(model, config)
+    table = network.get_input_embeddings() if processes.count == 1 else None
+    optimizer = make_optimizer(model, config, table if isinstance(table, torch.nn.Embedding) else None)
     scheduler = make_scheduler(optimizer, config, steps_per_epoch * config.epochs)
     optimizer, scheduler = accelerator.prepare(optimizer, scheduler)
     # as for a single process, because the rows are already divided
@@ -157,6 +169,10 @@ def load_setup(
         rows=rows,
         origin=started_with,
         random_weights=str(mismatch),
+        notes=[
+            *report.score_notes(task, {TRAIN: data.train, VALIDATION: data.validation, **data.extra}),
+            *unknown_tokens.note(unknown),
+        ],
         data_revision=data.revision,
         accelerator=accelerator,
         processes=processes,

@@ -3,6 +3,8 @@
 The accelerate configuration enables it (`distributed_type: FSDP`). accelerate supports FSDP only on accelerators, and its wrapper
 handles only the forward pass, whereas measures and methods read the encoder's internals. So PyTorch's `fully_shard` is called here,
 on any device. For measuring, every process gets all weights.
+
+PyTorch's modules for it take a second to import, so only runs that use it import them.
 """
 
 from __future__ import annotations
@@ -15,10 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
-from torch.distributed.tensor import DTensor, distribute_tensor
 
 from isoviz.errors import InputError
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
 _OF_ACCELERATE: Final = "ACCELERATE_USE_FSDP"
 _WANTED: Final = "ISOVIZ_FSDP"
-_WHOLE: Final = StateDictOptions(full_state_dict=True, cpu_offload=True)
 
 
 def take_over() -> None:
@@ -63,6 +60,9 @@ def shard(model: HeadedModel, config: RunConfig) -> None:
         )
     if config.precision == "fp16":
         raise InputError("precision: FSDP trains in bf16 or float32 (got fp16)", field="precision")
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import FSDPModule, fully_shard, register_fsdp_forward_method
+
     mesh = init_device_mesh(next(model.parameters()).device.type, (dist.get_world_size(),))
     blocks = set(getattr(model.network, "_no_split_modules", None) or ())
     for module in model.network.modules():
@@ -75,6 +75,11 @@ def shard(model: HeadedModel, config: RunConfig) -> None:
 @contextmanager
 def whole(model: nn.Module) -> Iterator[None]:
     """Context in which every process has all weights, for reading only."""
+    if not wanted():
+        yield
+        return
+    from torch.distributed.fsdp import FSDPModule
+
     parts = [module for module in model.modules() if isinstance(module, FSDPModule)]
     for part in parts:
         part.set_reshard_after_forward(False, recurse=False)
@@ -94,18 +99,27 @@ def own_copy(weight: Tensor) -> Tensor:
 
 def state_of(model: nn.Module) -> dict[str, Tensor]:
     """All complete weights and buffers; every process must call it."""
-    state: dict[str, Any] = get_model_state_dict(model, options=_WHOLE)
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+
+    whole = StateDictOptions(full_state_dict=True, cpu_offload=True)
+    state: dict[str, Any] = get_model_state_dict(model, options=whole)
     return {name: value.clone() for name, value in state.items()}
 
 
 def load_state(model: nn.Module, state: dict[str, Any]) -> None:
     """Set all weights and buffers from complete ones; every process must call it."""
-    set_model_state_dict(model, state, options=_WHOLE)
+    from torch.distributed.checkpoint.state_dict import StateDictOptions, set_model_state_dict
+
+    set_model_state_dict(model, state, options=StateDictOptions(full_state_dict=True, cpu_offload=True))
 
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     """The optimiser's `state_dict` with complete tensors; every process must call it."""
     state = optimizer.state_dict()
+    if not wanted():
+        return state
+    from torch.distributed.tensor import DTensor
+
     state["state"] = {
         index: {name: value.full_tensor() if isinstance(value, DTensor) else value for name, value in entry.items()}
         for index, entry in state["state"].items()
@@ -117,6 +131,10 @@ def split_state(
     state: Mapping[int, Mapping[str, Tensor]], optimizer: torch.optim.Optimizer
 ) -> dict[int, dict[str, Tensor]]:
     """The `state` of `optimizer_state`, split like the optimiser's parameters."""
+    if not wanted():
+        return dict(state)  # type: ignore[arg-type]
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
 
     def part(index: int, value: Tensor) -> Tensor:

@@ -66,7 +66,7 @@ class Shrinkage:
             cloud: (d, d) Σ_X, divisor n − 1.
             zeta: weight of Σ_S.
         """
-        from scipy.stats import t
+        from scipy.special import stdtrit
 
         nonempty_parts = [part for part in self.parts if part.count]
         if self.rows >= self.of_rows or len(nonempty_parts) < 2:
@@ -75,7 +75,7 @@ class Shrinkage:
         scores = np.array([_score((1 - zeta) * cloud + zeta * _without(total, part)) for part in nonempty_parts])
         deviations = scores - scores.mean()
         variance = (len(nonempty_parts) - 1) / len(nonempty_parts) * float(deviations @ deviations)
-        return float(t.ppf(0.975, len(nonempty_parts) - 1)) * math.sqrt(variance * (1 - self.rows / self.of_rows))
+        return float(stdtrit(len(nonempty_parts) - 1, 0.975)) * math.sqrt(variance * (1 - self.rows / self.of_rows))
 
     @cached_property
     def _total(self) -> CovarianceAccumulator:

@@ -1,9 +1,9 @@
 """Cache of tokenised rows by content, so that the same rows, tokenizer and settings are tokenised only once.
 
 One safetensors file per key under `home()`: each list of token lists is a flat int32 array with its boundaries. Files are written once,
-by atomic rename; beyond `MAX_BYTES`, the least recently used are removed. The cache of `datasets` is unsuitable: it does not cache a
-`map` over rows in memory (a second start takes as long as the first), reads items of a file 30 times slower (67,000 rows: 0.2 s for
-5,000 items, ours 0.006 s), and has no size limit.
+by atomic rename, with a checksum; beyond `MAX_BYTES`, the least recently used are removed. The cache of `datasets` is unsuitable: it
+does not cache a `map` over rows in memory (a second start takes as long as the first), reads items of a file 30 times slower (67,000
+rows: 0.2 s for 5,000 items, ours 0.006 s), and has no size limit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -23,6 +22,7 @@ from filelock import FileLock, Timeout
 
 import isoviz
 from isoviz.home import home, make_private
+from isoviz.training import checked_arrays
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -77,7 +77,7 @@ def cached(
 ) -> Ragged:
     """The token lists of a key: read from the cache, or computed and stored by one process at a time.
 
-    An unreadable file is recomputed; if the disk is not writable, the tokens are recomputed every time.
+    An unreadable or damaged file is recomputed; if the disk is not writable, the tokens are recomputed every time.
 
     Args:
         waiting: called every second while another process computes them; raises to abort.
@@ -112,13 +112,10 @@ def _key_lock(key: str, waiting: Callable[[], None]) -> Iterator[None]:
 
 
 def _read(path: Path) -> Ragged | None:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
     try:
-        arrays = load_file(path)
+        arrays = checked_arrays.load(path)
         os.utime(path)  # the time of last use
-    except (OSError, SafetensorError):
+    except (OSError, ValueError):
         return None
     names = [name.removesuffix(".flat") for name in arrays if name.endswith(".flat")]
     tokens: Ragged = {}
@@ -129,26 +126,17 @@ def _read(path: Path) -> Ragged | None:
 
 
 def _write(path: Path, tokens: Ragged) -> None:
-    from safetensors.numpy import save
-
     arrays: dict[str, np.ndarray] = {}
     for name, rows in tokens.items():
         arrays[f"{name}.flat"] = np.fromiter((token for row in rows for token in row), dtype=np.int32)
         arrays[f"{name}.ends"] = np.cumsum([len(row) for row in rows], dtype=np.int64)
     make_private(path.parent)
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(save(arrays))
-        os.replace(partial, path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
+    checked_arrays.save(path, arrays)
 
 
 def _shrink(newest: Path) -> None:
     """Remove the least recently used files until all fit, except the newest; and abandoned files of killed writers."""
-    for abandoned in newest.parent.glob(".writing-*"):
+    for abandoned in newest.parent.glob(f"{checked_arrays.PARTIAL}*"):
         if abandoned.stat().st_mtime < time.time() - ABANDONED:
             abandoned.unlink(missing_ok=True)
     files_by_use = sorted(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from isoviz.errors import InputError
 from isoviz.vectors import reading, sets, tables
 from isoviz.vectors.reading import Columns
 from isoviz.vectors.sets import Relation, TextSet, VectorSet
@@ -24,6 +26,7 @@ class ImportRequest:
         beside: a table with texts, labels, groups or ids for the vectors of an array.
         relations: a table of pairs with a score, or of queries, documents and relevance.
         name: title on pages; empty for the file's name.
+        base: key of a stored set that gets the labels of `beside` or the pairs of `relations`; there is no `file` then.
     """
 
     kind: Kind = "either"
@@ -32,6 +35,7 @@ class ImportRequest:
     beside: str | None = None
     relations: str | None = None
     name: str = ""
+    base: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class SetSummary:
         columns: those of `isoviz.vectors.sets.COLUMNS` that the set has.
         relation: what its pairs mean, if it has pairs.
         name: title on pages.
+        dimensions: the columns of a table that were read as vectors.
+        odd: those of them that look like ids, labels or times.
     """
 
     key: str
@@ -53,27 +59,33 @@ class SetSummary:
     columns: tuple[str, ...]
     relation: Relation | None = None
     name: str = ""
+    dimensions: tuple[str, ...] = ()
+    odd: tuple[str, ...] = ()
 
 
 def import_file(request: ImportRequest) -> SetSummary:
     """Read a file and store its content. Raises like `isoviz.vectors.read`."""
     name = request.name or (request.file if request.file.startswith(tables.HUB) else Path(request.file).name)
     content: TextSet | VectorSet
-    if request.kind == "texts":
+    if request.base:
+        content = reading.annotated(_base(request.base), request.beside, request.relations)
+    elif request.kind == "texts":
         content = reading.read_texts(request.file, request.columns, relations=request.relations, name=name)
     else:
         read = reading.read if request.kind == "vectors" else reading.read_either
         content = read(request.file, request.columns, beside=request.beside, relations=request.relations, name=name)
-    sets.keep(content)
-    return summary_of(content)
+    summary = describe(sets.keep(content))
+    assert summary is not None  # stored just now
+    return summary
 
 
-def summary_of(content: TextSet | VectorSet) -> SetSummary:
-    """Summary of a set."""
-    columns = tuple(map(str, content.columns))
-    if isinstance(content, TextSet):
-        return SetSummary(content.key, "texts", content.n, 0, columns, content.relation, content.name)
-    return SetSummary(content.key, "vectors", content.n, content.d, columns, content.relation, content.name)
+def _base(key: str) -> TextSet | VectorSet:
+    try:
+        return sets.load_any(key)
+    except KeyError:
+        raise InputError(
+            "vectors: this set is no longer on this server", field="vectors", advice="Load it again."
+        ) from None
 
 
 def describe(key: str) -> SetSummary | None:
@@ -81,5 +93,19 @@ def describe(key: str) -> SetSummary | None:
     facts = sets.facts_of(key)
     if facts is None:
         return None
-    columns = tuple(facts["columns"])
-    return SetSummary(key, facts["what"], facts["n"], facts.get("d", 0), columns, facts.get("relation"), facts["name"])
+    return _summary(key, facts)
+
+
+def _summary(key: str, facts: Mapping[str, Any]) -> SetSummary:
+    read = facts.get("facts", {})
+    return SetSummary(
+        key,
+        facts["what"],
+        facts["n"],
+        facts.get("d", 0),
+        tuple(map(str, facts["columns"])),
+        facts.get("relation"),
+        facts["name"],
+        tuple(read.get("dimensions", ())),
+        tuple(read.get("odd", ())),
+    )

@@ -70,7 +70,7 @@ def read(
     if Path(path_text).suffix.lower() in arrays.SUFFIXES:
         return _vectors_of(None, path_text, columns, beside, relations, name, field)
     _require_known(path_text, SUFFIXES, field)
-    table = tables.read(path_text, field, _ids(columns))
+    table = tables.read(path_text, field, _as_text(columns))
     return _vectors_of(table, path_text, columns, beside, relations, name, field)
 
 
@@ -89,7 +89,7 @@ def read_either(
         return read_texts(path, columns, relations=relations, name=name)
     if columns.points is not None or not (path.startswith(tables.HUB) or suffix in tables.SUFFIXES):
         return read(path, columns, beside=beside, relations=relations, name=name, field=field)
-    table = tables.read(path, field, _ids(columns))
+    table = tables.read(path, field, _as_text(columns))
     places = tables.places_of(table.column_names, _requested(columns), field)
     assigned = set(places.values())
     numbers = tables.number_columns(table, assigned)
@@ -115,9 +115,11 @@ def _vectors_of(
         facts = {"array": columns.points}
     else:
         places = tables.places_of(table.column_names, _requested(columns), field)
-        points = tables.points_of(table, columns.points, set(places.values()), field)
+        dimensions = tables.dimensions_of(table, columns.points, set(places.values()), field)
+        odd = [] if columns.points or len(dimensions) == 1 else tables.odd_columns(table, dimensions)
+        points, facts = tables.values_of(table, dimensions, field), {"dimensions": dimensions, "odd": odd}
     if beside is not None:
-        table = tables.read(beside, field, _ids(columns))
+        table = tables.read(beside, field, _as_text(columns))
     row_data = None if table is None else _columns_of(table, columns, field)
     if row_data is not None and len(row_data) != len(points):
         raise InputError(
@@ -133,7 +135,12 @@ def _vectors_of(
 
 
 def array(name: str, column: str | None = None, field: str = "vectors") -> NDArray[Any]:
-    """The points of a file of any format, (n, d), unchecked and possibly memory-mapped.
+    """The points of `named_array`."""
+    return named_array(name, column, field)[0]
+
+
+def named_array(name: str, column: str | None, field: str) -> tuple[NDArray[Any], list[str]]:
+    """The points of a file of any format, (n, d), unchecked and possibly memory-mapped; and the columns of a table with them.
 
     Args:
         name: the file, or `hub:owner/name:split`.
@@ -143,11 +150,11 @@ def array(name: str, column: str | None = None, field: str = "vectors") -> NDArr
         InputError: like `read`, except for non-finite values and for few points or dimensions.
     """
     if Path(name).suffix.lower() not in tables.SUFFIXES and not name.startswith(tables.HUB):
-        return arrays.read(name, column, field)
-    points = streams.points_of(name, column, field)
+        return arrays.read(name, column, field), []
+    points, dimensions = streams.points_of(name, column, field)
     if 0 in points.shape:
         raise InputError(f"{field}: '{name}' contains no points: its shape is {points.shape}", field=field)
-    return points
+    return points, dimensions
 
 
 def from_points(
@@ -204,7 +211,7 @@ def read_texts(
             pairs.read(relations, lines.columns)  # raises: lines have no ids
         return lines
     _require_known(str(path), TEXT_SUFFIXES, field)
-    return _texts_of(tables.read(path, field, _ids(columns)), str(path), columns, relations, name, field)
+    return _texts_of(tables.read(path, field, _as_text(columns)), str(path), columns, relations, name, field)
 
 
 def _texts_of(
@@ -250,6 +257,51 @@ def _checked_texts(row_data: pd.DataFrame, name: str, field: str) -> TextSet:
     return TextSet(row_data, name)
 
 
+def annotated(
+    content: TextSet | VectorSet, labels: str | Path | None = None, relations: str | Path | None = None
+) -> TextSet | VectorSet:
+    """A set with the labels or the pairs of further files; pairs replace those it has.
+
+    Without an id column, the rows are numbered from 1.
+
+    Args:
+        labels: a table with a column `label`, and `id`s or one row per vector in the same order.
+        relations: see `read`.
+
+    Raises:
+        InputError: the file does not fit the set (field `labels` or `pairs`).
+    """
+    import pandas as pd
+
+    row_data = content.columns.copy()
+    if "id" not in row_data:
+        row_data.insert(0, "id", pd.Series(range(1, content.n + 1), dtype=object).astype(str))
+    if labels is not None:
+        table = _columns_of(tables.read(labels, "labels", _as_text(Columns())), Columns(), "labels")
+        if "label" not in table:
+            raise InputError("labels: the file has no column 'label'", field="labels")
+        if "id" in table:
+            matched = row_data["id"].map(table.set_index("id")["label"])
+            if matched.isna().all():
+                raise InputError(
+                    f"labels: no row of the set has one of these ids, such as '{shortened(table['id'].iloc[0])}'",
+                    field="labels",
+                    advice="Without a column 'id', rows are matched by their order.",
+                )
+            row_data["label"] = matched
+        elif len(table) != content.n:
+            raise InputError(
+                f"labels: {len(table):,} labels, but {content.n:,} rows; add a column 'id' to match them",
+                field="labels",
+            )
+        else:
+            row_data["label"] = table["label"]
+    if relations is None:
+        return replace(content, columns=row_data)
+    rated, relation = pairs.read(relations, row_data)
+    return replace(content, columns=row_data, pairs=rated, relation=relation)
+
+
 # ------------------------------------------------------------------------------------------------------------- helpers
 
 
@@ -265,9 +317,9 @@ def _requested(columns: Columns) -> dict[str, str | None]:
     return {name: getattr(columns, name) for name in tables.NAMES}
 
 
-def _ids(columns: Columns) -> tuple[str, ...]:
-    """Names of id columns, in lower case."""
-    return (*tables.NAMES["id"], (columns.id or "id").lower())
+def _as_text(columns: Columns) -> tuple[str, ...]:
+    """Names of the columns of ids and texts, in lower case."""
+    return (*tables.AS_TEXT, *(name.lower() for name in (columns.id, columns.text) if name))
 
 
 def _text_columns(table: pa.Table, taken: Collection[str]) -> list[str]:

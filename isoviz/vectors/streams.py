@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import boundary
-from isoviz.home import home
+from isoviz.home import home, make_private
 from isoviz.tasks import files
 from isoviz.vectors import arrays, tables
 
@@ -30,8 +30,8 @@ _FIRST_ROWS: Final = 2_000
 """Number of first rows that determine the columns."""
 
 
-def points_of(name: str, column: str | None, field: str) -> NDArray[Any]:
-    """The vectors of a table, (n, d); for a large one, a read-only map of a temporary file that lives as long as the array.
+def points_of(name: str, column: str | None, field: str) -> tuple[NDArray[Any], list[str]]:
+    """The vectors of a table, (n, d), and their columns; of a large one, a read-only map of a temporary file that lives as long as it.
 
     Args:
         name: the file, or `hub:owner/name:split`.
@@ -44,7 +44,8 @@ def points_of(name: str, column: str | None, field: str) -> NDArray[Any]:
     suffix = "" if path is None else path.suffix.lower()
     if path is None or path.stat().st_size <= STREAM_ABOVE or suffix not in _STREAMED:
         table = tables.read(name, field)  # refuses JSON lines that are too large
-        return tables.values_of(table, _vector_columns(table, column, field), field)
+        names = _vector_columns(table, column, field)
+        return tables.values_of(table, names, field), names
     with tables.naming_field(field), boundary.parsing(f"{path.name} cannot be read as {suffix[1:]}", field):
         if suffix in tables.PARQUET:
             return _spooled(_parquet(path, column, field), field)
@@ -58,10 +59,11 @@ def _vector_columns(table: pa.Table, column: str | None, field: str) -> list[str
     return tables.dimensions_of(table, column, set(places.values()), field)
 
 
-def _spooled(batches: Iterator[tuple[pa.Table, list[str]]], field: str) -> NDArray[Any]:
+def _spooled(batches: Iterator[tuple[pa.Table, list[str]]], field: str) -> tuple[NDArray[Any], list[str]]:
     """Write batches with their vector columns one after another, and map the file."""
     rows, kind = 0, None
-    home().mkdir(parents=True, exist_ok=True)
+    names: list[str] = []
+    make_private(home())
     with tempfile.TemporaryFile(dir=home()) as spool:  # not in /tmp, which may be in memory
         for table, names in batches:
             if not table.num_rows:
@@ -78,9 +80,9 @@ def _spooled(batches: Iterator[tuple[pa.Table, list[str]]], field: str) -> NDArr
             spool.write(np.ascontiguousarray(points, dtype=kind[0]).data)
             rows += len(points)
         if kind is None:
-            return np.empty((0, 0), dtype=np.float32)
+            return np.empty((0, 0), dtype=np.float32), []
         spool.flush()
-        return np.memmap(spool, dtype=kind[0], mode="r", shape=(rows, kind[1]))
+        return np.memmap(spool, dtype=kind[0], mode="r", shape=(rows, kind[1])), names
 
 
 def _rows_per_batch(first: pa.Table) -> int:
@@ -127,7 +129,6 @@ def _arrow(path: Path, column: str | None, field: str) -> Iterator[tuple[pa.Tabl
 
 def _text(path: Path, column: str | None, field: str) -> Iterator[tuple[pa.Table, list[str]]]:
     import pyarrow as pa
-    import pyarrow.compute as pc
     import pyarrow.csv
 
     layout = files.csv_layout(path)
@@ -141,7 +142,7 @@ def _text(path: Path, column: str | None, field: str) -> Iterator[tuple[pa.Table
             block_size=_BATCH,
             column_names=[*layout.names, *extra],
             skip_rows=layout.blank,
-            skip_rows_after_names=1,
+            skip_rows_after_names=layout.header,
         ),
         pa.csv.ParseOptions(delimiter=layout.separator, newlines_in_values=True),
         pa.csv.ConvertOptions(
@@ -155,6 +156,6 @@ def _text(path: Path, column: str | None, field: str) -> Iterator[tuple[pa.Table
                 if beyond.any():
                     raise files.too_many_cells(path, layout, rows + int(beyond.argmax()) + 1)
             if layout.separator == ";":
-                table = pa.table({name: pc.replace_substring(table[name], ",", ".") for name in names})
+                table = table.replace_schema_metadata(tables.DECIMAL_COMMAS)
             rows += table.num_rows
             yield table, names

@@ -6,6 +6,7 @@ import contextlib
 import fnmatch
 import json
 import re
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -36,16 +37,23 @@ NAMES: Final = {
     "group": ("group", "groups"),
 }
 """Column of a set → names by which it is recognised in a file."""
+AS_TEXT: Final = (*NAMES["id"], *NAMES["text"])
+DECIMAL_COMMAS: Final = {"decimal": ","}
+"""Metadata of a table whose texts write numbers with decimal commas."""
 _INDEX: Final = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
 """Names of columns in which pandas writes row numbers."""
+_FEWEST_ROWS: Final = 8
+"""Rows from which a column of rising numbers is no accident."""
+_LARGE: Final = 1e4
+"""Ratio to the other columns' median from which a column has another scale; rogue dimensions of models stay below it."""
 _REPOSITORY: Final = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 
 
-def read(name: str | Path, field: str, ids: Collection[str] = NAMES["id"]) -> pa.Table:
+def read(name: str | Path, field: str, as_text: Collection[str] = AS_TEXT) -> pa.Table:
     """A whole table. Raises `InputError` if the file is not a table.
 
     Args:
-        ids: columns read as text, in lower case, so that 01 stays 01.
+        as_text: columns in lower case, whose cells of a csv or tsv stay as they are written.
     """
     if str(name).startswith(HUB):
         return _of_hub(str(name).removeprefix(HUB), field)
@@ -53,7 +61,7 @@ def read(name: str | Path, field: str, ids: Collection[str] = NAMES["id"]) -> pa
     suffix = path.suffix.lower()
     with naming_field(field):
         if suffix in TEXT:
-            return of_text(path, ids=ids)
+            return of_text(path, as_text=as_text)
         with boundary.parsing(f"{path.name} cannot be read as {suffix[1:]}", field):
             table = _of_parquet(path) if suffix in PARQUET else _of_arrow(path)
         require_distinct(table.column_names, path)
@@ -79,20 +87,13 @@ def naming_field(field: str) -> Iterator[None]:
         ) from None
 
 
-def of_text(path: Path, rows: int | None = None, ids: Collection[str] = NAMES["id"]) -> pa.Table:
+def of_text(path: Path, rows: int | None = None, as_text: Collection[str] = AS_TEXT) -> pa.Table:
     """A text file, or its first rows."""
     import pyarrow as pa
 
-    frame = files.tabular(path, rows, ids)
+    frame = files.tabular(path, rows, as_text)
     frame.columns = [str(name) for name in frame.columns]
     require_distinct(list(frame.columns), path)
-    if path.suffix.lower() == ".csv" and files.csv_layout(path).separator == ";":
-        for text_column in map(
-            str, frame.select_dtypes("str").columns
-        ):  # numbers with decimal commas, except for a cell
-            with_points = frame[text_column].str.replace(",", ".", regex=False)
-            if _mostly_numbers(with_points):
-                frame[text_column] = with_points
     limits.check(path.name, columns=frame.shape[1], rows=len(frame), cells=frame.size)
     columns = {}
     for name in frame:
@@ -104,7 +105,8 @@ def of_text(path: Path, rows: int | None = None, ids: Collection[str] = NAMES["i
                 f"data: row {first}, column '{shortened(name)}': a {kind} where earlier rows have another type",
                 field="data",
             ) from None
-    return pa.table(columns)
+    commas = path.suffix.lower() == ".csv" and files.csv_layout(path).separator == ";"
+    return pa.table(columns, metadata=DECIMAL_COMMAS if commas else None)
 
 
 def _first_of_other_type(values: list[Any]) -> tuple[int, str]:
@@ -204,11 +206,6 @@ def places_of(names: list[str], given: Mapping[str, str | None], field: str, fil
     return places
 
 
-def points_of(table: pa.Table, requested: str | None, taken: set[str], field: str) -> NDArray[Any]:
-    """The vectors of a table, (n, d): `values_of` the `dimensions_of` it."""
-    return values_of(table, dimensions_of(table, requested, taken, field), field)
-
-
 def dimensions_of(table: pa.Table, requested: str | None, taken: set[str], field: str) -> list[str]:
     """The columns of the vectors: one of lists, or one per dimension.
 
@@ -234,6 +231,12 @@ def dimensions_of(table: pa.Table, requested: str | None, taken: set[str], field
                 f"{field}: no column of lists and no column of numbers (columns: {listed(names, 120) or 'none'})",
                 field=field,
             )
+        if odd := odd_columns(table, numbers if not lists else []):
+            warnings.warn(
+                f"{field}: columns that look like ids, labels or times are read as dimensions: {listed(odd)}; to leave them out, "
+                "name the columns of the vectors",
+                stacklevel=2,
+            )
         return selected
     if requested in names:
         return [requested]
@@ -258,7 +261,32 @@ def list_columns(table: pa.Table, taken: Collection[str]) -> list[str]:
 def number_columns(table: pa.Table, taken: Collection[str]) -> list[str]:
     """The columns of numbers, except `taken` and row numbers."""
     free = [name for name in table.column_names if name not in taken and not _INDEX.fullmatch(name)]
-    return [name for name in free if _holds_numbers(table[name])]
+    return [name for name in free if _holds_numbers(with_points(table, name))]
+
+
+def odd_columns(table: pa.Table, names: list[str]) -> list[str]:
+    """Columns unlike the other dimensions: whole numbers among fractions, numbers that only rise or fall, or ten thousand times as
+    large as most."""
+    points = (
+        np.stack([_numbers_or_nan(with_points(table, name)) for name in names], 1)
+        if len(names) > 1
+        else np.empty((0, 0))
+    )
+    if len(points) < _FEWEST_ROWS:
+        return []
+    whole = (points % 1 == 0).all(axis=0)
+    steps = np.diff(points, axis=0)
+    monotone = (steps > 0).all(axis=0) | (steps < 0).all(axis=0)
+    sizes = np.median(np.abs(points), axis=0)
+    large = sizes > _LARGE * max(np.median(sizes), np.finfo(float).tiny)
+    odd = (whole & (whole.mean() <= 0.5)) | monotone | large
+    return [name for name, is_odd in zip(names, odd, strict=True) if is_odd]
+
+
+def _numbers_or_nan(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    import pandas as pd
+
+    return pd.to_numeric(column.slice(0, 2_000).to_pandas(), errors="coerce").to_numpy(dtype=np.float64)
 
 
 def values_of(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
@@ -316,6 +344,14 @@ def _mostly_numbers(values: pd.Series) -> bool:
     return bool(pd.to_numeric(values[:2_000].dropna(), errors="coerce").notna().mean() > 0.5)
 
 
+def with_points(table: pa.Table, name: str) -> pa.ChunkedArray:
+    """A column in which texts of numbers have decimal points."""
+    import pyarrow.compute as pc
+
+    commas = b"decimal" in (table.schema.metadata or {}) and _first_text(table[name]) is not None
+    return pc.replace_substring(table[name], ",", ".") if commas else table[name]
+
+
 def _of_columns(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
     import pyarrow as pa
 
@@ -328,7 +364,7 @@ def _of_columns(table: pa.Table, names: list[str], field: str) -> NDArray[Any]:
                 raise BadCellError(_first_null(column), name, "it is empty", field)
             points[:, index] = column.cast(pa.float64(), safe=False).to_numpy()  # integers above 2^53 are rounded
         else:
-            points[:, index] = _numbers_in(column, name, field)
+            points[:, index] = _numbers_in(with_points(table, name), name, field)
     return points
 
 

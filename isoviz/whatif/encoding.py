@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import tasks
+from isoviz import devices, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.tasks import metrics as task_metrics
@@ -20,6 +20,7 @@ from isoviz.whatif.request import EncodingRequest, fingerprint, refuse_kind
 
 if TYPE_CHECKING:
     import pandas as pd
+    import torch
 
     from isoviz.models.adapter import HeadedModel
     from isoviz.training.heads import Head
@@ -57,25 +58,29 @@ def compute(request: EncodingRequest, report: Report) -> tuple[dict[str, Any], d
         )
     report(20, 1000, "loading the checkpoint")
     model, head = _reloaded(config, Path(request.checkpoint))
-    arrays: dict[str, NDArray[Any]] = {}
     total = sum(map(len, frames.values()))
-    done = 0
-    for split in SPLITS:
 
-        def report_rows(rows: int, before: int = done, split: str = split) -> None:
-            share = 100 + 880 * (before + rows) // total
-            report(share, 1000, f"encoding {split}, {rows} of {len(frames[split])} rows")
+    def encode(device: torch.device) -> dict[str, NDArray[Any]]:
+        arrays: dict[str, NDArray[Any]] = {}
+        done = 0
+        for split in SPLITS:
 
-        arrays |= {
-            f"{split}.{name}": value for name, value in _encoded(model, head, frames[split], report_rows).items()
-        }
-        done += len(frames[split])
+            def report_rows(rows: int, before: int = done, split: str = split) -> None:
+                share = 100 + 880 * (before + rows) // total
+                report(share, 1000, f"encoding {split}, {rows} of {len(frames[split])} rows")
+
+            encoded = _encoded(model.to(device), head, frames[split], report_rows)
+            arrays |= {f"{split}.{name}": value for name, value in encoded.items()}
+            done += len(frames[split])
+        return arrays
+
+    arrays = devices.where_free(encode)
     if all(np.array_equal(arrays[f"{split}.head"], arrays[f"{split}.pooled"]) for split in SPLITS):
         for split in SPLITS:
             del arrays[f"{split}.head"]  # the method does not change the vectors
     output = model.output
-    arrays["weight"] = output.weight.detach().double().cpu().numpy()
-    arrays["bias"] = output.bias.detach().double().cpu().numpy()
+    arrays["weight"] = output.weight.detach().cpu().double().numpy()
+    arrays["bias"] = output.bias.detach().cpu().double().numpy()
     arrays["texts"] = _packed(frames["validation"], task.columns)
     values = task_metrics.compute(
         task.metrics, arrays["validation.labels"], arrays["validation.predicted"], kind=task.kind
@@ -120,6 +125,7 @@ def _encoded(
     with torch.inference_mode():
         for batch in fixed_batches(encoded, Collator(head.tokenizer.pad_token_id), _BATCH):
             numbers = batch.pop("item")
+            batch = {name: value.to(model.output.weight.device) for name, value in batch.items()}
             outputs = model(**batch)
             predictions |= dict(zip(numbers.tolist(), head.predict(model, outputs, batch), strict=True))
             values = (outputs.reps.pooled.float(), outputs.head.float())
@@ -132,7 +138,7 @@ def _encoded(
                     field="run",
                     advice="Train it again, with a lower learning rate or a smaller λ.",
                 )
-            batches.append((numbers.numpy(), *(value.numpy() for value in values)))
+            batches.append((numbers.numpy(), *(value.cpu().numpy() for value in values)))
             rows += len(numbers)
             report_rows(rows)
     numbers, pooled, read = (np.concatenate(column) for column in zip(*batches, strict=True))

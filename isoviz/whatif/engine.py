@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -117,7 +115,7 @@ class Full:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
-class WhatIf(Images):
+class WhatIf(Images[Answer, Full]):
     """Chains over one cloud of a run. Thread-safe.
 
     Args:
@@ -129,9 +127,6 @@ class WhatIf(Images):
         super().__init__(embeddings.train, embeddings.validation)
         self.embeddings = embeddings
         self.trains = trains
-        self._answers: OrderedDict[str, Answer] = OrderedDict()
-        self._fulls: OrderedDict[str, Full] = OrderedDict()
-        self._lock = threading.RLock()
 
     def _transform(self, step: Step, before: str) -> tuple[posthoc.Transform, bool]:
         """The transform of a step that moves points, and whether it is already fitted."""
@@ -145,19 +140,6 @@ class WhatIf(Images):
         return trained or step.kind(rows, **step.params.model_dump()), trained is not None
 
     # ------------------------------------------------------------------ its numbers
-
-    def answer(self, steps: Sequence[Step], *, build: bool = True) -> Answer:
-        """The closed-form numbers. With `build=False`, raises `NotReadyError` if the image takes long to compute."""
-        text = chains.write(steps)
-        with self._lock:
-            if text in self._answers:
-                return self._answers[text]
-        answer = self._answer(self.image(steps, build=build))
-        with self._lock:
-            self._answers[text] = answer
-            while len(self._answers) > 256:
-                self._answers.popitem(last=False)
-        return answer
 
     def _answer(self, cloud: FactoredCloud) -> Answer:
         sample, values, reasons, ev = shape_of(cloud, self.embeddings.head.weight)
@@ -173,49 +155,10 @@ class WhatIf(Images):
         return Answer(sample.n, sample.d, values, ev, frozen, reasons, predicted, cloud.only_rounding)
 
     @property
-    def nbytes(self) -> int:
-        """Memory of the cloud in bytes, without images whose points were moved."""
-        vectors = self.embeddings.train.nbytes + self.embeddings.validation.nbytes
-        return vectors if self._start is None else 5 * vectors  # plus float64 copies in both bases
-
-    @property
     def _metric(self) -> str:
         return str(self.embeddings.facts["primary"])
 
-    def full(self, steps: Sequence[Step]) -> Full:
-        """The slow numbers: `slow_metrics`, the refitted head, intervals and the map."""
-        stages = self.stages(steps)
-        while True:
-            try:
-                next(stages)
-            except StopIteration as end:
-                full: Full = end.value
-                return full
-
-    def stages(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
-        """`full` as a generator that yields between stages, so that the caller can do other work."""
-        text = chains.write(steps)
-        cached = self.cached_full(steps)
-        if cached is not None:
-            return cached
-        full = yield from self._full(steps)
-        with self._lock:
-            self._fulls[text] = full
-            while len(self._fulls) > 64:
-                self._fulls.popitem(last=False)
-        return full
-
-    def cached_answer(self, steps: Sequence[Step]) -> Answer | None:
-        """`answer`, if cached."""
-        with self._lock:
-            return self._answers.get(chains.write(steps))
-
-    def cached_full(self, steps: Sequence[Step]) -> Full | None:
-        """`full`, if cached."""
-        with self._lock:
-            return self._fulls.get(chains.write(steps))
-
-    def _full(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
+    def _stages(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
         first = (yield from self.stages(())) if steps else None
         embeddings, kind = self.embeddings, self.embeddings.facts["kind"]
         cloud, answer = self.image(steps), self.answer(steps)

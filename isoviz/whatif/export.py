@@ -7,6 +7,7 @@ that embedded them, and the chain (`isoviz.posthoc.export`).
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -44,6 +45,8 @@ _MADE_BY: Final = ("model", "pooling", "layer", "prompt", "truncate", "max_lengt
 """Facts of a set of embedded texts that describe their model."""
 _CHECKED: Final = 16
 """Rows on which an exported run is checked."""
+_COMPARED: Final = 2_000
+"""Most rows of a fit set that are compared with the exported model's vectors."""
 
 
 def of_run(engine: WhatIf, steps: Sequence[Step], effects: Sequence[Effect] = ()) -> tuple[Affine, Origin]:
@@ -128,13 +131,8 @@ def measured_on(vectors: VectorSet, steps: Sequence[Step]) -> tuple[Effect, ...]
         InputError: too few rows to divide.
     """
     engine = VectorsWhatIf(vectors)
-    stages = engine.stages(steps)
-    while True:
-        try:
-            next(stages)
-        except StopIteration as end:
-            fitted = len(engine.division.fit)
-            return effects_of_readouts(end.value.comparisons, f", with the chain fitted on {fitted:,} other rows")
+    fitted = len(engine.division.fit)
+    return effects_of_readouts(engine.full(steps).comparisons, f", with the chain fitted on {fitted:,} other rows")
 
 
 def spec_of_run(config: RunConfig, checkpoint: Path, cloud: str, embeddings: str) -> dict[str, Any]:
@@ -158,27 +156,36 @@ def spec_of_model(facts: Mapping[str, Any]) -> dict[str, Any]:
     """The request of a job that exports the model that embedded texts.
 
     Args:
-        facts: facts of a set: `model`, `pooling`, and any of `layer`, `prompt`, `truncate` and `max_length`, as for
-            `isoviz.posthoc.export.as_sentence_transformer`.
+        facts: `model`, and any of `pooling` (default: the model's usual one), `layer`, `prompt`, `truncate` and `max_length`, as
+            for `isoviz.posthoc.export.as_sentence_transformer`.
 
     Raises:
         InputError: the model of the vectors is unknown.
     """
-    if "model" not in facts or "pooling" not in facts:
+    if "model" not in facts:
         raise InputError("model: these vectors come from a file, so their model is unknown", field="model")
     spec = {name: facts[name] for name in _MADE_BY if facts.get(name) is not None}
-    if spec["pooling"] == "sentence":
+    if spec.get("pooling") == "sentence":
         spec.pop("layer", None)  # always the last
     return spec
 
 
-def write_model(spec: Mapping[str, Any], affine: Affine, origin: Origin, folder: Path) -> float:
-    """Write a requested model to a folder; returns its largest deviation, see `isoviz.posthoc.export.save`. Imports torch."""
+def write_model(
+    spec: Mapping[str, Any], affine: Affine, origin: Origin, folder: Path, rows: NDArray[np.floating] | None = None
+) -> float:
+    """Write a requested model to a folder; returns its largest deviation, see `isoviz.posthoc.export.save`. Imports torch.
+
+    Args:
+        rows: (n, d) the fit set, if it may not be this model's (`isoviz.posthoc.export.mismatch`).
+    """
     if "checkpoint" in spec:
         return _write_run(spec, affine, origin, folder)
+    from isoviz.models.extract import usual_pooling
+
     options = dict(spec)
     source = sources.fetch(sources.resolve(options.pop("model")))
-    return export.as_sentence_transformer(affine, origin, source, folder, **options)
+    options.setdefault("pooling", usual_pooling(source))
+    return export.as_sentence_transformer(affine, origin, source, folder, rows=rows, **options)
 
 
 def _write_run(spec: Mapping[str, Any], affine: Affine, origin: Origin, folder: Path) -> float:
@@ -262,14 +269,20 @@ def _work(job: Job) -> None:
     job.report(0, 2, "building the model")
     origin = dict(request["origin"])
     effects = tuple(Effect(**effect) for effect in origin.pop("effects"))
+    affine, rows = Affine(inputs["W"], inputs["b"]), inputs.get("rows")
     deviations: list[float] = []
-    content = export.zipped_model(
-        lambda folder: deviations.append(
-            write_model(request["order"], Affine(inputs["W"], inputs["b"]), Origin(**origin, effects=effects), folder)
+    with warnings.catch_warnings(record=True) as caught:
+        content = export.zipped_model(
+            lambda folder: deviations.append(
+                write_model(request["order"], affine, Origin(**origin, effects=effects), folder, rows)
+            )
         )
-    )
+    mismatches = [str(one.message) for one in caught if issubclass(one.category, export.MismatchWarning)]
     job.report(2, 2, "checking its vectors")
-    job.publish({"deviation": deviations[0]}, {ARCHIVE: np.frombuffer(content, dtype=np.uint8)})
+    job.publish(
+        {"deviation": deviations[0], "warning": " ".join(mismatches)},
+        {ARCHIVE: np.frombuffer(content, dtype=np.uint8)},
+    )
 
 
 EXPORTED: Final = ResultStore("exports", lambda: 4 * GIB, most=10)
@@ -278,9 +291,13 @@ EXPORTED: Final = ResultStore("exports", lambda: 4 * GIB, most=10)
 EXPORT: Final = JobKind(
     name="export", room=__name__, work=_work, results=EXPORTED, lane=ENCODERS, prepare=PREPARE, memory=2 * GIB
 )
-"""`{"order": from `spec_of_run` or `spec_of_model`, "origin": an `Origin`}` with `W` and `b`; the result has `ARCHIVE`."""
+"""`{"order": from `spec_of_run` or `spec_of_model`, "origin": an `Origin`}` with `W`, `b` and
+perhaps `rows`; the result has `ARCHIVE`, and a `warning` where `rows` are probably not the model's."""
 
 
-def request(spec: Mapping[str, Any], affine: Affine, origin: Origin) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Request and inputs of a job of kind `EXPORT`."""
-    return {"order": dict(spec), "origin": asdict(origin)}, {"W": affine.matrix, "b": affine.offset}
+def request(
+    spec: Mapping[str, Any], affine: Affine, origin: Origin, rows: NDArray[np.floating] | None = None
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Request and inputs of a job of kind `EXPORT`; `rows` as for `write_model`, of which the first few are compared."""
+    arrays = {"W": affine.matrix, "b": affine.offset} | ({} if rows is None else {"rows": rows[:_COMPARED]})
+    return {"order": dict(spec), "origin": asdict(origin)}, arrays

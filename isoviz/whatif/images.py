@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,27 +23,34 @@ from isoviz.whatif.chains import Step
 from isoviz.whatif.request import LayerRequest
 
 _GIB: Final = 1 << 30
+_ANSWERS, _FULLS = 256, 64
+"""Chains whose numbers are cached for one cloud."""
 
 
 class SharedCache:
-    """Cache of slow results, shared by all sessions and limited in memory; the least recently used entry is removed first.
+    """Cache of slow results, shared by all sessions; the least recently used entry is removed first.
+
+    Threads that ask for the same missing entry wait for one computation and share its result or its error.
 
     Args:
-        size_of: returns an entry's bytes.
-        share: share of the machine's memory, between 0.25 and 2 GiB.
+        size_of: returns an entry's size.
+        share: without a limit, the share of the machine's memory in bytes, between 0.25 and 2 GiB.
+        limit: largest sum of sizes.
     """
 
-    def __init__(self, size_of: Callable[[Any], int], share: float, limit: int | None = None) -> None:
+    def __init__(
+        self, size_of: Callable[[Any], int] = lambda _: 1, share: float = 0.0, limit: int | None = None
+    ) -> None:
         self._size_of = size_of
         self._share = share
         self._limit = limit
         self._lock = threading.Lock()
         self._entries: OrderedDict[Hashable, Any] = OrderedDict()
-        self._under_way: dict[Hashable, threading.Lock] = {}
+        self._under_way: dict[Hashable, Future[Any]] = {}
 
     @property
     def limit(self) -> int:
-        """In bytes."""
+        """Largest sum of sizes."""
         if self._limit is None:
             import psutil
 
@@ -49,27 +58,31 @@ class SharedCache:
         return self._limit
 
     def get(self, key: Hashable, make: Callable[[], Any] | None = None) -> Any:
-        """The entry, made by `make` if missing; None without `make`."""
+        """The entry, made by `make` if missing; None without `make`. Raises what `make` raises."""
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
                 return self._entries[key]
             if make is None:
                 return None
-            under_way = self._under_way.setdefault(key, threading.Lock())
-        with under_way:
-            entry = self.get(key)
-            if entry is not None:
-                return entry
-            try:
-                entry = make()
-            finally:
-                with self._lock:
-                    self._under_way.pop(key, None)
+            waiting = self._under_way.get(key)
+            if waiting is None:
+                future = self._under_way[key] = Future()
+        if waiting is not None:
+            return waiting.result()
+        try:
+            entry = make()
+        except BaseException as error:
             with self._lock:
-                self._entries[key] = entry
-                while len(self._entries) > 1 and sum(map(self._size_of, self._entries.values())) > self.limit:
-                    self._entries.popitem(last=False)
+                del self._under_way[key]
+            future.set_exception(error)
+            raise
+        with self._lock:
+            del self._under_way[key]
+            self._entries[key] = entry
+            while len(self._entries) > 1 and sum(map(self._size_of, self._entries.values())) > self.limit:
+                self._entries.popitem(last=False)
+        future.set_result(entry)
         return entry
 
     def forget(self, gone: Callable[[Any], bool]) -> None:
@@ -100,8 +113,12 @@ class NotReadyError(Exception):
         self.request = request
 
 
-class Images:
-    """The images of two splits under chains. Thread-safe.
+AnswerT = TypeVar("AnswerT")
+FullT = TypeVar("FullT")
+
+
+class Images(ABC, Generic[AnswerT, FullT]):
+    """The images of two splits under chains, and what is measured on them. Thread-safe.
 
     Args:
         train: (n, d) points that transforms are fitted on.
@@ -114,6 +131,60 @@ class Images:
         self.resolution = resolution(train)
         self._start: FactoredCloud | None = None
         self._images = object()  # part of the keys of IMAGES: unique to this engine
+        self._answers = SharedCache(limit=_ANSWERS)
+        self._fulls = SharedCache(limit=_FULLS)
+
+    @abstractmethod
+    def _answer(self, cloud: FactoredCloud) -> AnswerT:
+        """The instant numbers of an image."""
+
+    @abstractmethod
+    def _stages(self, steps: Sequence[Step]) -> Generator[None, None, FullT]:
+        """The slow numbers, see `stages`."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory in bytes, without images whose points were moved."""
+        points_bytes = self.train.nbytes + self.validation.nbytes
+        return points_bytes if self._start is None else 5 * points_bytes  # plus float64 copies in both bases
+
+    def answer(self, steps: Sequence[Step], *, build: bool = True) -> AnswerT:
+        """The instant numbers. With `build=False`, raises `NotReadyError` if the image takes long to compute."""
+        answer = self.cached_answer(steps)
+        if answer is None:
+            cloud = self.image(steps, build=build)
+            answer = self._answers.get(chains.write(steps), lambda: self._answer(cloud))
+        assert answer is not None
+        return answer
+
+    def cached_answer(self, steps: Sequence[Step]) -> AnswerT | None:
+        """`answer`, if cached."""
+        answer: AnswerT | None = self._answers.get(chains.write(steps))
+        return answer
+
+    def full(self, steps: Sequence[Step]) -> FullT:
+        """The slow numbers."""
+        stages = self.stages(steps)
+        while True:
+            try:
+                next(stages)
+            except StopIteration as end:
+                full: FullT = end.value
+                return full
+
+    def stages(self, steps: Sequence[Step]) -> Generator[None, None, FullT]:
+        """`full` as a generator that yields between stages, so that the caller can do other work."""
+        full = self.cached_full(steps)
+        if full is None:
+            computed = yield from self._stages(steps)
+            full = self._fulls.get(chains.write(steps), lambda: computed)
+        assert full is not None
+        return full
+
+    def cached_full(self, steps: Sequence[Step]) -> FullT | None:
+        """`full`, if cached."""
+        full: FullT | None = self._fulls.get(chains.write(steps))
+        return full
 
     def image(self, steps: Sequence[Step], *, build: bool = True) -> FactoredCloud:
         """The image under a chain; each step is fitted on the training image of the previous steps.

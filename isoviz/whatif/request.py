@@ -28,7 +28,7 @@ KINDS: Final = ("classification", "regression")
 """Task kinds whose output layer reads one vector per row, to which a chain can be applied."""
 
 
-STORE: Final = ResultStore("whatif", formerly=("locks",))
+STORE: Final = ResultStore("whatif")
 """Cache of embeddings and trained layers."""
 
 

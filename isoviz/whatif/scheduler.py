@@ -21,7 +21,7 @@ from concurrent.futures import Future
 from enum import IntEnum
 from typing import Any, Final
 
-from isoviz.training.devices import available_cores
+from isoviz.devices import available_cores
 
 SETTLED: Final = 0.7
 """Seconds without a move before a follow-up starts, if there are several viewers: in a class, the next move would drop most of them."""

@@ -30,7 +30,7 @@ from isoviz.whatif.images import Images
 
 CROSSED: Final = 1_000
 """Most labelled rows for which read-outs are also cross-validated over all rows, because thirds would be too small."""
-_ANSWERS, _FULLS, _CURVES = 128, 32, 64
+_CURVES: Final = 64
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class CurvePoint:
     isoscore_high: float | None
 
 
-class VectorsWhatIf(Images):
+class VectorsWhatIf(Images[Answer, Full]):
     """Chains over one part of a set of vectors. Thread-safe.
 
     Args:
@@ -136,8 +136,6 @@ class VectorsWhatIf(Images):
         super().__init__(_rows(vector_set.points, self.division.fit), _rows(vector_set.points, self.division.rows))
         self.vector_set = vector_set
         self.annotations = self.division.annotations
-        self._answers: OrderedDict[str, Answer] = OrderedDict()
-        self._fulls: OrderedDict[str, Full] = OrderedDict()
         self._curves: OrderedDict[tuple[str, int, str, str], list[CurvePoint]] = OrderedDict()
         self._lock = threading.RLock()
 
@@ -147,42 +145,13 @@ class VectorsWhatIf(Images):
         codes, _ = label_codes(self.vector_set.columns)
         return codes is not None and self.annotations.labels is not None and int((codes >= 0).sum()) <= CROSSED
 
-    @property
-    def nbytes(self) -> int:
-        """Memory in bytes, without images whose points were moved."""
-        points_bytes = self.train.nbytes + self.validation.nbytes
-        return points_bytes if self._start is None else 5 * points_bytes
-
     # ------------------------------------------------------------------ its numbers
 
-    def answer(self, steps: Sequence[Step], *, build: bool = True) -> Answer:
-        """Closed-form numbers and quick read-outs. With `build=False`, raises `NotReadyError` if the image takes long to compute."""
-        return _cached(self._lock, self._answers, chains.write(steps), _ANSWERS, lambda: self._answer(steps, build))
-
-    def _answer(self, steps: Sequence[Step], build: bool) -> Answer:
-        cloud = self.image(steps, build=build)
+    def _answer(self, cloud: FactoredCloud) -> Answer:
         sample, values, reasons, ev = shape_of(cloud, np.zeros((0, cloud.width)))
         quick = [readout.slug for readout in reading.applicable(self.annotations, slow=False)]
         readouts = reading.measure(image_of(cloud), self.annotations, quick)
         return Answer(sample.n, sample.d, values, ev, readouts, reasons, cloud.only_rounding)
-
-    def cached_answer(self, steps: Sequence[Step]) -> Answer | None:
-        """`answer`, if cached."""
-        with self._lock:
-            return self._answers.get(chains.write(steps))
-
-    def cached_full(self, steps: Sequence[Step]) -> Full | None:
-        """The result of `stages`, if cached."""
-        with self._lock:
-            return self._fulls.get(chains.write(steps))
-
-    def stages(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
-        """The slow numbers, as a generator that yields between stages so that the caller can do other work."""
-        full = self.cached_full(steps)
-        if full is None:
-            computed = yield from self._stages(steps)
-            full = _cached(self._lock, self._fulls, chains.write(steps), _FULLS, lambda: computed)
-        return full
 
     def _stages(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
         first = (yield from self.stages(())) if steps else None
@@ -290,7 +259,7 @@ def axes(steps: Sequence[Step], d: int) -> list[Axis]:
             current = getattr(step.params, name)
             values = sorted({*grid, *([] if current is None else [float(current)])})
             symbol = str(extra.get("symbol") or "")
-            title = f"{step.title}: {(parameter.title or name).lower()} {symbol}".strip()
+            title = f"{step.kind.title}: {(parameter.title or name).lower()} {symbol}".strip()
             chain_axes.append(Axis(index, name, title, tuple(values), None if current is None else float(current)))
         if not step.kind.needs_labels:
             width = step.make().image_width(width)
@@ -354,16 +323,3 @@ def forget(keys: Collection[str]) -> None:
 
 def _rows(points: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
     return np.asarray(points[rows] if len(rows) < len(points) else points)
-
-
-def _cached(lock: threading.RLock, entries: OrderedDict[str, Any], key: str, most: int, make: Callable[[], Any]) -> Any:
-    with lock:
-        if key in entries:
-            entries.move_to_end(key)
-            return entries[key]
-    entry = make()
-    with lock:
-        entries[key] = entry
-        while len(entries) > most:
-            entries.popitem(last=False)
-    return entry

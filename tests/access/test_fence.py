@@ -162,3 +162,19 @@ def test_held_to_nothing_reads_anywhere(tmp_path: Path, shared: Path) -> None:
     assert own.preview(tmp_path / "private" / "data").columns == ("text", "label")
     with pytest.raises(DataError, match="is not a file or folder that this machine can read"):
         own.preview(tmp_path / "nowhere")
+
+
+def test_a_refusal_gives_the_command_that_allows_the_folder() -> None:
+    fence.hold_to(lambda: Roots((Path("/home/ada"), Path("/srv/our data"))))
+    command = "python -m isoviz app --roots /home/ada '/srv/our data' "
+    for name, folder in (
+        ("/data/reviews", "/data/reviews"),
+        ("/data/new ones/a.csv", "'/data/new ones'"),
+        ("/models/mini-v2.5", "/models/mini-v2.5"),
+        ("/data/../etc", "/etc"),
+        ("reviews", "FOLDER"),
+        ("/a\nb", "FOLDER"),
+    ):
+        with pytest.raises(InputError) as refused:
+            fence.admitted(name, "data")
+        assert (refused.value.advice or "").endswith(command + folder), name

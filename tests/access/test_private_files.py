@@ -7,15 +7,22 @@ import stat
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from dashboard import tokens
-from isoviz.access import links
-from isoviz.home import make_private
+from isoviz.access import links, uploads
+from isoviz.config import RunConfig
+from isoviz.errors import StoreError
+from isoviz.runs.execution import execute
+from isoviz.runs.recovery import slot_lock
 from isoviz.runs.store import Store
+from tests.fuzzing.untouched import snapshot
+from tests.runs import fake_training
 from tests.story import Story
 
 NOBODY = 65534
@@ -35,6 +42,11 @@ def public() -> Iterator[Path]:
 
 def filled(folder: Path) -> Store:
     store = Store(folder)
+    (run_id,) = store.create([RunConfig(params={"does": "finish"})])
+    with slot_lock(store, "cpu"):
+        execute(store, run_id, train=fake_training.train)
+    store.hosts()
+    uploads.save_own(store.folder, {"train": ("a.csv", b"text,label\na,1\nb,0\n")})
     Story(store).complete()
     links.read(store.folder)
     tokens.issue(store.folder, [])
@@ -53,24 +65,76 @@ def test_a_new_store_is_closed(public: Path) -> None:
     assert {path.name: mode(path) for path in files} == {path.name: 0o600 for path in files}
 
 
-def test_a_store_that_was_open_is_closed_when_it_is_opened(public: Path) -> None:
+def test_a_folder_of_someone_keeps_its_mode(public: Path) -> None:
     folder = public / "store"
-    filled(folder).close()
-    loose = [folder, *folder.glob("isoviz.db*")]
-    for path in loose:
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    Store(folder)
-    assert all(mode(path) & 0o077 == 0 for path in [folder, *folder.glob("isoviz.db*")])
-
-
-def test_files_of_other_users_keep_their_mode(public: Path) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs the rights to give a folder away")
-    folder = public / "theirs"
     folder.mkdir(mode=0o755)
-    os.chown(folder, NOBODY, NOBODY)
-    make_private(folder)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # nothing in it can be read, so there is nothing to say
+        filled(folder).close()
     assert mode(folder) == 0o755
+    inside = [path for path in folder.iterdir() if path.name[0] != "."]
+    assert len(inside) > 3
+    assert {path.name: mode(path) & 0o077 for path in inside} == {path.name: 0 for path in inside}
+
+
+@pytest.mark.parametrize(("name", "its_mode"), [("isoviz.db", 0o644), (".", 0o777)])
+def test_a_store_that_others_can_read_is_named_and_left_as_it_is(name: str, its_mode: int, public: Path) -> None:
+    folder = public / "store"
+    folder.mkdir(mode=0o755)
+    filled(folder).close()
+    (folder / name).chmod(its_mode)
+    with pytest.warns(UserWarning) as told:
+        Store(folder)
+    assert len(told) == 1 and str(folder if name == "." else name) in str(told[0].message)
+    assert f"chmod -R go-rwx {folder}" in str(told[0].message)
+    assert mode(folder / name) == its_mode
+
+
+def other_things(folder: Path) -> list[Path]:
+    """What is neither a folder nor a database: a text, a pipe, a device of our own."""
+    (folder / "notes.txt").write_text("some notes")
+    os.mkfifo(folder / "queue")
+    with suppress(OSError):  # needs the right to make devices
+        os.mknod(folder / "null", stat.S_IFCHR | 0o644, os.makedev(1, 3))
+    return sorted(folder.iterdir())
+
+
+def test_what_is_no_store_is_refused_untouched(public: Path) -> None:
+    things = other_things(public)
+    assert len(things) >= 2
+    before = snapshot(public)
+    for thing in things:
+        for store in (thing, f"sqlite:///{thing}"):
+            with pytest.raises(StoreError, match="is not a "):
+                Store(store)
+    assert snapshot(public) == before
+
+
+def test_a_store_that_this_account_may_only_read_says_so(public: Path) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs the rights to become another account")
+    folder = public / "store"
+    folder.mkdir(mode=0o755)
+    Store(folder).close()
+    (folder / "isoviz.db").chmod(0o644)
+    before = snapshot(public)
+    answer, theirs = os.pipe()
+    child = os.fork()
+    if not child:  # with all modules imported, which the other account may not read
+        try:
+            os.setgroups([])
+            os.setgid(NOBODY)
+            os.setuid(NOBODY)
+            Store(folder)
+        except StoreError as error:
+            os.write(theirs, str(error.advice).encode())
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    os.close(theirs)
+    with os.fdopen(answer) as stream:
+        assert "read-only" in stream.read()
+    assert snapshot(public) == before
 
 
 def test_another_account_reads_nothing(public: Path) -> None:

@@ -110,6 +110,18 @@ def test_an_unguarded_server_listens_to_this_machine_only(address: str | None) -
         reach.refuse_unguarded(address, {reach.NO_TOKEN: "1"})
 
 
+@pytest.mark.parametrize("variable", [reach.URL, reach.HOSTS, reach.ORIGINS])
+def test_an_unguarded_server_has_no_public_name(variable: str) -> None:
+    name = "isoviz.example.org" if variable == reach.HOSTS else "https://isoviz.example.org"
+    local = "localhost" if variable == reach.HOSTS else "http://localhost:8501"
+    reach.refuse_unguarded("127.0.0.1", {variable: name})
+    reach.refuse_unguarded("127.0.0.1", {variable: name, reach.NO_TOKEN: "1", reach.READ_ONLY: "1"})
+    reach.refuse_unguarded("127.0.0.1", {variable: local, reach.NO_TOKEN: "1"})
+    with pytest.raises(InputError, match=r"isoviz\.example\.org") as refusal:
+        reach.refuse_unguarded("127.0.0.1", {variable: name, reach.NO_TOKEN: "1"})
+    assert refusal.value.field == "host"
+
+
 def test_a_switch_that_is_mistyped_is_refused() -> None:
     with pytest.raises(InputError, match="ISOVIZ_READ_ONLY: expected 1 or 0"):
         reach.switched_on(reach.READ_ONLY, {reach.READ_ONLY: "ture"})

@@ -356,3 +356,11 @@ def test_the_command_line_is_not_restricted(store: Store, tmp_path: Path) -> Non
     config = RunConfig(data=str(tmp_path / "anywhere"), model="~/models/mine")
     (run,) = service.launch([config])
     assert store.get(run).config == config and store.get(run).visitor is None
+
+
+@pytest.mark.parametrize(
+    "name", ["run_again", "stop", "resume", "move", "set_priority", "delete", "rename", "tag", "note"]
+)
+def test_a_viewer_does_not_learn_whether_a_run_exists(name: str, acting: Callable[..., Service]) -> None:
+    with pytest.raises(AccessError):
+        WRITES[name](acting(LOOKER), "no-such-run")

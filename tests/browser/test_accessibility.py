@@ -1,4 +1,4 @@
-"""axe-core on the teaching pages and the lessons file, in both themes: no serious and no critical finding."""
+"""axe-core on all pages and the lessons file, in both themes: no serious or critical finding, and headings in order."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from dashboard import lessons_file
-from tests.browser.conftest import PATIENCE, Server
-
-STREAMLITS_MENU = "[data-testid='stSidebarNav']"
-"""Its list has groups for children, which is Streamlit's markup and not ours to change."""
+from tests.browser.conftest import PATIENCE, Server, start
 
 
 @pytest.fixture(params=["light", "dark"])
@@ -31,17 +28,29 @@ def visit(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Callabl
     page.close()
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose pages are full."""
+    full = start(tmp_path_factory.mktemp("home"), ISOVIZ_EXAMPLES="on")
+    yield full
+    full.end()
+
+
 def violations(page: Page) -> list[str]:
     """Each finding with the elements it is about."""
-    answer = Axe().run(page, context={"exclude": [[STREAMLITS_MENU]]}, options={"resultTypes": ["violations"]})
-    grave = [violation for violation in answer.response["violations"] if violation["impact"] in ("serious", "critical")]
+    answer = Axe().run(page, options={"resultTypes": ["violations"]})
+    grave = [
+        violation
+        for violation in answer.response["violations"]
+        if violation["impact"] in ("serious", "critical") or violation["id"] == "heading-order"
+    ]
     return [f"{violation['id']}: {node['html'][:200]}" for violation in grave for node in violation["nodes"]]
 
 
 def test_the_lessons_file(visit: Callable[[str], Page], tmp_path: Path) -> None:
     file = tmp_path / "lessons.html"
     file.write_text(lessons_file.render(), encoding="utf-8")
-    page = visit(file.as_uri())
+    page = visit(f"{file.as_uri()}#playground")
     expect(page.locator("#part-playground .ivp-numbers")).to_be_visible()
     assert violations(page) == []
     for place, seen in (("step=2", ".ivl-form"), ("step=4", ".ivl-sentence")):
@@ -51,20 +60,47 @@ def test_the_lessons_file(visit: Callable[[str], Page], tmp_path: Path) -> None:
 
 
 def test_the_pages(visit: Callable[[str], Page], server: Server) -> None:
+    failed: list[str] = []
+    page = visit("about:blank")
+    page.on("response", lambda response: failed.append(response.url) if response.status >= 400 else None)
     for path, seen in (
         ("", ".ivp-canvas"),
         ("playground", ".ivp-canvas"),
         ("methods", "[data-testid=stDataFrame]"),
         ("methods?methods_methods=IsoBN", ".ivp-canvas"),
         ("methods?methods_methods=I-STAR", ".ivp-descent"),
+        ("explore", ".ivz-map-plot .main-svg"),
+        ("whatif", ".ivz-figure-frame .main-svg"),
+        ("train", "[data-testid=stMultiSelect]"),
+        ("live", ".ivz-plot .main-svg"),
+        ("experiments", "[data-testid=stDataFrame]"),
+        ("results", "[data-testid=stDataFrame]"),
+        ("tradeoffs", ".main-svg"),
+        ("papers", "[data-testid=stDataFrame]"),
+        ("papers?study=istar-figure-3", ".main-svg"),
         ("lessons#lesson=rotation&step=3", ".ivl-form"),
     ):
-        page = visit(f"{server.url}/{path}")
+        visit(f"{server.url}/{path}")
         expect(page.locator(seen).first).to_be_visible()
+        expect(page.get_by_test_id("stSidebarNav").get_by_role("listitem")).to_have_count(12)
+        expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+        expect(page.get_by_test_id("stSpinner")).to_have_count(0)
         page.wait_for_load_state("networkidle")
-        assert violations(page) == [], path
+        assert (violations(page), failed) == ([], []), path
     page.get_by_text("Join or open a class").click()
     page.get_by_role("button", name="Open a class").click()
     page.get_by_role("button", name="Show the guesses at question 1").click()
     assert violations(page) == []
     page.evaluate("localStorage.clear()")
+
+
+def test_the_menu_shows_where_the_focus_is(visit: Callable[[str], Page], server: Server) -> None:
+    page = visit(f"{server.url}/playground")
+    link = page.get_by_test_id("stSidebarNav").get_by_role("link", name="Lessons")
+    expect(link).to_be_visible()
+    link.focus()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Tab")
+    expect(link).to_be_focused()
+    expect(link).to_have_css("outline-style", "solid")
+    expect(link).to_have_css("outline-width", "2px")

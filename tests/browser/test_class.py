@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
+from dashboard.class_routes import qr_code
 from isoviz import lessons
 from isoviz.access import links
 from isoviz.access.visitors import Role
@@ -173,3 +174,58 @@ def test_thirty_students_are_counted_once(guarded: Server, tabs: Callable[..., P
     pages[1].reload()
     expect(pages[1].get_by_text("This class has ended.")).to_be_visible()
     expect(pages[1].locator(".ivl-form, .ivl-sentence").first).to_be_visible()
+
+
+def test_a_phone_joins_by_letters_and_follows_the_teacher(
+    guarded: Server, chromium: Browser, tabs: Callable[..., Page]
+) -> None:
+    server, kept_links = guarded, links.read(guarded.store.folder)
+    teacher = tabs(kept_links.address(server.url, Role.RUNNER))
+    teacher.goto(f"{server.url}/lessons#lesson={LESSON.slug}&step=1")
+    teacher.get_by_text("Join or open a class").click()
+    teacher.get_by_role("button", name="Open a class").click()
+    code = teacher.locator(".ivl-code").inner_text()
+    address = teacher.locator(".ivl-address").inner_text()
+    assert teacher.get_by_alt_text("QR code of the link").get_attribute("src") == qr_code(address)
+
+    context = chromium.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, reduced_motion="reduce"
+    )
+    phone = context.new_page()
+    phone.set_default_timeout(PATIENCE)
+    phone.goto(server.url)
+    phone.get_by_label("In a class?").fill("AAAAA")
+    phone.get_by_role("button", name="Join class").tap()
+    expect(phone.get_by_role("alert")).to_have_text("No open class has the code AAAAA. Check the code.")
+    phone.get_by_label("In a class?").fill(code.lower())
+    phone.get_by_role("button", name="Join class").tap()
+    expect(phone.get_by_role("heading", name=LESSON.title)).to_be_visible()
+    expect(teacher.get_by_text("1 student")).to_be_visible()
+    notice = phone.get_by_text("Your link only allows viewing")
+    assert below(notice) > below(phone.locator(".ivl-form"))
+
+    for lesson in lessons.catalogue():
+        phone.locator(".ivl-list").get_by_role("button", name=lesson.title).tap()
+        expect(phone.get_by_role("heading", name=lesson.title)).to_be_visible()
+        expect(phone.locator(".ivl-form")).to_be_visible()
+        slider = phone.locator(".ivl-guess input")
+        if slider.count():
+            assert below(slider) <= 844, lesson.slug
+    teacher.locator(".ivl-list").get_by_role("button", name="Too few points").click()
+    expect(phone.get_by_role("heading", name="Too few points")).to_be_visible()
+    phone.reload()
+    expect(phone.get_by_role("heading", name="Too few points")).to_be_visible()
+
+    teacher.on("dialog", lambda dialog: dialog.accept())
+    teacher.get_by_role("button", name="Close class").click()
+    expect(phone.get_by_text("This class has ended.")).to_be_visible()
+    phone.reload()
+    expect(phone.get_by_label("In a class?")).to_be_visible()
+    context.close()
+
+
+def below(element: Locator) -> float:
+    """The lower edge of an element, from the top of the page."""
+    box = element.bounding_box()
+    assert box is not None
+    return box["y"] + box["height"]

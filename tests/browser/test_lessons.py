@@ -35,6 +35,19 @@ POINTS = """async () => {
   return { points: text(points), known: text((await playground.cloud()).known) };
 }"""
 
+SLOW_WORKER = """
+globalThis.Worker = class extends Worker {
+  set onmessage(handler) {
+    let next = 0;
+    super.onmessage = (event) => {
+      next = Math.max(next, performance.now()) + 120;
+      setTimeout(() => handler(event), next - performance.now());
+    };
+  }
+};
+"""
+"""Delivers the messages of a web worker in order, at least 120 ms apart."""
+
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -142,8 +155,9 @@ def test_the_browsers_table_of_controls_is_the_engines(tab: Page, file: Path) ->
         field = State.model_fields[name]
         limits = {key: getattr(item, key) for item in field.metadata for key in ("ge", "le") if hasattr(item, key)}
         assert (limits["ge"], limits["le"]) == (low, high), name
-    best = tab.evaluate("[0, 0.5, 1, 2, 4].map(globalThis.lessons.kinds.normalBelow)")
-    assert best == pytest.approx([checking.best_accuracy(2 * x) for x in (0, 0.5, 1, 2, 4)], abs=1e-12)
+    cases = [(2 * x, clusters) for x in (0, 0.5, 1, 2, 4) for clusters in (2, 3, 10)]
+    best = tab.evaluate("(cases) => cases.map((case_) => globalThis.lessons.kinds.bestAccuracy(...case_))", cases)
+    assert best == pytest.approx([checking.best_accuracy(*case) for case in cases], abs=1e-12)
 
 
 def test_a_link_opens_a_lesson_in_the_middle(tab: Page, file: Path) -> None:
@@ -180,6 +194,62 @@ def test_the_handout_has_questions_and_no_answers(tab: Page, file: Path) -> None
     expect(tab.locator(".ivl-lesson")).to_be_hidden()
     text = handout.inner_text()
     assert "Your guess: ____" in text and "{" not in text and "0.4" not in text
+    lesson = next(lesson for lesson in lessons.catalogue() if lesson.slug == "scale")
+    endings = (lesson.sentence, *(claim.says for claim in lesson.claims))
+    assert not [ending for ending in endings if ending.split("{")[0] in text], "the last question's answer"
+    picture = handout.get_by_role("img")
+    painted = "(image) => image.naturalWidth > 300 && image.src.length"
+    assert picture.evaluate(painted) > 10_000  # a blank canvas of this size takes 3,000 characters
+
+
+@pytest.mark.parametrize("slug", SLUGS)
+def test_a_lesson_in_a_cold_browser(chromium: Browser, file: Path, slug: str) -> None:
+    """The worker of a browser without compiled code sends its numbers far apart."""
+    context = chromium.new_context(offline=True, reduced_motion="reduce")
+    context.add_init_script(SLOW_WORKER)
+    page = context.new_page()
+    page.goto(f"{file.as_uri()}#lesson={slug}&step=1")
+    sentences: list[str] = []
+    expect(page.locator(".ivl-form")).to_be_visible()
+    sentences.append(page.locator(".ivl-body").inner_text())
+    walk(page, slug, lambda k: sentences.append(page.locator(".ivl-body").inner_text()))
+    sentences.append(page.locator(".ivl-body").inner_text())
+    context.close()
+    assert not [sentence for sentence in sentences if "undefined" in sentence]
+
+
+def test_the_middle_of_the_slider_is_a_guess(tab: Page, file: Path) -> None:
+    tab.goto(f"{file.as_uri()}#lesson=mean-shift&step=1")
+    slider = tab.locator(".ivl-form input[type=range]")
+    box = slider.bounding_box()
+    assert box is not None and slider.input_value() == "0.5"
+    tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert slider.input_value() == "0.5"
+    expect(tab.locator(".ivl-guess output")).to_have_text("0.50")
+    tab.get_by_role("button", name="Show the answer").click()
+    expect(tab.locator(".ivl-verdict")).to_contain_text("You guessed 0.50.")
+
+
+def test_the_file_opens_on_the_lessons_and_on_a_linked_cloud(tab: Page, file: Path) -> None:
+    tab.goto(file.as_uri())
+    expect(tab.get_by_role("heading", name=lessons.catalogue()[0].title)).to_be_visible()
+    tab.get_by_role("button", name="Playground").click()
+    expect(tab.locator("#part-playground [data-control=shift]")).to_be_visible()
+    tab.reload()
+    expect(tab.locator("#part-playground [data-control=shift]")).to_be_visible()
+    tab.goto(f"{file.as_uri()}#d=32")
+    assert tab.evaluate("globalThis.playground.state().d") == 32
+
+
+def test_the_full_screen_button_says_exit(tab: Page, file: Path) -> None:
+    tab.goto(f"{file.as_uri()}#lesson=scale&step=1")
+    leave = tab.get_by_role("button", name="Exit full screen")
+    tab.get_by_role("button", name="Full screen").click()
+    expect(leave).to_be_visible()
+    tab.locator(".ivl-list").get_by_role("button", name=lessons.catalogue()[0].title).click()
+    expect(tab.get_by_role("heading", name=lessons.catalogue()[0].title)).to_be_visible()
+    leave.click()
+    expect(tab.get_by_role("button", name="Full screen", exact=True)).to_be_visible()
 
 
 def drag(page: Page, slider: Locator, share: float) -> None:
@@ -206,7 +276,6 @@ def test_every_lesson_by_touch_on_a_phone(chromium: Browser, file: Path) -> None
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(file.as_uri())
-    page.get_by_role("button", name="Lessons").tap()
     for lesson in lessons.catalogue():
         page.locator(".ivl-list").get_by_role("button", name=lesson.title).tap()
         expect(page.get_by_role("heading", name=lesson.title)).to_be_visible()
@@ -248,5 +317,5 @@ def test_the_page_runs_a_lesson_without_the_server(serve: Callable[..., Server],
     page = open_tab(f"{serve().url}/lessons#lesson=clusters&step=1")
     expect(page.locator(".ivl-form")).to_be_visible()
     walk(page, "clusters", lambda k: None)
-    expect(page.locator(".ivl-claims li[data-holds=true]")).to_have_count(2)
-    assert page.url.endswith("#lesson=clusters&step=4")
+    expect(page.locator(".ivl-claims li[data-holds=true]")).to_have_count(3)
+    assert page.url.endswith("#lesson=clusters&step=5")

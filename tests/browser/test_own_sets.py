@@ -138,6 +138,7 @@ def test_twenty_pasted_sentences_become_a_map_and_a_model(
     field.fill("\n".join(lines))
     field.press("Control+Enter")
     expect(page.get_by_text("pasted texts: 20 texts").first).to_be_visible(timeout=LONG)
+    page.get_by_role("button", name="Analyse").click()
     drawn(page, 20)
     expect(page.get_by_text("The first 20 of 20 texts of pasted texts").first).to_be_visible()
 

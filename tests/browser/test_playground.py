@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from dashboard import lessons_file
+from dashboard import home, lessons_file
+from isoviz import metrics
 from tests.browser.conftest import Server, becomes, fits
 
 DIGEST = """async () => {
@@ -74,7 +75,7 @@ def drag(page: Page, field: Locator, share: float) -> None:
 
 
 def test_a_dragged_mean_moves_the_cosine_and_not_the_score(context: BrowserContext, file: str) -> None:
-    page = opened(context, file)
+    page = opened(context, f"{file}#playground")
     score = number(page, "isoscore")
     assert abs(number(page, "mean_cosine")) < 0.01
     drag(page, page.get_by_label("Mean shift"), 0.4)
@@ -121,7 +122,7 @@ def test_a_link_restores_the_cloud_to_the_bit(context: BrowserContext, file: str
         "view": "principal",
         "transforms": [{"slug": "zca", "strength": 0.35, "eps": 0}, {"slug": "isobn", "beta": 1.25}],
     }
-    page = opened(context, file)
+    page = opened(context, f"{file}#playground")
     first = page.evaluate(DIGEST)
     page.evaluate("(state) => globalThis.playground.set(state)", state)
     becomes(page, lambda: "zca:strength=0.35~isobn:beta=1.25" in page.url, True)
@@ -182,7 +183,7 @@ def test_a_phone(chromium: Browser, file: str) -> None:
     context = chromium.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, offline=True, color_scheme="dark"
     )
-    page = opened(context, file)
+    page = opened(context, f"{file}#playground")
     assert fits(page)
     page.get_by_role("button", name="Rogue dimension").tap()
     settled(page)
@@ -252,3 +253,32 @@ def test_a_penalty_moves_the_small_cloud_of_its_method(server: Server, open_tab:
     page.get_by_role("button", name="Run").click()
     expect(facts).to_contain_text("step 200 of 200")
     assert begin > 0.3 and abs(read("cosine")) < 0.05  # the mean moves to the origin
+
+
+def test_home_asks_one_question_about_three_measures(
+    serve: Callable[..., Server], open_tab: Callable[..., Page]
+) -> None:
+    page = open_tab(serve().url)
+    rows = page.locator("tr[data-measure]:visible")
+    expect(rows).to_have_count(3)
+    expect(page.locator(".ivp-group:visible")).to_have_count(2)
+    comparison = page.locator(".ivp-comparison")
+    expect(comparison).to_be_visible()
+    assert comparison.inner_text() == metrics.get("isoscore").comparison
+
+    question = page.get_by_text(home.QUESTION.replace("*", ""))
+    expect(question).to_be_visible()
+    cell = {name: page.locator(f"tr[data-measure={name}] td").first for name in home.FIRST}
+    settled(page)
+    before = {name: cell[name].inner_text() for name in home.FIRST}
+    slider = page.get_by_label("Mean shift")
+    slider.focus()
+    slider.press("End")
+    settled(page)
+    changed = [name for name in home.FIRST if cell[name].inner_text() != before[name]]
+    assert changed == ["mean_cosine"]  # as the answer says
+
+    page.get_by_role("button", name="Show all 15 measures").click()
+    expect(rows).to_have_count(15)
+    page.get_by_role("button", name="Show fewer measures").click()
+    expect(rows).to_have_count(3)

@@ -40,7 +40,12 @@ def test_a_newcomer_learns_whether_whitening_helps(
     home.click()  # the first click
     upload = page.get_by_test_id("stFileUploaderDropzoneInput").first
     expect(upload).to_be_attached(timeout=LONG)
-    upload.set_input_files(tmp_path / "mine.csv")  # the second and last
+    upload.set_input_files(tmp_path / "mine.csv")  # the second
+    choose(page, "Which encoder do you use?", "demo/tiny-bert")  # the last: no encoder is used unasked
+    expect(page.get_by_text(re.compile("^Classifier: (cannot tell|do not whiten|whiten|no difference)"))).to_be_visible(
+        timeout=LONG
+    )
+    expect(page.get_by_role("button", name="Add scored pairs")).to_be_visible()
     verdict = page.get_by_text(re.compile("Cross-validated over all 60 labelled rows: Linear probe"))
     expect(verdict).to_be_visible(timeout=LONG)
     expect(verdict).to_contain_text(re.compile(r"95 % interval|the same in every resample"))

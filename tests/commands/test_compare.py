@@ -26,7 +26,8 @@ def test_an_experiment_as_text(store, tmp_path, capsys):
     assert main(["compare", "exp", "--store", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "demo/tiny-bert on demo/acceptability: accuracy" in text
-    assert "IsoBN β = 0.5 − Baseline: +0.007 [−0.0" in text and "no significant difference" in text
+    assert "IsoBN β = 0.5 − Baseline: +0.007 [−0.0" in text and "difference not shown" in text
+    assert "seeds would show a true difference of this size" in text
     assert "0: 0.700  1: 0.740  2: 0.680" in text
     assert "seed 3: failed: out of *memory* <b>" in text
 

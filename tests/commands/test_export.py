@@ -40,6 +40,25 @@ def test_the_model_that_made_the_vectors_and_the_chain(made, tmp_path, capsys):
     np.testing.assert_allclose(encode(str(tmp_path / "white"), TEXTS), image, atol=1e-5 * np.abs(image).max())
 
 
+def test_vectors_that_the_model_does_not_produce_are_reported(tiny_models, tmp_path, capsys):
+    model = make(tmp_path / "model", tiny_models("bert"), normalize=True)
+    own = encode(str(model), TEXTS, truncate=9)
+    files = {
+        "own": own,
+        "renormalised": own / np.linalg.norm(own, axis=1, keepdims=True),
+        "of another model": own[:, ::-1] * np.where(np.arange(9) % 2, -1, 1),
+    }
+    for name, vectors in files.items():
+        np.save(tmp_path / f"{name}.npy", vectors)
+        words = ["--chain", "zca:eps=0.01", "--fit-on", tmp_path / f"{name}.npy", "--model", model, "--truncate-dim", 9]
+        code, out, _ = call(capsys, *words, "--out", tmp_path / name, "--json")
+        document, written = json.loads(out), json.loads((tmp_path / name / "origin.json").read_text())
+        assert code == 0 and document["deviation"] < 1e-5
+        reported = [written["warning"]] if name != "own" else []
+        assert document["warnings"] == reported and all(reported)
+        assert ("Warning" in (tmp_path / name / "README.md").read_text()) == (name != "own")
+
+
 def test_the_effect_on_other_rows_of_the_file(tmp_path, capsys):
     rng = np.random.default_rng(0)
     labels = np.arange(300) % 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -27,3 +28,16 @@ def test_a_place_where_no_file_can_be(
     assert main(["lessons", "--out", str(tmp_path / place)]) == 2
     line = capsys.readouterr().err.strip()
     assert line.startswith("isoviz: --out: ") and problem in line and "\n" not in line
+
+
+def test_a_device_gets_the_page_and_no_size(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["lessons", "--out", os.devnull]) == 0
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("out", ["/dev/full", "x" * 300 + ".html"])
+def test_a_failed_write_is_one_line(tmp_path: Path, capfd: pytest.CaptureFixture[str], out: str) -> None:
+    assert main(["lessons", "--out", str(tmp_path / out)]) == 2
+    line = capfd.readouterr().err.strip()
+    assert line.startswith("isoviz: --out: ") and "\n" not in line and "Traceback" not in line

@@ -96,7 +96,7 @@ def test_text_output(call, tmp_path):
         "Mean |ρ|",
         "activation",
         "95 %",
-        "outlier dimensions              none",
+        "rogue dimensions by mean        none",
     ):
         assert label in out
 
@@ -515,3 +515,14 @@ def test_a_finished_run_is_measured_layer_by_layer_and_at_its_head(call, finishe
 def test_an_unknown_run_is_stated(call, cola):
     code, _, err = call("--model", "run:none", "--task", "glue/cola", "--data", cola)
     assert code == 2 and "run not found: 'none'" in err
+
+
+def test_the_columns_of_a_table_are_named(call, tmp_path):
+    rows = "\n".join(f"{row},{np.sin(row):.4f},{np.cos(row):.4f}" for row in range(20))
+    (tmp_path / "a.csv").write_text(f"when,a,b\n{rows}\n")
+    code, out, err = call("--embeddings", tmp_path / "a.csv", "--json")
+    document = json.loads(out)
+    assert code == 0 and document["cloud"]["columns"] == ["when", "a", "b"]
+    assert [warning for warning in document["warnings"] if "when" in warning] and "when" in err
+    code, out, err = call("--embeddings", tmp_path / "a.csv", "--column", "a,b")
+    assert "a, b" in out and "when" not in out + err

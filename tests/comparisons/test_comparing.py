@@ -70,10 +70,10 @@ def test_sentences_read_as_answers():
         for comparison in sorted(only_part(three_methods()).comparisons, key=lambda comparison: comparison.p < 0.01)
     )
     assert isobn.startswith(
-        "IsoBN β = 0.5 − Baseline: +0.001 [−0.010, 0.012], 6 paired seeds: no significant difference (p = "
+        "IsoBN β = 0.5 − Baseline: +0.001 [−0.010, 0.012], 6 paired seeds: difference not shown (p = "
     )
     assert re.search(
-        r"Detecting a true difference of this size takes about [\d,]+0 seeds\. The present seeds would likely detect one of 0\.0",
+        r"About [\d,]+0 seeds would show a true difference of this size\. The present seeds would likely show one of 0\.0",
         isobn,
     )
     assert istar.startswith("I-STAR λ = 1 − Baseline: +0.099 [0.0")
@@ -210,7 +210,7 @@ def test_a_finding_that_does_not_survive_correction_says_both():
     ]
     one = next(comparison for comparison in only_part(rows).comparisons if comparison.arm.startswith("IsoBN"))
     assert one.p < 0.05 < one.p_holm and one.low > 0
-    assert "uncorrected, " in one.sentence and "no significant difference" in one.sentence
+    assert "uncorrected, " in one.sentence and "difference not shown" in one.sentence
 
 
 def test_a_measure_of_isotropy_can_be_compared():

@@ -60,7 +60,7 @@ def errors(page: AppTest) -> list[str]:
 
 
 def texts(page: AppTest) -> str:
-    shown = [*page.markdown, *page.caption, *page.subheader]
+    shown = [*page.markdown, *page.caption, *page.header]
     return "\n".join(element.value for element in shown).replace("\\", "")
 
 

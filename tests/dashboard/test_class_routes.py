@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import segno
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
@@ -85,6 +86,64 @@ def test_the_link_of_a_class_lets_viewers_in(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(visitor, "_entrance", by_link)
     link = opened(client_of(Visitor("teacher", Role.RUNNER)))["link"]
     assert link.endswith(f"&token={by_link.links().secrets[Role.VIEWER]}")
+
+
+def test_the_teacher_changes_the_lesson_and_students_do_not() -> None:
+    teacher, student = client_of(), client_of(Visitor("pupil", Role.VIEWER))
+    session = opened(teacher)
+    address, key = f"/isoviz/classes/{session['code']}", {class_routes.KEY_HEADER: session["key"]}
+    assert student.put(address, json={"lesson": "scale"}, headers=key).status_code == 403
+    assert teacher.put(address, json={"lesson": "scale"}).status_code == 404
+    assert teacher.put(address, json={"lesson": "scale"}, headers=key).status_code == 200
+    assert student.post(address, json={"student": ADA}).json() == {"lesson": "scale"}
+
+
+def test_the_qr_code_is_the_link() -> None:
+    session = client_of().post("/isoviz/classes", json=OPENING | {"address": "https://iso.example.org/base/"}).json()
+    code = segno.make(f"https://iso.example.org/base/{session['link']}", error="m", micro=False)
+    assert session["qr"] == code.svg_data_uri(light="#fff")
+    refused = client_of().post("/isoviz/classes", json=OPENING | {"address": "javascript:alert()"})
+    assert (refused.status_code, refused.text[:9]) == (400, "address: ")
+
+
+def test_the_code_of_an_open_class_makes_a_viewer_until_it_ends(tmp_path: Path) -> None:
+    entrance = visitor.ByLink(lambda: tmp_path, "isoviz_0", (Role.RUNNER, Role.VIEWER), class_routes.is_open)
+    door = Doorway(Starlette(routes=routes.routes("")), entrance, Reach(None, hosts=frozenset({"testserver"})))
+    teacher, student = client_of(Visitor("teacher", Role.RUNNER)), TestClient(door, follow_redirects=False)
+    session = opened(teacher)
+    address = f"/isoviz/classes/{session['code']}"
+    page = student.get("/")
+    assert page.status_code == 401 and 'name="letters"' in page.text
+    assert student.post(address, json={"student": ADA}).status_code == 401
+    assert student.get(f"/lessons?class={session['code']}").status_code == 401
+
+    wrong = student.get("/lessons?letters=AAAAA")
+    assert wrong.status_code == 401 and "No open class has the code AAAAA" in wrong.text and not student.cookies
+    joined = student.get(f"/lessons?letters={session['code'].lower()}")
+    assert (joined.status_code, joined.headers["location"]) == (303, f"/lessons?class={session['code']}")
+    person = entrance.visitor(student.cookies)
+    assert person is not None and person.role is Role.VIEWER
+    assert student.post(address, json={"student": ADA}).json() == OPENING
+    assert student.post("/isoviz/classes", json=OPENING).status_code == 403
+    forged = {"isoviz_0": student.cookies["isoviz_0"].replace("student", "viewer")}
+    assert entrance.visitor(forged) is None
+
+    assert teacher.delete(address, headers={class_routes.KEY_HEADER: session["key"]}).status_code == 200
+    assert student.post(address, json={"student": ADA}).status_code == 401
+    again = student.get(f"/lessons?letters={session['code']}")
+    assert again.status_code == 401 and "set-cookie" not in again.headers
+
+
+def test_a_full_link_replaces_the_sign_in_of_a_class(tmp_path: Path) -> None:
+    is_open = [True]
+    entrance = visitor.ByLink(lambda: tmp_path, "c", class_is_open=lambda code: is_open[0])
+    cookie = entrance.admit_student("ABCDE")
+    assert cookie is not None
+    longer = entrance.admit(entrance.links().secrets[Role.RUNNER], {"c": cookie})
+    is_open[0] = False
+    assert longer is not None and entrance.visitor({"c": cookie}) is None
+    person = entrance.visitor({"c": longer})
+    assert person is not None and person.role is Role.RUNNER
 
 
 @pytest.mark.parametrize(

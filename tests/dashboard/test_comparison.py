@@ -11,7 +11,7 @@ import streamlit as st
 
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.made_up import config, fail, finish
+from tests.dashboard.made_up import config, fail, finish, started
 
 PAIRS = [(0.70, 0.71, 0.80), (0.74, 0.73, 0.85), (0.68, 0.70, 0.79), (0.72, 0.72, 0.81)]
 
@@ -37,16 +37,16 @@ def test_a_sentence_a_table_and_files(
     page = open_page("results")
     assert not page.exception
     text = " ".join(str(element.value) for element in page.markdown).replace("\\", "")
-    assert "IsoBN β = 0.5 − Baseline: +0.005 [−0.0" in text and "4 paired seeds: no significant difference" in text
+    assert "IsoBN β = 0.5 − Baseline: +0.005 [−0.0" in text and "4 paired seeds: difference not shown" in text
     assert "CosReg λ = 1 − Baseline: +0.1" in text and "after Holm's correction for 2 comparisons" in text
     table = next(frame.value for frame in page.dataframe if "Differs?" in frame.value)
     lines = table.set_index("Setting").to_dict("index")
     assert {name: line["Differs?"] for name, line in lines.items()} == {
         "Baseline": "baseline",
-        "IsoBN β = 0.5": "no",
+        "IsoBN β = 0.5": "not shown; about 66 seeds would show it",
         "CosReg λ = 1": "yes",
     }
-    assert (lines["Baseline"]["Alike"], lines["CosReg λ = 1"]["Alike"]) == ("b", "a")
+    assert (lines["Baseline"]["Group"], lines["CosReg λ = 1"]["Group"]) == ("b", "a")
     captions = " ".join(str(element.value) for element in page.caption).replace("\\", "")
     assert "Excluded: IsoBN β = 0.5, seed 4 (failed: out of *memory* <b>)" in captions
     latex = offered["compared-demo-acceptability-accuracy.tex"]().decode()
@@ -66,7 +66,7 @@ def test_many_comparisons_begin_with_an_overview(open_page: OpenPage, store: Sto
     page = open_page("results")
     assert not page.exception
     paragraphs = [str(element.value).replace("\\", "") for element in page.markdown]
-    assert "1 of 8 settings differs from Baseline: I-STAR λ = 8 (+0.199)." in paragraphs
+    assert "1 of 8 settings is shown to differ from Baseline: I-STAR λ = 8 (+0.199)." in paragraphs
     assert any(expander.label == "All 8 comparisons in sentences" for expander in page.expander)
 
 
@@ -76,7 +76,27 @@ def test_different_setups_are_refused_by_name(open_page: OpenPage, filled: Store
     assert not page.exception
     (info,) = [str(element.value).replace("\\", "") for element in page.info if "differ" in str(element.value)]
     assert "they also differ in epochs: 9, 3" in info or "they also differ in epochs: 3, 9" in info
-    assert "Filter to runs" in info
+    table = next(frame.value for frame in page.dataframe if "Differs?" in frame.value)
+    assert dict(zip(table["Setting"], table["n"], strict=True)) == {
+        "Baseline": 4,
+        "IsoBN β = 0.5": 4,
+        "CosReg λ = 1": 4,
+    }
+    (field,) = [field for field in page.selectbox if field.key == "comparable_demo/acceptability"]
+    assert [option.startswith("epochs 3, 13 runs") for option in field.options] == [True]
+
+
+def test_changed_data_is_named_without_fingerprints(open_page: OpenPage, store: Store) -> None:
+    before = started().model_copy(update={"data_fingerprint": "0a1b2c3d"})
+    for method in ("baseline", "isobn"):
+        for seed in range(3):
+            finish(store, config(method, seed), 0.7 + seed / 100, 0.25, before=[before])
+            finish(store, config(method, 3 + seed), 0.7 + seed / 100, 0.25)
+    page = open_page("results")
+    (info,) = [str(element.value).replace("\\", "") for element in page.info if "differ" in str(element.value)]
+    assert "content of the data" in info and "0a1b2c3d" not in info
+    field = page.selectbox(key="comparable_demo/acceptability")
+    assert [option.startswith("6 runs, newest of") for option in field.options] == [True, True]
 
 
 def test_one_setting_has_nothing_to_compare_with(open_page: OpenPage, store: Store) -> None:

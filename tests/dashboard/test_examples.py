@@ -41,7 +41,7 @@ def opened_app(page: str = "home", **query: str) -> AppTest:
 
 def words(app: AppTest) -> str:
     return "\n".join(
-        str(element.value) for kind in ("markdown", "caption", "title", "subheader") for element in app.get(kind)
+        str(element.value) for kind in ("markdown", "caption", "title", "header") for element in app.get(kind)
     )
 
 
@@ -77,16 +77,16 @@ def test_one_click_on_home_hides_them() -> None:
     assert not app.exception and "No run yet" in words(app)
     assert app.toggle(examples.KEY).value is False
     app.toggle(examples.KEY).set_value(True).run()
-    assert "Example runs" in [element.value for element in app.subheader]
+    assert "Example runs" in [element.value for element in app.header]
 
 
 def test_your_own_runs_come_first_everywhere() -> None:
     Store().create([RunConfig.checked(model="demo/tiny-bert", task="demo/acceptability")], group="mine", name="my run")
     home, results_page, live = opened_app(), opened_app("results"), opened_app("live")
-    assert "Example runs" not in [element.value for element in home.subheader] and "1 queued" in words(home)
+    assert "Example runs" not in [element.value for element in home.header] and "1 queued" in words(home)
     experiment = results_page.selectbox("results_group")
-    assert experiment.value == choosing.ALL and experiment.options[:3] == [choosing.ALL, "mine", METHODS]
-    assert "Every run" in [element.value for element in results_page.subheader]
+    assert experiment.value == "mine" and experiment.options[:3] == [choosing.ALL, "mine", METHODS]
+    assert "Every run" in [element.value for element in results_page.header]
     assert examples.BADGE not in words(live)
 
 

@@ -142,7 +142,7 @@ def test_cut_axis_is_reported_with_the_outlier_and_its_value(
     results.publish(key, {**facts, "entries": entries}, changed)
     page = open_page("explore", **address(request))
     assert errors(page) == []
-    note = "Outlier dimensions: 4; the axis is cut to −0.7 to 0.7, to keep the rest readable; beyond it: dimension 4 at −7.25."
+    note = "Rogue dimensions by mean: 4; the axis is cut to −0.7 to 0.7, to keep the rest readable; beyond it: dimension 4 at −7.25."
     assert note in texts(page)
 
 

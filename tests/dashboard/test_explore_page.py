@@ -354,5 +354,5 @@ def test_a_sentence_transformers_model_is_shown_with_the_vectors_it_gives(
     results.publish(key, facts, arrays)
     page = open_page("explore", **address(request), explore_layer="1")
     assert errors(page) == []
-    assert "Layer 2, sentence vector" in [title.value for title in page.subheader]  # whatever layer the address names
+    assert "Layer 2, sentence vector" in [title.value for title in page.header]  # whatever layer the address names
     assert "Transformer → Pooling (mean) → Dense → Normalize" in texts(page)

@@ -62,7 +62,8 @@ def test_estimate_falls_back_to_the_same_model_and_size() -> None:
     own = {"model": "my/encoder", "epochs": 3}
     past = [history(6.0, **own, max_train=1000)]
     assert timing.estimate([config("isobn", **own, max_train=1000)], past).seconds == 6.0  # type: ignore[arg-type]
-    assert timing.estimate([config("isobn", **own)], past) == timing.Estimate(0.0, 1)  # type: ignore[arg-type]
+    unknown_rows = config("isobn", **own, task="glue/cola", data="folder")  # type: ignore[arg-type]
+    assert timing.estimate([unknown_rows], past) == timing.Estimate(0.0, 1)
 
 
 def test_a_first_estimate_comes_from_the_recording_that_ships_with_the_demo() -> None:
@@ -76,6 +77,24 @@ def test_a_first_estimate_comes_from_the_recording_that_ships_with_the_demo() ->
     assert timing.estimate([config(task="demo/translation", num_beams=4)], []).unknown == 1
     half = config(task="demo/sentiment", epochs=record["recipe"]["epochs"], max_train=1000)
     assert timing.estimate([half], []).seconds == pytest.approx(record["pretrained"]["seconds"] / 2)
+
+
+def test_one_run_of_the_bundled_model_here_replaces_the_timings_of_the_other_machine() -> None:
+    slow = history(1.0, task="demo/acceptability", epochs=1, max_length=48)
+    recorded = timing.estimate([slow.config], []).seconds
+    past = [history(3 * recorded, task="demo/acceptability", epochs=1, max_length=48)]
+    other = config(task="demo/sentiment", batch_size=16)
+    before, now = (timing.estimate([other], runs) for runs in ([], past))
+    assert now.seconds == pytest.approx(3 * before.seconds)
+    assert (before.recorded, before.measured, now.recorded, now.measured) == (1, 0, 0, 1)
+    assert timing.estimate([other], past, shipped=False) == now
+
+
+def test_runs_on_fewer_rows_are_scaled_by_their_rows() -> None:
+    own = {"model": "my/encoder", "epochs": 3}
+    past = [history(6.0, **own, max_train=1000)]
+    for more in ({"max_train": 3000}, {}):  # the demo task has 3,000 rows
+        assert timing.estimate([config(**own, **more)], past).seconds == pytest.approx(18.0)  # type: ignore[arg-type]
 
 
 def test_resumed_and_failed_runs_tell_nothing_about_time() -> None:

@@ -10,16 +10,17 @@ from streamlit.testing.v1 import AppTest
 from dashboard import live, menu, run_queue
 from isoviz.access.visitors import OPERATOR
 from isoviz.config import RunConfig
+from isoviz.devices import Devices, Slot
 from isoviz.events import Diverged, Failed, Stopped
 from isoviz.runs.store import Store
-from isoviz.training.devices import Devices, Slot
 from tests.dashboard.conftest import OpenPage
+from tests.dashboard.made_up import config, finish
 from tests.story import Story
 
 
 def texts(app: AppTest) -> str:
     """All that the page says in words."""
-    kinds = ("title", "markdown", "caption", "error", "info", "warning", "text", "subheader")
+    kinds = ("title", "markdown", "caption", "error", "info", "warning", "text", "header")
     return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
 
 
@@ -169,6 +170,20 @@ def test_runs_launched_together_can_be_overlaid(store: Store, open_page: OpenPag
     assert "of the other 9" in texts(app)
 
 
+def test_a_finished_experiment_says_what_it_shows_and_takes_more_seeds(store: Store, open_page: OpenPage) -> None:
+    finish(store, config("baseline"), 0.75, 0.25, group="demo")
+    (waiting,) = store.create([config("isobn")], group="demo")
+    assert [button for button in open_page("live", group="demo").button if button.key == "experiment_more"] == []
+    store.delete(waiting)
+    finish(store, config("isobn"), 0.6875, 0.25, group="demo")
+    page = open_page("live", group="demo")
+    assert "IsoBN β = 0.5 − Baseline: −0.062, 1 paired seed: not enough seeds" in texts(page).replace("\\", "")
+    page.button(key="experiment_more").click().run()
+    assert not page.exception
+    queued = {(row.config.method, row.config.seed) for row in store.list(status="queued", group="demo")}
+    assert queued == {(method, seed) for method in ("baseline", "isobn") for seed in (1, 2, 3, 4)}
+
+
 def test_the_token_covers_what_is_shown_and_nothing_else(store: Store, open_page: OpenPage) -> None:
     from dashboard import tokens
 
@@ -215,6 +230,6 @@ def test_a_run_too_wide_for_this_machine_says_what_it_waits_for(store: Store, mo
     narrow, wide = store.create([RunConfig(), RunConfig(processes=4)])
     assert run_queue._activity_text(store.get(wide)) == "number 2 in the queue", "a CPU trains any number of processes"
     two = Devices((Slot("cuda:0", "GPU", 1), Slot("cuda:1", "GPU", 1)), True, 8)
-    monkeypatch.setattr("isoviz.training.devices.describe", lambda: two)
+    monkeypatch.setattr("isoviz.devices.describe", lambda: two)
     assert run_queue._activity_text(store.get(narrow)) == "next in the queue"
     assert run_queue._activity_text(store.get(wide)).endswith(" · needs a machine with 4 GPUs, this one has 2")

@@ -48,7 +48,7 @@ def test_every_item_is_drawn(open_page: OpenPage) -> None:
         for slug, item in items.catalogue().items():
             page.pills(key=f"methods_{kind.lower()}").set_value(slug).run()
             assert not page.exception, slug
-            assert page.latex and item.title in page.subheader[0].value.replace("\\", "")
+            assert page.latex and item.title in page.header[0].value.replace("\\", "")
 
 
 def test_an_installed_package_is_described_too(install_package: InstallPackage, open_page: OpenPage) -> None:

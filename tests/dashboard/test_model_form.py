@@ -204,7 +204,7 @@ def test_a_decoder_is_explored_and_not_fine_tuned(
     page = open_page("explore", **address(request), explore_pooling="cls")
     assert errors(page) == [] and len(drawn(page)) > 3
     assert page.segmented_control(key="explore_pooling").options == ["last", "mean", "tokens"]
-    assert "Layer 2, last token" in "\n".join(element.value for element in page.subheader)
+    assert "Layer 2, last token" in "\n".join(element.value for element in page.header)
 
 
 def test_explore_takes_one_model(open_page: OpenPage, tiny_models: TinyModels) -> None:

@@ -171,7 +171,7 @@ def test_nothing_is_shown_before_there_are_predictions(store: Store, open_page: 
     (run,) = store.create([config()])
     page = open_page("run", id=run)
     assert not page.exception
-    assert "Predictions" not in [heading.value for heading in page.subheader]
+    assert "Predictions" not in [heading.value for heading in page.header]
 
 
 def test_a_broken_file_is_reported(store: Store, open_page: OpenPage, own: RunConfig) -> None:

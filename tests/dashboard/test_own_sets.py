@@ -137,7 +137,8 @@ def test_pasted_sentences_become_a_map(open_page: OpenPage, computed_here: list[
     page = open_page("explore", explore_at="My texts")
     lines = "\n".join(f"The cat number {number} sleeps." for number in range(20))
     page.text_area(key="explore_own.texts.lines").set_value(lines).run()
-    assert errors(page) == []
+    assert errors(page) == [] and computed_here == []  # the visitor confirms the encoder
+    page.button(key="explore_look").click().run()
     key = str(page.query_params["explore_texts"])
     (request,) = computed_here
     assert (request.model, request.task, request.data) == ("demo/tiny-bert", user_sets.TEXTS, key)
@@ -188,7 +189,7 @@ def test_points_are_found_by_their_text(open_page: OpenPage, computed_here: list
     assert errors(page) == [] and "20 of them contain “RED house”" in texts(page)
     page.text_input(key="explore_find").set_value("no such words").run()
     assert "0 of them contain “no such words”" in texts(page)
-    anchors = {subheader.anchor for subheader in page.subheader}
+    anchors = {heading.anchor for heading in page.header}
     anchors |= {match for element in page.get("html") for match in re.findall(r'id="(\w+)"', element.proto.body)}
     (links,) = (caption.value for caption in page.caption if caption.value.startswith("Go to"))
     assert set(re.findall(r"#(\w+)", links)) <= anchors and "#output" not in links, "of own vectors there is none"
@@ -222,3 +223,31 @@ def test_a_path_outside_the_folders_is_refused(
     page.text_input(key="explore_own.vectors.path").set_value(str(tmp_path / "a.npy")).run()
     (message,) = errors(page)
     assert "cannot be read from the browser" in message
+    assert f"python -m isoviz app --roots {tmp_path / 'shared'} {tmp_path}" in texts(page)
+
+
+def test_a_set_loaded_on_one_page_is_there_on_the_other(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
+    key = _stored_set(label=LABELS)
+    page = open_page("explore", explore_at="My vectors", explore_vectors=key)
+    assert errors(page) == [] and computed_here
+    del page.query_params["explore_vectors"]  # as after a click on another page and back
+    page.run()
+    assert errors(page) == [] and str(page.query_params["explore_vectors"]) == key
+    page.button(key="explore_own.vectors.delete").click().run()
+    assert "explore_vectors" not in page.query_params
+
+
+def test_the_card_on_rogue_dimensions(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
+    generator = np.random.default_rng(2)
+    codes = np.arange(120) % 2
+    points = generator.normal(size=(120, 32)).astype(np.float32)
+    points[:, :6] += 2.0 * codes[:, None] - 1.0
+    points[:, 20:22] *= 40.0
+    key = _stored_set(points, label=["red", "blue"] * 60)
+    page = open_page("explore", explore_at="My vectors", explore_vectors=key).run()
+    assert errors(page) == []
+    (table,) = [element.value for element in page.markdown if element.value.startswith("| Dim.")]
+    assert sorted(line[:5] for line in table.splitlines()[2:]) == ["| 20 ", "| 21 "]
+    assert "Harmful: yes." in texts(page) and "Without them, k-NN accuracy gains" in texts(page)
+    (link,) = [one for one in page.get("page_link") if "Standardise" in one.proto.label]
+    assert f"whatif_either={key}" in link.proto.query_string and "chain=batch_norm" in link.proto.query_string

@@ -19,7 +19,7 @@ from isoviz.runs import citing
 from isoviz.runs.planning import PRESETS, Preset
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.made_up import config, fail, finish, result, row
+from tests.dashboard.made_up import config, fail, finish, result, row, started
 from tests.dashboard.reading import drawn, mounted
 
 
@@ -46,15 +46,17 @@ def test_empty_store_offers_a_preset(open_page: OpenPage) -> None:
 
 
 def test_table_shows_means_seeds_baselines_and_remarks(open_page: OpenPage, filled: Store) -> None:
-    page = open_page("results")
+    page = open_page("results", results_group="all")
     assert not page.exception
     table = page.dataframe[0].value
     lines = {line["Method"]: line for line in table.to_dict("records")}
-    assert list(lines) == ["Baseline", "I-STAR", "(majority)", "(bag of words)"]
+    assert list(lines) == ["Baseline", "I-STAR λ = 1", "(majority)", "(bag of words)"]
     assert (lines["Baseline"]["Mean"], lines["Baseline"]["n"]) == (0.625, 2)
     assert lines["Baseline"]["Each seed"] == "0: 0.500 · 1: 0.750"
-    assert lines["I-STAR"]["Remarks"] == "1 diverged, 1 of 1 collapsed: predicts one class"
-    assert lines["I-STAR"]["n"] == 0 and lines["I-STAR"]["Each seed"] == "0: 0.625 (collapsed)"  # in no mean
+    assert lines["I-STAR λ = 1"]["Remarks"] == "1 diverged, 1 of 1 collapsed: predicts one class"
+    assert (
+        lines["I-STAR λ = 1"]["n"] == 0 and lines["I-STAR λ = 1"]["Each seed"] == "0: 0.625 (collapsed)"
+    )  # in no mean
     assert (lines["(majority)"]["Mean"], lines["(bag of words)"]["Mean"]) == (0.5, 0.625)
 
 
@@ -89,7 +91,7 @@ def test_baselines_are_there_however_much_was_downloaded_before_the_start(open_p
 def test_tables_and_every_seed_are_files(
     open_page: OpenPage, filled: Store, offered: dict[str, Callable[[], bytes]]
 ) -> None:
-    (strip,) = mounted(open_page("results"))
+    (strip,) = mounted(open_page("results", results_group="all"))
     assert strip["name"] == "isoviz-seeds-demo-acceptability-accuracy"
     (drawn_values, *_) = json.loads(strip["spec"])["data"]
     runs = pd.read_parquet(io.BytesIO(offered["runs.parquet"]()))
@@ -99,7 +101,7 @@ def test_tables_and_every_seed_are_files(
 
 
 def test_every_run_is_listed_with_a_link(open_page: OpenPage, filled: Store) -> None:
-    table = open_page("results").dataframe[-1].value
+    table = open_page("results", results_group="all").dataframe[-1].value
     assert len(table) == 4
     assert {link.partition("=")[2] for link in table["Run"]} == {run.id for run in filled.list()}
     assert table.set_index("Status").loc["diverged", "Remarks"].startswith("diverged: the loss term 'istar'")
@@ -112,9 +114,13 @@ def test_filters_live_in_the_address(open_page: OpenPage, filled: Store) -> None
     assert list(page.dataframe[-1].value["Status"]) == ["diverged"]
 
 
-def test_unknown_group_in_the_address_shows_all_runs(open_page: OpenPage, filled: Store) -> None:
-    page = open_page("results", results_group="gone")
-    assert not page.exception and len(page.dataframe[-1].value) == 4
+def test_the_page_opens_on_the_newest_experiment(open_page: OpenPage, filled: Store) -> None:
+    for query in ({}, {"results_group": "gone"}):
+        page = open_page("results", **query)
+        assert not page.exception and page.selectbox(key="results_group").value == "second"
+        assert len(page.dataframe[-1].value) == 2
+    finish(filled, config("baseline", 9), 0.5, 0.25)  # of no experiment
+    assert open_page("results").selectbox(key="results_group").value == "all"
 
 
 def test_columns_of_isotropy_match_the_catalogue_and_the_address_selects_them(
@@ -152,10 +158,28 @@ def test_no_run_passes(open_page: OpenPage, filled: Store) -> None:
 
 
 def test_other_metric_drops_the_baselines_of_the_primary_one(open_page: OpenPage, filled: Store) -> None:
-    page = open_page("results")
+    page = open_page("results", results_group="all")
     page.segmented_control(key="metric_demo/acceptability").set_value("matthews").run()
     table = page.dataframe[0].value
-    assert list(table["Method"]) == ["Baseline", "I-STAR"] and list(table["Mean"])[:1] == [0.625]
+    assert list(table["Method"]) == ["Baseline", "I-STAR λ = 1"] and list(table["Mean"])[:1] == [0.625]
+
+
+def test_a_table_of_several_training_sizes_claims_none_of_them(
+    open_page: OpenPage, store: Store, offered: dict[str, Callable[[], bytes]]
+) -> None:
+    short = started({"majority": 0.5, "bag_of_words": 0.5625}).model_copy(update={"train_rows": 80})
+    finish(store, config("baseline"), 0.5, 0.25)
+    finish(store, config("baseline", max_train=80), 0.5, 0.25, before=[short])
+    page = open_page("results")
+    table = page.dataframe[0].value
+    assert "(majority)" in set(table["Method"]) and "(bag of words)" not in set(table["Method"])
+    latex = offered["results-demo-acceptability-accuracy.tex"]().decode()
+    assert "on 500 validation rows." in latex and "training on" not in latex
+    assert latex.splitlines()[0] == r"% Needs \usepackage{booktabs}."
+    assert json.loads(offered["results-demo-acceptability-accuracy.json"]())["rows"] == {
+        "train": None,
+        "validation": 500,
+    }
 
 
 def test_only_failed_runs(open_page: OpenPage, store: Store) -> None:

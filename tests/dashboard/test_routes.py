@@ -208,11 +208,12 @@ def test_missing_arrays(store: Store, client: TestClient) -> None:
         assert client.get(f"/isoviz/arrays/{run.id}/{path}", headers=pass_).status_code == 404
 
 
-@pytest.mark.parametrize("remaining", [0, 7, 200, -1])
-def test_a_truncated_array_file_counts_as_missing(store: Store, client: TestClient, remaining: int) -> None:
+@pytest.mark.parametrize("remaining", [0, 7, 200, -1, None])
+def test_a_damaged_array_file_counts_as_missing(store: Store, client: TestClient, remaining: int | None) -> None:
     run = Story(store).begin()
     path = store.folder_of(run.id) / "arrays" / "epoch-000.safetensors"
-    path.write_bytes(path.read_bytes()[:remaining])
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]) if remaining is None else content[:remaining])
     for name in ("matrix", "order", "std", "ev"):
         answer = client.get(f"/isoviz/arrays/{run.id}/0/{name}", headers=allowed(store, run.id))
         assert (answer.status_code, answer.text) == (404, "the file of this epoch's arrays is damaged")

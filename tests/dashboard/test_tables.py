@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from dashboard import tables
-from isoviz.events import Finished
 from isoviz.runs.naming import variant
 from tests.dashboard.made_up import config, result, row
 from tests.measured import cloud, measurement
@@ -75,13 +74,6 @@ def test_unfinished_and_collapsed_runs_are_named_not_dropped() -> None:
     (line,) = tables.summary(table).to_dict("records")
     assert (line["n"], line["mean"]) == (1, 0.75)  # the collapsed one is in no mean
     assert line["remarks"] == "1 failed, 1 diverged, 1 of 2 collapsed: predicts one class"
-
-
-def test_a_run_of_before_collapse_was_kept_is_known_by_its_matthews_correlation() -> None:
-    new = result(0.5, 0.5, matthews=0.0)  # not collapsed: its validation split has one class
-    old = Finished.model_validate(new.model_dump(exclude={"collapsed"}))
-    table = frame(row("r1", config(), outcome=old), row("r2", config(), outcome=new))
-    assert list(table["problem"]) == ["collapsed: predicts one class", ""]
 
 
 def test_a_run_of_before_chance_was_judged_is_known_by_its_metrics() -> None:

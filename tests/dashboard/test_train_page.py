@@ -10,10 +10,10 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import rows_view
+from isoviz import devices
 from isoviz.runs.execution import execute
 from isoviz.runs.planning import PRESETS
 from isoviz.runs.store import Store
-from isoviz.training import devices
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, finish
 
@@ -250,6 +250,27 @@ def test_a_run_of_two_processes_from_the_form_to_results(open_page: OpenPage, st
     results = open_page("results")
     assert errors(results) == []
     assert results.dataframe[-1].value["Run"][0].endswith(f"={row.id}")
+
+
+def test_runs_of_the_untouched_form_compare_with_the_demo(open_page: OpenPage, store: Store) -> None:
+    launch(open_page("train", preset="demo"))
+    page = open_page("train")
+    page.text_input(key="train_seeds").set_value("1").run()
+    launch(page)
+    setups = {row.config.setup_key() for row in store.list() if row.config.method == "isobn"}
+    assert len(store.list()) == 5 and len(setups) == 1
+
+
+def test_the_demos_rows_and_length_are_for_its_model_and_task(open_page: OpenPage) -> None:
+    page = open_page("train")
+    settings = [page.number_input(key=f"train_{name}") for name in ("max_train", "max_length")]
+    assert [field.value for field in settings] == [PRESETS[0].plan["max_train"], PRESETS[0].plan["max_length"]]
+    page.number_input(key="train_max_length").set_value(32).run()
+    page.multiselect(key="train_tasks").set_value(["demo/sentiment"]).run()
+    assert page.number_input(key="train_max_train").value is None
+    assert page.number_input(key="train_max_length").value == 32  # chosen, so it stays
+    linked = open_page("train", train_epochs="2")
+    assert linked.number_input(key="train_max_train").value is None
 
 
 def test_name_of_the_launch_groups_its_runs(open_page: OpenPage, store: Store) -> None:

@@ -43,8 +43,3 @@ def test_it_is_deleted_from_any_page(open_page: OpenPage, store: Store, damaged:
     assert not page.exception and store.unreadable() == []
     assert not any("cannot be read" in text.value for text in page.markdown)
     assert len(store.list()) == 2
-
-
-def test_tables_leave_it_out(open_page: OpenPage, damaged: str) -> None:
-    table = open_page("results").dataframe[0].value
-    assert table["n"].iloc[0] == 2

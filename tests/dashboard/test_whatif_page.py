@@ -69,7 +69,7 @@ def errors(page: AppTest) -> list[str]:
 
 
 def texts(page: AppTest) -> str:
-    shown = [*page.markdown, *page.caption, *page.subheader, *page.code]
+    shown = [*page.markdown, *page.caption, *page.header, *page.code]
     return "\n".join(element.value for element in shown).replace("\\", "")
 
 

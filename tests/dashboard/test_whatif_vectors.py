@@ -118,7 +118,9 @@ def test_words_for_a_small_set() -> None:
         "No difference detectable with these 60 rows. The smallest difference that 60 rows can show is 0.1." in sentence
     )
     assert sentences.crossed(comparison(-0.1, 0.2, 5)).endswith("These are too few rows to show any difference.")
-    assert "Higher by more than chance on these 60 rows." in sentences.crossed(comparison(0.1, 0.2, 60))
+    assert "Significantly higher on these 60 rows; another fit of the transform may differ." in sentences.crossed(
+        comparison(0.1, 0.2, 60)
+    )
 
 
 def test_a_curve_has_intervals_around_its_values_and_a_line_for_no_transform() -> None:
@@ -151,3 +153,127 @@ def test_a_parameter_that_is_gone_gives_way_to_the_next(open_page: OpenPage) -> 
     assert errors(page) == []
     assert page.selectbox(key="whatif_axis").value == "All-but-the-top: directions removed D"
     assert "Best on these 30 rows: All-but-the-top" in texts(page)
+
+
+# ------------------------------------------------------------------------------------------------------ the verdict card
+
+WHITEN = chains.read("zca:strength=0.5")
+CLASSIFIER, SEARCH, SIMILARITY = sentences.PURPOSES
+
+
+def changed(slug: str, low: float, high: float) -> Comparison:
+    middle = (low + high) / 2
+    return Comparison(CATALOGUE[slug], 0.5, 0.5 + middle, Difference(middle, low, high, 1_000, 1_000))
+
+
+def advice(*comparisons: Comparison, chain: str = "zca:strength=0.5") -> str:
+    purpose = next(one for one in sentences.PURPOSES if comparisons[0].readout.slug in one.readouts)
+    return sentences.verdict(purpose, {one.readout.slug: one for one in comparisons}, chains.read(chain))[0]
+
+
+def test_a_verdict_follows_its_interval() -> None:
+    assert advice(changed("knn", -0.06, -0.011)) == "do not whiten"
+    assert advice(changed("knn", 0.011, 0.06)) == "whiten"
+    assert advice(changed("knn", -0.06, 0.0)) == "cannot tell"
+    assert advice(changed("knn", -0.001, 0.06)) == "cannot tell"
+    assert advice(changed("knn", 0.0, 0.0)) == "no difference"
+    assert advice(Comparison(CATALOGUE["knn"], 0.5, 0.4, Difference(-0.1, None, None, 5, 0))) == "cannot tell"
+    assert advice(Comparison(CATALOGUE["knn"], None, None, Difference(None, None, None, 5, 0))) == "cannot tell"
+    assert advice(changed("knn", 0.01, 0.06), changed("probe", -0.06, -0.01)) == "cannot tell"
+    assert advice(changed("knn", 0.01, 0.06), changed("probe", -0.06, 0.01)) == "whiten"
+    assert advice(changed("knn", -0.01, 0.06), changed("probe", -0.06, -0.01)) == "cannot tell"
+    assert advice(changed("ndcg_cosine", -0.06, -0.01)) == "do not whiten"
+    reason = sentences.verdict(CLASSIFIER, {"knn": changed("knn", -0.06, -0.012)}, WHITEN)[1]
+    assert reason == "k-NN accuracy loses 3.6 points (−6.0 to −1.2)."
+
+
+def test_a_verdict_names_what_the_chain_does() -> None:
+    loss = changed("spearman_cosine", -0.06, -0.01)
+    assert advice(loss, chain="zca:strength=0") == "do not centre"
+    assert advice(loss, chain="zca:strength=0~pca_whitening") == "do not whiten"
+    assert advice(loss, chain="all_but_the_top:remove=2") == "do not apply this transform"
+    assert advice(loss, chain="zca~all_but_the_top:remove=2") == "do not apply this chain"
+
+
+def test_the_card_has_a_line_for_each_purpose_and_a_file_field_for_each_that_cannot_be_judged(
+    open_page: OpenPage,
+) -> None:
+    page = opened(open_page, stored_set(), chain="zca:strength=0.5")
+    assert errors(page) == []
+    shown = texts(page)
+    full = VectorsWhatIf(vectors.load(page.query_params["whatif_either"])).full(WHITEN)
+    crossed = {one.readout.slug: one for one in full.crossed}
+    assert f"Classifier: {sentences.verdict(CLASSIFIER, crossed, WHITEN)[0]}." in shown
+    assert "Search: needs queries." in shown and "Similarity: needs scored pairs." in shown
+    assert {field.key for field in page.get("file_uploader")} >= {"whatif_add.queries", "whatif_add.pairs"}
+    assert "whatif_add.labels" not in {field.key for field in page.get("file_uploader")}
+
+
+def test_labels_that_arrive_are_judged_and_move_the_curve(open_page: OpenPage) -> None:
+    points = RNG.normal(size=(90, 8))
+    key = vectors.keep(VectorSet(points, pd.DataFrame({"text": [f"t{row}" for row in range(90)]}), name="made"))
+    page = opened(open_page, key, chain="zca:strength=0.5")
+    assert page.selectbox(key="whatif_readout").value == "Cosine, random pairs"
+    content = "label\n" + "\n".join("no" if row % 2 else "yes" for row in range(90))
+    page.file_uploader(key="whatif_add.labels").set_value([("labels.csv", content.encode(), "text/csv")])
+    page.run()
+    assert errors(page) == []
+    labelled = vectors.load(page.query_params["whatif_either"])
+    assert labelled.columns["label"].tolist()[:3] == ["yes", "no", "yes"] and labelled.key != key
+    np.testing.assert_array_equal(labelled.points, points)
+    assert page.selectbox(key="whatif_readout").value == "k-NN accuracy"
+    assert "Classifier: needs labels" not in texts(page)
+
+    page.selectbox(key="whatif_readout").set_value("Silhouette").run()  # a chosen read-out stays
+    pairs = "left,right,score\n" + "\n".join(f"{row},{row + 1},{row % 5}" for row in range(1, 90))
+    page.file_uploader(key="whatif_add.pairs").set_value([("pairs.csv", pairs.encode(), "text/csv")])
+    page.run()
+    assert errors(page) == [] and "Similarity: needs" not in texts(page)
+    assert page.selectbox(key="whatif_readout").value == "Silhouette"
+
+
+def test_zca_at_strength_0_says_that_it_centres(open_page: OpenPage) -> None:
+    page = opened(open_page, stored_set(), chain="zca:strength=0")
+    assert errors(page) == [] and "1. Centring (ZCA whitening at strength 0)" in texts(page)
+    assert page.selectbox(key="whatif_axis").value == "ZCA whitening: strength s"  # also while the slider is at 0
+
+
+def test_the_best_value_can_be_taken(open_page: OpenPage) -> None:
+    page = opened(open_page, stored_set(), chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
+    use = page.button(key="whatif_use_best")
+    value = float(use.label.removeprefix("Use "))
+    if value != 0.5:
+        use.click().run()
+        assert errors(page) == [] and chains.read(page.query_params["chain"])[0].params.strength == value
+    assert page.button(key="whatif_use_best").disabled
+
+
+def test_texts_wait_for_an_encoder_and_are_not_asked_for_again(open_page: OpenPage) -> None:
+    key = vectors.keep(vectors.from_texts([f"The cat number {row} sleeps." for row in range(30)]))
+    page = opened(open_page, key)
+    assert errors(page) == [] and page.selectbox(key="whatif_model").value is None
+    assert not page.get("metric") and not any("Stop" in button.label for button in page.button)
+    assert "whatif_model" not in page.query_params
+
+
+def test_vectors_from_a_file_can_name_their_model(open_page: OpenPage) -> None:
+    page = opened(open_page, stored_set(), chain="zca:strength=0.5")
+    next(button for button in page.button if button.label == "Prepare files").click().run()
+    assert not any(button.label == "Build the model" for button in page.button)
+    page.selectbox(key="whatif_take_home_made_by").set_value("demo/tiny-bert").run()
+    assert errors(page) == [] and any(button.label == "Build the model" for button in page.button)
+
+
+def test_labels_that_cannot_be_judged_are_not_asked_for_again(open_page: OpenPage) -> None:
+    n = 60
+    ids = [f"r{row}" for row in range(n)]
+    groups = ["query"] * 12 + ["document"] * (n - 12)
+    columns = pd.DataFrame({"id": ids, "group": groups, "label": ["a", "b"] * (n // 2)})
+    pairs = pd.DataFrame({"left": ids[:12], "right": ids[12:24], "score": [1.0] * 12})
+    key = vectors.keep(VectorSet(RNG.normal(size=(n, 8)), columns, pairs, "relevance", name="made"))
+    page = opened(open_page, key, chain="zca:strength=0.5")
+    assert errors(page) == [] and "Classifier: cannot tell." in texts(page) and "needs labels" not in texts(page)
+    assert "whatif_add.labels" not in {field.key for field in page.get("file_uploader")}
+    full = VectorsWhatIf(vectors.load(key)).full(WHITEN)
+    found = {one.readout.slug: one for one in full.comparisons}
+    assert f"Search: {sentences.verdict(SEARCH, found, WHITEN)[0]}." in texts(page)

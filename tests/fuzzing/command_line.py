@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,7 +21,7 @@ from isoviz.errors import LINE
 from isoviz.recipes import RECIPES
 from isoviz.runs.planning import OPTIONS, OWN_OPTIONS
 from isoviz.studies.protocol import ComputedStudy
-from tests.fuzzing import nasty
+from tests.fuzzing import nasty, untouched
 
 _CHOICES = {
     "--precision": ("auto", "no", "bf16", "fp16"),
@@ -32,7 +33,7 @@ _CHOICES = {
     "--kind": ("classification", "regression", "span", "seq2seq"),
     "--prefix": ("a: | b:",),
 }
-_FLAGS = ("--allow-random",)
+_FLAGS = ("--allow-random", "--allow-unknown")
 
 
 class Reached(BaseException):
@@ -56,7 +57,7 @@ def without_work() -> Iterator[None]:
         for study in studies.catalogue().values():
             if issubclass(study, ComputedStudy):  # the others train, which is stopped above
                 stack.enter_context(patch.object(study, "compute", reached))
-        stack.enter_context(patch.object(subprocess, "Popen", reached))
+        stack.enter_context(patch.object(subprocess.Popen, "__init__", reached))
         stack.enter_context(patch.object(os, "execve", reached))  # the app becomes its server
         yield
 
@@ -191,12 +192,27 @@ def _some(options: list[st.SearchStrategy[list[str]]]) -> st.SearchStrategy[list
     return st.lists(st.one_of(*options), max_size=4).map(lambda chosen: [word for part in chosen for word in part])
 
 
-def check(line: list[str]) -> str:
-    """Run one command line in this process; how it ended ("refused", "done", "reached").
+def check(line: list[str], folder: Path) -> str:
+    """Run one command line in this process over files in `folder`; how it ended ("refused", "done", "reached").
 
     Raises:
-        AssertionError: a traceback, an answer that is not one line of at most 300 characters, or something on stdout with it.
+        AssertionError: a traceback, an answer that is not one line of at most 300 characters, something on stdout with it, or a
+            file outside `ISOVIZ_HOME` that changed although no option named it as an output.
     """
+    before = untouched.snapshot(folder)
+    ending = _ending(line)
+    named = _values(line, "--store") + (_values(line, "--out") if ending != "refused" else [])
+    changed = untouched.changes(before, untouched.snapshot(folder), named)
+    assert not changed, f"changed: {', '.join(path.removeprefix(str(folder)) for path in changed)}"
+    return ending
+
+
+def _values(line: Sequence[str], option: str) -> list[Path]:
+    words = [word for before, word in pairwise(line) if before == option]
+    return [Path(os.path.abspath(word.removeprefix("sqlite:///"))) for word in words]
+
+
+def _ending(line: list[str]) -> str:
     out, err = io.StringIO(), io.StringIO()
     try:
         with without_work(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

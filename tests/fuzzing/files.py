@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
+import stat
 import struct
 import zipfile
 from collections.abc import Callable
@@ -194,7 +196,7 @@ columns = st.fixed_dictionaries(
 
 
 def fill(folder: Path) -> None:
-    """Every kind of file, and other things: a directory, a loop of links, a dangling link, a named pipe, a bad name."""
+    """Every kind of file, and other things: a directory, a loop of links, a dangling link, a named pipe, a device."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in WHOLE:
         (folder / name).write_bytes(content)
@@ -212,6 +214,8 @@ def fill(folder: Path) -> None:
     (folder / "gone.csv").symlink_to(folder / "nowhere")
     os.mkfifo(folder / "queue.csv")
     os.mkfifo(folder / "queue.npy")
+    with contextlib.suppress(OSError):  # a null device of our own, where the account may make one
+        os.mknod(folder / "device.npy", stat.S_IFCHR | 0o644, os.makedev(1, 3))
 
 
 def bomb(path: Path, rows: int, length: int, label: int = 1) -> Path:

@@ -28,7 +28,7 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_command_lines_end_in_one_line(sandbox: Path) -> None:
-    outcome = collect(command_line.words(sandbox), command_line.check, 120)
+    outcome = collect(command_line.words(sandbox), lambda line: command_line.check(line, sandbox), 120)
     assert not outcome.faults, str(outcome)
     assert outcome.answers["refused"] > 40 and outcome.answers["reached"] + outcome.answers["done"] > 10
 
@@ -51,6 +51,13 @@ KNOWN = (
     "train --store postgresql://127.0.0.1:port/db",
     "train --store postgresql://127.0.0.1:99999/db",
     "train --store {box}/points.npy/x",
+    "runs list --store {box}/points.npy",
+    "runs list --store sqlite:///{box}/points.npy",
+    "runs list --store {box}/queue.npy",
+    "runs list --store sqlite:///{box}/queue.npy",
+    "runs list --store {box}/device.npy",
+    "runs list --store sqlite:///{box}/device.npy",
+    "links show --store {box}/good.csv",
     "train --store {long}",
     "app --port 99999",
     "app --port {digits}",
@@ -73,6 +80,9 @@ KNOWN = (
     "train --task glue/cola --data {box}/folders",
     "transform --chain zca --in {box}/points.npy --out {box}",
     "transform --chain zca --in {box}/points.npy --out {box}/no/x.npy",
+    "transform --chain zca --in {box}/points.npy --out {box}/queue.npy",
+    "transform --chain zca --in {box}/points.npy --out {box}/device.npy",
+    "measure --embeddings {box}/device.npy",
     "train --prefix a|b|c",
     "measure --embeddings ",
     "train --store ",
@@ -88,7 +98,7 @@ KNOWN = (
 @pytest.mark.parametrize("line", KNOWN)
 def test_inputs_that_once_ended_in_a_traceback(line: str, sandbox: Path) -> None:
     places = {"box": sandbox, "long": "x" * 5000, "digits": "9" * 400}
-    assert command_line.check([word.format(**places) for word in line.split(" ")]) == "refused", line
+    assert command_line.check([word.format(**places) for word in line.split(" ")], sandbox) == "refused", line
 
 
 def test_files_are_read_or_refused(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -201,18 +200,6 @@ def test_process_with_the_same_number_is_not_the_worker(busy: Path) -> None:
     assert is_alive(process["pid"], process["started"])
     write_json(path, {**process, "started": process["started"] - 100})
     assert queue.look(LIGHT, "k").status == "lost"
-
-
-def test_folders_of_an_older_version_are_no_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    for key in ("running", "failed"):
-        STORE.job_folder(key).mkdir(parents=True)
-        write_json(STORE.job_folder(key) / scheduling.REQUEST, {"model": "x"})
-    write_json(STORE.job_folder("running") / "worker.json", {"pid": os.getpid(), "started": 0.0})
-    write_json(STORE.job_folder("failed") / "error.json", {"message": "no", "field": None, "advice": None})
-    scheduling.dispatch()
-    assert queue.look(LIGHT, "running").status == "none" and queue.look(LIGHT, "failed").message == "no"
-    monkeypatch.setattr(scheduling, "_spawn", lambda kind: None)
-    assert queue.start(LIGHT, "running", {}).status == "waiting"
 
 
 def test_job_requested_elsewhere_waits_for_its_own_app_or_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,13 +81,6 @@ def test_failures_go_after_their_time_and_count_with_all_that_they_were_given() 
     assert not any(b"private" in path.read_bytes() for path in STORE.root.rglob("*") if path.is_file())
 
 
-def test_folders_of_older_versions_go() -> None:
-    keep("a", time.time())
-    (STORE.root / "desk" / "sentences" / "some").mkdir(parents=True)
-    limited(formerly=("desk",)).shrink()
-    assert not (STORE.root / "desk").exists() and names() == {"a"}
-
-
 def test_empty_store() -> None:
     assert STORE.size() == 0 and STORE.shrink() == []
 

@@ -109,6 +109,37 @@ def test_classes_and_students_are_limited(class_store: Classes, monkeypatch: pyt
         class_store.guess(open_class.code, "eve", FIRST.slug, 1, 0.5)
 
 
+def test_students_follow_the_lesson_that_the_teacher_shows(class_store: Classes) -> None:
+    open_class = opened(class_store)
+    assert class_store.join(open_class.code, "ada") == FIRST.slug
+    class_store.show(open_class.code, open_class.key, "clusters")
+    assert class_store.join(open_class.code, "ada") == "clusters"
+    with pytest.raises(NoClassError):
+        class_store.show(open_class.code, "wrong", FIRST.slug)
+    with pytest.raises(InputError, match="lesson: unknown lesson 'none'"):
+        class_store.show(open_class.code, open_class.key, "none")
+    assert class_store.join(open_class.code, "bob") == "clusters"
+
+
+def test_wrong_codes_stop_sign_in_for_a_minute() -> None:
+    now = [0.0]
+    class_store = Classes(clock=lambda: now[0])
+    open_class = opened(class_store)
+    for _ in range(classes.WRONG_PER_MINUTE - 1):
+        with pytest.raises(NoClassError):
+            class_store.admit("AAAAA")
+    assert class_store.admit(f" {open_class.code.lower()} ") == open_class.code
+    with pytest.raises(NoClassError):
+        class_store.admit("AAAAA")
+    for now[0] in (0.0, 59.0):
+        with pytest.raises(InputError, match="Too many wrong codes"):
+            class_store.admit(open_class.code)
+    now[0] = 60.0
+    assert class_store.admit(open_class.code) == open_class.code
+    minutes = len(classes._LETTERS) ** classes._LENGTH / 2 / classes.WRONG_PER_MINUTE
+    assert minutes > 365 * 24 * 60, "half of all codes take more than a year"
+
+
 def test_an_idle_class_is_forgotten() -> None:
     now = [0.0]
     class_store = Classes(clock=lambda: now[0])

@@ -167,6 +167,27 @@ def test_cluster_centres_are_equally_far_apart() -> None:
     np.testing.assert_allclose(centres.mean(axis=0), 0, atol=1e-12)
 
 
+@pytest.mark.parametrize(("separation", "clusters"), [(0.0, 4), (2.0, 2), (2.0, 4), (3.0, 7)])
+def test_the_best_accuracy_is_that_of_the_nearest_centre(separation: float, clusters: int) -> None:
+    state, n = State(d=6, n=5000, clusters=clusters, separation=separation), 200_000
+    rng = np.random.default_rng(5)
+    labels = rng.integers(clusters, size=n)
+    centres = checking._centres(state)
+    points = rng.standard_normal((n, 6)) + centres[labels]
+    nearest = np.argmin(np.square(centres).sum(1) - 2 * points @ centres.T + 1e-9 * rng.random((n, clusters)), axis=1)
+    share = float(np.mean(nearest == labels))
+    assert checking.best_accuracy(separation, clusters) == pytest.approx(share, abs=4 * 0.5 / np.sqrt(n))
+
+
+def test_classes_can_be_separable_and_their_cloud_isotropic() -> None:
+    lesson = next(lesson for lesson in lessons.catalogue() if lesson.slug == "clusters")
+    apart = lesson.states()[-1]
+    assert apart.clusters == apart.d + 1
+    covariance = checking.covariance(apart, 0)
+    np.testing.assert_allclose(covariance, covariance[0, 0] * np.eye(apart.d), atol=1e-9)
+    assert checking.best_accuracy(apart.separation, apart.clusters) > 0.999
+
+
 def test_copies_are_copies() -> None:
     cloud = checking.draw(State(d=4, n=100, duplicates=0.5), 0)
     assert len(np.unique(cloud, axis=0)) == 50

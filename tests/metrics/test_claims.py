@@ -402,3 +402,36 @@ def test_the_partition_function_follows_the_mean():
     shifted = round_rows + np.full(6, 0.8)
     assert metrics.partition(shifted)[0] < metrics.partition(uneven)[0] < metrics.partition(round_rows)[0]
     assert metrics.partition(uneven / 100)[0] > metrics.partition(round_rows)[0]
+
+
+# Autocast
+
+
+@every
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_autocast_changes_neither_value_nor_gradient(metric, dtype):
+    cloud = np.random.default_rng(3).normal(size=(40, 6)) * [3, 2, 1, 1, 1, 0.5] + 0.2
+    results = []
+    for enabled in (False, True):
+        points = torch.tensor(fit_for(metric, cloud), dtype=dtype, requires_grad=True)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            value = metric.evaluate(points, **extra(metric, torch.eye(6)))
+        if metric.differentiable:
+            value.backward()
+        results.append((value.detach(), points.grad))
+    torch.testing.assert_close(*results, rtol=1e-6, atol=1e-7, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "name", ["istar_penalty", "istar_unbiased_penalty", "cosine_penalty", "isoscore_from_covariance"]
+)
+def test_autocast_does_not_change_penalties(name):
+    generator = torch.Generator().manual_seed(0)
+    points = torch.randn(64, 6, generator=generator) * torch.arange(1, 7) + 0.3
+    arguments = {"istar_penalty": (torch.eye(6), 0.2)}.get(name, ())
+    points = points.T @ points if name == "isoscore_from_covariance" else points
+    values = []
+    for enabled in (False, True):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            values.append(getattr(metrics, name)(points, *arguments))
+    torch.testing.assert_close(*values, rtol=1e-6, atol=1e-7)

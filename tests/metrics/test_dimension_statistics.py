@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import torch
 from reference_clouds import spread_cloud
 
+from isoviz import metrics
 from isoviz.metrics import (
     UndefinedWarning,
     abs_correlation,
@@ -18,6 +21,8 @@ from isoviz.metrics import (
     rogue_share,
     std_histogram,
 )
+from isoviz.metrics.measuring import reading_of
+from isoviz.metrics.sample import Sample
 
 
 def test_std_and_mean_by_loops():
@@ -215,3 +220,16 @@ def test_the_histogram_without_any_spread():
         std_histogram(np.ones((3, 3)), bins=0)
     with pytest.raises(ValueError, match="floor must lie between 0 and 1, got 0"):
         std_histogram(np.ones((3, 3)), floor=0)
+
+
+def test_the_mean_correlation_of_few_points_needs_no_matrix_of_dimensions():
+    points = np.random.default_rng(0).normal(size=(3, 3000))
+    points[:, 5] = 1.0
+    varying = np.delete(np.arange(3000), 5)
+    pairs = np.asarray(abs_correlation(points))[np.ix_(varying, varying)]
+    tracemalloc.start()
+    value = reading_of(metrics.catalogue()["abs_correlation"], Sample(points)).value
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert value == pytest.approx((pairs.sum() - 2999) / (2999 * 2998))
+    assert peak < 3000**2 * 8 / 4

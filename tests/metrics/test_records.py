@@ -7,10 +7,9 @@ import pytest
 from reference_clouds import spread_cloud
 
 from isoviz import metrics
-from isoviz.events import Finished, Measured, parse_event
 from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.metrics.measuring import DEPENDENT, POINTS_NEEDED, applicable, measure_cloud, measure_weights, notes_of
-from isoviz.metrics.record import CloudRecord, Measurement
+from isoviz.metrics.record import CloudRecord
 from isoviz.metrics.sample import Sample
 
 X = spread_cloud(60, 5)
@@ -58,48 +57,3 @@ def test_an_output_matrix():
     record = measure_weights(X[:3])
     assert (record.rows, record.d, record.norm) == (3, 5, pytest.approx(np.linalg.norm(X[:3])))
     assert (record.number("i1"), record.number("i2")) == metrics.partition(X[:3])
-
-
-OLD_CLOUD = {
-    "cloud": "head", "split": "validation", "drawn": "", "n": 8, "d": 3, "isoscore": 0.25, "isoscore_unbiased": None,
-    "isoscore_unbiased_interval": None, "mean_cosine": 0.5, "participation_ratio": 1.5, "effective_rank": 2.0, "twonn": None,
-    "ev": [0.75, 1.0], "undefined": {"twonn": "why"},
-}  # fmt: skip
-
-
-def test_an_older_versions_measurement_is_read_as_todays():
-    tokens = {**OLD_CLOUD, "cloud": "layers", "n": 40, "isoscore": 0.125}
-    old = {
-        "kind": "measured", "step": 4, "epoch": 1, "isoscore_star": 0.375, "clouds": {"head": OLD_CLOUD, "layers": tokens},
-        "by_layer": [0.1, None], "i1": 0.9, "i2": 0.01, "weight_norm": 2.0, "arrays": "a", "time": 1.0,
-    }  # fmt: skip
-    event = parse_event(old)
-    assert isinstance(event, Measured)
-    measured = event.isotropy
-    assert (measured.number("isoscore"), measured.number("isoscore_star"), measured.home("isoscore_star")) == (
-        0.25,
-        0.375,
-        "layers",
-    )
-    assert (measured.curve("ev"), measured.number("ev_1")) == ((0.75, 1.0), 0.75)
-    assert measured.clouds["head"].why_undefined("twonn") == "why"
-    assert measured.by_layer("isoscore") == [0.1, None] and [layer.n for layer in measured.layers()] == [20, 20]
-    assert (measured.number("i1"), measured.number("i2"), measured.output.norm) == (0.9, 0.01, 2.0)
-    assert parse_event(event.model_dump(mode="json")) == event
-
-
-def test_an_older_versions_result_is_read_as_todays():
-    flat = {name: OLD_CLOUD[name] for name in ("isoscore", "mean_cosine", "ev", "n", "d", "cloud", "split")}
-    more = {
-        "isoscore_star": 0.375,
-        "i1": 0.9,
-        "i2": 0.1,
-        "weight_norm": 2.0,
-        "by_layer": [0.1],
-        "pooled": {"isoscore": 0.5, "ev": []},
-    }
-    measured = Finished(metrics={}, isotropy={**flat, **more}, timing={}).isotropy
-    assert isinstance(measured, Measurement)
-    assert (measured.number("isoscore"), measured.clouds["pooled"].number("isoscore")) == (0.25, 0.5)
-    assert measured.clouds["head"].n == 8 and measured.clouds["layers"].n == 0  # it did not say
-    assert (measured.number("isoscore_star"), measured.by_layer("isoscore")) == (0.375, [0.1])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import silhouette_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 
 from isoviz import posthoc
 from isoviz.readouts import labels
@@ -65,6 +66,20 @@ def test_the_probe_is_cross_validated() -> None:
     assert LogisticRegression().fit(noise, coin).score(noise, coin) == 1.0  # as many numbers as rows: fits anything
     assert labels.probe(Image(noise), coin).value < 0.75
     assert labels.probe(Image(POINTS), LABELS).value > 0.6
+
+
+def test_the_probe_chooses_its_penalty() -> None:
+    """Half as many dimensions as rows, labels in few of them: an almost unpenalised head learns the noise of the others."""
+    random = np.random.default_rng(0)
+    latent = random.normal(size=(400, 200))
+    sides = (latent[:, :6].sum(axis=1) + 2.5 * random.normal(size=400) > 0).astype(int)
+    points = latent * np.geomspace(1, 0.15, 200)
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    default = cross_val_score(LogisticRegression(), points, sides, cv=StratifiedKFold(5, shuffle=True, random_state=0))
+    accuracy = labels.probe(Image(points), sides).value
+    assert accuracy > default.mean() - 0.02
+    many = np.repeat([0, 1, 2, 3], [30, 20, 2, 1])
+    assert labels.probe(Image(latent[:53, :8]), many).value is not None  # labels too rare for inner folds
 
 
 def test_clusters_match_separated_labels_only() -> None:

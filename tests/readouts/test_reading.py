@@ -9,6 +9,7 @@ from scipy import stats
 from isoviz import readouts
 from isoviz.readouts import CATALOGUE, Annotations, Labels, RatedPairs, cosines
 from isoviz.readouts.image import Image
+from isoviz.statistics.paired_bootstrap import Statistic
 
 RNG = np.random.default_rng(4)
 POINTS = RNG.normal(size=(80, 5)) + 2.0
@@ -33,6 +34,24 @@ def test_applicable_readouts_follow_from_the_annotations() -> None:
     assert all(one.slug == slug and one.help.endswith(".") for slug, one in CATALOGUE.items())
 
 
+def test_intervals_count_how_rows_affect_each_other() -> None:
+    codes = np.array([0] * 12 + [1] * 10 + [2] * 7 + [3])
+    points = RNG.normal(size=(30, 4)) + np.eye(4)[codes]
+
+    def measured(rows: np.ndarray) -> dict[str, Statistic]:
+        labels = Labels(np.arange(len(rows)), codes[rows])
+        slugs = ["silhouette", "random_pairs", "nearest"]
+        return readouts.measure(Image(points[rows]), Annotations(labels=labels), slugs)
+
+    every = np.arange(30)
+    without = [measured(np.delete(every, row)) for row in every]
+    counts = np.random.default_rng(0).multinomial(30, np.full(30, 1 / 30), size=20)
+    for slug, statistic in measured(every).items():
+        left_out = np.array([one[slug].value for one in without])
+        influences = 29 * (left_out.mean() - left_out)
+        assert statistic.resampled(counts) == pytest.approx(statistic.value + counts @ influences / 30, abs=2e-5), slug
+
+
 def test_rows_without_a_label_are_left_out() -> None:
     codes = RNG.integers(0, 2, 80)
     some = Labels(np.arange(50), codes[:50])
@@ -54,8 +73,8 @@ def test_verdicts_in_every_direction() -> None:
     def verdict(before: np.ndarray, after: np.ndarray, slug: str = "knn") -> str:
         return readouts.compare(before, after, known, [slug])[0].verdict
 
-    assert verdict(mixed, apart) == "Higher by more than chance on these 80 rows."
-    assert verdict(apart, mixed) == "Lower by more than chance on these 80 rows."
+    assert verdict(mixed, apart) == "Significantly higher on these 80 rows; another fit of the transform may differ."
+    assert verdict(apart, mixed) == "Significantly lower on these 80 rows; another fit of the transform may differ."
     assert verdict(mixed, mixed + 1e-9) == "The same on these 80 rows."
     slightly = mixed + 0.3 * RNG.normal(size=mixed.shape)
     assert verdict(mixed, slightly) == "No difference detectable with these 80 rows."

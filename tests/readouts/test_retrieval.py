@@ -14,6 +14,7 @@ from sklearn.metrics import ndcg_score
 from isoviz.readouts import Relevance
 from isoviz.readouts.image import Image
 from isoviz.readouts.retrieval import RECALLS, measure
+from isoviz.statistics.paired_bootstrap import Statistic
 
 QUERIES, DOCUMENTS, D = 25, 150, 8
 
@@ -112,6 +113,21 @@ def test_hubness_counts_how_often_each_document_is_found() -> None:
     assert measured["hubness_cosine"].value == pytest.approx(stats.skew(counts), abs=1e-9)
     assert measured["never_cosine"].value == pytest.approx(np.mean(counts == 0))
     assert measured["hubness_cosine"].n == DOCUMENTS
+
+
+def test_intervals_of_hubness_count_which_documents_take_the_place_of_others() -> None:
+    points, _, _ = made(12)
+    one = np.array([0])
+
+    def hubness(documents: NDArray[np.int64]) -> Statistic:
+        relevance = Relevance(np.arange(QUERIES), documents, one, one, one + 1.0)
+        return measure(Image(points), relevance, ["hubness_dot"])["hubness_dot"]
+
+    rows = QUERIES + np.arange(DOCUMENTS)
+    without = np.array([hubness(np.delete(rows, place)).value for place in range(DOCUMENTS)])
+    counts = np.random.default_rng(0).multinomial(DOCUMENTS, np.full(DOCUMENTS, 1 / DOCUMENTS), size=20)
+    every, influences = hubness(rows), (DOCUMENTS - 1) * (without.mean() - without)
+    assert every.resampled(counts) == pytest.approx(every.value + counts @ influences / DOCUMENTS, abs=1e-5)
 
 
 def test_the_unit_of_the_vectors_changes_nothing() -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from isoviz.config import RunConfig
 from isoviz.events import Diverged, Event, Failed, Finished, Lost, Stepped, Stopped
 from isoviz.runs.store import Store
+from tests.measured import cloud, measurement
 
 FINISHED = Finished(
-    metrics={"accuracy": 0.75}, isotropy={"isoscore": 0.25, "ev": [0.5, 1.0]}, timing={"train_seconds": 1.0}
+    metrics={"accuracy": 0.75},
+    isotropy=measurement(cloud("head", 8, 3, [0.5, 1.0], isoscore=0.25), star=0.5),
+    timing={"train_seconds": 1.0},
 )
 FAILED = Failed(error="ValueError", message="no", advice="none")
 ENDINGS: dict[str, Event] = {

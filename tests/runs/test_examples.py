@@ -181,7 +181,7 @@ def test_damaged_examples_are_skipped_with_a_message(
             (folder / examples.ABOUT).write_text(json.dumps(["runs"]))
         case _:
             with sqlite3.connect(file) as connection:
-                connection.execute("UPDATE isoviz_meta SET value = '99' WHERE key = 'schema'")
+                connection.execute("UPDATE isoviz_meta SET value = '99' WHERE key = 'version'")
     assert examples.opened(folder) is None
     assert "The examples are left out" in caplog.text
 

@@ -236,6 +236,18 @@ def test_a_run_gets_a_gpu_for_each_process(ray: Ray, local: Store) -> None:
     assert [line for line in said if two in line] == [f"run {two} waits for a node with 1 CPU, 2 GPU"]
 
 
+def test_a_run_with_an_accelerate_configuration_that_fits_no_node_keeps_no_others_waiting(
+    ray: Ray, local: Store
+) -> None:
+    dispatcher = Dispatcher(local, Cluster(ray.address, TOKEN), cpus=1, gpus=1, say=lambda line: None)
+    wide, one = queued(local, processes=2, accelerate_config="{}") + queued(local)
+    assert dispatcher.turn()
+    assert (local.get(one).status, local.get(wide).status) == ("running", "queued")
+    row = begin(local, one)
+    local.append(one, [Finished(metrics={}, isotropy={}, timing={})], attempt=row.attempt)
+    assert not dispatcher.turn(), "no node fits it, so there is nothing to wait for"
+
+
 def test_a_job_gets_paths_and_no_secrets(
     ray: Ray, local: Store, dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -167,3 +168,24 @@ def test_silent_runs_of_other_hosts_and_dead_shells_are_lost(runner: Runner, loc
         assert ended(local, run_id).status == "lost"
     assert "no heartbeat for 30 s" in (local.get(elsewhere).error or {})["message"]
     assert (local.get(living).status, local.get(living).host) == ("queued", host_name())
+
+
+def test_a_process_that_ends_while_devices_are_detected_prints_no_traceback(
+    local: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In an ending process the import of torch raises; nobody waits for its devices."""
+    reported: list[object] = []
+    looking = threading.Event()
+    runner = Runner(local)
+
+    def describe() -> object:
+        looking.set()
+        assert runner._closing.wait(60)
+        raise RuntimeError("can't register atexit after shutdown")
+
+    monkeypatch.setattr("isoviz.devices.describe", describe)
+    monkeypatch.setattr(threading, "excepthook", reported.append)
+    runner.start()
+    assert looking.wait(60)
+    runner.close()
+    assert reported == [] and not runner.is_alive

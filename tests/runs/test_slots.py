@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
 
 from isoviz.config import RunConfig
-from isoviz.jobs.processes import visible_devices
+from isoviz.devices import visible
 from isoviz.runs.runner import Runner
 from isoviz.runs.slot import Slots
 from isoviz.runs.store import Store
@@ -59,9 +60,9 @@ def test_runs_of_more_processes_than_gpus_are_left_to_others(
 
 def test_a_process_sees_the_devices_of_its_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    assert visible_devices(["cuda:2", "cuda:0"]) == "2,0"
+    assert visible(["cuda:2", "cuda:0"]) == "2,0"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5, 7,GPU-3f")
-    assert visible_devices(["cuda:2", "cuda:0"]) == "GPU-3f,5"
+    assert visible(["cuda:2", "cuda:0"]) == "GPU-3f,5"
 
 
 def test_the_runner_gives_a_run_of_two_processes_both_slots(
@@ -74,3 +75,35 @@ def test_the_runner_gives_a_run_of_two_processes_both_slots(
     assert not local.folder_of(wide).joinpath("ran").exists() and local.get(after).status == "queued"
     local.folder_of(beside).joinpath("finish").touch()
     assert ended(local, wide).status == ended(local, after).status == "finished"
+
+
+def test_slots_in_use_before_a_restart_are_no_others(
+    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig]
+) -> None:
+    beside, wide = local.create([config("finish when told"), config("finish when told", processes=2)])
+    first = start_runner("cuda:0", "cuda:1", "cuda:2")
+    until(lambda: local.folder_of(wide).joinpath("ran").exists())
+    local.folder_of(beside).joinpath("finish").touch()
+    assert ended(local, beside).status == "finished"
+    (free,) = {"cuda:0", "cuda:1", "cuda:2"} - set((local.get(wide).device or "").split(","))
+    first.close()
+    after = local.create([config("finish when told") for _ in range(2)])
+    start_runner("cuda:0", "cuda:1", "cuda:2")
+    until(lambda: any(local.get(run).status == "running" for run in after))
+    (running,) = (row for row in local.list(status="running") if row.id in after)
+    assert running.device == free
+    time.sleep(1.0)  # several turns of all slots: none of those in use starts the other
+    assert sum(local.get(run).status == "queued" for run in after) == 1
+    for run in (wide, *after):
+        local.folder_of(run).mkdir(parents=True, exist_ok=True)
+        local.folder_of(run).joinpath("finish").touch()
+    assert {ended(local, run).status for run in (wide, *after)} == {"finished"}
+
+
+def test_adopted_slots_are_free_once_another_runner_has_seen_their_run_end() -> None:
+    slots = Slots(FOUR)
+    assert slots.take("cuda:3")
+    slots.adopt({"cuda:0": ["cuda:0", "cuda:2"], "cuda:3": ["cuda:3"]})
+    assert slots.has_adopted and not slots.take("cuda:2") and slots.take("cuda:1")
+    slots.adopt({})
+    assert slots.take("cuda:2") and slots.take("cuda:0") and not slots.take("cuda:3")

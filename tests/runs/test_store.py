@@ -128,18 +128,14 @@ def test_a_newer_schema_is_refused(store: Store, store_url: str) -> None:
     assert "Update IsoViz" in str(caught.value.advice)
 
 
-def test_a_store_of_the_first_version_is_brought_up_to_date(store: Store, store_url: str, config: Make) -> None:
-    (run_id,) = store.create([config()])
+def test_a_store_of_an_unreleased_build_is_refused_and_left_alone(store: Store, store_url: str) -> None:
     with store._database.writing() as connection:
-        for column in ("visitor", "pid_scope"):
-            connection.exec_driver_sql(f"ALTER TABLE isoviz_runs DROP COLUMN {column}")
-        connection.execute(update(schema.meta).values(value="1"))
-    code = "import sys; from isoviz.runs.store import Store; print(Store(sys.argv[1]).get(sys.argv[2]).visitor)"
-    command = [sys.executable, "-c", code, store.url, run_id]
-    several = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    assert [process.communicate()[0] for process in several] == ["None\n"] * 3
-    (another,) = Store(store_url).create([config()], visitor="anna")
-    assert store.get(another).visitor == "anna"
+        connection.execute(update(schema.meta).where(schema.meta.c.key == schema.SCHEMA).values(key="schema"))
+    with pytest.raises(StoreError) as caught:
+        Store(store_url)
+    assert "runs export" in str(caught.value.advice)
+    with store._database.reading() as connection:
+        assert {row.key for row in connection.execute(select(schema.meta))} == {"schema", schema.REVISION}
 
 
 def test_many_may_open_a_new_store_at_once(store_url: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import time
@@ -258,20 +257,6 @@ def test_attempts_are_the_workers_that_began_it(store: Store, config: Make) -> N
         assert store.get(run_id).attempts == count, "a run that waits again has not begun again"
     store.request_stop(run_id)
     assert store.get(run_id).attempts == 3
-
-
-def test_attempts_of_a_run_that_began_before_they_were_counted(store: Store, config: Make) -> None:
-    run_id = begun(store, config())
-    store.append(run_id, [step(1), Stopped(step=0)])
-    with store._database.writing() as connection:
-        old = json.dumps({"phase": "training", "step": 1})
-        connection.execute(update(schema.runs).values(progress=old))
-    assert store.get(run_id).attempts == 1
-    store.requeue(run_id)
-    row = store.claim("me", "cpu")
-    assert row is not None
-    store.append(run_id, [step(2)], attempt=row.attempt)
-    assert store.get(run_id).attempts == 2
 
 
 def test_a_second_stop_ends_a_run_at_once(store: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
-from isoviz.runs import schema
 from isoviz.runs.rows import UnreadableRunError
 from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary, summary_of
@@ -126,71 +122,34 @@ def test_a_run_that_continues_after_a_failure_is_summed_up_again(store: Store) -
     assert (summary.message, summary.advice, summary.metrics["accuracy"]) == ("", "", 0.5)
 
 
-def test_equal_settings_are_one_setup_though_an_older_version_wrote_them(store: Store) -> None:
-    """A version that did not know a setting wrote setups without it."""
-    old, new = (finish(store, resolved(seed=seed), 0.5, 0.5) for seed in (0, 1))
-    with store._database.writing() as connection:
-        body = connection.scalar(text("SELECT body FROM isoviz_setups"))
-        assert '"allow_random": false, ' in body
-        values = {"key": "0" * 32, "body": body.replace('"allow_random": false, ', "")}
-        connection.execute(schema.setups.insert().values(**values))
-        connection.execute(
-            text("UPDATE isoviz_summaries SET setup = :key WHERE run_id = :run"), {"key": "0" * 32, "run": old}
-        )
-    assert only(store, old).setup == only(store, new).setup
-
-
 # ------------------------------------------------------------------------------------------------ unreadable runs
 
 
 @pytest.mark.parametrize("column", ["config", "result", "progress", "error"])
-def test_one_unreadable_run_is_listed_with_the_reason(store: Store, column: str) -> None:
+def test_one_run_that_cannot_be_read_leaves_the_lists_of_the_others(store: Store, column: str) -> None:
     good, bad = (finish(store, resolved(seed=seed), 0.5, 0.5) for seed in (0, 1))
     damage(store, bad, column)
+    assert [run.id for run in store.list()] == [good]
+    assert [run.id for run in store.unreadable()] == [bad] and "is not valid" in store.unreadable()[0].unreadable
+    with pytest.raises(UnreadableRunError, match=f"run '{bad}' is unreadable: its "):
+        store.get(bad)
+    assert [run.id for run in store.summaries()] == [bad, good]
+    store.delete(bad)
+    assert store.unreadable() == [] and [run.id for run in store.summaries()] == [good]
+
+
+def test_a_damaged_summary_is_listed_with_the_reason(store: Store) -> None:
+    good, bad = (finish(store, resolved(seed=seed), 0.5, 0.5) for seed in (0, 1))
+    damage(store, bad, "summary")
     listed = {run.id: run for run in store.summaries()}
     assert listed[good].unreadable == "" and listed[good].metrics["accuracy"] == 0.5
     assert "is not valid" in listed[bad].unreadable and listed[bad].metrics == {}
-    assert [run.id for run in store.list()] == [good]
-    assert [run.id for run in store.unreadable()] == [bad]
-    with pytest.raises(UnreadableRunError, match=f"run '{bad}' is unreadable: its "):
-        store.get(bad)
-    store.delete(bad)
-    assert store.unreadable() == [] and [run.id for run in store.summaries()] == [good]
 
 
 def test_a_configuration_of_a_newer_version_is_unreadable_not_wrong(store: Store) -> None:
     (run,) = store.create([resolved()])
     damage(store, run, "config", '{"version": 2, "model": "demo/tiny-bert", "curvature": 1}')
-    assert "version" in store.unreadable()[0].unreadable
-
-
-def test_damage_of_the_same_length_is_detected_in_the_list_of_full_runs(store: Store) -> None:
-    run = finish(store, resolved(), 0.5, 0.5)
-    with store._database.reading() as connection:
-        config = connection.scalar(text("SELECT config FROM isoviz_runs"))
-    damage(store, run, "config", config.replace('"epochs":3', '"epochs":X'))
-    assert store.unreadable() == []
-    assert store.list() == []
-    assert [run.id for run in store.unreadable()] == [run]
-
-
-def test_a_run_whose_summary_is_outdated_is_read_in_full(store: Store) -> None:
-    """As one that a worker of an older version ended."""
-    run = finish(store, resolved(), 0.5, 0.25)
-    with store._database.writing() as connection:
-        connection.execute(text("UPDATE isoviz_summaries SET ending_length = NULL, collapsed = 'stale'"))
-        connection.execute(text("DELETE FROM isoviz_numbers"))
-    summary = only(store, run)
-    assert (summary.metrics["accuracy"], summary.isotropy["isoscore_star"], summary.collapsed) == (0.5, 0.25, "")
-    assert store.unreadable() == []
-
-
-def test_a_summary_of_before_chance_was_judged_counts_as_collapsed(store: Store) -> None:
-    run = finish(store, resolved(), 0.49, 0.25, matthews=-0.02)
-    assert only(store, run).collapsed == "does no better than chance"
-    with store._database.writing() as connection:
-        connection.execute(text("UPDATE isoviz_summaries SET collapsed = ''"))
-    assert only(store, run).collapsed == store.get(run).collapsed == "does no better than chance"
+    assert store.list() == [] and "version" in store.unreadable()[0].unreadable
 
 
 def test_an_unreadable_run_in_the_queue_fails_and_the_next_continues(store: Store, config: Make) -> None:
@@ -213,81 +172,3 @@ def test_a_running_run_with_damaged_progress_can_be_ended(store: Store, config: 
 
     store.append(run, [lost(None)])
     assert store.get(run).status == "lost" and store.unreadable() == []
-
-
-# ------------------------------------------------------------------------------------------------------ migration
-
-
-def to_version_1(store: Store) -> None:
-    with store._database.writing() as connection:
-        for table in ("isoviz_summaries", "isoviz_setups", "isoviz_numbers"):
-            connection.execute(text(f"DROP TABLE {table}"))
-        connection.execute(text("DELETE FROM isoviz_meta WHERE key = 'revision'"))
-        connection.execute(text("UPDATE isoviz_meta SET value = '1' WHERE key = 'schema'"))
-
-
-def test_a_store_of_version_1_gets_the_same_summaries(store: Store, store_url: str) -> None:
-    finish(store, resolved("istar"), 0.75, 0.5)
-    fail(store, resolved(seed=1))
-    store.create([resolved(seed=2)])
-    before = store.summaries()
-    to_version_1(store)
-    again = Store(store_url)
-    assert again.summaries() == before
-    again.create([resolved(seed=3)])
-    assert again.revision() != "0"
-    again.close()
-
-
-def test_an_unreadable_run_does_not_stop_the_migration(store: Store, store_url: str) -> None:
-    good, bad = (finish(store, resolved(seed=seed), 0.5, 0.5) for seed in (0, 1))
-    damage(store, bad, "result", "null and void")
-    to_version_1(store)
-    again = Store(store_url)
-    assert [run.id for run in again.unreadable()] == [bad]
-    assert next(run for run in again.summaries() if run.id == good).metrics["accuracy"] == 0.5
-    again.close()
-
-
-def test_two_processes_that_open_an_old_store_at_once_upgrade_it_once(
-    store: Store, store_url: str, tmp_path: Path
-) -> None:
-    for seed in range(20):
-        finish(store, resolved(seed=seed), 0.5, 0.5)
-    before = store.summaries()
-    to_version_1(store)
-    script = (
-        "import sys, time, pathlib\n"
-        "from isoviz.runs.store import Store\n"
-        "import isoviz.runs.migration\n"
-        "pathlib.Path(sys.argv[2]).touch()\n"
-        "while not pathlib.Path(sys.argv[3]).exists(): time.sleep(0.001)\n"
-        "print(len(Store(sys.argv[1]).summaries()))\n"
-    )
-    go = tmp_path / "go"
-    ready = [tmp_path / f"ready-{number}" for number in range(3)]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", script, store_url, str(file), str(go)], stdout=subprocess.PIPE, text=True
-        )
-        for file in ready
-    ]
-    while not all(file.exists() for file in ready):
-        assert all(process.poll() is None for process in processes)
-    go.touch()
-    assert [process.communicate(timeout=120)[0].strip() for process in processes] == ["20"] * 3
-    assert store.summaries() == before
-
-
-def test_a_column_is_added_once(store: Store) -> None:
-    from sqlalchemy import Column, MetaData, String, Table
-
-    from isoviz.runs.migration import add_column
-
-    table = Table("isoviz_runs", MetaData(), Column("colour", String(64), server_default=""))
-    (run,) = store.create([resolved()])
-    with store._database.writing() as connection:
-        add_column(connection, table.c.colour)
-        add_column(connection, table.c.colour)
-        assert connection.scalar(text("SELECT colour FROM isoviz_runs")) == ""
-    assert store.get(run).id == run

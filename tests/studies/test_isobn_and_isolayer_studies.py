@@ -98,6 +98,19 @@ def test_isolayer_table_3_takes_the_run_with_the_median_ev_1():
     assert outcomes(result)[1] == "held"
 
 
+@pytest.mark.parametrize(("gain", "outcome"), [(0.1, "held"), (-0.1, "not held"), (0.0, "cannot tell")])
+def test_isolayer_table_3_compares_explained_variance_with_isobn(gain, outcome):
+    def numbers(config):
+        first = (
+            0.4 - gain * (config.method == "isolayer") + 0.02 * wobble(config) * (1 if gain else (-1) ** config.seed)
+        )
+        return {"score": 0.8 + wobble(config), "ev": [first, first + 0.2, first + 0.3]}
+
+    result = draw(IsoLayerTable3, numbers)
+    (verdict,) = [verdict for verdict in result.verdicts if "better explained variance" in verdict.claim]
+    assert verdict.outcome == outcome
+
+
 def test_the_median_run_of_an_even_number_and_of_none():
     planned = [config for config in IsoLayerTable3.declared("quick") if config.method == "baseline"][:2]
     runs = [made_runs.record(config, ev=[0.5 + 0.1 * config.seed]) for config in planned]

@@ -5,23 +5,28 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import pytest
 
 from isoviz import methods, studies, tasks
 from isoviz.__main__ import main
 from isoviz.runs.store import Store
+from isoviz.statistics import two_samples
 from isoviz.studies import layer_profiles, records
-from isoviz.studies.evidence import (
-    Difference,
-    Evidence,
-    against_baseline,
-    corrected,
-    goes_with,
-    never_consistently_better,
-)
+from isoviz.studies.evidence import Evidence
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.isobn_table_1 import IsoBNTable1
 from isoviz.studies.istar_lambda import IStarFigure3
+from isoviz.studies.judging import (
+    Change,
+    against_baseline,
+    detectable,
+    goes_with,
+    moved,
+    never_better,
+    signs,
+    unchanged,
+)
 from isoviz.studies.papers import every_place
 from isoviz.studies.protocol import ComputedStudy
 from isoviz.studies.trained import TrainedStudy
@@ -165,22 +170,62 @@ def test_judgements_by_their_rules():
         return Evidence(tuple(configs), tuple(made_runs.record(config, score=score(config)) for config in configs))
 
     for gain, outcome in ((0.1, "not held"), (-0.1, "held")):
-        pairs = against_baseline(evidence(gain), "accuracy", ["isobn"])
-        ((name, judgement),) = pairs
-        assert (name, judgement.n, judgement.sign()) == ("IsoBN on Acceptability", 5, 1 if gain > 0 else -1)
-        assert judgement.mean == pytest.approx(1.2 * gain) and judgement.low < judgement.mean < judgement.high
-        assert never_consistently_better({"IsoBN": pairs})[0] == outcome
+        (change,) = against_baseline(evidence(gain), "accuracy", ["isobn"])
+        assert (change.name, len(change.values)) == ("IsoBN on Acceptability", 5)
+        assert signs([change]) == [1 if gain > 0 else -1]
+        assert change.mean == pytest.approx(1.2 * gain) and change.ends[0] < change.mean < change.ends[1]
+        assert never_better({"IsoBN": [change]})[0] == outcome
         # two of three tasks are most, one is not
-        ((_, other),) = against_baseline(evidence(-gain), "accuracy", ["isobn"])
-        most = {"IsoBN": [pairs[0], pairs[0], ("IsoBN on RTE", other)]}
-        assert never_consistently_better(most)[0] == outcome
-    assert never_consistently_better({"IsoBN": []})[0] == "cannot tell"
-    assert corrected([judgement, judgement]) == pytest.approx([2 * judgement.p, 2 * judgement.p])
-    assert Difference.of({0: 1.0}, {1: 1.0}).words() == "no common seed"
-    assert Difference.of({0: 1.0}, {0: 0.5}).words() == "+0.500, 1 seed"
+        (other,) = against_baseline(evidence(-gain), "accuracy", ["isobn"])
+        assert never_better({"IsoBN": [change, change, other]})[0] == outcome
+    assert never_better({"IsoBN": []})[0] == "cannot tell"
+    assert Change.of("a", {0: 1.0}, {1: 1.0}).words() == "a no common seed"
+    assert Change.of("a", {0: 1.0}, {0: 0.5}).words() == "a +0.500, 1 seed"
     assert evidence(0.1).learned() is True
     assert Evidence(tuple(configs), ()).learned() is None
     assert goes_with([1, 2, 3], [1, 2, 3], ["a"] * 3, "of x with y", 1)[0] == "cannot tell"
+
+
+UP, DOWN, FLAT = (Change("a", tuple(sign * 0.1 + 0.001 * n for n in range(3)), 0.05) for sign in (1, -1, 0))
+WIDE = Change("a", (-0.2, 0.0, 0.25), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("changes", "of", "outcome"),
+    [
+        ([UP, UP], "every", "held"), ([UP, FLAT], "every", "cannot tell"), ([UP, DOWN], "every", "not held"),
+        ([UP, UP, DOWN], "most", "held"), ([UP, DOWN, DOWN], "most", "not held"), ([UP, WIDE, DOWN], "most", "cannot tell"),
+        ([UP, DOWN, DOWN], "any", "held"), ([DOWN, DOWN], "any", "not held"), ([DOWN, WIDE], "any", "cannot tell"),
+    ],
+)  # fmt: skip
+def test_a_direction_is_held_refuted_or_open(changes, of, outcome):
+    assert moved(changes, "It changes by", of=of)[0] == outcome
+    assert moved(changes, "It changes by", of=of, ended=False)[0] == ("cannot tell" if outcome == "held" else outcome)
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome"),
+    [([FLAT, FLAT], "held"), ([FLAT, WIDE], "cannot tell"), ([UP], "not held"), ([FLAT, DOWN], "not held"),
+     ([Change("a", FLAT.values)], "cannot tell"), ([Change("a", (0.001, 0.002), 0.05)], "cannot tell")],
+)  # fmt: skip
+def test_no_change_is_shown_by_intervals_within_the_margin_alone(changes, outcome):
+    assert unchanged(changes, "It changes by")[0] == outcome
+
+
+def test_a_significant_difference_within_the_margin_refutes_nothing():
+    small = Change("a", (0.010, 0.011, 0.012), 0.05)
+    assert signs([small]) == [1] and signs([small], beyond_margin=True) == [0]
+    assert unchanged([small], "It changes by")[0] == "held"
+
+
+def test_the_detectable_difference_has_the_power_it_promises():
+    """80 % of the paired t-tests of three seeds find a true difference of that size."""
+    values = (0.0, 0.01, 0.02)
+    text = detectable([Change("a", values)])
+    size = float(text.removesuffix(".").rpartition(" ")[2])
+    drawn = np.random.default_rng(0).normal(size, 0.01, (4000, 3))
+    assert (two_samples.paired_t(drawn) < 0.05).mean() == pytest.approx(0.8, abs=0.03)
+    assert detectable([Change("a", (0.5, 0.5, 0.5))]) == "" == detectable([Change("a", (0.1, 0.2))])
 
 
 def test_chosen_tasks_and_models_keep_their_settings_and_new_ones_take_the_first():

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from isoviz import tasks
+from isoviz import limits, tasks
 from isoviz.errors import DataError
-from isoviz.tasks import checking, files
+from isoviz.tasks import checking, files, own
+from isoviz.tasks.protocol import OwnTask
 
 COLA = tasks.get("glue/cola")
 MRPC = tasks.get("glue/mrpc")
@@ -55,6 +56,37 @@ def test_labels_by_name(tmp_path):
     named = frame(label=["unacceptable", "acceptable"] * 3)
     data = tasks.load(COLA, write(tmp_path, ".csv", train=named, validation=frame()))
     assert data.train["label"].tolist() == [0, 1] * 3
+
+
+def test_labels_and_texts_keep_their_zeros(tmp_path):
+    lines = [f"{text},{label}" for text in ("007", "1.50", "12") for label in ("01", "1")]
+    (tmp_path / "own.csv").write_text("\n".join(["text,label", *lines * 4]) + "\n")
+    columns = own.completed(tmp_path / "own.csv", OwnTask(text="text", label="label"))
+    assert columns.label_names == ("01", "1")
+    data = tasks.load(tasks.get("own", columns), tmp_path / "own.csv")
+    assert {*data.train["text"], *data.validation["text"]} == {"007", "1.50", "12"}
+    (tmp_path / "plain.csv").write_text("text,label\na,1\nb,2\nc,\n")
+    assert files.tabular(tmp_path / "plain.csv")["label"].tolist()[:2] == [1, 2]
+
+
+@pytest.mark.parametrize("line", ['{"sentence": "a", "label": 1, "label": 0}', '{"x": {"y": 1, "y": 2}}'])
+def test_a_key_that_is_twice_in_an_object_is_refused(tmp_path, line):
+    write(tmp_path, ".jsonl", train=frame(), validation=frame())
+    with (tmp_path / "train.jsonl").open("a") as stream:
+        stream.write(line + "\n")
+    with pytest.raises(DataError, match=r"line 7 .*'(label|y)'"):
+        tasks.load(COLA, tmp_path)
+
+
+@pytest.mark.parametrize("line", [0, 1])
+def test_a_limit_on_columns_acts_before_anything_is_parsed(tmp_path, monkeypatch, line):
+    lines = ["a,b", "1,2"]
+    lines[line] = ",".join(["c"] * 20_000)
+    (tmp_path / "wide.csv").write_text("\n".join(lines))
+    monkeypatch.setattr(limits, "active", limits.Limits())
+    monkeypatch.setattr(pd, "read_csv", lambda *_, **__: pytest.fail("parsed"))
+    with pytest.raises(DataError, match="20,000 columns"):
+        files.tabular(tmp_path / "wide.csv")
 
 
 def test_sharded_name_of_a_download(tmp_path):

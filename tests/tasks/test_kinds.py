@@ -323,6 +323,15 @@ def test_chance_is_judged_for_numbers_too_and_not_on_few_rows():
     assert not chance.at_chance(None, 500)
 
 
+def test_notes_on_scores_compare_the_splits():
+    train = pd.DataFrame({"label": [0, 1], "premise": ["a", "b"], "hypothesis": ["c", "d"]})
+    rows = pd.DataFrame({"label": [1, 2, 0], "premise": ["b", "x", "a"], "hypothesis": ["d", "y", "z"]})
+    splits = {"train": train, "validation": rows}
+    _, same, unseen = report.score_notes(tasks.get("glue/mnli"), splits)
+    assert same.startswith("1 validation rows")
+    assert "'contradiction' is in validation but not in train" in unseen
+
+
 def test_notes_on_scores_name_a_lacking_split_and_rows_with_one_right_answer():
     rows = pd.DataFrame({"label": [1, 1], "premise": ["a", "b"], "hypothesis": ["c", "d"]})
     lacking, constant = report.score_notes(tasks.get("glue/mnli"), {"validation": rows})

@@ -146,3 +146,22 @@ def test_no_rows_of_any_kind(kind):
 def test_a_metric_of_another_kind_is_refused():
     with pytest.raises(ValueError, match="'bleu' is not a metric of span tasks .*exact_match"):
         metrics.compute(("bleu",), [["a"]], ["a"], "span")
+
+
+@pytest.mark.parametrize("classes", [2, 3, 7])
+def test_scores_of_classes_are_scikit_learns(classes):
+    from sklearn import metrics as reference
+
+    generator = np.random.default_rng(classes)
+    for n in (1, 2, 5, 400):
+        for high in (1, classes - 1, classes):  # one class predicted throughout, and a class that is never predicted
+            labels, predicted = generator.integers(0, classes, n), generator.integers(0, high, n)
+            got = metrics.compute(["accuracy", "matthews", "f1", "macro-f1"], labels, predicted)
+            assert got["accuracy"] == pytest.approx(reference.accuracy_score(labels, predicted), abs=1e-15)
+            assert got["matthews"] == pytest.approx(reference.matthews_corrcoef(labels, predicted), abs=1e-12)
+            f1 = reference.f1_score(labels == 1, predicted == 1, zero_division=0.0)
+            assert got["f1"] == pytest.approx(f1, abs=1e-15)
+            macro = reference.f1_score(labels, predicted, average="macro", zero_division=0.0)
+            assert got["macro-f1"] == pytest.approx(macro, abs=1e-12)
+            counts = reference.confusion_matrix(labels, predicted, labels=range(classes))
+            assert np.array_equal(metrics.confusion_counts(labels, predicted, classes), counts)

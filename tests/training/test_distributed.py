@@ -20,13 +20,13 @@ import pytest
 from dashboard import forms
 from isoviz import fence
 from isoviz.config import RunConfig
+from isoviz.devices import Devices, Slot
 from isoviz.errors import DivergedError, InputError, is_out_of_memory
 from isoviz.events import Event, Finished, Stopped
 from isoviz.fence import Roots
 from isoviz.runs.execution import explain
 from isoviz.training import distributed, train
 from isoviz.training.batches import EpochBatches
-from isoviz.training.devices import Devices, Slot
 from isoviz.training.distributed import LostProcessError, _Members, description, send
 from tests.runs.observing import until
 from tests.tiny import TinyModels

@@ -14,7 +14,7 @@ from safetensors.numpy import load_file, save_file
 
 from isoviz import methods
 from isoviz.config import RunConfig
-from isoviz.errors import DivergedError, ModelError
+from isoviz.errors import DivergedError, InputError, ModelError
 from isoviz.events import Event, parse_event
 from isoviz.training import checkpoints, train
 
@@ -214,3 +214,19 @@ def test_a_checkpoint_that_lacks_weights_is_refused_or_marks_every_result(tiny_m
     assert "encoder weights are missing" in events[-1].random_weights
     again = run(config(tiny_models("bert"), cola, epochs=1, allow_random=True), tmp_path / "whole")
     assert again[-1].random_weights == "" and of(again, "started")[0].notes == []
+
+
+def test_a_tokenizer_that_knows_few_words_needs_a_switch(tiny_models, cola, tmp_path):
+    for split in ("train", "validation"):
+        path = next(cola.glob(f"{split}.*"))
+        table = pd.read_parquet(path)
+        table["sentence"] = [f"ένα δύο {number}" for number in range(len(table))]
+        table.to_parquet(path)
+    with pytest.raises(InputError, match="does not know 100%") as refused:
+        run(config(tiny_models("bert"), cola, epochs=1), tmp_path / "refused")
+    assert refused.value.field == "model" and "--allow-unknown" in str(refused.value.advice)
+    notes = of(run(config(tiny_models("bert"), cola, epochs=1, allow_unknown=True), tmp_path / "run"), "started")[
+        0
+    ].notes
+    assert len(notes) == 2
+    assert "rows also appear in train" in notes[0] and "does not know 100%" in notes[1]

@@ -12,8 +12,8 @@ from accelerate import Accelerator
 from isoviz import methods
 from isoviz.config import RunConfig
 from isoviz.events import Event
-from isoviz.training import train
-from isoviz.training.optimisation import clip_before_step, make_optimizer, make_scheduler
+from isoviz.training import optimisation, train
+from isoviz.training.optimisation import clip_before_step, make_optimizer, make_scheduler, step_rows_read
 
 
 class Small(torch.nn.Module):
@@ -198,3 +198,72 @@ def test_the_flow_runs_in_half_precision(tiny_models, cola, tmp_path):
     values = losses(run(cfg, tmp_path))
     assert len(values) == 4
     assert all(math.isfinite(value) for terms in values.values() for value in terms.values())
+
+
+def trained_tables(by_rows, weight_decay, read=300, reload_at=None):
+    """A table of 1,000 rows and its optimiser's state after 40 steps of two batches each, which hold tokens below `read`."""
+    torch.manual_seed(1)
+    table, output = torch.nn.Embedding(1000, 32, padding_idx=0), torch.nn.Linear(32, 2)
+
+    def fresh():
+        groups = [{"params": [table.weight], "weight_decay": weight_decay}, {"params": [*output.parameters()]}]
+        optimizer = torch.optim.AdamW(groups, lr=1e-3, fused=True)
+        if by_rows:
+            step_rows_read(optimizer, table)
+        return optimizer
+
+    optimizer, generator = fresh(), torch.Generator().manual_seed(3)
+    for step in range(40):
+        if step == reload_at:
+            state = optimizer.state_dict()
+            optimizer = fresh()
+            optimizer.load_state_dict(state)
+        for _ in range(2):
+            tokens = torch.randint(0, read, (8, 7), generator=generator)
+            output(table(tokens)).square().sum(dim=-1).mean().backward()
+        assert step or table.weight.grad.is_sparse is by_rows
+        optimizer.param_groups[0]["lr"] = 1e-3 * (1 - step / 40)
+        optimizer.step()
+        optimizer.zero_grad()
+    return table.weight.detach(), optimizer.state_dict()["state"][0]
+
+
+@pytest.mark.parametrize("read", [300, 900], ids=["few rows", "most rows"])
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+def test_a_table_stepped_by_rows_is_the_table_stepped_whole(weight_decay, read):
+    whole, state = trained_tables(False, weight_decay, read)
+    for reload_at in (None, 7, 30):
+        by_rows, its_state = trained_tables(True, weight_decay, read, reload_at)
+        torch.testing.assert_close(by_rows, whole, rtol=1e-6, atol=1e-8)
+        assert its_state.keys() == state.keys()  # checkpoints of either continue with the other
+        for name in state:
+            torch.testing.assert_close(its_state[name], state[name], rtol=1e-6, atol=1e-12)
+        if reload_at is not None:
+            uninterrupted, _ = trained_tables(True, weight_decay, read)
+            assert torch.equal(by_rows, uninterrupted)
+
+
+def test_a_run_on_a_cpu_steps_its_token_table_by_rows(tiny_models, cola, tmp_path, monkeypatch):
+    given = []
+    monkeypatch.setattr(optimisation, "step_rows_read", lambda optimizer, table: given.append(table))
+    config = RunConfig.checked(
+        model=str(tiny_models("bert")), task="glue/cola", data=str(cola), epochs=1, precision="no"
+    )
+    train(config, lambda event: None, lambda: False, tmp_path)
+    assert [type(table) for table in given] == [torch.nn.Embedding]
+
+
+@pytest.mark.parametrize("schedule", ["constant", "linear", "polynomial"])
+@pytest.mark.parametrize("warmup_ratio", [0.0, 0.25])
+def test_schedules_are_those_of_transformers(schedule, warmup_ratio):
+    from transformers import get_scheduler
+
+    name = {"constant": "constant_with_warmup"}.get(schedule, schedule)
+    config = settings(schedule=schedule, warmup_ratio=warmup_ratio)
+    ours, theirs = (make_optimizer(Small(), config) for _ in range(2))
+    reference = get_scheduler(name, theirs, num_warmup_steps=round(8 * warmup_ratio), num_training_steps=8)
+    scheduler = make_scheduler(ours, config, 8)
+    for _ in range(9):
+        assert scheduler.get_last_lr() == pytest.approx(reference.get_last_lr(), rel=1e-12)
+        for one in (ours, theirs, scheduler, reference):
+            one.step()

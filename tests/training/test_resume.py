@@ -241,6 +241,17 @@ def test_damaged_newest_checkpoint_falls_back_to_the_one_before(tiny_models, col
     assert resumed.warning.endswith("; continued from step 10")
 
 
+def test_damaged_arrays_of_an_earlier_epoch_are_reported(tiny_models, cola, tmp_path):
+    cfg = config(tiny_models("bert"), cola, checkpoint_minutes=1e-9)
+    run(cfg, tmp_path, at_step(11))
+    path = tmp_path / "arrays" / "epoch-000.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    (resumed,) = (event for event in run(cfg, tmp_path, resume=True) if isinstance(event, Resumed))
+    assert "epoch-000" in resumed.warning and resumed.warning.endswith("; continued from step 11")
+
+
 def test_run_whose_checkpoints_are_all_damaged_starts_again(tiny_models, cola, tmp_path):
     cfg = config(tiny_models("bert"), cola, "isobn", checkpoint_minutes=1e-9)
     uninterrupted = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")

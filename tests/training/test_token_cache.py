@@ -77,9 +77,14 @@ def test_a_waiter_can_give_up():
         assert first.result() == ROWS
 
 
-def test_a_broken_file_is_made_again():
+@pytest.mark.parametrize("flipped", [None, -1, -40])
+def test_a_broken_file_is_made_again(flipped):
     token_cache.cached("a", lambda: ROWS)
-    (token_cache.folder() / "a.safetensors").write_bytes(b"broken")
+    path = token_cache.folder() / "a.safetensors"
+    content = bytearray(path.read_bytes())
+    if flipped is not None:  # another token, or another end of a row
+        content[flipped] ^= 1
+    path.write_bytes(b"broken" if flipped is None else content)
     assert token_cache.cached("a", lambda: ROWS) == ROWS
     assert token_cache.cached("a", never) == ROWS
 

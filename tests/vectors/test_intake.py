@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from isoviz import vectors
 from isoviz.errors import InputError
-from isoviz.vectors import TextSet, intake
+from isoviz.vectors import Columns, TextSet, intake
 from isoviz.vectors.intake import ImportRequest
 from isoviz.vectors.reading import tables
 
@@ -58,3 +59,42 @@ def test_pairs_of_texts_are_kept_and_checked(tmp_path: Path) -> None:
     assert intake.import_file(ImportRequest("texts", order.file)).key != summary.key
     with pytest.raises(InputError, match="no file"):
         intake.import_file(ImportRequest("either", order.file, relations=str(tmp_path / "none.csv")))
+
+
+def test_labels_and_pairs_are_added_to_a_stored_set(tmp_path: Path) -> None:
+    lines = tmp_path / "t.txt"
+    lines.write_text("\n".join(f"text {row}" for row in range(4)))
+    base = intake.import_file(ImportRequest("either", str(lines))).key
+    (tmp_path / "labels.csv").write_text("id,label\n4,d\n2,b\n1,a\n")
+    (tmp_path / "pairs.csv").write_text("left,right,score\n1,2,0.5\n2,3,1\n3,4,0\n")
+
+    labelled = intake.import_file(ImportRequest(base=base, beside=str(tmp_path / "labels.csv")))
+    assert (labelled.kind, labelled.n, labelled.name) == ("texts", 4, "t.txt")
+    stored = vectors.load_any(labelled.key)
+    assert stored.columns["label"].fillna("").tolist() == ["a", "b", "", "d"]
+    assert stored.columns["text"].tolist() == [f"text {row}" for row in range(4)]
+    paired = intake.import_file(ImportRequest(base=labelled.key, relations=str(tmp_path / "pairs.csv")))
+    assert paired.relation == "similarity" and "label" in paired.columns
+
+    for content, problem in (
+        ("topic\na\nb\n", "no column 'label'"),
+        ("label\na\nb\n", "2 labels, but 4 rows"),
+        ("id,label\nx,a\n", "no row of the set has one of these ids, such as 'x'"),
+    ):
+        (tmp_path / "bad.csv").write_text(content)
+        with pytest.raises(InputError, match=problem) as refused:
+            intake.import_file(ImportRequest(base=base, beside=str(tmp_path / "bad.csv")))
+        assert refused.value.field == "labels"
+    with pytest.raises(InputError, match="no longer on this server"):
+        intake.import_file(ImportRequest(base="0" * 32, beside=str(tmp_path / "labels.csv")))
+
+
+def test_a_summary_names_the_dimensions_and_those_that_look_like_something_else(tmp_path: Path) -> None:
+    points = np.random.default_rng(0).normal(size=(40, 3))
+    table = pd.DataFrame(points, columns=["x0", "x1", "x2"]).assign(fold_start=range(100, 140))
+    table.to_csv(tmp_path / "a.csv", index=False)
+    summary = intake.import_file(ImportRequest("vectors", str(tmp_path / "a.csv")))
+    assert (summary.dimensions, summary.odd) == (("x0", "x1", "x2", "fold_start"), ("fold_start",))
+    assert intake.describe(summary.key) == summary
+    named = intake.import_file(ImportRequest("vectors", str(tmp_path / "a.csv"), Columns(points="x*")))
+    assert (named.dimensions, named.odd) == (("x0", "x1", "x2"), ())

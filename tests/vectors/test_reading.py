@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from safetensors.numpy import save_file
 from isoviz import vectors
 from isoviz.errors import InputError
 from isoviz.jobs.results import ARRAYS
-from isoviz.vectors import Columns
+from isoviz.vectors import Columns, streams
 
 POINTS = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
 KNOWN = {
@@ -242,3 +243,60 @@ def test_zero_vectors_are_found() -> None:
     points = POINTS.copy()
     points[[3, 7]] = 0
     assert vectors.from_points(points).zero_rows.tolist() == [3, 7]
+
+
+def write_csv(path: Path, names: str, rows: list[str]) -> Path:
+    path.write_text("\n".join([names, *rows] if names else rows) + "\n")
+    return path
+
+
+FRACTIONS = np.random.default_rng(0).normal(size=(20, 3)).round(4)
+
+
+@pytest.mark.parametrize("above", [0, 10**9], ids=["whole", "streamed"])
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_a_file_without_a_header_keeps_its_first_vector(
+    tmp_path: Path, separator: str, above: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "STREAM_ABOVE", above)
+    rows = [separator.join(map(str, row)) for row in FRACTIONS]
+    path = write_csv(tmp_path / "a.csv", "", [row.replace(".", ",") for row in rows] if separator == ";" else rows)
+    with pytest.warns(UserWarning, match=r"a\.csv has no header"):
+        points, columns = vectors.reading.named_array(str(path), None, "vectors")
+    np.testing.assert_allclose(points, FRACTIONS)
+    assert columns == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("names", ["0,1,2", "1,2,3", "a,b,c", ",0,1"])
+def test_numbers_that_count_the_columns_are_a_header(tmp_path: Path, names: str) -> None:
+    path = write_csv(tmp_path / "a.csv", names, [",".join(map(str, row)) for row in FRACTIONS])
+    assert len(vectors.reading.array(str(path))) == 20
+
+
+@pytest.mark.parametrize("kind", ["number", "label", "time", "scale"])
+def test_a_column_unlike_a_dimension_is_named(tmp_path: Path, kind: str) -> None:
+    odd = {"number": range(20), "label": [row % 2 for row in range(20)], "time": np.linspace(0.1, 0.9, 20)}
+    odd["scale"] = 1e6 * FRACTIONS[::-1, 0]
+    rows = [",".join(map(str, [value, *row])) for value, row in zip(odd[kind], FRACTIONS, strict=True)]
+    path = write_csv(tmp_path / "a.csv", "other,a,b,c", rows)
+    with pytest.warns(UserWarning, match=": other; "):
+        assert vectors.read(path).facts["dimensions"] == ["other", "a", "b", "c"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        assert vectors.read(path, Columns(points="a,b,c")).d == 3
+        write_csv(
+            path,
+            "other,a,b,c",
+            [",".join(map(str, (100 * row).astype(int))) for row in np.c_[FRACTIONS, FRACTIONS[:, 0]]],
+        )
+        assert vectors.read(path).d == 4  # whole numbers throughout, as quantised vectors have
+
+
+def test_labels_ids_and_texts_stay_as_they_are_written(tmp_path: Path) -> None:
+    rows = [f"{row},5;{row},50;0{row % 2};{row % 2};0,1;x{row}" for row in range(9)] + ["1,0;4;1;1;1,5;x9"]
+    path = write_csv(tmp_path / "a.csv", "id;text;label;group;a;b", rows)
+    content = vectors.read_texts(path).columns
+    assert content["id"].tolist()[:2] == ["0,5", "1,5"] and content["text"].tolist()[:2] == ["0,50", "1,50"]
+    assert content["label"].tolist()[-2:] == ["00", "1"] and content["group"].tolist()[:2] == [0, 1]
+    path = write_csv(tmp_path / "b.csv", "said;a;b", [f"{row},50;0,5;{row},25" for row in range(9)] + ["four;1,5;x"])
+    assert vectors.read_texts(path, Columns(text="said")).columns["text"].tolist()[:2] == ["0,50", "1,50"]

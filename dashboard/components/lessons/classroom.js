@@ -1,13 +1,14 @@
-// A class on this server: it collects the students' guesses and shows the teacher their distribution.
+// A class on this server: students follow the lesson that the teacher shows, and the teacher sees the distribution of their guesses.
 //
 //   const classroom = new Classroom(lessons, { mayOpen, code })     `code` joins the class immediately
-//   classroom.ready     resolves to the slug of the lesson to start with, or null
 //   classroom.close()   stops polling; the browser stays in the class
 
-const STORAGE_KEY = "isoviz-class"; // local storage: { code, student, joined, waiting, asked } of a student, or { code, key, link } of the teacher
-const POLL_INTERVAL = 1000; // ms between polls for new guesses
+const STORAGE_KEY = "isoviz-class"; // local storage: { code, student, joined, lesson, waiting, asked } of a student, { code, key, link, qr, lesson } of the teacher, or { ended: code } until the next visit; lesson: the one that the teacher shows, as last seen
+const POLL_INTERVAL = 1000; // ms between the teacher's polls for new guesses
+const FOLLOW_INTERVAL = 3000; // ms between a student's polls for the teacher's lesson
 const LONGEST_RETRY = 15000; // ms between retries while the server is not responding
 const BARS = 20;
+const ENDED = "This class has ended.";
 
 export class Classroom {
   constructor(lessons, { mayOpen, code }) {
@@ -20,12 +21,14 @@ export class Classroom {
     this.retry = () => this.member && this.sync();
     globalThis.addEventListener("online", this.retry);
     document.addEventListener("visibilitychange", this.retry);
-    this.member = loadMember();
+    const stored = loadMember();
+    const ended = stored?.ended;
+    this.member = ended ? null : stored;
+    if (ended) saveMember(null); // said once more below, for those who reload
     const requestedCode = code?.trim().toUpperCase();
-    if (requestedCode && this.member?.code !== requestedCode) this.member = newStudent(requestedCode);
-    this.draw();
-    this.ready = this.member && !this.member.key ? this.join() : Promise.resolve(null);
-    if (this.member?.key) this.sync();
+    if (requestedCode && requestedCode !== ended && this.member?.code !== requestedCode) this.member = newStudent(requestedCode);
+    this.draw(ended ? ENDED : "");
+    if (this.member) this.sync();
   }
 
   close() {
@@ -43,9 +46,9 @@ export class Classroom {
 
   leave(message = "") {
     clearTimeout(this.timer);
+    saveMember(message === ENDED ? { ended: this.member.code } : null);
     this.member = null;
     this.lessons.teach(false);
-    saveMember(null);
     const address = new URL(location.href);
     address.searchParams.delete("class"); // otherwise a reload would rejoin
     history.replaceState(history.state, "", address);
@@ -63,7 +66,8 @@ export class Classroom {
     throw Object.assign(new Error(text), { status: response.status });
   }
 
-  // Sends a student's pending guesses, or fetches all guesses for the teacher; then schedules the next call.
+  // Sends a student's pending guesses and fetches the lesson to follow, or sends the teacher's lesson and fetches all guesses; then
+  // schedules the next call.
   async sync() {
     if (this.syncing || this.closed) return;
     clearTimeout(this.timer);
@@ -73,6 +77,7 @@ export class Classroom {
     try {
       if (member.key) {
         if (!document.hidden) {
+          await this.sendLesson(member);
           const { students, guesses } = await this.request("GET");
           if (this.member === member) Object.assign(this, { students, guesses });
           wait = POLL_INTERVAL;
@@ -82,6 +87,11 @@ export class Classroom {
           await this.request("POST", { student: member.student, ...member.waiting[0] });
           member.waiting.shift();
           if (this.member === member) this.save();
+        }
+        if (this.member === member && !(member.joined && document.hidden)) {
+          const { lesson } = await this.request("POST", { student: member.student });
+          if (this.member === member) this.follow(lesson);
+          wait = member.waiting.length ? 0 : FOLLOW_INTERVAL; // a guess may have come meanwhile
         }
       }
       this.failures = 0;
@@ -97,7 +107,7 @@ export class Classroom {
 
   // Returns the milliseconds until the next attempt, or null if retrying is pointless.
   handleFailure(error) {
-    if (error.status === 404) return this.leave(this.member.key || this.member.joined ? "This class has ended." : error.message), null;
+    if (error.status === 404 || error.status === 401) return this.leave(this.member.key || this.member.joined ? ENDED : error.message), null;
     if (error.status === 400) { // the class is full, or the server has another version of this lesson
       if (!this.member.waiting?.length) return this.leave(error.message), null;
       this.member.waiting.shift();
@@ -110,26 +120,13 @@ export class Classroom {
 
   // ---- the student
 
-  async join() {
-    const member = this.member;
-    while (this.member === member && !this.closed) {
-      try {
-        const { lesson } = await this.request("POST", { student: member.student });
-        this.failures = 0;
-        member.joined = true;
-        this.save();
-        this.drawState();
-        this.sync();
-        return lesson;
-      } catch (error) {
-        if (this.member !== member) return null;
-        const wait = this.handleFailure(error);
-        if (wait === null) return null;
-        this.drawState();
-        await new Promise((resolve) => setTimeout(resolve, wait));
-      }
-    }
-    return null;
+  // Opens the teacher's lesson when it changes; until then a student may look at other lessons.
+  follow(lesson) {
+    const { member } = this;
+    if (member.joined && member.lesson === lesson) return;
+    Object.assign(member, { joined: true, lesson });
+    this.save();
+    if (lesson !== this.lessons.place().lesson) this.lessons.open(lesson);
   }
 
   queueGuess({ lesson, step, guess }) {
@@ -144,9 +141,22 @@ export class Classroom {
 
   // ---- the teacher
 
-  async open() {
+  async sendLesson(member) {
+    const { lesson } = this.lessons.place();
+    if (!lesson || lesson === member.lesson) return;
     try {
-      this.member = await this.request("POST", { lesson: this.lessons.place().lesson }, null);
+      await this.request("PUT", { lesson });
+    } catch (error) {
+      if (error.status !== 400) throw error; // a lesson that was added after the class was opened
+    }
+    member.lesson = lesson;
+    if (this.member === member) this.save();
+  }
+
+  async open() {
+    const { lesson } = this.lessons.place();
+    try {
+      this.member = { ...(await this.request("POST", { lesson, address: document.baseURI }, null)), lesson };
     } catch (error) {
       return this.draw(error.status ? error.message : "The server is not responding. Try again.");
     }
@@ -181,14 +191,13 @@ export class Classroom {
     const join = button("Join class");
     join.type = "submit";
     form.append(field, join);
-    form.onsubmit = async (event) => {
+    form.onsubmit = (event) => {
       event.preventDefault();
       const code = field.value.trim().toUpperCase();
       if (!code) return;
       this.member = newStudent(code);
       this.draw();
-      const lesson = await this.join();
-      if (lesson && lesson !== this.lessons.place().lesson) this.lessons.open(lesson);
+      this.sync();
     };
     if (this.mayOpen) form.append(button("Open a class", () => this.open()));
     const details = make("details");
@@ -203,7 +212,7 @@ export class Classroom {
   }
 
   drawTeacher() {
-    const { code, link } = this.member;
+    const { code, link, qr } = this.member;
     const address = new URL(link, document.baseURI).href;
     this.state = statusLine();
     const addressLine = make("span", "ivl-address", address);
@@ -219,7 +228,21 @@ export class Classroom {
     const head = make("div", "ivl-class-head");
     head.append(make("strong", "ivl-code", code), this.state, copy, button("Close class", () => this.end()));
     this.charts = make("div", "ivl-charts");
-    this.panel.replaceChildren(head, addressLine, ...(isLocal(location.hostname) ? [make("p", "ivl-hint", "Other computers cannot open this address. Start IsoViz with --host 0.0.0.0 to let students in.")] : []), this.charts);
+    const plain = new URL(".", document.baseURI).href;
+    const [ways, addresses] = [make("div", "ivl-ways"), make("div")];
+    addresses.append(addressLine, make("p", "", `Without the link: open ${plain} and type ${code}.`));
+    if (isLocal(location.hostname)) addresses.append(make("p", "ivl-hint", "Other computers cannot open this address. Start IsoViz with --host 0.0.0.0 to let students in."));
+    ways.append(addresses);
+    if (qr) { // a click enlarges it for the back row
+      const picture = Object.assign(make("img"), { src: qr, alt: "QR code of the link" });
+      const enlarge = button("", () => enlarge.setAttribute("aria-pressed", String(enlarge.classList.toggle("ivl-large"))));
+      enlarge.classList.add("ivl-qr");
+      enlarge.setAttribute("aria-label", "Enlarge the QR code");
+      enlarge.setAttribute("aria-pressed", "false");
+      enlarge.append(picture);
+      ways.append(enlarge);
+    }
+    this.panel.replaceChildren(head, ways, this.charts);
     this.lessons.teach(true);
     this.drawGuesses();
   }

@@ -21,9 +21,8 @@ class MountedLessons {
       this.writtenHash = location.hash;
     });
     globalThis.addEventListener("hashchange", this.onHashChange);
-    this.lessons.open(place?.lesson, place?.step);
+    this.lessons.open(place?.lesson ?? loadMember()?.lesson, place?.step);
     this.classroom = new Classroom(this.lessons, { mayOpen, code: new URLSearchParams(location.search).get("class") });
-    this.classroom.ready.then((lesson) => lesson && !place && this.lessons.open(lesson));
   }
 
   close() {

@@ -26,6 +26,7 @@ export class Lessons {
     root.replaceChildren(nav, this.article);
     this.handout = make("section", "ivl-handout");
     root.append(this.handout);
+    root.addEventListener("fullscreenchange", () => this.labelFullScreen());
     this.drawList();
   }
 
@@ -56,7 +57,7 @@ export class Lessons {
 
   // for tests that compare these with the engine
   get kinds() {
-    return { DEFAULTS, BOUNDS, normalBelow };
+    return { DEFAULTS, BOUNDS, bestAccuracy };
   }
 
   teach(on) {
@@ -115,6 +116,7 @@ export class Lessons {
     const [step, stepNumber] = [this.lesson.steps[this.step - 1], this.step];
     if (guess !== null) this.root.dispatchEvent(new CustomEvent("lessons:guess", { detail: { ...this.place(), guess } }));
     this.form.replaceWith(make("p", "ivl-wait", "The lesson moves the controls …"));
+    if (this.stage.parentElement.offsetTop > this.body.offsetTop) this.stage.scrollIntoView({ block: "nearest" }); // on a phone the cloud is below
     await this.moveTo(stepNumber, true);
     if (this.step !== stepNumber || !this.playground) return;
     const result = make("div", "ivl-result");
@@ -169,6 +171,8 @@ export class Lessons {
       item.append(opener);
       return item;
     }));
+    const current = this.list.querySelector("[aria-current]"); // on a phone the list is one row that scrolls
+    if (current) this.list.scrollLeft = current.offsetLeft - this.list.offsetLeft;
   }
 
   build() {
@@ -176,7 +180,9 @@ export class Lessons {
     const head = make("header");
     head.append(make("h2", "", title), make("p", "ivl-idea", idea));
     const tools = make("div", "ivl-tools");
-    tools.append(button("Full screen", () => this.enlarge()));
+    this.fullScreenButton = button("", () => this.enlarge());
+    this.labelFullScreen();
+    tools.append(this.fullScreenButton);
     if (this.printable) tools.append(button("Print handout", () => this.print()));
     this.body = make("div", "ivl-body");
     this.body.append(make("p", "ivl-wait", "Drawing the cloud …"));
@@ -246,7 +252,8 @@ export class Lessons {
     const send = submit("Show the answer");
     send.disabled = !this.teaching;
     let chosen = null;
-    field.oninput = () => {
+    // pointerup too: a click on the initial value is a guess, but no change
+    field.oninput = field.onpointerup = () => {
       chosen = Number(field.value);
       readout.textContent = formatted(chosen);
       field.style.setProperty("--at", `${(100 * (field.value - guess.low)) / (guess.high - guess.low)}%`);
@@ -301,15 +308,20 @@ export class Lessons {
 
   // ---- full screen and handout
 
+  labelFullScreen() {
+    if (this.fullScreenButton) this.fullScreenButton.textContent = document.fullscreenElement ? "Exit full screen" : "Full screen";
+  }
+
   enlarge() {
     if (document.fullscreenElement) document.exitFullscreen();
     else this.root.requestFullscreen?.();
   }
 
-  print() {
-    const { title, idea, steps, sentence, claims } = this.lesson;
+  async print() {
+    const { title, idea, steps } = this.lesson;
+    const picture = await this.startPicture();
     const withBlanks = (text) => fillIn(text, this.valueAt, "_______");
-    this.handout.replaceChildren(make("h1", "", title), make("p", "", idea));
+    this.handout.replaceChildren(make("h1", "", title), make("p", "", idea), picture);
     steps.forEach((step, k) => {
       this.handout.append(make("h2", "", `Question ${k + 1}`), make("p", "", withBlanks(step.text)), make("p", "", withBlanks(step.question)));
       if (step.guess.kind === "choice") {
@@ -319,11 +331,33 @@ export class Lessons {
       }
       this.handout.append(make("p", "", "Your guess: ______________    The answer: ______________"));
     });
-    this.handout.append(make("h2", "", "What you can defend"), make("p", "", withBlanks(sentence)));
-    const list = make("ul");
-    list.append(...claims.map(({ says }) => make("li", "", withBlanks(says))));
-    this.handout.append(list);
+    this.handout.append(make("h2", "", "What can you defend now?"), make("p", "ivl-lines"));
     globalThis.print();
+  }
+
+  // The cloud before the first question, in the colours of paper.
+  async startPicture() {
+    const state = normalised(this.lesson.states[0]);
+    const { points, labels } = await this.playground.cloud({ state, after: state.transforms.length > 0 });
+    const axes = Math.min(3, state.d);
+    const coordinates = new Float32Array(3 * state.n);
+    const mean = [0, 0, 0];
+    for (let i = 0; i < state.n; i += 1) {
+      for (let k = 0; k < axes; k += 1) {
+        coordinates[3 * i + k] = points[i * state.d + k];
+        mean[k] += coordinates[3 * i + k] / state.n;
+      }
+    }
+    const view = new CloudView("Cloud");
+    const stage = make("div", "ivp ivl-offscreen");
+    stage.append(view.element);
+    this.root.append(stage);
+    view.show({ coordinates, mean }, labels, state, lookOf(make("div"))); // an element outside the page has no theme: light colours
+    const picture = Object.assign(make("img"), { src: view.canvas.toDataURL(), alt: "The cloud at the start" });
+    view.close();
+    stage.remove();
+    await picture.decode();
+    return picture;
   }
 }
 

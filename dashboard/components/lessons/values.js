@@ -42,14 +42,23 @@ export function valuesOf(playground, names) {
   const values = {};
   for (const name of names) {
     if (name === "best_accuracy") {
-      values[name] = state.clusters === 2 && !state.transforms.length ? normalBelow(state.separation / 2) : NaN;
+      values[name] = state.clusters > 1 && !state.transforms.length ? bestAccuracy(state.separation, state.clusters) : NaN;
       continue;
     }
-    if (cloud[name].pending || before[name].pending) return undefined;
+    if (cloud[name].pending || before[name].pending || before[name].truePending) return undefined;
     values[name] = cloud[name].value ?? NaN;
     values[`true.${name}`] = before[name].true ?? NaN;
   }
   return values;
+}
+
+// Share of points that the best classifier gets right, for equally large round clusters, each pair of centres `separation` standard
+// deviations apart: ∫ φ(z) Φ(z + s/√2)^(clusters − 1) dz, by the trapezoidal rule, whose error is below rounding here.
+export function bestAccuracy(separation, clusters) {
+  const step = 1 / 16;
+  let sum = 0;
+  for (let z = -9; z <= 9; z += step) sum += (Math.exp((-z * z) / 2) / Math.sqrt(2 * Math.PI)) * normalBelow(z + separation / Math.SQRT2) ** (clusters - 1);
+  return sum * step;
 }
 
 // Φ(x) by its series, Φ(x) = ½ + φ(x) (x + x³/3 + x⁵/(3·5) + …), whose terms are all positive for x > 0.

@@ -12,9 +12,9 @@ class Mounted {
     };
   }
 
-  show({ words, state, linked }) {
+  show({ words, state, linked, measures }) {
     if (this.playground) return;
-    this.playground = new Playground(this.root, { words, start: state, state: linked ? { ...state, ...stateInLink(location.hash) } : state });
+    this.playground = new Playground(this.root, { words, measures, start: state, state: linked ? { ...state, ...stateInLink(location.hash) } : state });
     if (!linked) return;
     globalThis.addEventListener("hashchange", this.onHashChange);
     this.root.addEventListener("playground:change", ({ detail }) => {

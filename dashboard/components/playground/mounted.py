@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,17 @@ DESCENTS = {"istar": "I-STAR's penalty with ζ = 0", "cosreg": "CosReg's penalty
 """Methods whose penalty alone moves a cloud → name of the penalty. Other methods train a map or act on the output layer."""
 
 
-def playground(*, key: str, state: Mapping[str, Any] | None = None, linked: bool = True) -> None:
+def playground(
+    *, key: str, state: Mapping[str, Any] | None = None, measures: Sequence[str] | None = None, linked: bool = True
+) -> None:
     """Mount the playground, which computes everything in the browser without reruns.
 
     Args:
         state: initial state, complete or partial (state.js).
+        measures: slugs of the measures to show until the visitor asks for all; None for all.
         linked: whether the address holds the state; for at most one playground per page.
     """
-    _mount(key=key, data={"words": source.words(), "state": dict(state or {}), "linked": linked})
+    _mount(key=key, data={"words": source.words(), "state": dict(state or {}), "measures": measures, "linked": linked})
 
 
 def small_cloud() -> np.ndarray:

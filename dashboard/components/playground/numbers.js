@@ -1,4 +1,5 @@
-// The table of measures with their true values. Numbers still being computed are grey.
+// The table of measures with their true values. Numbers still being computed are grey. `first`: names of the measures to show until the
+// others are asked for.
 
 const GROUPS = [
   ["Shape", ["isoscore", "isoscore_unbiased", "isoscore_star", "participation_ratio", "effective_rank", "ev_1", "rogue_share", "abs_correlation"]],
@@ -7,8 +8,9 @@ const GROUPS = [
 ];
 
 export class NumberTable {
-  constructor(words) {
+  constructor(words, first) {
     this.words = words;
+    this.rows = [];
     this.element = make("section", "ivp-numbers");
     this.element.setAttribute("aria-label", "Measures");
     const table = make("table");
@@ -19,6 +21,23 @@ export class NumberTable {
     this.cells = {};
     for (const [title, names] of GROUPS) table.append(this.group(title, names));
     this.element.append(table);
+    if (!first) return;
+    this.more = make("button");
+    this.more.type = "button";
+    this.more.onclick = () => this.showOnly(this.more.getAttribute("aria-expanded") === "true" ? first : MEASURES);
+    this.element.append(this.more);
+    this.showOnly(first);
+  }
+
+  showOnly(names) {
+    for (const { name, row, details, opener } of this.rows) {
+      row.hidden = !names.includes(name);
+      details.hidden = row.hidden || opener.getAttribute("aria-expanded") === "false";
+    }
+    for (const section of this.element.querySelectorAll("tbody")) section.hidden = !section.querySelector("[data-measure]:not([hidden])");
+    const all = names === MEASURES;
+    this.more.setAttribute("aria-expanded", String(all));
+    this.more.textContent = all ? "Show fewer measures" : `Show all ${MEASURES.length} measures`;
   }
 
   group(title, names) {
@@ -34,7 +53,7 @@ export class NumberTable {
   }
 
   row(name) {
-    const { title, tip } = this.words[name];
+    const { title, tip, comparison } = this.words[name];
     const row = make("tr");
     row.dataset.measure = name;
     const head = make("th");
@@ -47,15 +66,17 @@ export class NumberTable {
     row.append(head, value, known, after);
     const details = make("tr", "ivp-more");
     details.hidden = true;
-    const text = make("td", "", tip);
-    text.colSpan = 4;
-    details.append(text);
+    details.append(note(tip));
     opener.onclick = () => {
       details.hidden = !details.hidden;
       opener.setAttribute("aria-expanded", String(!details.hidden));
     };
     this.cells[name] = { value, known, after };
-    return [row, details];
+    this.rows.push({ name, row, details, opener });
+    if (!comparison) return [row, details];
+    const compared = make("tr", "ivp-more ivp-comparison");
+    compared.append(note(comparison));
+    return [row, details, compared];
   }
 
   show(before, after) {
@@ -74,6 +95,12 @@ export class NumberTable {
   }
 }
 
+function note(text) {
+  const cell = make("td", "", text);
+  cell.colSpan = 4;
+  return cell;
+}
+
 function write(cell, { value, pending, problem }, decimals) {
   const formatted = value === null ? "–" : shown(value, decimals);
   if (cell.textContent !== formatted) cell.textContent = formatted;
@@ -89,9 +116,4 @@ export function shown(value, decimals) {
   const size = Math.abs(value);
   if (size >= 0.5 * 10 ** -decimals || size < 1e-12) return size < 1e6 ? value.toFixed(decimals).replace("-", "−").replace(/^−(0(\.0+)?)$/, "$1") : scientific(value);
   return scientific(value);
-}
-
-function scientific(value) {
-  const [digits, exponent] = value.toExponential(1).replaceAll("-", "−").split("e");
-  return `${digits}·10${[...exponent.replace("+", "")].map((sign) => ({ "−": "⁻" })[sign] ?? "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]).join("")}`;
 }

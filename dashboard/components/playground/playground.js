@@ -1,12 +1,12 @@
 // The playground: a cloud shaped by controls, with its measures and their true values, computed by a worker in the browser.
 //
-//   const playground = new Playground(root, { words, state, start, worker });   needs no Streamlit: also used in standalone files
-//   start: the state that Reset restores, if not the default
+//   const playground = new Playground(root, { words, state, start, measures, worker });   needs no Streamlit: also used in standalone files
+//   start: the state that Reset restores, if not the default. measures: names of those to show until all are asked for
 //   playground.set(part, { animate: true })   any part of a state (state.js); resolves with the numbers once all are computed
 //   playground.state()                        the whole state, plain JSON; toLink(state) and fromLink(text) are its short form
-//   playground.numbers(), .numbers("after")   name → { value, true, pending, problem }, before and after the transforms
+//   playground.numbers(), .numbers("after")   name → { value, true, pending, truePending, problem }, before and after the transforms
 //   playground.redraws()                      { plug, unbiased, planned }: IsoScore of the redraws so far, and their final number
-//   playground.cloud({ after, draw })         resolves with { points, known, labels, originals }: float64, as measured
+//   playground.cloud({ after, draw, state })  resolves with { points, known, labels, originals }: float64, as measured
 //   playground.pause(true)                    pauses the redraws
 //   playground.lock(true)                     disables the controls
 //   playground.close()
@@ -18,14 +18,15 @@ const GLIDE = 700; // milliseconds of an animated move
 const DIRECT = new Set(["shift", "rogueScale", "rho", "rotation", "separation", "duplicates", "scale", "decay", "floor", "zeta"]);
 
 export class Playground {
-  constructor(root, { words, state = {}, start = {}, worker = WORKER_SOURCE }) {
-    this.root = root;
+  constructor(root, { words, state = {}, start = {}, measures = null, worker = WORKER_SOURCE }) {
+    Object.assign(this, { root, measures });
     this.start = normalised(start);
     this.words = words;
     this.current = normalised(state);
     this.values = { before: {}, after: {} };
     this.problems = { before: {}, after: {} };
     this.trueValues = {};
+    this.truePending = true; // the true values arrive in a later message than the first values
     this.pending = { before: new Set(MEASURES), after: new Set(MEASURES) };
     this.drawn = {};
     this.paused = false;
@@ -45,7 +46,7 @@ export class Playground {
   }
 
   numbers(which = "before") {
-    const entry = (name) => ({ value: this.values[which][name] ?? null, true: which === "before" ? (this.trueValues[name] ?? null) : null, pending: this.pending[which].has(name), problem: this.problems[which][name] ?? null });
+    const entry = (name) => ({ value: this.values[which][name] ?? null, true: which === "before" ? (this.trueValues[name] ?? null) : null, pending: this.pending[which].has(name), truePending: this.truePending, problem: this.problems[which][name] ?? null });
     return Object.fromEntries(MEASURES.map((name) => [name, entry(name)]));
   }
 
@@ -63,9 +64,9 @@ export class Playground {
     return { plug, unbiased, planned };
   }
 
-  cloud({ after = false, draw = 0 } = {}) {
+  cloud({ after = false, draw = 0, state = this.current } = {}) {
     const id = (this.lastId += 1);
-    this.port.postMessage({ ask: "cloud", id, state: this.current, after, draw });
+    this.port.postMessage({ ask: "cloud", id, state, after, draw });
     return new Promise((resolve) => this.waiting.set(id, resolve));
   }
 
@@ -120,7 +121,7 @@ export class Playground {
 
   // The worker gets one state at a time. Until it first responds, only the latest newer state is kept.
   requestNumbers() {
-    this.outdated = true;
+    this.outdated = this.truePending = true;
     for (const which of ["before", "after"]) for (const name of MEASURES) this.pending[which].add(name);
     if (this.sentId === this.answeredId) this.send();
   }
@@ -152,7 +153,7 @@ export class Playground {
       this.problems[which][name] = problems[name] ?? null;
       if (!this.outdated) this.pending[which].delete(name);
     }
-    if (known) this.trueValues = known;
+    if (known) [this.trueValues, this.truePending] = [known, this.outdated];
     this.drawn[part === "truth" || part === "redraws" ? part : `${which} ${part}`] = { ...drawn, values };
   }
 
@@ -168,13 +169,14 @@ export class Playground {
 
   build() {
     this.root.classList.add("ivp");
+    this.root.classList.toggle("ivp-few", Boolean(this.measures));
     const change = (part, options) => this.set(part, options);
     this.parts = {
       presets: new Presets(change),
       controls: new Controls(change),
       before: new CloudView("Cloud"),
       after: new CloudView("After the transforms"),
-      numbers: new NumberTable(this.words.measures),
+      numbers: new NumberTable(this.words.measures, this.measures),
       toolbar: new Toolbar(this, change),
       transforms: new Transforms(this.words.transforms, change),
       plots: new Plots((paused) => this.pause(paused)),

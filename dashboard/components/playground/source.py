@@ -69,7 +69,12 @@ def _measure(slug: str) -> dict[str, Any]:
     metric = metrics.get(slug)
     tip = " ".join(filter(None, (_FORMULAS.get(slug), metric.sees, metric.blind_to)))
     title = {"abs_correlation": "Mean |ρ|", "twonn": "Intrinsic dimension", "i1": "I₁", "i2": "I₂", "ev_1": "EV₁"}
-    return {"title": title.get(slug, metric.number_title), "tip": tip, "decimals": metric.decimals}
+    return {
+        "title": title.get(slug, metric.number_title),
+        "tip": tip,
+        "comparison": metric.comparison,
+        "decimals": metric.decimals,
+    }
 
 
 def _transform(slug: str, name: str | None) -> dict[str, Any]:

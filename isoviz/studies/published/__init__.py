@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import statistics
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Final
@@ -49,11 +50,15 @@ class Printed:
     doubt: str
 
     @property
-    def on_our_scale(self) -> float | None:
-        """The value as our runs report it: a task metric from 0 to 1 where the paper prints percent."""
+    def scale(self) -> float:
+        """The printed value of 1 on our runs' scale: 100 where the paper prints percent."""
         known = METRICS.get(self.metric.removesuffix("_mismatched"))
-        percent = known is not None and known.highest == 1.0
-        return self.value / 100 if percent and self.value is not None else self.value
+        return 100.0 if known is not None and known.highest == 1.0 else 1.0
+
+    @property
+    def on_our_scale(self) -> float | None:
+        """The value as our runs report it."""
+        return None if self.value is None else self.value / self.scale
 
 
 @functools.cache
@@ -69,6 +74,20 @@ def of(paper: str, place: str) -> tuple[Printed, ...]:
     if not found:
         raise ValueError(f"no printed numbers of '{paper}', {place}")
     return found
+
+
+def margin(paper: str, place: str, metric: str) -> float:
+    """The largest difference in a metric that counts as none, on our runs' scale; 0 where no deviation is printed.
+
+    Twice the median standard deviation over seeds that the table prints without a method: a smaller difference would not stand
+    out among the paper's own seeds.
+    """
+    spreads = [
+        cell.sd / cell.scale
+        for cell in of(paper, place)
+        if (cell.method, cell.metric) == ("baseline", metric) and cell.sd is not None
+    ]
+    return 2 * statistics.median(spreads) if spreads else 0.0
 
 
 def _printed(line: dict[str, str]) -> Printed:

@@ -1,0 +1,141 @@
+"""Explore's card on rogue dimensions: which, how far out, their shares, whether they are harmful, and what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+
+from dashboard import explanations, menu, wording
+from dashboard.explanations import Explanation
+from dashboard.explore.form import Pane
+from dashboard.explore.sections import as_markdown, cached
+from dashboard.whatif import form as whatif
+from dashboard.whatif.sentences import change_in_points
+from isoviz.exploring import encoders
+from isoviz.exploring.rogue import RogueDimensions, rogue_dimensions
+
+ROGUE = Explanation(
+    title="Rogue dimensions",
+    reading=(
+        "Dimensions whose mean or spread is more than three standard deviations from the average of all dimensions. A few of them "
+        "can determine every cosine. By chance, about one dimension in 370 is that far out. They are harmful if k-NN accuracy "
+        "rises by more than chance when they are set to 0."
+    ),
+    formula=r"|\bar x_j - m| > 3 s \quad\text{or}\quad |\sigma_j - m_\sigma| > 3 s_\sigma",
+    formula_text="|x̄_j − m| > 3 s or |σ_j − m_σ| > 3 s_σ, with m and s over the dimensions",
+    paper="Timkey & van Schijndel 2021; the rule of three: Kovaleva et al. 2021.",
+)
+CHAIN = "batch_norm"
+"""The remedy of Timkey & van Schijndel 2021: standardise every dimension."""
+_SHOWN = 8
+
+
+def section(panes: list[Pane]) -> None:
+    """The card of every view."""
+    explanations.show(ROGUE)
+    for pane, column in zip(panes, st.columns(len(panes), gap="medium"), strict=True):
+        with column:
+            name = f"View {pane.number}: " if pane.views > 1 else ""
+            st.caption(wording.plain(f"{name}{pane.cloud_words}"))
+            _card(pane, _measured(pane))
+
+
+@cached()
+def _measured(pane: Pane) -> RogueDimensions | None:
+    mean, sigma = (pane.view.array(pane.layer, pane.pooling, what) for what in ("mean", "sigma"))
+    if mean is None or sigma is None:
+        return None
+    points, columns = pane.view.points(pane.layer, pane.pooling), pane.view.table(pane.pooling)
+    return rogue_dimensions(mean, sigma, points, columns, independent=pane.pooling != "tokens")
+
+
+def _card(pane: Pane, rogue: RogueDimensions | None) -> None:
+    if rogue is None:
+        st.caption("Not available for this cloud.")
+        return
+    if not len(rogue.numbers):
+        st.markdown("No rogue dimensions: no mean or spread is more than three standard deviations out.")
+        return
+    st.markdown(as_markdown(table(rogue)))
+    if len(rogue.numbers) > _SHOWN:
+        st.caption(f"The {_SHOWN} most extreme of {len(rogue.numbers)}.")
+    st.caption(
+        "Mean and spread: distance from the median dimension in robust standard deviations; far: by the rule. Variance and "
+        "cosine: shares of the total variance and of the mean cosine."
+    )
+    for sentence in (shares(rogue), harm(rogue)):
+        st.markdown(sentence)
+    _remedy(pane, rogue)
+
+
+def table(rogue: RogueDimensions) -> pd.DataFrame:
+    """One row per rogue dimension, as text: its distances in robust standard deviations, and its shares."""
+
+    def distances(values: NDArray[np.float64], far: NDArray[np.bool_]) -> list[str]:
+        texts = ["–" if np.isnan(value) else f"{value:.1f}".replace("-", "−") for value in values]
+        return [f"{text} (far)" if beyond else text for text, beyond in zip(texts, far, strict=True)]
+
+    def percent(values: NDArray[np.float64]) -> list[str]:
+        return ["–" if np.isnan(value) else f"{100 * value:.1f} %".replace("-", "−") for value in values]
+
+    columns = {
+        "Dim.": rogue.numbers.astype(str),
+        "Mean": distances(rogue.mean_distance, rogue.of_mean),
+        "Spread": distances(rogue.spread_distance, rogue.of_spread),
+        "Variance": percent(rogue.variance),
+        "Cosine": percent(rogue.cosine),
+    }
+    return pd.DataFrame(columns).head(_SHOWN)
+
+
+def shares(rogue: RogueDimensions) -> str:
+    """The parts of variance and mean cosine in all rogue dimensions together."""
+    count = len(rogue.numbers)
+    text = f"{'It holds' if count == 1 else f'These {count} hold'} {100 * rogue.variance.sum():.0f} % of the variance"
+    if rogue.mean_cosine is not None and rogue.mean_cosine_without is not None:
+        before, after = (wording.number(value, 2) for value in (rogue.mean_cosine, rogue.mean_cosine_without))
+        text += f". The mean cosine is {before} with, and {after} without {'it' if count == 1 else 'them'}"
+    return f"{text} (n = {rogue.points:,})."
+
+
+def harm(rogue: RogueDimensions) -> str:
+    """Whether the rogue dimensions are harmful, and by which test."""
+    if rogue.removed is None:
+        overlap = rogue.overlap
+        stay = (
+            ""
+            if overlap is None or overlap.value is None
+            else (f" Without the rogue dimensions, {100 * overlap.value:.0f} % of the 10 nearest neighbours stay.")
+        )
+        return f"**Harmful: cannot tell**, because {rogue.reason}.{stay}"
+    change = rogue.removed.difference
+    if change.excludes_zero and change.low is not None:
+        verdict = "**Harmful: yes.**" if change.low > 0 else "**Harmful: no, they carry label information.**"
+    elif change.low == change.high == 0:
+        verdict = "**Harmful: no difference.**"
+    else:
+        verdict = "**Harmful: cannot tell.**"
+    assert rogue.standardised is not None
+    tests = f"Without them, {change_in_points(rogue.removed)}. With every dimension standardised, {change_in_points(rogue.standardised)}."
+    return f"{verdict} {wording.plain(tests)} 95 % intervals, {change.n:,} rows."
+
+
+def _remedy(pane: Pane, rogue: RogueDimensions) -> None:
+    """The link to What-if with the usual remedy."""
+    assert pane.form.request is not None
+    model = pane.form.request.model
+    if pane.form.own_set is not None:
+        query = menu.whatif_own(pane.form.own_set.key, "" if model.startswith(encoders.RUN) else model)
+        note = ""
+    elif model.startswith(encoders.RUN):
+        query, note = {whatif.RUN: model.removeprefix(encoders.RUN)}, " for this run"
+    else:
+        query, note = dict(menu.WHATIF_OWN), " on your own data"
+    st.page_link(
+        menu.WHATIF,
+        label=f"Standardise the dimensions in What-if{note}",
+        icon=":material/tune:",
+        query_params={**query, whatif.CHAIN: CHAIN},
+    )

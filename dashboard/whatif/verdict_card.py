@@ -1,0 +1,126 @@
+"""The verdict of What-if on vectors: one line for each purpose, and a button for each missing file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard import actions, forms, vectors_form, wording
+from dashboard.whatif import sentences as words
+from dashboard.whatif.form import PREFIX
+from dashboard.whatif.sentences import PURPOSES, Purpose
+from isoviz.readouts.reading import CATALOGUE
+from isoviz.vectors import demo_sets
+from isoviz.whatif import chains, vectors
+from isoviz.whatif.chains import Step
+from isoviz.whatif.vectors import Full, VectorsWhatIf
+
+READOUT: Final = PREFIX + "readout"
+"""Session key: title of the curve's read-out."""
+_HELD: Final = PREFIX + "held_back"
+"""Session key: the vectors and the chain that were checked on the held-back rows."""
+_FILES: Final = {
+    "labels": "A table with a column `label`, and a column `id` or one row per vector in the same order.",
+    "queries": "A table with the columns `query`, `document` and `relevance`. Queries and documents are ids of rows.",
+    "pairs": "A table with the columns `left`, `right` and `score`. Left and right are ids of rows.",
+}
+
+
+class Card:
+    """The card on the page; `fill` draws its lines, first without and then with the slow numbers.
+
+    Args:
+        key: key of the vectors.
+    """
+
+    def __init__(self, engine: VectorsWhatIf, key: str, steps: Sequence[Step]) -> None:
+        self._engine, self._key, self._steps = engine, key, tuple(steps)
+        self._present = [purpose for purpose in PURPOSES if purpose.needs in engine.annotations.needs]
+        self._searches = engine.vector_set.relation == "relevance"
+        facts = engine.vector_set.facts
+        self._own = facts.get("texts", engine.vector_set.name) not in demo_sets.TITLES
+        with st.container(border=True):
+            self._lines: DeltaGenerator = st.empty()
+            self._below = st.container()
+            if self._own:
+                self._file_buttons()
+
+    def fill(self, full: Full | None) -> None:
+        """Draw one line per purpose; without the slow numbers, verdicts are pending."""
+        with self._lines.container():
+            for purpose in PURPOSES:
+                st.markdown(self._line(purpose, full))
+            if self._present and self._steps:
+                crossed = " The classifier is cross-validated over all labelled rows." if self._engine.crosses else ""
+                st.caption(
+                    f"Verdict on {wording.plain(chains.write(self._steps))}, on rows it was not fitted on, with 95 % intervals; "
+                    f"a point is 0.01.{crossed} The best of many tried settings is optimistic."
+                )
+        if full is not None and self._present and self._steps and not self._engine.crosses:
+            with self._below:
+                self._check_held_back()
+
+    def _line(self, purpose: Purpose, full: Full | None) -> str:
+        if purpose not in self._present:
+            if purpose.needs == "labels" and "label" in self._engine.vector_set.columns:
+                reason = (
+                    "Labels are not read beside queries"
+                    if self._searches
+                    else "These labels cannot be used: see the note above"
+                )
+                return f":gray[:material/help: **{purpose.title}: cannot tell.** {reason}.]"
+            add = " Add a file." if self._own else ""
+            return f":gray[:material/help: **{purpose.title}: needs {purpose.missing}.**{add}]"
+        if not self._steps:
+            return f"**{purpose.title}:** add a transform to get a verdict."
+        if full is None:
+            return f"**{purpose.title}:** :gray[:material/hourglass_top: pending]"
+        comparisons = {one.readout.slug: one for one in (*full.comparisons, *full.crossed)}
+        advice, reason = words.verdict(purpose, comparisons, self._steps)
+        return f"**{purpose.title}: {advice}.** {wording.plain(reason)}"
+
+    def _check_held_back(self) -> None:
+        """The button for the final check of this chain, and its result."""
+        checked = (self._key, chains.write(self._steps))
+        st.button(
+            "Check on the held-back rows",
+            key=PREFIX + "check",
+            type="primary",
+            icon=":material/verified:",
+            help="These rows are unused so far. Check once, after you have chosen: every further check makes the result more optimistic.",
+            on_click=st.session_state.__setitem__,
+            args=(_HELD, checked),
+        )
+        if st.session_state.get(_HELD) != checked:
+            return
+        slugs = [purpose.readouts[0] for purpose in self._present]
+        slugs += [one.slug for one in CATALOGUE.values() if one.title == st.session_state.get(READOUT)]
+        held_back = vectors.engine_of(self._key, "held back")
+        for slug in dict.fromkeys(slugs):
+            st.markdown(wording.plain(f"Held back: {words.readout(held_back.comparison(self._steps, slug))}"))
+
+    def _file_buttons(self) -> None:
+        """A button with a file field for each purpose that lacks its annotations."""
+        missing = [
+            purpose
+            for purpose in PURPOSES
+            if purpose not in self._present and not (purpose.needs == "labels" and self._searches)
+        ]
+        relation = self._engine.vector_set.relation
+        with st.container(horizontal=True, gap="small"):
+            for purpose in missing:
+                with st.popover(
+                    f"Add {purpose.missing}", icon=":material/upload_file:", key=f"{PREFIX}add_{purpose.needs}"
+                ):
+                    st.caption(_FILES[purpose.needs])
+                    if "id" not in self._engine.vector_set.columns:
+                        st.caption("Your rows have no ids, so their ids are 1, 2, 3, …")
+                    if relation is not None and purpose.needs != "labels":
+                        st.caption("A set has either queries or scored pairs: this file replaces the other.")
+                    vectors_form.annotation_field(PREFIX, self._key, purpose.needs)
+        forms.show_error(st.session_state.get(vectors_form.ANNOTATION_PROBLEM))
+        if missing:
+            actions.notice()

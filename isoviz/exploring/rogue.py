@@ -1,0 +1,169 @@
+"""Rogue dimensions of a cloud: which they are, how much of the cloud they determine, and whether they harm it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.metrics.dimensions import outliers_of
+from isoviz.readouts import cosines, reading
+from isoviz.readouts.division import label_codes
+from isoviz.readouts.image import Image
+from isoviz.readouts.reading import Annotations, Comparison, Labels
+from isoviz.statistics import paired_bootstrap
+from isoviz.statistics.paired_bootstrap import Difference
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_POINTS: Final = 2_000
+"""Most points for cosines and neighbours, drawn with seed 0."""
+FEWEST_LABELLED: Final = 12
+CROWDED: Final = 0.05
+"""Shares of a mean cosine below this are undefined, because its parts cancel."""
+
+
+@dataclass(frozen=True)
+class RogueDimensions:
+    """The dimensions whose mean or spread is more than three standard deviations from the average over the dimensions.
+
+    Attributes:
+        numbers: (k,) indices, the most extreme first.
+        of_mean, of_spread: whether the mean, or the spread, is that far out; (k,) each.
+        mean_distance, spread_distance: (k,) distances from the median of all dimensions, in robust standard deviations
+            (1.4826 MAD); nan if the MAD is 0.
+        variance: (k,) shares of the total variance.
+        cosine: (k,) shares of the mean cosine of two points; nan if that is below `CROWDED`.
+        mean_cosine, mean_cosine_without: with all dimensions, and without the rogue ones; None if undefined.
+        points: number of points for cosines and neighbours.
+        overlap: share of the 10 nearest points that stay without the rogue dimensions.
+        removed, standardised: k-NN accuracy against the cloud as it is: without the rogue dimensions, and with every dimension
+            standardised; None if it cannot be measured.
+        reason: why `removed` is None.
+    """
+
+    numbers: NDArray[np.int64]
+    of_mean: NDArray[np.bool_]
+    of_spread: NDArray[np.bool_]
+    mean_distance: NDArray[np.float64]
+    spread_distance: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    cosine: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    mean_cosine: float | None = None
+    mean_cosine_without: float | None = None
+    points: int = 0
+    overlap: Difference | None = None
+    removed: Comparison | None = None
+    standardised: Comparison | None = None
+    reason: str = ""
+
+
+def rogue_dimensions(
+    mean: NDArray[Any],
+    spread: NDArray[Any],
+    points: NDArray[np.floating],
+    columns: pd.DataFrame,
+    *,
+    independent: bool = True,
+) -> RogueDimensions:
+    """The rogue dimensions of a cloud.
+
+    They are chosen without labels, so k-NN accuracy can be measured on the same points.
+
+    Args:
+        mean, spread: (d,) mean and standard deviation of each dimension.
+        points: (n, d) points of the cloud.
+        columns: (n) their columns; `label` is read.
+        independent: False if several points come from one text, which k-NN accuracy does not allow.
+    """
+    mean, spread = np.asarray(mean, np.float64), np.asarray(spread, np.float64)
+    by_mean, by_spread = outliers_of(mean), outliers_of(spread)
+    numbers = np.union1d(by_mean, by_spread)
+    extreme = np.maximum(
+        np.abs(mean - mean.mean()) / (mean.std() or 1.0), np.abs(spread - spread.mean()) / (spread.std() or 1.0)
+    )
+    numbers = numbers[np.argsort(-extreme[numbers], kind="stable")].astype(np.int64)
+    total = float(spread @ spread)
+    chosen = RogueDimensions(
+        numbers,
+        np.isin(numbers, by_mean),
+        np.isin(numbers, by_spread),
+        _robust_distance(mean)[numbers],
+        _robust_distance(spread)[numbers],
+        spread[numbers] ** 2 / total if total > 0 else np.full(len(numbers), np.nan),
+    )
+    return _measured(chosen, mean, spread, points, columns, independent) if len(numbers) else chosen
+
+
+def _measured(
+    chosen: RogueDimensions,
+    mean: NDArray[np.float64],
+    spread: NDArray[np.float64],
+    points: NDArray[np.floating],
+    columns: pd.DataFrame,
+    independent: bool,
+) -> RogueDimensions:
+    """Add the effect on cosines, neighbours and k-NN accuracy."""
+    rows = np.arange(len(points))
+    if len(rows) > MOST_POINTS:
+        rows = np.sort(np.random.default_rng(0).choice(len(rows), MOST_POINTS, replace=False))
+    cloud = np.asarray(points[rows], np.float64)
+    without = cloud.copy()
+    without[:, chosen.numbers] = 0.0
+    before, after = Image(cloud), Image(without)
+    parts = _cosine_parts(before.unit)
+    crowded = parts is not None and parts.sum() >= CROWDED
+    of_rest = _cosine_parts(after.unit)
+    effect = replace(
+        chosen,
+        cosine=parts[chosen.numbers] / parts.sum()
+        if crowded and parts is not None
+        else np.full(len(chosen.numbers), np.nan),
+        mean_cosine=None if parts is None else float(parts.sum()),
+        mean_cosine_without=None if of_rest is None else float(of_rest.sum()),
+        points=len(rows),
+        overlap=paired_bootstrap.interval(cosines.overlap(before, after)),
+    )
+    labels, reason = _labels(columns.iloc[rows], independent)
+    if labels is None:
+        return replace(effect, reason=reason)
+    standard = (cloud - mean) / np.where(spread > 0, spread, 1.0)
+    annotations = Annotations(labels=labels)
+    of_cloud = reading.measure(before, annotations, ["knn"])
+    removed, standardised = (
+        reading.compared(of_cloud, reading.measure(image, annotations, ["knn"]))[0]
+        for image in (after, Image(standard))
+    )
+    return replace(effect, removed=removed, standardised=standardised)
+
+
+def _labels(columns: pd.DataFrame, independent: bool) -> tuple[Labels | None, str]:
+    """The labels; None, and why, if they cannot be used."""
+    if not independent:
+        return None, "tokens of one text are not independent"
+    codes, reason = label_codes(columns)
+    if codes is None:
+        return None, reason.rstrip(".") or "there are no labels"
+    rows = np.flatnonzero(codes >= 0)
+    if len(rows) < FEWEST_LABELLED or len(np.unique(codes[rows])) < 2:
+        return None, f"only {len(rows)} points have a label"
+    return Labels(rows, codes[rows]), ""
+
+
+def _robust_distance(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    distance: NDArray[np.float64] = values - np.median(values)
+    scale = 1.4826 * float(np.median(np.abs(distance)))
+    return distance / scale if scale > 0 else np.full(len(values), np.nan)
+
+
+def _cosine_parts(unit: NDArray[np.floating]) -> NDArray[np.float64] | None:
+    """(d,): the part of each dimension in the mean cosine of two distinct points with a direction; None if there are too few."""
+    x = unit[np.any(unit != 0, axis=1)].astype(np.float64)
+    n = len(x)
+    if n < 2:
+        return None
+    parts: NDArray[np.float64] = (x.sum(axis=0) ** 2 - np.einsum("ij,ij->j", x, x)) / (n * (n - 1))
+    return parts

@@ -1,0 +1,36 @@
+"""Numbers as text, the same on screens, in files and on the command line."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number(value: object, digits: int = 4) -> str:
+    """A measured value with significant digits: `0.25`, `12,346`, `9.22·10⁻⁴` below 0.001; `undefined` for None and NaN.
+
+    Integers, and values that round to more digits, are written in full.
+    """
+    if value is None or value != value:
+        return "undefined"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}".replace("-", "−")
+    size = abs(value)
+    if math.isfinite(value) and 10**digits <= round(size) < 10**15:
+        return number(round(value))
+    if math.isinf(value) or size == 0 or 0.001 <= size < 10**digits:
+        return f"{value:.{digits}g}".replace("-", "−")
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    return f"{mantissa}·10{str(int(exponent)).translate(_RAISED)}".replace("-", "−")
+
+
+def decimals(value: Any, places: int = 3, *, sign: bool = False) -> str:
+    """A measured value with a fixed number of decimals and a true minus sign, none before a zero; `undefined` for None and NaN."""
+    if value is None or value != value:
+        return "undefined"
+    return f"{value:{'+' if sign else ''}z.{places}f}".replace("-", "−")

@@ -1,0 +1,1 @@
+"""A simulated device for tests, and what is computed on it and on the CPU."""

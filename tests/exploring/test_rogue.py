@@ -1,0 +1,97 @@
+"""Rogue dimensions: planted ones are found, their shares follow from the definition, and the verdict from labels."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isoviz import metrics
+from isoviz.exploring import rogue
+from isoviz.exploring.rogue import RogueDimensions, rogue_dimensions
+
+RNG = np.random.default_rng(3)
+N, D = 300, 64
+
+
+def of(points: np.ndarray, labels: object = None, **options: bool) -> RogueDimensions:
+    columns = pd.DataFrame(index=range(len(points))) if labels is None else pd.DataFrame({"label": labels})
+    return rogue_dimensions(points.mean(axis=0), points.std(axis=0), points, columns, **options)
+
+
+def test_a_shifted_and_a_wide_dimension_are_found_with_their_distances_and_shares():
+    points = RNG.normal(size=(N, D))
+    points[:, 9] += 12.0
+    points[:, 40] *= 9.0
+    found = of(points)
+    assert sorted(found.numbers) == [9, 40]
+    at = {number: place for place, number in enumerate(found.numbers)}
+    assert found.of_mean[at[9]] and not found.of_spread[at[9]] and found.of_spread[at[40]]
+    means, spreads = points.mean(axis=0), points.std(axis=0)
+    mad = 1.4826 * np.median(np.abs(means - np.median(means)))
+    assert found.mean_distance[at[9]] == pytest.approx((means[9] - np.median(means)) / mad)
+    assert found.variance[at[40]] == pytest.approx(spreads[40] ** 2 / (spreads**2).sum())
+
+    unit = points / np.linalg.norm(points, axis=1)[:, None]
+    pairs = np.array([unit[i] * unit[j] for i, j in itertools.combinations(range(N), 2)])
+    assert found.mean_cosine == pytest.approx(metrics.mean_cosine(points), abs=1e-6)
+    assert found.cosine[at[9]] == pytest.approx(pairs[:, 9].mean() / pairs.sum(axis=1).mean(), abs=1e-4)
+    rest = np.delete(points, [9, 40], axis=1)
+    assert found.mean_cosine_without == pytest.approx(metrics.mean_cosine(rest), abs=1e-6)
+    assert found.removed is None and "no labels" in found.reason
+
+
+def test_the_verdict_follows_the_labels():
+    labels = np.arange(N) % 2
+    points = RNG.normal(size=(N, D))
+    points[:, :6] += 2.0 * labels[:, None] - 1.0
+    points[:, 50:52] *= 40.0  # noise that decides every neighbour
+    found = of(points, labels)
+    assert sorted(found.numbers) == [50, 51] and found.removed is not None and found.standardised is not None
+    assert found.removed.difference.low > 0 and found.standardised.difference.low > 0
+
+    points = RNG.normal(size=(N, D))
+    points[:, 50] += 20.0 * labels - 10.0  # holds the labels
+    found = of(points, labels)
+    assert list(found.numbers) == [50] and found.removed is not None and found.removed.difference.high < 0
+    assert found.overlap is not None and found.overlap.value < 0.5
+
+
+def test_without_rogue_dimensions_or_usable_labels_it_says_so():
+    points = RNG.normal(size=(N, D))
+    assert len(of(points, np.arange(N) % 2).numbers) == 0
+    points[:, 5] *= 30.0
+    labels = np.arange(N) % 2
+    assert of(points, labels, independent=False).reason == "tokens of one text are not independent"
+    assert "300 distinct" in of(points, np.arange(N)).reason
+    assert of(points[:, :8], labels).numbers.size == 0, "in so few dimensions, none can be three deviations out"
+    assert len(of(np.ones((20, D))).numbers) == 0
+
+
+def test_large_clouds_are_sampled(monkeypatch: pytest.MonkeyPatch):
+    points = RNG.normal(size=(N, D))
+    points[:, 5] += 30.0
+    whole = of(points)
+    monkeypatch.setattr(rogue, "MOST_POINTS", 100)
+    sample = of(points)
+    assert (whole.points, sample.points) == (N, 100)
+    assert sample.mean_cosine == pytest.approx(whole.mean_cosine, abs=0.02)
+    assert sample.cosine[0] == pytest.approx(whole.cosine[0], abs=0.02)
+    centred = points - points.mean(axis=0)
+    centred[:, 5] *= 20.0
+    assert np.isnan(of(centred).cosine).all(), "a mean cosine of about 0 has no shares"
+
+
+def test_one_word_for_them_everywhere():
+    root = Path(__file__).resolve().parents[2]
+    files = [
+        *root.glob("docs/*.md"),
+        *root.glob("README.md"),
+        *root.glob("dashboard/**/*.py"),
+        *root.glob("isoviz/**/*.py"),
+    ]
+    assert len(files) > 300
+    assert [path.name for path in files if "outlier dimension" in path.read_text(encoding="utf-8").lower()] == []
