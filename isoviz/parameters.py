@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
 
@@ -60,6 +61,13 @@ def parameter(
     hints = {"slider": slider, "stops": stops, "start": start, "off_scale": list(off_scale), "suggested": suggested}
     extra |= {name: value for name, value in hints.items() if value}
     return Field(default, title=label, description=help, ge=ge, gt=gt, le=le, lt=lt, json_schema_extra=extra)
+
+
+def declared_in(params: type[BaseModel], name: str, *, help: str = "") -> Any:
+    """A parameter that another class declares, so that a method and its transform share it; perhaps with another help text."""
+    field = copy(params.model_fields[name])
+    field.description = help or field.description
+    return field
 
 
 def start_values(params: type[BaseModel]) -> dict[str, Any]:

@@ -43,6 +43,7 @@ class IsoBNParams(Params):
         sweep=(0.25, 0.5, 1.0),
         ge=0,
         le=4,
+        slider=(0, 4, 0.05),
     )
     eps: float = parameter(
         0.1,

@@ -92,6 +92,7 @@ class ClusterBased(CataloguedTransform):
         ev="usually down",
         mean_cosine="centred in each cluster",
     )
+    training = "its clusters come from a finished cloud and would have to be recomputed at every step"
     ARRAYS = {"origin": "d", "centroids": "cd", "means": "cd", "directions": "cdr"}
     COUNTS = ("flattened", "clusters")
 
@@ -132,14 +133,6 @@ class ClusterBased(CataloguedTransform):
     def flattened(self) -> int:
         """The number of clusters whose points all became zero because every direction was removed."""
         return self.learnt.counts["flattened"]
-
-    @classmethod
-    def in_training(cls, params: Any) -> str:
-        return "its clusters come from a finished cloud and would have to be recomputed at every step"
-
-    def affine(self) -> None:
-        """None once fitted: the map is affine within each cluster only."""
-        self._width()  # raises the usual error before `fit`
 
 
 def _centroids(centred: NDArray[np.float64], count: int, seed: int) -> NDArray[np.float64]:

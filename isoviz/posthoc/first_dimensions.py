@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
 
@@ -63,6 +61,7 @@ class Truncation(CataloguedTransform):
         ev="of k dimensions",
         mean_cosine="of k dimensions",
     )
+    training = "a head in training can read any dimensions; Matryoshka losses train an encoder for truncation"
     ARRAYS = {"matrix": "dk"}
     coordinates = "own"
 
@@ -75,18 +74,7 @@ class Truncation(CataloguedTransform):
             raise InputError(f"keep must be at most {d}, the dimensions of the points, got {count}")
         return count
 
-    def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
-        return x[:, : learnt["matrix"].shape[1]] + 0.0  # never a view of the caller's array
-
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
         count = self.image_width(cloud.width)
         factors = (np.arange(cloud.width) < count).astype(np.float64)
         return replace(cloud.scaled(factors, mean=cloud.mean[:count]), basis=np.eye(cloud.width)[:count])
-
-    @classmethod
-    def in_training(cls, params: Any) -> str:
-        return "a head in training can read any dimensions; Matryoshka losses train an encoder for truncation"
-
-    def affine(self) -> Affine:
-        matrix = self.learnt.arrays["matrix"]
-        return Affine(matrix, np.zeros(matrix.shape[1]))

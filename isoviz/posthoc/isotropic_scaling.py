@@ -7,9 +7,9 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.methods.isobn import SCALE, IsoBN, isobn_scale
+from isoviz.methods.isobn import SCALE, IsoBN, IsoBNParams, isobn_scale
 from isoviz.metrics.moments import centre
-from isoviz.posthoc.affine_map import Affine
+from isoviz.parameters import declared_in
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.protocol import CataloguedTransform, Effects, InTraining, Learnt, Paper, Params, parameter
 
@@ -19,17 +19,7 @@ DEFAULT_EPS = {"paper": 0.1, "code": 1e-3}
 class IsoBNTransformParams(Params):
     """Parameters of IsoBN as a transform."""
 
-    beta: float = parameter(
-        0.5,
-        label="Strength",
-        symbol="β",
-        help="How strongly correlated, high-variance dimensions are scaled down. 0 changes nothing.",
-        source="IsoBN, equation 5 and section 4.1",
-        sweep=(0.25, 0.5, 1.0),
-        ge=0,
-        le=4,
-        slider=(0, 4, 0.05),
-    )
+    beta: float = declared_in(IsoBNParams, "beta")
     eps: float | None = parameter(
         None,
         label="Floor",
@@ -39,12 +29,10 @@ class IsoBNTransformParams(Params):
         ge=1e-12,
         le=1000,
     )
-    form: Literal["paper", "code"] = parameter(
-        "paper",
-        label="Form",
-        symbol="",
+    form: Literal["paper", "code"] = declared_in(
+        IsoBNParams,
+        "form",
         help="paper: γ sums ρ². code: γ averages ρ², and ε is also added under the root of equation 7.",
-        source="paper: IsoBN, equations 4 to 7; code: the authors' program",
     )
 
     @property
@@ -93,9 +81,6 @@ class IsoBNTransform(CataloguedTransform):
         scale: NDArray[np.float64] = isobn_scale(covariance, std, self.params.beta, self.params.floor, self.params.form)
         return scale
 
-    def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
-        return x * learnt["scale"]
-
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
         n = cloud.base.n_train
         factors = self._factors(cloud.train_covariance * ((n - 1) / n))
@@ -105,7 +90,3 @@ class IsoBNTransform(CataloguedTransform):
     def in_training(cls, params: Any) -> InTraining:
         note = "In training the statistics change with the encoder, and the encoder adapts to the scaling."
         return InTraining("isobn", {"beta": params.beta, "eps": params.floor, "form": params.form}, note)
-
-    def affine(self) -> Affine:
-        scale = self.learnt.arrays["scale"]
-        return Affine(scale, np.zeros_like(scale))

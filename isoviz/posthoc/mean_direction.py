@@ -75,7 +75,3 @@ class MeanRemoval(CataloguedTransform):
     def removed(self) -> int:
         """Number of directions removed: 1, or 0 if the mean is zero."""
         return self.learnt.counts["removed"]
-
-    def affine(self) -> None:
-        """None once fitted: the map is not affine, because each point is scaled by a different factor."""
-        self._width()  # raises the usual error before `fit`

@@ -81,6 +81,7 @@ class AllButTheTop(CataloguedTransform):
         ev="starts at λ_{D+1}/Σ_{j>D}λ_j",
         mean_cosine="centred; a constant vector remains if `literal`",
     )
+    training = "it removes directions of a finished cloud; an encoder in training would develop new dominant directions"
     ARRAYS = {"mean": "d", "directions": "dr"}
     COUNTS = ("removed",)
     coordinates = "principal"
@@ -120,10 +121,6 @@ class AllButTheTop(CataloguedTransform):
     def removed(self) -> int:
         """Number of directions removed: D, or the rank of the fit set if that is smaller."""
         return self.learnt.counts["removed"]
-
-    @classmethod
-    def in_training(cls, params: Any) -> str:
-        return "it removes directions of a finished cloud; an encoder in training would develop new dominant directions"
 
     def affine(self) -> Affine:
         mean, directions = self.learnt.arrays["mean"], self.learnt.arrays["directions"]

@@ -195,6 +195,7 @@ class CataloguedTransform(Transform):
         coordinates: the coordinates that `act` needs on a `FactoredCloud`: "any", "own" or "principal". None if it cannot act
             on one: What-if then moves every point and marks the step as slower.
         needs_labels: whether it also needs labels, so that `fit(points)` cannot fit it.
+        training: the corresponding training method, or the reason why there is none; see `in_training`.
         reads: the data that `learn` needs; unless this is "points", a file larger than memory is fitted in one pass.
     """
 
@@ -210,6 +211,7 @@ class CataloguedTransform(Transform):
     COUNTS: ClassVar[tuple[str, ...]] = ()
     coordinates: ClassVar[Kind | None] = None
     needs_labels: ClassVar[bool] = False
+    training: ClassVar[InTraining | str] = "no training method does the same"
     reads: ClassVar[FitsOn] = "points"
 
     def __init_subclass__(cls) -> None:
@@ -244,8 +246,17 @@ class CataloguedTransform(Transform):
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
         """Hook: the image of x; `learnt` holds `Learnt.arrays` in the same library (numpy or torch) and on the same device as
-        x."""
-        raise NotImplementedError
+        x.
+
+        By default (x − mean) · matrix · scale + offset, of which it learns at least one.
+        """
+        if "mean" in learnt:
+            x = x - learnt["mean"]
+        if "matrix" in learnt:
+            x = x @ learnt["matrix"]
+        if "scale" in learnt:
+            x = x * learnt["scale"]
+        return x + learnt["offset"] if "offset" in learnt else x
 
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
         """Hook: the image of a cloud in `coordinates`, as if fitted on its training split; stores nothing.
@@ -262,12 +273,23 @@ class CataloguedTransform(Transform):
 
     @classmethod
     def in_training(cls, params: Any) -> InTraining | str:
-        """Hook: the training method that corresponds to these `Params`, or the reason why there is none."""
-        return "no training method does the same"
+        """Hook: `training` with these `Params`."""
+        return cls.training
 
     def image_width(self, d: int) -> int:
         """Hook: the width of the image of d dimensions; `InputError` as in `fit`."""
         return d
+
+    def affine(self) -> Affine | None:
+        """A and b of the default `apply`; None for a transform with its own, unless it also defines this."""
+        arrays = self.learnt.arrays
+        if type(self).apply is not CataloguedTransform.apply:
+            return None
+        linear = arrays.get("matrix", np.ones(self._width()))
+        linear = linear * arrays.get("scale", 1.0)
+        offset = arrays.get("offset", np.zeros(linear.shape[-1]))
+        mean = arrays.get("mean")
+        return Affine(linear, offset if mean is None else Affine(linear, offset).of_points(-mean))
 
     @property
     def learnt(self) -> Learnt:

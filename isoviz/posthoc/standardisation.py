@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from isoviz.methods import batchnorm as methods
 from isoviz.metrics.dimensions import dimension_std
 from isoviz.metrics.moments import centre
-from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.directions import SMALLEST
 from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.protocol import CataloguedTransform, Effects, InTraining, Learnt, Paper, Params, parameter
@@ -59,6 +58,9 @@ class BatchNorm(CataloguedTransform):
     COUNTS = ("tiny_dimensions",)
     coordinates = "own"
     reads = "population"
+    training = InTraining(
+        "batchnorm", {}, "In training the statistics come from batches, and the floor is the method's fixed 1e-5."
+    )
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         _, mean = centre(x)
@@ -74,9 +76,6 @@ class BatchNorm(CataloguedTransform):
         scale: NDArray[np.float64] = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > SMALLEST)
         return scale
 
-    def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
-        return (x - learnt["mean"]) * learnt["scale"]
-
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
         return cloud.scaled(self._scale(cloud.std, cloud.mean, cloud.resolution), mean=np.zeros(cloud.width))
 
@@ -84,12 +83,3 @@ class BatchNorm(CataloguedTransform):
     def tiny_dimensions(self) -> int:
         """Number of dimensions with a σ of at most 1e-6 of the median σ."""
         return self.learnt.counts["tiny_dimensions"]
-
-    @classmethod
-    def in_training(cls, params: Any) -> InTraining:
-        note = "In training the statistics come from batches, and the floor is the method's fixed 1e-5."
-        return InTraining("batchnorm", {}, note)
-
-    def affine(self) -> Affine:
-        mean, scale = self.learnt.arrays["mean"], self.learnt.arrays["scale"]
-        return Affine(scale, -mean * scale)

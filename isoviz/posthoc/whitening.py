@@ -1,17 +1,19 @@
-"""Shared by ZCA and PCA whitening: the parameters, and the factor of each principal direction."""
+"""ZCA whitening, the whitening that moves points the least; with a ridge, soft-ZCA. PCA whitening, which can keep only k columns."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.posthoc.directions import Axes, principal_axes
-from isoviz.posthoc.protocol import Params, parameter
+from isoviz.errors import InputError
+from isoviz.posthoc.directions import Axes, peak_signs, principal_axes
+from isoviz.posthoc.factored import FactoredCloud
+from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
 
 TOLERANCE = 1e-7
-IN_TRAINING = (
-    "it needs the full covariance, which changes at every step; batch normalisation and IsoBN scale single dimensions"
-)
 
 
 class WhiteningParams(Params):
@@ -39,23 +41,227 @@ class WhiteningParams(Params):
     )
 
 
-def scaled_axes(x: NDArray[np.float64], eps: float, params: WhiteningParams) -> tuple[Axes, NDArray[np.float64]]:
-    """The principal axes of a cloud (n, d) and the factor of each, (r,).
+class Whitening(CataloguedTransform):
+    """Base of both whitenings: centre, then multiply each principal direction by a factor.
 
-    The factor is (λ + ε)^(−s/2). Without a ridge it is 0 for a direction whose variance is at most 1e-7 · √d · λ_max, and for
-    directions beyond the r axes. At s = 0 nothing is dropped: this is plain centring, also for points outside the span of the
-    fit set.
+    Learnt: `mean` (d,), `matrix` (d, width of the image).
     """
-    axes = principal_axes(x, eps, full=params.strength == 0 or params.eps > 0)
-    return axes, whitening_factors(axes.std, x.shape[1], params)
+
+    params: WhiteningParams
+    COUNTS = ("dropped",)
+    coordinates = "principal"
+    reads = "sample"
+    training = "it needs the full covariance, which changes at every step; batch normalisation and IsoBN scale single dimensions"
+
+    def _axes(self, x: NDArray[np.float64], eps: float) -> tuple[Axes, NDArray[np.float64]]:
+        """The principal axes of a cloud (n, d) and the factor of each, (r,); for directions beyond the r axes it is 0."""
+        axes = principal_axes(x, eps, full=self.params.strength == 0 or self.params.eps > 0)
+        return axes, self._factors(axes.std, x.shape[1])
+
+    def _factors(self, std: NDArray[np.float64], d: int) -> NDArray[np.float64]:
+        """The factor (λ + ε)^(−s/2) of each principal direction from its standard deviation, both (r,).
+
+        Without a ridge it is 0 for a direction whose variance is at most 1e-7 · √d · λ_max. At s = 0 nothing is dropped: this
+        is plain centring, also for points outside the span of the fit set.
+        """
+        if self.params.strength == 0:
+            return np.ones_like(std)
+        if self.params.eps > 0:
+            ridged: NDArray[np.float64] = np.hypot(std, np.sqrt(self.params.eps)) ** -self.params.strength
+            return ridged
+        nonzero = std > std.max() * np.sqrt(TOLERANCE * np.sqrt(d))
+        return np.where(nonzero, np.where(nonzero, std, 1.0) ** -self.params.strength, 0.0)
+
+    @property
+    def dropped(self) -> int:
+        """Number of the image's directions that are 0 for lack of variance."""
+        return self.learnt.counts["dropped"]
 
 
-def whitening_factors(std: NDArray[np.float64], d: int, params: WhiteningParams) -> NDArray[np.float64]:
-    """The factor of each principal direction from its standard deviation, both (r,); see `scaled_axes`."""
-    if params.strength == 0:
-        return np.ones_like(std)
-    if params.eps > 0:
-        ridged: NDArray[np.float64] = np.hypot(std, np.sqrt(params.eps)) ** -params.strength
-        return ridged
-    nonzero = std > std.max() * np.sqrt(TOLERANCE * np.sqrt(d))
-    return np.where(nonzero, np.where(nonzero, std, 1.0) ** -params.strength, 0.0)
+ZCA_BIBTEX = """\
+@article{bell1997independent,
+  title={The ``independent components'' of natural scenes are edge filters},
+  author={Bell, Anthony J. and Sejnowski, Terrence J.},
+  journal={Vision Research},
+  volume={37},
+  number={23},
+  pages={3327--3338},
+  year={1997}
+}
+"""
+
+
+SOFT_BIBTEX = """\
+@article{diera2024isotropy,
+  title={Isotropy Matters: Soft-ZCA Whitening of Embeddings for Semantic Code Search},
+  author={Diera, Andor and Galke, Lukas and Scherp, Ansgar},
+  journal={arXiv preprint arXiv:2411.17538},
+  year={2024}
+}
+"""
+SOFT = "Soft-ZCA whitening"
+
+
+class ZCAParams(WhiteningParams):
+    """Parameters of ZCA whitening."""
+
+    eps: float = parameter(
+        0.0,
+        label="Ridge",
+        symbol="ε",
+        help=(
+            "Added to every eigenvalue. Above 0 this is soft-ZCA, which whitens strong directions and stretches weak ones "
+            "less. At 0, directions with almost no variance are dropped instead."
+        ),
+        source="Soft-ZCA: Diera et al. 2024, arXiv 2411.17538",
+        sweep=(0.01, 0.1),
+        suggested=True,
+        ge=0,
+        le=1e6,
+    )
+
+
+class ZCA(Whitening):
+    """Centres, then gives every direction equal variance without rotating: y = (x − μ)(Σ + εI)^(−s/2).
+
+    With ε > 0 and s = 1 it is soft-ZCA (Diera et al. 2024).
+
+    Learnt: `mean` (d,), `matrix` (d, d). Directions dropped for lack of variance map to 0.
+    """
+
+    slug = "zca"
+    title = "ZCA whitening"
+    summary = (
+        "Centres and rescales so that all directions have equal variance, without rotating the dimensions. With a ridge "
+        "(soft-ZCA), weak directions are stretched less."
+    )
+    equation = r"y = (x - \mu)\,(\Sigma + \epsilon I)^{-s/2}"
+    paper = Paper(
+        short="Bell & Sejnowski 1997",
+        title="The 'independent components' of natural scenes are edge filters",
+        year=1997,
+        bibtex=ZCA_BIBTEX,
+    )
+    variants = {
+        SOFT: Paper(
+            short="Diera et al. 2024",
+            title="Isotropy Matters: Soft-ZCA Whitening of Embeddings for Semantic Code Search",
+            year=2024,
+            bibtex=SOFT_BIBTEX,
+        )
+    }
+    Params = ZCAParams
+    params: ZCAParams
+    traps = (
+        "With fewer points than dimensions the fit set becomes perfectly white in its own span; other points do not.",
+        "Without a ridge, directions with almost no variance are dropped, not stretched; see `dropped`.",
+        "ε has the unit of a variance: the same ε can have no effect on one cloud, a mild effect on another, and swamp the "
+        "variance of a third.",
+        "At full strength the directions with the least variance, often noise, get the same weight as those with the most.",
+    )
+    effects = Effects(
+        isoscore="rises with s; at s = 1 it is 1, or (r − 1)/(d − 1) at rank r",
+        ev="k/d at s = 1, k/r at rank r",
+        mean_cosine="centred",
+    )
+    ARRAYS = {"mean": "d", "matrix": "dd"}
+
+    def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
+        axes, factors = self._axes(x, eps)
+        matrix = (axes.directions * factors) @ axes.directions.T
+        dropped = x.shape[1] - int(np.count_nonzero(factors))
+        return Learnt({"mean": axes.mean, "matrix": matrix}, {"dropped": dropped})
+
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        factors = self._factors(cloud.principal_std, cloud.width)
+        return cloud.scaled(factors, mean=np.zeros(cloud.width))
+
+    @classmethod
+    def name(cls, params: Any) -> str:
+        if params.strength == 0:
+            return f"Centring ({cls.title} at strength 0)"
+        return SOFT if params.eps > 0 else cls.title
+
+
+PCA_BIBTEX = """\
+@article{su2021whitening,
+  title={Whitening Sentence Representations for Better Semantics and Faster Retrieval},
+  author={Su, Jianlin and Cao, Jiarun and Liu, Weijie and Ou, Yangyiwen},
+  journal={arXiv preprint arXiv:2103.15316},
+  year={2021}
+}
+"""
+
+
+class PCAWhiteningParams(WhiteningParams):
+    """Parameters of PCA whitening."""
+
+    components: int | None = parameter(
+        None,
+        label="Components",
+        symbol="k",
+        help="Keep the k directions of largest variance. Empty keeps all.",
+        source="Su et al. 2021 (256 for base encoders, 384 for large ones)",
+        sweep=(256, 384),
+        ge=1,
+    )
+
+
+class PCAWhitening(Whitening):
+    """Centres, rotates to the principal directions and gives them equal variance: y = (x − μ)UΛ^(−s/2).
+
+    Learnt: `mean` (d,), `matrix` (d, k). The width is k (default d) at any rank: a direction dropped for lack of variance is a
+    column of zeros. Each column of U has its largest entry positive, which fixes the signs.
+    """
+
+    slug = "pca_whitening"
+    title = "PCA whitening"
+    summary = "Rotates to the principal directions and rescales them to equal variance; can keep only the first k."
+    equation = r"y = (x - \mu)\,U_k \Lambda_k^{-s/2}"
+    paper = Paper(
+        short="Su et al. 2021",
+        title="Whitening Sentence Representations for Better Semantics and Faster Retrieval",
+        year=2021,
+        bibtex=PCA_BIBTEX,
+    )
+    Params = PCAWhiteningParams
+    params: PCAWhiteningParams
+    traps = (
+        "The coordinates are rotated: a classifier trained on the original coordinates cannot read the new ones. ZCA does not "
+        "rotate them.",
+        "With fewer points than dimensions the fit set becomes perfectly white in its own span; other points do not.",
+        "Directions with almost no variance become columns of zeros; see `dropped`.",
+    )
+    effects = Effects(
+        isoscore="as `zca`; 1 within its k columns",
+        ev="as `zca`",
+        mean_cosine="centred; exactly as `zca`, if no column is cut",
+    )
+    ARRAYS = {"mean": "d", "matrix": "dk"}
+
+    def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
+        d = x.shape[1]
+        count = self.image_width(d)
+        axes, factors = self._axes(x, eps)
+        matrix = np.zeros((d, count))  # n < d points span fewer directions than requested
+        available = min(count, len(factors))
+        matrix[:, :available] = axes.directions[:, :available] * factors[:available]
+        return Learnt(
+            {"mean": axes.mean, "matrix": matrix}, {"dropped": count - int(np.count_nonzero(factors[:count]))}
+        )
+
+    def image_width(self, d: int) -> int:
+        count = d if self.params.components is None else self.params.components
+        if count > d:
+            raise InputError(f"components must be at most {d}, the dimensions of the points, got {count}")
+        return count
+
+    def act(self, cloud: FactoredCloud) -> FactoredCloud:
+        std = cloud.principal_std
+        count = self.image_width(cloud.width)
+        leading = np.argsort(-std, kind="stable")[:count]
+        factors = np.zeros(len(std))
+        factors[leading] = self._factors(std, cloud.width)[leading]
+        basis = np.zeros((count, len(std)))
+        basis[np.arange(count), leading] = peak_signs(cloud.directions[:, leading])
+        return replace(cloud.scaled(factors, mean=np.zeros(count)), basis=basis)

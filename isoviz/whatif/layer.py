@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from copy import copy
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import numpy as np
@@ -14,6 +13,7 @@ from isoviz import methods
 from isoviz.errors import InputError
 from isoviz.methods.isolayer import IsoLayer, IsoLayerParams
 from isoviz.metrics.cloud import is_tensor
+from isoviz.parameters import declared_in
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.protocol import InTraining, Paper, Params, State, Transform
 from isoviz.tasks.protocol import HeadKind
@@ -43,8 +43,8 @@ class LabelledRows(NamedTuple):
 class LayerParams(Params):
     """Parameters of IsoLayer that a step can set; the others keep the method's defaults."""
 
-    alpha: float = copy(IsoLayerParams.model_fields["alpha"])  # type: ignore[assignment]
-    isotropy: Literal["batch", "full"] = copy(IsoLayerParams.model_fields["isotropy"])  # type: ignore[arg-type]
+    alpha: float = declared_in(IsoLayerParams, "alpha")
+    isotropy: Literal["batch", "full"] = declared_in(IsoLayerParams, "isotropy")
 
 
 class IsoLayerTransform(Transform):

@@ -8,7 +8,7 @@ from scipy.stats import kstest
 
 from isoviz import metrics, posthoc
 from isoviz.errors import InputError
-from isoviz.posthoc.random_rotation import rotation_matrix
+from isoviz.posthoc.rigid_motions import rotation_matrix
 from tests.posthoc.clouds import cloud
 
 SHAPE = (metrics.isoscore, metrics.isoscore_unbiased, metrics.participation_ratio, metrics.effective_rank)
