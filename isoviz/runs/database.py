@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shlex
 import sqlite3
 import time
@@ -46,38 +47,9 @@ BUSY_SECONDS: Final = 10.0
 _HOSTS_SECONDS: Final = 30.0
 
 # SQLite's write-ahead log is shared memory: every process that opens the file must run under the same kernel.
-_NETWORK_TYPES: Final = frozenset(
-    {
-        "nfs",
-        "nfs3",
-        "nfs4",
-        "cifs",
-        "smb",
-        "smb2",
-        "smb3",
-        "smbfs",
-        "afpfs",
-        "afs",
-        "9p",
-        "drvfs",
-        "vboxsf",
-        "davfs",
-        "webdav",
-    }
-    | {
-        "sshfs",
-        "rclone",
-        "s3fs",
-        "gcsfuse",
-        "goofys",
-        "blobfuse",
-        "juicefs",
-        "glusterfs",
-        "ceph",
-        "lustre",
-        "gpfs",
-        "beegfs",
-    }
+_NETWORK_TYPES: Final = re.compile(
+    "nfs[34]?|cifs|smb[23]?|smbfs|afp?fs|9p|drvfs|vboxsf|davfs|webdav|sshfs|rclone|s3fs|gcsfuse|goofys|blobfuse|"
+    "juicefs|glusterfs|ceph|lustre|gpfs|beegfs"
 )
 _SECRETS: Final = ("password", "sslpassword")
 """Parameters of a PostgreSQL URL that are always hidden."""
@@ -373,7 +345,7 @@ def refuse_network(folder: Path) -> None:
             remote = "remote" in partition.opts.lower().split(",")
     kind = kind.removeprefix("fuse.").removeprefix("fuse-")
     # A sandbox may serve its root by 9p: on one kernel, so shared memory works.
-    network = kind in _NETWORK_TYPES and not (kind == "9p" and best == os.sep)
+    network = _NETWORK_TYPES.fullmatch(kind) is not None and not (kind == "9p" and best == os.sep)
     if network or remote:
         named = f"'{kind}', a network file system" if kind else "a network share"
         raise StoreError(

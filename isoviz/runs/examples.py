@@ -9,20 +9,19 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final
+
+from sqlalchemy import Connection
 
 from isoviz.demo import EXAMPLE, EXAMPLES
 from isoviz.errors import StoreError
-from isoviz.events import Event
 from isoviz.runs.database import SealedDatabase
-from isoviz.runs.reading import EventRows, EventsOf, Facets, RunReader, RunRows, Summaries
+from isoviz.runs.reading import Facets, RunReader
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
-from isoviz.runs.summaries import RunSummary
-
-E = TypeVar("E", bound=Event)
 
 SWITCH: Final = "ISOVIZ_EXAMPLES"
 """Environment variable: `off` hides the examples for all visitors."""
@@ -93,7 +92,7 @@ def opened(folder: Path = EXAMPLES) -> Examples | None:
         return _opened[folder]
 
 
-class Library:
+class Library(RunReader):
     """Read access to a store's runs and the examples.
 
     Ids may refer to either. Lists contain only the store's runs, unless they name an experiment of the examples: the two come from
@@ -105,12 +104,10 @@ class Library:
     """
 
     def __init__(self, own: Store, examples: Examples | None = None) -> None:
+        super().__init__(own._database)
+        self._unreadable = own._unreadable  # of which the pages ask the store
         self.own = own
         self.examples = examples
-        self.folder = own.folder
-
-    def __str__(self) -> str:
-        return str(self.own)
 
     @property
     def key(self) -> str:
@@ -125,76 +122,15 @@ class Library:
             raise StoreError(f"run '{run_id}' is an example, and examples are hidden", field="id")
         return self.examples
 
-    def with_group(self, group: str | None) -> RunReader:
-        """The reader of an experiment; None: the store."""
-        examples = self.examples
-        return examples if examples is not None and group in examples.experiments else self.own
-
-    def get(self, run_id: str) -> RunRow:
-        """See `RunReader.get`."""
-        return self.with_run(run_id).get(run_id)
-
-    def list(
-        self,
-        *,
-        status: str | Iterable[str] | None = None,
-        group: str | None = None,
-        limit: int | None = None,
-        offset: int = 0,
-        order: Literal["newest", "oldest", "queue"] = "newest",
-    ) -> RunRows:
-        """See `RunReader.list`."""
-        return self.with_group(group).list(status=status, group=group, limit=limit, offset=offset, order=order)
-
-    def summaries(
-        self,
-        *,
-        status: str | Iterable[str] | None = None,
-        group: str | None = None,
-        model: Collection[str] = (),
-        task: Collection[str] = (),
-        method: Collection[str] = (),
-    ) -> Summaries:
-        """See `RunReader.summaries`."""
-        reader = self.with_group(group)
-        return reader.summaries(status=status, group=group, model=model, task=task, method=method)
-
-    def summary(self, run_id: str) -> RunSummary:
-        """See `RunReader.summary`."""
-        return self.with_run(run_id).summary(run_id)
-
-    def revision(self) -> str:
-        """A value that changes whenever the results of `summaries` or `facets` change."""
-        return self.own.revision()
-
     def facets(self) -> Facets:
         """Facets of the store, then of the examples."""
-        return [*self.own.facets(), *(self.examples.facets() if self.examples else ())]
+        return [*super().facets(), *(self.examples.facets() if self.examples else ())]
 
-    def counts(self) -> dict[str, int]:
-        """Counts of the store's runs, see `RunReader.counts`."""
-        return self.own.counts()
+    def _reading(self, *, run_id: str = "", group: str | None = None) -> AbstractContextManager[Connection]:
+        examples = self.examples
+        if examples is not None and group in examples.experiments:
+            return examples._reading()
+        return self.with_run(run_id)._reading()
 
-    def events(self, run_id: str, after: int = 0, limit: int = 5000) -> EventRows:
-        """See `RunReader.events`."""
-        return self.with_run(run_id).events(run_id, after, limit)
-
-    def events_of_kind(self, run_id: str, kind: type[E], limit: int | None = None) -> EventsOf[E]:
-        """See `RunReader.events_of_kind`."""
-        return self.with_run(run_id).events_of_kind(run_id, kind, limit)
-
-    def newest_of_kind(self, run_id: str, kind: type[E]) -> tuple[float, E] | None:
-        """See `RunReader.newest_of_kind`."""
-        return self.with_run(run_id).newest_of_kind(run_id, kind)
-
-    def folder_of(self, run_id: str) -> Path:
-        """See `RunReader.folder_of`."""
-        return self.with_run(run_id).folder_of(run_id)
-
-    def path_of(self, run_id: str) -> Path:
-        """See `RunReader.path_of`."""
-        return self.with_run(run_id).path_of(run_id)
-
-    def disk_use(self, run_id: str) -> int:
-        """See `RunReader.disk_use`."""
-        return self.with_run(run_id).disk_use(run_id)
+    def _path(self, run_id: str) -> Path:
+        return self.with_run(run_id).folder / "runs" / run_id

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, select
 
@@ -18,7 +19,7 @@ from isoviz.runs.schema import QUEUE_ORDER, REVISION
 from isoviz.runs.schema import events as _events
 from isoviz.runs.schema import meta as _meta
 from isoviz.runs.schema import runs as _runs
-from isoviz.runs.summaries import Facet, RunSummary
+from isoviz.runs.summaries import Facet, RunSummary, summary_of_record
 
 E = TypeVar("E", bound=Event)
 
@@ -27,6 +28,7 @@ Summaries = list[RunSummary]
 Facets = list[Facet]
 EventsOf = list[E]
 EventRows = list[tuple[int, dict[str, Any]]]
+_SUMMARIES: Final = select(*(_runs.c[name] for name in (*_summaries.LISTED, "summary")))
 
 
 class Readable(Protocol):
@@ -54,9 +56,13 @@ class RunReader:
     def __str__(self) -> str:
         return str(self._database)
 
+    def _reading(self, *, run_id: str = "", group: str | None = None) -> AbstractContextManager[Connection]:
+        """A connection to the database with this run or experiment."""
+        return self._database.reading()
+
     def get(self, run_id: str) -> RunRow:
         """One run. Raises `UnreadableRunError` if its record is damaged or of a newer version."""
-        with self._database.reading() as connection:
+        with self._reading(run_id=run_id) as connection:
             record = self._record(connection, run_id)
             position = self._positions(connection).get(run_id) if record["status"] == "queued" else None
         try:
@@ -83,7 +89,7 @@ class RunReader:
                 query = query.order_by(_runs.c.id)
             case "queue":
                 query = query.order_by(*QUEUE_ORDER)
-        with self._database.reading() as connection:
+        with self._reading(group=group) as connection:
             records = connection.execute(query).mappings().all()
             positions = self._positions(connection) if any(r["status"] == "queued" for r in records) else {}
         return [row for record in records if (row := self._readable(record, positions.get(record["id"])))]
@@ -97,9 +103,10 @@ class RunReader:
 
     def unreadable(self) -> Summaries:
         """The runs that `get` or `list` could not read, newest first; `list` omits them."""
-        suspects = sorted(self._unreadable, reverse=True)
+        query = select(_runs).where(_runs.c.id.in_(self._unreadable)).order_by(_runs.c.id.desc())
         with self._database.reading() as connection:
-            runs = [run for run_id in suspects if (run := _summaries.unreadable(connection, run_id))]
+            records = connection.execute(query).mappings().all()
+        runs = [replace(summary_of_record(record), unreadable=why) for record in records if (why := _fault(record))]
         self._unreadable.intersection_update(run.id for run in runs)
         return runs
 
@@ -121,19 +128,19 @@ class RunReader:
             group: only runs of this experiment.
         """
         where = _summaries.where(status, group, model=model, task=task, method=method)
-        with self._database.reading() as connection:
-            runs = _summaries.read(connection, where, [_runs.c.id.desc()], limit, offset)
-            suspects = self._unreadable.intersection(run.id for run in runs)
-            reasons = {run_id: _summaries.unreadable(connection, run_id) for run_id in suspects}
-        return [reasons.get(run.id) or run for run in runs]
+        query = _SUMMARIES.where(where).order_by(_runs.c.id.desc()).limit(limit).offset(offset)
+        with self._reading(group=group) as connection:
+            runs = [summary_of_record(record) for record in connection.execute(query).mappings()]
+        reasons = {run.id: run for run in self.unreadable()} if self._unreadable else {}
+        return [reasons.get(run.id, run) for run in runs]
 
     def summary(self, run_id: str) -> RunSummary:
         """Summary of one run for lists."""
-        with self._database.reading() as connection:
-            summaries = _summaries.read(connection, _runs.c.id == run_id, [_runs.c.id], None, 0)
-        if not summaries:
+        with self._reading(run_id=run_id) as connection:
+            record = connection.execute(_SUMMARIES.where(_runs.c.id == run_id)).mappings().one_or_none()
+        if record is None:
             raise self._unknown(run_id)
-        return summaries[0]
+        return summary_of_record(record)
 
     def revision(self) -> str:
         """A value that changes whenever the results of `summaries` or `facets` change."""
@@ -142,8 +149,10 @@ class RunReader:
 
     def facets(self) -> Facets:
         """Existing combinations of experiment, model, task, method and status with their number of runs, newest first."""
+        properties = [_runs.c[name] for name in ("group_name", "model", "task", "method", "status")]
+        query = select(*properties, func.count()).group_by(*properties).order_by(func.max(_runs.c.id).desc())
         with self._database.reading() as connection:
-            return _summaries.facets(connection)
+            return [Facet._make(row) for row in connection.execute(query)]
 
     def counts(self) -> dict[str, int]:
         """Number of runs per status, including 0."""
@@ -163,7 +172,7 @@ class RunReader:
             .order_by(_events.c.seq)
             .limit(limit)
         )
-        with self._database.reading() as connection:
+        with self._reading(run_id=run_id) as connection:
             rows = connection.execute(query).all()
             if not rows:
                 self._record(connection, run_id)
@@ -179,7 +188,7 @@ class RunReader:
         """
         query = self._of_kind(run_id, kind, _events.c.body).where(_events.c.time > since)
         query = query.order_by(_events.c.seq).limit(limit)
-        with self._database.reading() as connection:
+        with self._reading(run_id=run_id) as connection:
             bodies = connection.scalars(query).all()
             if not bodies:
                 self._record(connection, run_id)
@@ -189,7 +198,7 @@ class RunReader:
     def newest_of_kind(self, run_id: str, kind: type[E]) -> tuple[float, E] | None:
         """Time and content of a run's last event of one class; None if there is none."""
         query = self._of_kind(run_id, kind, _events.c.time, _events.c.body).order_by(_events.c.seq.desc()).limit(1)
-        with self._database.reading() as connection:
+        with self._reading(run_id=run_id) as connection:
             row = connection.execute(query).one_or_none()
         event = None if row is None else parse_event(json.loads(row.body))
         return (row.time, event) if row is not None and isinstance(event, kind) else None
@@ -200,7 +209,7 @@ class RunReader:
 
     def folder_of(self, run_id: str) -> Path:
         """The folder of a run's artifacts, which may not exist yet."""
-        with self._database.reading() as connection:
+        with self._reading(run_id=run_id) as connection:
             self._record(connection, run_id)
         return self._path(run_id)
 
@@ -230,3 +239,12 @@ class RunReader:
         waiting = select(_runs.c.id).where(_runs.c.status == "queued", _runs.c.owner.is_(None))
         ids = connection.scalars(waiting.order_by(*QUEUE_ORDER))
         return {run_id: place for place, run_id in enumerate(ids, start=1)}
+
+
+def _fault(record: RowMapping) -> str:
+    """Why a record cannot be read; "" if it can be."""
+    try:
+        row_of(record, None)
+    except UnreadableRunError as error:
+        return error.why
+    return ""

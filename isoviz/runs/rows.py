@@ -6,8 +6,8 @@ import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, get_args
+from dataclasses import dataclass, fields
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import RowMapping
@@ -98,6 +98,13 @@ class RunRow:
         return None if self.result is None else collapse_of(self.result)
 
 
+_PLAIN: Final = frozenset(
+    {field.name for field in fields(RunRow)}
+    - {"group", "config", "stop_requested", "resume", "tags", "error", "result", "progress", "position"}
+)
+"""Fields of a row that are columns as they are."""
+
+
 def collapse_of(result: Finished) -> str | None:
     """The reason why a run counts as collapsed (constant predictions or chance level), as text; None otherwise."""
     head = result.isotropy.cloud("head")
@@ -171,30 +178,13 @@ def row_of(data: RowMapping, position: int | None) -> RunRow:
     with _reading(run, "progress"):
         progress = None if data["progress"] is None else RunProgress.model_validate_json(data["progress"])
     return RunRow(
-        id=data["id"],
-        name=data["name"],
+        **{name: data[name] for name in _PLAIN},
         group=data["group_name"],
-        status=data["status"],
         config=config,
-        created=data["created"],
-        queued=data["queued"],
-        started=data["started"],
-        ended=data["ended"],
-        heartbeat=data["heartbeat"],
         stop_requested=data["stop_requested"] is not None,
         resume=bool(data["resume"]),
-        attempt=data["attempt"],
-        owner=data["owner"],
-        host=data["host"],
-        device=data["device"],
-        pid=data["pid"],
-        pid_started=data["pid_started"],
-        pid_scope=data["pid_scope"],
-        visitor=data["visitor"],
         tags=tags,
-        note=data["note"],
         error=error,
-        priority=data["priority"],
         result=result,
         progress=progress,
         position=position,

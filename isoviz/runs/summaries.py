@@ -13,13 +13,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, and_, func, select, true
+from sqlalchemy import ColumnElement, RowMapping, and_, true
 
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import ENDINGS, Event, Finished, Started
 from isoviz.metrics.record import Measurement
-from isoviz.runs.rows import STATUSES, RunRow, UnreadableRunError, collapse_of, row_of
+from isoviz.runs.rows import STATUSES, RunRow, collapse_of
 from isoviz.runs.schema import runs as _runs
 
 Numbers = Mapping[str, float | None]
@@ -37,7 +37,7 @@ a metric that was computed on part of its cloud, the sizes of each cloud, and un
 reports of it."""
 
 _COLUMNS: Final = ("model", "task", "method", "seed")
-_OWN: Final = ("id", "name", "group_name", "status", "owner", "created", "visitor", *_COLUMNS)
+LISTED: Final = ("id", "name", "group_name", "status", "owner", "created", "visitor", *_COLUMNS)
 
 
 @dataclass(frozen=True)
@@ -183,12 +183,12 @@ def _finite(value: float | None) -> float | None:
 
 def summary_of(row: RunRow, started: Started | None = None) -> RunSummary:
     """A run's summary; baselines, notes and number of validation rows come from its event `started`."""
-    own = {name: getattr(row, "group" if name == "group_name" else name) for name in _OWN[:7]}
+    own = {name: getattr(row, "group" if name == "group_name" else name) for name in LISTED[:7]}
     config = columns(row.config)
     text = config.pop("summary")
     endings: list[Event] = [row.result] if row.result is not None else []
     text = after(text, [*([started] if started else []), *endings]) or text
-    summary = _summary({**own, **config, "summary": text})
+    summary = summary_of_record({**own, **config, "summary": text})
     if row.result is None and row.error:
         message, advice = (str(row.error.get(name) or "") for name in ("message", "advice"))
         return replace(summary, message=message, advice=advice)
@@ -233,37 +233,6 @@ def where(
     return and_(true(), *parts)
 
 
-def read(
-    connection: Connection,
-    where: ColumnElement[bool],
-    order: Sequence[ColumnElement[Any]],
-    limit: int | None,
-    offset: int,
-) -> list[RunSummary]:
-    """The summaries of some runs."""
-    query = select(*(_runs.c[name] for name in (*_OWN, "summary"))).where(where).order_by(*order)
-    return [_summary(record) for record in connection.execute(query.limit(limit).offset(offset)).mappings()]
-
-
-def unreadable(connection: Connection, run_id: str) -> RunSummary | None:
-    """The summary of a run that cannot be read, with the reason; None if it can be, or does not exist."""
-    record = connection.execute(select(_runs).where(_runs.c.id == run_id)).mappings().one_or_none()
-    if record is None:
-        return None
-    try:
-        row_of(record, None)
-    except UnreadableRunError as error:
-        return replace(_summary(record), unreadable=error.why)
-    return None
-
-
-def facets(connection: Connection) -> list[Facet]:
-    """See `RunReader.facets`."""
-    properties = [_runs.c[name] for name in ("group_name", "model", "task", "method", "status")]
-    query = select(*properties, func.count()).group_by(*properties).order_by(func.max(_runs.c.id).desc())
-    return [Facet._make(row) for row in connection.execute(query)]
-
-
 @functools.lru_cache(maxsize=8192)
 def _parsed(text: str) -> Mapping[str, Any]:
     """Cached, because pages list all runs at every rerun."""
@@ -271,8 +240,9 @@ def _parsed(text: str) -> Mapping[str, Any]:
     return {**shown, "notes": tuple(shown.get("notes", ()))}
 
 
-def _summary(record: RowMapping | Mapping[str, Any]) -> RunSummary:
-    own = {"group" if name == "group_name" else name: record[name] for name in _OWN}
+def summary_of_record(record: RowMapping | Mapping[str, Any]) -> RunSummary:
+    """The summary in the columns `LISTED` and `summary` of the table of runs."""
+    own = {"group" if name == "group_name" else name: record[name] for name in LISTED}
     try:
         return RunSummary(**own, **_parsed(record["summary"]))
     except (ValueError, TypeError) as error:
