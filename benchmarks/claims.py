@@ -33,7 +33,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import StoreError
 from isoviz.events import Stopped
 from isoviz.runs.emitter import TICK_SECONDS
-from isoviz.runs.slot import WATCH_SECONDS
+from isoviz.runs.runner import WATCH_SECONDS
 from isoviz.runs.store import Store
 from tests.runs.postgres_server import Server, binaries
 

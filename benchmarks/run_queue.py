@@ -34,13 +34,6 @@ PREPARED_SECONDS = 20
 
 
 @dataclass(frozen=True)
-class Slot:
-    """The CPU, without asking torch for the devices."""
-
-    name: str = "cpu"
-
-
-@dataclass(frozen=True)
 class Series:
     """Seconds: of each run until `started` and until its first step, and of all runs together."""
 
@@ -91,7 +84,7 @@ def with_queue(store: Store, count: int) -> Series:
     configs = planning.expand(
         [MODEL], [TASK], [("baseline", {})], range(count), epochs=1, max_train=64, max_eval=64, threads=1
     )
-    runner = Runner(store, [Slot()])
+    runner = Runner(store, ["cpu"])
     runner.start()
     runner.expect()  # as the Train page does when it is opened
     try:

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from isoviz import devices, limits
 from isoviz.access import policy, uploads
@@ -18,18 +17,10 @@ from isoviz.fence import Roots
 from isoviz.jobs.worker import log_to
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.recovery import mark_lost
-from isoviz.runs.runner import Runner
-from isoviz.runs.slot import POLL_SECONDS
+from isoviz.runs.runner import POLL_SECONDS, Runner
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
 from isoviz.runs.worker import DEFAULT_TRAIN, train_run
 from isoviz.training.distributed import LOG
-
-
-@dataclass(frozen=True)
-class _Devices:
-    """All devices that this process sees, as one slot with a name that no other worker has."""
-
-    name: str
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -114,8 +105,8 @@ def work(
         train: see `isoviz.runs.worker`.
         gpus: of this machine. Runs of more processes are left to other workers.
     """
-    slot = _Devices(f"worker-{os.getpid()}")
-    runner = Runner(store, [slot], train=train, gpus=gpus)
+    # All devices that this process sees are one slot, with a name that no other worker has.
+    runner = Runner(store, [f"worker-{os.getpid()}"], train=train, gpus=gpus)
     runner.start()
     try:
         shown: RunRow | None = None

@@ -40,6 +40,11 @@ def host_name() -> str:
     return platform.node() or "localhost"
 
 
+def owner_of(place: str) -> str:
+    """The owner under which this machine claims runs for a device slot or a cluster."""
+    return f"{host_name()}/{place}"
+
+
 @functools.cache
 def pid_scope() -> str:
     """Sixteen hex digits of the scope of process ids: this machine since its start and, on Linux, the PID namespace.

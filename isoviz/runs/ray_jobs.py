@@ -26,8 +26,9 @@ from isoviz.boundary import is_loopback
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError, shortened
 from isoviz.events import Checkpointed, Lost, Stopped
+from isoviz.runs.identity import owner_of
 from isoviz.runs.recovery import QUIET_SECONDS, end, lost, mark_lost, slot_lock
-from isoviz.runs.slot import SAVE_SECONDS, owner_of
+from isoviz.runs.runner import SAVE_SECONDS
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
 
 POLL_SECONDS: Final = 2.0

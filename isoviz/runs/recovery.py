@@ -83,7 +83,7 @@ def slot_lock(store: Store, owner: str) -> FileLock:
     """The lock held by the process that serves a device slot of this machine.
 
     Args:
-        owner: the name under which it claims runs, see `isoviz.runs.slot.owner_of`.
+        owner: the name under which it claims runs, see `isoviz.runs.identity.owner_of`.
     """
     folder = store.folder / "locks"
     make_private(folder)

@@ -1,122 +1,367 @@
-"""The runner: one thread per device slot, which claims queued runs and starts a worker process for each."""
+"""The runner: a thread that claims queued runs for this machine's device slots, starts a process for each and follows it to its end."""
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
-from typing import Protocol
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
-from isoviz import devices
-from isoviz.runs.slot import Slots, SlotServer, owner_of
-from isoviz.runs.store import RunRow, Store
-from isoviz.runs.worker import DEFAULT_TRAIN
+from filelock import Timeout
+
+from isoviz import devices, fence
+from isoviz.events import ENDINGS, Stopped
+from isoviz.home import make_private
+from isoviz.jobs import scheduling
+from isoviz.jobs.processes import Process, Worker, is_alive, reap
+from isoviz.jobs.spares import SpareKeeper
+from isoviz.runs.execution import LOG
+from isoviz.runs.identity import owner_of
+from isoviz.runs.recovery import end, file_name, lost, mark_lost, slot_lock
+from isoviz.runs.store import RunRow, Store, StoreUnavailableError
+from isoviz.runs.worker import CALL, DEFAULT_TRAIN, RUN
+
+POLL_SECONDS: Final = 0.2
+WATCH_SECONDS: Final = 0.1
+"""Seconds between two checks while a run is training."""
+STOP_SECONDS: Final = 1.5
+"""How long a worker may take to stop before it is killed. All its processes are gone 2 s after the request."""
+STOP_STEPS: Final = 3.0
+"""Additional time during training, in optimiser steps: the current step is finished first, and steps differ in length."""
+SAVE_SECONDS: Final = 120.0
+"""How long a worker may take to save a checkpoint."""
+HOLD_SECONDS: Final = 120.0
+"""How long a queued run gives way to visitors' jobs. There is a limit because a whole class may never stop submitting jobs."""
+_EXIT_SECONDS: Final = 5.0  # for a worker to exit after its last event; until then it occupies the device
+_SWEEP_SECONDS: Final = 5.0
+_RETRY_SECONDS: Final = 1.0
+_SPARE_DELAY_SECONDS: Final = 2.0  # the next spare must not slow the start of a run
+
+_log = logging.getLogger(__name__)
 
 
-class Named(Protocol):
-    """A device slot, as the runner needs it."""
+class LocalSlot:
+    """A device slot of this machine, such as `cpu` or `cuda:1`. Of several runners on a host, a lock lets one serve it."""
 
-    @property
-    def name(self) -> str: ...
+    def __init__(self, store: Store, name: str, train: str) -> None:
+        self.name = name
+        self.owner = owner_of(name)
+        self._lock = slot_lock(store, self.owner)
+        file = file_name(self.owner)
+        self.spare = SpareKeeper(
+            RUN.prepare if train == DEFAULT_TRAIN else train.partition(":")[0],
+            name,
+            lambda count: store.folder / "logs" / f"spare-{file}-{count % 2}.log",
+            store.folder / "locks" / f"spare-{file}",
+            fork=True,
+        )
+
+    def acquire(self) -> bool:
+        """Whether this runner serves the slot: no other one does."""
+        if not self._lock.is_locked:
+            with suppress(Timeout):
+                self._lock.acquire(timeout=0)
+        return self._lock.is_locked
+
+    def close(self) -> None:
+        """End the spare, and leave the slot to another runner."""
+        self.spare.close()
+        self._lock.release()
+
+
+@dataclass
+class _Training:
+    """A run with a process that this runner follows.
+
+    Attributes:
+        slots: names of the slots that it uses.
+        log_size: bytes of the run's log before the process started; None if another runner started it.
+        stop_seen, saving_since, ended_since: when the runner saw the request to stop, the saving after it, and the run's end.
+        killed: the runner has killed the process.
+    """
+
+    row: RunRow
+    worker: Process
+    slots: Sequence[str]
+    log_size: int | None = None
+    stop_seen: float | None = None
+    saving_since: float | None = None
+    ended_since: float | None = None
+    killed: bool = False
 
 
 class Runner:
     """Trains the queued runs of a store on this machine's device slots.
 
-    All state is in the store: a runner can be closed and replaced at any time. Of several on a host, a lock lets one serve each slot;
-    the others take over when it ends. Worker processes outlive their runner, and the next one adopts them.
+    All state is in the store: a runner can be closed and replaced at any time. Of several on a host, one serves each slot; the others
+    take over when it ends. Worker processes outlive their runner, and the next one adopts them.
 
     Args:
         store: the store with the queue.
-        slots: the device slots. Default: all of this machine's (`isoviz.devices.describe`).
+        slots: names of the device slots. Default: all of this machine's (`isoviz.devices.describe`).
         train: the training function of the workers, see `isoviz.runs.worker`.
         gpus: of a single slot that has several.
+
+    Attributes:
+        recent: the last two runs claimed.
     """
 
     def __init__(
-        self,
-        store: Store,
-        slots: Sequence[Named] | None = None,
-        *,
-        train: str = DEFAULT_TRAIN,
-        gpus: int | None = None,
+        self, store: Store, slots: Sequence[str] | None = None, *, train: str = DEFAULT_TRAIN, gpus: int | None = None
     ) -> None:
         self._store = store
-        self._slots = slots
+        self._names = slots
         self._gpus = gpus
         self._train = train
+        self._slots: list[LocalSlot] = []
+        self._adopted: set[str] = set()
+        self._trainings: dict[str, _Training] = {}
+        self._pending: tuple[RunRow, LocalSlot] | None = None  # a run that waits for as many free slots as it needs
+        self._claiming = threading.Lock()
+        self._draining = False
         self._closing = threading.Event()
-        self._threads: list[threading.Thread] = []
-        self._servers: list[SlotServer] = []
-        self._busy = Slots()
         self._expected = False
-        self._starter = threading.Thread(target=self._start, name="runner", daemon=True)
+        self._idle_since: float | None = None
+        self._held_since: float | None = None
+        self._sweep_due = 0.0
+        self._thread = threading.Thread(target=self._serve, name="runner", daemon=True)
+        self.recent: deque[RunRow] = deque(maxlen=2)
 
     def start(self) -> None:
-        """Start the threads. Returns at once, although detecting devices may take seconds."""
-        self._starter.start()
+        """Start the thread. Returns at once, although detecting devices may take seconds."""
+        self._thread.start()
 
     def close(self) -> None:
-        """Stop the threads and the spares. Workers continue; the next runner adopts them."""
+        """Stop the thread and the spares. Workers continue; the next runner adopts them."""
         self._closing.set()
-        if self._starter.ident is not None:
-            self._starter.join()
-        for thread in self._threads:
-            thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
 
     def drain(self) -> bool:
         """Start no further runs. Returns whether none is running."""
-        return self._busy.close()
+        with self._claiming:
+            self._draining = True
+            return self.run is None
 
     def expect(self) -> None:
         """A run may be launched soon: keep a spare ready, so that it starts within a second."""
         self._expected = True
-        for server in self._servers:
-            server.expect()
+        for slot in self._slots:
+            slot.spare.expectation.renew()
 
     @property
     def run(self) -> RunRow | None:
-        """The current run of the first slot that has one."""
-        return next((server.run for server in self._servers if server.run is not None), None)
-
-    @property
-    def recent(self) -> list[RunRow]:
-        """The last two runs that each slot claimed."""
-        return [row for server in self._servers for row in server.recent]
+        """The current run, or one of them."""
+        pending = self._pending
+        return next((training.row for training in list(self._trainings.values())), pending[0] if pending else None)
 
     def idle_seconds(self) -> float:
-        """How long all slots have found the queue empty; -1 if one has a run or has not looked yet."""
-        since = [server.idle_since for server in self._servers]
-        known = [moment for moment in since if moment is not None]
-        return time.monotonic() - max(known) if known and len(known) == len(since) else -1.0
+        """How long the queue has been empty; -1 while a run is training, and before the first check."""
+        since = self._idle_since
+        return -1.0 if since is None or self.run is not None else time.monotonic() - since
 
     @property
     def is_alive(self) -> bool:
         """Whether every slot is served by this runner or, meanwhile, by another one of this host."""
-        if self._closing.is_set():
-            return False
-        return self._starter.is_alive() or (bool(self._threads) and all(thread.is_alive() for thread in self._threads))
+        return not self._closing.is_set() and self._thread.is_alive()
 
-    def _start(self) -> None:
-        slots = self._slots
-        if slots is None:
+    # ------------------------------------------------------------------ the thread
+
+    def _serve(self) -> None:
+        names = self._names
+        if names is None:
             try:
-                slots = devices.describe().slots
+                names = [slot.name for slot in devices.describe().slots]
             except Exception:
                 # Imports in a process that is ending fail in many ways, and nobody waits for the devices any more.
                 if self._closing.is_set() or not threading.main_thread().is_alive():
                     return
                 raise
-        if self._closing.is_set():
+        self._gpus = self._gpus or sum(map(devices.is_gpu, names)) or None
+        self._slots = [LocalSlot(self._store, name, self._train) for name in names]
+        if self._expected:  # while it was still looking for devices
+            self.expect()
+        try:
+            while not self._closing.is_set():
+                pause = WATCH_SECONDS if self._trainings else POLL_SECONDS
+                try:
+                    self._turn()
+                except (
+                    Exception
+                ) as error:  # the runner continues after any error, and adopts what it may have lost track of
+                    self._adopted.clear()
+                    _log.warning("runner: %s", error, exc_info=not isinstance(error, StoreUnavailableError))
+                    pause = _RETRY_SECONDS
+                self._closing.wait(pause)
+            if self._pending is not None:
+                with suppress(StoreUnavailableError):
+                    self._store.unclaim(self._pending[0].id, self._pending[0].attempt)
+        finally:
+            for slot in self._slots:
+                slot.close()
+
+    def _turn(self) -> None:
+        served = [slot for slot in self._slots if slot.acquire()]
+        if not served:
             return
-        watched = {owner_of(slot.name) for slot in slots}
-        self._busy.names = tuple(slot.name for slot in slots)
-        self._busy.gpus = self._gpus or sum(devices.is_gpu(name) for name in self._busy.names) or None
-        for slot in slots:
-            server = SlotServer(self._store, slot.name, self._busy, self._closing, watched=watched, train=self._train)
-            self._servers.append(server)
-            if self._expected:  # while it was still looking for devices
-                server.expect()
-            thread = threading.Thread(target=server.serve, name=f"runner-{slot.name}", daemon=True)
-            thread.start()
-            self._threads.append(thread)
+        if any(slot.name not in self._adopted for slot in served):
+            self._adopt({slot.owner for slot in served})
+            self._adopted = {slot.name for slot in served}
+        for training in list(self._trainings.values()):
+            try:
+                self._follow(training)
+            except StoreUnavailableError as error:
+                _log.warning("run %s: %s", training.row.id, error)
+        if time.monotonic() >= self._sweep_due:
+            self._sweep_due = time.monotonic() + _SWEEP_SECONDS
+            for run_id in mark_lost(self._store, {slot.owner for slot in self._slots}):
+                _log.warning("run %s is lost", run_id)
+            reap()
+            if self._store.list(status="queued", order="queue", limit=1):
+                self.expect()
+        for slot in served:
+            if (exit_code := slot.spare.tend()) is not None:
+                _log.warning("slot %s: the spare worker ended with %s", slot.name, exit_code)
+        while self._start_next(served):
+            pass
+
+    def _adopt(self, owners: set[str]) -> None:
+        """Follow runs of these slots that an earlier runner, or this one before an error, started."""
+        pending = self._pending and self._pending[0].id
+        for row in self._store.held_runs():
+            if row.status != "running" or row.owner not in owners or row.id in (*self._trainings, pending):
+                continue
+            if row.pid is None or row.pid_started is None:
+                self._store.unclaim(row.id, row.attempt)
+            elif is_alive(row.pid, row.pid_started):
+                _log.info("run %s: adopted its worker %d", row.id, row.pid)
+                worker = Process(row.pid, row.pid_started)
+                self._trainings[row.id] = _Training(row, worker, (row.device or "").split(","))
+            else:
+                end(self._store, row.id, row.attempt, lost(None))
+
+    def _free(self, served: Sequence[LocalSlot]) -> list[LocalSlot]:
+        """The served slots that no run uses, including one that another runner of this machine still follows."""
+        used = {name for training in self._trainings.values() for name in training.slots}
+        if self._pending is not None:
+            used.add(self._pending[1].name)
+        free = [slot for slot in served if slot.name not in used]
+        if free and len(self._slots) > 1:
+            owners = {slot.owner for slot in self._slots}
+            others = [row for row in self._store.held_runs() if row.owner in owners and row.pid is not None]
+            used = {name for row in others if row.status == "running" for name in (row.device or "").split(",")}
+        return [slot for slot in free if slot.name not in used]
+
+    def _start_next(self, served: Sequence[LocalSlot]) -> bool:
+        """Claim and start the next run if there is room for it. Returns whether another one may follow."""
+        free = self._free(served)
+        with self._claiming:
+            if self._pending is None:
+                slot = next((slot for slot in free if not slot.spare.preparing), None)
+                if slot is None or self._draining or self._gives_way():
+                    return False
+                row = self._store.claim(slot.owner, slot.name, gpus=self._gpus)
+                if row is None:
+                    self._idle_since = self._idle_since or time.monotonic()
+                    return False
+                self._pending, self._idle_since = (row, slot), None
+                self.recent.append(row)
+        row, slot = self._pending
+        # On a CPU all processes of a run share one slot.
+        width = min(row.config.processes, len(self._slots)) if devices.is_gpu(slot.name) else 1
+        names = [slot.name, *(other.name for other in free if other is not slot)][:width]
+        if len(names) == width:
+            try:
+                self._trainings[row.id] = self._start(row, slot, names)
+            finally:
+                self._pending = None
+            return True
+        signals = self._store.signals(row.id)  # it waits for more free slots; until then no other run starts
+        if signals.stop:
+            end(self._store, row.id, row.attempt, Stopped(step=signals.checkpoint_step))
+            self._pending = None
+        else:
+            self._store.heartbeat(row.id, row.attempt)
+        return signals.stop
+
+    def _gives_way(self) -> bool:
+        """Whether to give way to visitors' waiting jobs, which a run would slow down."""
+        if not scheduling.waiting_above(RUN.priority):
+            self._held_since = None
+            return False
+        self._held_since = self._held_since or time.monotonic()
+        return time.monotonic() - self._held_since < HOLD_SECONDS
+
+    def _start(self, row: RunRow, slot: LocalSlot, names: Sequence[str]) -> _Training:
+        log = self._store.folder_of(row.id) / LOG
+        log_size = _size(log)
+        self.expect()  # another run may follow soon
+        worker = slot.spare.take() or slot.spare.new()
+        slot.spare.postpone(_SPARE_DELAY_SECONDS)
+        # The store first: if this process dies in between, the spare dies with it, and its recorded id shows that.
+        self._store.set_worker(row.id, worker.pid, worker.started, device=",".join(names))
+        try:
+            order = {"store": self._store.url, "run": row.id, "train": self._train, "roots": _roots_for(row)}
+            worker.order(CALL, order | ({"devices": devices.visible(names)} if len(names) > 1 else {}), log)
+        except OSError as error:  # it has just died, which `_follow` notices
+            _log.warning("run %s: the spare worker is gone: %s", row.id, error)
+        return _Training(row, worker, names, log_size)
+
+    def _follow(self, training: _Training) -> None:
+        """Check on a run until its processes are gone and it has an ending: stop it on request, and note if it is lost."""
+        row, worker, now = training.row, training.worker, time.monotonic()
+        gone = worker.gone  # read before the signals, so that these include its last events
+        signals = self._store.signals(row.id)
+        if signals.status in ENDINGS or signals.attempt != row.attempt:
+            training.ended_since = training.ended_since or now
+            if gone or now - training.ended_since > _EXIT_SECONDS:
+                self._forget(training)
+        elif training.killed:
+            end(self._store, row.id, row.attempt, Stopped(step=signals.checkpoint_step, forced=True))
+            self._forget(training)
+        elif gone:
+            worker.kill()
+            end(self._store, row.id, row.attempt, lost(worker.exit_code))
+            self._forget(training)
+        elif signals.stop:
+            training.stop_seen = training.stop_seen or now
+            if signals.phase == "saving":
+                training.saving_since = training.saving_since or now
+            steps = STOP_STEPS * signals.step_seconds if signals.phase == "training" else 0.0
+            deadline = training.stop_seen + STOP_SECONDS + steps
+            if training.saving_since is not None:
+                deadline = training.saving_since + SAVE_SECONDS
+            if signals.at_once or now >= deadline:
+                worker.kill()
+                training.killed = True
+                self._follow(training)
+
+    def _forget(self, training: _Training) -> None:
+        """End what is left of a run's processes, and free its slots."""
+        training.worker.kill()
+        log = self._store.path_of(training.row.id) / LOG
+        if isinstance(training.worker, Worker) and training.worker.gone and _size(log) == training.log_size:
+            # It ended before it opened its own log; its output is in the spare's.
+            with suppress(OSError):
+                make_private(log.parent)
+                with log.open("ab") as file:
+                    file.write(training.worker.log.read_bytes())
+        del self._trainings[training.row.id]
+
+
+def _roots_for(row: RunRow) -> dict[str, list[str]] | None:
+    """Folders that a run's process may read: restricted for visitors, as on the pages."""
+    roots = fence.roots() if row.visitor is not None else None
+    return None if roots is None else roots.as_json()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

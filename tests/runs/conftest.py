@@ -15,7 +15,7 @@ from isoviz.jobs import spares
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 from tests.runs.fake_training import SPEC
-from tests.runs.observing import Slot, end_workers, workers
+from tests.runs.observing import end_workers, workers
 from tests.runs.postgres_server import Address, installed, served
 
 
@@ -78,7 +78,7 @@ def start_runner(local: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
     monkeypatch.setattr(spares, "MEMORY", 0)  # however small the machine
 
     def start(*slots: str, train: str = SPEC) -> Runner:
-        started.append(Runner(local, [Slot(name) for name in slots or ("cpu",)], train=train))
+        started.append(Runner(local, slots or ("cpu",), train=train))
         started[-1].start()
         return started[-1]
 
@@ -109,10 +109,7 @@ from isoviz.runs.store import Store
 
 spares.MEMORY = 0  # however small the machine
 
-class Slot:
-    name = "cpu"
-
-runner = Runner(Store(sys.argv[1]), [Slot()], train=sys.argv[2])
+runner = Runner(Store(sys.argv[1]), ["cpu"], train=sys.argv[2])
 runner.start()
 print("started", flush=True)
 time.sleep(600)

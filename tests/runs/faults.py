@@ -235,11 +235,7 @@ import sys, time
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 
-class Slot:
-    def __init__(self, name):
-        self.name = name
-
-runner = Runner(Store(sys.argv[1]), [Slot(name) for name in sys.argv[3].split()], train=sys.argv[2])
+runner = Runner(Store(sys.argv[1]), sys.argv[3].split(), train=sys.argv[2])
 runner.start()
 print("started", flush=True)
 time.sleep(3600)

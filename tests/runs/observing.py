@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 import psutil
@@ -24,13 +23,6 @@ TOLD: Final[dict[str, Any]] = {"does": "finish when told"}
 """Parameters of a run that finishes on `finish`."""
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups as POSIX has them")
-
-
-@dataclass(frozen=True)
-class Slot:
-    """A device slot by its name."""
-
-    name: str
 
 
 def until(true: Callable[[], object], seconds: float = PATIENCE) -> float:

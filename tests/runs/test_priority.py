@@ -9,7 +9,7 @@ import pytest
 
 from isoviz.config import RunConfig
 from isoviz.jobs import queue
-from isoviz.runs import slot
+from isoviz.runs import runner as running
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 from tests.jobs.here import end_all, lane_taken
@@ -23,7 +23,7 @@ def test_queued_run_starts_after_the_view_someone_waits_for(runner: Runner, loca
     with lane_taken(LANE):
         queue.start(LIGHT, "k", {})
         (run_id,) = local.create([config()])
-        time.sleep(5 * slot.POLL_SECONDS)
+        time.sleep(5 * running.POLL_SECONDS)
         assert (queue.look(LIGHT, "k").status, local.get(run_id).status) == ("waiting", "queued")
     row = ended(local, run_id)
     assert row.status == "finished" and row.started is not None
@@ -33,7 +33,7 @@ def test_queued_run_starts_after_the_view_someone_waits_for(runner: Runner, loca
 def test_class_that_never_stops_asking_does_not_hold_runs_up_for_ever(
     runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slot, "HOLD_SECONDS", 0.5)
+    monkeypatch.setattr(running, "HOLD_SECONDS", 0.5)
     with lane_taken(LANE):
         queue.start(LIGHT, "k", {})
         (run_id,) = local.create([config()])

@@ -15,8 +15,7 @@ import pytest
 from isoviz.config import RunConfig
 from isoviz.jobs.processes import Spare, environment, is_alive
 from isoviz.jobs.spares import Expectation
-from isoviz.runs.runner import Runner
-from isoviz.runs.slot import POLL_SECONDS
+from isoviz.runs.runner import POLL_SECONDS, Runner
 from isoviz.runs.store import Store
 from tests.runs.fake_training import FAKE
 from tests.runs.observing import LONG, ended, gone, kinds, posix, until, within

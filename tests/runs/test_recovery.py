@@ -12,9 +12,8 @@ from sqlalchemy import update
 
 from isoviz.config import RunConfig
 from isoviz.runs import schema
-from isoviz.runs.identity import pid_scope
+from isoviz.runs.identity import owner_of, pid_scope
 from isoviz.runs.recovery import mark_lost, slot_lock
-from isoviz.runs.slot import owner_of
 from isoviz.runs.store import Store
 
 Make = Callable[..., RunConfig]

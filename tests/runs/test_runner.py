@@ -16,9 +16,8 @@ from sqlalchemy import text
 from isoviz import fence
 from isoviz.config import RunConfig
 from isoviz.fence import Roots
-from isoviz.runs.identity import host_name
+from isoviz.runs.identity import host_name, owner_of
 from isoviz.runs.runner import Runner
-from isoviz.runs.slot import owner_of
 from isoviz.runs.store import Store
 from tests.runs.observing import LONG, ended, gone, kinds, posix, until, within
 

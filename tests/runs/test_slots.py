@@ -10,43 +10,8 @@ import pytest
 from isoviz.config import RunConfig
 from isoviz.devices import visible
 from isoviz.runs.runner import Runner
-from isoviz.runs.slot import Slots
 from isoviz.runs.store import Store
 from tests.runs.observing import ended, until
-
-FOUR = ("cuda:0", "cuda:1", "cuda:2", "cuda:3")
-
-
-def test_a_run_on_three_slots_waits_for_two_others() -> None:
-    slots = Slots(FOUR)
-    assert slots.take("cuda:1") and slots.take("cuda:3") and slots.take("cuda:0")
-    assert slots.extend("cuda:1", 3) is None
-    assert not slots.take("cuda:2"), "what has become free waits with it"
-    slots.release("cuda:3")
-    assert slots.extend("cuda:1", 3) == ("cuda:1", "cuda:2", "cuda:3")
-    assert not slots.take("cuda:2")
-    slots.release("cuda:0")
-    assert slots.take("cuda:0")
-    slots.release("cuda:1")
-    assert slots.take("cuda:2") and slots.take("cuda:3")
-
-
-def test_the_first_of_two_wide_runs_goes_first() -> None:
-    slots = Slots(FOUR)
-    assert all(slots.take(name) for name in FOUR)
-    assert slots.extend("cuda:0", 2) is None and slots.extend("cuda:1", 2) is None
-    slots.release("cuda:3")
-    assert slots.extend("cuda:1", 2) is None
-    assert slots.extend("cuda:0", 2) == ("cuda:0", "cuda:3")
-    slots.release("cuda:2")
-    assert slots.extend("cuda:1", 2) == ("cuda:1", "cuda:2")
-
-
-def test_one_that_gives_up_waiting_holds_nothing() -> None:
-    slots = Slots(FOUR[:2])
-    assert slots.take("cuda:0") and slots.take("cuda:1") and slots.extend("cuda:0", 2) is None
-    slots.release("cuda:0")
-    assert slots.take("cuda:0")
 
 
 def test_runs_of_more_processes_than_gpus_are_left_to_others(
@@ -77,6 +42,18 @@ def test_the_runner_gives_a_run_of_two_processes_both_slots(
     assert ended(local, wide).status == ended(local, after).status == "finished"
 
 
+def test_a_wide_run_stopped_while_it_waits_holds_no_slot(
+    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig]
+) -> None:
+    beside, wide, after = local.create([config("finish when told"), config(processes=2), config()])
+    start_runner("cuda:0", "cuda:1")
+    until(lambda: local.get(wide).status == "running")
+    local.request_stop(wide)
+    assert (ended(local, wide).status, ended(local, after).status) == ("stopped", "finished")
+    local.folder_of(beside).joinpath("finish").touch()
+    assert ended(local, beside).status == "finished"
+
+
 def test_slots_in_use_before_a_restart_are_no_others(
     start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig]
 ) -> None:
@@ -98,12 +75,3 @@ def test_slots_in_use_before_a_restart_are_no_others(
         local.folder_of(run).mkdir(parents=True, exist_ok=True)
         local.folder_of(run).joinpath("finish").touch()
     assert {ended(local, run).status for run in (wide, *after)} == {"finished"}
-
-
-def test_adopted_slots_are_free_once_another_runner_has_seen_their_run_end() -> None:
-    slots = Slots(FOUR)
-    assert slots.take("cuda:3")
-    slots.adopt({"cuda:0": ["cuda:0", "cuda:2"], "cuda:3": ["cuda:3"]})
-    assert slots.has_adopted and not slots.take("cuda:2") and slots.take("cuda:1")
-    slots.adopt({})
-    assert slots.take("cuda:2") and slots.take("cuda:0") and not slots.take("cuda:3")

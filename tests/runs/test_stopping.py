@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from isoviz.config import RunConfig
-from isoviz.runs import slot
+from isoviz.runs import runner as running
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import REPEAT_SECONDS, Signals, Store
 from tests.runs.observing import LONG, PATIENCE, ended, finish, gone, kinds, posix, until, within
@@ -20,8 +20,8 @@ def test_a_good_worker_stops_by_itself_with_a_checkpoint(
     runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A worker that a busy machine holds up would be killed, as it should; how soon it stops is measured.
-    assert slot.STOP_SECONDS > 1.0
-    monkeypatch.setattr(slot, "STOP_SECONDS", PATIENCE)
+    assert running.STOP_SECONDS > 1.0
+    monkeypatch.setattr(running, "STOP_SECONDS", PATIENCE)
 
     def stopping() -> float:
         stopped, after = local.create([config(params=LONG), config()])
@@ -39,17 +39,17 @@ def test_a_good_worker_stops_by_itself_with_a_checkpoint(
 def test_a_worker_that_is_saving_gets_the_time(
     runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert slot.STOP_SECONDS < 3.0 < slot.SAVE_SECONDS
+    assert running.STOP_SECONDS < 3.0 < running.SAVE_SECONDS
     # The runner's clock without the machine's: patient until it knows of the saving, then out of patience for all others.
-    monkeypatch.setattr(slot, "STOP_SECONDS", PATIENCE)
-    monkeypatch.setattr(slot, "SAVE_SECONDS", PATIENCE)
+    monkeypatch.setattr(running, "STOP_SECONDS", PATIENCE)
+    monkeypatch.setattr(running, "SAVE_SECONDS", PATIENCE)
     looks: list[str] = []
     signals_of = local.signals
 
     def signals(run_id: str) -> Signals:
         sent = signals_of(run_id)
         if sent.phase == "saving":
-            slot.STOP_SECONDS = 0.0
+            running.STOP_SECONDS = 0.0
             looks.append(sent.status)
         return sent
 
@@ -68,11 +68,11 @@ def test_a_worker_that_is_saving_gets_the_time(
 def test_a_slow_step_gets_the_time_it_needs(
     runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slot, "STOP_SECONDS", 0.0)  # no grace period beyond the current step
+    monkeypatch.setattr(running, "STOP_SECONDS", 0.0)  # no grace period beyond the current step
     (run_id,) = local.create([config("step slowly")])
     until(lambda: local.signals(run_id).step_seconds == 600.0)
     local.request_stop(run_id)
-    time.sleep(10 * slot.WATCH_SECONDS)
+    time.sleep(10 * running.WATCH_SECONDS)
     assert local.get(run_id).status == "running"
     finish(local, run_id)
     assert ended(local, run_id).status == "stopped"

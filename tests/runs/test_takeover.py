@@ -130,7 +130,7 @@ def test_a_runner_takes_over_in_the_same_process(
     first.expect()
     until(lambda: len(my_workers()) == 1)
     second = start_runner()
-    until(lambda: threads() == ["runner-cpu"] * 2)
+    until(lambda: threads() == ["runner"] * 2)
     time.sleep(0.5)
     assert second.is_alive
     assert len(my_workers()) == 1, "who waits for the lock keeps no spare"
