@@ -50,7 +50,7 @@ class CloudMatrix {
   }
 
   async fetch(arrays, name) {
-    const response = await fetch(resolveUrl(`${arrays}/${name}`), { headers: { "x-isoviz-token": this.data.token } });
+    const response = await fetch(resolveUrl(`${arrays}/${name}`));
     if (!response.ok) throw new Error(await response.text());
     return response.arrayBuffer();
   }

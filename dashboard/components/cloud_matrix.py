@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import resources, routes, tokens, view_arrays
+from dashboard import routes
 from dashboard.components import bundle
 
 _mount = st.components.v2.component(
@@ -30,13 +30,11 @@ def cloud_matrix(
         mean: mean |ρ| of distinct dimensions.
         about: caption of saved files, which describes the cloud.
     """
-    keys = {place[0], *([order[0]] if order else [])}
     _mount(
         key=key,
         data={
             "arrays": path_of(place),
             "order": path_of(order) if order else None,
-            "token": tokens.issue(resources.store().folder, [view_arrays.subject(view) for view in sorted(keys)]),
             "name": name,
             "words": words,
             "mean": mean,

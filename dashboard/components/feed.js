@@ -69,7 +69,7 @@ class Feed {
     try {
       const url = resolveUrl(`${this.access.events}/${encodeURIComponent(this.runId)}`);
       url.searchParams.set("after", (this.live ?? this).run.cursor);
-      const response = await fetch(url, { headers: { "x-isoviz-token": this.access.token } });
+      const response = await fetch(url);
       if (response.ok) {
         wait = this.accept(await response.json());
       } else {

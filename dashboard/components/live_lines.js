@@ -32,7 +32,7 @@ class LiveView {
     const ids = data.runs.map((run) => run.id).join(",");
     if (ids !== this.ids) this.reset(ids, data.runs);
     data.runs.forEach((run, i) => Object.assign(this.items[i], run));
-    const access = { events: data.events, token: data.token };
+    const access = { events: data.events };
     const previous = this.unsubscribers;
     this.unsubscribers = data.runs.map((run) => subscribe(run.id, access, (feed, changed) => this.updateItem(run.id, feed, changed)));
     previous.forEach((unsubscribe) => unsubscribe());

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import measures, resources, routes, theme, tokens
+from dashboard import measures, routes, theme
 from dashboard.components import bundle
 from dashboard.explanations import SPECTRUM, Explanation
 from dashboard.wording import run_title
@@ -110,7 +110,6 @@ def live_lines(runs: Sequence[RunRow], *, key: str, replay: int | None = None) -
         data={
             "runs": described,
             "events": f"{routes.PREFIX}/events",
-            "token": tokens.issue(resources.store().folder, [row.id for row in runs]),
             "plotly": routes.plotly_path(),
             "metrics": measures.live(),
             "measure": measures.default_for(row.config.method for row in runs).slug,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import explanations, resources, routes, tokens
+from dashboard import explanations, routes
 from dashboard.components import bundle
 from isoviz.runs.rows import RunRow
 
@@ -25,7 +25,6 @@ def matrix(run: RunRow, *, key: str) -> None:
             "run": run.id,
             "events": f"{routes.PREFIX}/events",
             "arrays": f"{routes.PREFIX}/arrays",
-            "token": tokens.issue(resources.store().folder, [run.id]),
             "help": explanations.MATRIX.plain(),
             "seen": run.status,
         },

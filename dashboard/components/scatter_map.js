@@ -226,10 +226,10 @@ class ScatterMap {
   // For large maps, fetches the texts of all points when the first one is needed.
   textOf({ texts, textRows }, index) {
     if (!textRows) return texts[index];
-    const { texts: path, token } = this.data;
+    const { texts: path } = this.data;
     if (this.requestedTexts !== path) {
       [this.requestedTexts, this.texts] = [path, null];
-      fetch(resolveUrl(path), { headers: { "x-isoviz-token": token } })
+      fetch(resolveUrl(path))
         .then((response) => (response.ok ? response.json() : null))
         .then((texts) => this.requestedTexts === path && (this.texts = texts), () => (this.requestedTexts = null));
     }

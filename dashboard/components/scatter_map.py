@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import resources, routes, theme, tokens, view_arrays
+from dashboard import routes, theme
 from dashboard.components import bundle
 from dashboard.components.cloud_matrix import Place, path_of
 
@@ -73,7 +73,6 @@ def scatter_map(
             "frames": list(frames),
             "frame": frame,
             "texts": f"{path_of(place)}/texts",
-            "token": tokens.issue(resources.store().folder, [view_arrays.subject(place[0])]),
             "revision": revision,
             "height": height,
             "solid": solid,

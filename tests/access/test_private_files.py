@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from dashboard import tokens
 from isoviz.access import links, uploads
 from isoviz.config import RunConfig
 from isoviz.errors import StoreError
@@ -49,7 +48,6 @@ def filled(folder: Path) -> Store:
     uploads.save_own(store.folder, {"train": ("a.csv", b"text,label\na,1\nb,0\n")})
     Story(store).complete()
     links.read(store.folder)
-    tokens.issue(store.folder, [])
     return store
 
 
@@ -61,7 +59,7 @@ def test_a_new_store_is_closed(public: Path) -> None:
     store = filled(public / "above" / "store")
     assert mode(store.folder) == mode(store.folder.parent) == 0o700
     files = [path for path in store.folder.iterdir() if path.is_file() and path.name != ".create.lock"]
-    assert {path.name for path in files} >= {"isoviz.db", "links.json", "token.key"}
+    assert {path.name for path in files} >= {"isoviz.db", "links.json"}
     assert {path.name: mode(path) for path in files} == {path.name: 0o600 for path in files}
 
 

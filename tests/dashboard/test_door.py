@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from dashboard import routes, tokens
+from dashboard import routes
 from dashboard.doorway import Doorway
 from dashboard.visitor import ByLink
 from isoviz.access import links
@@ -182,16 +182,6 @@ def test_a_viewer_leaves_no_bytes_with_the_server(guarded: Server, public: Serve
         assert ask(public, path, method=method, host="isoviz.example.org")[0] == 403, method
     status, _, body = ask(guarded, path, method="PUT", cookie=cookie(guarded, Role.RUNNER))
     assert status in (400, 403) and b"Viewers" not in body, "there is no such session"
-
-
-def test_a_token_of_the_page_is_no_way_past_the_door(guarded: Server) -> None:
-    """The routes' tokens serve the visitor whose page got them, with that visitor's cookie."""
-    run = Story(guarded.store).begin()
-    token = tokens.issue(guarded.store.folder, [run.id])  # the operator's
-    path = f"/isoviz/events/{run.id}"
-    assert ask(guarded, path, x_isoviz_token=token)[0] == 401
-    assert ask(guarded, path, x_isoviz_token=token, cookie=cookie(guarded, Role.RUNNER))[0] == 403
-    assert ask(guarded, path, x_isoviz_token=token, cookie=cookie(guarded, Role.OPERATOR))[0] == 200
 
 
 def test_a_forged_cookie_is_none(guarded: Server) -> None:

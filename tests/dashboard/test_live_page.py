@@ -8,7 +8,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard import live, menu, run_queue
-from isoviz.access.visitors import OPERATOR
 from isoviz.config import RunConfig
 from isoviz.devices import Devices, Slot
 from isoviz.events import Diverged, Failed, Stopped
@@ -182,15 +181,6 @@ def test_a_finished_experiment_says_what_it_shows_and_takes_more_seeds(store: St
     assert not page.exception
     queued = {(row.config.method, row.config.seed) for row in store.list(status="queued", group="demo")}
     assert queued == {(method, seed) for method in ("baseline", "isobn") for seed in (1, 2, 3, 4)}
-
-
-def test_the_token_covers_what_is_shown_and_nothing_else(store: Store, open_page: OpenPage) -> None:
-    from dashboard import tokens
-
-    run, other = Story(store).begin(), Story(store, seed=1).begin()
-    data = json.loads(open_page("live", run=run.id).get_by_key("live-lines").proto.json)
-    assert tokens.allows(store.folder, data["token"], run.id, OPERATOR)
-    assert not tokens.allows(store.folder, data["token"], other.id, OPERATOR)
 
 
 def test_the_sidebar_leads_back_to_what_runs(store: Store, open_page: OpenPage) -> None:
