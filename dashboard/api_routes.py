@@ -22,8 +22,8 @@ from dashboard.class_routes import read_body
 from isoviz.access.reach import API_WRITES, switched_on
 from isoviz.access.service import Service
 from isoviz.access.visitors import Visitor
-from isoviz.commands.operations import Operation, operations
 from isoviz.errors import AccessError, InputError, IsoVizError, StoreError, shortened
+from isoviz.operations.table import Operation, operations
 from isoviz.runs.store import StoreUnavailableError
 
 PATH: Final = "isoviz/api"

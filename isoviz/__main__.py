@@ -121,7 +121,7 @@ def _with_option(error: IsoVizError) -> str:
     message, field = str(error), error.field or ""
     option = "--set " + field.removeprefix("params.") if field.startswith("params.") else OPTIONS.get(field)
     option = option or OWN_OPTIONS.get(field.removeprefix("own."))
-    option = option or {"seed": "--seeds", "grid": "--grid"}.get(field, f"--{field}")
+    option = option or {"seed": "--seeds", "grid": "--grid"}.get(field, f"--{field.replace('_', '-')}")
     return option + message.removeprefix(field) if field and message.startswith(field + ":") else message
 
 

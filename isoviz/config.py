@@ -57,6 +57,7 @@ class RunConfig(BaseModel):
         le=1,
         title="Learning rate",
         description="Peak of the schedule. About 5e-5 for a real encoder, 6e-4 for demo/tiny-bert.",
+        json_schema_extra={"shown_default": "depends on the model"},
     )
     batch_size: int = Field(
         32,

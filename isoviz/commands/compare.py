@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from isoviz import comparisons
 from isoviz.commands.options import add_store
 from isoviz.commands.output import print_json, print_table
-from isoviz.commands.run_report import started_of
 from isoviz.comparisons import Part, Table, wording
-from isoviz.errors import StoreError
-from isoviz.runs.rows import RunRow
+from isoviz.operations.table import compare
 from isoviz.runs.store import Store
 
 
@@ -45,34 +42,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare runs and print the table. Returns 0, whatever the result."""
-    store = Store(options.store)
-    rows = rows_of(store, options.ids)
-    started = {row.id: started_of(store, row.id) for row in rows}
-    table = comparisons.compare(
-        rows, by=options.by, metric=options.metric, baseline=options.baseline, started=started, alpha=options.alpha
-    )
+    choices = {name: getattr(options, name) for name in ("by", "metric", "baseline", "alpha")}
+    table = compare(Store(options.store), options.ids, **choices)
     if options.json:
         print_json(table.model_dump(mode="json"))
     else:
         show(table)
     return 0
-
-
-def rows_of(store: Store, names: list[str]) -> list[RunRow]:
-    """Runs with these ids or in these experiments, each once."""
-    rows: dict[str, RunRow] = {}
-    for name in names:
-        of_group = store.list(group=name, order="oldest")
-        for row in of_group or [_one(store, name)]:
-            rows[row.id] = row
-    return list(rows.values())
-
-
-def _one(store: Store, name: str) -> RunRow:
-    try:
-        return store.get(name)
-    except StoreError:
-        raise StoreError(f"id: no run and no experiment '{name}' in the store {store}", field="id") from None
 
 
 def show(table: Table) -> None:

@@ -12,9 +12,9 @@ import isoviz
 from isoviz.access.policy import UNRESTRICTED, Policy
 from isoviz.access.service import Service
 from isoviz.access.visitors import OPERATOR
-from isoviz.commands.operations import Operation, operations
 from isoviz.commands.options import add_store
 from isoviz.errors import InputError, IsoVizError
+from isoviz.operations.table import Operation, operations
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 

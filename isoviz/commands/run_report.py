@@ -1,8 +1,7 @@
-"""Runs as the command line reports them: a document for programs, a few lines for people, a table over seeds."""
+"""Runs as the command line shows them: a few lines for each, a table over seeds."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,11 +12,9 @@ from isoviz.events import ENDINGS, Finished, Started
 from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
 from isoviz.metrics.record import Reading
-from isoviz.metrics.summary import measurement_json
+from isoviz.operations.documents import NO_SCORE, UNREADABLE, Beginning, by_setup, delete_advice, summary_json
 from isoviz.runs.rows import RunRow
-from isoviz.runs.store import Store
 from isoviz.runs.summaries import ERROR, TIMING, RunSummary, summary_of
-from isoviz.statistics import mean_sd
 
 CLOUDS: Mapping[str, str] = {
     "head": "what the output layer reads",
@@ -25,86 +22,8 @@ CLOUDS: Mapping[str, str] = {
     "output": "rows of the output matrix",
 }
 """What the clouds are that a run reports, in words."""
-UNREADABLE = "unreadable"
-"""In place of the status of a run that cannot be read."""
 _INDENT = "    "
-_NO_SCORE = ("loss", "epoch")
 _SYMBOLS = {"zeta": "ζ"}
-
-
-def started_of(store: Store, run_id: str) -> Started | None:
-    """What a run said when it began: its baselines and notes. None before that."""
-    return next(iter(store.events_of_kind(run_id, Started, limit=1)), None)
-
-
-Beginning = Started | RunSummary
-"""What knows a run's baselines and notes: its own event, or its summary in the store."""
-
-
-def as_json(row: RunRow, started: Beginning | None = None) -> dict[str, Any]:
-    """A run as `train --json`, `runs list` and `runs show` give it.
-
-    Args:
-        started: for `baselines` and `notes`.
-    """
-    result = row.result
-    return {
-        "id": row.id,
-        "name": row.name,
-        "status": row.status,
-        "config": row.config.model_dump(mode="json"),
-        "metrics": result.metrics if result else {},
-        "collapsed": row.collapsed,
-        "random_weights": result.random_weights if result else "",
-        "baselines": started.baselines if started else {},
-        "isotropy": measurement_json(result.isotropy) if result else {},
-        "timing": result.timing if result else {},
-        "weights": result.weights.model_dump() if result and result.weights else None,
-        "notes": list(started.notes) if started else [],
-        "warnings": warnings_of(row, started),
-        "error": row.error,
-    }
-
-
-def warnings_of(row: RunRow, started: Beginning | None = None) -> list[str]:
-    """Everything that a reader of a run must know, one sentence each; arguments as for `as_json`."""
-    notes = [f"collapsed: {row.collapsed}"] if row.collapsed else []
-    notes += row.progress.warnings if row.progress else []
-    notes += started.notes if started else []
-    if row.result is not None:
-        if row.result.random_weights:
-            notes.append(f"random weights: {row.result.random_weights}")
-        for slug in metrics.catalogue():
-            reading = row.result.isotropy.reading(slug)
-            if reading is not None and reading.undefined and row.result.isotropy.number(slug) is None:
-                notes.append(f"{slug} is undefined: {reading.undefined}")
-    elif row.error:
-        notes.append(f"{row.error.get('message', '')} {row.error.get('advice') or ''}".rstrip())
-    return list(dict.fromkeys(notes))
-
-
-def document(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Runs as one JSON document, with the warnings of all of them."""
-    return {"runs": list(runs), "warnings": list(dict.fromkeys(text for run in runs for text in run["warnings"]))}
-
-
-def listed(rows: Iterable[RunRow], summaries: Iterable[RunSummary]) -> dict[str, Any]:
-    """The document of a list of runs, in the order of their summaries. A run that was launched after the rows were read is left out."""
-    readable = {row.id: row for row in rows}
-    runs = [run for run in summaries if run.id in readable or run.unreadable]
-    return document([as_json(readable[run.id], run) if run.id in readable else unreadable_json(run) for run in runs])
-
-
-def unreadable_json(run: RunSummary) -> dict[str, Any]:
-    """What `runs list --json` gives of a run that cannot be read: no configuration and no numbers."""
-    error = {"kind": UNREADABLE, "message": run.unreadable, "advice": _delete_advice(run)}
-    warnings = [f"run {run.id} is unreadable: {run.unreadable}"]
-    return {"id": run.id, "name": run.name, "status": UNREADABLE, "error": error, "warnings": warnings}
-
-
-def _delete_advice(run: RunSummary) -> str:
-    stop = f"isoviz runs stop {run.id}, then " if run.status == "running" else ""
-    return f"Update IsoViz if a newer version wrote it, or delete it: {stop}isoviz runs delete {run.id}"
 
 
 def describe(run: RunRow | RunSummary, started: Started | None = None) -> str:
@@ -115,7 +34,7 @@ def describe(run: RunRow | RunSummary, started: Started | None = None) -> str:
     """
     run = summary_of(run, started) if isinstance(run, RunRow) else run
     if run.unreadable:
-        return f"\n{_INDENT}".join([f"{run.id}  {UNREADABLE}  {run.name}", run.unreadable, _delete_advice(run)])
+        return f"\n{_INDENT}".join([f"{run.id}  {UNREADABLE}  {run.name}", run.unreadable, delete_advice(run)])
     setup = " ".join([run.method, *(f"{name}={value}" for name, value in run.params.items())])
     lines = [f"{run.id}  {run.status:<8}  {run.model}  {run.task}  {setup}  seed {run.seed}"]
     if run.status == "finished":
@@ -131,7 +50,7 @@ def _scores(run: RunSummary) -> str:
     scores = []
     primary = _primary(run.task, run.metrics)
     for name, value in run.metrics.items():
-        if name not in _NO_SCORE:
+        if name not in NO_SCORE:
             baselines = _baselines(run) if name == primary else {}
             against = ", ".join(f"{title} {decimals(level, 4)}" for title, level in baselines.items())
             scores.append(f"{name} {decimals(value, 4)}" + (f" ({against})" if against else ""))
@@ -208,46 +127,6 @@ def _times(timing: Mapping[str, float | None]) -> str:
 # ---- several runs --------------------------------------------------------------------------------------------------
 
 
-def summary_json(rows: Sequence[RunRow]) -> list[dict[str, Any]]:
-    """Mean and sample standard deviation over the seeds of each setup, for every score and every number of isotropy."""
-    return [_summary(group) for group in _by_setup(rows)]
-
-
-def _by_setup(rows: Iterable[RunRow]) -> list[list[RunRow]]:
-    """Runs that differ in nothing but their seed, together, in the order of their first."""
-    groups: dict[str, list[RunRow]] = {}
-    for row in rows:
-        groups.setdefault(row.config.setup_key(), []).append(row)
-    return list(groups.values())
-
-
-def _summary(group: Sequence[RunRow]) -> dict[str, Any]:
-    config = group[0].config
-    finished = [row for row in group if row.result is not None]
-    # as everywhere: what predicts a constant is in no mean
-    results = [row.result for row in finished if row.result is not None and not row.collapsed]
-    scores = dict.fromkeys(name for result in results for name in result.metrics if name not in _NO_SCORE)
-    numbers = [slug for slug, metric in metrics.catalogue().items() if metric.gives != "curve"]
-    return {
-        "setup": {"model": config.model, "task": config.task, "method": config.method, "params": dict(config.params)},
-        "seeds": [row.config.seed for row in finished],
-        "not_finished": len(group) - len(finished),
-        "collapsed": dict(Counter(row.collapsed for row in finished if row.collapsed)),
-        "metrics": {name: _spread(result.metrics.get(name) for result in results) for name in scores},
-        "isotropy": {
-            slug: _spread(result.isotropy.number(slug) for result in results)
-            for slug in numbers
-            if any(result.isotropy.reading(slug) for result in results)
-        },
-    }
-
-
-def _spread(values: Iterable[float | None]) -> dict[str, Any]:
-    defined = [value for value in values if value is not None]
-    mean, sd = mean_sd(defined)
-    return {"mean": mean, "sd": sd, "n": len(defined)}
-
-
 def print_summary(rows: Sequence[RunRow], started: Beginning | None) -> None:
     """A table of the setups: mean ± sample standard deviation over seeds, and below them the simple baselines.
 
@@ -262,7 +141,7 @@ def print_summary(rows: Sequence[RunRow], started: Beginning | None) -> None:
     where = "; ".join(dict.fromkeys(_cloud(results[0], results[0].isotropy.home(slug)) for slug in slugs))
     print(f"\nMean ± sample standard deviation over seeds. Isotropy of {where}.")
     lines = []
-    for title, summary in zip(_titles([group[0].config for group in _by_setup(rows)]), summary_json(rows), strict=True):
+    for title, summary in zip(_titles([group[0].config for group in by_setup(rows)]), summary_json(rows), strict=True):
         score = _mean_and_sd(summary["metrics"].get(primary), 4)
         isotropy = [_mean_and_sd(summary["isotropy"].get(slug), metrics.get(slug).decimals) for slug in slugs]
         lines.append([title, str(len(summary["seeds"])), score, *isotropy, _remarks(summary)])

@@ -6,16 +6,16 @@ import argparse
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from isoviz.commands.options import add_store, whole
 from isoviz.commands.output import print_json, print_runs
 from isoviz.errors import InputError
-from isoviz.events import ENDINGS, Started
+from isoviz.events import ENDINGS
 from isoviz.formatting import decimals
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.recovery import mark_lost
-from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.runs.store import Store, StoreUnavailableError
 from isoviz.runs.summaries import TIMING, RunSummary
 
@@ -79,20 +79,7 @@ def run(options: argparse.Namespace) -> int:
         mark_lost(store)
     except StoreUnavailableError as error:  # runs can be listed even if the disk is full
         warnings.warn(f"runs whose process is gone are still listed as running: {error}", stacklevel=2)
-    actions = {
-        "list": _list,
-        "show": _show,
-        "stop": _stop,
-        "resume": _resume,
-        "move": _reorder,
-        "priority": _reorder,
-        "delete": _delete,
-        "export": _export,
-        "cite": _cite,
-        "save-model": _save_model,
-        "add-seeds": _add_seeds,
-    }
-    return actions[options.action](store, options)
+    return _ACTIONS[options.action](store, options)
 
 
 def _list(store: Store, options: argparse.Namespace) -> int:
@@ -100,9 +87,9 @@ def _list(store: Store, options: argparse.Namespace) -> int:
     if limit is not None and limit < 0:
         raise InputError(f"--limit: expected 0 or more (got {limit})", field="limit")
     if options.json:
-        from isoviz.commands import run_report
+        from isoviz.operations import documents
 
-        print_runs(run_report.listed(store.list(limit=limit), store.summaries(limit=limit)))
+        print_runs(documents.listed(store.list(limit=limit), store.summaries(limit=limit)))
         return 0
     runs = store.summaries(limit=limit)
     for run in runs:
@@ -141,29 +128,15 @@ def _listed(run: RunSummary) -> str:
 
 def _show(store: Store, options: argparse.Namespace) -> int:
     from isoviz.commands import run_report
+    from isoviz.operations import documents
 
-    row = store.get(options.id)
     if options.json:
-        print_json(run_report.document([{**_document(store, row), "provenance": _provenance(store, row.id)}]))
+        print_json(documents.shown(store, options.id))
     else:
+        row = store.get(options.id)
         print(run_report.describe(store.summary(row.id)))
         print(f"    files: {store.folder_of(row.id)} ({store.disk_use(row.id) / 1e6:.1f} MB)")
     return 0
-
-
-def _document(store: Store, row: RunRow) -> dict[str, Any]:
-    from isoviz.commands import run_report
-
-    return run_report.as_json(row, store.summary(row.id))
-
-
-def _provenance(store: Store, run_id: str) -> dict[str, Any]:
-    """The environment of a run: its newest `started` event, of which a resumed run has several. Empty before the first."""
-    newest = store.newest_of_kind(run_id, Started)
-    if newest is None:
-        return {}
-    moment, started = newest
-    return {**started.model_dump(mode="json", exclude={"kind"}), "time": moment}
 
 
 def _service(store: Store) -> Service:
@@ -173,20 +146,25 @@ def _service(store: Store) -> Service:
 
 
 def _stop(store: Store, options: argparse.Namespace) -> int:
-    _service(store).stop(options.id)
-    row = store.get(options.id)
-    if options.json:
-        from isoviz.commands import run_report
+    from isoviz.operations import documents
 
-        print_json(run_report.document([_document(store, row)]))
+    _service(store).stop(options.id)
+    status = store.get(options.id).status
+    text = f"{options.id}  {'stopping' if status == 'running' else status}"
+    return _answer(options, documents.document([documents.of_run(store, options.id)]), text)
+
+
+def _answer(options: argparse.Namespace, document: dict[str, Any], text: str) -> int:
+    if options.json:
+        print_json(document)
     else:
-        print(f"{row.id}  {'stopping' if row.status == 'running' else row.status}")
+        print(text)
     return 0
 
 
 def _resume(store: Store, options: argparse.Namespace) -> int:
-    from isoviz.commands import run_report
     from isoviz.commands.train import carry_out, say
+    from isoviz.operations import documents
 
     owner = f"command line, process {os.getpid()}"
     waiting = store.get(options.id)
@@ -195,31 +173,23 @@ def _resume(store: Store, options: argparse.Namespace) -> int:
             _service(store).resume(options.id, claim=owner)
         row = carry_out(store, options.id, owner, stop, quiet=options.json)
     if options.json:
-        print_json(run_report.document([_document(store, row)]))
+        print_json(documents.document([documents.of_run(store, options.id)]))
     return 0 if row.status == "finished" else 1
 
 
 def _reorder(store: Store, options: argparse.Namespace) -> int:
-    from isoviz.commands.operations import Operations
+    from isoviz.operations.table import Operations
 
     do = Operations(store, _service(store))
     change = do.move_run if options.action == "move" else do.set_priority
     document = change(options.id, options.to)
-    if options.json:
-        print_json(document)
-    else:
-        for place, entry in enumerate(document["queue"], 1):
-            print(f"{place}. {entry['id']}  {entry['priority']} priority")
-    return 0
+    lines = (f"{place}. {run['id']}  {run['priority']} priority" for place, run in enumerate(document["queue"], 1))
+    return _answer(options, document, "\n".join(lines))
 
 
 def _delete(store: Store, options: argparse.Namespace) -> int:
     _service(store).delete(options.id)
-    if options.json:
-        print_json({"deleted": [options.id]})
-    else:
-        print(f"{options.id}  deleted")
-    return 0
+    return _answer(options, {"deleted": [options.id]}, f"{options.id}  deleted")
 
 
 def _cite(store: Store, options: argparse.Namespace) -> int:
@@ -230,40 +200,21 @@ def _cite(store: Store, options: argparse.Namespace) -> int:
         slug for row in rows if row.result for cloud in row.result.isotropy.clouds.values() for slug in cloud.readings
     }
     entries = citing.bibtex([row.config for row in rows], measures if options.measures else ())
-    if options.json:
-        print_json({"entries": entries})
-    else:
-        print("\n\n".join(entries.values()))
-    return 0
+    return _answer(options, {"entries": entries}, "\n\n".join(entries.values()))
 
 
 def _save_model(store: Store, options: argparse.Namespace) -> int:
     from isoviz.runs import pretrained
 
     folder = pretrained.save(store.get(options.id), store.folder_of(options.id), options.out)
-    if options.json:
-        print_json({"id": options.id, "folder": str(folder)})
-    else:
-        print(f"{folder}: a transformers directory; its README.md says how to load it")
-    return 0
+    text = f"{folder}: a transformers directory; its README.md says how to load it"
+    return _answer(options, {"id": options.id, "folder": str(folder)}, text)
 
 
 def _export(store: Store, options: argparse.Namespace) -> int:
-    from isoviz.commands import run_report
+    from isoviz.operations import documents
 
-    documents = []
-    for run_id in options.ids:
-        try:
-            row = store.get(run_id)
-        except UnreadableRunError:
-            documents.append(run_report.unreadable_json(store.summary(run_id)))
-            continue
-        events, cursor = [], 0
-        while batch := store.events(run_id, after=cursor):
-            events += [{"seq": seq, **event} for seq, event in batch]
-            cursor = batch[-1][0]
-        documents.append({**_document(store, row), "tags": list(row.tags), "note": row.note, "events": events})
-    print_json(run_report.document(documents))
+    print_json(documents.exported(store, options.ids))
     return 0
 
 
@@ -284,3 +235,18 @@ def _add_seeds(store: Store, options: argparse.Namespace) -> int:
     rows = train.launch_and_carry_out(store, of_command_line(store), configs, name, quiet=options.json, new=False)
     train.report(store, rows, options.json)
     return 0 if all(row.status == "finished" for row in rows) else 1
+
+
+_ACTIONS: Final[dict[str, Callable[[Store, argparse.Namespace], int]]] = {
+    "list": _list,
+    "show": _show,
+    "stop": _stop,
+    "resume": _resume,
+    "move": _reorder,
+    "priority": _reorder,
+    "delete": _delete,
+    "export": _export,
+    "cite": _cite,
+    "save-model": _save_model,
+    "add-seeds": _add_seeds,
+}

@@ -11,28 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz import recipes, tasks
-from isoviz.commands.options import add_own, add_store, number, whole
+from isoviz.commands.options import add_fields, add_own, add_store, own_columns, whole
 from isoviz.commands.output import print_json, progress_bar
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Event
-from isoviz.parameters import choices_of, extra
 from isoviz.runs import planning
 from isoviz.runs.naming import experiment_name
-from isoviz.tasks.protocol import OwnTask
 
 if TYPE_CHECKING:
     from isoviz.access.service import Service
     from isoviz.runs.rows import RunRow
     from isoviz.runs.store import Store
-
-
-_READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
-    int: (whole, "N"),
-    int | None: (whole, "N"),
-    float: (number, "X"),
-}
-"""How a field's annotation is read, and what help calls its value."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -50,26 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"use a paper's settings for everything not given here: {', '.join(recipes.RECIPES)}",
     )
-    groups: dict[str, argparse._ArgumentGroup] = {}
-    for name, field in fields.items():
-        if (option := planning.OPTIONS.get(name)) is None:
-            continue
-        section = extra(field).get("section", "Training")
-        group = groups.get(section) or groups.setdefault(section, parser.add_argument_group(section))
-        if field.annotation is bool:
-            group.add_argument(option, dest=name, action="store_true", default=None, help=field.description)
-            continue
-        default = "depends on the model" if name == "learning_rate" else field.default
-        notes = [f"one of {', '.join(choices)}"] if (choices := choices_of(field)) else []
-        notes += [f"default: {default}"] if default is not None else []
-        read, metavar = _READERS.get(field.annotation, (str, "NAME" if choices else "TEXT"))
-        group.add_argument(
-            option,
-            dest=name,
-            type=read,
-            metavar=metavar,
-            help=f"{field.description} ({'; '.join(notes)})" if notes else field.description,
-        )
+    add_fields(parser, RunConfig, planning.OPTIONS)
     parser.add_argument(
         "--queue", action="store_true", help="queue the runs for workers or the app; train nothing here"
     )
@@ -104,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _queue(store: Store, service: Service, configs: list[RunConfig], options: argparse.Namespace) -> int:
     """Queue the runs that do not exist yet, or all with `--repeat`, and print their ids."""
-    from isoviz.commands import run_report
+    from isoviz.operations import documents
     from isoviz.runs import duplicates
 
     known = {} if options.repeat else duplicates.existing(store, configs)
@@ -112,7 +83,7 @@ def _queue(store: Store, service: Service, configs: list[RunConfig], options: ar
     rows = [store.get(run_id) for run_id in service.launch(new, group=_group(new), new=True)]
     existing = list(dict.fromkeys(known.values()))
     if options.json:
-        print_json(run_report.document([run_report.as_json(row, None) for row in rows]) | {"existing": existing})
+        print_json(documents.document([documents.as_json(row, None) for row in rows]) | {"existing": existing})
         return 0
     for row in rows:
         print(f"{row.id}  {row.name}")
@@ -152,11 +123,12 @@ def launch_and_carry_out(
 def report(store: Store, rows: Sequence[RunRow], json: bool) -> None:
     """Print all runs as one document, or a table of several runs."""
     from isoviz.commands import run_report
+    from isoviz.operations import documents
 
-    started = {row.id: run_report.started_of(store, row.id) for row in rows}
+    started = {row.id: documents.started_of(store, row.id) for row in rows}
     if json:
-        document = run_report.document([run_report.as_json(row, started[row.id]) for row in rows])
-        print_json(document | ({"summary": run_report.summary_json(rows)} if len(rows) > 1 else {}))
+        document = documents.document([documents.as_json(row, started[row.id]) for row in rows])
+        print_json(document | ({"summary": documents.summary_json(rows)} if len(rows) > 1 else {}))
     elif len(rows) > 1:
         run_report.print_summary(rows, next(filter(None, started.values()), None))
 
@@ -190,20 +162,6 @@ def plan(options: argparse.Namespace) -> list[RunConfig]:
     )
 
 
-def own_columns(options: argparse.Namespace) -> OwnTask | None:
-    """The columns of `--task own`. Raises `InputError` if the task is another one, or if a required column is missing."""
-    given = {name: getattr(options, f"own.{name}", None) for name in planning.OWN_OPTIONS}
-    given = {name: value for name, value in given.items() if value is not None}
-    if options.task != tasks.OWN:
-        for name in given:
-            raise InputError(f"own.{name}: is for --task {tasks.OWN} (got --task {options.task})", field=f"own.{name}")
-        return None
-    for name in ("text", "label"):
-        if name not in given:
-            raise InputError(f"own.{name}: --task {tasks.OWN} needs the column's name", field=f"own.{name}")
-    return OwnTask.checked(**given)
-
-
 def fetch_models(configs: Sequence[RunConfig]) -> None:
     """Download models from the hub before any run is created, so that a failing download is an input error, not a failed run."""
     from isoviz.models import sources
@@ -233,6 +191,7 @@ def carry_out(store: Store, run_id: str, owner: str, stop: Callable[[], bool], q
     """
     from isoviz import devices
     from isoviz.commands import run_report
+    from isoviz.operations import documents
     from isoviz.runs.execution import execute
     from isoviz.training import train
 
@@ -251,7 +210,7 @@ def carry_out(store: Store, run_id: str, owner: str, stop: Callable[[], bool], q
         execute(store, run_id, train=observed, stop=stop)
     row = store.get(run_id)
     if not quiet:
-        print(run_report.describe(row, run_report.started_of(store, row.id)))
+        print(run_report.describe(row, documents.started_of(store, row.id)))
     elif row.error:
         say(f"run {row.id} {row.status}: {row.error.get('message', '')} {row.error.get('advice', '')}".rstrip())
     if row.status == "running":  # details are in its log; the next command marks it as lost

@@ -214,7 +214,7 @@ BAD = [
     (["train", "--task", "glue/cola", "--data", "/no/such/folder"], "--data: '/no/such/folder' is not a folder"),
     (["train", "--task", "glue/cola"], "hub cannot be reached"),
     (["sweep", "--method", "istar", "--grid", "lam"], "expected name=value"),
-    (["measure"], "--embeddings"),
+    (["measure"], "--model: give either a model or a file"),
     (["measure", "--embeddings", "/no/file.npy"], "no file"),
     (["runs", "show", "nothing"], "no run 'nothing'"),
     (["fly"], "invalid choice: 'fly'"),

@@ -432,14 +432,14 @@ def test_cut_rows_are_noted(call, model):
         (["--layer", "9"], "--layer: "),
         (["--layer", "-1"], "layers 0 (embeddings) to 2 (got -1)"),
         (["--layer", "1", "--pooling", "head"], "last layer (2) only"),
-        (["--pooling", "max"], "invalid choice: 'max'"),
+        (["--pooling", "max"], "--pooling: input should be 'sentence'"),
         (["--split", "tests"], "--split: no split 'tests' (allowed: train, validation)"),
-        (["--max-eval", "0"], "--max-eval: must be at least 1"),
+        (["--max-eval", "0"], "--max-eval: input"),
         (["--max-length", "2"], "--max-length: must be at least 3"),
-        (["--batch-size", "0"], "--batch-size: must be at least 1"),
+        (["--batch-size", "0"], "--batch-size: input"),
         (["--as-weights"], "--as-weights: only with --embeddings"),
         (["--pairs", "a.csv"], "--pairs: only with --embeddings"),
-        (["--embeddings", "x.npy"], "not allowed with argument"),
+        (["--embeddings", "x.npy"], "--model: give either a model or a file"),
     ],
 )
 def test_bad_options_are_one_line_and_exit_2(call, model, words, message):

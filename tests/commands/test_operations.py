@@ -12,9 +12,9 @@ from sqlalchemy import event
 from isoviz.access.policy import UNRESTRICTED
 from isoviz.access.service import Service
 from isoviz.access.visitors import OPERATOR, Role, Visitor
-from isoviz.commands.operations import Operations
 from isoviz.config import RunConfig
 from isoviz.errors import AccessError
+from isoviz.operations.table import Operations
 from isoviz.runs.store import Store
 
 

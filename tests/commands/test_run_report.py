@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from isoviz.commands.run_report import as_json, describe, print_summary, summary_json
+from isoviz.commands.run_report import describe, print_summary
+from isoviz.operations.documents import as_json, summary_json
 from tests.dashboard.made_up import config, result, row, started
 
 

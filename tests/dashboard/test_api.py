@@ -21,8 +21,8 @@ from isoviz.access import service as access
 from isoviz.access.policy import ROOTS
 from isoviz.access.reach import API_WRITES, READ_ONLY, Reach
 from isoviz.access.visitors import Role
-from isoviz.commands.operations import operations
 from isoviz.jobs import guarded
+from isoviz.operations.table import operations
 from isoviz.runs.store import Store
 from tests.dashboard.made_up import config, finish
 

@@ -10,28 +10,31 @@ import dataclasses
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, Literal, get_type_hints
+from typing import Any, Final, Literal, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from isoviz import comparisons, limits, methods, metrics, posthoc, reference, studies, tasks
 from isoviz.access.service import Service
-from isoviz.commands import compare, run_report
 from isoviz.config import RunConfig
 from isoviz.demo import bundled_models
 from isoviz.errors import InputError, StoreError, input_error
 from isoviz.jobs import guarded
+from isoviz.operations import documents
+from isoviz.operations.measure import MeasureRequest
 from isoviz.runs import duplicates, planning
 from isoviz.runs.identity import one_line
 from isoviz.runs.naming import experiment_name
 from isoviz.runs.queue_order import PRIORITIES, Move, Priority
 from isoviz.runs.recovery import mark_lost
+from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
 
+Request = TypeVar("Request", bound=BaseModel)
 Kind = Literal["methods", "measures", "transforms", "tasks", "models", "studies"]
 Status = Literal["queued", "running", "finished", "stopped", "failed", "diverged", "lost"]
 
@@ -54,6 +57,14 @@ class Settings(
     )
 ):
     """Settings of `launch_runs`: those of the command line, and the columns of the task `own`."""
+
+
+def checked(model: type[Request], arguments: Mapping[str, Any]) -> Request:
+    """A request with these arguments. Raises `InputError` for the first that is unknown, missing or not allowed."""
+    try:
+        return model.model_validate(arguments)
+    except ValidationError as error:
+        raise input_error(error, depth=3) from None
 
 
 @dataclass(frozen=True)
@@ -94,14 +105,25 @@ class Operation:
             InputError: an argument is unknown, missing or not allowed.
             IsoVizError: what the operation raises.
         """
-        try:
-            checked = self.arguments().model_validate(arguments)
-        except ValidationError as error:
-            raise input_error(error, depth=3) from None
-        named = {name: getattr(checked, name) for name in type(checked).model_fields}
+        request = checked(self.arguments(), arguments)
+        named = {name: getattr(request, name) for name in type(request).model_fields}
         if inspect.iscoroutinefunction(self.call):
             return await self.call(**named)
         return await asyncio.get_running_loop().run_in_executor(_THREADS, functools.partial(self.call, **named))
+
+
+def compare(store: Store, names: Sequence[str], **choices: Any) -> comparisons.Table:
+    """Compare runs with these ids or in these experiments, each once; choices as for `comparisons.compare`."""
+    rows = {row.id: row for name in names for row in store.list(group=name, order="oldest") or [_run(store, name)]}
+    started = {run_id: documents.started_of(store, run_id) for run_id in rows}
+    return comparisons.compare(list(rows.values()), started=started, **choices)
+
+
+def _run(store: Store, name: str) -> RunRow:
+    try:
+        return store.get(name)
+    except StoreError:
+        raise StoreError(f"id: no run and no experiment '{name}' in the store {store}", field="id") from None
 
 
 def operations(
@@ -138,11 +160,11 @@ class Operations:
         """
         mark_lost(self._store)
         shown: dict[str, Any] = {"group": experiment, "status": status, "limit": max(1, min(limit, MOST_LISTED))}
-        return run_report.listed(self._store.list(**shown), self._store.summaries(**shown))
+        return documents.listed(self._store.list(**shown), self._store.summaries(**shown))
 
     def show_run(self, id: str) -> dict[str, Any]:
         """One run in full: configuration, status, task metrics, isotropy, timing and provenance."""
-        return run_report.document([self._document(id)])
+        return documents.shown(self._store, id)
 
     def compare_runs(
         self,
@@ -157,10 +179,7 @@ class Operations:
         ids: runs or experiments. by: what is compared: "method" (with its parameters), a setting or a parameter. metric: of the
         task (default: its primary one) or a measure of isotropy.
         """
-        rows = compare.rows_of(self._store, ids)
-        started = {row.id: run_report.started_of(self._store, row.id) for row in rows}
-        table = comparisons.compare(rows, by=by, metric=metric, baseline=baseline, started=started, alpha=alpha)
-        return table.model_dump(mode="json")
+        return compare(self._store, ids, by=by, metric=metric, baseline=baseline, alpha=alpha).model_dump(mode="json")
 
     def catalogue(self, kind: Kind) -> dict[str, Any]:
         """The names that other tools take, each with what it is; methods with their parameters."""
@@ -192,18 +211,17 @@ class Operations:
                 raise InterruptedError("the client is gone")
 
         def measured() -> dict[str, Any]:
-            admitted = self._service.admitted(model, data, embeddings)
-            options: dict[str, Any] = dict(zip(("model", "data", "embeddings"), admitted, strict=True))
-            options |= {"split": split, "layer": layer, "pooling": pooling, "max_eval": max_eval}
-            options |= {} if task is None else {"task": task}
+            files = zip(("model", "data", "embeddings"), self._service.admitted(model, data, embeddings), strict=True)
+            given = dict(files, task=task, split=split, layer=layer, pooling=pooling, max_eval=max_eval)
+            request = checked(MeasureRequest, {name: value for name, value in given.items() if value is not None})
             allowed = limits.UNLIMITED
             if self._service.roots() is not None:
                 allowed = limits.from_environment()
                 allowed = dataclasses.replace(allowed, seconds=max(allowed.seconds, _MEASURE_SECONDS))
             with self._service.computing(pulse):
                 return guarded.call(
-                    "isoviz.commands.measure:measured",
-                    {"options": options},
+                    "isoviz.operations.measure:document",
+                    {"request": request},
                     dict[str, Any],
                     field="embeddings" if model is None else "model",
                     imports=guarded.TABLES if model is None else _MODEL_MODULES,
@@ -257,12 +275,12 @@ class Operations:
     def stop_run(self, id: str) -> dict[str, Any]:
         """Stop a run after its current optimiser step, or take it out of the queue. It can be resumed."""
         self._service.stop(id)
-        return run_report.document([self._document(id)])
+        return documents.document([documents.of_run(self._store, id)])
 
     def resume_run(self, id: str) -> dict[str, Any]:
         """Queue a stopped, failed or lost run again. It continues from its last checkpoint."""
         self._service.resume(id)
-        return run_report.document([self._document(id)])
+        return documents.document([documents.of_run(self._store, id)])
 
     def move_run(self, id: str, to: Move) -> dict[str, Any]:
         """Move a run in the queue: first, one place up or down, or last. Returns the queue.
@@ -284,9 +302,6 @@ class Operations:
         levels = {value: level for level, value in PRIORITIES.items()}
         waiting = self._store.list(status="queued", order="queue", limit=MOST_LISTED)
         return {"queue": [{"id": row.id, "priority": levels[row.priority]} for row in waiting]}
-
-    def _document(self, run_id: str) -> dict[str, Any]:
-        return run_report.as_json(self._store.get(run_id), self._store.summary(run_id))
 
 
 def _with_parameters(items: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -1,0 +1,321 @@
+"""Measure an array file, or a model on a task by layer and pooling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from isoviz import metrics
+from isoviz.config import RunConfig
+from isoviz.errors import InputError
+from isoviz.metrics.measuring import measure_cloud, notes_of
+from isoviz.metrics.record import CloudRecord
+from isoviz.metrics.sample import Sample
+from isoviz.metrics.summary import as_json
+from isoviz.tasks.protocol import OwnTask
+
+if TYPE_CHECKING:
+    from isoviz.exploring.encoders import FinishedRun
+    from isoviz.models.sources import ModelSource
+    from isoviz.models.views import Pooling
+    from isoviz.vectors import VectorSet
+
+MOST_PAIRED = 20_000
+"""Points for metrics over pairs where there is one cloud only; the table takes fewer per cloud."""
+_OF_FILES = ("column", "labels", "pairs", "as_weights")
+_SETTINGS = RunConfig.model_fields
+
+Progress = Callable[[int, int, str], None]
+"""Called with the steps done, all steps, and what they are."""
+
+
+class MeasureRequest(BaseModel):
+    """What to measure: a file of embeddings, or a model on a task."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    embeddings: str | None = Field(
+        None, description="vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl"
+    )
+    model: str | None = Field(
+        None, description="bundled model, local directory or hub id, which may end in @REVISION; run:ID for a run"
+    )
+    task: str = Field("demo/acceptability", description="the task whose texts are read")
+    data: str | None = Field(None, description="the task's files; for --task own also one file")
+    direction: str | None = Field(None, description=_SETTINGS["direction"].description)
+    own: OwnTask | None = None
+    split: str = Field("validation", description="split of the task")
+    layer: int | None = Field(None, description="one cloud: from 1, 0 is the embedding output (default: the last)")
+    pooling: Literal["sentence", "cls", "last", "mean", "tokens", "head"] | None = Field(
+        None,
+        description="one cloud (default: sentence for a sentence-transformers model, else cls, for a decoder last); without a "
+        "layer and a pooling, a table of all layers and poolings too",
+    )
+    prompt: str | None = Field(None, description="prompt of a sentence-transformers model (default: the model's)")
+    truncate_dim: int | None = Field(None, description="keep the first N dimensions of its sentence vectors")
+    column: str | None = Field(
+        None,
+        description="the vectors in the file: a column of lists, dim_* or names with commas for one column per dimension, or an array",
+    )
+    labels: str | None = Field(
+        None, description="column of its labels, or a table with a column 'label': read-outs of labels too"
+    )
+    pairs: str | None = Field(
+        None, description="scored pairs of ids, or relevance of documents to queries; adds their read-outs"
+    )
+    as_weights: bool = Field(False, description="also I1 and I2, the file's rows read as output vectors")
+    max_eval: int | None = Field(None, ge=1, description="use the first N rows")
+    allow_random: bool = Field(False, description=_SETTINGS["allow_random"].description)
+    max_length: int = Field(128, ge=1, description="tokens read of a row")
+    batch_size: int = Field(64, ge=1, description="rows per step")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured.
+
+    Attributes:
+        document: all of it, for programs.
+        name: of the headline cloud.
+        headline: its record.
+        by_layer: records of all layers and poolings, if no single one was asked for.
+        rows: texts that were read.
+        columns: of a table that were read as dimensions.
+        notes: what a reader must know.
+    """
+
+    document: dict[str, Any]
+    name: str
+    headline: CloudRecord
+    by_layer: list[CloudRecord] = field(default_factory=list)
+    rows: int = 0
+    columns: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def document(request: MeasureRequest) -> dict[str, Any]:
+    """The measures as one document, in a process of its own (`isoviz.jobs.guarded`)."""
+    from isoviz.devices import available_cores
+
+    if request.model is not None:
+        import torch
+
+        torch.set_num_threads(available_cores())  # the processes that read files have one
+    measured = measure(request)
+    return {**measured.document, "warnings": list(dict.fromkeys([*measured.document["warnings"], *measured.notes]))}
+
+
+def measure(request: MeasureRequest, progress: Progress = lambda *_: None) -> Measured:
+    """Every measure of a file of embeddings, or of a model.
+
+    Raises:
+        InputError: the request names neither or both, or cannot be carried out.
+    """
+    if (request.model is None) == (request.embeddings is None):
+        raise InputError("model: give either a model or a file of embeddings", field="model")
+    if request.embeddings is not None:
+        return _measure_file(request, request.embeddings)
+    for name in _OF_FILES:
+        if getattr(request, name):
+            raise InputError(f"{name}: only with --embeddings", field=name)
+    return _measure_model(request, str(request.model), progress)
+
+
+def _measure_file(request: MeasureRequest, file: str) -> Measured:
+    from isoviz.models import profile
+    from isoviz.vectors import arrays
+
+    points, columns, vector_set = _points(request, file)
+    try:
+        most = MOST_PAIRED if points.size * 8 <= profile.STREAM_ABOVE else profile.MOST_PAIRED
+        record = profile.measure(points, name=Path(file).name, most=most)
+        weights = {"as_weights": _partition(points)} if request.as_weights else {}
+        read_outs = _read_outs(vector_set) if vector_set is not None else {}
+    except ValueError as error:
+        arrays.check_finite(points, "embeddings")  # says where
+        raise InputError(f"embeddings: {error}", field="embeddings") from None
+    if 1 < record.n < record.d:
+        transposed = f"rows are points: {record.n} of them, {record.d} numbers each; transpose the array if its columns are the points"
+        record = record.model_copy(update={"notes": (*record.notes, transposed)})
+    cloud = {"name": record.cloud, **({"columns": columns} if columns else {})}
+    values = {"cloud": cloud, **as_json(record), **weights, **read_outs}
+    return Measured(values, record.cloud, record, columns=columns, notes=notes_of(record))
+
+
+def _points(request: MeasureRequest, file: str) -> tuple[NDArray[Any], list[str], VectorSet | None]:
+    """The vectors in the file, the columns of a table with them, and their labels and pairs if read-outs are requested."""
+    from isoviz import vectors
+
+    if request.labels is None and request.pairs is None:
+        return *vectors.reading.named_array(file, request.column, "embeddings"), None
+    labels = request.labels or ""
+    in_table = Path(labels).suffix.lower() in vectors.reading.tables.SUFFIXES
+    columns = vectors.Columns(points=request.column, label=None if in_table else request.labels)
+    vector_set = vectors.read(
+        file, columns, beside=labels if in_table else None, relations=request.pairs, field="embeddings"
+    )
+    if request.labels is None:
+        vector_set = replace(vector_set, columns=vector_set.columns.drop(columns="label", errors="ignore"))
+    elif "label" not in vector_set.columns:
+        raise InputError(
+            f"labels: '{request.labels}' has no column 'label'"
+            if in_table
+            else f"labels: '{file}' is an array without columns; name a table with a column 'label'",
+            field="labels",
+        )
+    return vector_set.points, vector_set.facts.get("dimensions", []), vector_set
+
+
+def _read_outs(vector_set: VectorSet) -> dict[str, dict[str, Any]]:
+    """By what they need (labels, pairs, queries): how many there are, and the read-outs by slug."""
+    from isoviz import readouts
+    from isoviz.readouts.division import annotations_of
+    from isoviz.readouts.image import Image
+
+    row_annotations = annotations_of(vector_set)
+    counts: dict[str, dict[str, Any]] = {}
+    if row_annotations.labels is not None:
+        counts["labels"] = {"classes": int(row_annotations.labels.codes.max()) + 1}
+    if row_annotations.pairs is not None:
+        counts["pairs"] = {"pairs": len(row_annotations.pairs.left)}
+    if (relevance := row_annotations.queries) is not None:
+        counts["queries"] = {"queries": len(relevance.queries), "documents": len(relevance.documents)}
+    slugs = [slug for slug, readout in readouts.CATALOGUE.items() if readout.needs in counts]
+    for slug, statistic in readouts.measure(Image(vector_set.points), row_annotations, slugs).items():
+        counts[readouts.CATALOGUE[slug].needs][slug] = statistic.value
+    return counts
+
+
+def _measure_model(request: MeasureRequest, model: str, progress: Progress) -> Measured:
+    from isoviz import tasks
+    from isoviz.exploring import encoders
+    from isoviz.models import sources
+    from isoviz.tasks import own
+
+    task = tasks.get(request.task, own.completed(request.data, request.own) if request.own else None)
+    source = encoders.resolve(model)
+    direction = task.checked_direction(request.direction) or None
+    rows = tasks.load(task, request.data, direction)
+    frames = {"train": rows.train, "validation": rows.validation, **rows.extra}
+    if request.split not in frames:
+        raise InputError(f"split: no split '{request.split}' (allowed: {', '.join(frames)})", field="split")
+    frame = frames[request.split].iloc[: request.max_eval]
+
+    from isoviz.models.extract import layer_views, offered_poolings, usual_pooling
+    from isoviz.models.profile import profile
+    from isoviz.models.profile import record as record_of
+
+    all_clouds = request.layer is None and request.pooling is None
+    columns = [frame[column].tolist() for column in task.inputs]
+    by_layer: list[CloudRecord] = []
+    head: CloudRecord | None = None
+    with encoders.opened(model) as (encoder, run):
+        if run is None:
+            encoder = source = sources.fetch(encoder, progress)
+        offered, _ = offered_poolings(encoder, len(columns))
+        pooling: Pooling = request.pooling or _usual(request, offered, usual_pooling(encoder, len(columns)))
+        read: tuple[Pooling, ...] = offered if all_clouds else (pooling,)
+        if run is not None:  # the encoder's own head is not the run's
+            columns = encoders.prefixed(columns, run.before)
+            read = tuple(one for one in read if one != "head") or ("mean",)
+            if pooling == "head":
+                _check_head(request, run)
+        views = layer_views(
+            encoder,
+            columns,
+            poolings=read,
+            layers="all" if all_clouds else "last" if request.layer is None else [request.layer],
+            max_length=request.max_length,
+            allow_random=request.allow_random,
+            batch_size=request.batch_size,
+            direction=direction,
+            prompt=request.prompt,
+            truncate=request.truncate_dim,
+            progress=progress,
+        )
+        layer = views.depth if request.layer is None else request.layer
+        if run is not None and (pooling == "head" or (all_clouds and run.scores_rows)):
+            points = run.head_points(columns, views.max_length)
+            place = {"layer": views.depth, "pooling": "head", "truncated": views.truncated}
+            most = MOST_PAIRED if pooling == "head" else None
+            head = measure_cloud(Sample(points), "head", split=request.split, where=place, most=most)
+        if all_clouds:
+            by_layer = [*profile(views, split=request.split, progress=progress), *([head] if head else [])]
+            headline = next(one for one in by_layer if (one.layer, one.pooling) == (layer, pooling))
+        elif head is not None:
+            headline = head
+        else:
+            headline = record_of(views, layer, pooling, split=request.split, most=MOST_PAIRED)
+        weights = _output_embeddings(source, run) if all_clouds else None
+    where = "last layer" if request.layer is None else f"layer {layer}"
+    name = f"{model} on {request.task} ({request.split}), {where}, {pooling}"
+    cloud = {
+        "name": name,
+        **{key: getattr(request, key) for key in ("model", "task", "split", "layer", "prompt", "truncate_dim")},
+        "pooling": pooling,
+        "model_fingerprint": source.fingerprint,
+        "model_revision": source.revision,
+        "data_fingerprint": rows.fingerprint,
+        "data_revision": rows.revision,
+        "texts": list(task.inputs),
+    }
+    values = {**as_json(headline), "truncated": headline.truncated, "cloud": cloud}
+    if all_clouds:
+        values |= {"by_layer": [_line_json(one) for one in by_layer], "output_embeddings": weights}
+    return Measured(values, name, headline, by_layer, views.rows, notes=[*views.warnings, *notes_of(headline)])
+
+
+def _usual(request: MeasureRequest, offered: Sequence[Pooling], usual: Pooling) -> Pooling:
+    """The pooling of one cloud where none is named; earlier layers have no sentence vectors."""
+    if usual == "sentence" and request.layer is not None:
+        return next(one for one in offered if one != "sentence")
+    return usual
+
+
+def _check_head(request: MeasureRequest, run: FinishedRun) -> None:
+    if request.layer is not None:
+        raise InputError("layer: the head reads the last layer; omit --layer with --pooling head", field="layer")
+    if not run.scores_rows:
+        raise InputError(
+            f"pooling: the head of {request.model} reads every token, not one vector per row; choose another pooling",
+            field="pooling",
+        )
+
+
+def _line_json(record: CloudRecord) -> dict[str, Any]:
+    where = {"cloud": record.cloud, "layer": record.layer, "pooling": record.pooling, "split": record.split}
+    return {**where, **as_json(record), "truncated": record.truncated}
+
+
+def _output_embeddings(source: ModelSource, run: FinishedRun | None) -> dict[str, Any] | None:
+    from isoviz.models.checkpoint import output_embeddings
+
+    weights = output_embeddings(source) if run is None else run.model.output.weight.detach().float().cpu().numpy()
+    return None if weights is None else _partition(weights)
+
+
+def _partition(weights: NDArray[Any]) -> dict[str, Any]:
+    """I1 and I2 of W (N, d) as it is and divided by its root-mean-square row norm, for neither is free of scale."""
+    from isoviz.metrics.partition_function import Reading, partitions
+
+    norms = np.asarray(metrics.row_norms(weights))
+    plain, unit = (pair or (math.nan, math.nan) for pair in partitions(weights, [Reading(), Reading(scale_free=True)]))
+    unit = plain if not norms.any() else unit
+    return {
+        "n": weights.shape[0],
+        "d": weights.shape[1],
+        "i1": plain[0],
+        "i2": plain[1],
+        "i1_unit": unit[0],
+        "i2_unit": unit[1],
+        "norm_mean": float(norms.mean()),
+        "norm_min": float(norms.min()),
+        "norm_max": float(norms.max()),
+    }
