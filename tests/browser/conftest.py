@@ -9,13 +9,13 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
 
 from isoviz.exploring import measuring, results
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
@@ -42,6 +42,9 @@ EVERY_SECTION = "&".join(f"{name}=true" for name in OPEN)
 """For an address of Explore."""
 PATIENCE = 60_000
 """Milliseconds that a page may take before a test gives up: a machine busy with other tests is slow."""
+
+TABS = pytest.StashKey[list[Page]]()
+"""The tabs that a test has opened."""
 
 expect.set_options(timeout=PATIENCE)
 
@@ -187,14 +190,33 @@ def fits(page: Page) -> bool:
     return width == 0
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed and call.when == "call" and (tabs := item.stash.get(TABS, None)):
+        report.sections += [(f"tab {tab.url}", _shown(tab)) for tab in tabs]
+    return report
+
+
+def _shown(tab: Page) -> str:
+    try:
+        return tab.locator("body").inner_text(timeout=5_000)[:4_000]
+    except Error as error:
+        return f"not readable: {error}"
+
+
 @pytest.fixture
-def open_tab(chromium: Browser) -> Iterator[Callable[..., Page]]:
+def open_tab(chromium: Browser, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
     """`open_tab(url, dark=False, width=1280)`: a tab in a separate browser session.
 
-    Script errors and violations of the Content-Security-Policy fail the test.
+    Script errors and violations of the Content-Security-Policy fail the test; the report of a failed test ends with the
+    text of its tabs.
     """
     errors: list[str] = []
     contexts = []
+    tabs = request.node.stash[TABS] = []
 
     def opened(url: str, *, dark: bool = False, width: int = 1280) -> Page:
         context = chromium.new_context(
@@ -202,6 +224,7 @@ def open_tab(chromium: Browser) -> Iterator[Callable[..., Page]]:
         )
         contexts.append(context)
         page = context.new_page()
+        tabs.append(page)
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on(
