@@ -32,7 +32,7 @@ docs: $(VENV)/.app
 
 # Each prints a table and fails where its bar is missed; explore needs Chromium. The scripts that are not listed need data or a
 # recorded study.
-BENCHMARKS := metrics penalties store startup waiting training whatif explore
+BENCHMARKS := metrics penalties run_queue training whatif explore
 bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || exit 1; done

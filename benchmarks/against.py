@@ -4,8 +4,8 @@
     python benchmarks/against.py /tmp/before [--runs 300] [--events 40] [--rounds 5]
     python benchmarks/against.py /tmp/before --runs 2000 --events 1000 --rounds 3 --lists     # pages and `runs list` only
 
-The store is the fixture of `tests/old_store`, its finished runs repeated in setups of 25 seeds, so that both versions open it;
-`--events` fills each run up with optimiser steps. A page's figure is a warm rerun in the server's process, without browser: the
+Each version fills a store with the bundled examples, repeated in setups of 25 seeds; `--events` fills each run up
+with optimiser steps. A page's figure is a warm rerun in the server's process, without browser: the
 median of its processor time, and the 95th percentile of its elapsed time, over `RERUNS_PER_ROUND` reruns per round. Of each command
 the whole process counts, beside what its imports take. Bars: at most 1.15 times as slow as the other checkout, which is what two equal
 ones differ by on a noisy machine; a page's 95th percentile at most 300 ms.
@@ -17,33 +17,41 @@ import argparse
 import json
 import math
 import os
-import shutil
-import sqlite3
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from _report import ROOT, Table, python
 
-from benchmarks._report import Table
-
-ROOT = Path(__file__).resolve().parent.parent
 BAR = 1.15
 PAGE_BAR_SECONDS = 0.3
 RERUNS_PER_ROUND = 10
 PAGES = ("home", "explore", "train", "live", "tradeoffs", "results", "whatif", "run")
 OPEN = "from isoviz.runs.store import Store; Store().close()"
-STEP = (
-    '{"kind":"stepped","step":7,"epoch":0.5,"losses":{"total":0.71,"task":0.69,"istar":0.02},"learning_rate":0.0001,'
-    '"samples_per_second":900.0,"eta_seconds":9.0}'
-)
 LEAST = "import sqlalchemy"
 """What a list of runs cannot do without."""
 IMPORTS = ("isoviz", "isoviz.config", "isoviz.runs.store", "isoviz.methods", "dashboard.menu")
 
 # Run in each checkout: nothing here may be younger than the older of the two.
+FILL = """
+import sys
+from isoviz.events import Stepped, parse_event
+from isoviz.runs.examples import Examples
+from isoviz.runs.store import Store
+count, least = int(sys.argv[1]), int(sys.argv[2])
+examples, store = Examples(), Store()
+losses = {"total": 0.71, "task": 0.69, "istar": 0.02}
+step = Stepped(step=7, epoch=0.5, losses=losses, learning_rate=1e-4, samples_per_second=900.0, eta_seconds=9.0)
+rows = examples.list()
+for number in range(count):
+    row, part = rows[number % len(rows)], number // len(rows)
+    setup = {"seed": 10 + part % 25, "learning_rate": 1e-5 * (1 + part // 25)}
+    (run,) = store.create([row.config.model_copy(update=setup)], claim="benchmark")
+    events = [parse_event(data) for _, data in examples.events(row.id)][:-1]
+    store.append(run, [*events, *[step] * (least - len(events) - 1), row.result])
+print(run)
+"""
 RERUNS = """
 import functools, json, os, statistics, sys, time
 from pathlib import Path
@@ -88,10 +96,9 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         homes = {tree: Path(folder) / tree for tree in trees}
-        run = fill(homes["before"], options.runs, options.events)
-        homes["now"].mkdir()
-        shutil.copy(homes["before"] / "isoviz.db", homes["now"])
-        for tree in trees:  # a younger version brings the store up to date: once, and not in the figures
+        filling = ["-c", FILL, str(options.runs), str(options.events)]
+        runs = {tree: call(trees[tree], homes[tree], filling).strip() for tree in trees}
+        for tree in trees:
             note("first opening of the store", tree, cpu_seconds(trees[tree], homes[tree], ["-c", OPEN]))
         walls: dict[str, dict[str, list[float]]] = {}
         for number in range(options.rounds):
@@ -100,8 +107,8 @@ def main() -> None:
                 for row, arguments in commands(options.lists).items():
                     note(row, tree, cpu_seconds(trees[tree], homes[tree], arguments))
             for tree in order:
-                arguments = ["-c", RERUNS, str(trees[tree]), run, str(RERUNS_PER_ROUND), *PAGES]
-                reply = call(trees[tree], homes[tree], arguments).stdout.strip().splitlines()[-1]
+                arguments = ["-c", RERUNS, str(trees[tree]), runs[tree], str(RERUNS_PER_ROUND), *PAGES]
+                reply = call(trees[tree], homes[tree], arguments).strip().splitlines()[-1]
                 for page, (seconds, times) in json.loads(reply).items():
                     note(f"rerun of {page}", tree, seconds)
                     walls.setdefault(page, {}).setdefault(tree, []).extend(times)
@@ -149,46 +156,9 @@ def percentile(seconds: list[float]) -> float:
     return sorted(seconds)[math.ceil(0.95 * len(seconds)) - 1]
 
 
-def fill(home: Path, runs: int, events_of_run: int) -> str:
-    """Create a store with `runs` finished runs of the old format, in setups of 25 seeds; returns the id of one."""
-    home.mkdir(parents=True)
-    dump = (ROOT / "tests" / "old_store" / "store.sql").read_text().replace("{ASSETS}", str(home))
-    with sqlite3.connect(home / "isoviz.db") as database:
-        database.executescript(dump)
-        columns = [row[1] for row in database.execute("PRAGMA table_info(isoviz_runs)")]
-        finished = database.execute("SELECT * FROM isoviz_runs WHERE status = 'finished'").fetchall()
-        events = {
-            row[0]: database.execute("SELECT seq, time, body FROM isoviz_events WHERE run_id = ?", row[:1]).fetchall()
-            for row in finished
-        }
-        for number in range(runs - len(finished)):
-            record = dict(zip(columns, finished[number % len(finished)], strict=True))
-            source, record["id"] = record["id"], f"{record['id'][:11]}-{number:04d}"
-            part = number // len(finished)
-            setup = {"seed": 10 + part % 25, "learning_rate": 1e-5 * (1 + part // 25)}
-            record["config"] = json.dumps({**json.loads(record["config"]), **setup})
-            marks = ", ".join("?" * len(record))
-            database.execute(f"INSERT INTO isoviz_runs ({', '.join(record)}) VALUES ({marks})", list(record.values()))
-            rows = [(record["id"], *event) for event in events[source]]
-            rows += [(record["id"], seq, rows[-1][2], STEP) for seq in range(len(rows) + 1, events_of_run + 1)]
-            database.executemany("INSERT INTO isoviz_events (run_id, seq, time, body) VALUES (?, ?, ?, ?)", rows)
-    database.close()
-    return str(finished[0][0])
-
-
-def call(tree: Path, home: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    """Python in a checkout."""
-    env = {
-        **os.environ,
-        "PYTHONPATH": str(tree),
-        "ISOVIZ_HOME": str(home),
-        "ISOVIZ_RUNNER": "off",
-        "HF_HUB_OFFLINE": "1",
-    }
-    done = subprocess.run([sys.executable, *arguments], cwd=tree, env=env, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"{tree}: {' '.join(arguments)[:60]} …\n{done.stderr[-3000:]}")
-    return done
+def call(tree: Path, home: Path, arguments: list[str]) -> str:
+    """What Python prints in a checkout."""
+    return python(arguments, tree, ISOVIZ_HOME=str(home), ISOVIZ_RUNNER="off")
 
 
 def cpu_seconds(tree: Path, home: Path, arguments: list[str]) -> float:

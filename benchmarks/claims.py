@@ -1,4 +1,4 @@
-"""How many queued runs a PostgreSQL server hands out per second, and its bottleneck: 10,000 runs, up to 500 workers.
+"""How many queued runs a PostgreSQL server hands out per second: 10,000 runs, up to 500 workers.
 
     python benchmarks/claims.py [--runs 10000] [--workers 1 16 100 500] [--processes 4] [--seconds 60] [--connections 600]
 
@@ -13,21 +13,14 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import statistics
-import sys
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.synchronize import Barrier
-from pathlib import Path
 from typing import Final
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-import psycopg
+import _report  # noqa: F401  finds `tests`
 
 from isoviz.config import RunConfig
 from isoviz.errors import StoreError
@@ -78,8 +71,7 @@ def main() -> None:
             url = server.create(f"runs_{workers}")
             store = Store(url)
             store.create([RunConfig(seed=seed) for seed in range(options.runs)])
-            with waits(url) as seen:
-                share, seconds = drain(url, workers, min(workers, options.processes), options.seconds)
+            share, seconds = drain(url, workers, min(workers, options.processes), options.seconds)
             store.close()
             median = 1e3 * statistics.median(share.seconds)
             slow = 1e3 * statistics.quantiles(share.seconds, n=100)[98]
@@ -88,9 +80,6 @@ def main() -> None:
                 f"{workers:>8} {len(share.runs) / seconds:>9.0f} {median:>6.1f} ms {slow:>6.1f} ms "
                 f"{share.pulses / PULSE_SECONDS:>10.0f} {len(share.refused):>14} {twice:>6}",
                 flush=True,
-            )
-            print(
-                "         the server's sessions: " + ", ".join(f"{n:.0%} {activity}" for activity, n in seen().items())
             )
             for words in sorted(set(share.refused))[:2]:
                 print(f"         {words}")
@@ -118,27 +107,6 @@ def drain(url: str, workers: int, processes: int, most: float) -> tuple[Share, f
         every.refused += share.refused
         every.pulses += share.pulses
     return every, seconds
-
-
-@contextmanager
-def waits(url: str) -> Iterator[Callable[[], dict[str, float]]]:
-    """Samples the wait events of active sessions in the background; the function returns the share of each."""
-    seen: Counter[str] = Counter()
-    over = threading.Event()
-
-    def look() -> None:
-        query = (
-            "SELECT coalesce(wait_event_type || ' ' || wait_event, 'work') FROM pg_stat_activity WHERE state = 'active'"
-        )
-        with psycopg.connect(url, autocommit=True) as connection:
-            while not over.wait(0.1):
-                seen.update(activity for (activity,) in connection.execute(f"{query} AND pid <> pg_backend_pid()"))
-
-    thread = threading.Thread(target=look)
-    thread.start()
-    yield lambda: {activity: count / seen.total() for activity, count in seen.most_common(3)}
-    over.set()
-    thread.join()
 
 
 def _process(url: str, workers: int, most: float, together: Barrier, answers: multiprocessing.Queue[Share]) -> None:

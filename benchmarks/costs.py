@@ -19,7 +19,6 @@ import argparse
 import json
 import os
 import statistics
-import sys
 import tempfile
 import time
 import warnings
@@ -27,15 +26,12 @@ from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 import torch
-from _report import machine
-from _training import BATCH, padded
-from _training_steps import Stepper
-from _workload import BUNDLED, COLA, Encoder, minilm_size
+from _report import machine, medians
+from _steps import BATCH, BUNDLED, COLA, WARM_UP, Encoder, Stepper, in_turns, minilm_size, padded
 from accelerate import Accelerator
 from transformers.utils import logging
 
@@ -45,7 +41,6 @@ from isoviz.parameters import start_values
 from isoviz.training import processes
 
 N, D = 1000, 256
-WARM_UP = 2
 PLAIN = "baseline"
 
 
@@ -91,21 +86,13 @@ def _steps(encoder: Encoder, steps: int) -> dict[str, dict[str, float]]:
     accelerator = Accelerator(mixed_precision="no", step_scheduler_with_optimizer=False)
     batches = list(islice(padded(encoder, COLA, (steps + WARM_UP) * BATCH), steps + WARM_UP))
     steppers = {slug: Stepper(kind, encoder, accelerator, len(batches)) for slug, kind in methods.catalogue().items()}
-    before = {slug: _cpu(lambda at=stepper: at.refresh(batches)) for slug, stepper in steppers.items()}
-    took: dict[str, list[float]] = {slug: [] for slug in steppers}
-    slugs = list(steppers)
-    for number, batch in enumerate(batches):
-        first = number % len(slugs)
-        for slug in slugs[first:] + slugs[:first]:
-            seconds = _cpu(lambda at=steppers[slug], given=batch: at.step(given))
-            if number >= WARM_UP:
-                took[slug].append(seconds)
+    refreshed, took = in_turns(steppers, batches, time.process_time)
     plain = took[PLAIN]
     ratios: dict[str, dict[str, float]] = {}
-    for slug in slugs:
+    for slug in steppers:
         paired = [one / other for one, other in zip(took[slug], plain, strict=True)]
         ratios[slug] = {"step": round(statistics.median(paired), 3)}
-        reads = before[slug] / len(batches) / statistics.median(plain)
+        reads = refreshed[slug] / len(batches) / statistics.median(plain)
         if reads > 0.02:
             ratios[slug]["before_epoch"] = round(reads, 2)
     return ratios
@@ -140,22 +127,9 @@ def _transforms(repeats: int) -> dict[str, float]:
 
 def _over_isoscore(calls: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
     cloud = _cloud()
-    contenders = {"": lambda: metrics.isoscore(cloud), **calls}
-    times: dict[str, list[float]] = {slug: [] for slug in contenders}
-    for call in contenders.values():
-        call()
-    for _ in range(repeats):
-        for slug, call in contenders.items():
-            times[slug].append(_cpu(call))
-    floor = statistics.median(times.pop(""))
-    return {slug: float(f"{statistics.median(taken) / floor:.2g}") for slug, taken in times.items()}
-
-
-def _cpu(call: Callable[[], object]) -> float:
-    """Seconds of this process's CPU time, so that other work on the machine counts for little."""
-    begin = time.process_time()
-    call()
-    return time.process_time() - begin
+    times = medians({"": lambda: metrics.isoscore(cloud), **calls}, repeats, time.process_time)
+    floor = times.pop("")
+    return {slug: float(f"{taken / floor:.2g}") for slug, taken in times.items()}
 
 
 if __name__ == "__main__":

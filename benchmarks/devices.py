@@ -9,7 +9,6 @@ the rounding of a GPU's own kernels. `--real` compares the machine's own acceler
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -18,17 +17,15 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from _report import Table, machine, write_section
+from _report import ROOT, Table, machine, options, publish
 
-ROOT = Path(__file__).resolve().parent.parent
 TOGETHER = {"metric": "metrics and penalties, value and gradient", "transform": "transforms, value and gradient"}
 """Groups that share a row."""
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--real", action="store_true", help="compare the machine's own accelerator")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write DIR/benchmarks.md")
     chosen = parser.parse_args()
     outcomes = computed(chosen.real)
     failed = {name: outcome["error"] for name, outcome in outcomes.items() if outcome["error"]}
@@ -37,13 +34,10 @@ def main() -> int:
     if failed:
         return 1
     table = table_of(outcomes, "own accelerator" if chosen.real else "simulated device")
-    print(table.text())
     beyond = [name for name, outcome in outcomes.items() if outcome["difference"] > outcome["tolerance"]]
     verdict = f"beyond their bounds: {', '.join(beyond)}" if beyond else "all differences are within their bounds"
-    if chosen.out:
-        where = machine(("torch", "transformers", "accelerate"), "one thread")
-        parts = ["## Devices", where, f"Bounds: {verdict}.", table.markdown()]
-        write_section(chosen.out / "benchmarks.md", "devices", "\n\n".join(parts))
+    where = machine(("torch", "transformers", "accelerate"), "one thread")
+    publish(chosen.out, "devices", "## Devices", where, f"Bounds: {verdict}.", table)
     return 1 if beyond else 0
 
 

@@ -12,17 +12,14 @@ Spearman of the untouched vectors must be within 0.002 of sentence-transformers'
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 import numpy as np
-from _report import Table, machine, write_section
+from _report import Table, machine, options, publish
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -184,36 +181,32 @@ def drawn(made: dict[str, Any]) -> Table:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__, out="embeddings.md")
     parser.add_argument("--model", required=True)
     parser.add_argument("--stsb", type=Path, required=True)
     parser.add_argument("--squad", type=Path, required=True)
-    parser.add_argument("--out", type=Path, help="the docs folder")
-    options = parser.parse_args()
+    chosen = parser.parse_args()
     import torch
 
     torch.set_num_threads(1)
 
     def embed(texts: list[str]) -> Points:
-        return encode(options.model, texts)
+        return encode(chosen.model, texts)
 
-    made = [*of_stsb(embed, options.stsb, options.model), *of_squad(embed, options.squad)]
+    made = [*of_stsb(embed, chosen.stsb, chosen.model), *of_squad(embed, chosen.squad)]
     off = abs(made[0]["library_spearman"] - made[0]["lines"]["none"]["spearman_cosine"]["value"])
-    described = sentences.describe(Path(sources.resolve(options.model).location))
-    words = f"{Path(options.model).name}: {described.words if described else 'bare transformer'}. "
+    described = sentences.describe(Path(sources.resolve(chosen.model).location))
+    words = f"{Path(chosen.model).name}: {described.words if described else 'bare transformer'}. "
     check = (
         f"Spearman of the untouched vectors is {made[0]['lines']['none']['spearman_cosine']['value']:.4f}; sentence-transformers' "
         f"own evaluator gives {made[0]['library_spearman']:.4f} in the same run (bar: within {BAR})."
     )
-    tables = [drawn(one) for one in made]
-    for one in tables:
-        print(one.text())
-    print(check)
-    if options.out:
-        packages = ["numpy", "torch", "transformers", "sentence-transformers"]
-        parts = [words + machine(packages, "one thread"), check, *(table.markdown() for table in tables)]
-        write_section(options.out / "embeddings.md", "tables", "\n\n".join(parts))
-        (options.out / "embeddings.json").write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
+    packages = ["numpy", "torch", "transformers", "sentence-transformers"]
+    publish(
+        chosen.out, "tables", words + machine(packages, "one thread"), check, *map(drawn, made), page="embeddings.md"
+    )
+    if chosen.out:
+        (chosen.out / "embeddings.json").write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n")
     return int(off > BAR)
 
 

@@ -13,6 +13,7 @@ code 1 if one is missed.
 from __future__ import annotations
 
 import functools
+import json
 import logging
 import os
 import shutil
@@ -20,56 +21,50 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from urllib.parse import urlencode
 
 import numpy as np
+import pandas as pd
+import plotly
 import psutil
-from _explored import (
-    FIRST_PICTURE,
-    MODEL,
-    TASK,
-    Line,
-    address,
-    first_picture,
-    key_for,
-    note_drawings,
-    opened,
-    publish,
-    seconds_to,
-    seconds_until,
-)
-from _map import big_map, figure_of
-from _report import Table, machine, write_section
-from _timing import medians, options
-from playwright.sync_api import Browser, sync_playwright
+from _browser import Line, chromium, opened, table_of
+from _report import ROOT, machine, medians, options, parse, publish
+from playwright.sync_api import Browser, Locator, Page
 
-from isoviz.exploring import jobs, maps, results, selection
-from isoviz.exploring.request import ViewRequest
+from isoviz import tasks
+from isoviz.exploring import jobs, maps, measuring, points, results, selection, shrinkage
+from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.home import home
 from isoviz.jobs import queue, scheduling
 from isoviz.jobs.spares import SpareKeeper
-from tests.browser.conftest import FLAGS, start
+from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.models import sources
+from isoviz.models.profile import profile
+from isoviz.models.views import TokenView, Views
+from tests.browser.conftest import start
+from tests.dashboard.reading import OPEN
 
-ROOT = Path(__file__).resolve().parent.parent
+MODEL, TASK = "demo/tiny-bert", "demo/acceptability"
+FLUID = 50.0
+"""Milliseconds between frames: twenty a second."""
+LASSO = [(0.3, 0.2), (0.7, 0.25), (0.75, 0.8), (0.35, 0.85), (0.3, 0.25)]
 OWN_LOG = "benchmark.log"
 PACKAGES = ("torch", "transformers", "streamlit", "plotly", "numpy")
 
 
 def main() -> int:
     """Print the tables, and write them where asked; 1 if a bar is missed."""
-    chosen = options(__doc__, repeats=5)
+    chosen = parse(options(__doc__, repeats=5))
     n, d, wide = (2_000, 64, 128) if chosen.quick else (20_000, 768, 1024)
     repeats = chosen.repeats
-    sections: list[tuple[Table, list[Line]]] = []
+    sections: list[tuple[str, list[Line], str]] = []
 
-    def tell(title: str, lines: list[Line], *notes: str) -> None:
-        sections.append(
-            (Table(title, ["", "median", "slowest", "bar"], [line.cells() for line in lines], [*notes]), lines)
-        )
-        print(sections[-1][0].text(), flush=True)
+    def tell(title: str, lines: list[Line], note: str = "") -> None:
+        sections.append((title, lines, note))
+        print(table_of(title, lines, note).text(), flush=True)
 
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         os.environ |= {"ISOVIZ_HOME": home, "ISOVIZ_RUNNER": "off", "HF_HUB_OFFLINE": "1"}
@@ -79,30 +74,62 @@ def main() -> int:
         note = f"A fresh process takes {ratio:.1f} times as long to the first pictures as one that waits."
         tell("From the request to the view, bundled model × demo task, 500 rows", spares, note)
         tell("A kept view of the bundled model, server", kept(repeats))
-        cloud, matrix = publish(n, d, rows=300), publish(2 * wide, wide, rows=301)
+        cloud, matrix = publish_view(n, d, rows=300), publish_view(2 * wide, wide, rows=301)
         tell(f"A map of {n:,} points in {d} dimensions, engine", cloud_steps(cloud, repeats))
         server = start(Path(home), ISOVIZ_SPARES="on")
         try:
-            with sync_playwright() as playwright:
-                path = os.environ.get("ISOVIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-                browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+            with chromium() as browser:
                 url = f"{server.url}/explore"
                 tell("From pressing Analyse, browser", pressed(browser, url, repeats))
                 tell("A kept view in a new tab, browser", new_tab(browser, server.url, repeats))
                 title = f"A map of {n:,} points, browser (without a GPU: painted)"
                 tell(title, big_map(browser, url, cloud, n, repeats))
                 tell(f"|ρ| of {wide} × {wide} dimensions, browser", big_matrix(browser, url, matrix, repeats))
-                browser.close()
         finally:
             server.end()
-    missed = [line.what for _, lines in sections for line in lines if line.missed]
+    missed = [line.what for _, lines, _ in sections for line in lines if line.missed]
     verdict = f"Bars missed: {', '.join(missed)}." if missed else "Bars: all bars met."
-    print(f"\n{verdict}")
-    if chosen.out:
-        head = machine(PACKAGES, f"median of {repeats}")
-        body = "\n\n".join(["## Explore", head, verdict, *(table.markdown() for table, _ in sections)])
-        write_section(chosen.out / "benchmarks.md", "explore", body)
+    tables = [table_of(title, lines, *filter(None, [note])) for title, lines, note in sections]
+    publish(chosen.out, "explore", "## Explore", machine(PACKAGES, f"median of {repeats}"), verdict, *tables)
     return 1 if missed and not chosen.quick else 0
+
+
+# ------------------------------------------------------------------------------------------ made-up views
+
+
+def key_for(request: ViewRequest) -> str:
+    """The key under which the view of a request is stored."""
+    return key_of(request, sources.resolve(request.model), rows_of(request.task, request.data))
+
+
+def publish_view(n: int, d: int, rows: int) -> ViewRequest:
+    """Keep a made-up view of two layers, n points in d dimensions each, where the page of this request finds it.
+
+    The clouds are correlated, with a falling spectrum, in two groups; the texts and labels are the task's, repeated.
+    """
+    random = np.random.default_rng(0)
+    mixing = np.linalg.qr(random.normal(size=(d, d)))[0] * np.exp(-np.arange(d) / (d / 4))
+    frame = tasks.load(tasks.get(TASK)).validation
+    frame = pd.concat([frame] * (n // len(frame) + 1)).iloc[:n].reset_index(drop=True)
+    shift = 3.0 * frame["label"].to_numpy()[:, None] * mixing[:, 0] / np.linalg.norm(mixing[:, 0])
+    clouds = {(layer, "cls"): (random.normal(size=(n, d)) @ mixing.T + shift).astype(np.float32) for layer in (0, 1)}
+    few = np.arange(min(n, 5_000))
+    of_tokens = {}
+    for layer in (0, 1):
+        stream = CloudStream(d)
+        stream.update(clouds[layer, "cls"].astype(np.float64))
+        of_tokens[layer] = TokenView(stream, clouds[layer, "cls"], clouds[layer, "cls"][few], few, few)
+    views = Views("made up", n, 1, np.full(n, 9), 128, 0, "cpu", clouds, of_tokens, ())  # type: ignore[arg-type]
+    request = ViewRequest(MODEL, TASK, max_rows=rows)
+    facts, _ = measuring.compute(ViewRequest(MODEL, TASK, max_rows=12), lambda done, total, text: None)
+    facts |= {"request": request.as_json(), "rows": n, "rows_in_split": n, "depth": 1}
+    facts |= {"layers": None, "shrinkage": {"reason": "these points are made up"}}
+    records = shrinkage.without(profile(views, split="validation"), "these points are made up")
+    facts["entries"] = [record.model_dump(mode="json") for record in records]
+    arrays = measuring.arrays_of(views)
+    arrays |= measuring.points_of(views, points.rows(frame, tasks.get(TASK), views.lengths), ["w"] * len(few))
+    results.publish(key_for(request), facts, arrays)
+    return request
 
 
 # ------------------------------------------------------------------------------------------------------------ engine
@@ -316,6 +343,185 @@ MATRIX = """() => {
   const [asked, came] = [Math.min(...parts.map((e) => e.startTime)), Math.max(...parts.map((e) => e.responseEnd))];
   return [asked, came, drawn.duration, drawn.startTime + drawn.duration];
 }"""
+
+
+def address(url: str, request: ViewRequest, **more: object) -> str:
+    """Of the page of a view, every section open."""
+    return f"{url}?{urlencode({'explore_rows': request.max_rows, **OPEN, **more})}"
+
+
+FIRST_PICTURE = ".st-key-explore_profile .js-plotly-plot .main-svg"
+
+
+def first_picture(page: Page) -> Locator:
+    """The layer profile, drawn."""
+    return page.locator(FIRST_PICTURE).first
+
+
+def seconds_until(page: Page, act: Any, *shown: Locator) -> list[float]:
+    """Seconds from an act until each of these is visible."""
+    began = time.perf_counter()
+    act()
+    durations = []
+    for locator in shown:
+        locator.wait_for()
+        durations.append(time.perf_counter() - began)
+    return durations
+
+
+DRAWN_AT = """(selectors) => {
+  globalThis.ivzDrawn = {};
+  addEventListener("pointerdown", (event) => (globalThis.ivzPressed = event.timeStamp), { capture: true });
+  const look = () => {
+    for (const one of selectors) {
+      if (!(one in ivzDrawn) && document.querySelector(one)) {
+        ivzDrawn[one] = null;
+        requestAnimationFrame(() => requestAnimationFrame((now) => (ivzDrawn[one] = now)));  // one frame later it is on the screen
+      }
+    }
+  };
+  new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+}"""
+
+
+def note_drawings(page: Page, *selectors: str) -> None:
+    """Have the page itself note when a mouse button goes down and when each of these is on the screen."""
+    page.evaluate(DRAWN_AT, list(selectors))
+
+
+def seconds_to(page: Page, selector: str) -> float:
+    """From the last time a mouse button went down to that: by the page's clock, without the time that asking takes."""
+    page.wait_for_function("(selector) => ivzDrawn[selector]", arg=selector)
+    seconds: float = page.evaluate("(selector) => (ivzDrawn[selector] - ivzPressed) / 1000", selector)
+    return seconds
+
+
+FRAMES = """() => {
+  globalThis.ivzFrames = [];
+  const tick = (now) => { globalThis.ivzFrames.push(now); globalThis.ivzTick = requestAnimationFrame(tick); };
+  globalThis.ivzTick = requestAnimationFrame(tick);
+}"""
+
+
+def frames(page: Page, act: Any) -> list[float]:
+    """Milliseconds between the frames that were drawn during an act."""
+    page.evaluate(FRAMES)
+    act()
+    moments: list[float] = page.evaluate(
+        "() => { cancelAnimationFrame(globalThis.ivzTick); return globalThis.ivzFrames; }"
+    )
+    return list(np.diff(moments))
+
+
+def map_area(page: Page) -> dict[str, float]:
+    """Where the map takes the mouse."""
+    area = page.locator(".ivz-map-plot .nsewdrag").first
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    assert box is not None
+    return {**box}
+
+
+def drag(page: Page, corners: list[tuple[float, float]], steps: int) -> None:
+    """Drag over the map, from corner to corner in shares of its size; ends with the button still down."""
+    box = map_area(page)
+    at = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+    page.mouse.move(*at[0])
+    page.mouse.down()
+    for x, y in at[1:]:
+        page.mouse.move(x, y, steps=steps)
+
+
+def figure_of(coordinates: np.ndarray[Any, Any], table: Any) -> Any:
+    """The map as the page sends it to the browser."""
+    from dashboard.explore import map_figure
+
+    return map_figure.cloud_map(coordinates, ["PC 1", "PC 2"], table["label"], table["sentence"].tolist())
+
+
+def map_of(request: ViewRequest) -> Any:
+    """The PCA map of a made-up view."""
+    view = results.find(key_for(request))
+    assert view is not None
+    return figure_of(maps.pca(view.points(1, "cls")).coordinates, view.table("cls"))
+
+
+def big_map(browser: Browser, url: str, request: ViewRequest, n: int, repeats: int) -> list[Line]:
+    """A map of all points: first drawing, frames while panning and zooming, and the table of a lasso."""
+    drawn, moved, zoomed, listed = [], [], [], []
+    plainly: list[tuple[float, float]] = []
+    for _ in range(repeats):
+        plainly.append(by_plotly(browser, request))
+        began = time.perf_counter()
+        with opened(browser, address(url, request, explore_points=n)) as page:
+            page.get_by_text(f"{n:,} points, d =").first.wait_for()
+            page.wait_for_function(DRAWN)
+            drawn.append(time.perf_counter() - began)
+            page.wait_for_timeout(2000)  # the rest of the page
+            settled(page)
+            mode(page, "pan")
+
+            mode(page, "lasso")
+            drag(page, LASSO, 8)
+            shown = page.get_by_text(f"of {n:,} points selected")
+            table = page.locator(".st-key-explore_selected [data-testid=stDataFrame] canvas").first
+            listed.append(seconds_until(page, page.mouse.up, shown, table)[1])
+    return [
+        Line("from the address to the map", drawn, "s"),
+        Line("between frames while it is moved (p95)", moved, "ms", FLUID),
+        Line("the same, all drawn by plotly (scattergl)", [one for one, _ in plainly], "ms"),
+        Line("between frames while it is zoomed (p95)", zoomed, "ms", FLUID),
+        Line("the same, all drawn by plotly (scattergl)", [other for _, other in plainly], "ms"),
+        Line("from the end of a lasso to its table", listed, "s", 1.0),
+    ]
+
+
+def by_plotly(browser: Browser, request: ViewRequest) -> tuple[float, float]:
+    """Milliseconds between frames, moved and zoomed, of the same map as plotly draws it on an empty page."""
+    with opened(browser, "about:blank") as page:
+        page.set_content('<div class="ivz-map-plot" style="width: 1008px; height: 560px"></div>')
+        page.add_script_tag(path=str(Path(plotly.__file__).parent / "package_data" / "plotly.min.js"))
+        page.evaluate(PLOT, json.loads(map_of(request).to_json()))
+        page.wait_for_timeout(1000)
+        return frame_time(page, moving), frame_time(page, zooming)
+
+
+PLOT = """({ data, layout }) => Plotly.newPlot(
+  document.querySelector(".ivz-map-plot"), data, { ...layout, dragmode: "pan" }, { scrollZoom: true })"""
+
+
+DRAWN = "() => document.querySelector('.ivz-map-points')?.layer?.area !== undefined"
+
+
+def settled(page: Page) -> None:
+    """Until nothing of the page is being drawn."""
+    page.locator("[data-testid=stStatusWidget]").wait_for(state="detached")
+
+
+def mode(page: Page, name: str) -> None:
+    """What dragging over the map does."""
+    map_area(page)
+    page.locator(f'.ivz-map-plot .modebar-btn[data-attr="dragmode"][data-val="{name}"]').click(force=True)
+
+
+def moving(page: Page) -> None:
+    """The map moved to and fro."""
+    drag(page, [(0.5, 0.5), (0.6, 0.6), (0.4, 0.45), (0.55, 0.5)], 20)
+    page.mouse.up()
+
+
+def zooming(page: Page) -> None:
+    """In and out by the wheel."""
+    box = map_area(page)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    for step in [-120] * 8 + [120] * 8:
+        page.mouse.wheel(0, step)
+        page.wait_for_timeout(30)
+
+
+def frame_time(page: Page, act: Callable[[Page], None]) -> float:
+    """95th percentile of the milliseconds between frames."""
+    return float(np.quantile(frames(page, lambda: act(page)), 0.95))
 
 
 if __name__ == "__main__":

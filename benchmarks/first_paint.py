@@ -11,32 +11,19 @@ server still imports and reads. Bar: the median at most 1.5 × that of the bare 
 
 from __future__ import annotations
 
-import os
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from _report import Table, machine, write_section
-from _timing import options
-from playwright.sync_api import Browser, sync_playwright
+from _browser import PATIENCE, bare, chromium
+from _report import Table, machine, options, parse, publish
+from playwright.sync_api import Browser
 
 from isoviz.runs.examples import opened
-from tests.browser.conftest import FLAGS, start
-from tests.ports import free_port
+from tests.browser.conftest import start
 
 BAR = 1.5
-PATIENCE = 120_000
-"""Milliseconds."""
 PAGES = (
     *("", "playground", "lessons", "methods", "explore", "whatif"),
     *("train", "live", "experiments", "results", "tradeoffs", "papers", "run"),
@@ -76,13 +63,11 @@ WATCH = (
 
 def main() -> int:
     """Print the table, and write it where asked; 1 if a page misses the bar."""
-    chosen = options(__doc__, repeats=7)
+    chosen = parse(options(__doc__, repeats=7))
     repeats = 1 if chosen.quick else chosen.repeats
-    chromium = os.environ.get("ISOVIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     shipped = opened()
-    if chromium is None or shipped is None:
-        print("first_paint: needs Chromium and the examples", file=sys.stderr)
-        return 2
+    if shipped is None:
+        sys.exit("first_paint: needs the examples")
     table = Table(
         "First paint on a fresh store with the examples, in Chromium",
         ["page", "title, ms", "× bare", "content, ms", "first visit, ms"],
@@ -91,9 +76,8 @@ def main() -> int:
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         bare() as bare_url,
-        sync_playwright() as playwright,
+        chromium() as browser,
     ):
-        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         server = start(Path(folder), ISOVIZ_EXAMPLES="on")
         try:
             visit(browser, bare_url)
@@ -111,16 +95,13 @@ def main() -> int:
                 print(table.rows[-1], file=sys.stderr, flush=True)
         finally:
             server.end()
-            browser.close()
     table.notes += [
         f"Medians of {repeats} visits, each in a new browser session, in turn with a bare page. Bar: {BAR} × the bare page.",
         "Content: the first field, table, chart or link below the title. First visit: of this page since the server started.",
         f"Missed: {', '.join(missed)}." if missed else "No page misses the bar.",
     ]
-    print(table.text())
-    if chosen.out:
-        about = machine(("streamlit", "plotly", "pandas"), "one server, one browser")
-        write_section(chosen.out / "benchmarks.md", "first-paint", f"## First paint\n\n{table.markdown()}\n\n{about}")
+    about = machine(("streamlit", "plotly", "pandas"), "one server, one browser")
+    publish(chosen.out, "first-paint", "## First paint", table, about)
     return int(bool(missed) and not chosen.quick)
 
 
@@ -139,35 +120,6 @@ def visit(browser: Browser, address: str, *, content: bool = True) -> dict[str, 
         return times
     finally:
         context.close()
-
-
-BARE = 'import streamlit as st\n\nst.title("Bare")\nst.button("Nothing")\n'
-"""A Streamlit page with nothing but a title."""
-
-
-@contextmanager
-def bare(source: str = BARE) -> Iterator[str]:
-    """A Streamlit page of this source; its address."""
-    port = free_port()
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        script = Path(folder) / "bare.py"
-        script.write_text(source, encoding="utf-8")
-        options: dict[str, Any] = {"headless": "true", "port": port, "address": "127.0.0.1", "fileWatcherType": "none"}
-        flags = [f"--server.{name}={value}" for name, value in options.items()]
-        command = [sys.executable, "-m", "streamlit", "run", str(script), *flags, "--browser.gatherUsageStats=false"]
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            address = f"http://127.0.0.1:{port}"
-            for _ in range(600):
-                try:
-                    urllib.request.urlopen(f"{address}/_stcore/health", timeout=5)
-                    break
-                except OSError:
-                    time.sleep(0.1)
-            yield address
-        finally:
-            process.terminate()
-            process.wait(timeout=20)
 
 
 if __name__ == "__main__":

@@ -26,12 +26,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
 import _writes
-
-ROOT = Path(__file__).resolve().parents[1]
+from _report import ROOT
 
 COUNTS = {"cli": 2000, "addresses": 2000, "files": 500, "models": 300, "server": 2000}
 MOST_GROWTH_MB = 300

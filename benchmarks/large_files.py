@@ -11,22 +11,15 @@ loses the small eigenvalues. The bars are held to the float32 times, the shorter
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
+from _report import Table, machine, options, publish, python
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from benchmarks._report import Table, machine, write_section
-
-ROOT = Path(__file__).resolve().parent.parent
 BAR, MOST_GB = 3.0, 1.0
 
 _READ = "import numpy as np, sys\nx = np.load(sys.argv[1])\n"
@@ -65,16 +58,15 @@ print(json.dumps([os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_sti
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--dimensions", type=int, default=384)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--folder", type=Path, help="where the files go; they are removed afterwards")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write the section in DIR/benchmarks.md")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
         file, out, table_file = (Path(folder) / name for name in ("in.npy", "out.npy", "in.parquet"))
-        write(file, options.rows, options.dimensions)
+        write(file, chosen.rows, chosen.dimensions)
         write_table(table_file, file)
         places = [str(file), str(out), str(table_file)]
         commands = {name: [sys.executable, "-c", code, *places] for name, code in NUMPY.items()}
@@ -82,16 +74,13 @@ def main() -> int:
             filled = [word.format(file=file, out=out, table=table_file) for word in words]
             commands[name] = [sys.executable, "-m", "isoviz", *filled]
         measured: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
-        for _ in range(options.rounds):
+        for _ in range(chosen.rounds):
             for name, command in commands.items():
                 measured[name].append(run(command))
     seconds = {name: statistics.median(run[0] for run in runs) for name, runs in measured.items()}
     memory = {name: max(run[1] for run in runs) for name, runs in measured.items()}
-    table, met = report(seconds, memory, f"{options.rows:,} × {options.dimensions} float32")
-    print(table.text())
-    if options.out:
-        about = machine(["numpy"], "1 thread")
-        write_section(options.out / "benchmarks.md", "large-files", f"{HEADING}\n\n{table.markdown()}\n\n{about}")
+    table, met = report(seconds, memory, f"{chosen.rows:,} × {chosen.dimensions} float32")
+    publish(chosen.out, "large-files", HEADING, table, machine(["numpy"], "1 thread"))
     return 0 if met else 1
 
 
@@ -133,11 +122,9 @@ def write_table(path: Path, file: Path) -> None:
 def run(command: list[str]) -> tuple[float, float]:
     """Processor seconds and most GB of a process."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    environment = {**os.environ, **threads, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", WAIT, *command], env=environment, capture_output=True, text=True)
-    code, seconds, most = json.loads(done.stdout.strip().splitlines()[-1])
+    code, seconds, most = json.loads(python(["-c", WAIT, *command], **threads).splitlines()[-1])
     if code:
-        sys.exit(f"{' '.join(command)} ended with {code}:\n{done.stderr[-2000:]}")
+        sys.exit(f"{' '.join(command)} ended with {code}")
     return seconds, most
 
 

@@ -19,17 +19,13 @@ import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 import torch
-from _charts import Panel, bars, milliseconds
-from _report import Table, machine, write_section
-from _timing import medians, options
+from _report import Table, machine, medians, milliseconds, options, parse, publish
 from IsoScore.IsoScore import IsoScore
 from platformdirs import user_cache_path
 from scipy.linalg.blas import dsyrk
@@ -77,12 +73,11 @@ def cloud(n: int, d: int) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(n, d)) * np.random.default_rng(1).uniform(0.1, 3, size=d)
 
 
-def score_table(sizes: tuple[tuple[int, int], ...], repeats: int) -> tuple[Table, Panel, list[str]]:
+def score_table(sizes: tuple[tuple[int, int], ...], repeats: int) -> tuple[Table, list[str]]:
     """IsoScore against both packages and the floor; the last value lists the bars that were missed."""
     newer, why = newer_isoscore()
     header = ["n × d", *(f"{name}, ms" for name in (OURS, FIRST, SECOND, FLOOR)), "ours / dsyrk", "1.0 / ours"]
     table = Table("IsoScore of a float64 cloud", [*header, "2.0.1 / ours", "from 1.0", "from 2.0.1"])
-    values: dict[str, list[float | None]] = {name: [] for name in (OURS, FIRST, SECOND, FLOOR)}
     missed = [] if newer else [f"not judged against IsoScore 2.0.1: {why}"]
     for n, d in sizes:
         x = cloud(n, d)
@@ -96,8 +91,6 @@ def score_table(sizes: tuple[tuple[int, int], ...], repeats: int) -> tuple[Table
         if newer:
             contenders[SECOND] = partial(newer, x)
         took = medians(contenders, repeats)
-        for name, column in values.items():
-            column.append(took.get(name))
         score = metrics.isoscore(x)
         off = {name: abs(score - float(contenders[name]())) for name in (FIRST, SECOND) if name in contenders}
         if (n, d) in JUDGED:
@@ -117,7 +110,7 @@ def score_table(sizes: tuple[tuple[int, int], ...], repeats: int) -> tuple[Table
         "dsyrk is one BLAS symmetric rank-k update of the same matrix (of the smaller of XᵀX and XXᵀ), the floor.",
         "IsoScore 1.0 raises an error for n < d.",
     ]
-    return table, Panel("IsoScore, float64, one thread", [f"{n} × {d}" for n, d in sizes], values), missed
+    return table, missed
 
 
 def measures_table(sizes: tuple[tuple[int, int], ...], repeats: int) -> Table:
@@ -138,7 +131,7 @@ def measures_table(sizes: tuple[tuple[int, int], ...], repeats: int) -> Table:
     return table
 
 
-def twonn_table(sizes: tuple[int, ...], d: int, repeats: int) -> tuple[Table, Panel]:
+def twonn_table(sizes: tuple[int, ...], d: int, repeats: int) -> Table:
     """TwoNN against scikit-dimension's, the same convention in both."""
     reference, why = scikit_twonn()
     table = Table(
@@ -146,46 +139,34 @@ def twonn_table(sizes: tuple[int, ...], d: int, repeats: int) -> tuple[Table, Pa
     )
     if why:
         table.notes.append(why)
-    values: dict[str, list[float | None]] = {"twonn": [], "scikit-dimension": []}
     for n in sizes:
         x = cloud(n, d)
         contenders: dict[str, Callable[[], Any]] = {"twonn": partial(metrics.twonn, x)}
         if reference:
             contenders["scikit-dimension"] = partial(reference, x)
         took = medians(contenders, repeats)
-        for name, column in values.items():
-            column.append(took.get(name))
         cells = [NONE] * 3
         if reference:
             apart = abs(float(metrics.twonn(x)) / float(reference(x)) - 1)
             other = took["scikit-dimension"]
             cells = [milliseconds(other), f"{other / took['twonn']:.1f}", f"{apart:.0e}"]
         table.rows.append([str(n), milliseconds(took["twonn"]), *cells])
-    return table, Panel(f"TwoNN, d = {d}", [f"n = {n}" for n in sizes], values)
+    return table
 
 
 def main() -> int:
-    """Measure, print, write the section and the plot if asked; 1 if a bar is missed or could not be judged."""
-    chosen = options(__doc__)
+    """Measure, print, write the section if asked; 1 if a bar is missed or could not be judged."""
+    chosen = parse(options(__doc__, repeats=7))
     torch.set_num_threads(1)
     warnings.simplefilter("ignore", metrics.SmallSampleWarning)
     sizes, neighbours, d = (QUICK_SIZES, QUICK_TWONN, 32) if chosen.quick else (SIZES, TWONN_SIZES, 768)
     with threadpool_limits(1):
-        scores, score_panel, missed = score_table(sizes, chosen.repeats)
-        print(scores.text(), flush=True)
-        measures = measures_table(sizes, chosen.repeats)
-        print(measures.text(), flush=True)
-        twonn, twonn_panel = twonn_table(neighbours, d, chosen.repeats)
-        print(twonn.text(), flush=True)
+        scores, missed = score_table(sizes, chosen.repeats)
+        others = measures_table(sizes, chosen.repeats), twonn_table(neighbours, d, chosen.repeats)
     packages = ["numpy", "scipy", "torch", "scikit-learn", "IsoScore", "scikit-dimension"]
     where = machine(packages, f"one thread, median of {chosen.repeats}")
     verdict = "; ".join(missed) if missed else "quick sizes, no bar judged" if chosen.quick else "all bars met"
-    print(f"\n{where}\n{verdict}")
-    if chosen.out:
-        bars(chosen.out / "images" / "benchmark-metrics.svg", "IsoScore and TwoNN", [score_panel, twonn_panel])
-        plot = "![Time of IsoScore and TwoNN beside the packages](images/benchmark-metrics.svg)"
-        parts = ["## Measures", where, f"Bars: {verdict}.", *(t.markdown() for t in (scores, measures, twonn)), plot]
-        write_section(chosen.out / "benchmarks.md", "metrics", "\n\n".join(parts))
+    publish(chosen.out, "metrics", "## Measures", where, f"Bars: {verdict}.", scores, *others)
     return 1 if missed else 0
 
 

@@ -11,22 +11,16 @@ upload is another file, so nothing is cached. Bar: a median of at most 2 s, warm
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 import numpy as np
-from _explored import Line, opened
-from _report import Table, machine, write_section
-from _timing import options
-from first_paint import bare
-from playwright.sync_api import Browser, sync_playwright
+from _browser import Line, bare, chromium, opened, table_of
+from _report import machine, options, parse, publish
+from playwright.sync_api import Browser
 
-from tests.browser.conftest import FLAGS, start
+from tests.browser.conftest import start
 
 BAR = 2.0
 ROWS, WIDTH = 5_000, 384
@@ -55,14 +49,12 @@ SECONDS = """() => {
 
 def main() -> int:
     """Print the table, and write it where asked; 1 if a bar is missed."""
-    chosen = options(__doc__, repeats=5)
-    path = os.environ.get("ISOVIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    chosen = parse(options(__doc__, repeats=5))
     rows, repeats = (500, 1) if chosen.quick else (ROWS, chosen.repeats)
     random = np.random.default_rng(0)
     warm, cold, plain = [], [], []
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name, chromium() as browser:
         folder = Path(name)
-        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
 
         def file() -> Path:
             np.save(folder / "mine.npy", random.normal(size=(rows, WIDTH)).astype(np.float32))
@@ -84,14 +76,10 @@ def main() -> int:
                 print(
                     f"cold {cold[-1]:.2f} s, warm {warm[-1]:.2f} s, bare {plain[-1]:.2f} s", file=sys.stderr, flush=True
                 )
-        browser.close()
     lines = [Line("warm", warm, "s", BAR), Line("cold", cold, "s", BAR), Line("bare Streamlit page, warm", plain, "s")]
     title = f"From the end of the upload of {rows:,} × {WIDTH} vectors to the first picture, browser"
-    table = Table(title, ["", "median", "slowest", "bar"], [line.cells() for line in lines])
-    print(table.text())
-    if chosen.out:
-        head = machine(("streamlit", "plotly", "numpy"), f"median of {repeats}")
-        write_section(chosen.out / "benchmarks.md", "own-vectors", f"## Own vectors\n\n{head}\n\n{table.markdown()}")
+    head = machine(("streamlit", "plotly", "numpy"), f"median of {repeats}")
+    publish(chosen.out, "own-vectors", "## Own vectors", head, table_of(title, lines))
     return int(any(line.missed for line in lines) and not chosen.quick)
 
 

@@ -11,19 +11,14 @@ gradient of the same points. Exit code 1 if ours is further from it than 1e-10 i
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"})
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import psutil
 import torch
-from _charts import Panel, bars, milliseconds
-from _report import Table, machine, write_section
-from _timing import medians, options
+from _report import Table, machine, medians, milliseconds, options, parse, publish
 from threadpoolctl import threadpool_limits
 
 from isoviz import metrics
@@ -83,13 +78,12 @@ def room_for(n: int, d: int) -> str:
     return "" if needed < free else f"n = {n} left out: it needs {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free."
 
 
-def istar_table(rows: tuple[tuple[int, torch.dtype], ...], d: int, repeats: int) -> tuple[Table, Panel, list[str]]:
+def istar_table(rows: tuple[tuple[int, torch.dtype], ...], d: int, repeats: int) -> tuple[Table, list[str]]:
     """I-STAR's penalty; the last value lists what missed the bound on the gradient."""
     names = (OURS, PLAIN, EIGEN, SINGULAR)
     header = ["n × d", "dtype", *(f"{name}, ms" for name in names), "eigvalsh / ours", "svdvals / ours"]
     table = Table(f"I-STAR penalty, ζ = {ZETA}, forward and backward", [*header, *(f"error, {name}" for name in names)])
-    values: dict[str, list[float | None]] = {name: [] for name in names}
-    groups, missed = [], []
+    missed = []
     for n, dtype in rows:
         if why := room_for(n, d):
             table.notes.append(why)
@@ -109,9 +103,6 @@ def istar_table(rows: tuple[tuple[int, torch.dtype], ...], d: int, repeats: int)
         if dtype == torch.float64 and off[OURS] > 1e-10:
             missed.append(f"{n} × {d}: gradient {off[OURS]:.1e} from float64 eigvalsh, allowed 1e-10")
         kind = str(dtype).removeprefix("torch.")
-        groups.append(f"{n} × {d}, {kind}")
-        for name, column in values.items():
-            column.append(took[name])
         table.rows.append(
             [f"{n} × {d}", kind, *(milliseconds(took[name]) for name in names)]
             + [f"{took[name] / took[OURS]:.1f}" for name in (EIGEN, SINGULAR)]
@@ -120,7 +111,7 @@ def istar_table(rows: tuple[tuple[int, torch.dtype], ...], d: int, repeats: int)
     table.notes.append(
         "error: relative distance of the gradient from the float64 eigvalsh gradient of the same points."
     )
-    return table, Panel(f"I-STAR penalty, ζ = {ZETA}, forward and backward, one thread", groups, values), missed
+    return table, missed
 
 
 def others_table(rows: tuple[tuple[int, torch.dtype], ...], d: int, repeats: int) -> Table:
@@ -159,24 +150,17 @@ def of(n: int, repeats: int) -> int:
 
 
 def main() -> int:
-    """Measure, print, write the section and the plot if asked; 1 if the bound on the gradient is missed."""
-    chosen = options(__doc__)
+    """Measure, print, write the section if asked; 1 if the bound on the gradient is missed."""
+    chosen = parse(options(__doc__, repeats=7))
     torch.set_num_threads(1)
     rows, d = (QUICK, 32) if chosen.quick else (FULL, 768)
     with threadpool_limits(1):
-        istar, panel, missed = istar_table(rows, d, chosen.repeats)
-        print(istar.text(), flush=True)
+        istar, missed = istar_table(rows, d, chosen.repeats)
         others = others_table(rows, d, chosen.repeats)
-        print(others.text(), flush=True)
     repeated = f"one thread, median of {chosen.repeats}" + ("" if chosen.quick else f" (5 for n ≥ {LARGE})")
     where = machine(["torch", "numpy"], repeated)
     verdict = "; ".join(missed) if missed else "our float64 gradients within 1e-10 of float64 eigvalsh"
-    print(f"\n{where}\n{verdict}")
-    if chosen.out:
-        bars(chosen.out / "images" / "benchmark-penalties.svg", "I-STAR penalty, forward and backward", [panel])
-        plot = "![Time of I-STAR's penalty by closed form and by spectrum](images/benchmark-penalties.svg)"
-        parts = ["## Penalties", where, f"Bound: {verdict}.", istar.markdown(), others.markdown(), plot]
-        write_section(chosen.out / "benchmarks.md", "penalties", "\n\n".join(parts))
+    publish(chosen.out, "penalties", "## Penalties", where, f"Bound: {verdict}.", istar, others)
     return 1 if missed else 0
 
 

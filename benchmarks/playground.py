@@ -12,15 +12,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from _browser import chromium
+from playwright.sync_api import Page
 
 from dashboard import lessons_file
 
@@ -123,16 +120,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3, help="of each single move; the median counts (default: 3)")
     repeats = parser.parse_args().repeats
-    chromium = os.environ.get("ISOVIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         file = Path(folder) / "lessons.html"
         file.write_text(lessons_file.render(), encoding="utf-8")
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1280, "height": 900}, bypass_csp=True)  # wait_for_function evaluates
         page.goto(f"{file.as_uri()}#playground")
         page.wait_for_function("globalThis.playground && !document.querySelector('[aria-busy]')")
         measure(page, repeats)
-        browser.close()
 
 
 if __name__ == "__main__":

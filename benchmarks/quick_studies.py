@@ -15,10 +15,9 @@ import sys
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from isoviz import studies
 
-from isoviz import studies  # noqa: E402
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def run(slug: str, store: str, out: str | None) -> tuple[float, float, int]:

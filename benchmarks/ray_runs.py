@@ -10,7 +10,6 @@ of the runs have finished. Exit code 1 unless all runs finish with the events, m
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import subprocess
@@ -19,9 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from _report import Table, machine, options, publish
 
-from benchmarks._report import Table, machine, write_section
 from isoviz.events import Lost, Resumed
 from isoviz.runs.store import Store
 from tests.runs import faults
@@ -34,17 +32,16 @@ HOURS = 3600.0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--cpus", type=int, default=2, help="jobs that the cluster runs at once")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write the section in DIR/benchmarks.md")
-    options = parser.parse_args()
+    chosen = parser.parse_args()
     postgres, ray = binaries(), program()
     if postgres is None or ray is None:
         parser.error("needs PostgreSQL and Ray (`make ray`)")
     base = faults.config("istar")
-    configs = [base.model_copy(update={"seed": seed}) for seed in range(options.runs)]
+    configs = [base.model_copy(update={"seed": seed}) for seed in range(chosen.runs)]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, Server(postgres) as server:
         os.environ |= {
             "ISOVIZ_HOME": folder,
@@ -54,24 +51,13 @@ def main() -> int:
             "TQDM_DISABLE": "1",
         }
         store = Store(server.create("runs"))
-        with Head(ray, options.cpus) as head:
-            command = [
-                sys.executable,
-                "-m",
-                "isoviz",
-                "worker",
-                "--store",
-                store.url,
-                "--ray",
-                head.address,
-                "--idle",
-                "10",
-            ]
+        with Head(ray, chosen.cpus) as head:
+            command = [sys.executable, "-m", "isoviz", "worker", "--store", store.url, "--ray", head.address]
             began = time.monotonic()
             runs = store.create(configs)
-            with subprocess.Popen(command) as dispatcher:
-                kill_jobs(store, options.kills)
-                until(lambda: store.counts()["finished"] >= options.runs // 2 and midway(store), HOURS)
+            with subprocess.Popen([*command, "--idle", "10"]) as dispatcher:
+                kill_jobs(store, chosen.kills)
+                until(lambda: store.counts()["finished"] >= chosen.runs // 2 and midway(store), HOURS)
                 head.crash()
                 head.start()
                 until(lambda: all(store.get(run).ended and store.get(run).status != "lost" for run in runs), HOURS)
@@ -81,12 +67,10 @@ def main() -> int:
             judge(Outcome(run), store, run, undisturbed(config, Path(folder) / f"alone-{config.seed}"))
             for run, config in zip(runs, configs, strict=True)
         ]
-        table = report(store, runs, outcomes, options.kills, seconds)
+        table = report(store, runs, outcomes, chosen.kills, seconds)
         store.close()
-    print(table.text())
-    if options.out:
-        head_line = machine(["torch", "transformers"], f"Ray 2.60, {options.cpus} jobs at once, one thread each")
-        write_section(options.out / "benchmarks.md", "ray", f"## Ray\n\n{head_line}\n\n{table.markdown()}")
+    about = machine(["torch", "transformers"], f"Ray 2.60, {chosen.cpus} jobs at once, one thread each")
+    publish(chosen.out, "ray", "## Ray", about, table)
     return 0 if all(outcome.same for outcome in outcomes) else 1
 
 

@@ -8,18 +8,13 @@ section of docs/readouts.md. tests/readouts/test_errors.py runs the same simulat
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 import numpy as np
-from _report import Table, machine, write_section
+from _report import Table, machine, options, publish
 from numpy.typing import NDArray
 
 from isoviz import posthoc, readouts
@@ -191,17 +186,14 @@ def table(draws: int, fitted_draws: int, processes: int) -> Table:
 
 def main() -> None:
     """Simulate, print, and write the section if asked."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__, out="readouts.md")
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--fitted", type=int, default=250, help="draws of the linear probe and of cross-validation")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write the section of DIR/readouts.md")
-    options = parser.parse_args()
-    result = table(options.draws, options.fitted, options.processes)
-    print(result.text())
-    if options.out:
-        stamp = machine(["numpy", "scipy", "scikit-learn"], "1 thread per process")
-        write_section(options.out / "readouts.md", "readout errors", f"{result.markdown()}\n\n{stamp}")
+    chosen = parser.parse_args()
+    result = table(chosen.draws, chosen.fitted, chosen.processes)
+    stamp = machine(["numpy", "scipy", "scikit-learn"], "1 thread per process")
+    publish(chosen.out, "readout errors", result, stamp, page="readouts.md")
 
 
 if __name__ == "__main__":

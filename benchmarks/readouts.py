@@ -10,19 +10,15 @@ Bars, in elapsed time: 200 ms with pair scores and labels (n = 5,000 rows shown,
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 import pandas as pd
-from _report import Table, machine, write_section
+from _report import Table, machine, options, publish
 from numpy.typing import NDArray
 
 from isoviz.readouts.image import MOST_PAIRED
@@ -115,10 +111,9 @@ scikit-learn (nDCG only, for search). Bars: 200 ms and 1 s by the clock."""
 
 def main() -> int:
     """Print one line per case; 1 if a move is above its bar or a number differs."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--repeats", type=int, default=5, help="moves per case")
     parser.add_argument("--quick", action="store_true", help="a tenth of the size, to try the script; no bar is judged")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write the section in DIR/benchmarks.md")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     small = 10 if chosen.quick else 1
@@ -140,10 +135,8 @@ def main() -> int:
         cells = [f"{number:.0f}" for number in (clock, cpu, bar, other_clock, other)]
         table.rows.append([name, *cells, f"{other_clock / clock:.1f}", f"{apart:.1e}"])
     table.notes.append(f"Bars: {'held' if met else 'not held'}.")
-    print(table.text())
-    if chosen.out:
-        about = machine(["numpy", "scipy", "scikit-learn"], "2 threads")
-        write_section(chosen.out / "benchmarks.md", "readouts", f"{HEADING}\n\n{table.markdown()}\n\n{about}")
+    about = machine(["numpy", "scipy", "scikit-learn"], "2 threads")
+    publish(chosen.out, "readouts", HEADING, table, about)
     return 0 if met else 1
 
 

@@ -11,20 +11,16 @@ Exit code 1 if a number or a verdict is off.
 
 from __future__ import annotations
 
-import argparse
 import math
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from _report import Table, machine, write_section
+from _report import ROOT, Table, machine, options, publish
 
 from isoviz.studies import Result
 
-ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "isoviz" / "demo" / "examples" / "studies"
 CELL = re.compile(r"^([−-]?[\d.,]+) (?:± ([\d.,]+)|\(([\d.,]+)\))")
 """A mean with its deviation, or a median with it in parentheses."""
@@ -92,10 +88,9 @@ def row_of(first: Result, second: Result) -> tuple[list[str], bool]:
 
 def main() -> int:
     """1 where a study was not reproduced."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("second", type=Path, metavar="SECOND", help="folder with the results of the second run")
     parser.add_argument("--recorded", type=Path, default=RECORDED, metavar="DIR")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write a section of DIR/benchmarks.md")
     chosen = parser.parse_args()
     header = ["study", "runs", "seconds", "numbers", "equal", "largest distance, spreads", "verdicts"]
     table = Table("Quick studies, run a second time", header)
@@ -113,12 +108,8 @@ def main() -> int:
         "Seconds are those of the study's runs, which studies share. Equal: the same number as recorded.",
         f"Not within the spread: {', '.join(off)}." if off else "Every number is within the spread.",
     ]
-    print(table.text())
-    if chosen.out:
-        about = machine(("torch", "transformers", "numpy"), "1 thread a run")
-        write_section(
-            chosen.out / "benchmarks.md", "reproduced", f"## Quick studies again\n\n{table.markdown()}\n\n{about}"
-        )
+    about = machine(("torch", "transformers", "numpy"), "1 thread a run")
+    publish(chosen.out, "reproduced", "## Quick studies again", table, about)
     return int(bool(off))
 
 

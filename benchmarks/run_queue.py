@@ -10,24 +10,19 @@ sooner than the command line's. Exit code 1 if one is missed.
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from _report import Table, machine, options, publish, python
 
-from benchmarks._report import Table, machine, write_section
 from isoviz.runs import planning
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 
-ROOT = Path(__file__).resolve().parent.parent
 MODEL, TASK = "demo/tiny-bert", "demo/acceptability"
 PREPARED_SECONDS = 20
 """For so long the queue's first process may import before the first run: someone fills in the Train page."""
@@ -43,20 +38,19 @@ class Series:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options(__doc__)
     parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write the section in DIR/benchmarks.md")
-    options = parser.parse_args()
+    chosen = parser.parse_args()
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ["ISOVIZ_HOME"] = folder  # its own cache of tokens
         store = Store(folder)
         with_command(store, 1)  # tokenises what all others read
-        fresh = with_command(store, options.runs)
-        queued = with_queue(store, options.runs)
+        fresh = with_command(store, chosen.runs)
+        queued = with_queue(store, chosen.runs)
         store.close()
     table = Table(
-        f"{options.runs} runs of {MODEL} on {TASK} (64 rows, one epoch), seconds",
+        f"{chosen.runs} runs of {MODEL} on {TASK} (64 rows, one epoch), seconds",
         ["", "queue", "command line", "command line / queue"],
     )
     for name, queue_value, command_value in (
@@ -72,10 +66,7 @@ def main() -> int:
         f"Bars (median first step within 1 s, and three times sooner): {'met' if met else 'missed'}. On Linux, each queued run is a fork "
         f"of a process that has imported everything. Load average when the measurement began: {load:.1f}."
     )
-    print(table.text())
-    if options.out:
-        head = machine(["torch", "transformers"], "one thread per run")
-        write_section(options.out / "benchmarks.md", "queue", f"## Queue\n\n{head}\n\n{table.markdown()}")
+    publish(chosen.out, "queue", "## Queue", machine(["torch", "transformers"], "one thread per run"), table)
     return 0 if met else 1
 
 
@@ -107,16 +98,10 @@ def with_command(store: Store, count: int) -> Series:
     """The same runs by `python -m isoviz train`, each in a new process."""
     times, began = [], time.time()
     for seed in range(count):
-        command = [sys.executable, "-m", "isoviz", "train", "--model", MODEL, "--task", TASK, "--seeds", str(seed)]
-        options = ["--epochs", "1", "--max-train", "64", "--max-eval", "64", "--threads", "1", "--store"]
+        command = ["-m", "isoviz", "train", "--model", MODEL, "--task", TASK, "--seeds", str(seed)]
+        words = ["--epochs", "1", "--max-train", "64", "--max-eval", "64", "--threads", "1", "--store"]
         process_began = time.time()
-        subprocess.run(
-            [*command, *options, store.url],
-            check=True,
-            capture_output=True,
-            cwd=ROOT,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
-        )
+        python([*command, *words, store.url], OMP_NUM_THREADS="1")
         times.append(moments(store, store.list(limit=1)[0].id, process_began))
     return Series([begun for begun, _ in times], [step for _, step in times], time.time() - began)
 

@@ -12,23 +12,77 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from _charts import COLOURS, pyplot, save
-from _report import Table, literal, write_section
+from _report import ROOT, Table, literal, write_section
 
 from isoviz import studies
 from isoviz.studies import Result
 from isoviz.studies.result import Figure, Panel, Verdict
 
-ROOT = Path(__file__).resolve().parent.parent
+# distinct to colour-blind readers (Okabe & Ito 2008)
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
+PNG_STEPS = 31  # of each channel; black, white and the shades between keep their places
 DASHES = ("-", "--", "-.", ":")
 MARKS = ("o", "s", "^", "v", "P", "X", "*")
+
+
+def pyplot() -> Any:
+    """matplotlib with the house's card; a sentence on how to get it where it is missing."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise SystemExit("matplotlib is missing: pip install -r benchmarks/requirements.txt") from None
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update(
+        {
+            "font.family": "sans-serif",
+            "font.size": 9,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "figure.facecolor": "white",
+            "savefig.facecolor": "white",
+            "svg.fonttype": "path",  # the same on a machine without the font
+            "svg.hashsalt": "isoviz",  # the same file from the same numbers
+        }
+    )
+    return plt
+
+
+def save(figure: Any, path: Path) -> None:
+    """By the name's ending: SVG without the date, or PNG in few colours; an unchanged figure is an unchanged file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".png":
+        _save_png(figure, path)
+    else:
+        figure.savefig(path, format="svg", metadata={"Date": None})
+    pyplot().close(figure)
+    print(f"written: {path}")
+
+
+def _save_png(figure: Any, path: Path) -> None:
+    """With a palette where the colours, rounded to `PNG_STEPS`, are few enough for one."""
+    from io import BytesIO
+
+    import numpy as np
+    from PIL import Image
+
+    stream = BytesIO()
+    figure.savefig(stream, format="png", dpi=160)
+    pixels = np.asarray(Image.open(stream).convert("RGB"), dtype=np.float64)
+    rounded = np.rint(np.rint(pixels / 255 * PNG_STEPS) * 255 / PNG_STEPS).astype(np.uint32)
+    packed = (rounded[..., 0] << 16) | (rounded[..., 1] << 8) | rounded[..., 2]
+    colours, index = np.unique(packed, return_inverse=True)
+    if len(colours) > 256:
+        Image.fromarray(rounded.astype(np.uint8)).save(path, optimize=True)
+        return
+    image = Image.fromarray(index.reshape(packed.shape).astype(np.uint8))
+    image.putpalette([channel for colour in colours.tolist() for channel in colour.to_bytes(3, "big")])
+    image.save(path, optimize=True)
 
 
 def image(result: Result, figure: Figure) -> str:

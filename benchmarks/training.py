@@ -1,6 +1,6 @@
 """The cost of training: a step of every method over the plain step, our loop against `transformers.Trainer`, IsoLayer's epoch.
 
-    python benchmarks/training.py [--steps 18] [--rounds 3] [--threads N] [--model DIR] [--data DIR] [--quick] [--out docs]
+    python benchmarks/training.py [--steps 18] [--rounds 3] [--threads N] [--model DIR] [--quick] [--out docs]
 
 Each on the bundled encoder and on one of MiniLM's size (random weights; `--model DIR`: a real one instead), in float32, on
 generated sentences whose lengths are stated. Contenders take turns in one process.
@@ -11,9 +11,7 @@ generated sentences whose lengths are stated. Contenders take turns in one proce
 2. Samples per second between the end of the first and the end of the last optimiser step of an epoch, so that loading and
    measuring are left out on both sides: ours through `isoviz.training.train`, once with exactly Trainer's batches, once with
    our defaults (batches of similar lengths) against Trainer's (random order); both pad each batch to its longest row. Logging,
-   saving, evaluation and gradient clipping are off in Trainer, because our loop has no clipping. With `--data`, also whole epochs
-   of 800 real rows in ten rounds, Trainer grouped by length; on an encoder of MiniLM's size whose tokenizer is trained on the rows,
-   or on `--model`.
+   saving, evaluation and gradient clipping are off in Trainer, because our loop has no clipping.
 3. IsoLayer's second stage on 2,000 rows: seconds per epoch on the cached vectors (the held-out rows' metric counted in),
    against the one pass of the frozen encoder that made them.
 
@@ -25,47 +23,85 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
+import statistics
 import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from typing import Any
 
 # threads wait as every worker's do (`isoviz.jobs.processes.share_cores`); torch reads it when it is loaded
 os.environ.update({"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"})
 
 import torch
-from _charts import Panel, bars
-from _report import Table, machine, write_section
-from _training import BATCH, Scale
-from _training_layer import LAYER_ROWS, layer_row, layer_table
-from _training_pace import pace_rows, pace_table, real_row
-from _training_steps import step_table
-from _workload import BUNDLED, TASK, Encoder, minilm_of_rows, minilm_size
+from _report import Table, machine, milliseconds, options, publish
+from _steps import (
+    BATCH,
+    BUNDLED,
+    COLA,
+    TASK,
+    WARM_UP,
+    WIDE,
+    Encoder,
+    Lengths,
+    Stepper,
+    encode,
+    in_turns,
+    minilm_size,
+    moment,
+    padded,
+    sentences,
+    tokenised,
+    write_rows,
+)
+from accelerate import Accelerator
+from torch.utils.data import DataLoader
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 from transformers.utils import logging
 
-from isoviz import devices, tasks
+from isoviz import devices, methods, tasks
+from isoviz.config import RunConfig
+from isoviz.events import Entered, Event, Stepped
+from isoviz.methods.istar import IStar
+from isoviz.methods.protocol import Representations
+from isoviz.models import sources
+from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
+from isoviz.training import heads, processes, second_stage, train
+from isoviz.training.batches import Collator, Encoded, EpochBatches, fixed_batches
+from isoviz.training.processes import Processes
+from isoviz.training.second_stage import Stage
+
+PARTS = ("steps", "pace", "layer")
+PLAIN, AGAIN, OURS, EIGEN = "baseline", "baseline again", "istar", "istar by eigenvalues"
+STEP_BAR, SAME_BAR, DEFAULT_BAR, LAYER_BAR = 1.10, 1.0, 1.3, 50.0
+LAYER_ROWS, LAYER_EPOCHS = 2000, 20
 
 
-def options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+@dataclass(frozen=True)
+class Scale:
+    """How much is measured."""
+
+    steps: int
+    rounds: int
+    layer_rows: int
+    lengths: tuple[Lengths, ...] = (COLA, WIDE)
+
+
+def parse() -> argparse.Namespace:
+    parser = options(__doc__)
     parser.add_argument("--steps", type=int, default=18, help="timed steps per method, at least 15")
     parser.add_argument("--rounds", type=int, default=3, help="rounds against Trainer and of IsoLayer, at least 3")
     parser.add_argument("--threads", type=int, default=0, help="0: all cores")
     parser.add_argument("--model", type=Path, metavar="DIR", help="a real encoder in place of the MiniLM-size one")
-    parser.add_argument(
-        "--data", type=Path, metavar="DIR", help="real rows of glue/cola: also compare with Trainer grouped by length"
-    )
-    parser.add_argument("--parts", nargs="+", choices=("steps", "pace", "layer"), default=["steps", "pace", "layer"])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the script; no bar is judged")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write DIR/benchmarks.md and a plot in DIR/images")
     chosen = parser.parse_args()
     if not chosen.quick and (chosen.steps < 15 or chosen.rounds < 3):
         parser.error(f"at least --steps 15 and --rounds 3 (got {chosen.steps} and {chosen.rounds})")
-    if chosen.out and len(chosen.parts) < 3:
-        parser.error("--out: the documentation holds full runs only; leave --parts out")
-    if chosen.quick and chosen.out and chosen.out.resolve() == Path(__file__).resolve().parent.parent / "docs":
-        parser.error("--out: the documentation holds full runs only; give --quick another folder")
+    if chosen.out and (chosen.quick or len(chosen.parts) < len(PARTS)):
+        parser.error("--out: the documentation holds full runs only; leave --quick and --parts out")
     return chosen
 
 
@@ -79,75 +115,299 @@ def encoders(chosen: argparse.Namespace, folder: Path) -> list[Encoder]:
 
 
 def main() -> int:
-    """Measure, print, write the section and the plot if asked; 1 if a bar is missed."""
-    chosen = options()
+    """Measure, print, write the section if asked; 1 if a bar is missed."""
+    chosen = parse()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     threads = chosen.threads or len(os.sched_getaffinity(0))
     torch.set_num_threads(threads)
     scale = Scale(4, 2, 300) if chosen.quick else Scale(chosen.steps, chosen.rounds, LAYER_ROWS)
     tables: list[Table] = []
-    panels: list[Panel] = []
     missed: list[str] = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        chosen_encoders = encoders(chosen, folder / "encoder")
-        names = [encoder.name for encoder in chosen_encoders]
+        known = encoders(chosen, folder / "encoder")
         if "steps" in chosen.parts:
-            steps = [step_table(encoder, scale) for encoder in chosen_encoders]
-            values = {name: list(medians.values()) for name, (_, medians, _) in zip(names, steps, strict=True)}
-            panels.append(Panel("One training step of 32 rows", list(steps[0][1]), values))
-            for table, _, late in steps:
-                show(tables, table)
+            for table, late in (step_table(encoder, scale) for encoder in known):
+                tables.append(table)
                 missed += late
         if "pace" in chosen.parts:
-            compared = [
-                pace_rows(encoder, scale, folder / f"rows-{n}", threads) for n, encoder in enumerate(chosen_encoders)
-            ]
-            drawn = [bar for _, bars_of_encoder, _ in compared for bar in bars_of_encoder]
-            real = []
-            if chosen.data:
-                train_rows = tasks.load(tasks.get(TASK), str(chosen.data)).train
-                encoder = (
-                    Encoder(chosen.model.name, str(chosen.model), 0)
-                    if chosen.model
-                    else minilm_of_rows(folder / "real", train_rows)
-                )
-                row, bar, late = real_row(encoder, scale, chosen.data, threads)
-                real, missed = [row], missed + late
-                drawn.append(bar)
-            by_side = {"ours": [bar[1] for bar in drawn], "Trainer": [bar[2] for bar in drawn]}
-            panels.append(Panel("Training, per sample", [bar[0] for bar in drawn], by_side))
-            show(tables, pace_table([row for rows, _, _ in compared for row in rows] + real, scale))
-            missed += [line for _, _, late in compared for line in late]
+            paces = [pace_rows(encoder, scale, folder / f"rows-{n}", threads) for n, encoder in enumerate(known)]
+            tables.append(pace_table([row for rows, _ in paces for row in rows], scale))
+            missed += [line for _, late in paces for line in late]
         if "layer" in chosen.parts:
-            layers = [layer_row(encoder, scale) for encoder in chosen_encoders]
-            by_stage = {
-                "one epoch of the layer": [ms[0] for _, ms, _ in layers],
-                "the pass": [ms[1] for _, ms, _ in layers],
-            }
-            panels.append(Panel("IsoLayer's second stage", names, by_stage))
-            show(tables, layer_table([row for row, _, _ in layers], scale))
-            missed += [line for _, _, late in layers for line in late]
-    where = machine(["torch", "transformers", "accelerate", "numpy"], f"{threads} threads{gpu()}")
+            layers = [layer_row(encoder, scale) for encoder in known]
+            tables.append(layer_table([row for row, _ in layers], scale))
+            missed += [line for _, late in layers for line in late]
+    slot = devices.describe().slots[0]
+    gpu = "" if slot.name == "cpu" else f", {slot.label}"
+    where = machine(["torch", "transformers", "accelerate", "numpy"], f"{threads} threads{gpu}")
     verdict = "quick sizes, no bar judged" if chosen.quick else "; ".join(missed) if missed else "all bars met"
-    print(f"\n{where}\n{verdict}")
-    if chosen.out:
-        bars(chosen.out / "images" / "benchmark-training.svg", "Training: methods, loop, IsoLayer", panels)
-        plot = "![Time of training steps, of the loop beside Trainer, of IsoLayer](images/benchmark-training.svg)"
-        parts = ["## Training", where, f"Bars: {verdict}.", *(table.markdown() for table in tables), plot]
-        write_section(chosen.out / "benchmarks.md", "training", "\n\n".join(parts))
+    publish(chosen.out, "training", "## Training", where, f"Bars: {verdict}.", *tables)
     return 1 if missed and not chosen.quick else 0
 
 
-def show(tables: list[Table], table: Table) -> None:
-    tables.append(table)
-    print(table.text(), flush=True)
+# ------------------------------------------------------------------------------------------ one step of every method
 
 
-def gpu() -> str:
-    slot = devices.describe().slots[0]
-    return "" if slot.name == "cpu" else f", {slot.label}"
+class EigenIStar(IStar):
+    """I-STAR with its penalty taken from the eigenvalues of the same Σ_ζ, differentiated by torch."""
+
+    def penalties(self, reps: Representations) -> dict[str, torch.Tensor]:
+        with torch.autocast(reps.last_hidden.device.type, enabled=False):
+            points = self._points(reps).float()
+            zeta, d = self.params.zeta, points.shape[1]
+            mixed = (1 - zeta) * torch.cov(points.T) + zeta * self.buffer("shrinkage")
+            values = torch.linalg.eigvalsh(mixed)
+            score = (values.sum() ** 2 / values.square().sum() - 1) / (d - 1)
+            return {"istar": self.params.lam * (1 - score)}
+
+
+def step_table(encoder: Encoder, scale: Scale) -> tuple[Table, list[str]]:
+    """Every method's step on one encoder, and the bar if it was missed."""
+    processes.begin()
+    accelerator = Accelerator(mixed_precision="no", step_scheduler_with_optimizer=False)
+    batches = list(islice(padded(encoder, COLA, (scale.steps + WARM_UP) * BATCH), scale.steps + WARM_UP))
+    batches = [{name: value.to(accelerator.device) for name, value in batch.items()} for batch in batches]
+    catalogue = methods.catalogue()
+    kinds = {PLAIN: catalogue[PLAIN], AGAIN: catalogue[PLAIN], **catalogue, EIGEN: EigenIStar}
+    steppers = {name: Stepper(kind, encoder, accelerator, len(batches)) for name, kind in kinds.items()}
+    refreshed, took = in_turns(steppers, batches, moment)
+    medians = {name: statistics.median(times) for name, times in took.items()}
+    tokens = statistics.median(int(batch["attention_mask"].sum()) for batch in batches)
+    table = Table(
+        f"One training step, {encoder.name}, {BATCH} rows, {COLA.name} lengths",
+        ["method", "ms", "over the baseline's", "on the same batch"],
+        notes=[
+            f"Medians of {scale.steps} steps, about {tokens:.0f} tokens each; over the baseline's: ratio of the medians; on the same "
+            "batch: median of the ratios batch by batch. Default parameters of each method.",
+            f"'{AGAIN}' is the same method a second time: what it differs by is noise. IsoLayer acts after fine-tuning: its "
+            "steps are the baseline's with the identity added.",
+            f"I-STAR's pass for Σ_S before each epoch takes {refreshed[OURS] / len(batches) / medians[PLAIN]:.2f} of a plain step "
+            "per batch that it reads (about 250,000 points, so not all of a large training set).",
+        ],
+    )
+    for name in steppers:
+        paired = statistics.median(ours / plain for ours, plain in zip(took[name], took[PLAIN], strict=True))
+        table.rows.append([name, milliseconds(medians[name]), f"{medians[name] / medians[PLAIN]:.2f}", f"{paired:.2f}"])
+    ratio = medians[OURS] / medians[PLAIN]
+    missed = [f"{encoder.name}: I-STAR step {ratio:.3f} × plain, allowed {STEP_BAR}"] if ratio > STEP_BAR else []
+    return table, missed
+
+
+# ------------------------------------------------------------------------------------------ our loop against Trainer
+
+
+def our_pace(config: RunConfig) -> float:
+    """Samples per second of one epoch of `isoviz.training.train`."""
+    marks: list[tuple[int, float]] = []
+
+    def emit(event: Event) -> None:
+        if isinstance(event, Entered) and event.phase == "training":
+            marks.append((0, time.perf_counter()))
+        elif isinstance(event, Stepped):
+            marks.append((event.step, time.perf_counter()))
+
+    with tempfile.TemporaryDirectory() as folder:
+        train(config, emit, lambda: False, Path(folder))
+    return pace(marks)
+
+
+class Marks(TrainerCallback):
+    """When each optimiser step ended."""
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[int, float]] = []
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.taken.append((0, time.perf_counter()))
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.taken.append((state.global_step, time.perf_counter()))
+
+
+class SameBatches(Trainer):
+    """A Trainer that reads exactly the batches of our loop: same rows, same order, same padding, collated on demand."""
+
+    def __init__(self, *args: Any, collator: Collator, order: EpochBatches, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.collator, self.order = collator, order
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        loader = DataLoader(self.train_dataset, batch_sampler=self.order, collate_fn=self._collate)  # type: ignore[arg-type]
+        return self.accelerator.prepare(loader)
+
+    def _collate(self, rows: list[Any]) -> dict[str, torch.Tensor]:
+        batch = self.collator(rows)
+        batch.pop("item")
+        return batch
+
+
+def trainer_pace(config: RunConfig, same: bool) -> float:
+    """Samples per second of one epoch of `transformers.Trainer` on the same files, encoder and settings; `same`: and batches."""
+    task, source = tasks.get(config.task), sources.resolve(config.model)
+    tokenizer = load_tokenizer(source)
+    frame = tasks.load(task, config.data, None, config.max_train, config.max_eval).train
+    encoded = encode(frame, task.columns, tokenizer, config.max_length)
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = TrainingArguments(
+            output_dir=folder,
+            per_device_train_batch_size=config.batch_size,
+            num_train_epochs=1,
+            learning_rate=config.learning_rate,
+            weight_decay=config.weight_decay,
+            warmup_steps=round(config.warmup_ratio * len(encoded) / config.batch_size),  # rounded as our loop does
+            max_grad_norm=0.0,
+            seed=config.seed,
+            save_strategy="no",
+            eval_strategy="no",
+            logging_strategy="no",
+            report_to=[],
+            disable_tqdm=True,
+        )
+        marks = Marks()
+        common = {"model": load_network(source, 2, config.seed), "args": arguments, "callbacks": [marks]}
+        if same:
+            order = EpochBatches(encoded.lengths, config.batch_size, config.seed, bucketed=False)
+            trainer = SameBatches(
+                **common, train_dataset=encoded, collator=Collator(tokenizer.pad_token_id), order=order
+            )
+        else:
+            rows = [
+                {name: value for name, value in encoded[row].items() if name != "item"} for row in range(len(encoded))
+            ]
+            trainer = Trainer(**common, train_dataset=rows, processing_class=tokenizer)  # type: ignore[arg-type]
+        trainer.remove_callback(PrinterCallback)
+        trainer.train()
+    return pace(marks.taken)
+
+
+def pace(marks: list[tuple[int, float]]) -> float:
+    """Samples per second between the end of the first and of the last step; all batches are full.
+
+    Args:
+        marks: the beginning of training, as step 0, and the end of each step.
+    """
+    (first, begin), (last, end) = marks[1], marks[-1]
+    return (last - first) * BATCH / (end - begin)
+
+
+def pace_rows(encoder: Encoder, scale: Scale, folder: Path, threads: int) -> tuple[list[list[str]], list[str]]:
+    """Both comparisons on each spread of lengths: rows of the table, and the bars missed."""
+    rows: list[list[str]] = []
+    missed: list[str] = []
+    tokenizer = load_tokenizer(sources.resolve(encoder.model))
+    for lengths in scale.lengths:
+        data = write_rows(
+            folder / lengths.name, sentences(tokenizer, lengths, encoder.rows, 2), sentences(tokenizer, COLA, BATCH, 3)
+        )
+        for same, bar in ((True, SAME_BAR), (False, DEFAULT_BAR)):
+            config = RunConfig(
+                model=encoder.model,
+                task=TASK,
+                data=str(data),
+                epochs=1,
+                batch_size=BATCH,
+                batching="shuffled" if same else "bucketed",
+                precision="no",
+                threads=threads,
+            )
+            sides: dict[str, Callable[[], float]] = {
+                "ours": lambda config=config: our_pace(config),
+                "Trainer": lambda config=config, same=same: trainer_pace(config, same),
+            }
+            rates = alternate(sides, scale.rounds)
+            ours, theirs = (statistics.median(rates[name]) for name in sides)
+            each = [a / b for a, b in zip(rates["ours"], rates["Trainer"], strict=True)]
+            order = "same batches" if same else "defaults"
+            label = f"{encoder.name}, {lengths.name}, {order}"
+            spread = f"{min(each):.2f} to {max(each):.2f}"
+            rows.append([label, f"{ours:.0f}", f"{theirs:.0f}", f"{ours / theirs:.2f}", spread, f"{bar:g}"])
+            print("  ".join(rows[-1]), flush=True)
+            if ours < bar * theirs:
+                missed.append(f"{rows[-1][0]}: {ours / theirs:.3f} × Trainer, at least {bar:g} wanted")
+    return rows, missed
+
+
+def alternate(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+    """Each side once per round; who begins changes from round to round."""
+    rates: dict[str, list[float]] = {name: [] for name in sides}
+    for number in range(rounds):
+        for name in list(sides)[:: -1 if number % 2 else 1]:
+            rates[name].append(sides[name]())
+    return rates
+
+
+def pace_table(rows: list[list[str]], scale: Scale) -> Table:
+    header = ["encoder, lengths, batches", "ours, samples/s", "Trainer, samples/s", "ours / Trainer", "by round", "bar"]
+    stated_lengths = "; ".join(lengths.stated for lengths in scale.lengths)
+    notes = [
+        f"Batches of {BATCH}, float32, medians of {scale.rounds} rounds in turns. {stated_lengths}.",
+        "Same batches: the same rows in the same random order with the same padding on both sides. Defaults: rows of like length "
+        "together (ours), random order (Trainer). Gradient clipping is off on both sides.",
+    ]
+    return Table("Our loop against transformers.Trainer", header, rows, notes)
+
+
+# ------------------------------------------------------------------------------------------ IsoLayer's second stage
+
+
+def layer_row(encoder: Encoder, scale: Scale) -> tuple[list[str], list[str]]:
+    """A row of the table, and the bar if it was missed."""
+    encoded, collator = tokenised(encoder, COLA, scale.layer_rows, seed=4)
+    epochs: list[float] = []
+    passes: list[float] = []
+    for _ in range(scale.rounds):
+        of_pass, of_epoch = second_stage_seconds(encoder, encoded, collator)
+        passes.append(1e3 * of_pass)
+        epochs.append(1e3 * of_epoch)
+    frozen, epoch = statistics.median(passes), statistics.median(epochs)
+    row = [encoder.name, milliseconds(epoch), milliseconds(frozen), f"{frozen / epoch:.0f}", f"{LAYER_BAR:g}"]
+    missed = [f"{encoder.name}: IsoLayer's epoch {frozen / epoch:.1f} times faster, at least {LAYER_BAR:g} wanted"]
+    return row, missed if frozen < LAYER_BAR * epoch else []
+
+
+def second_stage_seconds(encoder: Encoder, encoded: Encoded, collator: Collator) -> tuple[float, float]:
+    """Seconds of the encoder's pass and of one epoch of the layer, from one second stage as a run has it."""
+    processes.begin()
+    accelerator = Accelerator(mixed_precision="no")
+    kind = methods.get("isolayer")
+    # every epoch of the stage is run, however early the metric settles
+    method = kind(kind.Params(layer_epochs=LAYER_EPOCHS, patience=LAYER_EPOCHS))
+    model = accelerator.prepare(HeadedModel(load_network(sources.resolve(encoder.model), 2, 0), method))
+    starts: list[float] = []
+
+    planned = method.frozen_steps(len(encoded))
+
+    def report(event: Stepped) -> None:
+        if not starts:  # after the first step: the time left is that step's, once for each of the others
+            starts.append(time.perf_counter() - event.eta_seconds / (planned - 1))  # when the vectors were ready
+
+    begin = moment()
+    steps = second_stage.fit(
+        model,
+        method,
+        fixed_batches(encoded, collator, 2 * BATCH),
+        accelerator,
+        Processes(accelerator).gather,
+        heads.head_for(tasks.get(TASK), load_tokenizer(sources.resolve(encoder.model)), RunConfig()),
+        0,
+        Stage(0, 0, planned),
+        report,
+        lambda: None,
+    )
+    end = moment()
+    assert steps == planned, "the layer stopped early"
+    return starts[0] - begin, (end - starts[0]) / LAYER_EPOCHS
+
+
+def layer_table(rows: list[list[str]], scale: Scale) -> Table:
+    header = ["encoder", "layer epoch, ms", "frozen encoder's pass, ms", "pass / epoch", "bar"]
+    notes = [
+        f"{scale.layer_rows} rows of {COLA.name} lengths, default parameters, {LAYER_EPOCHS} layer epochs, medians of {scale.rounds} "
+        "rounds. The pass reads like lengths together, in batches of 64; a run makes it once."
+    ]
+    return Table("IsoLayer's second stage", header, rows, notes)
 
 
 if __name__ == "__main__":

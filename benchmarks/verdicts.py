@@ -16,8 +16,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from _report import Table, write_section
 
 from isoviz import studies

@@ -14,9 +14,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import numpy as np
 

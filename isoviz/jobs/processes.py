@@ -269,7 +269,7 @@ def share_cores(environment: MutableMapping[str, str]) -> None:
     """Let a process's threads spin only briefly before they sleep while waiting. Call it before importing torch.
 
     By default they spin for long, which is expensive next to a browser, the server or a second run. Sleeping immediately would slow
-    down small encoders, whose steps consist of thousands of short waits. `benchmarks/waiting.py` measures both.
+    down small encoders, whose steps consist of thousands of short waits.
     """
     environment.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     environment.setdefault("GOMP_SPINCOUNT", "1000")

@@ -16,12 +16,6 @@ def report(monkeypatch):
     return importlib.import_module("_report")
 
 
-@pytest.fixture
-def timing(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    return importlib.import_module("_timing")
-
-
 def test_a_section_is_replaced_in_place_and_leaves_the_others_alone(report, tmp_path):
     page = tmp_path / "docs" / "benchmarks.md"
     report.write_section(page, "metrics", "first")
@@ -66,9 +60,9 @@ def test_the_machine_is_named_without_its_owner(report):
     assert str(Path.home()) not in line
 
 
-def test_contenders_take_turns_after_one_untimed_call(timing):
+def test_contenders_take_turns_after_one_untimed_call(report):
     calls: list[str] = []
-    took = timing.medians({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, 5)
+    took = report.medians({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, 5)
     assert calls == ["a", "b"] * 6
     assert set(took) == {"a", "b"}
     assert all(value >= 0 for value in took.values())
@@ -78,9 +72,9 @@ def test_contenders_take_turns_after_one_untimed_call(timing):
     ("words", "message"),
     [(["--repeats", "3"], "at least 5, got 3"), (["--quick", "--out", str(FOLDER.parent / "docs")], "full runs only")],
 )
-def test_a_poor_record_is_refused(timing, monkeypatch, capsys, words, message):
+def test_a_poor_record_is_refused(report, monkeypatch, capsys, words, message):
     monkeypatch.setattr("sys.argv", ["benchmark", *words])
     with pytest.raises(SystemExit) as exit:
-        timing.options("A benchmark.")
+        report.parse(report.options("A benchmark.", repeats=7))
     assert exit.value.code == 2
     assert message in capsys.readouterr().err

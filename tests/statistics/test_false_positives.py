@@ -19,7 +19,7 @@ DRAWS = 2000
 @pytest.fixture
 def simulated(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
-    return importlib.import_module("_false_positives")
+    return importlib.import_module("false_positives")
 
 
 @pytest.fixture
