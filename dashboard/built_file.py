@@ -8,12 +8,11 @@ from typing import Any, Final
 
 import streamlit as st
 
-from dashboard import actions, job_progress, resources
+from dashboard import actions, downloads, job_progress, resources
 from dashboard.job_progress import WatchedJob
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import JobKind
 
-ZIP: Final = "application/zip"
 ARCHIVE: Final = "archive"
 """Name of the result array that holds a zip archive's bytes."""
 
@@ -42,16 +41,8 @@ def offer(
     job = queue.content_key(kind, request, inputs)
     state = queue.look(kind, job)
     if state.status == "done" and state.result is not None:
-        st.download_button(
-            label,
-            functools.partial(_archive, kind, job),
-            file,
-            ZIP,
-            key=key,
-            icon=":material/download:",
-            on_click="ignore",
-            help=about(state.result.facts) or None,
-        )
+        make = functools.partial(_archive, kind, job)
+        downloads.button(label, make, file, key=key, help=about(state.result.facts) or None)
     elif state.under_way:
         stop = functools.partial(resources.service().stop_job, kind, job)
         job_progress.watch([WatchedJob("Model", functools.partial(queue.look, kind, job), stop)], key=key + "_stop")

@@ -165,7 +165,7 @@ def _part(task: str, part: Part, table: Table, place: int | None) -> None:
         st.caption(wording.plain(" · ".join([*notes, *part.notes])))
     name = downloads.file_name("compared", task, part.metric, "" if place is None else f"{part.model} {place + 1}")
     caption = f"{part.model} on {part.task}: {part.metric}, differences from {_baseline(part)}. {' '.join(notes)}"
-    downloads.buttons(name, as_numbers(part), lambda: _latex(frame, caption, part.warnings), parquet_too=True)
+    downloads.buttons(name, as_numbers(part), latex=lambda: _latex(frame, caption, part.warnings))
 
 
 def overview(part: Part) -> str:

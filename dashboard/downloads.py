@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -41,8 +41,18 @@ def file_name(*parts: str) -> str:
     return "-".join(filter(None, (re.sub(r"[^\w.+]+", "-", part).strip("-.") for part in parts)))
 
 
-_PARQUET = "application/vnd.apache.parquet"
-
+Table = pd.DataFrame | Callable[[], pd.DataFrame]
+_MIME = {
+    "bib": "application/x-bibtex",
+    "csv": "text/csv",
+    "html": "text/html",
+    "json": "application/json",
+    "md": "text/markdown",
+    "parquet": "application/vnd.apache.parquet",
+    "tex": "application/x-tex",
+    "zip": "application/zip",
+}
+"""Ending of a file's name → its type."""
 
 _FORMULA = re.compile(r"[\s\x00-\x1f\ufeff\u200b]*[=+\-@＝＋－＠]|[\t\r\n]")
 """Matches text that a spreadsheet would run as a formula, including leading characters that it trims and full-width signs."""
@@ -108,30 +118,56 @@ def latex_text(text: str) -> str:
     return _LATEX_SIGNS.sub(lambda sign: _LATEX[sign[0]], text)
 
 
-def buttons(
+def button(label: str, make: Callable[[], bytes | str], file: str, *, icon: str = "download", **options: Any) -> None:
+    """A download button; the file is made on download, and its name's ending says what it is."""
+    mime = _MIME[file.rpartition(".")[2]]
+    st.download_button(label, make, file, mime, icon=f":material/{icon}:", on_click="ignore", **options)
+
+
+def buttons(name: str, table: Table, *, key: str = "get_", **formats: Any) -> None:
+    """Download buttons for a table, side by side; arguments as for `table_files`."""
+    with st.container(horizontal=True):
+        table_files(name, table, key=key, **formats)
+
+
+def table_files(
     name: str,
-    table: pd.DataFrame,
-    latex_text: Callable[[], str] | None = None,
+    table: Table,
     *,
-    parquet_too: bool = False,
+    key: str = "get_",
+    title: str = "",
+    with_parquet: bool = True,
+    latex: Callable[[], str] | None = None,
     markdown: Callable[[], str] | None = None,
     json: Callable[[], str] | None = None,
 ) -> None:
-    """Download buttons for a table, side by side. Each file is made on download."""
-    files = [("CSV", f"{name}.csv", "text/csv", lambda: csv(table))]
-    if parquet_too:
-        files.append(("Parquet", f"{name}.parquet", _PARQUET, lambda: parquet(table)))
-    if latex_text is not None:
-        files.append(("LaTeX", f"{name}.tex", "application/x-tex", lambda: latex_text().encode()))
-    if markdown is not None:
-        files.append(("Markdown", f"{name}.md", "text/markdown", lambda: markdown().encode()))
-    if json is not None:
-        files.append(("JSON", f"{name}.json", "application/json", lambda: json().encode()))
-    with st.container(horizontal=True):
-        for label, file, mime, make in files:
-            st.download_button(
-                label, make, file, mime, key=f"get_{file}", icon=":material/download:", on_click="ignore"
-            )
+    """Download buttons for a table in the formats given, within the caller's row.
+
+    Args:
+        name: file name without extension.
+        table: the table, or what makes it on download.
+        key: prefix of the buttons' keys, if a page offers a file of this name twice.
+        title: distinguishes several tables in one row.
+        with_parquet: Parquet needs columns of one type each.
+    """
+
+    def frame() -> pd.DataFrame:
+        return table() if callable(table) else table
+
+    formats = (
+        ("CSV", "csv", lambda: csv(frame())),
+        ("Parquet", "parquet", (lambda: parquet(frame())) if with_parquet else None),
+        ("LaTeX", "tex", _encoded(latex)),
+        ("Markdown", "md", _encoded(markdown)),
+        ("JSON", "json", _encoded(json)),
+    )
+    for kind, ending, make in formats:
+        if make is not None:
+            button(f"{title} ({kind})" if title else kind, make, f"{name}.{ending}", key=f"{key}{name}.{ending}")
+
+
+def _encoded(make: Callable[[], str] | None) -> Callable[[], bytes] | None:
+    return None if make is None else lambda: make().encode()
 
 
 def parquet(frame: pd.DataFrame) -> bytes:
@@ -139,28 +175,3 @@ def parquet(frame: pd.DataFrame) -> bytes:
     buffer = io.BytesIO()
     frame.to_parquet(buffer, index=False)
     return buffer.getvalue()
-
-
-def _made(write: Callable[[pd.DataFrame], bytes], table: Callable[[], pd.DataFrame]) -> bytes:
-    return write(table())
-
-
-def points(name: str, table: Callable[[], pd.DataFrame], *, key: str) -> None:
-    """Download buttons for a long table: CSV and Parquet, side by side."""
-    with st.container(horizontal=True):
-        csv_and_parquet(name, table, key=key)
-
-
-def csv_and_parquet(name: str, table: Callable[[], pd.DataFrame], *, key: str, title: str | None = None) -> None:
-    """Buttons for CSV and Parquet, made on download; `title` distinguishes several tables."""
-    kinds = (("CSV", "csv", "text/csv", csv), ("Parquet", "parquet", _PARQUET, parquet))
-    for kind, ending, mime, write in kinds:
-        st.download_button(
-            f"{title} ({kind})" if title else kind,
-            functools.partial(_made, write, table),
-            f"{name}.{ending}",
-            mime,
-            key=f"{key}_{ending}",
-            icon=":material/download:",
-            on_click="ignore",
-        )

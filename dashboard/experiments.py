@@ -23,6 +23,7 @@ from dashboard import (
 )
 from dashboard.report import offering
 from dashboard.run_lists import Filter
+from dashboard.steady import while_busy
 from dashboard.tradeoffs import Choice
 from isoviz.metrics.protocol import Metric
 from isoviz.runs.rows import STATUSES
@@ -34,8 +35,6 @@ MORE = 4
 """Seeds that the button adds: with the first one, the five that a comparison should have."""
 LISTED = 25
 """Most experiments in the list without a scroll bar."""
-TICK = 2.0
-"""Seconds between refreshes of an experiment with queued or running runs."""
 
 
 def selected() -> str | None:
@@ -108,15 +107,10 @@ def as_list(facets: pd.DataFrame) -> pd.DataFrame:
 
 def heading(name: str) -> None:
     """Name, progress, and links to other pages. Refreshes while runs are queued or running."""
-    busy = _under_way(name) > 0
-    st.fragment(_heading, run_every=TICK if busy else None)(name, busy)
+    while_busy(lambda: run_lists.under_way(Filter(name)) > 0, lambda: _heading(name))
 
 
-def _under_way(name: str) -> int:
-    return int(run_lists.frame(Filter(name))["status"].isin(["queued", "running"]).sum())
-
-
-def _heading(name: str, was_busy: bool) -> None:
+def _heading(name: str) -> None:
     frame = run_lists.frame(Filter(name))
     counts = frame["status"].value_counts()
     st.title(wording.plain(name), anchor=False)
@@ -131,8 +125,6 @@ def _heading(name: str, was_busy: bool) -> None:
         st.page_link(menu.RESULTS, label="Results", icon=":material/table_chart:", query_params={"results_group": name})
         link = {"tradeoffs_group": name}
         st.page_link(menu.TRADEOFFS, label="Trade-offs", icon=":material/scatter_plot:", query_params=link)
-    if was_busy and not _under_way(name):
-        st.rerun()
 
 
 def add_seeds(name: str) -> None:

@@ -215,11 +215,6 @@ def setting_title(name: str) -> str:
     return (field.title if field else None) or name
 
 
-def section(name: str) -> str:
-    """The heading that a common setting is listed under; empty for those that come first."""
-    return str(extra(RunConfig.model_fields[name]).get("section", ""))
-
-
 def setting_default(name: str) -> Any:
     """The initial value of a setting's widget (empty for the learning rate: the model decides)."""
     default = RunConfig.model_fields[name].default

@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard import choosing, examples, explanations, measures, menu, resources, theme, wording
 from dashboard.components.playground.mounted import playground
+from dashboard.steady import while_busy
 from dashboard.tables import primary_metric
 from isoviz import metrics
 from isoviz.events import ENDINGS
@@ -56,8 +57,6 @@ MEASURED = "One vector"
 
 OWN_DATA = "Try it on my data"
 SHOWN = 8
-TICK = 3.0
-"""Seconds between refreshes of the list while runs are running."""
 
 
 def strip() -> None:
@@ -128,9 +127,7 @@ def runs() -> None:
         _examples(store.examples)
         return
     st.header("Runs", anchor=False)
-    counts = store.counts()
-    busy = counts["running"] + counts["queued"] > 0
-    st.fragment(_runs, run_every=TICK if busy else None)(busy)
+    while_busy(resources.is_busy, _runs)
 
 
 def _examples(shipped: Examples | None) -> None:
@@ -154,12 +151,9 @@ def _examples(shipped: Examples | None) -> None:
         examples.hide_button("home_hide_examples")
 
 
-def _runs(was_busy: bool) -> None:
+def _runs() -> None:
     store = resources.library()
-    counts = store.counts()
-    if was_busy and not counts["running"] + counts["queued"]:
-        st.rerun()
-    st.caption(" · ".join(f"{count} {status}" for status, count in counts.items() if count))
+    st.caption(" · ".join(f"{count} {status}" for status, count in store.counts().items() if count))
     running = store.list(status="running", limit=SHOWN // 2)
     waiting = store.list(status="queued", order="queue", limit=2)
     ended = store.list(status=sorted(ENDINGS), limit=SHOWN - len(running) - len(waiting))

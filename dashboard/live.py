@@ -8,16 +8,12 @@ from dashboard import examples, menu, resources, run_lists, run_queue, wording
 from dashboard.actions import attempt, button, perform
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
-from dashboard.logs import log_panel
 from dashboard.run_lists import Filter, cached
-from dashboard.steady import steady
+from dashboard.steady import steady, while_busy
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE
 from isoviz.runs.examples import METHODS, is_example
 from isoviz.runs.rows import RunRow, UnreadableRunError
-
-TICK = 2.0
-"""Seconds between refreshes of the list while runs run or wait. Curves refresh separately."""
 
 OVERLAID = 8
 """Most runs overlaid in one figure; more would be unreadable."""
@@ -76,14 +72,11 @@ def empty_state() -> None:
 
 def activity(run: RunRow) -> None:
     """Running and waiting runs, and actions for the selected run. Refreshes while runs run or wait."""
-    counts = resources.library().counts()
-    busy = counts["running"] + counts["queued"] > 0
-    st.fragment(_activity, run_every=TICK if busy else None)(
-        run.id, run.status, pinned=st.query_params.get("run") == run.id, was_busy=busy
-    )
+    pinned = st.query_params.get("run") == run.id
+    while_busy(resources.is_busy, lambda: _activity(run.id, run.status, pinned))
 
 
-def _activity(run_id: str, status: str, pinned: bool, was_busy: bool) -> None:
+def _activity(run_id: str, status: str, pinned: bool) -> None:
     store = resources.library()
     counts = store.counts()
     running = store.list(status="running")
@@ -93,9 +86,8 @@ def _activity(run_id: str, status: str, pinned: bool, was_busy: bool) -> None:
     except StoreError:  # just deleted
         st.rerun()
     follow = None if pinned else _default()
-    all_ended = was_busy and not running and not waiting
-    if all_ended or run.status != status or (follow is not None and follow.id != run_id):
-        st.rerun()  # the selected run or the last one has ended, or another has started: redraw the page
+    if run.status != status or (follow is not None and follow.id != run_id):
+        st.rerun()  # the selected run has ended, or another has started: redraw the page
     others = [row for row in [*running, *waiting] if row.id != run_id]
     if others:
         with st.container(border=True, gap="xsmall"):
@@ -235,8 +227,3 @@ def recorded_runs(run: RunRow) -> None:
 
 def _prefix(row: RunRow) -> str:
     return "Example: " if is_example(row.id) else ""
-
-
-def log(run: RunRow) -> None:
-    """The end of the run's log, read only while the expander is open."""
-    log_panel(run, every=TICK if run.status == "running" else None)

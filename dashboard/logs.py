@@ -8,6 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from dashboard import resources
+from dashboard.steady import TICK
 from isoviz.runs.execution import LOG
 from isoviz.runs.rows import RunRow
 
@@ -15,11 +16,11 @@ TAIL = 20_000
 """Bytes shown of a log."""
 
 
-def log_panel(run: RunRow, *, every: float | None) -> None:
-    """An expander with the log's end, read only while open. `every`: seconds between refreshes."""
-    with st.expander("Log", icon=":material/terminal:", key="log", on_change="rerun") as panel:
-        if panel.open:
-            st.fragment(_tail, run_every=every)(run.id)
+def panel(run: RunRow) -> None:
+    """An expander with the log's end, read only while open."""
+    with st.expander("Log", icon=":material/terminal:", key="log", on_change="rerun") as expander:
+        if expander.open:
+            st.fragment(_tail, run_every=TICK if run.status == "running" else None)(run.id)
 
 
 def _tail(run_id: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import streamlit as st
 
@@ -22,95 +23,57 @@ HOME, PLAYGROUND, LESSONS, METHODS, EXPLORE, WHATIF, TRAIN, LIVE, EXPERIMENTS, R
 """Argument type of `st.page_link` and `st.switch_page`."""
 
 
+_MENU: Final = {
+    HOME: ("Home", "home", "What isotropy is, presets to start from, and your latest runs."),
+    PLAYGROUND: (
+        "Playground",
+        "bubble_chart",
+        "Shape a cloud of points with sliders and compare isotropy measures. No model needed.",
+    ),
+    LESSONS: ("Lessons", "school", "Eight short lessons: guess first, then watch what isotropy measures do."),
+    METHODS: ("Methods", "functions", "Every method, measure and transform: equation, paper, parameters, cost, traps."),
+    EXPLORE: (
+        "Explore",
+        "layers",
+        "An encoder on a task, layer by layer: all measures, the spectrum and the dimensions.",
+    ),
+    WHATIF: (
+        "What-if",
+        "tune",
+        "Transform a finished run's embeddings and see how isotropy and the head's performance change.",
+    ),
+    TRAIN: ("Train", "model_training", "Choose models, tasks, methods, parameters and seeds, and launch the runs."),
+    LIVE: ("Live", "monitoring", "The queue, and running runs with live curves."),
+    EXPERIMENTS: (
+        "Experiments",
+        "science",
+        "Runs launched together: tables, trade-off, report, and more seeds in one click.",
+    ),
+    RESULTS: ("Results", "table_chart", "Model × task × method tables with every seed visible."),
+    TRADEOFFS: ("Trade-offs", "scatter_plot", "Isotropy against task performance, one point per run."),
+    PAPERS: (
+        "Papers",
+        "menu_book",
+        "The tables and figures of four papers: published values, values measured here, and whether the claims hold.",
+    ),
+    RUN: ("Run", "article", "One run: configuration, curves, provenance, log."),
+}
+"""Page → title, icon, what it is for, in the order of the menu."""
+
+
 def pages() -> list[st.Page]:
     """All pages; `app.css` puts headings between them. The page of one run opens by links and by its address `/run?id=…`."""
-    home = st.Page(
-        HOME,
-        title="Home",
-        icon=":material/home:",
-        default=True,
-        help="What isotropy is, presets to start from, and your latest runs.",
-    )
-    learn = [
+    return [
         st.Page(
-            PLAYGROUND,
-            title="Playground",
-            icon=":material/bubble_chart:",
-            help="Shape a cloud of points with sliders and compare isotropy measures. No model needed.",
-        ),
-        st.Page(
-            LESSONS,
-            title="Lessons",
-            icon=":material/school:",
-            help="Eight short lessons: guess first, then watch what isotropy measures do.",
-        ),
-        st.Page(
-            METHODS,
-            title="Methods",
-            icon=":material/functions:",
-            help="Every method, measure and transform: equation, paper, parameters, cost, traps.",
-        ),
+            path,
+            title=title,
+            icon=f":material/{icon}:",
+            help=purpose,
+            default=path == HOME,
+            visibility="hidden" if path == RUN else "visible",
+        )
+        for path, (title, icon, purpose) in _MENU.items()
     ]
-    analyse = [
-        st.Page(
-            EXPLORE,
-            title="Explore",
-            icon=":material/layers:",
-            help="An encoder on a task, layer by layer: all measures, the spectrum and the dimensions.",
-        ),
-        st.Page(
-            WHATIF,
-            title="What-if",
-            icon=":material/tune:",
-            help="Transform a finished run's embeddings and see how isotropy and the head's performance change.",
-        ),
-    ]
-    experiment = [
-        st.Page(
-            TRAIN,
-            title="Train",
-            icon=":material/model_training:",
-            help="Choose models, tasks, methods, parameters and seeds, and launch the runs.",
-        ),
-        st.Page(
-            LIVE,
-            title="Live",
-            icon=":material/monitoring:",
-            help="The queue, and running runs with live curves.",
-        ),
-        st.Page(
-            EXPERIMENTS,
-            title="Experiments",
-            icon=":material/science:",
-            help="Runs launched together: tables, trade-off, report, and more seeds in one click.",
-        ),
-        st.Page(
-            RESULTS,
-            title="Results",
-            icon=":material/table_chart:",
-            help="Model × task × method tables with every seed visible.",
-        ),
-        st.Page(
-            TRADEOFFS,
-            title="Trade-offs",
-            icon=":material/scatter_plot:",
-            help="Isotropy against task performance, one point per run.",
-        ),
-        st.Page(
-            PAPERS,
-            title="Papers",
-            icon=":material/menu_book:",
-            help="The tables and figures of four papers: published values, values measured here, and whether the claims hold.",
-        ),
-        st.Page(
-            RUN,
-            title="Run",
-            icon=":material/article:",
-            visibility="hidden",
-            help="One run: configuration, curves, provenance, log.",
-        ),
-    ]
-    return [home, *learn, *analyse, *experiment]
 
 
 def activity(page: st.Page) -> None:

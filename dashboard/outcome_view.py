@@ -129,7 +129,7 @@ def _confusion(run: RunRow, task: Task, predicted: Predictions) -> None:
         st.dataframe(
             table, hide_index=True, column_config=config, alt="Confusion matrix: counts per true and predicted class"
         )
-        downloads.buttons(f"isoviz-{run.id}-confusion", table, parquet_too=True)
+        downloads.buttons(f"isoviz-{run.id}-confusion", table)
 
 
 def _in_words(matrix: outcomes.Confusion, shares: np.ndarray) -> str:
@@ -168,11 +168,7 @@ def _numbers(run: RunRow, predicted: Predictions) -> None:
     explanations.show(PREDICTED)
     if undefined:
         st.caption(f"{undefined} predictions are not finite and are left out.")
-    downloads.points(
-        f"isoviz-{run.id}-predicted",
-        lambda: predicted.table[["row", "label", "prediction"]],
-        key="run_predicted_points",
-    )
+    downloads.buttons(f"isoviz-{run.id}-predicted", lambda: predicted.table[["row", "label", "prediction"]])
 
 
 def _range(values: np.ndarray) -> str:
@@ -244,7 +240,7 @@ def _rows(run: RunRow, task: Task, predicted: Predictions, fingerprint: str | No
         if total <= SHOWN
         else f"The first {SHOWN} of {wording.number(total)}; download the file for all."
     )
-    downloads.buttons(f"isoviz-{run.id}-predictions", table)
+    downloads.buttons(f"isoviz-{run.id}-predictions", table, with_parquet=False)
 
 
 def _worst_first(task: Task, predicted: Predictions, frame: pd.DataFrame | None) -> pd.DataFrame:

@@ -67,14 +67,13 @@ def section(chosen: Filter, runs: pd.DataFrame) -> None:
         downloads.buttons(
             downloads.file_name("results", "by", across),
             learned.in_file(table, warnings),
-            lambda: downloads.latex_table(
+            latex=lambda: downloads.latex_table(
                 {downloads.latex_text(str(name)): table[name].fillna("") for name in table},
                 caption,
                 "l" * len(table.columns),
                 label="tab:results",
                 notes=warnings,
             ),
-            parquet_too=True,
         )
 
 

@@ -57,6 +57,12 @@ def library() -> Library:
     return Library(store(), opened() if examples.shown() else None)
 
 
+def is_busy() -> bool:
+    """Whether any run is running or queued."""
+    counts = store().counts()
+    return counts["running"] + counts["queued"] > 0
+
+
 def every_run() -> Library:
     """All runs and examples, for routes: their tokens say which runs a page shows."""
     from isoviz.runs.examples import Library, opened

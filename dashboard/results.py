@@ -176,8 +176,7 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], ass
     downloads.buttons(
         downloads.file_name("results", task, metric),
         view.in_file,
-        lambda: publication.latex(table),
-        parquet_too=True,
+        latex=lambda: publication.latex(table),
         markdown=lambda: publication.markdown(table),
         json=lambda: publication.as_json(table),
     )
@@ -294,9 +293,7 @@ def _cite(runs: pd.DataFrame, isotropy: list[Metric]) -> None:
             return
         st.caption("Methods, tasks, models and measures of the runs shown below.")
         text = "\n\n".join(entries.values()) + "\n"
-        st.download_button(
-            "BibTeX", text, "isoviz.bib", "application/x-bibtex", icon=":material/download:", on_click="ignore"
-        )
+        downloads.button("BibTeX", lambda: text, "isoviz.bib", key="results_bibtex")
         st.code(text, language="latex", height=320)
 
 
@@ -447,7 +444,7 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
     table.insert(0, "Run", [f"run?id={run}" for run in listed["run"]])
     st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="All runs that match the filters")
     in_file = cached(("every run", chosen), lambda: learned.in_file(runs[columns], learned.warnings(runs)))
-    downloads.buttons("runs", in_file, parquet_too=True)
+    downloads.buttons("runs", in_file)
 
 
 def _first_of_page(runs: int) -> int:

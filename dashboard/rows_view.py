@@ -89,7 +89,7 @@ def draw(task: Task, report: DataReport) -> None:
                 name=downloads.file_name("isoviz", "rows", task.slug, title),
             )
     file = downloads.file_name("isoviz", "rows", task.slug, "histograms")
-    downloads.points(file, lambda: bars(task, report), key=f"rows_{task.slug}_bars")
+    downloads.buttons(file, lambda: bars(task, report))
 
 
 def bars(task: Task, report: DataReport) -> pd.DataFrame:

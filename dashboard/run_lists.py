@@ -74,6 +74,11 @@ class Filter:
     status: tuple[str, ...] = ()
 
 
+def under_way(run_filter: Filter) -> int:
+    """Number of queued and running runs."""
+    return int(frame(run_filter)["status"].isin(["queued", "running"]).sum())
+
+
 def frame(run_filter: Filter) -> pd.DataFrame:
     """Runs as `tables.runs_frame`, newest first, without unreadable runs."""
 

@@ -9,12 +9,11 @@ import streamlit as st
 
 from dashboard import actions, menu, resources, theme, timing, wording
 from dashboard.run_lists import cached
+from dashboard.steady import while_busy
 from isoviz import devices
 from isoviz.runs.queue_order import PRIORITIES, Move
 from isoviz.runs.rows import RunProgress, RunRow
 
-TICK = 2.0
-"""Seconds between refreshes of the queue while runs run or wait."""
 WAITING_SHOWN = 6
 STOP_NOW_SECONDS = 3.0
 """Seconds after which a stopping run can be killed."""
@@ -33,14 +32,11 @@ def panel(group: str | None = None) -> None:
 
     For one experiment also: a retry button for failed runs, and the priority.
     """
-    under_way = _under_way(group)
-    st.fragment(_panel, run_every=TICK if under_way else None)(group, bool(under_way))
+    while_busy(lambda: bool(_under_way(group)), lambda: _panel(group))
 
 
-def _panel(group: str | None, was_busy: bool) -> None:
+def _panel(group: str | None) -> None:
     rows = _under_way(group)
-    if was_busy and not rows:
-        st.rerun()
     failed = [] if group is None else resources.library().list(status=FAILED, group=group)
     if not rows and not failed:
         return

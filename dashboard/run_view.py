@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, built_file, examples, live, menu, outcome_view, resources, theme, wording
+from dashboard import actions, built_file, downloads, examples, live, menu, outcome_view, resources, theme, wording
 from dashboard.actions import perform
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
-from dashboard.logs import log_panel
+from dashboard.steady import TICK
 from isoviz import metrics
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
@@ -60,7 +60,7 @@ def selected() -> RunRow | None:
 
 def heading(run: RunRow) -> None:
     """Name, status, a one-line description and actions. Refreshes until the run has ended."""
-    every = live.TICK if run.status in ("queued", "running") else None
+    every = TICK if run.status in ("queued", "running") else None
     st.fragment(_heading, run_every=every)(run.id, run.status)
 
 
@@ -367,12 +367,11 @@ def reproduce(run: RunRow) -> None:
         "config": run.config.model_dump(mode="json"),
         "result": run.result.model_dump(mode="json", exclude={"kind"}) if run.result else None,
     }
-    st.download_button(
+    downloads.button(
         "Configuration and numbers (JSON)",
-        json.dumps(record, indent=2),
-        file_name=f"isoviz-{run.id}.json",
-        mime="application/json",
-        icon=":material/download:",
+        lambda: json.dumps(record, indent=2),
+        f"isoviz-{run.id}.json",
+        key="run_json",
     )
 
 
@@ -394,8 +393,3 @@ def _model(run: RunRow) -> None:
         ),
     )
     st.code(f"python -m isoviz runs save-model {run.id} --out DIR", language="bash", wrap_lines=True)
-
-
-def log(run: RunRow) -> None:
-    """The end of the log, read only while the expander is open."""
-    log_panel(run, every=live.TICK if run.status == "running" else None)

@@ -1,4 +1,4 @@
-"""Parts of a page with a fixed position.
+"""Parts of a page with a fixed position, and parts that refresh while something runs.
 
 An element that appears or disappears shifts all elements after it. Streamlit's frontend then recreates the shifted fields, and if
 the old field is removed after the new one appears, as on a busy machine, the field no longer writes its value into the address. A
@@ -17,6 +17,9 @@ from streamlit.delta_generator import DeltaGenerator
 P = ParamSpec("P")
 R = TypeVar("R")
 
+TICK = 2.0
+"""Seconds between refreshes of what runs and waits."""
+
 
 def steady(draw: Callable[P, R]) -> Callable[P, R]:
     """Decorator: draw a part of a page in a separate container."""
@@ -27,6 +30,18 @@ def steady(draw: Callable[P, R]) -> Callable[P, R]:
             return draw(*args, **kwargs)
 
     return drawn
+
+
+def while_busy(busy: Callable[[], bool], draw: Callable[[], None]) -> None:
+    """Draw a part of a page, again every few seconds while `busy`, and the whole page once it no longer is."""
+    was_busy = busy()
+
+    def drawn() -> None:
+        if was_busy and not busy():
+            st.rerun()
+        draw()
+
+    st.fragment(drawn, run_every=TICK if was_busy else None)()
 
 
 def place_of(subject: str, subjects: Iterable[str]) -> DeltaGenerator:

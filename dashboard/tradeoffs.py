@@ -13,13 +13,11 @@ import streamlit as st
 from dashboard import charts, choosing, downloads, explanations, learned, measures, menu, run_lists, tables, wording
 from dashboard.components import figure
 from dashboard.explanations import Explanation
+from dashboard.run_lists import Filter
+from dashboard.steady import while_busy
 from isoviz import metrics, tasks
 from isoviz.comparisons import associate_means
 from isoviz.runs.examples import SWEEP
-
-TICK = 2.0
-"""Seconds between reads of the store while runs are queued or running. Figures are redrawn only if their points changed."""
-
 
 MOST_MAPS = 4
 """Most setups drawn as a map over two parameters."""
@@ -75,7 +73,7 @@ def choose(facets: pd.DataFrame) -> Choice:
     facets = facets[facets["model"] == model]
     with fields[2]:
         task = st.selectbox("Task", _most(facets, "task"), key="tradeoffs_task", bind="query-params")
-    runs = _runs(group, str(model), str(task))
+    runs = run_lists.frame(Filter(_experiment(group), (str(model),), (str(task),)))
     with fields[3]:
         metric = st.selectbox("Performance (y)", _metrics(task, runs), key="tradeoffs_metric", bind="query-params")
     labels = tables.number_parameters(runs)
@@ -127,29 +125,23 @@ def _metrics(task: str, runs: pd.DataFrame) -> list[str]:
 
 def figures(choice: Choice) -> None:
     """The figures, refreshed while runs are queued or running."""
-    waiting = _waiting(_compared(choice))
-    st.fragment(_figures, run_every=TICK if waiting else None)(choice, waiting > 0)
+    while_busy(lambda: run_lists.under_way(_filter(choice)) > 0, lambda: _figures(choice))
 
 
-def _compared(choice: Choice) -> pd.DataFrame:
-    return _runs(choice.group, choice.model, choice.task)
+def _filter(choice: Choice) -> Filter:
+    return Filter(_experiment(choice.group), (choice.model,), (choice.task,))
 
 
-def _runs(group: str, model: str, task: str) -> pd.DataFrame:
-    return run_lists.frame(run_lists.Filter(None if group == choosing.ALL else group, (model,), (task,)))
+def _experiment(group: str) -> str | None:
+    return None if group == choosing.ALL else group
 
 
-def _waiting(runs: pd.DataFrame) -> int:
-    return int(runs["status"].isin(["queued", "running"]).sum())
-
-
-def _figures(choice: Choice, was_waiting: bool) -> None:
-    runs = _compared(choice)
+def _figures(choice: Choice) -> None:
+    runs = run_lists.frame(_filter(choice))
     measure = metrics.get(choice.measure)
     compared = (choice.metric, choice.measure, choice.parameter or None)
     points = run_lists.cached(("points", choice), lambda: tables.points(tables.ordered(runs), *compared))
-    waiting = _waiting(runs)
-    st.caption(_counts(runs, points, choice, waiting))
+    st.caption(_counts(runs, points, choice))
     if points.empty:
         st.info("The first point appears when the first of these runs finishes.", icon=":material/hourglass_empty:")
     else:
@@ -172,11 +164,7 @@ def _figures(choice: Choice, was_waiting: bool) -> None:
                 "performance against it."
             )
         file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
-        downloads.points(
-            file, lambda: learned.in_file(_as_file(points, choice), learned.warnings(runs)), key="tradeoffs_points"
-        )
-    if was_waiting and not waiting:
-        st.rerun()  # all runs have ended: stop refreshing
+        downloads.buttons(file, lambda: learned.in_file(_as_file(points, choice), learned.warnings(runs)))
 
 
 def _associations(choice: Choice, runs: pd.DataFrame) -> None:
@@ -190,7 +178,7 @@ def _associations(choice: Choice, runs: pd.DataFrame) -> None:
         ),
     )
     st.markdown(f"**Does isotropy go with performance?** {wording.plain(on_task)}")
-    all_runs = run_lists.frame(run_lists.Filter(None if choice.group == choosing.ALL else choice.group))
+    all_runs = run_lists.frame(Filter(_experiment(choice.group)))
     if all_runs.groupby(["model", "task"]).ngroups < 2:
         return
     pooled = run_lists.cached(
@@ -285,9 +273,9 @@ def _as_file(points: pd.DataFrame, choice: Choice) -> pd.DataFrame:
     return points.drop(columns=["line", "setup"]).rename(columns=columns)
 
 
-def _counts(runs: pd.DataFrame, points: pd.DataFrame, choice: Choice, waiting: int) -> str:
+def _counts(runs: pd.DataFrame, points: pd.DataFrame, choice: Choice) -> str:
     parts = [f"{len(points)} points of {len(runs)} runs"]
-    if waiting:
+    if waiting := run_lists.under_way(_filter(choice)):
         parts.append(f"{waiting} still to come")
     without_result = runs["status"].isin(["failed", "diverged", "lost", "stopped"]).sum()
     if without_result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from isoviz.boundary import MOST_WHOLE
 from isoviz.errors import input_error
@@ -15,12 +15,19 @@ from isoviz.tasks.protocol import OwnTask
 
 NO_TRACKER: Final = "none"
 
-# Headings under which the form and the command line list settings; those without one come first.
-_OPTIMISATION: Final[dict[str, JsonValue]] = {"section": "Optimisation"}
-_INPUT: Final[dict[str, JsonValue]] = {"section": "Input and output"}
-_MEASUREMENT: Final[dict[str, JsonValue]] = {"section": "Evaluation and checkpoints"}
-_HARDWARE: Final[dict[str, JsonValue]] = {"section": "Hardware"}
-_LORA: Final[dict[str, JsonValue]] = {"section": "LoRA"}
+SECTIONS: Final[dict[str, tuple[str, ...]]] = {
+    "Optimisation": ("schedule", "warmup_ratio", "weight_decay", "grad_accum", "early_stopping", "batching"),
+    "Input and output": ("max_length", "prefix", "doc_stride", "num_beams", "allow_unknown"),
+    "Evaluation and checkpoints": ("select", "max_eval", "probe_size", "checkpoint_minutes", "report_to"),
+    "Hardware": ("precision", "threads", "processes", "accelerate_config"),
+    "LoRA": ("lora_rank", "lora_alpha", "lora_dropout", "lora_targets"),
+}
+"""Headings under which the form and the command line list settings; all others come first."""
+
+
+def section_of(name: str) -> str:
+    """The heading of a setting; empty for those that come first."""
+    return next((heading for heading, names in SECTIONS.items() if name in names), "")
 
 
 class RunConfig(BaseModel):
@@ -74,42 +81,13 @@ class RunConfig(BaseModel):
         description="Use at most this many, chosen at random (the same for every run).",
     )
     schedule: Literal["constant", "linear", "polynomial"] = Field(
-        "linear",
-        title="Schedule",
-        description="How the learning rate falls after the warm-up.",
-        json_schema_extra=_OPTIMISATION,
+        "linear", title="Schedule", description="How the learning rate falls after the warm-up."
     )
-    warmup_ratio: float = Field(
-        0.06,
-        ge=0,
-        lt=1,
-        title="Warm-up",
-        description="Share of the steps that warm up.",
-        json_schema_extra=_OPTIMISATION,
-    )
-    weight_decay: float = Field(
-        0.01,
-        ge=0,
-        le=1,
-        title="Weight decay",
-        description="AdamW's, not on biases and norms.",
-        json_schema_extra=_OPTIMISATION,
-    )
-    grad_accum: int = Field(
-        1,
-        ge=1,
-        le=1024,
-        title="Accumulation",
-        description="Batches per optimiser step.",
-        json_schema_extra=_OPTIMISATION,
-    )
+    warmup_ratio: float = Field(0.06, ge=0, lt=1, title="Warm-up", description="Share of the steps that warm up.")
+    weight_decay: float = Field(0.01, ge=0, le=1, title="Weight decay", description="AdamW's, not on biases and norms.")
+    grad_accum: int = Field(1, ge=1, le=1024, title="Accumulation", description="Batches per optimiser step.")
     max_length: int = Field(
-        128,
-        ge=4,
-        le=8192,
-        title="Longest input",
-        description="Longest input, in tokens; longer texts are truncated.",
-        json_schema_extra=_INPUT,
+        128, ge=4, le=8192, title="Longest input", description="Longest input, in tokens; longer texts are truncated."
     )
     prefix: str | None = Field(
         None,
@@ -118,7 +96,6 @@ class RunConfig(BaseModel):
         title="Task prefix",
         description="Prefix of the text and, after |, of the second text. Empty: the model's own prefix for the task (T5 has "
         "some). none: no prefix.",
-        json_schema_extra=_INPUT,
     )
     doc_stride: int = Field(
         64,
@@ -126,45 +103,29 @@ class RunConfig(BaseModel):
         le=8192,
         title="Window overlap",
         description="Tokens shared by neighbouring windows of a long context; question answering only.",
-        json_schema_extra=_INPUT,
     )
     early_stopping: str | None = Field(
         None,
         pattern=r"^[\w/-]+:\d+$",
         title="Early stopping",
         description="METRIC:PATIENCE, in epochs without improvement; METRIC may be 'primary', the task's primary metric.",
-        json_schema_extra=_OPTIMISATION,
     )
     select: Literal["last", "best"] = Field(
         "last",
         title="Reported and kept epoch",
         description="The epoch to report, whose weights are kept: the last, or the best by the primary metric.",
-        json_schema_extra=_MEASUREMENT,
     )
-    num_beams: int = Field(
-        1, ge=1, le=64, title="Beams", description="For generation tasks only.", json_schema_extra=_INPUT
-    )
+    num_beams: int = Field(1, ge=1, le=64, title="Beams", description="For generation tasks only.")
     batching: Literal["bucketed", "shuffled"] = Field(
         "bucketed",
         title="Batching",
         description="bucketed: rows of similar length together (less padding); shuffled: as in the papers.",
-        json_schema_extra=_OPTIMISATION,
     )
     max_eval: int | None = Field(
-        None,
-        ge=2,
-        le=MOST_WHOLE,
-        title="Validation rows",
-        description="Use at most this many (the first ones).",
-        json_schema_extra=_MEASUREMENT,
+        None, ge=2, le=MOST_WHOLE, title="Validation rows", description="Use at most this many (the first ones)."
     )
     probe_size: int = Field(
-        2000,
-        ge=4,
-        le=50_000,
-        title="Probe rows",
-        description="Validation rows on which isotropy is measured.",
-        json_schema_extra=_MEASUREMENT,
+        2000, ge=4, le=50_000, title="Probe rows", description="Validation rows on which isotropy is measured."
     )
     allow_random: bool = Field(
         False,
@@ -176,7 +137,6 @@ class RunConfig(BaseModel):
         False,
         title="Allow unknown words",
         description="Train even if the model's tokenizer does not know most words of the training rows.",
-        json_schema_extra=_INPUT,
     )
     checkpoint_minutes: float = Field(
         10.0,
@@ -184,21 +144,12 @@ class RunConfig(BaseModel):
         le=1440,
         title="Checkpoint every",
         description="Minutes between checkpoints inside an epoch. 0: only after each epoch. Does not change any result.",
-        json_schema_extra=_MEASUREMENT,
     )
     precision: Literal["auto", "no", "bf16", "fp16"] = Field(
-        "auto",
-        title="Precision",
-        description="auto: bf16 on GPUs that have it, else float32 ('no').",
-        json_schema_extra=_HARDWARE,
+        "auto", title="Precision", description="auto: bf16 on GPUs that have it, else float32 ('no')."
     )
     threads: int = Field(
-        0,
-        ge=0,
-        le=1024,
-        title="CPU threads",
-        description="0: all cores of the slot, resolved at creation.",
-        json_schema_extra=_HARDWARE,
+        0, ge=0, le=1024, title="CPU threads", description="0: all cores of the slot, resolved at creation."
     )
 
     report_to: Literal[
@@ -207,7 +158,6 @@ class RunConfig(BaseModel):
         NO_TRACKER,
         title="Report to",
         description="An experiment tracker to log to as well; its package must be installed. Does not change any result.",
-        json_schema_extra=_MEASUREMENT,
     )
     processes: int = Field(
         1,
@@ -215,13 +165,11 @@ class RunConfig(BaseModel):
         le=1024,
         title="Processes",
         description="Train with this many processes, one per GPU. They share each batch, so the batch size stays the same.",
-        json_schema_extra=_HARDWARE,
     )
     accelerate_config: str | None = Field(
         None,
         title="Accelerate configuration",
         description="File written by `accelerate config`, for FSDP or several machines.",
-        json_schema_extra=_HARDWARE,
     )
 
     lora_rank: int = Field(
@@ -231,23 +179,12 @@ class RunConfig(BaseModel):
         title="LoRA rank",
         description="Train matrices of this rank beside the frozen weights, with the package peft. 0: train all weights. LoRA "
         "usually needs a higher learning rate.",
-        json_schema_extra=_LORA,
     )
     lora_alpha: float = Field(
-        16.0,
-        gt=0,
-        le=4096,
-        title="LoRA alpha",
-        description="The update is scaled by alpha over rank.",
-        json_schema_extra=_LORA,
+        16.0, gt=0, le=4096, title="LoRA alpha", description="The update is scaled by alpha over rank."
     )
     lora_dropout: float = Field(
-        0.0,
-        ge=0,
-        lt=1,
-        title="LoRA dropout",
-        description="Dropout on the input of the LoRA matrices, in training.",
-        json_schema_extra=_LORA,
+        0.0, ge=0, lt=1, title="LoRA dropout", description="Dropout on the input of the LoRA matrices, in training."
     )
     lora_targets: str | None = Field(
         None,
@@ -255,7 +192,6 @@ class RunConfig(BaseModel):
         max_length=200,
         title="LoRA layers",
         description="Names of linear layers, separated by commas, such as query, value. Empty: peft's choice for the model's family.",
-        json_schema_extra=_LORA,
     )
 
     @field_validator("prefix")

@@ -110,7 +110,7 @@ def choices_of(field: FieldInfo) -> tuple[Any, ...]:
 
 
 def extra(field: FieldInfo) -> dict[str, Any]:
-    """The field's extra declarations: `symbol`, `source` and `sweep` of a parameter, `section` of a setting."""
+    """The field's extra declarations: `symbol`, `source` and `sweep` of a parameter."""
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 

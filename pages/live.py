@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import live
+from dashboard import live, logs
 
 st.title("Live", anchor=False)
 st.caption("Watch runs train: progress, losses, the task's metric and the isotropy of the embeddings as they change.")
@@ -16,4 +16,4 @@ else:
     live.activity(run)
     live.finding(run)
     live.charts(run)
-    live.log(run)
+    logs.panel(run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import run_view
+from dashboard import logs, run_view
 
 run = run_view.selected()
 if run is not None:
@@ -19,4 +19,4 @@ if run is not None:
         run_view.configuration(run)
         run_view.reproduce(run)
         run_view.edit(run)
-    run_view.log(run)
+    logs.panel(run)

@@ -205,7 +205,7 @@ def section(panes: list[Pane]) -> None:
         st.caption(wording.plain(" ".join(notes)))
         # the number keeps widget keys unique if two views are identical
         name = file_name(pane) if pane.number == 1 else f"{file_name(pane)}-view{pane.number}"
-        downloads.buttons(name, table, functools.partial(latex, table, caption), parquet_too=True)
+        downloads.buttons(name, table, latex=functools.partial(latex, table, caption))
 
 
 def _figures_first(panes: list[Pane]) -> None:

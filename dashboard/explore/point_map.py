@@ -456,4 +456,4 @@ def _files(pane: Pane, cloud: Cloud, layout: Layout, request: MapRequest) -> Non
             frame["selected"] = selection.inside(layout.coordinates, line)
         return frame
 
-    downloads.points(cloud_file(pane, request.kind), table, key=pane.prefix + "map_points")
+    downloads.buttons(cloud_file(pane, request.kind), table, key=pane.prefix)

@@ -232,7 +232,7 @@ def _figure_data(panes: list[Pane]) -> None:
         with column:
             st.caption("Data of these figures:")
             make_frame = functools.partial(numbers.figure_data, pane.view, pane.layer, pane.pooling)
-            downloads.points(cloud_file(pane, "figures"), make_frame, key=pane.prefix + "figures")
+            downloads.buttons(cloud_file(pane, "figures"), make_frame, key=pane.prefix)
 
 
 def _row(panes: list[Pane], name: str) -> None:
@@ -449,7 +449,7 @@ def _block(pane: Pane, view_numbers: list[int], *, alone: bool) -> None:
             )
         st.caption(wording.plain(lengths))
         name = f"{file_name(pane)}-output-matrix" + (f"-view{pane.number}" if pane.number > 1 else "")
-        downloads.buttons(name, lines, parquet_too=True)
+        downloads.buttons(name, lines)
     with right:
         figure = _row_lengths(pane, _names(pane, output))
         alt_text = f"Lengths of the {output['rows']} rows of the output matrix, mean {wording.number(norms['mean'])}"

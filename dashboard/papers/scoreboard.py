@@ -69,7 +69,7 @@ def draw() -> None:
         },
         alt="Every claim with its verdict, the numbers behind it, and a link to its study",
     )
-    downloads.buttons("claims", table)
+    downloads.buttons("claims", table, with_parquet=False)
 
 
 def claims() -> pd.DataFrame:

@@ -151,7 +151,7 @@ def printed(choice: Choice) -> None:
         doubtful = "  \n".join(f"{mark} {wording.plain(_sentence(text))}" for mark, text in table.doubts)
         st.caption(f":material/report: Doubtful cells:  \n{doubtful}")
     name = downloads.file_name("printed", choice.source.slug, choice.place.name)
-    downloads.buttons(name, table.frame)
+    downloads.buttons(name, table.frame, with_parquet=False)
 
 
 def _sentence(text: str) -> str:
@@ -406,7 +406,8 @@ def _table(choice: Choice, table: Table, place: int) -> None:
     downloads.buttons(
         downloads.file_name(choice.key, str(place + 1)),
         frame,
-        functools.partial(_latex, table),
+        with_parquet=False,
+        latex=functools.partial(_latex, table),
     )
 
 
@@ -422,24 +423,18 @@ def _files(choice: Choice, record: Record, comparison_frame: pd.DataFrame | None
     make = functools.partial(as_report.document, choice.source, choice.study, record.result)
     offering.buttons(make, f"{record.result.provenance.study}-{record.scale}", key=f"{PREFIX}report_{choice.key}")
     with st.container(horizontal=True):
-        st.download_button(
+        downloads.button(
             "Result (JSON)",
             functools.partial(record.result.model_dump_json, indent=1),
             f"{record.result.provenance.study}-{record.scale}.json",
-            "application/json",
             key=f"{PREFIX}json_{choice.key}",
-            icon=":material/download:",
-            on_click="ignore",
         )
         if comparison_frame is not None:
-            st.download_button(
+            downloads.button(
                 "Published and measured (CSV)",
                 functools.partial(downloads.csv, comparison_frame),
                 f"{record.result.provenance.study}-printed-and-measured.csv",
-                "text/csv",
                 key=f"{PREFIX}beside_{choice.key}",
-                icon=":material/download:",
-                on_click="ignore",
             )
 
 

@@ -22,28 +22,24 @@ def buttons(make: Callable[[], Document], name: str, *, key: str) -> None:
     """
     stem = downloads.file_name("report", name)
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.download_button(
+        downloads.button(
             "Report (HTML)",
             functools.partial(_html, make),
             f"{stem}.html",
-            "text/html",
             key=f"{key}_html",
-            icon=":material/description:",
-            on_click="ignore",
+            icon="description",
             help="One file with interactive figures, tables, provenance and citations. Needs no network.",
         )
         if not markdown_file.can_draw():
             st.caption(f"The report as Markdown with PNG files {markdown_file.NO_BROWSER}.")
             return
         refusal = actions.refusal()  # because it starts a browser on the server
-        st.download_button(
+        downloads.button(
             "Report (Markdown, PNG)",
             functools.partial(_markdown, make),
             f"{stem}.zip",
-            "application/zip",
             key=f"{key}_markdown",
-            icon=":material/folder_zip:",
-            on_click="ignore",
+            icon="folder_zip",
             disabled=refusal is not None,
             help=wording.plain(refusal or "A zip with report.md, each figure as PNG, each table as CSV."),
         )

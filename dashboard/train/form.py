@@ -16,6 +16,7 @@ from dashboard.train import presets
 from dashboard.train.launching import Plan
 from dashboard.train.own_form import own_field
 from isoviz import methods, tasks
+from isoviz.config import section_of
 from isoviz.errors import InputError
 from isoviz.methods.protocol import Method
 from isoviz.models import sources
@@ -245,7 +246,7 @@ def _settings(to_fix: list[str], below: dict[str, DeltaGenerator]) -> dict[str, 
     sections: dict[str, list[str]] = {}
     for name in forms.SETTINGS:
         if name != "allow_random":  # beside the models
-            sections.setdefault(forms.section(name), []).append(name)
+            sections.setdefault(section_of(name), []).append(name)
 
     def fields(names: list[str], across: int) -> None:
         for name, cell in zip(names, _cells(len(names), across), strict=True):

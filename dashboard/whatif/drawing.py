@@ -300,7 +300,7 @@ def downloads_of(view: View, start: Answer, answer: Answer, first: Full, full: F
     )
     with view.below, st.container(horizontal=True, vertical_alignment="center"):
         for title, name, table in files:
-            downloads.csv_and_parquet(_file(view, name), table, key=f"{PREFIX}get_{name}", title=title)
+            downloads.table_files(_file(view, name), table, title=title)
         st.caption("Each figure's toolbar saves it as PNG or SVG.", width="content")
 
 

@@ -58,15 +58,7 @@ def draw(
     _, affine, origin = st.session_state[KEY]
     file = downloads.file_name(name, *(step.slug for step in steps))
     st.caption("\n".join(f"- {wording.plain(effect.words)}" for effect in origin.effects))
-    st.download_button(
-        "Matrix (numpy)",
-        functools.partial(as_numpy, affine, origin),
-        f"{file}.zip",
-        built_file.ZIP,
-        key=KEY + "_matrix",
-        icon=":material/download:",
-        on_click="ignore",
-    )
+    downloads.button("Matrix (numpy)", functools.partial(as_numpy, affine, origin), f"{file}.zip", key=KEY + "_matrix")
     try:
         built_file.offer(
             export.EXPORT,

@@ -220,8 +220,7 @@ def _table(
         st.dataframe(_shown(engine, start, answer, full), hide_index=True, width="stretch", column_config=config)
         if full is not None:
             name = downloads.file_name("what-if", engine.vector_set.name, "read-outs")
-            with st.container(horizontal=True):
-                downloads.csv_and_parquet(name, lambda: numbers_table(engine, full, steps), key=PREFIX + "get_readouts")
+            downloads.buttons(name, lambda: numbers_table(engine, full, steps))
         explanations.show(READ_OUTS)
 
 

@@ -50,6 +50,7 @@ def add_fields(
     *,
     prefix: str = "",
     text: str = "TEXT",
+    section_of: Callable[[str], str] = lambda name: "",
 ) -> None:
     """An option for each field of a request that text can give, with its type and description. `given` reads them.
 
@@ -57,6 +58,7 @@ def add_fields(
         options: field → option, for some fields only, or with other names.
         prefix: of the names in the namespace.
         text: what help calls a text.
+        section_of: the heading of a field's option; empty for none.
     """
     groups: dict[str, Any] = {}
     for name, field in model.model_fields.items():
@@ -64,7 +66,7 @@ def add_fields(
         if (options is not None and name not in options) or kinds.isdisjoint((bool, int, float, str, Literal, tuple)):
             continue
         option = f"--{name.replace('_', '-')}" if options is None else options[name]
-        section = extra(field).get("section")
+        section = section_of(name)
         group = groups.setdefault(section, parser.add_argument_group(section)) if section else parser
         shared: dict[str, Any] = {"dest": prefix + name, "default": None}
         if field.annotation is bool:

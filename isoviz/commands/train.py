@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz import recipes, tasks
 from isoviz.commands.options import add_fields, add_own, add_store, own_columns, whole
 from isoviz.commands.output import print_json, progress_bar
-from isoviz.config import RunConfig
+from isoviz.config import RunConfig, section_of
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Event
 from isoviz.runs import planning
@@ -40,7 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"use a paper's settings for everything not given here: {', '.join(recipes.RECIPES)}",
     )
-    add_fields(parser, RunConfig, planning.OPTIONS)
+    add_fields(parser, RunConfig, planning.OPTIONS, section_of=section_of)
     parser.add_argument(
         "--queue", action="store_true", help="queue the runs for workers or the app; train nothing here"
     )

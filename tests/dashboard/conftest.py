@@ -81,7 +81,7 @@ def open_page(store: Store) -> OpenPage:
     """`open_page("live", run="…")`: the app at that page, with those query parameters; AppTest never runs the lifespan."""
 
     def opened(name: str, **query: str) -> AppTest:
-        app = AppTest.from_file(ROOT / "dashboard" / "app.py", default_timeout=PATIENCE).run()
+        app = AppTest.from_file(ROOT / "dashboard" / "app.py", default_timeout=PATIENCE)
         app.switch_page(str(ROOT / "pages" / f"{name}.py"))
         for key, value in query.items():
             app.query_params[key] = value
