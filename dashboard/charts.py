@@ -26,7 +26,6 @@ TRADEOFF = Explanation(
         "front: no other setting is higher on both."
     ),
     formula=r"\bar x \pm s_x, \ \bar y \pm s_y \ \text{ over the seeds of a setting}",
-    formula_text="mean ± sample standard deviation of both, over the seeds of a setting",
     paper="Rudman & Eickhoff 2024, figure 3.",
 )
 
@@ -37,7 +36,6 @@ MAP = Explanation(
         "empty. Read along a row or column to see the effect of one parameter with the other fixed."
     ),
     formula=r"\bar y(\lambda, \zeta) = \frac{1}{n} \sum_{\text{seeds}} y",
-    formula_text="mean over the n seeds of one pair of values",
     paper="Rudman & Eickhoff 2024, tables 2 and figure 7, vary λ and ζ one at a time.",
 )
 
@@ -49,7 +47,6 @@ PARAMETER = Explanation(
         "parameter has no visible effect."
     ),
     formula=r"\bar y(\lambda) = \frac{1}{n_\lambda} \sum_{\text{seeds}} y",
-    formula_text="line: mean over the seeds of one value of λ",
     paper="Rudman & Eickhoff 2024, figures 5 and 7.",
 )
 
@@ -60,7 +57,6 @@ SEEDS = Explanation(
         "two methods overlap, these runs show no difference, whatever their means."
     ),
     formula=r"s = \sqrt{\frac{1}{n - 1} \sum_{i} (y_i - \bar y)^2}",
-    formula_text="s: sample standard deviation over n seeds",
     paper="Reimers & Gurevych 2017 on reporting score distributions.",
 )
 

@@ -32,7 +32,6 @@ DIFFERENCES = Explanation(
         "which does not make them equal."
     ),
     formula=r"t = \frac{\bar d}{s_d / \sqrt n}, \quad d_i = y_i^{\text{setting}} - y_i^{\text{baseline}}",
-    formula_text="t = mean(d) / (s(d) / √n),  d = setting − baseline, seed by seed",
     paper="Holm 1979 (correction). Hedges 1981 (g).",
 )
 

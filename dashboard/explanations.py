@@ -19,15 +19,15 @@ class Explanation:
         title: heading of the figure.
         reading: two plain sentences on how to read it.
         formula: LaTeX.
-        formula_text: the same in Unicode, for places without LaTeX.
         paper: source.
+        formula_text: the formula in Unicode, for components, which have no LaTeX.
     """
 
     title: str
     reading: str
     formula: str
-    formula_text: str
     paper: str
+    formula_text: str = ""
 
     def plain(self) -> dict[str, str]:
         """Text-only form, for components."""

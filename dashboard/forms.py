@@ -19,6 +19,7 @@ from isoviz import methods
 from isoviz.config import RunConfig
 from isoviz.errors import InputError, IsoVizError
 from isoviz.parameters import bounds, bounds_text, choices_of, extra, sweep_title
+from isoviz.runs.naming import parameter_label
 from isoviz.training import distributed
 
 PREFIX = "train_"
@@ -129,23 +130,22 @@ def show_error(error: str | None) -> None:
             st.caption(wording.plain(advice))
 
 
-def param_label(name: str, field: FieldInfo) -> str:
-    """Plain words first, the paper's symbol second."""
-    return f"{field.title or name} {extra(field).get('symbol', '')}".strip()
+def param_help(field: FieldInfo) -> str:
+    """Help text of a parameter: what it does, its bounds, its source."""
+    limits, source = bounds_text(field), extra(field).get("source")
+    bounds_sentence = f"{limits.capitalize()}." if limits and not choices_of(field) else ""
+    return wording.plain(
+        " ".join(filter(None, (field.description, bounds_sentence, f"Source: {source}." if source else "")))
+    )
 
 
 def param_field(slug: str, name: str) -> Answer:
     """Draw one parameter of a method and read it."""
     field = methods.get(slug).Params.model_fields[name]
-    about = extra(field)
-    limits = bounds_text(field)
-    parts = [field.description, f"{limits.capitalize()}." if limits and not choices_of(field) else None]
-    parts.append(f"Source: {about['source']}." if about.get("source") else None)
-    help_text = wording.plain(" ".join(filter(None, parts)))
-    options: dict[str, Any] = {"key": key(f"{slug}.{name}"), "help": help_text, "bind": "query-params"}
+    options: dict[str, Any] = {"key": key(f"{slug}.{name}"), "help": param_help(field), "bind": "query-params"}
     if choices := choices_of(field):
         selected = st.pills(
-            param_label(name, field),
+            parameter_label(name, field),
             choices,
             selection_mode="multi",
             default=[field.default],
@@ -156,14 +156,14 @@ def param_field(slug: str, name: str) -> Answer:
         answer = check_param(slug, name, selected)
     else:
         text = st.text_input(
-            param_label(name, field),
+            parameter_label(name, field),
             value=number_text(field.default),
             placeholder="one value, or several: -1, 0, 1",
             **options,
         )
         answer = check_param(slug, name, split_values(text))
     show_error(answer.error)
-    if not choices and (sweep := about.get("sweep")):
+    if not choices and (sweep := extra(field).get("sweep")):
         _offer_sweep(slug, name, f"{sweep_title(field)}: ", sweep)
     return answer
 

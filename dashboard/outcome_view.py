@@ -30,7 +30,6 @@ CONFUSION = Explanation(
         "that the model predicts too often."
     ),
     formula=r"C_{ij} = \#\{r : y_r = i,\ \hat y_r = j\}, \qquad \text{share}_{ij} = C_{ij} / \textstyle\sum_k C_{ik}",
-    formula_text="C_ij = rows of class i predicted as j,  share = C_ij / Σ_k C_ik",
     paper="Stehman 1997, Selecting and interpreting measures of thematic classification accuracy.",
 )
 
@@ -42,7 +41,6 @@ PREDICTED = Explanation(
     ),
     formula=r"r = \frac{\sum_i (y_i - \bar y)(\hat y_i - \bar{\hat y})}"
     r"{\sqrt{\sum_i (y_i - \bar y)^2 \sum_i (\hat y_i - \bar{\hat y})^2}}",
-    formula_text="r = Σ(y − ȳ)(ŷ − mean ŷ) / √(Σ(y − ȳ)² Σ(ŷ − mean ŷ)²)",
     paper="Wang et al. 2019 (GLUE) for the correlation as metric.",
 )
 

@@ -29,7 +29,6 @@ PIVOT = Explanation(
         "seeds that all tasks share."
     ),
     formula=r"\bar y = \frac{1}{T} \sum_{t=1}^{T} \bar y_t",
-    formula_text="average: the mean of the T tasks' means, each task counting the same",
     paper="Rudman & Eickhoff 2024, table 1. Zhou et al. 2021, table 1.",
 )
 

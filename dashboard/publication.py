@@ -268,13 +268,13 @@ def as_json(table: Published) -> str:
         "warnings": list(table.warnings),
         "rows": {"train": table.rows[0], "validation": table.rows[1]},
         "simple": dict(table.simple),
-        "settings": [_json_line(table, line) for line in table.lines()],
+        "settings": [_json_line(line) for line in table.lines()],
         "comparison": [part.model_dump(mode="json") for part in table.parts],
     }
     return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
 
 
-def _json_line(table: Published, line: Mapping[str, Any]) -> dict[str, Any]:
+def _json_line(line: Mapping[str, Any]) -> dict[str, Any]:
     numbers = {name: _finite(value) for name, value in line.items() if name not in ("setup", "settings")}
     printed = [
         {"value": entry.on_our_scale, "as_printed": entry.value, "sd_as_printed": entry.sd, "seeds": entry.seeds}

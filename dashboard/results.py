@@ -45,7 +45,6 @@ RESULTS = Explanation(
         "every single value. Collapsed, failed and diverged runs are excluded from means and counted in the remarks."
     ),
     formula=r"\bar y = \frac{1}{n} \sum_i y_i, \quad s = \sqrt{\frac{1}{n - 1} \sum_i (y_i - \bar y)^2}",
-    formula_text="mean, and sample standard deviation with divisor n − 1",
     paper="IsoScore: Rudman et al. 2022. Unbiased traces: Himeno & Yamada 2014.",
 )
 

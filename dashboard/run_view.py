@@ -21,7 +21,7 @@ from isoviz.formatting import decimals
 from isoviz.metrics.record import Measurement
 from isoviz.runs import planning, pretrained
 from isoviz.runs.examples import is_example
-from isoviz.runs.naming import method_title, setting, variant
+from isoviz.runs.naming import method_title, parameter_label, setting, variant
 from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.tasks.protocol import OwnTask
 from isoviz.training import weights
@@ -267,11 +267,7 @@ def config_lines(config: RunConfig) -> list[tuple[str, str, str]]:
     lines = [("Method", method_title(config.method), "method")]
     for name, value in config.params.items():
         field = method_class.Params.model_fields.get(name) if method_class else None
-        extra = field.json_schema_extra if field is not None and isinstance(field.json_schema_extra, dict) else {}
-        title = " ".join(
-            str(title_part) for title_part in (field.title if field else name, extra.get("symbol")) if title_part
-        )
-        lines.append((f"  {title}", _setting(value), name))
+        lines.append((f"  {parameter_label(name, field)}", _setting(value), name))
     for name, field in RunConfig.model_fields.items():
         if name == "own" and config.own is not None:
             lines += _own_lines(config.own)

@@ -207,11 +207,6 @@ def _sort_params(params: Mapping[str, Any]) -> tuple[tuple[int, float, str], ...
     )
 
 
-def seeds_of(group: pd.DataFrame) -> pd.DataFrame:
-    """The finished runs of one setup, one per seed (the newest), by seed."""
-    return newest_per_seed(group).sort_values("seed")
-
-
 def _remarks(frame: pd.DataFrame, newest: pd.DataFrame) -> dict[str, str]:
     """Setup → remarks on its runs that are not counted."""
     remarks: dict[str, list[str]] = {str(setup): [] for setup in frame["setup"].unique()}

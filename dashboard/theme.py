@@ -13,63 +13,34 @@ from typing import Any
 
 from isoviz import methods
 
-METHOD_COLOURS: dict[str, str] = {
-    "baseline": "#7f8691",
-    "istar": "#4968f6",
-    "isobn": "#c51711",
-    "cosreg": "#1eab48",
-    "batchnorm": "#994ebe",
-    "isolayer": "#d15dc8",
-    "spectrum_pol": "#dd7809",
-    "spectrum_exp": "#9d5455",
-    "flow": "#0c6888",
+_STYLES: dict[str, tuple[str, str, str]] = {
+    "baseline": ("#7f8691", "circle", "dot"),
+    "istar": ("#4968f6", "diamond", "solid"),
+    "isobn": ("#c51711", "square", "dash"),
+    "cosreg": ("#1eab48", "triangle-up", "dashdot"),
+    "batchnorm": ("#994ebe", "pentagon", "longdash"),
+    "isolayer": ("#d15dc8", "star", "solid"),
+    "spectrum_pol": ("#dd7809", "cross", "dash"),
+    "spectrum_exp": ("#9d5455", "x", "dashdot"),
+    "flow": ("#0c6888", "hexagram", "longdash"),
 }
-"""Method → colour."""
+"""Method → colour, Plotly marker symbol, Plotly line style."""
+METHOD_COLOURS = {slug: colour for slug, (colour, _, _) in _STYLES.items()}
+METHOD_SYMBOLS = {slug: symbol for slug, (_, symbol, _) in _STYLES.items()}
 
-METHOD_SYMBOLS: dict[str, str] = {
-    "baseline": "circle",
-    "istar": "diamond",
-    "isobn": "square",
-    "cosreg": "triangle-up",
-    "batchnorm": "pentagon",
-    "isolayer": "star",
-    "spectrum_pol": "cross",
-    "spectrum_exp": "x",
-    "flow": "hexagram",
+_SPARE = {
+    "#8783ff": "triangle-down",
+    "#ba1d8f": "star-diamond",
+    "#f6489f": "bowtie",
+    "#b26764": "star-triangle-down",
+    "#c45b01": "triangle-left",
+    "#cb01e2": "star-square",
+    "#a60aca": "hourglass",
+    "#6986b0": "triangle-right",
 }
-"""Method → Plotly marker symbol."""
-
-METHOD_DASHES: dict[str, str] = {
-    "baseline": "dot",
-    "istar": "solid",
-    "isobn": "dash",
-    "cosreg": "dashdot",
-    "batchnorm": "longdash",
-    "isolayer": "solid",
-    "spectrum_pol": "dash",
-    "spectrum_exp": "dashdot",
-    "flow": "longdash",
-}
-
-SPARE_COLOURS: tuple[str, ...] = (
-    *("#8783ff", "#ba1d8f", "#f6489f", "#b26764", "#c45b01", "#cb01e2", "#a60aca", "#6986b0"),
-)
-"""Colours of methods that are not in `METHOD_COLOURS`. Each maximises the distance (OKLab, with and without the three common forms of
-colour blindness) to the nine above and to the previous ones."""
-
-SPARE_SYMBOLS: tuple[str, ...] = (
-    *(
-        "triangle-down",
-        "star-diamond",
-        "bowtie",
-        "star-triangle-down",
-        "triangle-left",
-        "star-square",
-        "hourglass",
-        "triangle-right",
-    ),
-)
-"""Symbols of these methods, in the same order."""
+"""Colours and symbols of methods that are not in `_STYLES`. Each colour maximises the distance (OKLab, with and without the three
+common forms of colour blindness) to the nine above and to the previous ones."""
+SPARE_COLOURS, SPARE_SYMBOLS = tuple(_SPARE), tuple(_SPARE.values())
 
 DASHES: tuple[str, ...] = ("solid", "dash", "dashdot", "longdash", "dot", "longdashdot")
 LEVEL_DASHES: tuple[str, ...] = ("dot", "dash", "dashdot", "longdash")
@@ -142,7 +113,7 @@ def method_symbol(slug: str, index: int = 0) -> str:
 
 def method_dash(slug: str, index: int = 0) -> str:
     """Plotly's name of the method's line style; `index`: index among several lines of the method."""
-    dash = METHOD_DASHES.get(slug) or DASHES[_spare_index(slug) % len(DASHES)]
+    dash = _STYLES[slug][2] if slug in _STYLES else DASHES[_spare_index(slug) % len(DASHES)]
     return DASHES[(DASHES.index(dash) + index) % len(DASHES)]
 
 

@@ -30,7 +30,6 @@ ASSOCIATION = Explanation(
         "mixed."
     ),
     formula=r"\rho = \operatorname{corr}(\operatorname{rank} x, \operatorname{rank} y)",
-    formula_text="ρ = correlation of the ranks; interval: bootstrap over settings; p: permutations within each task",
     paper="Spearman 1904.",
 )
 

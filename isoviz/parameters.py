@@ -72,15 +72,13 @@ def declared_in(params: type[BaseModel], name: str, *, help: str = "") -> Any:
 
 def start_values(params: type[BaseModel]) -> dict[str, Any]:
     """The initial values in What-if that differ from the defaults."""
-    extras = {name: field.json_schema_extra for name, field in params.model_fields.items()}
-    return {name: extra["start"] for name, extra in extras.items() if isinstance(extra, dict) and "start" in extra}
+    return {name: extra(field)["start"] for name, field in params.model_fields.items() if "start" in extra(field)}
 
 
 def off_scale(params: type[BaseModel], name: str) -> tuple[float, ...]:
     """A parameter's special values that are not on its scale; empty if the parameter does not exist."""
     field = params.model_fields.get(name)
-    extra = field.json_schema_extra if field else None
-    return tuple(extra.get("off_scale", ())) if isinstance(extra, dict) else ()  # type: ignore[arg-type]
+    return tuple(extra(field).get("off_scale", ())) if field else ()
 
 
 def bounds_text(field: FieldInfo) -> str:

@@ -24,7 +24,6 @@ SIGMA_HISTOGRAM = Explanation(
         "vary. Dimensions far to the right of the others hold most of the variance."
     ),
     formula=r"\sigma_j = \sqrt{\tfrac1n \sum_i (x_{ij} - \bar x_j)^2}",
-    formula_text="σ_j = √(Σ_i (x_ij − x̄_j)² / n)",
     paper="Zhou et al. 2021 (IsoBN), figure 1.",
 )
 
@@ -37,7 +36,6 @@ MEAN_ACTIVATION = Explanation(
         "end then gives the dimension and its mean."
     ),
     formula=r"\bar x_j = \tfrac1n \sum_i x_{ij}, \quad |\bar x_j - m| > 3 s",
-    formula_text="x̄_j = Σ_i x_ij / n;  rogue: |x̄_j − m| > 3 s, with m and s over the dimensions",
     paper="Rudman & Eickhoff 2024, figure 4; the rule of three: Kovaleva et al. 2021.",
 )
 
@@ -48,7 +46,6 @@ COSINE_HISTOGRAM = Explanation(
         "1 means that the cloud lies far from the origin, not that its shape is uneven."
     ),
     formula=r"\cos(x_i, x_j) = \frac{x_i \cdot x_j}{\lVert x_i \rVert \, \lVert x_j \rVert}",
-    formula_text="cos(x_i, x_j) = x_i · x_j / (‖x_i‖ ‖x_j‖)",
     paper="Ethayarajh 2019.",
 )
 
@@ -65,7 +62,6 @@ OUTPUT_MATRIX = Explanation(
         r"Z(v) = \sum_i e^{v^\top w_i}, \quad I_1 = \frac{\min_v Z}{\max_v Z}, \quad "
         r"I_2 = \sqrt{\frac{\sum_v (Z(v) - \bar Z)^2}{|V| \, \bar Z^2}}"
     ),
-    formula_text="Z(v) = Σ_i exp(vᵀw_i);  I₁ = min Z / max Z;  I₂ = √(Σ_v (Z(v) − Z̄)² / (|V| Z̄²)),  v: eigenvectors of WᵀW",
     paper="Arora et al. 2016; Wang et al. 2020; Ding et al. 2022 (isotropy calibration).",
 )
 
@@ -76,7 +72,6 @@ MEAN_NORM = Explanation(
         "about the cloud's shape, but largely determines the mean cosine."
     ),
     formula=r"\lVert \bar x \rVert = \sqrt{\textstyle\sum_j \bar x_j^2}",
-    formula_text="‖x̄‖ = √(Σ_j x̄_j²)",
     paper="Mu & Viswanath 2018 (All-but-the-Top), who found it large for word vectors.",
 )
 
@@ -90,7 +85,6 @@ ISOSCORE_STAR = Explanation(
         "uses the decoder of an encoder-decoder."
     ),
     formula=r"\iota^* = \text{IsoScore}(\Sigma_\zeta), \quad \Sigma_\zeta = (1 - \zeta)\,\Sigma_X + \zeta\,\Sigma_S",
-    formula_text="IsoScore* = IsoScore of (1 − ζ) Σ_X + ζ Σ_S, ζ = 0.2",
     paper="Rudman & Eickhoff 2024 (I-STAR), algorithm 1.",
 )
 

@@ -21,7 +21,6 @@ PCA = Explanation(
         "the rest is not visible. Distances in the map are never larger than in the full space."
     ),
     formula=r"z_i = V^\top (x_i - \bar x), \quad \Sigma V = V \Lambda",
-    formula_text="z_i = Vᵀ(x_i − x̄),  V: eigenvectors of the covariance with the largest eigenvalues",
     paper="Pearson 1901; Hotelling 1933.",
 )
 
@@ -32,7 +31,6 @@ UMAP = Explanation(
         "distances between groups, their sizes and the axes are not, and another seed gives another picture."
     ),
     formula=r"\min_z \sum_{ij} p_{ij} \log \frac{p_{ij}}{q_{ij}} + (1 - p_{ij}) \log \frac{1 - p_{ij}}{1 - q_{ij}}",
-    formula_text="cross-entropy between the neighbour graph of the cloud (p) and that of the map (q)",
     paper="McInnes, Healy & Melville 2018.",
 )
 
@@ -43,7 +41,6 @@ CLUSTERS = Explanation(
         "typical of its texts (c-TF-IDF)."
     ),
     formula=r"w_{t,c} = \frac{f_{t,c}}{\sum_t f_{t,c}} \log\left(1 + \frac{A}{f_t}\right)",
-    formula_text="w(t, c) = f(t, c) / Σ f(·, c) · log(1 + A / f(t)),  A: words per cluster on average",
     paper="Campello, Moulavi & Sander 2013 (HDBSCAN); Grootendorst 2022 (BERTopic).",
 )
 
@@ -54,7 +51,6 @@ FILM = Explanation(
         "a change of arrangement, not of axes. UMAP: all layers are laid out together (AlignedUMAP)."
     ),
     formula=r"Z_l = \frac{\sqrt{n}\, P_l}{\lVert P_l \rVert_F} Q_l, \quad Q_l = \arg\min_{Q^\top Q = I} \lVert P_l Q - Z_{l-1} \rVert_F",
-    formula_text="Z_l = √n P_l Q_l / ‖P_l‖,  P_l: PCA map of layer l, Q_l: the rotation or reflection that brings it nearest to Z_(l−1)",
     paper="Schönemann 1966 (orthogonal Procrustes); Dadu et al. 2023 (AlignedUMAP).",
 )
 

@@ -24,7 +24,6 @@ ROGUE = Explanation(
         "rises by more than chance when they are set to 0."
     ),
     formula=r"|\bar x_j - m| > 3 s \quad\text{or}\quad |\sigma_j - m_\sigma| > 3 s_\sigma",
-    formula_text="|x̄_j − m| > 3 s or |σ_j − m_σ| > 3 s_σ, with m and s over the dimensions",
     paper="Timkey & van Schijndel 2021; the rule of three: Kovaleva et al. 2021.",
 )
 CHAIN = "batch_norm"

@@ -25,7 +25,6 @@ CKA: Final = Explanation(
         "share of each row's 10 nearest rows that both layers have."
     ),
     formula=r"\mathrm{CKA} = \frac{H(X, Y)}{\sqrt{H(X, X)\,H(Y, Y)}},\quad H(X, Y) = \mathrm{HSIC}_u(XX^\top, YY^\top)",
-    formula_text="CKA = HSIC(X, Y) / √(HSIC(X, X) HSIC(Y, Y)), linear kernels, unbiased estimate of HSIC",
     paper="Kornblith et al. 2019; unbiased HSIC: Song et al. 2012.",
 )
 _MEASURES: Final[dict[str, similarity.Measure]] = {"CKA": "cka", "Shared neighbours": "neighbours"}

@@ -1,8 +1,8 @@
-"""Runs from a completed form, and form values from a preset. No widgets here."""
+"""Runs from a completed form. No widgets here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -70,25 +70,3 @@ def configs(plan: Plan, checks: planning.DataChecks = planning.IN_THIS_PROCESS) 
             plan.models, [task], choices, plan.seeds, data=data, own=own, direction=direction, checks=checks, **settings
         )
     return configs
-
-
-# ------------------------------------------------------------------------------------------------- presets
-
-
-def form_values(plan: Mapping[str, Any], default: Callable[[str], Any], settings: Sequence[str]) -> dict[str, Any]:
-    """A preset's plan as field → value of its widget; settings not in the preset get their defaults.
-
-    Args:
-        plan: keyword arguments of `planning.expand`.
-        default: returns the default value of a setting's widget.
-        settings: names of the common settings.
-    """
-    values: dict[str, Any] = {
-        "models": list(plan["models"]),
-        "tasks": list(plan["tasks"]),
-        "methods": [slug for slug, _ in plan["methods"]],
-        "seeds": " ".join(str(seed) for seed in plan["seeds"]),
-    }
-    for name in settings:
-        values[name] = plan.get(name, default(name))
-    return values

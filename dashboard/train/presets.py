@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard import actions, forms, menu
-from dashboard.train.launching import Plan, form_values
+from dashboard.train.launching import Plan
 from isoviz import methods
 from isoviz.recipes import RECIPES, Recipe
 from isoviz.runs import planning
@@ -86,9 +86,13 @@ def fill_from_address() -> None:
 
 def fill(preset: Preset) -> None:
     """Write a preset into the form's widgets; must come before they are drawn."""
-    for name, value in form_values(preset.plan, forms.setting_default, forms.SETTINGS).items():
+    plan = preset.plan
+    fields = {"models": list(plan["models"]), "tasks": list(plan["tasks"]), "seeds": " ".join(map(str, plan["seeds"]))}
+    fields["methods"] = [slug for slug, _ in plan["methods"]]
+    fields |= {name: plan.get(name, forms.setting_default(name)) for name in forms.SETTINGS}
+    for name, value in fields.items():
         st.session_state[forms.key(name)] = value
-    for slug, values_by_name in preset.plan["methods"]:
+    for slug, values_by_name in plan["methods"]:
         for name, field in methods.get(slug).Params.model_fields.items():
             value = values_by_name.get(name, field.default)
             values = list(value) if isinstance(value, (list, tuple)) else [value]

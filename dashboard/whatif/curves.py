@@ -28,7 +28,6 @@ CURVE = Explanation(
         "was chosen on the rows shown, so it is optimistic; the held-back rows give the honest number."
     ),
     formula=r"m(\theta) - m(\text{no transform})",
-    formula_text="m(θ) − m(no transform), paired bootstrap over the same units",
     paper="Efron & Tibshirani 1993, chapters 11 and 13.",
 )
 _HEADLINE = PREFIX + "headline"

@@ -42,7 +42,6 @@ HEADS = Explanation(
         "there is no significant difference. It describes one setting; the best of many tried settings is optimistic."
     ),
     formula=r"\Delta = m(y, \hat y_{\text{after}}) - m(y, \hat y_{\text{before}})",
-    formula_text="Δ = metric after − metric before, on the same rows; 95 % percentile interval of the paired bootstrap",
     paper="Efron & Tibshirani 1993, chapter 13.",
 )
 
@@ -53,7 +52,6 @@ MAP = Explanation(
         "on both axes. The axis titles give their share of the variance: small for an isotropic cloud."
     ),
     formula=r"z_i = U_2^\top (x_i - \bar x)",
-    formula_text="z_i = U₂ᵀ(x_i − x̄), U₂ the two strongest principal directions of the validation rows",
     paper="Pearson 1901.",
 )
 

@@ -14,6 +14,7 @@ from dashboard import address, forms, resources, wording
 from isoviz.errors import InputError, StoreError
 from isoviz.parameters import start_values
 from isoviz.runs.examples import is_example
+from isoviz.runs.naming import parameter_label
 from isoviz.runs.rows import RunRow, UnreadableRunError
 from isoviz.whatif import chains
 from isoviz.whatif.chains import MOST_STEPS, Step
@@ -234,12 +235,8 @@ def _visible_names(fields: Mapping[str, FieldInfo]) -> list[str]:
 def _parameter(entry: dict[str, Any], name: str, field: FieldInfo, d: int) -> Any:
     """The widget of a parameter; the transform checks its value again."""
     value = entry["values"].get(name, field.default)
-    label = forms.param_label(name, field)
-    limits = forms.bounds_text(field)
-    parts = [field.description, f"{limits.capitalize()}." if limits and not forms.choices_of(field) else None]
-    source = forms.extra(field).get("source")
-    help_text = wording.plain(" ".join(filter(None, [*parts, f"Source: {source}." if source else None])))
-    options: dict[str, Any] = {"key": f"{PREFIX}{entry['id']}_{name}", "help": help_text}
+    label = parameter_label(name, field)
+    options: dict[str, Any] = {"key": f"{PREFIX}{entry['id']}_{name}", "help": forms.param_help(field)}
     slider, stops = forms.extra(field).get("slider"), forms.extra(field).get("stops")
     if stops:
         return st.select_slider(label, sorted({*map(float, stops), float(value)}), float(value), **options)

@@ -38,7 +38,6 @@ READ_OUTS = Explanation(
         "If you try many chains, the best result is optimistic: check it on the held-back rows."
     ),
     formula=r"\Delta^* = m(\text{after}^*) - m(\text{before}^*)",
-    formula_text="Δ* = m(after*) − m(before*), units drawn with replacement; 95 % percentile interval",
     paper="Efron & Tibshirani 1993, chapter 13.",
 )
 COSINES = Explanation(
@@ -48,7 +47,6 @@ COSINES = Explanation(
         "Where the curves overlap, neighbours look like random rows. A mean far from 0 does not by itself harm a ranking."
     ),
     formula=r"\cos(x, y) = \frac{x \cdot y}{\|x\| \|y\|}",
-    formula_text="cos(x, y) = x·y / (‖x‖‖y‖)",
     paper="Ethayarajh 2019, arXiv:1909.00512.",
 )
 _TILES = 4
