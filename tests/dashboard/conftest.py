@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import downloads, resources
@@ -68,6 +69,12 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     monkeypatch.setenv("ISOVIZ_RUNNER", "off")
     yield resources.store()
     resources.close()
+
+
+@pytest.fixture(autouse=True)
+def empty_cache() -> None:
+    """No test finds what another one's pages have cached."""
+    st.cache_data.clear()
 
 
 @pytest.fixture(autouse=True)

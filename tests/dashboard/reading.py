@@ -60,12 +60,14 @@ def errors(page: AppTest) -> list[str]:
 
 
 def texts(page: AppTest) -> str:
-    shown = [*page.markdown, *page.caption, *page.header]
-    return "\n".join(element.value for element in shown).replace("\\", "")
+    """All that the page says in words."""
+    kinds = ("title", "header", "markdown", "caption", "text", "error", "info", "warning")
+    return "\n".join(str(element.value) for kind in kinds for element in page.get(kind)).replace("\\", "")
 
 
 def mounted(page: AppTest) -> list[dict[str, Any]]:
     """The data that the browser gets for each figure, in page order."""
+    assert not page.exception
     components = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
     return [data for data in components if "spec" in data]
 

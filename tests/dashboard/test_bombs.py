@@ -24,7 +24,7 @@ from isoviz.jobs import guarded
 from isoviz.limits import Limits
 from isoviz.tasks.protocol import OwnTask
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.test_train_page import errors
+from tests.dashboard.reading import errors
 from tests.fuzzing.files import bomb
 
 GROWTH = 300 * 2**20

@@ -7,18 +7,12 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-import streamlit as st
 
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, fail, finish, started
 
 PAIRS = [(0.70, 0.71, 0.80), (0.74, 0.73, 0.85), (0.68, 0.70, 0.79), (0.72, 0.72, 0.81)]
-
-
-@pytest.fixture(autouse=True)
-def _fresh_cache() -> None:
-    st.cache_data.clear()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
-import streamlit as st
 
 from dashboard import reading
 from isoviz.runs import planning
@@ -30,7 +29,6 @@ def long(tmp_path: Path) -> Path:
 
 
 def test_a_long_file_is_sampled_and_read_once(open_page: OpenPage, long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    st.cache_data.clear()
     planning._load_once.cache_clear()
     read: list[str] = []
     plain = reading._ask

@@ -26,20 +26,26 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackHub
     st.cache_data.clear()
 
 
+@pytest.fixture
+def repository(cola: Path, tmp_path: Path) -> Path:
+    """A folder that the hub serves: GLUE with CoLA alone."""
+    folder = tmp_path / "glue" / "cola"
+    folder.mkdir(parents=True)
+    (folder.parent / "README.md").write_bytes(README)
+    for split in ("train", "validation"):
+        (folder / f"{split}-00000-of-00001.parquet").write_bytes((cola / f"{split}.parquet").read_bytes())
+    return folder.parent
+
+
 def test_each_reply_of_the_hub_is_reported_and_a_good_one_shown(
-    open_page: OpenPage, hub: LoopbackHub, cola: Path, tmp_path: Path
+    open_page: OpenPage, hub: LoopbackHub, repository: Path
 ) -> None:
     name, _ = tasks.get("glue/cola").hub or ("", "")
     page = open_page("train", train_tasks="glue/cola", **{"train_from.glue/cola": "Hugging Face hub"})
     assert not page.exception and not page.error
     page.button(key="hub_glue/cola").click().run()
     assert "is not on the hub" in page.error[0].value.replace("\\", "") and page.button(key="launch").disabled
-    folder = tmp_path / "glue" / "cola"
-    folder.mkdir(parents=True)
-    (folder.parent / "README.md").write_bytes(README)
-    for split in ("train", "validation"):
-        (folder / f"{split}-00000-of-00001.parquet").write_bytes((cola / f"{split}.parquet").read_bytes())
-    hub.add(name, folder.parent, kind="datasets", gated=True)
+    hub.add(name, repository, kind="datasets", gated=True)
     st.cache_data.clear()
     page.run()
     assert "is gated: accept its terms" in page.error[0].value.replace("\\", "")
@@ -51,15 +57,10 @@ def test_each_reply_of_the_hub_is_reported_and_a_good_one_shown(
 
 
 def test_a_broken_download_and_a_missing_hub_are_reported(
-    open_page: OpenPage, hub: LoopbackHub, cola: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_page: OpenPage, hub: LoopbackHub, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, _ = tasks.get("glue/cola").hub or ("", "")
-    folder = tmp_path / "glue" / "cola"
-    folder.mkdir(parents=True)
-    (folder.parent / "README.md").write_bytes(README)
-    for split in ("train", "validation"):
-        (folder / f"{split}-00000-of-00001.parquet").write_bytes((cola / f"{split}.parquet").read_bytes())
-    hub.add(name, folder.parent, kind="datasets")
+    hub.add(name, repository, kind="datasets")
     hub.cut["cola/train-00000-of-00001.parquet"] = 500
     hub.down_after_cut = True
     page = open_page("train", train_tasks="glue/cola", **{"train_from.glue/cola": "Hugging Face hub"})

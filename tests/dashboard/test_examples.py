@@ -16,6 +16,7 @@ from isoviz.exploring import results
 from isoviz.exploring.request import ViewRequest
 from isoviz.runs.examples import METHODS, SWEEP, opened
 from isoviz.runs.store import Store
+from tests.dashboard.reading import texts
 
 APP = Path(__file__).resolve().parents[2] / "dashboard" / "app.py"
 PAGES = ("live", "experiments", "tradeoffs", "results", "whatif", "papers", "explore", "run")
@@ -31,18 +32,10 @@ def _with_examples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def opened_app(page: str = "home", **query: str) -> AppTest:
     app = AppTest.from_file(APP, default_timeout=120)
-    app.run()
     for name, value in query.items():
         app.query_params[name] = value
-    if page != "home":
-        app.switch_page(f"../pages/{page}.py")
+    app.switch_page(f"../pages/{page}.py")
     return app.run()
-
-
-def words(app: AppTest) -> str:
-    return "\n".join(
-        str(element.value) for kind in ("markdown", "caption", "title", "header") for element in app.get(kind)
-    )
 
 
 @pytest.mark.parametrize("page", ["home", *PAGES])
@@ -50,8 +43,8 @@ def test_every_page_shows_labelled_examples_on_a_new_store(page: str) -> None:
     shipped = opened()
     assert shipped is not None
     app = opened_app(page, **({"id": shipped.featured().id} if page == "run" else {}))
-    assert not app.exception and not [text for text in EMPTY if text in words(app)]
-    content = words(app) + " ".join(str(element.value) for element in app.selectbox) + " ".join(map(str, frames(app)))
+    assert not app.exception and not [text for text in EMPTY if text in texts(app)]
+    content = texts(app) + " ".join(str(element.value) for element in app.selectbox) + " ".join(map(str, frames(app)))
     assert ("Recorded" if page == "papers" else "xample") in content, page
 
 
@@ -61,20 +54,16 @@ def frames(app: AppTest) -> list[str]:
 
 @pytest.mark.parametrize("page", ["home", "live", "experiments", "tradeoffs", "results", "whatif", "explore"])
 def test_the_address_hides_them_from_the_start(page: str) -> None:
-    app = AppTest.from_file(APP, default_timeout=120)
-    app.query_params[examples.KEY] = "false"
-    app.run()
-    if page != "home":
-        app.switch_page(f"../pages/{page}.py").run()
+    app = opened_app(page, **{examples.KEY: "false"})
     assert not app.exception
-    assert any(text in words(app) for text in EMPTY), page
-    assert "Example:" not in words(app) + " ".join(frames(app))
+    assert any(text in texts(app) for text in EMPTY), page
+    assert "Example:" not in texts(app) + " ".join(frames(app))
 
 
 def test_one_click_on_home_hides_them() -> None:
     app = opened_app()
     app.button("home_hide_examples").click().run()
-    assert not app.exception and "No run yet" in words(app)
+    assert not app.exception and "No run yet" in texts(app)
     assert app.toggle(examples.KEY).value is False
     app.toggle(examples.KEY).set_value(True).run()
     assert "Example runs" in [element.value for element in app.header]
@@ -83,11 +72,11 @@ def test_one_click_on_home_hides_them() -> None:
 def test_your_own_runs_come_first_everywhere() -> None:
     Store().create([RunConfig.checked(model="demo/tiny-bert", task="demo/acceptability")], group="mine", name="my run")
     home, results_page, live = opened_app(), opened_app("results"), opened_app("live")
-    assert "Example runs" not in [element.value for element in home.header] and "1 queued" in words(home)
+    assert "Example runs" not in [element.value for element in home.header] and "1 queued" in texts(home)
     experiment = results_page.selectbox("results_group")
     assert experiment.value == "mine" and experiment.options[:3] == [choosing.ALL, "mine", METHODS]
     assert "Every run" in [element.value for element in results_page.header]
-    assert examples.BADGE not in words(live)
+    assert examples.BADGE not in texts(live)
 
 
 def facets(*lines: tuple[str, bool]) -> pd.DataFrame:
@@ -116,7 +105,7 @@ def test_all_runs_are_all_but_the_examples() -> None:
 
 def test_an_example_experiment_offers_no_more_seeds() -> None:
     app = opened_app("experiments", experiment=SWEEP)
-    assert not app.exception and SWEEP in words(app).replace("\\", "")
+    assert not app.exception and SWEEP in texts(app).replace("\\", "")
     assert "experiment_more" not in [element.key for element in app.button]
 
 

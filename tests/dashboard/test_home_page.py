@@ -7,17 +7,14 @@ from isoviz.lessons.state import State
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, fail, finish
-
-
-def text(page: object) -> str:
-    return "\n".join(item.value.replace("\\", "") for item in [*page.markdown, *page.caption])  # type: ignore[attr-defined]
+from tests.dashboard.reading import texts
 
 
 def test_empty_store_names_the_button_to_click(open_page: OpenPage) -> None:
     page = open_page("home")
     assert not page.exception
     assert page.title[0].value == "IsoViz"
-    assert "No run yet. Start with the 60-second demo" in text(page)
+    assert "No run yet. Start with the 60-second demo" in texts(page)
     assert [button.label for button in page.button] == [
         "Start these 3 runs",
         "Set up these 3 runs",
@@ -44,7 +41,7 @@ def test_runs_are_listed_with_their_state(open_page: OpenPage, store: Store) -> 
     finish(store, config("istar", 0, {"lam": 1}), 0.875, 0.25, collapsed="predicts one class")
     fail(store, config("isobn"))
     store.create([config()])
-    shown = text(open_page("home"))
+    shown = texts(open_page("home"))
     assert "1 queued · 1 finished · 1 failed" in shown
     assert "accuracy 0.875, IsoScore* 0.250, collapsed: predicts one class" in shown and "next in the queue" in shown
     assert "out of *memory* <b>" in shown  # as text
@@ -52,7 +49,7 @@ def test_runs_are_listed_with_their_state(open_page: OpenPage, store: Store) -> 
 
 def test_three_questions_lead_to_the_pages_that_answer_them(open_page: OpenPage) -> None:
     page = open_page("home")
-    shown = text(page)
+    shown = texts(page)
     for question in ("What is isotropy?", "Would whitening help me?", "Which method?"):
         assert question in shown
     links = {link.proto.page for link in page.get("page_link")}
@@ -60,7 +57,7 @@ def test_three_questions_lead_to_the_pages_that_answer_them(open_page: OpenPage)
 
 
 def test_the_strip_introduces_the_words_that_pages_use(open_page: OpenPage) -> None:
-    shown = text(open_page("home"))
+    shown = texts(open_page("home"))
     for word in ("classifier input", "[CLS]", "n points", "d dimensions", "measured here"):
         assert word in shown, word
 
@@ -71,8 +68,8 @@ def test_the_small_playground_hides_controls_that_exist() -> None:
 
 
 def test_bundled_models_are_described_where_models_are_chosen(open_page: OpenPage) -> None:
-    assert "million parameters" not in text(open_page("home"))
-    assert "demo/tiny-bert (bundled)" in text(open_page("train")).replace("**", "")
+    assert "million parameters" not in texts(open_page("home"))
+    assert "demo/tiny-bert (bundled)" in texts(open_page("train")).replace("**", "")
 
 
 def test_model_facts_match_the_files() -> None:

@@ -14,13 +14,8 @@ from isoviz.events import Diverged, Failed, Stopped
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, finish
+from tests.dashboard.reading import texts
 from tests.story import Story
-
-
-def texts(app: AppTest) -> str:
-    """All that the page says in words."""
-    kinds = ("title", "markdown", "caption", "error", "info", "warning", "text", "header")
-    return "\n".join(str(element.value) for kind in kinds for element in getattr(app, kind))
 
 
 def buttons(app: AppTest) -> list[str]:

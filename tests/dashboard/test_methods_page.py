@@ -8,12 +8,9 @@ from dashboard import methods_reference
 from isoviz import methods, metrics, posthoc
 from isoviz.posthoc.protocol import CataloguedTransform
 from tests.dashboard.conftest import OpenPage
+from tests.dashboard.reading import texts
 from tests.lab_package import InstallPackage
 from tests.test_catalogues import ENTRIES, MODULES
-
-
-def words(page: object) -> str:
-    return "\n".join(item.value.replace("\\", "") for item in [*page.markdown, *page.caption])  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("kind", methods_reference.KINDS, ids=lambda kind: kind.name)
@@ -33,7 +30,7 @@ def test_the_overview_of_measures_matches_the_tests(open_page: OpenPage) -> None
 def test_a_link_opens_a_method(open_page: OpenPage) -> None:
     page = open_page("methods", methods_methods="IsoBN")
     assert not page.exception and not page.dataframe
-    shown = words(page)
+    shown = texts(page)
     isobn = methods.get("isobn")
     assert page.latex[0].value.strip("$\n ") == isobn.equation
     assert all(trap in shown for trap in isobn.traps)
@@ -55,6 +52,6 @@ def test_an_installed_package_is_described_too(install_package: InstallPackage, 
     install_package("lab", MODULES, ENTRIES)
     page = open_page("methods", methods_methods="Shrink")
     assert not page.exception
-    assert "from the package lab" in words(page)
+    assert "from the package lab" in texts(page)
     page = open_page("methods", methods_kind="Transforms", methods_transforms="Halve")
-    assert issubclass(posthoc.get("lab_halve"), CataloguedTransform) and "from the package lab" in words(page)
+    assert issubclass(posthoc.get("lab_halve"), CataloguedTransform) and "from the package lab" in texts(page)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import model_form
@@ -18,7 +17,7 @@ from isoviz.models.families import CLASSIFIERS
 from isoviz.models.published import PUBLISHED
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.reading import address, drawn, key_for
+from tests.dashboard.reading import address, drawn, errors, key_for, texts
 from tests.hub_client import looking_at
 from tests.jobs.here import work_here
 from tests.loopback_hub import LoopbackHub, Repository, serving
@@ -27,13 +26,6 @@ from tests.tiny import TinyModels
 
 NAME = "acme/tiny"
 FIELD = "train_models"
-
-
-@pytest.fixture(autouse=True)
-def _fresh_cache() -> Iterator[None]:
-    st.cache_data.clear()
-    yield
-    st.cache_data.clear()
 
 
 @pytest.fixture
@@ -48,22 +40,13 @@ def published(hub: LoopbackHub, tiny_models: TinyModels) -> str:
     return hub.add(NAME, tiny_models("bert"))
 
 
-def errors(page: AppTest) -> list[str]:
-    assert not page.exception
-    return [error.value.replace("\\", "") for error in page.error]
-
-
-def captions(page: AppTest) -> str:
-    return "\n".join(caption.value for caption in page.caption).replace("\\", "")
-
-
 def at(page: AppTest, place: str, field: str = FIELD) -> AppTest:
     return page.segmented_control(key=f"{field}.where").set_value(place).run()
 
 
 def test_cached_models_are_offered_with_their_size(open_page: OpenPage, published: str) -> None:
     page = open_page("train")
-    assert "hub cache of this machine contains no models" in captions(page)
+    assert "hub cache of this machine contains no models" in texts(page)
     size = sources.fetch(sources.resolve(NAME)).size
     model_form.forget()
     page = open_page("train", train_max_length="48")
@@ -74,7 +57,7 @@ def test_cached_models_are_offered_with_their_size(open_page: OpenPage, publishe
     assert errors(page) == []
     assert page.multiselect(key=FIELD).value == ["demo/tiny-bert", NAME]
     assert page.selectbox(key=f"{FIELD}.hub").value is None
-    assert f"in this machine's hub cache, {size / 1000:.1f} kB, commit {published[:10]}" in captions(page)
+    assert f"in this machine's hub cache, {size / 1000:.1f} kB, commit {published[:10]}" in texts(page)
     assert page.query_params[FIELD] == ["demo/tiny-bert", NAME]
     again = open_page("train", **{FIELD: NAME})
     assert again.multiselect(key=FIELD).value == [NAME]
@@ -100,7 +83,7 @@ def test_directories_are_checked_where_they_are_typed(
     page.text_input(key=f"{FIELD}.folder").set_value(folder)
     page.button[_button(page, "Add it")].click().run()
     assert errors(page) == [] and page.multiselect(key=FIELD).value == ["demo/tiny-bert", folder]
-    assert "local directory, " in captions(page)
+    assert "local directory, " in texts(page)
 
 
 def _button(page: AppTest, label: str) -> int:
@@ -125,13 +108,13 @@ def test_search_finds_and_takes_a_revision(
     free, gated = page.selectbox(key=f"{FIELD}.found").options
     assert free == f"{NAME} · bert · 0.0 M parameters · 7 downloads"
     assert gated.startswith("acme/tiny-gated") and gated.endswith("gated: accept its terms on the hub first")
-    assert "acme/tiny-pickle has no safetensors" in captions(page)
+    assert "acme/tiny-pickle has no safetensors" in texts(page)
     page.selectbox(key=f"{FIELD}.found").set_value(NAME).run()
     assert page.multiselect(key=FIELD).value == ["demo/tiny-bert", f"{NAME}@v2"]
-    assert f"to download, commit {other[:10]}" in captions(page)
+    assert f"to download, commit {other[:10]}" in texts(page)
     page.text_input(key=f"{FIELD}.search").set_value("no such thing")
     page.button[_button(page, "Search")].click().run()
-    assert "No hub model has a name that contains 'no such thing'" in captions(page)
+    assert "No hub model has a name that contains 'no such thing'" in texts(page)
 
 
 def test_offline_is_reported_and_checked_again(
@@ -141,7 +124,7 @@ def test_offline_is_reported_and_checked_again(
         unplugged.setattr("isoviz.hub._unreachable", lambda endpoint: "the hub cannot be reached (no cable)")
         page = at(open_page("train", train_max_length="48"), model_form.HUB)
         assert "The hub cannot be reached (no cable)" in page.info[0].value.replace("\\", "")
-        assert "work without it" in captions(page)
+        assert "work without it" in texts(page)
         page.multiselect(key=FIELD).set_value([NAME]).run()
         (error,) = errors(page)
         assert "is not on this machine and the hub cannot be reached" in error
@@ -150,7 +133,7 @@ def test_offline_is_reported_and_checked_again(
     assert errors(page)  # detected once
     page.button(key=f"{FIELD}.again").click().run()
     assert errors(page) == [] and not page.info
-    assert "to download" in captions(page) and not page.button(key="launch").disabled
+    assert "to download" in texts(page) and not page.button(key="launch").disabled
 
 
 @pytest.mark.parametrize(("name", "message"), [("acme/none", "is not on the hub"), ("acme/gated", "is gated: accept")])
@@ -170,7 +153,7 @@ def test_a_broken_download_is_reported_beside_the_field_and_can_be_retried(
 ) -> None:
     request = ViewRequest(NAME, "glue/cola", str(cola), max_rows=24)
     page = open_page("explore", **address(request))
-    assert errors(page) == [] and "to download" in captions(page)
+    assert errors(page) == [] and "to download" in texts(page)
     hub.cut["model.safetensors"], hub.down_after_cut = 2000, True
     assert _work(request) == "failed"
     page = open_page("explore", **address(request))
@@ -182,7 +165,7 @@ def test_a_broken_download_is_reported_beside_the_field_and_can_be_retried(
     model_form.forget()
     page = open_page("explore", **address(request))
     assert errors(page) == [] and len(drawn(page)) > 3
-    assert f"in this machine's hub cache, {sources.resolve(NAME).size / 1000:.1f} kB" in captions(page)
+    assert f"in this machine's hub cache, {sources.resolve(NAME).size / 1000:.1f} kB" in texts(page)
 
 
 def _work(request: ViewRequest) -> str:

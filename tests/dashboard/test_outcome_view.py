@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import downloads, outcome_view, run_view
+from dashboard import downloads, run_view
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.runs.store import Store
@@ -21,14 +21,7 @@ from isoviz.training.heads import Answers
 from tests import tiny
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, measured, result, started
-from tests.dashboard.reading import drawn, mounted
-from tests.dashboard.test_live_page import texts
-
-
-@pytest.fixture(autouse=True)
-def _no_memory() -> None:
-    outcome_view._kept.clear()  # type: ignore[attr-defined]
-    outcome_view._loaded.clear()  # type: ignore[attr-defined]
+from tests.dashboard.reading import drawn, mounted, texts
 
 
 def finished(store: Store, cfg: RunConfig, values: list[Any], confidence: list[float] | None = None) -> str:
@@ -50,11 +43,6 @@ def opened(open_page: OpenPage, run: str) -> AppTest:
     page.run()
     assert not page.exception
     return page
-
-
-def charts(page: AppTest) -> list[dict[str, Any]]:
-    assert not page.exception
-    return drawn(page)
 
 
 def shown(page: AppTest, column: str) -> pd.DataFrame:
@@ -83,7 +71,7 @@ def test_confusion_matrix(
     page = open_page("run", id=finished(store, own, SAID, SURE))
     assert not page.exception
     assert "after epoch 3: n \\= 6" in texts(page) or "after epoch 3: n = 6" in texts(page)
-    (figure,) = charts(page)
+    (figure,) = drawn(page)
     heat = figure["data"][0]
     assert heat["text"] == [["1<br>100%", "0<br>0%", "0<br>0%"], ["0<br>0%", "1<br>50%", "1<br>50%"],
                             ["0<br>0%", "2<br>67%", "1<br>33%"]]  # fmt: skip
@@ -123,7 +111,7 @@ def test_changed_and_missing_data_are_reported(store: Store, open_page: OpenPage
     (path.parent / "train.csv").unlink()
     page = opened(open_page, run)
     assert "Texts unavailable" in page.warning[0].value
-    assert len(charts(page)) == 1
+    assert len(drawn(page)) == 1
 
 
 @pytest.mark.parametrize("kind", ["regression", "span", "seq2seq"])
@@ -142,7 +130,7 @@ def test_other_kinds(
     page = opened(open_page, finished(store, cfg, predicted))
     assert not page.warning
     if kind == "regression":
-        (figure,) = charts(page)
+        (figure,) = drawn(page)
         assert figure["data"][0]["y"] == pytest.approx(predicted)
         (name,) = [component["name"] for component in mounted(page)]
         assert name.startswith("isoviz-") and name.endswith("-predicted")

@@ -16,8 +16,8 @@ from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
 from tests import tiny
 from tests.dashboard.conftest import OpenPage
-from tests.dashboard.reading import drawn, mounted
-from tests.dashboard.test_train_page import _one_cpu, errors, launch, numbers  # noqa: F401
+from tests.dashboard.reading import drawn, errors, mounted, texts
+from tests.dashboard.test_train_page import _one_cpu, launch, numbers  # noqa: F401
 
 MOODS = ["glad", "sad", "calm"]
 
@@ -55,23 +55,19 @@ def choose(page: AppTest, **columns: str | None) -> AppTest:
     return page.run()
 
 
-def words(page: AppTest) -> str:
-    return "\n".join(element.value for element in [*page.caption, *page.markdown]).replace("\\", "")
-
-
 def test_a_file_becomes_a_task_and_its_run(open_page: OpenPage, store: Store, reviews: Path) -> None:
     page = own(open_page, reviews)
     assert page.selectbox(key="train_own.text").value == "Was gesagt wurde"  # the only texts
     page = choose(page, label="Laune")
     assert errors(page) == []
-    assert "Inferred: class" in words(page)
+    assert "Inferred: class" in texts(page)
     classes = next(frame.value for frame in page.dataframe if "class" in frame.value)
     assert classes["class"].tolist() == ["calm", "glad", "sad"]
     assert classes["rows"].tolist() == [10, 10, 10]
     page.number_input(key="train_own.share").set_value(0.3)
     page.number_input(key="train_own.split_seed").set_value(7)
     page.pills(key="train_methods").set_value(["baseline"]).run()
-    assert "**validation** 9 rows" in words(page)
+    assert "**validation** 9 rows" in texts(page)
     command = page.code[0].value
     launch(page)
     (row,) = store.list()
@@ -88,7 +84,7 @@ def test_a_file_becomes_a_task_and_its_run(open_page: OpenPage, store: Store, re
 
 def test_kind_can_be_corrected(open_page: OpenPage, store: Store, reviews: Path) -> None:
     page = choose(own(open_page, reviews), label="Sterne")
-    assert "Inferred: class" in words(page)
+    assert "Inferred: class" in texts(page)
     page = choose(page, kind="regression")
     assert errors(page) == []
     assert not [frame for frame in page.dataframe if "class" in frame.value]
@@ -186,7 +182,7 @@ def test_upload_with_and_without_a_validation_file(open_page: OpenPage, store: S
     choose(page, label="Laune")
     assert errors(page) == []
     assert not [field for field in page.number_input if field.key == "train_own.share"]
-    assert "12 validation rows also appear in train" in words(page)
+    assert "12 validation rows also appear in train" in texts(page)
     folder = page.text_input(key="train_data.own").value
     launch(page)
     assert {row.config.data for row in store.list()} == {folder}
@@ -206,7 +202,7 @@ def test_the_address_restores_the_form(open_page: OpenPage, reviews: Path) -> No
     assert errors(page) == []
     assert page.selectbox(key="train_own.label").value == "Sterne"
     assert page.selectbox(key="train_own.kind").value == "regression"
-    assert "**validation** 12 rows" in words(page)
+    assert "**validation** 12 rows" in texts(page)
     assert numbers(page)["Runs"] == "2"
 
 
@@ -284,6 +280,6 @@ def test_words_before_the_texts_are_the_models_own_until_others_are_given(
 
 def test_text_is_no_markup(open_page: OpenPage, reviews: Path) -> None:
     page = choose(own(open_page, reviews), label="Was gesagt wurde", text="Laune")
-    shown = words(page)
+    shown = texts(page)
     assert "<b>fine" not in shown
     assert not [element for element in page.markdown if element.allow_html]

@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-import streamlit as st
 
 from dashboard import downloads, measures, results, tables
 from isoviz import metrics
@@ -21,11 +20,6 @@ from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, fail, finish, result, row, started
 from tests.dashboard.reading import drawn, mounted
-
-
-@pytest.fixture(autouse=True)
-def _fresh_cache() -> None:
-    st.cache_data.clear()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from isoviz.runs.execution import LOG
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, measured, result, started
-from tests.dashboard.test_live_page import texts
+from tests.dashboard.reading import texts
 from tests.measured import cloud
 from tests.story import Story
 

@@ -7,18 +7,12 @@ from collections.abc import Callable
 
 import pandas as pd
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from dashboard import measures, tradeoffs
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, fail, finish
 from tests.dashboard.reading import drawn, mounted
-
-
-def figures(page: AppTest) -> list[dict[str, object]]:
-    assert not page.exception
-    return drawn(page)
 
 
 def sweep(store: Store) -> None:
@@ -40,8 +34,7 @@ def test_empty_store_offers_the_sweep(open_page: OpenPage) -> None:
 def test_three_figures_one_mark_per_run(open_page: OpenPage, store: Store) -> None:
     sweep(store)
     page = open_page("tradeoffs")
-    drawn = figures(page)
-    assert [marks(figure) for figure in drawn] == [3, 2, 2]
+    assert [marks(figure) for figure in drawn(page)] == [3, 2, 2]
     assert any("3 points of 3 runs" in caption.value for caption in page.caption)
 
 
@@ -64,7 +57,7 @@ def test_any_metric_of_the_catalogue_is_an_axis(open_page: OpenPage, store: Stor
     page = open_page("tradeoffs", tradeoffs_isotropy="Mean cosine")
     field = page.selectbox(key="tradeoffs_isotropy")
     assert field.options == [metric.number_title for metric in measures.of_runs()] and field.value == "Mean cosine"
-    (tradeoff, _, against) = figures(page)
+    (tradeoff, _, against) = drawn(page)
     assert tradeoff["layout"]["xaxis"]["title"]["text"] == "Mean cosine (classifier input)"  # type: ignore[index]
     assert against["layout"]["yaxis"]["title"]["text"] == "Mean cosine (classifier input)"  # type: ignore[index]
     assert mounted(page)[-1]["name"] == "isoviz-against_mean_cosine-demo-acceptability-accuracy"
@@ -90,7 +83,7 @@ def test_further_validation_splits_are_offered_where_runs_have_them(open_page: O
     field = page.selectbox(key="tradeoffs_metric")
     assert field.options[:2] == own and "accuracy_mismatched" in field.options
     field.set_value("accuracy_mismatched").run()
-    assert next(marks(figure) for figure in figures(page)) == 1
+    assert next(marks(figure) for figure in drawn(page)) == 1
 
 
 def test_runs_on_their_way_and_lost_ones_are_counted(open_page: OpenPage, store: Store) -> None:
@@ -106,7 +99,7 @@ def test_a_repeated_seed_is_left_out_and_counted(open_page: OpenPage, store: Sto
     sweep(store)
     finish(store, config("istar", 0, {"lam": 1}), 0.25, 0.5, group="sweep")
     page = open_page("tradeoffs")
-    assert [marks(figure) for figure in figures(page)] == [3, 2, 2]
+    assert [marks(figure) for figure in drawn(page)] == [3, 2, 2]
     summary = "3 points of 4 runs · 1 older run of the same setup and seed left out"
     assert summary in [caption.value for caption in page.caption]
 
@@ -118,7 +111,7 @@ def test_new_point_appears_and_an_unchanged_figure_stays_the_same(open_page: Ope
     before = mounted(page)
     assert mounted(page.run()) == before
     finish(store, config("istar", 3, {"lam": 3}), 0.5, 0.625)
-    assert [marks(figure) for figure in figures(page.run())] == [4, 3, 3]
+    assert [marks(figure) for figure in drawn(page.run())] == [4, 3, 3]
     assert store.get(waiting).status == "queued"
 
 
@@ -130,7 +123,7 @@ def test_only_unfinished_runs_have_an_estimate(open_page: OpenPage, store: Store
 
 def test_runs_without_parameters_have_one_figure(open_page: OpenPage, store: Store) -> None:
     finish(store, config("baseline"), 0.5, 0.25)
-    assert [marks(figure) for figure in figures(open_page("tradeoffs"))] == [1]
+    assert [marks(figure) for figure in drawn(open_page("tradeoffs"))] == [1]
 
 
 def test_choices_live_in_the_address(open_page: OpenPage, store: Store) -> None:
@@ -138,7 +131,7 @@ def test_choices_live_in_the_address(open_page: OpenPage, store: Store) -> None:
     finish(store, config("baseline", task="demo/sentiment"), 0.5, 0.25)
     page = open_page("tradeoffs", tradeoffs_task="demo/sentiment")
     assert page.selectbox(key="tradeoffs_task").value == "demo/sentiment"
-    assert [marks(figure) for figure in figures(page)] == [1]
+    assert [marks(figure) for figure in drawn(page)] == [1]
 
 
 def test_collapsed_runs_are_drawn_and_named(open_page: OpenPage, store: Store) -> None:
@@ -165,7 +158,7 @@ def test_a_single_value_of_the_parameter_has_no_figure(open_page: OpenPage, stor
     finish(store, config("baseline"), 0.7, 0.25)
     finish(store, config("isobn"), 0.7, 0.25)
     page = open_page("tradeoffs")
-    assert [marks(figure) for figure in figures(page)] == [2]
+    assert [marks(figure) for figure in drawn(page)] == [2]
     assert any("All of these runs have the same Strength β" in caption.value for caption in page.caption)
 
 
@@ -185,8 +178,8 @@ def test_the_correlation_is_stated_within_the_task_and_overall(open_page: OpenPa
 def test_two_swept_parameters_have_a_map(open_page: OpenPage, store: Store) -> None:
     for lam, zeta in ((-1, 0.2), (1, 0.2), (-1, 0.8), (1, 0.8)):
         finish(store, config("istar", 0, {"lam": lam, "zeta": zeta}), 0.7, 0.25)
-    drawn = figures(open_page("tradeoffs"))
-    assert len(drawn) == 5 and [figure["data"][0]["type"] for figure in drawn[3:]] == ["heatmap"] * 2  # type: ignore[index]
+    plots = drawn(open_page("tradeoffs"))
+    assert len(plots) == 5 and [figure["data"][0]["type"] for figure in plots[3:]] == ["heatmap"] * 2  # type: ignore[index]
 
 
 def test_a_click_on_a_mark_opens_its_run(open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard import rows_view
@@ -16,20 +14,13 @@ from isoviz.runs.planning import PRESETS
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, finish
+from tests.dashboard.reading import errors
 
 
 @pytest.fixture(autouse=True)
-def _one_cpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _one_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     one_slot = devices.Devices((devices.Slot("cpu", "CPU, 2 cores", 0),), bf16=False, cores=2)
     monkeypatch.setattr(devices, "describe", lambda: one_slot)
-    st.cache_data.clear()
-    yield
-    st.cache_data.clear()
-
-
-def errors(page: AppTest) -> list[str]:
-    assert not page.exception
-    return [error.value.replace("\\", "") for error in page.error]
 
 
 def numbers(page: AppTest) -> dict[str, str]:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file, save_file
-from streamlit.testing.v1 import AppTest
 
 from dashboard.whatif.form import run_title
 from isoviz.exploring import measuring
@@ -15,7 +14,7 @@ from isoviz.exploring.request import ViewRequest
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, result, row
-from tests.dashboard.reading import ROWS, address, keep
+from tests.dashboard.reading import ROWS, address, errors, keep, texts
 from tests.tiny import TinyModels
 
 LACKS = "1 encoder weight is missing from the checkpoint"
@@ -32,21 +31,12 @@ def holed(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
-def errors(page: AppTest) -> list[str]:
-    assert not page.exception
-    return [error.value.replace("\\", "") for error in page.error]
-
-
-def captions(page: AppTest) -> str:
-    return "\n".join(caption.value for caption in page.caption).replace("\\", "")
-
-
 def test_train(open_page: OpenPage, store: Store, holed: Path) -> None:
     page = open_page("train", train_models=str(holed), train_max_length="48")
     assert len(errors(page)) == 1 and LACKS in errors(page)[0] and "Use random weights" in errors(page)[0]
     assert page.button(key="launch").disabled
     page.toggle(key="train_allow_random").set_value(True).run()
-    assert errors(page) == [] and f"random weights: {LACKS}" in captions(page)
+    assert errors(page) == [] and f"random weights: {LACKS}" in texts(page)
     assert "--allow-random" in page.code[0].value
     page.button(key="launch").click().run()
     assert {item.config.allow_random for item in store.list()} == {True}
@@ -59,10 +49,10 @@ def test_explore(open_page: OpenPage, holed: Path, cola: Path) -> None:
     keep((request, facts, arrays))
     page = open_page("explore", **address(request))
     assert any(LACKS in error for error in errors(page))
-    assert "random weights" not in captions(page)
+    assert f"random weights: {LACKS}" not in texts(page)
     page = open_page("explore", **address(request), explore_allow_random="true")
     assert errors(page) == []
-    assert f"random weights: {LACKS}" in captions(page)
+    assert f"random weights: {LACKS}" in texts(page)
     figures = [element.proto.json for element in page.get("bidi_component") if f"{holed}" in element.proto.json]
     assert figures and all(
         f"{holed} \\u00b7 random weights" in figure or f"{holed} · random" in figure for figure in figures
