@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import html
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pandas as pd
@@ -15,6 +15,7 @@ from dashboard import measures, tables, theme
 from dashboard.explanations import Explanation
 from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
+from isoviz.runs.naming import setting
 from isoviz.statistics import mean_sd, pareto
 from isoviz.tasks.metrics import METRICS
 
@@ -180,11 +181,7 @@ def _colour_axis(values: list[float], parameter: str) -> dict[str, Any]:
             "thickness": 12,
             "len": 0.9,
             "outlinewidth": 0,
-            **(
-                {"tickvals": values, "ticktext": [f"{value:g}".replace("-", "−") for value in values]}
-                if len(values) < 9
-                else {}
-            ),
+            **_ticks_at(values),
         },
     }
 
@@ -248,7 +245,7 @@ def parameter_map(cells: pd.DataFrame, title: str, labels: tuple[str, str], plac
         ]
         for y in up
     ]
-    names = [[f"{value:g}".replace("-", "−") for value in side] for side in (across, up)]
+    names = [[setting(float(value)) for value in side] for side in (across, up)]
     figure = go.Figure()
     figure.add_heatmap(
         x=names[0],
@@ -312,13 +309,7 @@ def against_parameter(
             x=part["at"].tolist(),
             y=part[column].tolist(),
             mode="markers",
-            marker={
-                "size": 9,
-                "color": colour,
-                "symbol": theme.method_symbol(slug, place),
-                "opacity": 0.75,
-                "line": MARK_LINE,
-            },
+            marker=_run_mark(slug, place),
             showlegend=False,
             legendgroup=str(part["line"].iloc[0]),
             customdata=_hover_data(part, metric, measure),
@@ -328,10 +319,8 @@ def against_parameter(
     for slug, name, place, part in itertools.islice(_lines(level), MOST_LINES):
         mean, _ = mean_sd(part.loc[part["collapsed"] == "", column])
         if mean is not None:
-            line = {"color": theme.method_colour(slug), "dash": theme.LEVEL_DASHES[place % len(theme.LEVEL_DASHES)]}
-            figure.add_hline(y=mean, line={**line, "width": 2})
-            legend_name = f"{escape(name)} {decimals(mean)} (n = {len(part)})"
-            figure.add_scatter(x=[None], y=[None], mode="lines", line={**line, "width": 2}, name=legend_name)
+            line = _level_line(figure, f"{name} {decimals(mean)} (n = {len(part)})", theme.method_colour(slug), place)
+            figure.add_hline(y=mean, line=line)
     named = sum(trace.showlegend is not False for trace in figure.data)
     figure.update_layout(
         theme.figure_layout(
@@ -348,12 +337,12 @@ def against_parameter(
     return figure
 
 
-def _ticks_at(values: pd.Series) -> dict[str, Any]:
+def _ticks_at(values: Iterable[float]) -> dict[str, Any]:
     """Ticks at the values that ran, if they are few."""
     distinct = sorted(set(values))
     if len(distinct) > 9:
         return {}
-    return {"tickvals": distinct, "ticktext": [f"{value:g}".replace("-", "−") for value in distinct]}
+    return {"tickvals": distinct, "ticktext": [setting(float(value)) for value in distinct]}
 
 
 def _lines(points: pd.DataFrame) -> Iterator[tuple[str, str, int, pd.DataFrame]]:
@@ -382,13 +371,7 @@ def seed_strip(runs: pd.DataFrame, metric: str, measure: Metric, levels: list[tu
             y=[escape(text) for text in part["row"]],
             mode="markers",
             showlegend=False,
-            marker={
-                "size": 10,
-                "color": colour,
-                "symbol": theme.method_symbol(str(slug)),
-                "opacity": 0.75,
-                "line": MARK_LINE,
-            },
+            marker=_run_mark(str(slug)),
             customdata=_hover_data(part.assign(isotropy=part[measure.slug]), metric, measure),
             hovertemplate=_HOVER,
         )
@@ -403,15 +386,7 @@ def seed_strip(runs: pd.DataFrame, metric: str, measure: Metric, levels: list[tu
         )
     _ring_collapsed(figure, runs.assign(row=runs["row"].map(escape)), "value", "row")
     for index, (title, value) in enumerate(sorted(levels, key=lambda level: level[1])):
-        line = {
-            "color": "rgba(127,134,145,0.9)",
-            "dash": theme.LEVEL_DASHES[index % len(theme.LEVEL_DASHES)],
-            "width": 1.5,
-        }
-        figure.add_vline(x=value, line=line)
-        # in the legend: labels at the lines would overlap on a narrow screen
-        name = f"{escape(title)} {decimals(value)}"
-        figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=name)
+        figure.add_vline(x=value, line=_level_line(figure, f"{title} {decimals(value)}", MARK_LINE["color"], index))
     figure.update_layout(
         theme.figure_layout(
             height=130 + 34 * len(rows),
@@ -422,6 +397,19 @@ def seed_strip(runs: pd.DataFrame, metric: str, measure: Metric, levels: list[tu
         )
     )
     return figure
+
+
+def _run_mark(slug: str, place: int = 0) -> dict[str, Any]:
+    """The mark of one run in a method's colour; `place` among several lines of the method."""
+    symbol = theme.method_symbol(slug, place)
+    return {"size": 9, "color": theme.method_colour(slug), "symbol": symbol, "opacity": 0.75, "line": MARK_LINE}
+
+
+def _level_line(figure: go.Figure, name: str, colour: str, place: int) -> dict[str, Any]:
+    """The style of a level line, which the legend names: labels at the lines would overlap on a narrow screen."""
+    line = {"color": colour, "dash": theme.LEVEL_DASHES[place % len(theme.LEVEL_DASHES)], "width": 1.75}
+    figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=escape(name))
+    return line
 
 
 def _ring_collapsed(figure: go.Figure, points: pd.DataFrame, x: str, y: str) -> None:

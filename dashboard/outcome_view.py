@@ -18,7 +18,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.runs.rows import RunRow
 from isoviz.tasks import outcomes
-from isoviz.tasks.protocol import OwnTask, Task
+from isoviz.tasks.protocol import Task
 from isoviz.training import predictions
 from isoviz.training.predictions import Predictions
 
@@ -264,35 +264,26 @@ def _worst_first(task: Task, predicted: Predictions, frame: pd.DataFrame | None)
 
 def _texts_again(config: RunConfig, fingerprint: str | None) -> tuple[pd.DataFrame | None, str | None]:
     """The run's validation rows, or the reason why they are not the rows it read."""
-    read = config.model_dump(include={"task", "data", "direction", "max_train", "max_eval"})
-    columns = config.own.model_dump_json() if config.own is not None else None
-    files = stamp(config.data) if config.data else ()
-    frame, now, problem = _loaded(columns=columns, fingerprint=fingerprint, files=files, **read)
+    read = config.model_dump_json(include={"task", "data", "own", "direction", "max_train", "max_eval"})
+    frame, now, problem = _loaded(read, fingerprint, stamp(config.data) if config.data else ())
     if frame is None and problem is None:
         return None, f"the data has changed since this run (fingerprint {now}, the run's was {fingerprint})."
     return frame, problem
 
 
 @st.cache_data(show_spinner=False, max_entries=8, ttl=900)
-def _loaded(
-    task: str,
-    data: str | None,
-    direction: str | None,
-    max_train: int | None,
-    max_eval: int | None,
-    columns: str | None,
-    fingerprint: str | None,
-    files: Stamp,
-) -> tuple[pd.DataFrame | None, str, str | None]:
+def _loaded(read: str, fingerprint: str | None, files: Stamp) -> tuple[pd.DataFrame | None, str, str | None]:
     """Validation rows and the fingerprint of all rows read, cached until a file changes (`files`); no rows if that differs from
-    `fingerprint`."""
+    `fingerprint`. `read` is what a run's configuration says of its rows, as JSON."""
     del files
+    config = RunConfig.model_validate_json(read)
+    limits = (config.data, config.direction, config.max_train, config.max_eval)
     try:
-        loaded_task = tasks.get(task, OwnTask.model_validate_json(columns) if columns else None)
-        now = reading.check(loaded_task, data, direction, max_train, max_eval)
+        task = tasks.get(config.task, config.own)
+        now = reading.check(task, *limits)
         if fingerprint is not None and now != fingerprint:
             return None, now, None
-        rows = tasks.load(loaded_task, data, direction, max_train, max_eval)  # the same limits as the run
+        rows = tasks.load(task, *limits)
     except InputError as error:
         return None, "", forms.sentence(error)
     return rows.validation, rows.fingerprint, None
