@@ -14,7 +14,8 @@ import streamlit as st
 from streamlit import config
 from streamlit.auth_util import get_validated_redirect_uri, is_authlib_installed
 
-from dashboard import class_routes, resources
+from dashboard import class_routes
+from dashboard.shared import resources
 from dashboard.visitor import ByLink, ByLogin, Entrance, Open
 from isoviz.access import reach
 from isoviz.access.people import People

@@ -18,7 +18,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from dashboard import resources, visitor
+from dashboard import visitor
+from dashboard.shared import resources
 from isoviz import lessons
 from isoviz.access import links
 from isoviz.errors import AccessError, InputError

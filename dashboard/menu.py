@@ -7,7 +7,7 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard import resources
+from dashboard.shared import resources
 
 TICK = 3.0
 """Seconds between counts of queued and running runs."""

@@ -24,7 +24,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 import isoviz
-from dashboard import api_routes, class_routes, resources, view_arrays, visitor
+from dashboard import api_routes, class_routes, view_arrays, visitor
+from dashboard.shared import resources
 from isoviz.errors import StoreError
 from isoviz.events import Measured, parse_event
 from isoviz.metrics.record import CloudRecord

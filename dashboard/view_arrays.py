@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from dashboard import wording
+from dashboard.shared import wording
 
 PATH = "views/{key}/{layer:int}/{pooling}/{name}"
 _KEY = re.compile(r"[0-9a-f]{32}|example-[a-z0-9-]{1,40}")

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import experiments, run_queue
+from dashboard.experiments import sections
+from dashboard.live import queue
 
-name = experiments.selected()
+name = sections.selected()
 if name is None:
     st.title("Experiments", anchor=False)
     st.caption("Runs that were launched together. Open an experiment to see its runs, tables, trade-off and report.")
-    run_queue.panel()
-    experiments.listing()
+    queue.panel()
+    sections.listing()
 else:
-    experiments.heading(name)
-    run_queue.panel(name)
-    experiments.add_seeds(name)
-    experiments.report(name)
-    experiments.comparison(name)
-    experiments.tradeoff(name)
-    experiments.runs(name)
+    sections.heading(name)
+    queue.panel(name)
+    sections.add_seeds(name)
+    sections.report(name)
+    sections.comparison(name)
+    sections.tradeoff(name)
+    sections.runs(name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import address
 from dashboard.explore import analysis, folding, form, point_map, sections, sharing
+from dashboard.shared import address
 
 st.title("Explore", anchor=False)
 st.caption("See how evenly each layer of an encoder spreads its embeddings, and which dimensions stand out.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import home
+from dashboard.home import sections
 from dashboard.train import presets
 
 st.title("IsoViz", anchor=False)
@@ -12,11 +12,11 @@ st.caption(
     "See how evenly a language model spreads its embeddings, fine-tune it with isotropy methods, and watch both change."
 )
 
-home.cloud()
+sections.cloud()
 st.header("Three ways in", anchor=False)
-home.ways_in()
+sections.ways_in()
 st.header("What IsoViz measures", anchor=False)
-home.strip()
+sections.strip()
 st.header("Compare methods now", anchor=False)
 presets.cards()
-home.runs()
+sections.runs()

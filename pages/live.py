@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import live, logs
+from dashboard.live import sections
+from dashboard.shared import logs
 
 st.title("Live", anchor=False)
 st.caption("Watch runs train: progress, losses, the task's metric and the isotropy of the embeddings as they change.")
 
-run = live.selected()
+run = sections.selected()
 if run is None:
-    live.empty_state()
+    sections.empty_state()
 else:
-    live.activity(run)
-    live.finding(run)
-    live.charts(run)
+    sections.activity(run)
+    sections.finding(run)
+    sections.charts(run)
     logs.panel(run)

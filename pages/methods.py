@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import address, methods_reference
+from dashboard.methods import sections
+from dashboard.shared import address
 
 st.title("Methods", anchor=False)
 st.caption("How each method works, what each measure detects, and what each transform does to a cloud.")
 
-with address.report_ignored(methods_reference.PREFIX):
-    kind, slug = methods_reference.choose()
-    methods_reference.show(kind, slug)
+with address.report_ignored(sections.PREFIX):
+    kind, slug = sections.choose()
+    sections.show(kind, slug)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import address
 from dashboard.papers import scoreboard, sections
-from dashboard.steady import place_of
+from dashboard.shared import address
+from dashboard.shared.steady import place_of
 
 st.title("Papers", anchor=False)
 st.caption(

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import logs, run_view
+from dashboard.run import sections
+from dashboard.shared import logs
 
-run = run_view.selected()
+run = sections.selected()
 if run is not None:
-    run_view.heading(run)
-    run_view.curves(run)
-    run_view.predictions(run)
+    sections.heading(run)
+    sections.curves(run)
+    sections.predictions(run)
     left, right = st.columns(2, gap="large")
     with left:
-        run_view.numbers(run)
-        run_view.provenance(run)
+        sections.numbers(run)
+        sections.provenance(run)
     with right:
-        run_view.configuration(run)
-        run_view.reproduce(run)
-        run_view.edit(run)
+        sections.configuration(run)
+        sections.reproduce(run)
+        sections.edit(run)
     logs.panel(run)

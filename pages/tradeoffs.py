@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import run_lists, tradeoffs
+from dashboard.shared import run_lists
+from dashboard.tradeoffs import sections
 
 st.title("Trade-offs", anchor=False)
 st.caption("Does the task gain or lose when embeddings become more isotropic? One point per run.")
 
 facets = run_lists.facets()
 if facets.empty:
-    tradeoffs.empty_state()
+    sections.empty_state()
 else:
-    choice = tradeoffs.choose(facets)
-    tradeoffs.figures(choice)
+    choice = sections.choose(facets)
+    sections.figures(choice)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import resources
+from dashboard.shared import resources
 from dashboard.train import form, launch_panel, presets
 
 st.title("Train", anchor=False)

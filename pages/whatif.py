@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import address
+from dashboard.shared import address
 from dashboard.whatif import own_vectors, sections
 
 st.title("What-if", anchor=False)

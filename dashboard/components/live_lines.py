@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import measures, routes, theme
+from dashboard import routes
 from dashboard.components import bundle
-from dashboard.explanations import SPECTRUM, Explanation
-from dashboard.wording import run_title
+from dashboard.shared import measures, theme
+from dashboard.shared.explanations import SPECTRUM, Explanation
+from dashboard.shared.wording import run_title
 from isoviz import methods
 from isoviz.runs.naming import method_title, variant
 from isoviz.runs.rows import RunRow

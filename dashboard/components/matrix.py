@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import explanations, routes
+from dashboard import routes
 from dashboard.components import bundle
+from dashboard.shared import explanations
 from isoviz.runs.rows import RunRow
 
 _mount = st.components.v2.component(

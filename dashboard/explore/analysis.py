@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 import streamlit as st
 
-from dashboard import actions, examples, job_progress, measures, reading, resources, wording
 from dashboard.components.figure import draw
 from dashboard.explore import figures
 from dashboard.explore.form import MY_TEXTS, MY_VECTORS, PREFIX, ViewForm, distinct, forget_hub_models, view_names
-from dashboard.job_progress import WatchedJob
-from dashboard.steady import steady
+from dashboard.shared import actions, examples, job_progress, measures, reading, resources, wording
+from dashboard.shared.job_progress import WatchedJob
+from dashboard.shared.steady import steady
 from isoviz import metrics
 from isoviz.demo import EXAMPLE
 from isoviz.errors import IsoVizError

@@ -11,9 +11,9 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dashboard import theme
-from dashboard.explanations import Explanation
 from dashboard.explore.numbers import points_of, value
+from dashboard.shared import theme
+from dashboard.shared.explanations import Explanation
 from isoviz import metrics
 from isoviz.metrics.record import CloudRecord
 

@@ -8,10 +8,10 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard import explanations
 from dashboard.explore import numbers, rogue_card, sections, similarity
 from dashboard.explore.form import PREFIX, Pane
-from dashboard.steady import steady
+from dashboard.shared import explanations
+from dashboard.shared.steady import steady
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dashboard import theme, wording
-from dashboard.explanations import Explanation
+from dashboard.shared import theme, wording
+from dashboard.shared.explanations import Explanation
 
 PCA = Explanation(
     title="PCA",

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard import downloads, measures, wording
 from dashboard.explore.form import PREFIX, Pane, distinct, file_name
+from dashboard.shared import downloads, measures, wording
 from isoviz import metrics
 from isoviz.exploring.results import ViewResult
 from isoviz.formatting import decimals

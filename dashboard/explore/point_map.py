@@ -11,12 +11,12 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import downloads, explanations, forms, job_progress, resources, wording
 from dashboard.components.scatter_map import scatter_map
 from dashboard.explore import map_figure, points
 from dashboard.explore.form import PREFIX, Pane, cloud_file
 from dashboard.explore.points import Cloud, Layout, Marks, cloud_of, cloud_points
-from dashboard.steady import steady
+from dashboard.shared import downloads, explanations, forms, job_progress, resources, wording
+from dashboard.shared.steady import steady
 from isoviz.errors import InputError
 from isoviz.exploring import landmarks, maps, neighbours, selection
 from isoviz.exploring.jobs import MAP, SENTENCES

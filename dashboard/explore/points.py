@@ -12,9 +12,9 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import address, job_progress, wording
 from dashboard.components.scatter_map import drawn
 from dashboard.explore.form import PREFIX, Pane
+from dashboard.shared import address, job_progress, wording
 from isoviz.exploring import maps, neighbours, results, selection, user_sets
 from isoviz.exploring.jobs import SENTENCES
 from isoviz.exploring.neighbours import Metric, Neighbours

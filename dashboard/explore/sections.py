@@ -10,12 +10,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import downloads, explanations, measures, wording
 from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.figure import Prepared, draw, prepared
 from dashboard.explore import figures, numbers
 from dashboard.explore.form import PREFIX, Pane, ViewForm, cloud_file, file_name
-from dashboard.steady import steady
+from dashboard.shared import downloads, explanations, measures, wording
+from dashboard.shared.steady import steady
 from isoviz import metrics
 from isoviz.exploring import clustering, shrinkage, user_sets
 from isoviz.exploring.results import ViewResult
@@ -68,7 +68,7 @@ def profile(views: list[ViewResult], view_forms: list[ViewForm]) -> list[Pane]:
     for number, (view, form, column) in enumerate(zip(views, view_forms, columns, strict=True), start=1):
         with column:
             _which_view(number, len(views))
-            with st.container(horizontal=True):  # for any number of views: see `dashboard.steady`
+            with st.container(horizontal=True):  # for any number of views: see `dashboard.shared.steady`
                 pooling = _pooling_field(view, form.prefix)
                 layer = _layer_field(view, form.prefix, pooling)
         panes.append(Pane(number, len(views), form, view, layer, pooling))

@@ -11,10 +11,10 @@ import plotly.graph_objects as go
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import explanations, theme, wording
 from dashboard.components.figure import draw
-from dashboard.explanations import Explanation
 from dashboard.explore.form import PREFIX, Pane, file_name
+from dashboard.shared import explanations, theme, wording
+from dashboard.shared.explanations import Explanation
 from isoviz.exploring import results, similarity, user_sets
 from isoviz.exploring.results import ViewResult
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from dashboard import wording
 from dashboard.papers import drawing, printed
 from dashboard.papers.frames import as_frame, comparison
 from dashboard.report.document import Block, Code, Document, Heading, Numbers, Paragraph, Picture, Points
+from dashboard.shared import wording
 from isoviz import bibliography, metrics
 from isoviz.studies import Result, Study, published
 from isoviz.studies.papers import Source, place_names

@@ -11,7 +11,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
-from dashboard import theme
+from dashboard.shared import theme
 from isoviz import methods
 from isoviz.studies.result import SHADES, Axis, Panel, Series
 

@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 from pydantic import ValidationError
 
-from dashboard import resources
 from dashboard.papers import training
+from dashboard.shared import resources
 from isoviz import studies
 from isoviz.studies import Result, Study, jobs
 from isoviz.studies.papers import Source, place_names

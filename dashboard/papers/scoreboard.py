@@ -12,9 +12,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import downloads, theme
 from dashboard.components import figure
 from dashboard.papers import records
+from dashboard.shared import downloads, theme
 from isoviz import studies
 from isoviz.studies.papers import PAPERS
 

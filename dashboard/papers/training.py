@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from dashboard import resources, timing
-from dashboard.run_lists import cached
+from dashboard.shared import resources, timing
+from dashboard.shared.run_lists import cached
 from isoviz import studies
 from isoviz.config import RunConfig
 from isoviz.jobs.queue import JobState

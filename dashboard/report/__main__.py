@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from dashboard.report import html_file, markdown_file, of_runs
-from dashboard.run_lists import Filter
+from dashboard.shared.run_lists import Filter
 
 
 def main(experiment: str, out: str) -> int:

@@ -11,8 +11,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.io.json import to_json_plotly
 
-from dashboard import downloads
 from dashboard.report.document import Block, Code, Document, Heading, Numbers, Paragraph, Picture, Points, rows_of
+from dashboard.shared import downloads
 
 _BASIC = frozenset({"scatter", "bar", "pie"})
 """Trace types of plotly.js's basic bundle."""

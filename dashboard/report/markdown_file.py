@@ -12,8 +12,8 @@ from pathlib import Path
 
 from plotly.io.json import to_json_plotly
 
-from dashboard import downloads
 from dashboard.report.document import Block, Code, Document, Heading, Numbers, Paragraph, Picture, Points, rows_of
+from dashboard.shared import downloads
 from isoviz.errors import IsoVizError
 
 WIDTH = 900

@@ -6,9 +6,11 @@ import time
 
 import pandas as pd
 
-from dashboard import charts, comparison, learned, measures, resources, results, run_lists, tables
 from dashboard.report.document import Block, Code, Document, Heading, Numbers, Paragraph, Picture, Points
-from dashboard.run_lists import Filter
+from dashboard.results import comparison
+from dashboard.results import sections as results
+from dashboard.shared import charts, learned, measures, resources, run_lists, tables
+from dashboard.shared.run_lists import Filter
 from isoviz import tasks
 from isoviz.metrics.protocol import Metric
 from isoviz.runs import citing, planning
@@ -61,7 +63,7 @@ def _cloud(measure: Metric) -> str:
 
 
 def _differences(metric: str, runs: list[str]) -> list[Block]:
-    """Sentences and tables of `dashboard.comparison`, or the reason why the runs cannot be compared."""
+    """Sentences and tables of `dashboard.results.comparison`, or the reason why the runs cannot be compared."""
     table = comparison.of_any_size(metric, runs)
     if table is None:
         return []

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from dashboard import actions, downloads, wording
 from dashboard.report import html_file, markdown_file, of_runs
 from dashboard.report.document import Document
-from dashboard.run_lists import Filter
+from dashboard.shared import actions, downloads, wording
+from dashboard.shared.run_lists import Filter
 
 
 def buttons(make: Callable[[], Document], name: str, *, key: str) -> None:

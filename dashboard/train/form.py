@@ -9,9 +9,10 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import forms, model_form, theme, wording
-from dashboard.data_form import Source, data_field
-from dashboard.steady import steady
+from dashboard.inputs import model_form
+from dashboard.inputs.data_form import Source, data_field
+from dashboard.shared import forms, theme, wording
+from dashboard.shared.steady import steady
 from dashboard.train import presets
 from dashboard.train.launching import Plan
 from dashboard.train.own_form import own_field

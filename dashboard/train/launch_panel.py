@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from dashboard import actions, forms, reading, resources, timing, wording
-from dashboard.data_form import Stamp, stamp
-from dashboard.steady import steady
+from dashboard.inputs.data_form import Stamp, stamp
+from dashboard.shared import actions, forms, reading, resources, timing, wording
+from dashboard.shared.steady import steady
 from dashboard.train import launching
 from dashboard.train.form import TrainForm
 from dashboard.train.launching import Plan

@@ -10,8 +10,8 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import actions, forms, reading, resources, wording
-from dashboard.data_form import FROM_UPLOAD, Source, Stamp, check_rows, endings, stamp, uploaded
+from dashboard.inputs.data_form import FROM_UPLOAD, Source, Stamp, check_rows, endings, stamp, uploaded
+from dashboard.shared import actions, forms, reading, resources, wording
 from isoviz import tasks
 from isoviz.errors import AccessError, InputError
 from isoviz.tasks import own
@@ -50,7 +50,7 @@ def own_field() -> Source:
             key=forms.key(f"from.{tasks.OWN}"),
             bind="query-params",
         )
-        with st.container():  # keeps the field's position, see `dashboard.steady`
+        with st.container():  # keeps the field's position, see `dashboard.shared.steady`
             if source == FROM_UPLOAD:
                 _upload()
         path = _path()

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import explanations, wording
 from dashboard.components.figure import draw as draw_figure
-from dashboard.explanations import Explanation
+from dashboard.shared import explanations, wording
+from dashboard.shared.explanations import Explanation
 from dashboard.whatif import form, plots
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.verdict_card import READOUT

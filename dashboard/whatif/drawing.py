@@ -14,9 +14,9 @@ import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import downloads, explanations, wording
 from dashboard.components.figure import Prepared, draw, prepared
-from dashboard.explanations import Explanation
+from dashboard.shared import downloads, explanations, wording
+from dashboard.shared.explanations import Explanation
 from dashboard.whatif import plots
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX

@@ -10,7 +10,8 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import built_file, downloads, forms, model_form, wording
+from dashboard.inputs import model_form
+from dashboard.shared import built_file, downloads, forms, wording
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError
 from isoviz.posthoc import Affine

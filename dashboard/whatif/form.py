@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 from pydantic.fields import FieldInfo
 
-from dashboard import address, forms, resources, wording
+from dashboard.shared import address, forms, resources, wording
 from isoviz.errors import InputError, StoreError
 from isoviz.parameters import start_values
 from isoviz.runs.examples import is_example

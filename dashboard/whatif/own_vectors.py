@@ -7,9 +7,11 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard import forms, job_progress, menu, model_form, resources, vectors_form, wording
-from dashboard.job_progress import WatchedJob
-from dashboard.steady import steady
+from dashboard import menu
+from dashboard.inputs import model_form, vectors_form
+from dashboard.shared import forms, job_progress, resources, wording
+from dashboard.shared.job_progress import WatchedJob
+from dashboard.shared.steady import steady
 from dashboard.whatif import form, readouts_panel
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError

@@ -15,7 +15,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import actions, forms, job_progress, resources, wording
+from dashboard.shared import actions, forms, job_progress, resources, wording
 from dashboard.whatif import drawing as drawing
 from dashboard.whatif import export_panel, form
 from dashboard.whatif.drawing import View

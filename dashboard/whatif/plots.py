@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dashboard import theme
+from dashboard.shared import theme
 from isoviz.readouts.cosines import BINS, Cosines
 from isoviz.whatif.vectors import CurvePoint
 

@@ -13,10 +13,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import downloads, explanations, vectors_form, wording
 from dashboard.components.copy_link import copy_link
 from dashboard.components.figure import draw as draw_figure
-from dashboard.explanations import Explanation
+from dashboard.inputs import vectors_form
+from dashboard.shared import downloads, explanations, wording
+from dashboard.shared.explanations import Explanation
 from dashboard.whatif import curves, drawing, export_panel, form, plots
 from dashboard.whatif import sentences as words
 from dashboard.whatif.drawing import PENDING

@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import actions, choosing, forms, job_progress, learned, resources, tables, wording
-from dashboard.job_progress import WatchedJob
+from dashboard.shared import actions, choosing, forms, job_progress, learned, resources, tables, wording
+from dashboard.shared.job_progress import WatchedJob
 from dashboard.whatif import form, panel
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError, StoreError

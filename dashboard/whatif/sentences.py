@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dashboard import wording
+from dashboard.shared import wording
 from isoviz.readouts import Comparison
 from isoviz.readouts.reading import Needs
 from isoviz.statistics.paired_bootstrap import Difference

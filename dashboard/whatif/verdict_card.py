@@ -8,7 +8,8 @@ from typing import Final
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import actions, forms, vectors_form, wording
+from dashboard.inputs import vectors_form
+from dashboard.shared import actions, forms, wording
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.sentences import PURPOSES, Purpose

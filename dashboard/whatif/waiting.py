@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import forms
+from dashboard.shared import forms
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError, IsoVizError
 from isoviz.whatif import chains

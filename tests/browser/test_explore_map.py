@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from dashboard import theme
+from dashboard.shared import theme
 from tests.browser.conftest import EVERY_SECTION, Server, becomes, fits, keep_view, steady
 from tests.jobs.here import end_all
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from dashboard import home, lessons_file
+from dashboard import lessons_file
+from dashboard.home import sections as home
 from isoviz import metrics
 from tests.browser.conftest import Server, becomes, fits
 

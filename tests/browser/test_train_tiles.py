@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from dashboard.timing import Estimate
+from dashboard.shared.timing import Estimate
 from tests.browser.conftest import Server
 
 CUT_OFF = """(value, words) => {

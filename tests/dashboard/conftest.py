@@ -12,8 +12,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import downloads, resources
 from dashboard.explore import numbers
+from dashboard.shared import downloads, resources
 from isoviz import limits
 from isoviz.errors import IsoVizError
 from isoviz.exploring import measuring

@@ -15,8 +15,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from dashboard import api_routes, resources, routes, visitor
+from dashboard import api_routes, routes, visitor
 from dashboard.doorway import Doorway
+from dashboard.shared import resources
 from isoviz.access import service as access
 from isoviz.access.policy import ROOTS
 from isoviz.access.reach import API_WRITES, READ_ONLY, Reach

@@ -16,7 +16,7 @@ import pyarrow.parquet
 import pytest
 from streamlit.runtime.scriptrunner import StopException
 
-from dashboard import reading
+from dashboard.shared import reading
 from isoviz import tasks
 from isoviz.access import uploads
 from isoviz.errors import InputError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard import charts, measures, tables, theme
+from dashboard.shared import charts, measures, tables, theme
 from isoviz import metrics
 from tests.dashboard.made_up import config, result, row
 

@@ -9,7 +9,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from dashboard import reading
+from dashboard.shared import reading
 from isoviz.runs import planning
 from isoviz.tasks.report import SAMPLE
 from tests.dashboard.conftest import OpenPage

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import choosing, examples
+from dashboard.shared import choosing, examples
 from isoviz import studies
 from isoviz.config import RunConfig
 from isoviz.exploring import results
@@ -140,7 +140,7 @@ def test_every_table_and_figure_has_a_recorded_example() -> None:
 
 def test_an_example_experiment_leaves_as_a_report_with_its_provenance() -> None:
     from dashboard.report import of_runs
-    from dashboard.run_lists import Filter
+    from dashboard.shared.run_lists import Filter
 
     document = str(of_runs.document(Filter(SWEEP), SWEEP))
     assert "python -m isoviz" in document and "isoviz 0." in document

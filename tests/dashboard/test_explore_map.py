@@ -15,8 +15,8 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import downloads
 from dashboard.explore import point_map, points, sections
+from dashboard.shared import downloads
 from isoviz.access.service import Service
 from isoviz.exploring import maps, measuring, selection, similarity
 from isoviz.exploring.jobs import QUESTIONS, SENTENCES

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from dashboard import downloads, wording
 from dashboard.explore import numbers
+from dashboard.shared import downloads, wording
 from isoviz.exploring import results
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult

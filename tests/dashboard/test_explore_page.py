@@ -12,9 +12,9 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import job_progress
 from dashboard.explore import analysis, numbers
-from dashboard.job_progress import WatchedJob
+from dashboard.shared import job_progress
+from dashboard.shared.job_progress import WatchedJob
 from isoviz import metrics, tasks
 from isoviz.access.service import Service
 from isoviz.exploring import encoders, measuring, results, similarity

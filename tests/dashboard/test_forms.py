@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard import forms
+from dashboard.shared import forms
 from isoviz import methods
 from isoviz.config import RunConfig
 from isoviz.errors import InputError

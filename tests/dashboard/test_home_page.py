@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dashboard import bundled_models, home
+from dashboard.home import sections as home
+from dashboard.inputs import bundled_models
 from isoviz.lessons.state import State
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard import timing
+from dashboard.shared import timing
 from dashboard.train import launching
 from dashboard.train.launching import Plan
 from isoviz.errors import InputError

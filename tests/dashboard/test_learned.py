@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard import learned, tables
+from dashboard.shared import learned, tables
 from isoviz.comparisons import nothing_learned
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage

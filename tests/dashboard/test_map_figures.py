@@ -7,9 +7,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from dashboard import theme, wording
 from dashboard.explore import figures, map_figure
 from dashboard.explore.map_figure import MOST_GROUPS, OWN_COLOUR
+from dashboard.shared import theme, wording
 
 
 def drawn(colours: pd.Series | None, count: int = 6, dimensions: int = 2, **more: object) -> go.Figure:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from dashboard import downloads, measures, tables
 from dashboard.explore import numbers
+from dashboard.shared import downloads, measures, tables
 from isoviz import metrics
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage

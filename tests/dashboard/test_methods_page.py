@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard import methods_reference
+from dashboard.methods import sections as methods_reference
 from isoviz import methods, metrics, posthoc
 from isoviz.posthoc.protocol import CataloguedTransform
 from tests.dashboard.conftest import OpenPage

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import model_form
+from dashboard.inputs import model_form
 from isoviz.exploring import measuring, results
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest

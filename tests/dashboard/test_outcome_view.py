@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import downloads, run_view
+from dashboard.run import sections as run_view
+from dashboard.shared import downloads
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.runs.store import Store

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import model_form
+from dashboard.inputs import model_form
 from isoviz import vectors
 from isoviz.access.service import Service
 from isoviz.errors import AccessError

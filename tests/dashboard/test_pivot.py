@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dashboard import pivot, tables
+from dashboard.results import pivot
+from dashboard.shared import tables
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage

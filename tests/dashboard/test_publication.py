@@ -12,8 +12,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from dashboard import comparison, downloads, measures, pivot, publication, tables
-from dashboard.publication import Published
+from dashboard.results import comparison, pivot, publication
+from dashboard.results.publication import Published
+from dashboard.shared import downloads, measures, tables
 from isoviz import comparisons, metrics
 from isoviz.runs.rows import RunRow
 from tests.dashboard.made_up import config, result, row

@@ -17,7 +17,7 @@ from dashboard import report
 from dashboard.papers import as_report, records
 from dashboard.report import html_file, markdown_file, of_runs
 from dashboard.report.document import Code, Document, Heading, Numbers, Paragraph, Picture, Points
-from dashboard.run_lists import Filter
+from dashboard.shared.run_lists import Filter
 from isoviz import studies
 from isoviz.runs.store import Store
 from isoviz.studies import papers
@@ -134,7 +134,7 @@ def test_an_experiment_has_tables_tests_trade_off_provenance_and_citations(store
 
 
 def test_a_report_compares_however_many_runs_there_are(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dashboard.comparison.MOST_RUNS", 1)  # above which a page waits for the reader to ask
+    monkeypatch.setattr("dashboard.results.comparison.MOST_RUNS", 1)  # above which a page waits for the reader to ask
     for seed in (0, 1, 2):
         finish(store, config("baseline", seed), 0.5 + 0.0625 * seed, 0.25, group="sweep")
         finish(store, config("istar", seed, {"lam": 1}), 0.75, 0.5, group="sweep")

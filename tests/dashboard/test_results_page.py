@@ -10,7 +10,8 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from dashboard import downloads, measures, results, tables
+from dashboard.results import sections as results
+from dashboard.shared import downloads, measures, tables
 from isoviz import metrics
 from isoviz.demo import PRESETS_RECORD
 from isoviz.events import Entered

@@ -13,7 +13,8 @@ from safetensors.numpy import load_file
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from dashboard import resources, routes
+from dashboard import routes
+from dashboard.shared import resources
 from isoviz.events import Entered, Resumed, Stepped
 from isoviz.runs.store import Store, StoreUnavailableError
 from tests.story import Story

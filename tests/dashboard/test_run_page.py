@@ -6,7 +6,8 @@ import json
 import shlex
 from dataclasses import replace
 
-from dashboard import logs, run_view
+from dashboard.run import sections as run_view
+from dashboard.shared import logs
 from isoviz.events import Failed, Finished, Weights
 from isoviz.metrics.record import Measurement
 from isoviz.runs.execution import LOG

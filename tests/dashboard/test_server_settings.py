@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dashboard import theme
+from dashboard.shared import theme
 
 ROOT = Path(__file__).resolve().parents[2]
 

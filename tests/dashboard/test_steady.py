@@ -1,6 +1,6 @@
 """Fields bound to the address keep their position in the page's tree, whatever appears around them.
 
-The browser may stop writing a moved field to the address: see `dashboard.steady`.
+The browser may stop writing a moved field to the address: see `dashboard.shared.steady`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.data_form import FROM_UPLOAD
+from dashboard.inputs.data_form import FROM_UPLOAD
 from dashboard.train.form import OWN_TITLE
 from dashboard.train.own_form import PATH
 from isoviz import tasks
@@ -46,7 +46,7 @@ def test_a_part_that_draws_nothing_keeps_the_place_of_what_follows() -> None:
     def page() -> None:
         import streamlit as st
 
-        from dashboard.steady import steady
+        from dashboard.shared.steady import steady
 
         @steady
         def part(words: str) -> str:

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from dashboard import tables
+from dashboard.shared import tables
 from isoviz.runs.naming import variant
 from tests.dashboard.made_up import config, result, row
 from tests.measured import cloud, measurement

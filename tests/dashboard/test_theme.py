@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from dashboard import theme
 from dashboard.explore import map_figure
+from dashboard.shared import theme
 
 
 def luminance(colour: str) -> float:

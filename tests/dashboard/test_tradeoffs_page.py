@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from dashboard import measures, tradeoffs
+from dashboard.shared import measures
+from dashboard.tradeoffs import sections as tradeoffs
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, fail, finish

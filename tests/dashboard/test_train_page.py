@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import rows_view
+from dashboard.inputs import rows_view
 from isoviz import devices
 from isoviz.runs.execution import execute
 from isoviz.runs.planning import PRESETS

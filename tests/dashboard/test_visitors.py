@@ -216,7 +216,7 @@ def test_a_viewer_computes_no_view(open_page: OpenPage, visit: Callable[[Visitor
 def test_a_viewer_does_not_make_the_server_ask_the_hub(
     open_page: OpenPage, visit: Callable[[Visitor], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dashboard import model_form
+    from dashboard.inputs import model_form
 
     requests: list[str] = []
     monkeypatch.setattr(

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import learned
+from dashboard.shared import learned
 from dashboard.whatif import panel, sections
 from dashboard.whatif.to_train import form_address
 from isoviz import metrics

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from dashboard import wording
+from dashboard.shared import wording
 
 
 @pytest.mark.parametrize(

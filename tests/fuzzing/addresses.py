@@ -12,7 +12,7 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import resources
+from dashboard.shared import resources
 from isoviz import methods, tasks
 from isoviz.config import RunConfig
 from isoviz.exploring import measuring

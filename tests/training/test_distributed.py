@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 import pytest
 
-from dashboard import forms
+from dashboard.shared import forms
 from isoviz import fence
 from isoviz.config import RunConfig
 from isoviz.devices import Devices, Slot

@@ -12,7 +12,7 @@ import pytest
 import torch
 from pydantic_core import to_jsonable_python
 
-from dashboard.reading import CHECKS
+from dashboard.shared.reading import CHECKS
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
@@ -127,7 +127,7 @@ def test_the_form_checks_names_in_a_separate_process(monkeypatch: pytest.MonkeyP
         crossed = json.loads(json.dumps(to_jsonable_python(arguments)))
         return json.loads(guarded_worker._called(guarded_worker.load(function), crossed))["value"]
 
-    monkeypatch.setattr("dashboard.reading.guarded.call", call_here)
+    monkeypatch.setattr("dashboard.shared.reading.guarded.call", call_here)
     for targets, problem in (("query", ""), ("nonsense", "no linear layer 'nonsense'")):
         answer = CHECKS.targets_problem(sources.resolve(BERT), "classification", (targets,))
         assert problem in answer and bool(answer) is bool(problem)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import resources, wording
 from dashboard.components import bundle
 from dashboard.components.lessons import source
 from dashboard.components.playground import source as playground_source
+from dashboard.shared import resources, wording
 from isoviz.lessons import on_this_server
 
 _mount = st.components.v2.component(

@@ -1,0 +1,201 @@
+"""Sections of the home page: a small playground, from text to label, three starting points, running and latest runs."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import menu
+from dashboard.components.playground.mounted import playground
+from dashboard.shared import choosing, examples, explanations, measures, resources, theme, wording
+from dashboard.shared.steady import while_busy
+from dashboard.shared.tables import primary_metric
+from isoviz import metrics
+from isoviz.events import ENDINGS
+from isoviz.formatting import decimals
+from isoviz.runs.examples import METHODS, Examples
+from isoviz.runs.rows import RunProgress, RunRow
+
+CLOUD = {
+    "d": 16,
+    "hidden": [
+        *(
+            "presets",
+            "plots",
+            "transforms",
+            "n",
+            "spectrum",
+            "decay",
+            "rank",
+            "floor",
+            "rogue",
+            "block",
+            "rho",
+            "rotation",
+        ),
+        *("tails", "duplicates", "scale", "zeta"),
+    ],
+}
+"""Initial state of the playground on this page: few controls, each with a visible effect."""
+FIRST = ("isoscore", "ev_1", "mean_cosine")
+"""The measures to begin with; the question below is about them."""
+QUESTION = "Move the slider *Mean shift*. Which of the three measures changes?"
+ANSWER = (
+    "Only the mean cosine: it rises towards 1. IsoScore and EV₁, the variance along the strongest direction, stay, because they "
+    "subtract the mean. They measure the shape of the cloud, the mean cosine also where it lies."
+)
+
+STRIP = (
+    ("Text", ":material/notes:", "“A warm and funny film.” One row of your task."),
+    ("Layers", ":material/layers:", "Each layer of the encoder turns every token into a vector of d numbers."),
+    (
+        "One vector",
+        ":material/scatter_plot:",
+        "[CLS], or the mean over the tokens: the **classifier input**. n rows give a cloud of n points in d dimensions.",
+    ),
+    ("Classifier", ":material/rule:", "Reads this vector and predicts the label."),
+)
+MEASURED = "One vector"
+
+OWN_DATA = "Try it on my data"
+SHOWN = 8
+
+
+def strip() -> None:
+    """From a text to a label in four steps, highlighting the vector that IsoViz measures."""
+    for column, (title, icon, text) in zip(st.columns(len(STRIP)), STRIP, strict=True):
+        with column.container(border=True, height="stretch", gap="xsmall"):
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"**{icon} {title}**", width="content")
+                if title == MEASURED:
+                    st.badge("measured here", color="blue")
+            st.caption(text)
+
+
+def cloud() -> None:
+    """A question about a small playground, and an explanation of its numbers."""
+    st.markdown(f"**{QUESTION}**")
+    playground(key="home_playground", state=CLOUD, measures=FIRST)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        with st.popover("Answer", type="tertiary", icon=":material/lightbulb:"):
+            st.markdown(ANSWER)
+        explanations.show_metric(metrics.get(FIRST[0]))
+        st.page_link(menu.PLAYGROUND, label="All controls and plots", icon=":material/bubble_chart:")
+
+
+def ways_in() -> None:
+    """Three questions, each with links to the pages that answer it."""
+    entry_points = (
+        (
+            "What is isotropy?",
+            "Eight short lessons. You guess, the cloud moves, and you see how far off you were.",
+            [
+                (menu.LESSONS, "Start the lessons", ":material/school:"),
+                (menu.METHODS, "Methods and measures", ":material/functions:"),
+            ],
+        ),
+        (
+            "Would whitening help me?",
+            "Whiten your own texts or vectors and see what search, similarity and labels lose or gain, with intervals.",
+            [
+                (menu.WHATIF, OWN_DATA, ":material/upload:"),
+                (menu.EXPLORE, "Explore an encoder", ":material/layers:"),
+                (menu.WHATIF, "Transform a run", ":material/tune:"),
+            ],
+        ),
+        (
+            "Which method?",
+            "Fine-tune with several methods and seeds, and test whether they differ. More isotropic need not mean more accurate.",
+            [
+                (menu.TRAIN, "Set up runs", ":material/model_training:"),
+                (menu.PAPERS, "What the papers found", ":material/menu_book:"),
+            ],
+        ),
+    )
+    for column, (question, text, links) in zip(st.columns(len(entry_points)), entry_points, strict=True):
+        with column.container(border=True, height="stretch"):
+            st.markdown(f"**{question}**")
+            st.markdown(text)
+            st.space("stretch")
+            for page, label, icon in links:
+                own = menu.WHATIF_OWN if label == OWN_DATA else None
+                st.page_link(page, label=label, icon=icon, query_params=own)
+
+
+def runs() -> None:
+    """Running, waiting and latest runs, refreshed while runs are running. Empty for an empty store."""
+    store = resources.library()
+    if not store.list(limit=1):
+        _examples(store.examples)
+        return
+    st.header("Runs", anchor=False)
+    while_busy(resources.is_busy, _runs)
+
+
+def _examples(shipped: Examples | None) -> None:
+    """Recorded runs, shown while there are no others."""
+    if shipped is None:
+        st.caption(":material/arrow_upward: No run yet. Start with the 60-second demo.")
+        return
+    st.header("Example runs", anchor=False)
+    st.caption(f"{wording.plain(examples.where_recorded())} Your own runs will replace them.")
+    rows = [row for row in shipped.list(group=METHODS, order="oldest") if row.config.seed == 0]
+    first = [row for row in rows if row.config.task == rows[0].config.task]
+    with st.container(border=True, gap="xsmall"):
+        for row in first[:SHOWN]:
+            _line(row)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.page_link(menu.RESULTS, label="Results", icon=":material/table_chart:")
+        st.page_link(menu.TRADEOFFS, label="Trade-offs", icon=":material/scatter_plot:")
+        st.page_link(menu.WHATIF, label="What-if", icon=":material/tune:")
+        replay = {"run": first[-1].id, "replay": "1"}
+        st.page_link(menu.LIVE, label="Replay a training run", icon=":material/history:", query_params=replay)
+        examples.hide_button("home_hide_examples")
+
+
+def _runs() -> None:
+    store = resources.library()
+    st.caption(" · ".join(f"{count} {status}" for status, count in store.counts().items() if count))
+    running = store.list(status="running", limit=SHOWN // 2)
+    waiting = store.list(status="queued", order="queue", limit=2)
+    ended = store.list(status=sorted(ENDINGS), limit=SHOWN - len(running) - len(waiting))
+    with st.container(border=True, gap="xsmall"):
+        for row in [*running, *waiting, *ended]:
+            _line(row)
+    with st.container(horizontal=True):
+        everything = {"results_group": choosing.ALL}
+        st.page_link(menu.RESULTS, label="All results", icon=":material/table_chart:", query_params=everything)
+        st.page_link(menu.TRADEOFFS, label="Trade-offs", icon=":material/scatter_plot:")
+
+
+def _line(row: RunRow) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        label = wording.plain(wording.run_title(row))
+        if row.status == "running":
+            st.page_link(menu.LIVE, label=label, query_params={"run": row.id}, help="Watch it live.", width="stretch")
+        else:
+            st.page_link(
+                menu.RUN, label=label, query_params={"id": row.id}, help="Open the run's page.", width="stretch"
+            )
+        # on a phone these two wrap below the link
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", width=330):
+            st.markdown(theme.status_badge(row.status), width=100)
+            st.caption(one_line(row), width="stretch", text_alignment="right")
+
+
+def one_line(row: RunRow) -> str:
+    """The most important fact about a run, for a list."""
+    if row.status == "queued":
+        return wording.place(row)
+    if row.status == "running":
+        progress = row.progress or RunProgress()
+        if progress.total_steps:
+            return f"step {progress.step} of {progress.total_steps}"
+        return wording.plain(progress.phase or "starting")
+    if row.result:
+        values = row.result.metrics
+        metric = primary_metric(row.config.task, values)
+        isotropy = measures.comparing()
+        number = decimals(row.result.isotropy.number(isotropy.slug), isotropy.decimals)
+        collapsed = f", collapsed: {row.collapsed}" if row.collapsed else ""
+        return wording.plain(f"{metric} {decimals(values.get(metric))}, {isotropy.heading} {number}{collapsed}")
+    return wording.plain(str((row.error or {}).get("message", "")))

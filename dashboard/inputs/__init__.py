@@ -1,0 +1,1 @@
+"""Fields for models, rows and vectors, on several pages."""

@@ -1,0 +1,169 @@
+"""Figures of a task's rows and of a run's predictions. No Streamlit here: reports and arrays in, Plotly figures out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.shared import theme
+from isoviz.tasks.outcomes import Confusion
+from isoviz.tasks.protocol import Histogram
+
+SPLIT_COLOURS = ("#4968f6", "#dd7809", "#1eab48", "#994ebe")
+"""Colours of train, validation and further splits."""
+MAX_NAMED = 12
+"""Most classes of a confusion matrix with counts in its cells."""
+_GREY = "rgba(127,134,145,0.9)"
+
+
+def spread(splits: Mapping[str, Histogram], label: str) -> go.Figure:
+    """Histograms of numbers, one per split, as shares of the split's rows, so that splits of different sizes compare.
+
+    Args:
+        splits: name → histogram.
+        label: title of the x axis.
+    """
+    figure = go.Figure()
+    for (name, histogram), colour in zip(splits.items(), SPLIT_COLOURS, strict=False):
+        edges, counts = np.asarray(histogram.edges), np.asarray(histogram.counts)
+        figure.add_bar(
+            x=((edges[1:] + edges[:-1]) / 2).tolist(),
+            y=(counts / counts.sum()).tolist(),
+            width=np.diff(edges).tolist(),
+            name=f"{escape(name)}: {histogram.low:.4g} to {histogram.high:.4g}, median {histogram.median:.4g}",
+            marker={"color": colour, "opacity": 0.55, "line": {"width": 0}},
+            customdata=[
+                [int(count), f"{a:.4g}", f"{b:.4g}"] for count, a, b in zip(counts, edges, edges[1:], strict=False)
+            ],
+            hovertemplate=f"%{{customdata[0]}} rows from %{{customdata[1]}} to %{{customdata[2]}}<extra>{escape(name)}</extra>",
+        )
+    return _bars(figure, label, "overlay")
+
+
+def classes(splits: Mapping[str, Mapping[str, int]], label: str) -> go.Figure:
+    """Rows per class, one bar per split, as shares of the split's rows."""
+    figure = go.Figure()
+    for (name, counts), colour in zip(splits.items(), SPLIT_COLOURS, strict=False):
+        total = max(1, sum(counts.values()))
+        figure.add_bar(
+            x=[escape(class_name) for class_name in counts],
+            y=[count / total for count in counts.values()],
+            name=escape(name),
+            marker={"color": colour, "opacity": 0.8},
+            customdata=list(counts.values()),
+            hovertemplate=f"%{{x}}: %{{customdata}} rows, %{{y:.1%}}<extra>{escape(name)}</extra>",
+        )
+    figure.update_xaxes(type="category")
+    return _bars(figure, label, "group")
+
+
+def _bars(figure: go.Figure, label: str, mode: str) -> go.Figure:
+    figure.update_layout(
+        theme.figure_layout(
+            height=240,
+            barmode=mode,
+            bargap=0.15 if mode == "group" else 0,
+            xaxis={"title": {"text": escape(label)}},
+            yaxis={"title": {"text": "share of rows"}, "tickformat": ".0%", "rangemode": "tozero"},
+            showlegend=True,
+        )
+    )
+    return figure
+
+
+def confusion(matrix: Confusion, dark: bool) -> go.Figure:
+    """True classes as rows, predicted ones as columns; colour and second line: share of the row.
+
+    Args:
+        dark: dark mode, for the text in the cells.
+    """
+    counts = matrix.counts
+    shares = row_shares(counts)
+    names = [escape(name) if len(name) <= 24 else escape(name[:23]) + "…" for name in matrix.names]
+    places = list(range(len(names)))
+    small = len(names) <= MAX_NAMED
+    cell_texts = [
+        [_cell(int(n), share) for n, share in zip(*row, strict=True)] for row in zip(counts, shares, strict=True)
+    ]
+    figure = go.Figure(
+        go.Heatmap(
+            x=places,
+            y=places,
+            z=np.nan_to_num(shares).tolist(),
+            zmin=0,
+            zmax=1,
+            colorscale=[[0, "rgba(73,104,246,0.03)"], [1, "rgba(73,104,246,0.6)"]],
+            showscale=not small,
+            colorbar={"title": {"text": "share of the row"}, "tickformat": ".0%", "thickness": 12, "outlinewidth": 0},
+            text=cell_texts,
+            texttemplate="%{text}" if small else None,
+            textfont={"color": "#f3f4f6" if dark else "#1b1f2a"},
+            customdata=[[[row, column] for column in names] for row in names],
+            hovertemplate="true %{customdata[0]}<br>predicted %{customdata[1]}<br>%{text}<extra></extra>",
+            xgap=2,
+            ygap=2,
+        )
+    )
+    ticks = {
+        "tickmode": "array",
+        "tickvals": places,
+        "ticktext": names,
+        "ticks": "",
+        "showgrid": False,
+        "zeroline": False,
+    }
+    figure.update_layout(
+        theme.figure_layout(
+            height=min(640, 130 + max(2, len(names)) * 56),
+            xaxis={**ticks, "title": {"text": "predicted"}},
+            yaxis={**ticks, "title": {"text": "true"}, "autorange": "reversed"},
+            margin={"t": 12},
+        )
+    )
+    return figure
+
+
+def row_shares(counts: np.ndarray) -> np.ndarray:
+    """(k, k) counts as shares of their rows; nan for a class without rows."""
+    totals = counts.sum(axis=1, keepdims=True)
+    return np.divide(counts, totals, out=np.full(counts.shape, np.nan), where=totals > 0)
+
+
+def _cell(count: int, share: float) -> str:
+    return f"{count}<br>{share:.0%}" if np.isfinite(share) else f"{count}<br>–"
+
+
+def predicted(true: np.ndarray, predictions: np.ndarray) -> go.Figure:
+    """Predicted against true numbers, with the diagonal; undefined predictions are left out."""
+    defined = np.isfinite(true) & np.isfinite(predictions)
+    true, predictions = true[defined], predictions[defined]
+    figure = go.Figure()
+    marks: dict[str, Any] = {
+        "x": true.tolist(),
+        "y": predictions.tolist(),
+        "mode": "markers",
+        "showlegend": False,
+        "marker": {"size": 7, "color": SPLIT_COLOURS[0], "opacity": 0.5},
+        "hovertemplate": "true %{x:.4g}<br>predicted %{y:.4g}<extra></extra>",
+    }
+    figure.add_trace(go.Scattergl(**marks) if len(true) > 2000 else go.Scatter(**marks))
+    if len(true):
+        ends = [float(true.min()), float(true.max())]
+        figure.add_scatter(
+            x=ends,
+            y=ends,
+            mode="lines",
+            name="predicted = true",
+            line={"color": _GREY, "dash": "dot"},
+            hoverinfo="skip",
+        )
+    figure.update_layout(
+        theme.figure_layout(
+            height=380, xaxis={"title": {"text": "true"}}, yaxis={"title": {"text": "predicted"}}, showlegend=True
+        )
+    )
+    return figure

@@ -1,0 +1,314 @@
+"""Fields for models: bundled ones, this machine's hub cache, a directory, or a hub search."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard.inputs import bundled_models
+from dashboard.shared import actions, forms, reading, resources, wording
+from isoviz.errors import InputError
+from isoviz.hub import ask_again, offline
+from isoviz.models import cache, hub, sources
+from isoviz.models.cache import CachedModel
+from isoviz.models.hub import Match
+from isoviz.models.published import PUBLISHED
+from isoviz.models.sources import ModelSource
+from isoviz.tasks.protocol import HeadKind
+
+HERE, PAPERS, FOLDER, HUB = "On this machine", "In the papers", "Directory", "Hub search"
+HELP = (
+    "A bundled model, a local directory with config.json, model.safetensors and a tokenizer, or a hub id, "
+    "which may end in @ and a branch, tag or commit."
+)
+PLACEHOLDER = "Choose, or type a directory or hub id and press Enter"
+_SHOWN = 8
+"""Most unusable models listed by name."""
+
+
+def options() -> list[str]:
+    """Options: bundled models, usable models in the hub cache, and models of earlier runs."""
+    cached = [model.name for model in _cached() if model.problem is None]
+    used = sorted({facet.model for facet in resources.store().facets()})
+    return list(dict.fromkeys([*sources.bundled(), *cached, *used]))
+
+
+def show_source(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None:
+    """Show where a model comes from, or why it cannot be used; returns its source if usable.
+
+    Args:
+        heads: heads for fine-tuning; empty for analysis only.
+    """
+    source, problem = resolve(name, tuple(heads))
+    if source is None:
+        forms.show_error(problem)
+        return None
+    if source.kind != "bundled":
+        size = wording.size(source.size)
+        descriptions = {
+            "local": f"local directory, {size}",
+            "cached": f"in this machine's hub cache, {size}",
+            "hub": f"on the hub, {size} to download",
+        }[source.kind]
+        commit = f", commit {source.revision[:10]}" if source.revision else ""
+        st.caption(f":material/check_circle: {wording.plain(f'{name}: {descriptions}{commit}')}")
+    return source
+
+
+def weights(source: ModelSource, allow_random: bool, heads: Sequence[HeadKind] = ()) -> bool:
+    """Show whether a model's weights fit its configuration; returns whether it is usable. Models still on the hub are not checked.
+
+    Args:
+        allow_random: accept weights that do not fit.
+        heads: as for `show_source`.
+    """
+    if source.kind in ("bundled", "hub"):
+        return True
+    difference, problem = _compared(source.location, source.fingerprint, tuple(heads), source)
+    if problem is None and difference and allow_random:
+        st.caption(f":material/casino: {wording.plain(f'{source.name}: random weights: {difference}.')}")
+    elif problem or difference:
+        advice = "Check config.json against the weights file, or switch on “Use random weights”."
+        error_text = f"'{source.name}' does not fit its own checkpoint: {difference}. {advice}"
+        forms.show_error(problem or error_text)
+        return False
+    return True
+
+
+def resolve(name: str, heads: tuple[HeadKind, ...] = ()) -> tuple[ModelSource | None, str | None]:
+    """A model's source, or the error. The hub's responses are cached for a while; local models are checked every time."""
+    if name in sources.bundled() or _is_folder(name):
+        return _resolved(name, heads)
+    if (reason := actions.refusal()) and not _is_cached(name):
+        return None, f"'{name}' is not on this machine. {reason}"
+    return _resolved_cached(name, heads, offline())
+
+
+def forget() -> None:
+    """Clear the caches: a hub model may have been downloaded."""
+    _resolved_cached.clear()
+    _cached.clear()
+
+
+def finder(field: str, *, several: bool) -> None:
+    """Panels to find further models; a click puts a model into the widget with the key `field`."""
+    with st.expander("Find a model", icon=":material/search:"):
+        place = st.segmented_control(
+            "Where",
+            [HERE, PAPERS, FOLDER, HUB],
+            default=HERE,
+            required=True,
+            key=f"{field}.where",
+            persist_state="session",
+        )
+        if place == FOLDER:
+            _folder(field, several)
+        elif place == PAPERS:
+            _published(field, several)
+        elif place == HUB:
+            _hub(field, several)
+        else:
+            _here(field, several)
+
+
+# ---------------------------------------------------------------------------------------------------- panels
+
+
+def _here(field: str, several: bool) -> None:
+    bundled_models.describe()
+    cached = _cached()
+    usable = {one.name: one for one in cached if one.problem is None}
+    if not cached:
+        st.caption("The hub cache of this machine contains no models. Downloaded models appear here.")
+        return
+    _pick(
+        "Hub cache",
+        field,
+        several,
+        {name: f"{name} · {wording.size(one.size)} · {one.family}" for name, one in usable.items()},
+        f"{len(usable)} models, most recently used first",
+    )
+    _unusable({one.name: one.problem for one in cached if one.problem})
+
+
+def _published(field: str, several: bool) -> None:
+    labels = {one.name: one.label for one in PUBLISHED}
+    _pick("Models fine-tuned in the papers", field, several, labels, f"{len(labels)} models")
+    if reason := offline():
+        st.caption(f"Models outside this machine's hub cache cannot be downloaded now: {wording.plain(reason)}.")
+
+
+def _folder(field: str, several: bool) -> None:
+    key = f"{field}.folder"
+    with st.form(f"{key}_form", border=False):
+        st.text_input(
+            "Directory that the server can read",
+            key=key,
+            placeholder="/path/to/model",
+            help="With config.json, model.safetensors (in one part or several) and a tokenizer.",
+        )
+        st.form_submit_button(_verb(several), on_click=_use_folder, args=(field, several))
+    forms.show_error(st.session_state.get(f"{key}_problem"))
+
+
+def _use_folder(field: str, several: bool) -> None:
+    key = f"{field}.folder"
+    name = str(st.session_state.get(key) or "").strip()
+    problem: str | None = f"Directory not found or not readable: '{name}'." if name else "Enter a directory."
+    if name and _is_folder(name):
+        _, problem = _resolved(name, ())
+    st.session_state[f"{key}_problem"] = problem
+    if problem is None:
+        _put(field, several, name)
+
+
+def _hub(field: str, several: bool) -> None:
+    if reason := offline():
+        _offline(field, reason)
+        return
+    request_key = f"{field}.asked"
+    with st.form(f"{field}.search_form", border=False):
+        name_column, revision = st.columns([3, 2])
+        name_column.text_input("Part of a name", key=f"{field}.search", placeholder="MiniLM")
+        revision.text_input(
+            "Revision", key=f"{field}.revision", placeholder="main", help="A branch, a tag or a commit of the model."
+        )
+        if st.form_submit_button("Search", icon=":material/search:", disabled=actions.refusal() is not None):
+            st.session_state[request_key] = str(st.session_state.get(f"{field}.search") or "").strip()
+    text = st.session_state.get(request_key)
+    if not text:
+        return
+    matches, problem = _search(text)
+    if problem:
+        forms.show_error(problem)
+        return
+    usable = [one for one in matches if one.problem is None]
+    if not matches:
+        st.caption(wording.plain(f"No hub model has a name that contains '{text}'."))
+    if usable:
+        _pick(
+            "Found",
+            field,
+            several,
+            {one.name: _label(one) for one in usable},
+            f"{len(usable)} of {len(matches)} can be used",
+        )
+    _unusable({one.name: one.problem for one in matches if one.problem})
+
+
+def _offline(field: str, reason: str) -> None:
+    st.info(wording.plain(reason[:1].upper() + reason[1:] + "."), icon=":material/cloud_off:")
+    st.caption("Bundled models, directories and the hub cache of this machine work without it.")
+    if st.button("Ask again", key=f"{field}.again", icon=":material/refresh:"):
+        ask_again()
+        forget()
+        st.rerun()
+
+
+# ---------------------------------------------------------------------------------------------------- parts
+
+
+def _pick(label: str, field: str, several: bool, labels: dict[str, str], placeholder: str) -> None:
+    """A list that puts the selected model into the field."""
+    key = f"{field}.{label.split()[0].lower()}"
+    st.selectbox(
+        label,
+        list(labels),
+        index=None,
+        format_func=lambda name: labels.get(name, name),
+        key=key,
+        placeholder=placeholder,
+        on_change=_use_picked,
+        args=(field, several, key),
+    )
+
+
+def _use_picked(field: str, several: bool, key: str) -> None:
+    name = st.session_state.get(key)
+    st.session_state[key] = None
+    revision = str(st.session_state.get(f"{field}.revision") or "").strip() if key.endswith(".found") else ""
+    if name:
+        _put(field, several, f"{name}@{revision}" if revision else name)
+
+
+def _put(field: str, several: bool, name: str) -> None:
+    current = st.session_state.get(field) or []
+    st.session_state[field] = list(dict.fromkeys([*current, name])) if several else name
+
+
+def _unusable(problems: dict[str, str | None]) -> None:
+    for name, problem in list(problems.items())[:_SHOWN]:
+        label = re.sub(r"(@[0-9a-f]{10})[0-9a-f]{30}$", r"\1…", name)
+        st.caption(f":material/block: {wording.plain(f'{label} {problem}')}")
+    if len(problems) > _SHOWN:
+        st.caption(f"{len(problems) - _SHOWN} more cannot be used.")
+
+
+def _verb(several: bool) -> str:
+    return "Add it" if several else "Take it"
+
+
+def _label(one: Match) -> str:
+    size = f"{one.parameters / 1e6:,.1f} M parameters" if one.parameters else "size unknown"
+    fetched = f"{one.downloads:,} downloads" if one.downloads is not None else ""
+    gated = "gated: accept its terms on the hub first" if one.gated else ""
+    return " · ".join(filter(None, (one.name, one.family, size, fetched, gated)))
+
+
+def _is_folder(name: str) -> bool:
+    """Whether the name is a directory, or a path without read access, which `_resolved` reports."""
+    try:
+        return sources.folder_of(name) is not None
+    except InputError:
+        return True
+
+
+def _is_cached(name: str) -> bool:
+    """Whether the model is in the hub cache."""
+    parsed = hub.parse(name)
+    return parsed is not None and cache.find(*parsed) is not None
+
+
+def _resolved(name: str, heads: tuple[HeadKind, ...]) -> tuple[ModelSource | None, str | None]:
+    try:
+        source = sources.resolve(name)
+        for head in heads:
+            sources.resolve(name, head)
+    except InputError as error:
+        return None, forms.advised(error)
+    return source, None
+
+
+@st.cache_data(show_spinner="Finding the model …", ttl=120, max_entries=64)
+def _resolved_cached(
+    name: str, heads: tuple[HeadKind, ...], offline: str | None
+) -> tuple[ModelSource | None, str | None]:
+    del offline  # part of the cache key: offline results are not valid online
+    return _resolved(name, heads)
+
+
+@st.cache_data(show_spinner="Comparing the weights with config.json …", max_entries=64)
+def _compared(
+    location: str, fingerprint: str, heads: tuple[HeadKind, ...], _source: ModelSource
+) -> tuple[str, str | None]:
+    """The difference between weights and configuration, or the error; cached until a file of the model changes."""
+    del location, fingerprint
+    try:
+        return reading.mismatch(_source, heads), None
+    except InputError as error:
+        return "", forms.sentence(error)
+
+
+@st.cache_data(show_spinner=False, ttl=60, max_entries=1)
+def _cached() -> list[CachedModel]:
+    return cache.models()
+
+
+@st.cache_data(show_spinner="Searching the hub …", ttl=300, max_entries=64)
+def _search(text: str) -> tuple[list[Match], str | None]:
+    try:
+        return hub.search(text), None
+    except InputError as error:
+        return [], forms.sentence(error)

@@ -1,0 +1,157 @@
+"""A task's rows before launch: counts, first rows, lengths, labels and errors."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.shared import downloads, forms, wording
+from isoviz.statistics import resolution
+from isoviz.tasks.protocol import TRAIN, DataReport, Problems, Task
+
+FEW = 120
+"""Fewer validation rows cannot show differences below 0.05, so they get no check mark."""
+
+
+def counts(report: DataReport) -> None:
+    """Rows per split with labels, and warnings."""
+    for split, count in report.rows.items():
+        labels = ", ".join(f"{name} {number:,}" for name, number in report.labels[split].items())
+        sample = f" (in a sample of {report.looked_at[split]:,})" if labels and report.looked_at[split] < count else ""
+        counted = f"{sample}: {wording.plain(labels)}" if labels else ""
+        few = split != TRAIN and count < FEW
+        icon = "warning" if few else "check_circle"
+        st.markdown(f":material/{icon}: **{wording.plain(split)}** {count:,} rows{counted}")
+        if split != TRAIN:
+            st.caption(smallest(count, "class" if labels else "number" if report.values else "text"))
+    if part := sampled(report):
+        st.caption(f":material/info: Checked here: {part}. Every row is checked before a run starts.")
+    for note in report.notes:
+        st.caption(f":material/info: {wording.plain(note)}")
+
+
+def smallest(rows: int, predicted: Literal["class", "number", "text"]) -> str:
+    """A sentence on the smallest difference that this number of validation rows can show."""
+    if predicted == "number":
+        least = resolution.smallest_correlation(rows)
+        if least is None:
+            return f"{rows} rows cannot show a correlation."
+        return f"With {rows:,} rows, a correlation below {least:.2g} cannot be distinguished from none (t-test, 5 %)."
+    difference = resolution.smallest_difference(rows)
+    if difference is None:
+        return f"{rows} rows are too few to show a difference between two models."
+    if predicted == "text":
+        return f"To differ significantly, two models must differ on at least {rows * difference:.0f} of the {rows:,} rows (sign test, 5 %)."
+    return (
+        f"One row is {1 / rows:.2g} of the accuracy. The smallest difference between two models that {rows:,} rows can show is "
+        f"{difference:.2g} (exact McNemar test, 5 %); it usually takes more."
+    )
+
+
+def sampled(report: DataReport) -> str:
+    """Long splits and their sample sizes; empty if all rows were read."""
+    return "; ".join(
+        f"of {wording.plain(split)}, the first rows and a random sample, {report.looked_at[split]:,} of {count:,}"
+        for split, count in report.rows.items()
+        if report.looked_at[split] < count
+    )
+
+
+def draw(task: Task, report: DataReport) -> None:
+    """First rows per split, and histograms of text lengths and labels."""
+    # Plotly takes a moment to load, so it is imported only here
+    from dashboard.components import figure
+    from dashboard.inputs import data_figures
+
+    for split, rows in report.preview.items():
+        st.caption(f"First rows of {wording.plain(split)}")
+        st.dataframe(_named(task, rows), hide_index=True, alt=f"First rows of the {split} split")
+    figures: dict[str, Any] = {}
+    for column in task.columns:
+        histograms = {split: lengths[column] for split, lengths in report.lengths.items()}
+        figures[f"{column}: words per row"] = data_figures.spread(histograms, "words")
+    if task.label_names:
+        figures["Classes"] = data_figures.classes(report.labels, "class")
+    elif report.values:
+        figures["Labels"] = data_figures.spread(report.values, "label")
+    if part := sampled(report):
+        st.caption(f"The histograms are {part}.")
+    cells = [cell for _ in range(-(-len(figures) // 2)) for cell in st.columns(2)]
+    for (title, histogram), cell in zip(figures.items(), cells, strict=False):
+        with cell:
+            st.markdown(f"**{wording.plain(title)}**")
+            figure.draw(
+                histogram,
+                key=f"rows_{task.slug}_{title}",
+                words=f"Histogram, {title}: {_in_words(task, report, title)}",
+                name=downloads.file_name("isoviz", "rows", task.slug, title),
+            )
+    file = downloads.file_name("isoviz", "rows", task.slug, "histograms")
+    downloads.buttons(file, lambda: bars(task, report))
+
+
+def bars(task: Task, report: DataReport) -> pd.DataFrame:
+    """All bars of the histograms: quantity, split, range or class, and number of rows."""
+    spreads = [
+        (f"{column}: words per row", {split: of[column] for split, of in report.lengths.items()})
+        for column in task.columns
+    ]
+    if not task.label_names and report.values:
+        spreads.append(("Labels", dict(report.values)))
+    lines: list[dict[str, object]] = [
+        {"histogram": title, "split": split, "from": low, "to": high, "rows": int(count)}
+        for title, splits in spreads
+        for split, histogram in splits.items()
+        for low, high, count in zip(histogram.edges, histogram.edges[1:], histogram.counts, strict=False)
+    ]
+    if task.label_names:
+        lines += [
+            {"histogram": "Classes", "split": split, "class": name, "rows": count}
+            for split, counts in report.labels.items()
+            for name, count in counts.items()
+        ]
+    return pd.DataFrame(lines)
+
+
+def _named(task: Task, rows: list[dict[str, object]]) -> pd.DataFrame:
+    """Rows with class names."""
+    frame = pd.DataFrame(rows)
+    if task.label_names and "label" in frame:
+        frame["label"] = [task.label_names[int(code)] for code in frame["label"]]
+    return frame
+
+
+def _in_words(task: Task, report: DataReport, title: str) -> str:
+    if title == "Classes":
+        parts = [
+            f"{split} " + ", ".join(f"{k} {v}" for k, v in histograms.items())
+            for split, histograms in report.labels.items()
+        ]
+        return "; ".join(parts)
+    column = title.partition(":")[0]
+    histograms = (
+        report.values if title == "Labels" else {split: all_of[column] for split, all_of in report.lengths.items()}
+    )
+    return "; ".join(f"{split} {h.low:.4g} to {h.high:.4g}, median {h.median:.4g}" for split, h in histograms.items())
+
+
+def problems(faults: Problems) -> None:
+    """The first invalid rows."""
+    listed = len(faults.first)
+    single = faults.count == 1
+    cut = f" Showing the first {listed}." if listed < faults.count else ""
+    forms.show_error(
+        f"{faults.count:,} row{' is' if single else 's are'} invalid: correct or remove {'it' if single else 'them'}.{cut}"
+    )
+    st.dataframe(
+        pd.DataFrame(
+            [(fault.split, fault.row, fault.column, fault.what, fault.value) for fault in faults.first],
+            columns=["split", "row", "column", "what is wrong", "value"],
+        ),
+        hide_index=True,
+        height="auto",
+        alt="Invalid rows, with the column and the reason",
+    )
+    st.caption("Rows are counted from 1, not counting the header.")

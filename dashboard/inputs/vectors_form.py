@@ -1,0 +1,301 @@
+"""A user's vectors or texts: upload, paste or path. A guarded process reads them; the address then holds the set's key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import streamlit as st
+
+from dashboard.shared import actions, address, forms, reading, resources, wording
+from dashboard.shared.steady import steady
+from isoviz.access.service import OWN_VECTORS, VECTOR_MODULES
+from isoviz.errors import AccessError, InputError, listed
+from isoviz.jobs import guarded
+from isoviz.vectors import Columns, intake
+from isoviz.vectors.intake import ImportRequest, Kind, SetSummary
+from isoviz.vectors.reading import SUFFIXES, TEXT_SUFFIXES
+
+UPLOAD, PASTE, PATH = "Upload", "Paste", "Path on the server"
+_SOURCES: Final[dict[Kind, list[str]]] = {
+    "vectors": [UPLOAD, PATH],
+    "texts": [PASTE, UPLOAD, PATH],
+    "either": [UPLOAD, PASTE, PATH],
+}
+_ENDINGS: Final[dict[Kind, tuple[str, ...]]] = {
+    "vectors": SUFFIXES,
+    "texts": TEXT_SUFFIXES,
+    "either": (*SUFFIXES, ".txt"),
+}
+_HINTS: Final[dict[Kind, str]] = {
+    "vectors": "One vector per row: an array, a column of lists, or one column per dimension. Columns `text`, `label`, `group` and "
+    "`id` are optional.",
+    "texts": "One text per line, or a table with a column `text`. Columns `label`, `group` and `id` are optional.",
+    "either": "A table of texts or vectors, an array, or one text per line. Columns `text`, `label`, `group` and `id` are optional.",
+}
+_PASTED: Final = "pasted texts"
+_COLUMN_HELP: Final = {
+    "points": "A column of lists, a pattern such as dim_*, names with commas, or an array of the file.",
+    "text": "The text of each row.",
+    "label": "The class of each row; colours the map.",
+    "group": "Another grouping, such as query and document.",
+    "id": "A name for each row; rows with the same id match across sets.",
+}
+_TABLES: Final = ["csv", "tsv", "jsonl", "parquet"]
+ANNOTATION_PROBLEM: Final = "annotation_problem"
+"""Session key: the error of the last file of labels, queries or pairs."""
+ANNOTATED: Final = "annotated"
+"""Session key: a file has just been added, so the whole page must be drawn again."""
+_LAST: Final = "own_set"
+"""Session key: the key of the set that this visitor used last, on any page."""
+
+
+@dataclass(frozen=True)
+class _Form:
+    """Widget keys of one form, because a page may have several.
+
+    Attributes:
+        prefix: prefix of the page or view.
+        kind: what the form accepts.
+    """
+
+    prefix: str
+    kind: Kind
+
+    @property
+    def parameter(self) -> str:
+        """Query parameter that holds the set's key."""
+        return f"{self.prefix}{self.kind}"
+
+    def key(self, name: str) -> str:
+        """Key of a widget."""
+        return f"{self.prefix}own.{self.kind}.{name}"
+
+    @property
+    def problem(self) -> str:
+        """Session key of the last input's error."""
+        return self.key("problem")
+
+
+@steady
+def draw(prefix: str, kind: Kind) -> SetSummary | None:
+    """Draw the form, and return the loaded set; None if none is loaded.
+
+    Args:
+        prefix: prefix of the page or view. `{prefix}{kind}` in the address holds the set's key.
+        kind: `texts`, `vectors`, or `either` (the file decides).
+    """
+    form = _Form(prefix, kind)
+    if actions.refusal() is None:
+        guarded.warm(f"{OWN_VECTORS}:ready", VECTOR_MODULES)
+    with st.container(border=True):
+        source = st.segmented_control(
+            "From",
+            _SOURCES[kind],
+            default=_SOURCES[kind][0],
+            required=True,
+            key=form.key("from"),
+            bind="query-params",
+            label_visibility="collapsed",
+        )
+        {UPLOAD: _upload, PASTE: _paste, PATH: _path}[str(source)](form)
+        if source != PASTE:
+            _details(form)
+        if problem := st.session_state.get(form.problem):
+            forms.show_error(problem)
+        return _loaded(form)
+
+
+# ------------------------------------------------------------------------------------------------------- sources
+
+
+def _upload(form: _Form) -> None:
+    st.file_uploader(
+        "File",
+        type=[ending.removeprefix(".") for ending in _ENDINGS[form.kind]],
+        key=form.key("file"),
+        on_change=_read_input,
+        args=(form,),
+        disabled=actions.refusal() is not None,
+        help=_HINTS[form.kind],
+    )
+    actions.notice()
+
+
+def _paste(form: _Form) -> None:
+    st.text_area(
+        "Texts, one per line",
+        key=form.key("lines"),
+        height=150,
+        placeholder="The cat sat on the mat.\nA dog barked all night.",
+        on_change=_read_input,
+        args=(form,),
+        disabled=actions.refusal() is not None,
+        help="Press Ctrl+Enter, or click elsewhere.",
+    )
+
+
+def _path(form: _Form) -> None:
+    st.text_input(
+        "File on the server",
+        key=form.key("path"),
+        placeholder="/path/to/vectors.npy",
+        on_change=_read_input,
+        args=(form,),
+        disabled=actions.refusal() is not None,
+        help="Or `hub:owner/name:split` for a data set of the Hugging Face hub. " + _HINTS[form.kind],
+    )
+
+
+def _details(form: _Form) -> None:
+    """Roles of the columns, and a further file; drawn only when opened, because few users need it."""
+    panel = st.expander("Columns and a further file", icon=":material/tune:", key=form.key("more"), on_change="rerun")
+    if not panel.open:
+        return
+    with panel:
+        names = [name for name in _COLUMN_HELP if name != "points" or form.kind != "texts"]
+        for column, name in zip(st.columns(len(names)), names, strict=True):
+            column.text_input(
+                "Vectors" if name == "points" else name.capitalize(),
+                key=form.key(name),
+                on_change=_read_input,
+                args=(form,),
+                help=f"{_COLUMN_HELP[name]} If empty, the column is found by name.",
+            )
+        if form.kind == "texts":
+            return
+        st.file_uploader(
+            "Texts, labels or ids of an array",
+            type=_TABLES,
+            key=form.key("beside"),
+            on_change=_read_input,
+            args=(form,),
+            help="A table with one row per vector, in the same order.",
+        )
+
+
+def _read_input(form: _Form) -> None:
+    """Read the input and put its key into the address. On an error, show it below the form and change nothing else."""
+    session_value = st.session_state.get
+    source = session_value(form.key("from")) or _SOURCES[form.kind][0]
+    st.session_state[form.problem] = None
+    files: dict[str, tuple[str, bytes | memoryview]] = {}
+    request = ImportRequest(form.kind)
+    if source == PASTE:
+        lines = (session_value(form.key("lines")) or "").strip()
+        if not lines:
+            return
+        request = ImportRequest("texts", name=_PASTED)
+        files["file"] = ("pasted.txt", lines.encode("utf-8", "replace"))
+    elif source == PATH:
+        path = (session_value(form.key("path")) or "").strip()
+        if not path:
+            return
+        request = ImportRequest(form.kind, path)
+    elif (file := session_value(form.key("file"))) is not None:
+        files["file"] = (file.name, file.getbuffer())
+    else:
+        return
+    if source != PASTE:
+        columns = {name: (session_value(form.key(name)) or "").strip() or None for name in _COLUMN_HELP}
+        request = ImportRequest(request.kind, request.file, Columns(**columns))
+        if (table := session_value(form.key("beside"))) is not None:
+            files["beside"] = (table.name, table.getbuffer())
+    try:
+        summary = resources.service().keep_vectors(request, files, reading.still_wanted(in_callback=True))
+    except (AccessError, InputError) as error:
+        st.session_state[form.problem] = forms.advised(error)
+        return
+    st.query_params[form.parameter] = summary.key
+
+
+def annotation_field(prefix: str, key: str, needs: str) -> None:
+    """Field for a file that adds labels, queries or scored pairs to a stored set; the result replaces the set in the address.
+
+    Args:
+        prefix: prefix of the page.
+        key: key of the set.
+        needs: `labels`, `queries` or `pairs`.
+    """
+    field = f"{prefix}add.{needs}"
+    role = "beside" if needs == "labels" else "relations"
+    st.file_uploader(
+        "File",
+        type=_TABLES,
+        key=field,
+        on_change=_annotate,
+        args=(prefix, key, field, role),
+        disabled=actions.refusal() is not None,
+        label_visibility="collapsed",
+    )
+
+
+def _annotate(prefix: str, key: str, field: str, role: str) -> None:
+    st.session_state[ANNOTATION_PROBLEM] = None
+    if (table := st.session_state.get(field)) is None:
+        return
+    files = {role: (table.name, table.getbuffer())}
+    try:
+        summary = resources.service().keep_vectors(
+            ImportRequest(base=key), files, reading.still_wanted(in_callback=True)
+        )
+    except (AccessError, InputError) as error:
+        st.session_state[ANNOTATION_PROBLEM] = forms.advised(error)
+        return
+    st.query_params[_Form(prefix, "either").parameter] = summary.key
+    st.session_state[ANNOTATED] = True
+
+
+# ---------------------------------------------------------------------------------------------------- the loaded set
+
+
+def _loaded(form: _Form) -> SetSummary | None:
+    """The set in the address, else the one this visitor used last, so that no page asks for the same file again."""
+    key = st.query_params.get(form.parameter)
+    if not key:
+        last = intake.describe(st.session_state.get(_LAST, ""))
+        if last is None or form.kind not in (last.kind, "either"):
+            return None
+        key = st.query_params[form.parameter] = last.key
+    summary = intake.describe(key)
+    if summary is None:
+        address.refuse(form.parameter)
+        forms.show_error("The data for this link is no longer on this server. Load it again.")
+        return None
+    st.session_state[_LAST] = key
+    if summary.odd:
+        st.warning(
+            f"{wording.plain(listed(summary.odd, 120))}: read as dimensions, but they look like ids, labels or times. To leave them out, "
+            "name the columns of the vectors under *Columns and a further file*."
+        )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        columns = f"Columns read as dimensions: {listed(summary.dimensions, 300)}." if summary.dimensions else None
+        st.caption(
+            f":material/check_circle: {wording.plain(title(summary))}",
+            help=wording.plain(columns) if columns else None,
+            width="stretch",
+        )
+        actions.button(
+            "Delete",
+            key=form.key("delete"),
+            icon=":material/delete:",
+            type="tertiary",
+            on_click=_delete,
+            args=(form, summary.key),
+        )
+    return summary
+
+
+def title(summary: SetSummary) -> str:
+    """One-line description of a set."""
+    size = f"{summary.n:,} vectors of {summary.d:,} dimensions" if summary.kind == "vectors" else f"{summary.n:,} texts"
+    columns = [name for name in summary.columns if name != "text" or summary.kind == "vectors"]
+    pairs = {"similarity": ["similarity scores"], "relevance": ["relevance"], None: []}[summary.relation]
+    listed = ", ".join([*columns, *pairs])
+    return f"{summary.name}: {size}" + (f", with {listed}" if listed else "")
+
+
+def _delete(form: _Form, key: str) -> None:
+    if actions.perform(resources.service().forget_vectors, key):
+        st.query_params.pop(form.parameter, None)
+        st.session_state.pop(_LAST, None)

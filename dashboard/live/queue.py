@@ -1,0 +1,220 @@
+"""The queue of runs: running and waiting runs, estimated time, and buttons to reorder, stop and retry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import streamlit as st
+
+from dashboard import menu
+from dashboard.shared import actions, resources, theme, timing, wording
+from dashboard.shared.run_lists import cached
+from dashboard.shared.steady import while_busy
+from isoviz import devices
+from isoviz.runs.queue_order import PRIORITIES, Move
+from isoviz.runs.rows import RunProgress, RunRow
+
+WAITING_SHOWN = 6
+STOP_NOW_SECONDS = 3.0
+"""Seconds after which a stopping run can be killed."""
+FAILED: Final = ("failed", "lost")
+"""Statuses that *Retry* queues again. A diverged run would diverge again."""
+_MOVES: Final[dict[Move, str]] = {
+    "first": "Run first",
+    "up": "One place up",
+    "down": "One place down",
+    "last": "Run last",
+}
+
+
+def panel(group: str | None = None) -> None:
+    """Running and waiting runs of one experiment or of all, with the estimated time. Refreshes while there are any.
+
+    For one experiment also: a retry button for failed runs, and the priority.
+    """
+    while_busy(lambda: bool(_under_way(group)), lambda: _panel(group))
+
+
+def _panel(group: str | None) -> None:
+    rows = _under_way(group)
+    failed = [] if group is None else resources.library().list(status=FAILED, group=group)
+    if not rows and not failed:
+        return
+    total = resources.library().counts()["queued"]
+    waiting = [row for row in rows if row.status == "queued"]
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(" · ".join(filter(None, ["**Queue**", _summary(rows)])))
+        for row in [row for row in rows if row.status == "running"] + waiting[:WAITING_SHOWN]:
+            if line(row, total):
+                st.switch_page(menu.LIVE, query_params={"run": row.id})
+        if len(waiting) > WAITING_SHOWN:
+            st.caption(f"and {len(waiting) - WAITING_SHOWN} more waiting")
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            if rows and actions.button(
+                "Stop all",
+                key="queue_stop",
+                icon=":material/playlist_remove:",
+                help="Waiting runs stop now, running ones after their current step. All of them can be resumed.",
+            ):
+                stop_all(rows)
+            if failed and actions.button(
+                f"Retry {len(failed)} failed" if len(failed) > 1 else "Retry failed run",
+                key="queue_retry",
+                icon=":material/refresh:",
+                help="Queues them again, each from its last checkpoint.",
+            ):
+                _act(resources.service().resume, failed)
+            if group is not None and waiting:
+                _priority([row for row in waiting if row.owner is None])
+
+
+def _under_way(group: str | None) -> list[RunRow]:
+    """Running runs, then waiting runs in order."""
+    library = resources.library()
+    running = library.list(status="running", group=group)
+    return running + cached(("waiting", group), lambda: library.list(status="queued", group=group, order="queue"))
+
+
+def _summary(rows: Sequence[RunRow]) -> str:
+    """Numbers of running and waiting runs, with the remaining time if similar runs were measured on this machine."""
+    waiting = [row for row in rows if row.status == "queued"]
+    counts = {"running": len(rows) - len(waiting), "waiting": len(waiting)}
+    counts_text = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    if not waiting:
+        return counts_text
+    last = max(row.position or 0 for row in waiting)
+    ahead = [row for row in _under_way(None) if row.status == "running" or (row.position or 0) <= last]
+    estimate = timing.remaining(ahead)
+    return f"{counts_text} · {estimate.words()}, {estimate.source(len(ahead))}" if estimate.measured else counts_text
+
+
+def line(row: RunRow, total: int, *, selected: bool = False) -> bool:
+    """One run with its actions; returns whether its name was clicked.
+
+    Args:
+        total: number of waiting runs.
+        selected: the page already shows this run, with its stop button.
+    """
+    name = wording.plain(wording.run_title(row))
+    pressed = False
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(theme.status_badge(row.status), width="content")
+        if selected:
+            st.markdown(f"**{name}**", width="content")
+        else:
+            pressed = st.button(name, key=f"watch-{row.id}", type="tertiary", help="Watch this run.")
+        st.caption(_activity_text(row), width="stretch")
+        if row.position is not None and total > 1:
+            _move_menu(row)
+        if not selected:
+            stop_button(row, key=f"stop-{row.id}")
+    return pressed
+
+
+def _activity_text(row: RunRow) -> str:
+    if row.status == "queued":
+        levels = {value: f" · {level} priority" for level, value in PRIORITIES.items() if value}
+        return wording.place(row) + levels.get(row.priority, "") + _missing_gpus(row)
+    since = actions.stopping_for(row)
+    if since is not None:
+        return f"stopping … {since:.0f} s"
+    progress = row.progress or RunProgress()
+    if not progress.total_steps:
+        return wording.plain(progress.phase or "starting")
+    step_text = f"step {progress.step} of {progress.total_steps}"
+    seconds_left = progress.eta_seconds
+    return step_text if seconds_left is None else f"{step_text} · {wording.duration(seconds_left)} left"
+
+
+def _missing_gpus(row: RunRow) -> str:
+    """What a run waits for if it has more processes than this machine has GPUs."""
+    processes = row.config.processes
+    if processes == 1:
+        return ""
+    machine = devices.describe()  # slow the first time
+    if not machine.on_gpu or processes <= len(machine.slots):
+        return ""
+    return f" · needs a machine with {processes} GPUs, this one has {len(machine.slots)}"
+
+
+def more_waiting(listed: int, total: int) -> None:
+    """Number of unlisted waiting runs, and a button that stops all waiting runs."""
+    if total > listed:
+        st.caption(f"and {total - listed} more waiting")
+    if total > 1 and actions.button("Stop all waiting runs", type="tertiary", icon=":material/playlist_remove:"):
+        stop_all(resources.library().list(status="queued"))
+
+
+def stop_all(rows: Iterable[RunRow]) -> None:
+    """Stop the runs that this visitor may stop; waiting runs first, so that none starts meanwhile."""
+    to_stop = [row for row in rows if not row.stop_requested]  # a second request would end a run without a checkpoint
+    _act(resources.service().stop, sorted(to_stop, key=lambda row: row.status != "queued"))
+
+
+def _move_menu(row: RunRow) -> None:
+    reason = actions.sentences(resources.service().queue_refusal())
+    selected = st.menu_button(
+        "Move",
+        list(_MOVES),
+        format_func=_MOVES.__getitem__,
+        key=f"move-{row.id}",
+        type="tertiary",
+        icon=":material/swap_vert:",
+        disabled=reason is not None,
+        help=None if reason is None else wording.plain(reason),
+    )
+    if selected and actions.perform(resources.service().move, row.id, selected):
+        st.rerun()
+
+
+def _priority(waiting: Sequence[RunRow]) -> None:
+    reason = actions.sentences(resources.service().queue_refusal())
+    levels = {value: level for level, value in PRIORITIES.items()}
+    now = {row.priority for row in waiting}
+    level = levels.get(next(iter(now)), "mixed") if len(now) == 1 else "mixed"
+    selected = st.menu_button(
+        f"Priority: {level}",
+        list(PRIORITIES),
+        format_func=str.capitalize,
+        key="queue_priority",
+        icon=":material/low_priority:",
+        disabled=reason is not None,
+        help="Waiting runs with a high priority start before all others." if reason is None else wording.plain(reason),
+    )
+    ids = [row.id for row in waiting]
+    if selected and actions.perform(resources.service().set_priority, ids, PRIORITIES[selected]):
+        st.rerun()
+
+
+def stop_button(row: RunRow, key: str) -> None:
+    """Button to cancel, stop or kill a run, depending on its status."""
+    since = actions.stopping_for(row)
+    if since is not None and since < STOP_NOW_SECONDS:
+        st.button(f"Stopping … {since:.0f} s", key=key, disabled=True, icon=":material/hourglass_top:")
+        return
+    if since is not None:
+        if actions.button(
+            "Stop now",
+            run=row,
+            key=key,
+            icon=":material/dangerous:",
+            help="The run is finishing its optimiser step and writing a checkpoint. This ends it immediately, without a checkpoint.",
+        ):
+            actions.perform(resources.service().stop, row.id)
+        return
+    label, icon = ("Cancel", "cancel") if row.status == "queued" else ("Stop", "stop_circle")
+    if actions.button(label, run=row, key=key, icon=f":material/{icon}:") and actions.perform(
+        resources.service().stop, row.id
+    ):
+        actions.remember_stop(row.id)
+        st.rerun()
+
+
+def _act(action: Callable[[str], object], rows: Iterable[RunRow]) -> None:
+    """Run the action for the runs that this visitor may change, then rerun the page."""
+    service = resources.service()
+    for row in rows:
+        if service.refusal(row) is None and not actions.perform(action, row.id):
+            break  # the reason is shown once
+    st.rerun()

@@ -1,0 +1,261 @@
+"""The section "Do these methods differ?" of a task's results: each setting against the baseline, in sentences and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from dashboard.results import publication
+from dashboard.shared import downloads, explanations, resources, tables, wording
+from dashboard.shared.explanations import Explanation
+from dashboard.shared.run_lists import cached
+from isoviz import comparisons
+from isoviz.comparisons import Arm, Comparison, Part, Table, setups
+from isoviz.comparisons.wording import answer, number, probability
+from isoviz.errors import InputError, StoreError
+from isoviz.events import Started
+from isoviz.runs.rows import RunRow
+
+MOST_RUNS = 200
+"""With more runs of a task, the comparison starts only on request."""
+
+MOST_SENTENCES = 6
+"""Most comparisons shown as sentences; more are in an expander below an overview."""
+
+DIFFERENCES = Explanation(
+    title="Do these methods differ?",
+    reading=(
+        "Each setting minus the baseline, over the seeds they share. The interval shows which differences are still possible; p is "
+        "corrected for all comparisons in the table. Settings that share a letter in the column *Group* are not shown to differ, "
+        "which does not make them equal."
+    ),
+    formula=r"t = \frac{\bar d}{s_d / \sqrt n}, \quad d_i = y_i^{\text{setting}} - y_i^{\text{baseline}}",
+    paper="Holm 1979 (correction). Hedges 1981 (g).",
+)
+
+HEADINGS: dict[str, str] = {
+    "setting": "Setting",
+    "difference": "Difference [95 % interval]",
+    "answer": "Differs?",
+    "n": "n",
+    "mean": "Mean",
+    "interval": "95 % interval",
+    "letters": "Group",
+    "p": "p",
+    "p_holm": "p, corrected",
+    "g": "Hedges' g",
+}
+
+
+def section(task: str, metric: str, runs: Sequence[str]) -> None:
+    """The section of one task; empty with fewer than two finished settings.
+
+    Args:
+        runs: run ids of any settings. If they differ in more than the method, the section says how.
+    """
+    if len(runs) > MOST_RUNS and not st.toggle(f"Compare {len(runs):,} runs", key=_toggle(task)):
+        return
+    table = compared(task, metric, runs)
+    if table is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.markdown("**Do these methods differ?**")
+        st.space("stretch")
+        explanations.show(DIFFERENCES)
+    if isinstance(table, str):
+        groups = cached(("comparable", tuple(runs)), lambda: setups.comparable(*_read(runs)))
+        advice = "Choose which of them to compare." if groups else "Launch several methods with the same settings."
+        st.info(wording.plain(f"{_sentence(table)} {advice}"), icon=":material/compare_arrows:")
+        if not groups:
+            return
+        chosen = st.selectbox("Compare the runs with", list(groups), key=f"comparable_{task}")
+        table = of_any_size(metric, groups[chosen])
+        if not isinstance(table, Table):
+            return
+    for index, part in enumerate(table.parts):
+        _part(task, part, table, index if len(table.parts) > 1 else None)
+
+
+def compared(task: str, metric: str, runs: Sequence[str]) -> Table | str | None:
+    """The comparison, or the reason why there is none; None with nothing to compare, or for many runs until requested."""
+    if len(runs) > MOST_RUNS and not st.session_state.get(_toggle(task)):
+        return None
+    return of_any_size(metric, runs)
+
+
+def of_any_size(metric: str, runs: Sequence[str]) -> Table | str | None:
+    """Like `compared` for any number of runs: for downloads, which are not recomputed with every change of a filter."""
+    return cached(("comparison", tuple(runs), metric), lambda: _compared(runs, metric))
+
+
+def _toggle(task: str) -> str:
+    return f"compare_{task}"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def _compared(runs: Sequence[str], metric: str) -> Table | str | None:
+    """The comparison, or the reason why there is none; None if all runs have the same method and parameters."""
+    rows, started = _read(runs)
+    if len({(row.config.method, *sorted(row.config.params.items())) for row in rows}) < 2:
+        return None
+    try:
+        return comparisons.compare(rows, metric=metric, started=started)
+    except InputError as error:
+        return str(error)
+
+
+def _read(runs: Sequence[str]) -> tuple[list[RunRow], dict[str, Started | None]]:
+    """The runs that still exist, and the `Started` event of each."""
+    store = resources.library()
+    rows: list[RunRow] = []
+    started: dict[str, Started | None] = {}
+    for run in runs:
+        try:
+            row = store.get(run)
+            starts = store.events_of_kind(run, Started, limit=1)
+        except StoreError:  # just deleted
+            continue
+        rows.append(row)
+        started[run] = next(iter(starts), None)
+    return rows, started
+
+
+def sentences(task: str, runs: pd.DataFrame) -> list[str]:
+    """What the runs of one task show in its primary metric: a sentence per comparison, or an overview of many; empty without any."""
+    metric = tables.primary_metric(task, {name: None for values in runs["metrics"] for name in values})
+    table = compared(task, metric, [str(run) for run in runs["run"]])
+    if not isinstance(table, Table):
+        return [_sentence(table)] if table else []
+    return [
+        sentence
+        for part in table.parts
+        for sentence in (
+            [f"{part.task}, {publication.metric_title(part.metric)}: {overview(part)}"]
+            if len(part.comparisons) > MOST_SENTENCES
+            else [f"{publication.metric_title(part.metric)}: {comparison.sentence}" for comparison in part.comparisons]
+        )
+    ]
+
+
+def _part(task: str, part: Part, table: Table, place: int | None) -> None:
+    """`place` is the part's index if there are several parts."""
+    if place is not None:
+        setting = (part.settings.get(name) for name in ("model", "direction", "data"))
+        st.caption(wording.plain(", ".join(str(value) for value in setting if value)))
+    sentences = "\n".join(f"- {wording.plain(comparison.sentence)}" for comparison in part.comparisons)
+    if len(part.comparisons) > MOST_SENTENCES:
+        st.markdown(wording.plain(overview(part)))
+        with st.expander(f"All {len(part.comparisons)} comparisons in sentences", icon=":material/notes:"):
+            st.markdown(sentences)
+    else:
+        st.markdown(sentences)
+    frame = as_frame(part)
+    alt_text = f"Each setting's {part.metric} on {part.task} against the baseline's, with intervals and tests"
+    st.dataframe(frame.rename(columns=HEADINGS), hide_index=True, placeholder="", alt=alt_text)
+    notes = excluded(part)
+    if table.tests > 1:
+        notes.insert(0, f"Corrected by Holm's method for {table.tests} comparisons; intervals are for one.")
+    if notes or part.notes:
+        st.caption(wording.plain(" · ".join([*notes, *part.notes])))
+    name = downloads.file_name("compared", task, part.metric, "" if place is None else f"{part.model} {place + 1}")
+    caption = f"{part.model} on {part.task}: {part.metric}, differences from {_baseline(part)}. {' '.join(notes)}"
+    downloads.buttons(name, as_numbers(part), latex=lambda: _latex(frame, caption, part.warnings))
+
+
+def overview(part: Part) -> str:
+    """`3 of 13 settings are shown to differ from Baseline: IsoBN β = 0.5 (+0.012), …; 2 have too few seeds to tell.`"""
+    differing = [comparison for comparison in part.comparisons if comparison.verdict == "apart"]
+    unknown = sum(comparison.verdict == "too few seeds" for comparison in part.comparisons)
+    names = ", ".join(
+        f"{comparison.arm} ({number(comparison.difference, scale=part.scale, sign=True)})"
+        for comparison in differing[:MOST_SENTENCES]
+    )
+    verb = "is" if len(differing) < 2 else "are"
+    count = f"{len(differing) or 'None'} of {len(part.comparisons)}"
+    text = f"{count} settings {verb} shown to differ from {_baseline(part)}"
+    text += f": {names}{', …' if len(differing) > MOST_SENTENCES else ''}" if differing else ""
+    return text + (f"; {unknown} {'has' if unknown == 1 else 'have'} too few seeds to tell." if unknown else ".")
+
+
+def as_frame(part: Part) -> pd.DataFrame:
+    """One row per setting with the columns of `HEADINGS`, as displayed."""
+    against = {comparison.arm: comparison for comparison in part.comparisons}
+    return pd.DataFrame([_line(arm, against.get(arm.label), part.scale) for arm in part.arms], columns=list(HEADINGS))
+
+
+def as_numbers(part: Part) -> pd.DataFrame:
+    """One row per setting for files: numbers in full precision, all seeds, and the sentence."""
+    against = {
+        comparison.arm: comparison.model_dump(exclude={"arm", "baseline", "low", "high", "n"})
+        for comparison in part.comparisons
+    }
+    ends = {
+        comparison.arm: {"difference_low": comparison.low, "difference_high": comparison.high}
+        for comparison in part.comparisons
+    }
+    lines = []
+    for arm in part.arms:
+        line = {"setting": arm.label} | arm.model_dump(include={"mean", "sd", "median", "low", "high", "letters"})
+        seeds = " · ".join(f"{seed}: {value!r}" for seed, value in arm.values.items())
+        lines.append(line | {"n": arm.n, "seeds": seeds} | against.get(arm.label, {}) | ends.get(arm.label, {}))
+    frame = pd.DataFrame(lines)
+    if part.warnings:
+        frame["warning"] = " ".join(part.warnings)
+    if "unpaired" in frame:
+        frame["unpaired"] = [
+            " ".join(map(str, seeds)) if isinstance(seeds, list) else "" for seeds in frame["unpaired"]
+        ]
+    return frame
+
+
+def _line(arm: Arm, comparison: Comparison | None, scale: float) -> dict[str, Any]:
+    line: dict[str, Any] = {
+        "setting": arm.label,
+        "n": arm.n,
+        "mean": number(arm.mean, scale=scale) if arm.n else "",
+        "interval": "" if arm.low is None else f"[{number(arm.low, scale=scale)}, {number(arm.high, scale=scale)}]",
+        "letters": arm.letters,
+        "answer": "baseline" if arm.is_baseline else "",
+    }
+    if comparison is None:
+        return line | dict.fromkeys(("difference", "p", "p_holm", "g"), "")
+    return line | {
+        "difference": publication.difference_text(comparison, scale),
+        "p": "" if comparison.p is None else probability(comparison.p),
+        "p_holm": "" if comparison.p_holm is None else probability(comparison.p_holm),
+        "g": "" if comparison.g is None else number(comparison.g, scale=100.0),
+        "answer": answer(comparison),
+    }
+
+
+def excluded(part: Part) -> list[str]:
+    """One sentence per group of excluded runs."""
+    notes = []
+    for arm in part.arms:
+        by_reason: dict[str, list[int]] = {}
+        for run in arm.excluded:
+            by_reason.setdefault(run.reason, []).append(run.seed)
+        for reason, seed_numbers in by_reason.items():
+            seeds = f"seed{'s' if len(seed_numbers) > 1 else ''} {', '.join(map(str, seed_numbers))}"
+            notes.append(f"Excluded: {arm.label}, {seeds} ({reason})")
+        if arm.repeats:
+            notes.append(
+                f"Excluded: {arm.repeats} older run{'s' if arm.repeats > 1 else ''} of {arm.label} with a seed that ran again"
+            )
+    return notes
+
+
+def _baseline(part: Part) -> str:
+    return next((arm.label for arm in part.arms if arm.is_baseline), "the baseline")
+
+
+def _latex(frame: pd.DataFrame, caption: str, warnings: Sequence[str]) -> str:
+    columns = {downloads.latex_text(heading): frame[name].astype(str) for name, heading in HEADINGS.items()}
+    column_format = "".join("l" if name in ("setting", "answer") else "r" for name in HEADINGS)
+    return downloads.latex_table(columns, caption, column_format, label="tab:compared", notes=warnings)

@@ -1,0 +1,288 @@
+"""A task's results for publication: the same table as LaTeX, Markdown and JSON, with caption and notes.
+
+No Streamlit here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from dashboard.shared import downloads, measures
+from isoviz import tasks
+from isoviz.comparisons import Comparison, Part
+from isoviz.comparisons.wording import number, probability
+from isoviz.formatting import decimals
+from isoviz.metrics.protocol import Metric
+from isoviz.runs.naming import setting
+from isoviz.studies.published import Printed, matching
+from isoviz.tasks.metrics import METRICS
+
+SIMPLE = {
+    "majority": "Majority class",
+    "mean": "Mean label",
+    "bag_of_words": "Bag of words",
+    "copied": "Source, copied",
+    "word_by_word": "Word by word",
+    "random_weights": "Random weights, trained",
+}
+"""Names of simple approaches in a published table; others keep their names."""
+_SHARED_SETTINGS = ("epochs", "learning_rate", "batch_size", "schedule", "max_length", "precision")
+"""Settings named in the caption if all rows share them."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """Content of one task's table.
+
+    Attributes:
+        summary: of `tables.summary`.
+        metric: the task metric in `mean`.
+        isotropy: the measures with a column.
+        parts: the comparison with the baseline, one part per model; empty if there is none, with the reason in `why_none`.
+        tests: how many comparisons the correction is for.
+        simple: name of a simple approach → its score; only for the task's primary metric.
+        rows: training and validation rows; each None if unknown or not the same for all runs.
+        warnings: reasons not to compare these runs.
+    """
+
+    task: str
+    metric: str
+    summary: pd.DataFrame
+    isotropy: Sequence[Metric]
+    parts: Sequence[Part] = ()
+    tests: int = 0
+    why_none: str = ""
+    simple: Mapping[str, float | None] = field(default_factory=dict)
+    rows: tuple[int | None, int | None] = (None, None)
+    warnings: Sequence[str] = ()
+
+    @property
+    def scale(self) -> float:
+        """The metric's value of perfect predictions."""
+        task_metric = METRICS.get(self.metric)
+        return task_metric.highest if task_metric else 0.0
+
+    def comparison(self, line: Mapping[str, Any]) -> Comparison | None:
+        """The comparison of a row of the summary with the baseline."""
+        label = " ".join(filter(None, (str(line["title"]), str(line["variant"]))))
+        for part in self.parts:
+            if part.model == line["model"]:
+                return next((candidate for candidate in part.comparisons if candidate.arm == label), None)
+        return None
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The rows of the summary."""
+        return [{str(name): value for name, value in line.items()} for line in self.summary.to_dict("records")]
+
+
+def printed_for(line: Mapping[str, Any]) -> tuple[Printed, ...]:
+    """The published numbers for a row of `tables.summary`."""
+    return matching.beside(str(line["model"]), str(line["task"]), str(line["method"]), str(line["metric"]))
+
+
+def published_text(line: Mapping[str, Any]) -> str:
+    """The published numbers for a row as text, each with its table; usually empty."""
+    return "; ".join(
+        f"{printed_text(entry)} ({'' if entry.statistic in ('', 'mean') else f'{entry.statistic}; '}{matching.where(entry)})"
+        for entry in printed_for(line)
+    )
+
+
+def printed_text(printed: Printed, places: int = 3) -> str:
+    """`0.708 ± 0.016`, on the scale of our runs; a dagger marks doubtful numbers."""
+    value = printed.on_our_scale
+    assert value is not None and printed.value
+    spread = "" if printed.sd is None else f" ± {decimals(printed.sd * value / printed.value, places)}"
+    return f"{decimals(value, places)}{spread}{' †' if printed.doubt else ''}"
+
+
+# ------------------------------------------------------------------------------------------------------- text cells
+
+
+def _columns(table: Published) -> dict[str, list[str]]:
+    """Heading → cells, settings first, simple approaches below them. Empty columns are left out."""
+    lines = table.lines()
+    places = 2 if table.scale >= 100 else 3
+    compared = [table.comparison(line) for line in lines]
+    columns: dict[str, list[str]] = {
+        "Model": [str(line["model"]) for line in lines],
+        "Method": [" ".join(filter(None, (line["title"], line["variant"], line["settings"]))) for line in lines],
+        metric_title(table.metric): [_spread(line["mean"], line["sd"], places) for line in lines],
+        "n": [str(line["n"]) for line in lines],
+        "Difference [95 % interval]": [difference_text(comparison, table.scale) for comparison in compared],
+        "p": [
+            "" if comparison is None or comparison.p_holm is None else probability(comparison.p_holm)
+            for comparison in compared
+        ],
+    }
+    for metric in table.isotropy:
+        columns[measures.with_cloud(metric)] = [
+            _spread(line[metric.slug], line[f"{metric.slug}_sd"], metric.decimals) for line in lines
+        ]
+    columns["Published"] = [published_text(line) for line in lines]
+    columns["Remarks"] = [str(line["remarks"] or "") for line in lines]
+    filled = {name: cells for name, cells in columns.items() if any(cells)}
+    if len(set(columns["Model"])) == 1:
+        del filled["Model"]
+    for name, value in table.simple.items():
+        if value is not None:
+            for heading, cells in filled.items():
+                row = {"Method": simple_title(name), metric_title(table.metric): decimals(value, places)}
+                cells.append(row.get(heading, ""))
+    return filled
+
+
+def simple_title(name: str) -> str:
+    """A simple approach as a published table calls it."""
+    return SIMPLE.get(name, name.replace("_", " ").capitalize())
+
+
+def metric_title(metric: str) -> str:
+    """A task metric's heading."""
+    return METRICS[metric].title if metric in METRICS else metric.replace("_", " ")
+
+
+def _spread(mean: float | None, sd: float | None, places: int) -> str:
+    if mean is None or math.isnan(mean):
+        return "undefined"
+    return decimals(mean, places) + ("" if sd is None or math.isnan(sd) else f" ± {decimals(sd, places)}")
+
+
+def difference_text(comparison: Comparison | None, scale: float) -> str:
+    """`−0.006 [−0.042, 0.030]`; empty for the baseline."""
+    if comparison is None or comparison.difference is None:
+        return ""
+    ends = (
+        ""
+        if comparison.low is None
+        else f" [{number(comparison.low, scale=scale)}, {number(comparison.high, scale=scale)}]"
+    )
+    return number(comparison.difference, scale=scale, sign=True) + ends
+
+
+def caption(table: Published) -> str:
+    """One sentence on the table's content, data and settings."""
+    catalogued = tasks.catalogue().get(table.task)
+    models = list(dict.fromkeys(table.summary["model"]))
+    name = catalogued.title if catalogued else table.task
+    of = f" of {models[0]}" if len(models) == 1 else ""
+    train, validation = table.rows
+    size = f" on {validation:,} validation rows" if validation else ""
+    size += f" after training on {train:,}" if validation and train else ""
+    return f"{name}: {metric_title(table.metric).lower() if table.metric != 'f1' else 'F1'}{of}{size}. {_seeds(table)}"
+
+
+def _seeds(table: Published) -> str:
+    counts = sorted({int(n) for n in table.summary["n"] if n})
+    if not counts:
+        return "No run has finished."
+    if counts[-1] == 1:
+        return "One seed each, so there is no spread."
+    over = f"{counts[-1]}" if counts == counts[-1:] else "n"
+    return f"Mean ± sample standard deviation over {over} seeds."
+
+
+def notes(table: Published) -> list[str]:
+    """Notes below the table: warnings, settings, tests and excluded runs."""
+    lines = list(table.warnings)
+    if settings := shared_settings(table.summary):
+        lines.append(f"Settings: {settings}.")
+    comparisons = [comparison for part in table.parts for comparison in part.comparisons]
+    if any(comparison.difference is not None for comparison in comparisons):
+        baselines = ", ".join(dict.fromkeys(comparison.baseline for comparison in comparisons))
+        paired = "paired by seed" if all(comparison.paired for comparison in comparisons) else "between unpaired seeds"
+        text = f"Differences are from {baselines}, {paired}."
+        if any(comparison.p is not None for comparison in comparisons):
+            tests = " and ".join(
+                dict.fromkeys(comparison.test for comparison in comparisons if comparison.p is not None)
+            )
+            correction = f", with Holm's correction for {table.tests} comparisons" if table.tests > 1 else ""
+            text += f" Intervals are 95 %; p is from the {tests}{correction}."
+        lines.append(text)
+    elif table.why_none:
+        lines.append(f"No differences: {table.why_none}")
+    if any(entry.doubt for line in table.lines() for entry in printed_for(line)):
+        lines.append("† The printed number is doubtful.")
+    return lines
+
+
+def shared_settings(summary: pd.DataFrame) -> str:
+    """The training settings that all rows share, as text: `4 epochs, learning rate 0.0006, …`."""
+    setups = [json.loads(setup) for setup in summary["setup"]]
+    settings = []
+    for name in _SHARED_SETTINGS:
+        values = {json.dumps(setup.get(name)) for setup in setups}
+        if len(values) == 1:
+            value = setups[0].get(name)
+            written = {"no": "float32"}.get(value, value) if name == "precision" else value
+            settings.append(f"{name.replace('_', ' ')} {setting(written)}")
+    return ", ".join(settings)
+
+
+# ------------------------------------------------------------------------------------------------------- files
+
+
+def latex(table: Published) -> str:
+    """A complete `table` environment for booktabs: caption, label, simple approaches below a rule, notes below the table."""
+    columns = _columns(table)
+    simple = sum(value is not None for value in table.simple.values())
+    headings = {name: downloads.latex_text(name) for name in columns}
+    headings |= {
+        measures.with_cloud(
+            metric
+        ): f"{downloads.latex_heading(metric)} ({downloads.latex_text(measures.cloud(metric))})"
+        for metric in table.isotropy
+    }
+    return downloads.latex_table(
+        {headings[name]: cells for name, cells in columns.items()},
+        caption(table),
+        "".join("l" if name in ("Model", "Method", "Published", "Remarks") else "r" for name in columns),
+        label=downloads.file_name("tab:results", table.task, table.metric).replace("tab-results", "tab:results"),
+        last=simple,
+        notes=notes(table),
+    )
+
+
+def markdown(table: Published) -> str:
+    """Caption, a table with pipes, notes."""
+    columns = _columns(table)
+    lines = list(zip(*columns.values(), strict=True))
+    body = [columns.keys(), ["---"] * len(columns), *lines]
+    rows = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in body]
+    return "\n".join([f"**{caption(table)}**", "", *rows, "", *(f"- {note}" for note in notes(table)), ""])
+
+
+def as_json(table: Published) -> str:
+    """All numbers in full precision, with settings, comparisons and published values."""
+    document = {
+        "task": table.task,
+        "metric": table.metric,
+        "caption": caption(table),
+        "notes": notes(table),
+        "warnings": list(table.warnings),
+        "rows": {"train": table.rows[0], "validation": table.rows[1]},
+        "simple": dict(table.simple),
+        "settings": [_json_line(line) for line in table.lines()],
+        "comparison": [part.model_dump(mode="json") for part in table.parts],
+    }
+    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
+
+
+def _json_line(line: Mapping[str, Any]) -> dict[str, Any]:
+    numbers = {name: _finite(value) for name, value in line.items() if name not in ("setup", "settings")}
+    printed = [
+        {"value": entry.on_our_scale, "as_printed": entry.value, "sd_as_printed": entry.sd, "seeds": entry.seeds}
+        | {"statistic": entry.statistic, "where": matching.where(entry), "remark": entry.remark, "doubt": entry.doubt}
+        for entry in printed_for(line)
+    ]
+    return {**numbers, "setup": json.loads(str(line["setup"])), "published": printed}
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,289 @@
+"""A run's predictions: confusion matrix, predicted against true numbers, texts side by side, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from dashboard.inputs.data_form import Stamp, stamp
+from dashboard.shared import downloads, explanations, forms, reading, resources, theme, wording
+from dashboard.shared.explanations import Explanation
+from isoviz import tasks
+from isoviz.config import RunConfig
+from isoviz.errors import InputError
+from isoviz.runs.rows import RunRow
+from isoviz.tasks import outcomes
+from isoviz.tasks.protocol import Task
+from isoviz.training import predictions
+from isoviz.training.predictions import Predictions
+
+CONFUSION = Explanation(
+    title="Confusion matrix",
+    reading=(
+        "Rows are true classes, columns are predicted classes; each cell gives the number of rows and their share "
+        "of the true class. Correct predictions lie on the diagonal; a dark column off the diagonal is a class "
+        "that the model predicts too often."
+    ),
+    formula=r"C_{ij} = \#\{r : y_r = i,\ \hat y_r = j\}, \qquad \text{share}_{ij} = C_{ij} / \textstyle\sum_k C_{ik}",
+    paper="Stehman 1997, Selecting and interpreting measures of thematic classification accuracy.",
+)
+
+PREDICTED = Explanation(
+    title="Predicted against true",
+    reading=(
+        "One mark per validation row; predictions on the dotted line are exact. A flat cloud means that the model "
+        "predicts values near the middle; a cloud along another line means good ranking but wrong scale."
+    ),
+    formula=r"r = \frac{\sum_i (y_i - \bar y)(\hat y_i - \bar{\hat y})}"
+    r"{\sqrt{\sum_i (y_i - \bar y)^2 \sum_i (\hat y_i - \bar{\hat y})^2}}",
+    paper="Wang et al. 2019 (GLUE) for the correlation as metric.",
+)
+
+SHOWN = 500
+"""Most rows of the table on screen."""
+
+
+def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
+    """The section of the page; empty for a run without saved predictions.
+
+    Args:
+        fingerprint: returns the fingerprint of the run's rows, to read them again.
+    """
+    predicted, problem = _kept(str(resources.library().folder_of(run.id)), _stamp_of(run))
+    if predicted is None and problem is None:
+        return
+    st.header("Predictions", anchor=False)
+    forms.show_error(problem)
+    if predicted is None:
+        return
+    try:
+        task = tasks.get(run.config.task, run.config.own)
+    except InputError as error:  # a task unknown to this version
+        forms.show_error(forms.sentence(error))
+        return
+    count = len(predicted.table)
+    limit_text = f", the first of {wording.number(predicted.rows)}" if count < predicted.rows else ""
+    epoch_text = "before training" if predicted.epoch == 0 else f"after epoch {predicted.epoch}"
+    st.caption(f"Of the validation rows {epoch_text}: n = {wording.number(count)}{limit_text}.")
+    if task.kind == "classification":
+        _confusion(run, task, predicted)
+    elif task.kind == "regression":
+        _numbers(run, predicted)
+    else:
+        _texts(task, predicted)
+    with st.expander(
+        "Row by row, worst first", icon=":material/table_rows:", key="run_rows", on_change="rerun"
+    ) as rows:
+        if rows.open:
+            _rows(run, task, predicted, fingerprint())
+
+
+def _stamp_of(run: RunRow) -> Stamp:
+    return stamp(str(resources.library().folder_of(run.id) / predictions.FILE))
+
+
+@st.cache_data(show_spinner=False, max_entries=16, ttl=900)
+def _kept(folder: str, files: Stamp) -> tuple[Predictions | None, str | None]:
+    del files
+    try:
+        return predictions.load(Path(folder)), None
+    except InputError as error:
+        return None, forms.sentence(error)
+
+
+# ---------------------------------------------------------------------------------------------------- figures per kind
+
+
+def _confusion(run: RunRow, task: Task, predicted: Predictions) -> None:
+    from dashboard.components import figure
+    from dashboard.inputs import data_figures
+
+    matrix = outcomes.confusion(task, predicted.table["label"].to_numpy(), predicted.table["prediction"].to_numpy())
+    shares = data_figures.row_shares(matrix.counts)
+    # wide cells are hard to compare
+    with st.container(width=170 + 130 * len(matrix.names) if len(matrix.names) <= 6 else "stretch"):
+        figure.draw(
+            data_figures.confusion(matrix, theme.is_dark()),
+            key="run_confusion",
+            words=f"Confusion matrix, n = {int(matrix.counts.sum())}. {_in_words(matrix, shares)}",
+            name=f"isoviz-{run.id}-confusion",
+        )
+    explanations.show(CONFUSION)
+    with st.expander("The matrix as a table", icon=":material/grid_on:"):
+        table = pd.DataFrame(matrix.counts, columns=[f"predicted {name}" for name in matrix.names])
+        table.insert(0, "true", matrix.names)
+        table["rows"] = matrix.counts.sum(axis=1)
+        table["recall"] = [None if np.isnan(share) else float(share) for share in np.diag(shares)]
+        config = {
+            "recall": st.column_config.NumberColumn(
+                format="percent", help="Share of the rows of this class that were predicted correctly."
+            )
+        }
+        st.dataframe(
+            table, hide_index=True, column_config=config, alt="Confusion matrix: counts per true and predicted class"
+        )
+        downloads.buttons(f"isoviz-{run.id}-confusion", table)
+
+
+def _in_words(matrix: outcomes.Confusion, shares: np.ndarray) -> str:
+    """Alternative text: each class with its recall and its most frequent wrong prediction."""
+    parts = []
+    for index, name in enumerate(matrix.names):
+        row = matrix.counts[index]
+        if not row.sum():
+            parts.append(f"{name}: no rows")
+            continue
+        others = np.where(np.arange(len(row)) == index, -1, row)
+        most_confused = int(others.argmax())
+        confusion_text = (
+            f", {int(row[most_confused])} predicted as {matrix.names[most_confused]}"
+            if others[most_confused] > 0
+            else ""
+        )
+        parts.append(
+            f"{name}: {int(row[index])} of {int(row.sum())} correct ({shares[index, index]:.0%}){confusion_text}"
+        )
+    return "; ".join(parts)
+
+
+def _numbers(run: RunRow, predicted: Predictions) -> None:
+    from dashboard.components import figure
+    from dashboard.inputs import data_figures
+
+    true, estimates = (predicted.table[name].to_numpy(dtype=np.float64) for name in ("label", "prediction"))
+    undefined = int((~np.isfinite(estimates)).sum())
+    figure.draw(
+        data_figures.predicted(true, estimates),
+        key="run_predicted",
+        words=f"Predicted against true numbers, n = {len(true) - undefined}: true {_range(true)}, predicted {_range(estimates)}",
+        name=f"isoviz-{run.id}-predicted",
+    )
+    explanations.show(PREDICTED)
+    if undefined:
+        st.caption(f"{undefined} predictions are not finite and are left out.")
+    downloads.buttons(f"isoviz-{run.id}-predicted", lambda: predicted.table[["row", "label", "prediction"]])
+
+
+def _range(values: np.ndarray) -> str:
+    known = values[np.isfinite(values)]
+    return f"{known.min():.4g} to {known.max():.4g}" if len(known) else "undefined"
+
+
+def _texts(task: Task, predicted: Predictions) -> None:
+    """The first predictions and their references; both are saved with the run, so no data is read."""
+    table = predicted.table.head(8)
+    reference_heading = "reference" if task.kind == "seq2seq" else "correct answers"
+    texts = pd.DataFrame(
+        {
+            "row": table["row"],
+            "prediction": table["prediction"],
+            reference_heading: [_joined(value) for value in table["label"]],
+        }
+    )
+    st.caption("The first rows")
+    st.dataframe(
+        texts,
+        hide_index=True,
+        row_height=70,
+        column_config=_columns(texts),
+        alt="Predicted texts and references",
+    )
+
+
+def _joined(value: object) -> str:
+    return value if isinstance(value, str) else " / ".join(dict.fromkeys(str(item) for item in value))  # type: ignore[attr-defined]
+
+
+def _columns(table: pd.DataFrame) -> dict[str, Any]:
+    """Numbers with three decimals, and a narrow column of row numbers."""
+    numbers = {
+        str(name): st.column_config.NumberColumn(format="%.3f")
+        for name in table.columns
+        if pd.api.types.is_float_dtype(table[name])
+    }
+    return {**numbers, "row": st.column_config.NumberColumn(width=60)}
+
+
+# ---------------------------------------------------------------------------------------------------- row by row
+
+
+def _rows(run: RunRow, task: Task, predicted: Predictions, fingerprint: str | None) -> None:
+    with st.spinner("Reading the rows again …", show_time=True):
+        frame, problem = _texts_again(run.config, fingerprint)
+    if frame is not None and len(frame) < len(predicted.table):
+        frame, problem = None, "The data now has fewer rows than this run predicted."
+    if problem:
+        st.warning(wording.plain(f"Texts unavailable: {problem}"), icon=":material/database_off:")
+    table = _worst_first(task, predicted, frame)
+    if task.kind == "classification" and st.toggle("Errors only", value=True, key="run_wrong_only"):
+        table = table[~table["correct"]].drop(columns="correct")
+    total = len(table)
+    if not total:
+        st.caption("Every prediction is correct.")
+        return
+    st.dataframe(
+        table.head(SHOWN),
+        hide_index=True,
+        height="auto",
+        column_config=_columns(table),
+        alt="Predictions row by row, the worst first",
+    )
+    st.caption(
+        f"{wording.number(total)} rows."
+        if total <= SHOWN
+        else f"The first {SHOWN} of {wording.number(total)}; download the file for all."
+    )
+    downloads.buttons(f"isoviz-{run.id}-predictions", table, with_parquet=False)
+
+
+def _worst_first(task: Task, predicted: Predictions, frame: pd.DataFrame | None) -> pd.DataFrame:
+    """`outcomes.errors` of the saved predictions; without the rows, the reference is the only text column."""
+    saved = predicted.table
+    reference_column = (
+        "answer_texts" if task.kind == "span" else task.columns[-1] if task.kind == "seq2seq" else "label"
+    )
+    if frame is None:
+        rows = pd.DataFrame(dict.fromkeys(task.columns, ""), index=saved.index)
+        rows[reference_column] = saved["label"]
+    else:
+        rows = frame.head(len(saved))
+    confidence = saved["confidence"].to_numpy() if "confidence" in saved else None
+    answers = saved["prediction"]
+    table = outcomes.errors(
+        task, rows, answers.to_numpy() if task.kind != "span" else answers.tolist(), confidence=confidence
+    )
+    return (
+        table if frame is not None else table.drop(columns=[name for name in task.columns if name != reference_column])
+    )
+
+
+def _texts_again(config: RunConfig, fingerprint: str | None) -> tuple[pd.DataFrame | None, str | None]:
+    """The run's validation rows, or the reason why they are not the rows it read."""
+    read = config.model_dump_json(include={"task", "data", "own", "direction", "max_train", "max_eval"})
+    frame, now, problem = _loaded(read, fingerprint, stamp(config.data) if config.data else ())
+    if frame is None and problem is None:
+        return None, f"the data has changed since this run (fingerprint {now}, the run's was {fingerprint})."
+    return frame, problem
+
+
+@st.cache_data(show_spinner=False, max_entries=8, ttl=900)
+def _loaded(read: str, fingerprint: str | None, files: Stamp) -> tuple[pd.DataFrame | None, str, str | None]:
+    """Validation rows and the fingerprint of all rows read, cached until a file changes (`files`); no rows if that differs from
+    `fingerprint`. `read` is what a run's configuration says of its rows, as JSON."""
+    del files
+    config = RunConfig.model_validate_json(read)
+    limits = (config.data, config.direction, config.max_train, config.max_eval)
+    try:
+        task = tasks.get(config.task, config.own)
+        now = reading.check(task, *limits)
+        if fingerprint is not None and now != fingerprint:
+            return None, now, None
+        rows = tasks.load(task, *limits)
+    except InputError as error:
+        return None, "", forms.sentence(error)
+    return rows.validation, rows.fingerprint, None

@@ -1,0 +1,155 @@
+"""Shared by the whole process: the store, the runner, and the service of background jobs.
+
+They are module globals instead of Streamlit resources, because users can clear that cache and hot reload fills it again.
+All state is in the store, so a runner can be rebuilt at any time.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from dashboard import visitor
+from dashboard.shared import examples
+from isoviz import fence
+from isoviz.access import policy, uploads
+from isoviz.access.policy import Policy
+from isoviz.access.reach import Reach
+from isoviz.fence import Roots
+from isoviz.home import home, make_private, store_url
+
+if TYPE_CHECKING:
+    from isoviz.access.service import Service
+    from isoviz.access.visitors import Visitor
+    from isoviz.jobs.service import JobService
+    from isoviz.runs.examples import Library
+    from isoviz.runs.runner import Runner
+    from isoviz.runs.store import Store
+
+_lock = threading.RLock()
+_stores: dict[str, Store] = {}
+_runners: dict[str, Runner] = {}
+_job_service: JobService | None = None
+
+
+def _url() -> str:
+    """The app's store: `ISOVIZ_STORE` (a URL or folder, from `isoviz app --store`), else the store in `ISOVIZ_HOME`."""
+    return store_url(os.environ.get("ISOVIZ_STORE") or None)
+
+
+def store() -> Store:
+    """The app's store, opened once per process."""
+    from isoviz.runs.store import Store
+
+    url = _url()
+    with _lock:
+        if url not in _stores:
+            _stores[url] = Store(url)
+        return _stores[url]
+
+
+def library() -> Library:
+    """The runs visible to this visitor: the store's runs, and the examples unless hidden."""
+    from isoviz.runs.examples import Library, opened
+
+    return Library(store(), opened() if examples.shown() else None)
+
+
+def is_busy() -> bool:
+    """Whether any run is running or queued."""
+    counts = store().counts()
+    return counts["running"] + counts["queued"] > 0
+
+
+def every_run() -> Library:
+    """All runs and examples, for routes: their tokens say which runs a page shows."""
+    from isoviz.runs.examples import Library, opened
+
+    return Library(store(), opened())
+
+
+def service() -> Service:
+    """The service with this visitor's permissions. Pages write only through it, never to the store."""
+    return service_of(visitor.current())
+
+
+def service_of(asking: Visitor) -> Service:
+    """The service with the permissions of a request's visitor."""
+    from isoviz.access.service import Service
+
+    return Service(store(), asking, _policy())
+
+
+def _policy() -> Policy:
+    return policy.read(Reach.from_environment(st.get_option("server.address")))
+
+
+def guard_files() -> None:
+    """Restrict this process to data and models below the operator's roots, and to uploads."""
+    fence.hold_to(_roots)
+
+
+def _roots() -> Roots:
+    return uploads.roots(_policy().roots or (), store().folder)
+
+
+def runner() -> Runner | None:
+    """The store's runner, started, and rebuilt if it died. None if `ISOVIZ_RUNNER=off` (tests, displays)."""
+    if os.environ.get("ISOVIZ_RUNNER", "on").lower() == "off":
+        return None
+    from isoviz.runs.runner import Runner
+
+    url = _url()
+    with _lock:
+        running = _runners.get(url)
+        if running is None or not running.is_alive:
+            running = Runner(store(), None)
+            running.start()
+            _runners[url] = running
+        return running
+
+
+def begin() -> None:
+    """Called when the app starts to serve: runs queued work, and keeps a spare process ready when a page expects work."""
+    global _job_service
+    guard_files()
+    # import all modules whose jobs this app serves
+    from isoviz.exploring.jobs import VIEW
+    from isoviz.jobs.service import JobService
+    from isoviz.runs import pretrained  # noqa: F401
+    from isoviz.studies import jobs as study_jobs  # noqa: F401
+    from isoviz.whatif import export, jobs, texts  # noqa: F401
+
+    make_private(home())  # contains views and caches, even if the runs are elsewhere
+    _job_service = JobService(VIEW.prepare)
+    _job_service.start()
+    runner()
+
+
+def expect_jobs() -> None:
+    """Keep a spare process ready, because this visitor may start a job from this page. No effect without a running app."""
+    if _job_service is not None and service().refusal() is None:
+        _job_service.expect()
+
+
+def expect_runs() -> None:
+    """Keep a spare worker ready, because runs are launched from this page. No effect without a running app."""
+    running = runner() if _job_service is not None else None
+    if running is not None:
+        running.expect()
+
+
+def close() -> None:
+    """Stop all runners and the service. Runs continue in their own processes, and the next app adopts them."""
+    global _job_service
+    if _job_service is not None:
+        _job_service.close()
+        _job_service = None
+    with _lock:
+        for running in _runners.values():
+            running.close()
+        _runners.clear()
+        _stores.clear()

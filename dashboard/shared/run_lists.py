@@ -1,0 +1,95 @@
+"""Runs of the store as frames: filtered in SQL, and cached until a displayed value changes.
+
+Cached values are shared by all visitors, so do not modify them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import pandas as pd
+
+from dashboard.shared import resources, tables
+from isoviz.runs.naming import method_title
+
+T = TypeVar("T")
+
+MOST_CACHED: Final = 64
+"""Most cached frames and figures; the least recently used are removed first."""
+
+_lock = threading.Lock()
+_cache: OrderedDict[Hashable, tuple[str, Any]] = OrderedDict()
+
+
+def cached(key: Hashable, make: Callable[[], T]) -> T:
+    """The result of `make`, cached for a key until a run is added or deleted, or its status, name or numbers change."""
+    library = resources.library()
+    of_store = (library.key, key)
+    revision = library.revision()  # read first, so that concurrent changes are read again
+    with _lock:
+        entry = _cache.get(of_store)
+        if entry is not None and entry[0] == revision:
+            _cache.move_to_end(of_store)
+            value: T = entry[1]
+            return value
+    value = make()
+    with _lock:
+        _cache[of_store] = (revision, value)
+        _cache.move_to_end(of_store)
+        while len(_cache) > MOST_CACHED:
+            _cache.popitem(last=False)
+    return value
+
+
+def facets() -> pd.DataFrame:
+    """Existing experiments, models, tasks, methods and statuses: one row per combination, with its number of `runs`.
+
+    The visitor's rows come first; `example` marks rows of the examples.
+    """
+
+    def made() -> pd.DataFrame:
+        library = resources.library()
+        frame = pd.DataFrame(library.facets(), columns=["group", "model", "task", "method", "status", "runs"])
+        titles = {slug: method_title(slug) for slug in frame["method"].unique()}
+        shipped = library.examples.experiments if library.examples else ()
+        return frame.assign(
+            example=frame["group"].isin(shipped), group=frame["group"].fillna(""), title=frame["method"].map(titles)
+        )
+
+    return cached("facets", made)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A filter of runs by experiment (None: all except examples), models, tasks, methods and statuses (empty: all)."""
+
+    group: str | None = None
+    model: tuple[str, ...] = ()
+    task: tuple[str, ...] = ()
+    method: tuple[str, ...] = ()
+    status: tuple[str, ...] = ()
+
+
+def under_way(run_filter: Filter) -> int:
+    """Number of queued and running runs."""
+    return int(frame(run_filter)["status"].isin(["queued", "running"]).sum())
+
+
+def frame(run_filter: Filter) -> pd.DataFrame:
+    """Runs as `tables.runs_frame`, newest first, without unreadable runs."""
+
+    def made() -> pd.DataFrame:
+        summaries = resources.library().summaries(
+            group=run_filter.group,
+            status=run_filter.status or None,
+            model=run_filter.model,
+            task=run_filter.task,
+            method=run_filter.method,
+        )
+        return tables.runs_frame(run for run in summaries if not run.unreadable)
+
+    return cached(run_filter, made)

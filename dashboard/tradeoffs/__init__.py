@@ -1,0 +1,1 @@
+"""The Trade-offs page."""

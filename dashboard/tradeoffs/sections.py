@@ -1,0 +1,293 @@
+"""Sections of the Trade-offs page: the choice of runs, figures that fill in during a sweep, and the rank correlation."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from dashboard import menu
+from dashboard.components import figure
+from dashboard.shared import charts, choosing, downloads, explanations, learned, measures, run_lists, tables, wording
+from dashboard.shared.explanations import Explanation
+from dashboard.shared.run_lists import Filter
+from dashboard.shared.steady import while_busy
+from isoviz import metrics, tasks
+from isoviz.comparisons import associate_means
+from isoviz.runs.examples import SWEEP
+
+MOST_MAPS = 4
+"""Most setups drawn as a map over two parameters."""
+
+ASSOCIATION = Explanation(
+    title="Rank correlation",
+    reading=(
+        "Spearman's ρ is 1 if performance rises whenever isotropy does and −1 if it falls. Each point is a setting averaged over "
+        "seeds. Settings are compared only if they differ in nothing but the method and its parameters, so tasks are not "
+        "mixed."
+    ),
+    formula=r"\rho = \operatorname{corr}(\operatorname{rank} x, \operatorname{rank} y)",
+    paper="Spearman 1904.",
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The selection of the figures: one model on one task, a task metric, a measure of isotropy and a parameter.
+
+    Attributes:
+        measure: slug of a metric.
+    """
+
+    group: str
+    model: str
+    task: str
+    metric: str
+    measure: str
+    parameter: str
+    parameter_label: str
+
+
+def empty_state() -> None:
+    """Shown while the store is empty."""
+    choosing.empty_state(
+        "Each finished run becomes a point: the isotropy of its embeddings against its task performance. The *λ sweep* "
+        "varies isotropy over 24 runs, and the figures fill in as they finish.",
+        "lambda-sweep",
+        "Start with the λ sweep",
+    )
+
+
+def choose(facets: pd.DataFrame) -> Choice:
+    """Widgets to choose the runs; the defaults are those with most runs."""
+    fields = st.columns([2, 1, 1, 1, 1, 1])
+    with fields[0]:
+        group = choosing.group_field(facets, "tradeoffs_group", SWEEP)
+    facets = choosing.within(facets, group)
+    with fields[1]:
+        model = st.selectbox("Model", _most(facets, "model"), key="tradeoffs_model", bind="query-params")
+    facets = facets[facets["model"] == model]
+    with fields[2]:
+        task = st.selectbox("Task", _most(facets, "task"), key="tradeoffs_task", bind="query-params")
+    runs = run_lists.frame(Filter(_experiment(group), (str(model),), (str(task),)))
+    with fields[3]:
+        metric = st.selectbox("Performance (y)", _metrics(task, runs), key="tradeoffs_metric", bind="query-params")
+    labels = tables.number_parameters(runs)
+    with fields[5]:
+        parameter = st.selectbox(
+            "Parameter",
+            list(labels) or [""],
+            format_func=lambda name: labels.get(name, "no parameter"),
+            key="tradeoffs_parameter",
+            bind="query-params",
+            help="A numeric parameter of the methods. It colours the points and is the x axis of the two figures below.",
+        )
+    with fields[4]:
+        measure = _measure_field(runs, parameter)
+    return Choice(group, model, task, metric, measure, parameter, labels.get(parameter, ""))
+
+
+def _measure_field(runs: pd.DataFrame, parameter: str) -> str:
+    """The measure on the x axis; by default the one that methods with this parameter act on.
+
+    No `format_func`, so that the address contains the option's name.
+    """
+    slugs = {metric.number_title: metric.slug for metric in measures.of_runs()}
+    with_it = [method for method, params in zip(runs["method"], runs["params"], strict=True) if parameter in params]
+    default = measures.default_for(with_it or runs["method"])
+    choosing.follow("tradeoffs_isotropy", default.number_title)
+    title = st.selectbox(
+        "Isotropy (x)",
+        list(slugs),
+        index=list(slugs.values()).index(default.slug),
+        key="tradeoffs_isotropy",
+        bind="query-params",
+        help="Any measure that the runs report. Default: the measure of the vectors that the method acts on.",
+    )
+    return slugs[str(title)]
+
+
+def _most(facets: pd.DataFrame, column: str) -> list[str]:
+    counted = facets.groupby(column, sort=False)["runs"].sum()
+    return [str(value) for value in counted.sort_values(ascending=False, kind="stable").index]
+
+
+def _metrics(task: str, runs: pd.DataFrame) -> list[str]:
+    """The task's metrics, the primary one first; then others that its runs report, such as MNLI's `accuracy_mismatched`."""
+    entry = tasks.catalogue().get(task)
+    declared = [entry.primary, *entry.metrics] if entry else []
+    return list(dict.fromkeys([*declared, *(name for values in runs["metrics"] for name in values)])) or [""]
+
+
+def figures(choice: Choice) -> None:
+    """The figures, refreshed while runs are queued or running."""
+    while_busy(lambda: run_lists.under_way(_filter(choice)) > 0, lambda: _figures(choice))
+
+
+def _filter(choice: Choice) -> Filter:
+    return Filter(_experiment(choice.group), (choice.model,), (choice.task,))
+
+
+def _experiment(group: str) -> str | None:
+    return None if group == choosing.ALL else group
+
+
+def _figures(choice: Choice) -> None:
+    runs = run_lists.frame(_filter(choice))
+    measure = metrics.get(choice.measure)
+    compared = (choice.metric, choice.measure, choice.parameter or None)
+    points = run_lists.cached(("points", choice), lambda: tables.points(tables.ordered(runs), *compared))
+    st.caption(_counts(runs, points, choice))
+    if points.empty:
+        st.info("The first point appears when the first of these runs finishes.", icon=":material/hourglass_empty:")
+    else:
+        learned.banner(learned.warnings(runs))
+        _draw(
+            "tradeoff", choice, points, lambda: charts.tradeoff(points, choice.metric, measure, choice.parameter_label)
+        )
+        _associations(choice, runs)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            explanations.show(charts.TRADEOFF)
+            explanations.show(ASSOCIATION, "About the rank correlation")
+            explanations.show_metric(measure)
+            st.caption("Click a mark to open its run.", width="content")
+        if points["at"].nunique() > 1:
+            _against(choice, points)
+            _map(choice, runs)
+        elif points["at"].notna().any():
+            st.caption(
+                f"All of these runs have the same {wording.plain(choice.parameter_label)}. Sweep it on the Train page to see "
+                "performance against it."
+            )
+        file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
+        downloads.buttons(file, lambda: learned.in_file(_as_file(points, choice), learned.warnings(runs)))
+
+
+def _associations(choice: Choice, runs: pd.DataFrame) -> None:
+    """The rank correlation in a sentence: on this task, and over all tasks of the experiment if there are several."""
+    on_task = run_lists.cached(
+        ("association", choice),
+        lambda: (
+            associate_means(
+                tables.association_points(runs, choice.measure, choice.metric), choice.measure, metric=choice.metric
+            ).sentence
+        ),
+    )
+    st.markdown(f"**Does isotropy go with performance?** {wording.plain(on_task)}")
+    all_runs = run_lists.frame(Filter(_experiment(choice.group)))
+    if all_runs.groupby(["model", "task"]).ngroups < 2:
+        return
+    pooled = run_lists.cached(
+        ("pooled association", choice.group, choice.measure),
+        lambda: associate_means(tables.association_points(all_runs, choice.measure, None), choice.measure).sentence,
+    )
+    st.markdown(f"All models and tasks, each centred on its own ranks: {wording.plain(pooled)}")
+
+
+def _against(choice: Choice, points: pd.DataFrame) -> None:
+    measure = metrics.get(choice.measure)
+    lines = points.groupby(points["at"].notna())["line"].nunique().max()
+    if lines > charts.MOST_LINES:
+        st.caption(f"The first {charts.MOST_LINES} of {lines:,} settings below. Choose one experiment to see others.")
+    for place, of_isotropy in zip(st.columns(2), (False, True), strict=True):
+        with place:
+            label = measures.with_cloud(measure) if of_isotropy else choice.metric
+            st.markdown(f"**{wording.plain(label)} against {wording.plain(choice.parameter_label)}**")
+            make = functools.partial(
+                charts.against_parameter,
+                points,
+                choice.metric,
+                measure,
+                choice.parameter_label,
+                of_isotropy=of_isotropy,
+            )
+            _draw(f"against_{choice.measure if of_isotropy else 'value'}", choice, points, make)
+            explanations.show(charts.PARAMETER)
+
+
+def _map(choice: Choice, runs: pd.DataFrame) -> None:
+    """Performance and isotropy over two parameters that one method's runs vary; one pair of maps per setup."""
+    others = run_lists.cached(("varied", choice), lambda: tables.varied_together(runs, choice.parameter))
+    if not others:
+        return
+    measure = metrics.get(choice.measure)
+    second = st.selectbox(
+        "Second parameter",
+        list(others),
+        format_func=lambda name: others[name],
+        key="tradeoffs_second",
+        bind="query-params",
+        width=320,
+    )
+    compared = (choice.metric, choice.measure, choice.parameter, second)
+    points = run_lists.cached(("grid", choice, second), lambda: tables.points(runs, *compared))
+    means = tables.setting_means(points.dropna(subset=["at", "beside"]))
+    grids = [
+        grid for _, grid in means.groupby("line", sort=False) if min(grid["at"].nunique(), grid["beside"].nunique()) > 1
+    ]
+    if len(grids) > MOST_MAPS:
+        st.caption(f"The maps of the first {MOST_MAPS} of {len(grids)} setups. Choose one experiment to see others.")
+    for index, grid in enumerate(grids[:MOST_MAPS]):
+        name = ", ".join(filter(None, (grid["title"].iloc[0], grid["settings"].iloc[0])))
+        sides = (
+            ("value", choice.metric, "", 3),
+            ("isotropy", measure.heading, measures.cloud(measure), measure.decimals),
+        )
+        for container, (column, title, cloud, decimals) in zip(st.columns(2), sides, strict=True):
+            with container:
+                st.markdown(f"**{wording.plain(title)}**, {wording.plain(', '.join(filter(None, (cloud, name))))}")
+                cells = grid.assign(mean=grid[column])
+                labels = (choice.parameter_label, others[second])
+                make = functools.partial(charts.parameter_map, cells, title, labels, decimals)
+                _draw(f"map_{column}_{index}", choice, cells, make)
+    if grids:
+        explanations.show(charts.MAP)
+
+
+def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go.Figure]) -> None:
+    """Show a figure. While its points are the same, so is the figure object, and the browser keeps its zoom.
+
+    A click on a run's mark opens its page.
+    """
+    cached = st.session_state.setdefault("tradeoffs_figures", {})
+    identity = (choice, points.to_json())
+    if name not in cached or cached[name][0] != identity:
+        plot = make()
+        plot.update_layout(uirevision=repr(choice))  # keep the zoom as points arrive, reset it when the choice changes
+        cached[name] = (identity, plot)
+    title = metrics.get(choice.measure).number_title
+    alt_text = f"{name.replace('_', ' ')}: {choice.metric} and {title} of {len(points)} runs on {choice.task}"
+    saved = downloads.file_name("isoviz", name, choice.task, choice.metric)
+    run = figure.draw(cached[name][1], key=f"tradeoffs_{name}", words=alt_text, name=saved, opens_runs=True)
+    if run:
+        st.switch_page(menu.RUN, query_params={"id": run})
+
+
+def _as_file(points: pd.DataFrame, choice: Choice) -> pd.DataFrame:
+    """The figures' points with their coordinates by name."""
+    columns = {"value": choice.metric, "isotropy": choice.measure, "at": choice.parameter or "parameter"}
+    return points.drop(columns=["line", "setup"]).rename(columns=columns)
+
+
+def _counts(runs: pd.DataFrame, points: pd.DataFrame, choice: Choice) -> str:
+    parts = [f"{len(points)} points of {len(runs)} runs"]
+    if waiting := run_lists.under_way(_filter(choice)):
+        parts.append(f"{waiting} still to come")
+    without_result = runs["status"].isin(["failed", "diverged", "lost", "stopped"]).sum()
+    if without_result:
+        parts.append(f"{without_result} ended without a result (see Results)")
+    repeated = int((runs["status"] == "finished").sum()) - len(tables.newest_per_seed(runs))
+    if repeated:
+        parts.append(f"{repeated} older run{'s' if repeated > 1 else ''} of the same setup and seed left out")
+    undefined = len(tables.newest_per_seed(runs)) - len(points)
+    if undefined:
+        names = f"{choice.metric} or {metrics.get(choice.measure).number_title}"
+        parts.append(f"{undefined} not drawn: {names} is undefined (see Results)")
+    collapsed = int((points["collapsed"] != "").sum())
+    if collapsed:
+        parts.append(f"{collapsed} collapsed (constant or no better than chance), ringed and in no mean")
+    return " · ".join(parts)
