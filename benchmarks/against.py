@@ -31,7 +31,7 @@ PAGES = ("home", "explore", "train", "live", "tradeoffs", "results", "whatif", "
 OPEN = "from isoviz.runs.store import Store; Store().close()"
 LEAST = "import sqlalchemy"
 """What a list of runs cannot do without."""
-IMPORTS = ("isoviz", "isoviz.config", "isoviz.runs.store", "isoviz.methods", "dashboard.menu")
+IMPORTS = ("isoviz", "isoviz.config", "isoviz.runs.store", "isoviz.methods", "dashboard.shared.menu")
 
 # Run in each checkout: nothing here may be younger than the older of the two.
 FILL = """

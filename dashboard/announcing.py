@@ -16,7 +16,7 @@ from streamlit.auth_util import get_validated_redirect_uri, is_authlib_installed
 
 from dashboard import class_routes
 from dashboard.shared import resources
-from dashboard.visitor import ByLink, ByLogin, Entrance, Open
+from dashboard.shared.visitor import ByLink, ByLogin, Entrance, Open
 from isoviz.access import reach
 from isoviz.access.people import People
 from isoviz.access.reach import Reach

@@ -17,9 +17,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from dashboard import visitor
 from dashboard.class_routes import read_body
-from dashboard.shared import reading, resources
+from dashboard.shared import reading, resources, visitor
 from isoviz.access.reach import API_WRITES, switched_on
 from isoviz.access.service import Service
 from isoviz.access.visitors import Visitor

@@ -11,8 +11,7 @@ if str(ROOT) not in sys.path:
 
 import streamlit as st  # noqa: E402
 
-from dashboard import menu, visitor  # noqa: E402
-from dashboard.shared import actions, address, examples, resources, unreadable  # noqa: E402
+from dashboard.shared import actions, address, examples, menu, resources, unreadable, visitor  # noqa: E402  # noqa: E402
 
 STATIC = ROOT / "dashboard" / "static"
 

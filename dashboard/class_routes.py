@@ -18,8 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from dashboard import visitor
-from dashboard.shared import resources
+from dashboard.shared import resources, visitor
 from isoviz import lessons
 from isoviz.access import links
 from isoviz.errors import AccessError, InputError

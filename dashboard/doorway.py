@@ -20,8 +20,9 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard import api_routes, class_routes, page_head, visitor
-from dashboard.visitor import ByLink, ByLogin, Entrance
+from dashboard import api_routes, class_routes, page_head
+from dashboard.shared import visitor
+from dashboard.shared.visitor import ByLink, ByLogin, Entrance
 from isoviz.access import links
 from isoviz.access.reach import Reach
 from isoviz.access.visitors import Role, Visitor

@@ -24,8 +24,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 import isoviz
-from dashboard import api_routes, class_routes, view_arrays, visitor
-from dashboard.shared import resources
+from dashboard import api_routes, class_routes, view_arrays
+from dashboard.shared import resources, visitor
 from isoviz.errors import StoreError
 from isoviz.events import Measured, parse_event
 from isoviz.metrics.record import CloudRecord

@@ -18,11 +18,11 @@ if str(ROOT) not in sys.path:
 import streamlit as st  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 
-from dashboard import announcing, visitor  # noqa: E402
+from dashboard import announcing  # noqa: E402
 from dashboard.doorway import Doorway  # noqa: E402
 from dashboard.page_head import PageHead  # noqa: E402
 from dashboard.routes import routes  # noqa: E402
-from dashboard.shared import resources  # noqa: E402
+from dashboard.shared import resources, visitor  # noqa: E402
 from isoviz.errors import InputError  # noqa: E402
 
 # A browser that opens a page requests dozens of small files while the page's script runs. Each switches threads several times and

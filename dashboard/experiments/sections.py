@@ -7,10 +7,9 @@ from urllib.parse import quote
 import pandas as pd
 import streamlit as st
 
-from dashboard import menu
 from dashboard.report import offering
 from dashboard.results import sections as results
-from dashboard.shared import actions, examples, measures, resources, run_lists, tables, theme, timing, wording
+from dashboard.shared import actions, examples, measures, menu, resources, run_lists, tables, theme, timing, wording
 from dashboard.shared.run_lists import Filter
 from dashboard.shared.steady import while_busy
 from dashboard.tradeoffs import sections as tradeoffs

@@ -10,10 +10,9 @@ from pathlib import Path
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard import menu
 from dashboard.inputs import model_form, vectors_form
 from dashboard.inputs.data_form import FROM_FOLDER, FROM_HUB, Stamp, folder_field, stamp
-from dashboard.shared import actions, examples, forms, reading, resources, wording
+from dashboard.shared import actions, examples, forms, menu, reading, resources, wording
 from dashboard.shared.steady import steady
 from isoviz import tasks
 from isoviz.config import RunConfig

@@ -7,10 +7,9 @@ import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import menu
 from dashboard.explore.form import Pane
 from dashboard.explore.sections import as_markdown, cached
-from dashboard.shared import explanations, wording
+from dashboard.shared import explanations, menu, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.whatif import form as whatif
 from dashboard.whatif.sentences import change_in_points

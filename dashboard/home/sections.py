@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import menu
 from dashboard.components.playground.mounted import playground
-from dashboard.shared import choosing, examples, explanations, measures, resources, theme, wording
+from dashboard.shared import choosing, examples, explanations, measures, menu, resources, theme, wording
 from dashboard.shared.steady import while_busy
 from dashboard.shared.tables import primary_metric
 from isoviz import metrics

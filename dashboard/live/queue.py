@@ -7,8 +7,7 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard import menu
-from dashboard.shared import actions, resources, theme, timing, wording
+from dashboard.shared import actions, menu, resources, theme, timing, wording
 from dashboard.shared.run_lists import cached
 from dashboard.shared.steady import while_busy
 from isoviz import devices

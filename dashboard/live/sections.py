@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import menu
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.live import queue
-from dashboard.shared import examples, resources, run_lists, wording
+from dashboard.shared import examples, menu, resources, run_lists, wording
 from dashboard.shared.actions import attempt, button, perform
 from dashboard.shared.run_lists import Filter, cached
 from dashboard.shared.steady import steady, while_busy

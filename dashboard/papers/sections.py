@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from dashboard import menu
 from dashboard.components import figure
 from dashboard.papers import as_report, drawing, frames, records, training
 from dashboard.papers import printed as printed_tables
 from dashboard.papers.records import Record
 from dashboard.papers.training import StudyRuns
 from dashboard.report import offering
-from dashboard.shared import actions, downloads, job_progress, resources, wording
+from dashboard.shared import actions, downloads, job_progress, menu, resources, wording
 from dashboard.shared.job_progress import WatchedJob
 from dashboard.shared.steady import steady
 from isoviz import studies

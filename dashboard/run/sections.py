@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import menu
 from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.live import sections as live
 from dashboard.run import outcomes
-from dashboard.shared import actions, built_file, downloads, examples, resources, theme, wording
+from dashboard.shared import actions, built_file, downloads, examples, menu, resources, theme, wording
 from dashboard.shared.actions import perform
 from dashboard.shared.steady import TICK
 from isoviz import metrics

@@ -8,8 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
 
-from dashboard import menu
-from dashboard.shared import resources, wording
+from dashboard.shared import menu, resources, wording
 from isoviz.config import RunConfig
 from isoviz.errors import AccessError, IsoVizError
 from isoviz.runs.naming import experiment_name

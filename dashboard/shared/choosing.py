@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from dashboard import menu
-from dashboard.shared import examples, wording
+from dashboard.shared import examples, menu, wording
 
 ALL = "all"
 

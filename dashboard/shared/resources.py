@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from dashboard import visitor
-from dashboard.shared import examples
+from dashboard.shared import examples, visitor
 from isoviz import fence
 from isoviz.access import policy, uploads
 from isoviz.access.policy import Policy

@@ -10,9 +10,19 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import menu
 from dashboard.components import figure
-from dashboard.shared import charts, choosing, downloads, explanations, learned, measures, run_lists, tables, wording
+from dashboard.shared import (
+    charts,
+    choosing,
+    downloads,
+    explanations,
+    learned,
+    measures,
+    menu,
+    run_lists,
+    tables,
+    wording,
+)
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.run_lists import Filter
 from dashboard.shared.steady import while_busy

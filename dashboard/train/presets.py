@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import menu
-from dashboard.shared import actions, forms
+from dashboard.shared import actions, forms, menu
 from dashboard.train.launching import Plan
 from isoviz import methods
 from isoviz.recipes import RECIPES, Recipe

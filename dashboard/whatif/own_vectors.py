@@ -7,9 +7,8 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard import menu
 from dashboard.inputs import model_form, vectors_form
-from dashboard.shared import forms, job_progress, resources, wording
+from dashboard.shared import forms, job_progress, menu, resources, wording
 from dashboard.shared.job_progress import WatchedJob
 from dashboard.shared.steady import steady
 from dashboard.whatif import form, readouts_panel

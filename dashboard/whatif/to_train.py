@@ -6,9 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard import menu
 from dashboard.inputs.data_form import FROM_HUB
-from dashboard.shared import forms, wording
+from dashboard.shared import forms, menu, wording
 from dashboard.train.form import OWN_TITLE
 from dashboard.train.own_form import INFERRED, KINDS, NO_SECOND
 from dashboard.whatif.form import PREFIX

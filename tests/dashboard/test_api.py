@@ -15,9 +15,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from dashboard import api_routes, routes, visitor
+from dashboard import api_routes, routes
 from dashboard.doorway import Doorway
-from dashboard.shared import resources
+from dashboard.shared import resources, visitor
 from isoviz.access import service as access
 from isoviz.access.policy import ROOTS
 from isoviz.access.reach import API_WRITES, READ_ONLY, Reach

@@ -12,9 +12,9 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from dashboard import class_routes, routes, visitor
+from dashboard import class_routes, routes
 from dashboard.doorway import Doorway
-from dashboard.shared import resources
+from dashboard.shared import resources, visitor
 from isoviz.access.reach import READ_ONLY, Reach
 from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.lessons.classes import Classes

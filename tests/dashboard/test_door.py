@@ -21,7 +21,7 @@ from websockets.sync.client import connect
 
 from dashboard import routes
 from dashboard.doorway import Doorway
-from dashboard.visitor import ByLink
+from dashboard.shared.visitor import ByLink
 from isoviz.access import links
 from isoviz.access.reach import Reach
 from isoviz.access.visitors import Role

@@ -7,9 +7,9 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import menu
 from dashboard.live import queue as run_queue
 from dashboard.live import sections as live
+from dashboard.shared import menu
 from isoviz.config import RunConfig
 from isoviz.devices import Devices, Slot
 from isoviz.events import Diverged, Failed, Stopped

@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from dashboard import routes
 from dashboard.shared import resources
 from isoviz.events import Entered, Resumed, Stepped
+from isoviz.runs.reading import RunReader
 from isoviz.runs.store import Store, StoreUnavailableError
 from tests.story import Story
 
@@ -126,7 +127,7 @@ def test_a_deleted_run_and_a_store_that_is_away(
     def away(*_: object, **__: object) -> None:
         raise StoreUnavailableError("locked for too long")
 
-    monkeypatch.setattr(Store, "get", away)
+    monkeypatch.setattr(RunReader, "get", away)
     assert client.get(f"/isoviz/events/{run.id}").status_code == 503
 
 

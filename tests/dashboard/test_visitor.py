@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dashboard import visitor
-from dashboard.visitor import ByLink, Open
+from dashboard.shared import visitor
+from dashboard.shared.visitor import ByLink, Open
 from isoviz.access import links
 from isoviz.access.visitors import OPERATOR, Role, Visitor
 

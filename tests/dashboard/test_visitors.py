@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from dashboard import visitor
+from dashboard.shared import visitor
 from isoviz.access.visitors import Role, Visitor
 from isoviz.exploring.jobs import VIEW
 from isoviz.jobs import scheduling

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard import menu
+from dashboard.shared import menu
 from dashboard.whatif import plots, sentences
 from isoviz import vectors
 from isoviz.readouts import CATALOGUE, Comparison, cosines

@@ -11,7 +11,7 @@ from dashboard.shared import resources
 
 TICK = 3.0
 """Seconds between counts of queued and running runs."""
-_PAGES = Path(__file__).resolve().parent.parent / "pages"
+_PAGES = Path(__file__).resolve().parents[2] / "pages"
 
 HOME, PLAYGROUND, LESSONS, METHODS, EXPLORE, WHATIF, TRAIN, LIVE, EXPERIMENTS, RESULTS, TRADEOFFS, PAPERS, RUN = (
     str(_PAGES / f"{name}.py")
