@@ -58,12 +58,13 @@ def build_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     for verb, text in _VERBS.items():
         of_verb = verbs.add_parser(verb, help=text)
         if not words or words[0] == verb:
-            _module(verb).add_options(of_verb)
+            options = (of_verb, verb) if verb == "sweep" else (of_verb,)
+            _module(verb).add_options(*options)
     return parser
 
 
 def _module(verb: str) -> Any:
-    return importlib.import_module(f"isoviz.commands.{verb}")
+    return importlib.import_module(f"isoviz.commands.{'train' if verb == 'sweep' else verb}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

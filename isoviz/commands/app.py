@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 from isoviz.access import links, policy, reach
 from isoviz.access.reach import Reach
+from isoviz.commands import dashboard
 from isoviz.commands.options import add_store, port
 from isoviz.errors import InputError
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def add_options(app: argparse.ArgumentParser) -> None:
@@ -55,19 +52,14 @@ def add_options(app: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM; then return 0. Where the system allows it, this process becomes the server."""
-    server = ROOT / "dashboard" / "server.py"
-    if not server.is_file():
-        raise InputError("app: the dashboard is only in a source checkout; run this command from one")
-    if importlib.util.find_spec("streamlit") is None:
-        raise InputError("app: streamlit is not installed; run `make app`, or `pip install -r requirements.txt`")
+    server = dashboard.require("app", "server.py")
     if _taken(options.port):
         raise InputError(f"--port: {options.port} is in use on this machine; choose another", field="port")
     # Streamlit reads .streamlit/config.toml from the current folder, and puts the script's folder on the import path
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
     command = [sys.executable, "-m", "dashboard.serving", str(server), "--server.port", str(options.port)]
     # The server opens the browser at a link with a token; Streamlit would open the bare address.
     command += ["--server.address", options.host, "--server.headless", "true"]
-    environment = {**os.environ, "PYTHONPATH": path, **_settings(options)}
+    environment = {**dashboard.environment(), **_settings(options)}
     reach.refuse_unguarded(options.host, environment)
     reachable = Reach.from_environment(options.host, environment)
     environment |= _roots(options, reachable, environment)
@@ -77,9 +69,9 @@ def run(options: argparse.Namespace) -> int:
 
         links.renew(Store(options.store).folder)
     if sys.platform != "win32":
-        os.chdir(ROOT)
+        os.chdir(dashboard.ROOT)
         os.execve(sys.executable, command, environment)
-    process = subprocess.Popen(command, cwd=ROOT, env=environment)
+    process = subprocess.Popen(command, cwd=dashboard.ROOT, env=environment)
     while True:
         try:
             return process.wait()

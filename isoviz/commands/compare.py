@@ -4,45 +4,25 @@ from __future__ import annotations
 
 import argparse
 
-from isoviz.commands.options import add_store
+from isoviz.commands.options import add_fields, add_store
 from isoviz.commands.output import print_json, print_table
 from isoviz.comparisons import Part, Table, wording
-from isoviz.operations.table import compare
+from isoviz.operations.table import Operation, Operations, compare
 from isoviz.runs.store import Store
+
+_CHOICES = {"by": "--by", "metric": "--metric", "baseline": "--baseline", "alpha": "--alpha"}
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
     parser.add_argument("ids", nargs="+", metavar="ID", help="runs, or experiments: all runs launched together")
-    parser.add_argument(
-        "--by",
-        default="method",
-        metavar="NAME",
-        help="the factor to compare: method (with its parameters), a setting, or a parameter (default: method)",
-    )
-    parser.add_argument(
-        "--metric",
-        metavar="NAME",
-        help="a metric of the task, or a measure of isotropy (default: the task's primary metric)",
-    )
-    parser.add_argument(
-        "--baseline",
-        metavar="NAME",
-        help="the setting that the others are compared with (default: the method baseline, else the first)",
-    )
-    parser.add_argument(
-        "--alpha",
-        type=float,
-        default=0.05,
-        metavar="P",
-        help="familywise error rate of the table (default: 0.05)",
-    )
+    add_fields(parser, Operation(Operations.compare_runs).arguments(), _CHOICES, text="NAME")
     add_store(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Compare runs and print the table. Returns 0, whatever the result."""
-    choices = {name: getattr(options, name) for name in ("by", "metric", "baseline", "alpha")}
+    choices = {name: getattr(options, name) for name in _CHOICES if getattr(options, name) is not None}
     table = compare(Store(options.store), options.ids, **choices)
     if options.json:
         print_json(table.model_dump(mode="json"))

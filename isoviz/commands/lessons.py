@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 from isoviz import boundary
+from isoviz.commands import dashboard
 from isoviz.errors import InputError
 from isoviz.lessons import checking
 from isoviz.lessons.reading import FaultyLessonError, read
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -53,19 +51,16 @@ def _problems(path: Path) -> list[str]:
 def _write(options: argparse.Namespace) -> int:
     """Write the file. A separate process prints it, because the engine does not import the dashboard, which has the parts."""
     out = Path(options.out)
-    if not (ROOT / "dashboard" / "lessons_file.py").is_file():
-        raise InputError("lessons: the playground is only in a source checkout; run this command from one")
+    dashboard.require("lessons", "lessons_file.py", streamlit=False)
     if not os.path.isdir(out.parent):  # unlike Path.is_dir, false for names that are too long
         raise InputError(f"out: there is no folder '{out.parent}'", field="out")
     if os.path.isdir(out):
         raise InputError(f"out: '{out}' is a folder; name a file", field="out")
     for name in options.add:
         read(Path(name))
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
-    own = [str(Path(name).resolve()) for name in options.add]
-    command = [sys.executable, "-m", "dashboard.lessons_file", *own]
-    rendering = subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, check=False)
+    rendering = dashboard.render("lessons_file", *(str(Path(name).resolve()) for name in options.add))
     if rendering.returncode:
+        sys.stderr.write(rendering.stderr.decode())
         return 1
     try:
         out.write_bytes(rendering.stdout)

@@ -25,8 +25,12 @@ if TYPE_CHECKING:
     from isoviz.runs.store import Store
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
+def add_options(parser: argparse.ArgumentParser, verb: str = "train") -> None:
+    """Add the options of the verb; `sweep` also takes a grid."""
+    if verb == "sweep":
+        parser.add_argument(
+            "--grid", action="append", metavar="NAME=V1,V2,...", required=True, help="values of one method parameter"
+        )
     fields = RunConfig.model_fields
     parser.add_argument("--model", default=fields["model"].default, help=fields["model"].description)
     parser.add_argument("--task", default=fields["task"].default, help=fields["task"].description)

@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, Final, Literal, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from isoviz import comparisons, limits, methods, metrics, posthoc, reference, studies, tasks
 from isoviz.access.service import Service
@@ -91,10 +91,11 @@ class Operation:
 
     def arguments(self) -> type[BaseModel]:
         """The model of its arguments, which refuses unknown names."""
-        hints = get_type_hints(self.call)
+        hints = get_type_hints(self.call, include_extras=True)
         fields: dict[str, Any] = {
             name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
             for name, parameter in inspect.signature(self.call).parameters.items()
+            if name != "self"
         }
         return create_model(self.name, __config__=_STRICT, **fields)
 
@@ -169,15 +170,24 @@ class Operations:
     def compare_runs(
         self,
         ids: list[str],
-        by: str = "method",
-        metric: str | None = None,
-        baseline: str | None = None,
-        alpha: float = 0.05,
+        by: Annotated[
+            str, Field(description="the factor to compare: method (with its parameters), a setting, or a parameter")
+        ] = "method",
+        metric: Annotated[
+            str | None,
+            Field(description="a metric of the task, or a measure of isotropy (default: the task's primary metric)"),
+        ] = None,
+        baseline: Annotated[
+            str | None,
+            Field(
+                description="the setting that the others are compared with (default: the method baseline, else the first)"
+            ),
+        ] = None,
+        alpha: Annotated[float, Field(description="familywise error rate of the table")] = 0.05,
     ) -> dict[str, Any]:
         """Do these runs differ? Means over seeds, differences from the baseline with intervals, p values corrected by Holm's method.
 
-        ids: runs or experiments. by: what is compared: "method" (with its parameters), a setting or a parameter. metric: of the
-        task (default: its primary one) or a measure of isotropy.
+        ids: runs or experiments.
         """
         return compare(self._store, ids, by=by, metric=metric, baseline=baseline, alpha=alpha).model_dump(mode="json")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import json
@@ -16,24 +17,16 @@ from unittest.mock import patch
 from hypothesis import strategies as st
 
 from isoviz import methods, posthoc, studies, tasks
-from isoviz.__main__ import main
+from isoviz.__main__ import build_parser, main
 from isoviz.errors import LINE
 from isoviz.recipes import RECIPES
-from isoviz.runs.planning import OPTIONS, OWN_OPTIONS
 from isoviz.studies.protocol import ComputedStudy
 from tests.fuzzing import nasty, untouched
 
-_CHOICES = {
-    "--precision": ("auto", "no", "bf16", "fp16"),
-    "--schedule": ("constant", "linear", "polynomial"),
-    "--select": ("last", "best"),
-    "--batching": ("bucketed", "shuffled"),
-    "--early-stopping": ("primary:1", "accuracy:2"),
-    "--direction": ("en-ro", "ro-en"),
-    "--kind": ("classification", "regression", "span", "seq2seq"),
-    "--prefix": ("a: | b:",),
-}
-_FLAGS = ("--allow-random", "--allow-unknown")
+_LONG = ("mcp", "worker")
+"""Verbs that wait for input or for runs."""
+_OFTEN = {"train": 6, "sweep": 3, "measure": 6, "transform": 3, "list": 2}
+"""How much more often than others a verb or action is drawn."""
 
 
 class Reached(BaseException):
@@ -64,6 +57,27 @@ def without_work() -> Iterator[None]:
 
 def words(folder: Path) -> st.SearchStrategy[list[str]]:
     """Command lines over files in `folder` (see `fill`), most of them wrong in one or two places."""
+    commands = [
+        command for command in _commands(build_parser(), []) for _ in range(_OFTEN.get((command[0] or [""])[-1], 1))
+    ]
+    values = _values_of(folder)
+    lines = st.sampled_from(commands).flatmap(lambda command: _line(*command, values))
+    strange = st.lists(nasty.anything, max_size=4)
+    surrogate = st.tuples(lines, st.sampled_from(nasty.SURROGATES)).map(lambda pair: [*pair[0], pair[1]])
+    return st.one_of(*[lines] * 19, strange, surrogate).filter(lambda line: _stays_inside(line, folder))
+
+
+def _commands(parser: argparse.ArgumentParser, before: list[str]) -> Iterator[tuple[list[str], list[argparse.Action]]]:
+    """The words that begin each verb and action, and the options that it takes."""
+    branches = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not branches:
+        yield before, [action for action in parser._actions if action.dest != "help"]
+    for name, branch in ((name, one) for each in branches for name, one in each.choices.items() if name not in _LONG):
+        yield from _commands(branch, [*before, name])
+
+
+def _values_of(folder: Path) -> dict[str, st.SearchStrategy[str]]:
+    """Values by the name of what takes them."""
     here = str(folder)
     paths = nasty.near(*(f"{here}/{name}" for name in sorted(path.name for path in folder.iterdir())))
     stores = st.one_of(
@@ -78,88 +92,63 @@ def words(folder: Path) -> st.SearchStrategy[list[str]]:
             )
         ),
     )  # fmt: skip
-    models = nasty.near("demo/tiny-bert", "demo/tiny-bart", "run:nothing", "org/name", f"{here}/model", f"{here}/loop")
-    slugs = nasty.near(*tasks.catalogue(), "own")
-    own = [
-        _option(option, nasty.near(*_CHOICES.get(option, ("text", "label", "0.2", "1"))))
-        for option in OWN_OPTIONS.values()
-    ]
-    numbers = st.one_of(nasty.one_of(nasty.NUMBERS), nasty.anything)
-    settings = [
-        _option(option, nasty.near(*_CHOICES[option]) if option in _CHOICES else numbers)
-        for option in OPTIONS.values()
-        if option not in _FLAGS
-    ]
+    slugs = nasty.near(*tasks.catalogue(), "own", "own")
     names = [
         f"{slug}.{name}" if "+" in slug else name
         for slug in methods.catalogue()
         for name in methods.get(slug).Params.model_fields
     ]
-    pairs = st.tuples(nasty.near(*names), numbers).map(lambda pair: f"{pair[0]}={pair[1]}")
-    rows = [
-        _option("--model", models), _option("--task", slugs), _option("--task", st.just("own")), _option("--data", paths), *own,
-    ]  # fmt: skip
-    training = [
-        *rows, _option("--method", nasty.near(*methods.catalogue(), *methods.combinations())), _option("--set", pairs),
-        _option("--recipe", nasty.near(*RECIPES)), st.lists(numbers, min_size=1, max_size=3).map(_seeds), *settings,
-        _option("--store", stores),
-    ]  # fmt: skip
-    measuring = [
-        *rows, _option("--split", nasty.near("train", "validation")), _option("--layer", numbers), _option("--max-eval", numbers),
-        _option("--pooling", nasty.near("cls", "mean", "head")), _option("--max-length", numbers), _option("--batch-size", numbers),
-        _option("--direction", nasty.near("en-ro")), _option("--embeddings", paths), st.just(["--as-weights"]),
-    ]  # fmt: skip
-    steps = st.lists(
-        st.one_of(nasty.near(*posthoc.catalogue()), st.tuples(nasty.near(*posthoc.catalogue()), pairs).map(":".join)),
-        max_size=3,
+    pairs = st.tuples(nasty.near(*names), _NUMBERS).map("=".join)
+    steps = st.one_of(
+        nasty.near(*posthoc.catalogue()), st.tuples(nasty.near(*posthoc.catalogue()), pairs).map(":".join)
     )
-    chain = st.one_of(steps.map("~".join), nasty.anything)
+    addresses = nasty.near("https://example.org", "example.org", "127.0.0.1")
     ids = nasty.near("nothing", "1k0v9yw7bz1-53h")
-    store = _option("--store", stores)
-    json_too = st.sampled_from(([], ["--json"]))
-    grids = st.lists(pairs.map(lambda pair: ["--grid", pair]), min_size=1, max_size=2).map(_joined)
-    transforming = st.tuples(
-        _option("--chain", chain),
-        _option("--in", paths),
-        _option("--out", paths),
-        st.one_of(st.just([]), _option("--fit-on", paths)),
-    ).map(_joined)
-    one_id = st.sampled_from(("show", "stop", "resume", "delete"))
-    runs = st.one_of(
-        st.tuples(one_id, ids).map(list),
-        st.just(["list"]),
-        st.lists(ids, max_size=3).map(lambda all_: ["export", *all_]),
+    return {
+        **dict.fromkeys(("data", "embeddings", "input", "fit_on", "out", "pairs", "labels", "roots", "add", "check"), paths),
+        **dict.fromkeys(("url", "host", "allow_host", "allow_origin", "allow_frame"), addresses),
+        **dict.fromkeys(("id", "ids", "run", "experiment"), ids),
+        **dict.fromkeys(("set", "grid"), pairs),
+        **dict.fromkeys(("task", "tasks"), slugs),
+        "store": stores,
+        "model": nasty.near("demo/tiny-bert", "demo/tiny-bart", "run:nothing", "org/name", f"{here}/model", f"{here}/loop"),
+        "method": nasty.near(*methods.catalogue(), *methods.combinations()),
+        "recipe": nasty.near(*RECIPES),
+        "name": nasty.near(*studies.catalogue()),
+        "chain": st.one_of(st.lists(steps, max_size=3).map("~".join), nasty.anything),
+        "split": nasty.near("train", "validation"),
+        "roles": nasty.near("viewer", "runner"),
+        "direction": nasty.near("en-ro", "ro-en"),
+        "early_stopping": nasty.near("primary:1", "accuracy:2"),
+        "own.text": nasty.near("text"),
+        "own.label": nasty.near("label"),
+    }  # fmt: skip
+
+
+_NUMBERS = st.one_of(nasty.one_of(nasty.NUMBERS), nasty.anything)
+
+
+def _line(
+    before: list[str], actions: list[argparse.Action], values: dict[str, st.SearchStrategy[str]]
+) -> st.SearchStrategy[list[str]]:
+    """A command with what it needs, and up to four options."""
+    needed = [_given(action, values) for action in actions if action.required]
+    others = [_given(action, values) for action in actions if not action.required]
+    optional = st.lists(st.one_of(*others), max_size=4) if others else st.just([])
+    return st.tuples(st.just([before]), st.tuples(*needed).map(list), optional).map(
+        lambda parts: [word for part in parts for given in part for word in given]
     )
-    study = st.tuples(
-        nasty.near(*studies.catalogue()),
-        _some([_option("--scale", nasty.near("quick", "full")), _option("--out", paths), _option("--model", models),
-               _option("--tasks", slugs), _option("--data", st.tuples(slugs, paths).map("=".join))]),
-    ).map(lambda pair: ["run", pair[0], *pair[1]])  # fmt: skip
-    door = [
-        _option(name, nasty.near("https://example.org", "example.org", "127.0.0.1"))
-        for name in ("--url", "--allow-host", "--allow-origin", "--allow-frame", "--host")
-    ]
-    app = _some([_option("--port", numbers), *door, store])
-    links = st.tuples(
-        st.sampled_from((["show"], ["renew"])),
-        st.lists(nasty.near("viewer", "runner"), max_size=2),
-        _some([door[0], store]),
-    ).map(_joined)
-    lines = st.one_of(
-        st.tuples(st.just(["train"]), _some(training), json_too),
-        st.tuples(st.just(["train"]), _some(training), json_too),
-        st.tuples(st.just(["sweep"]), grids, _some(training), json_too),
-        st.tuples(st.just(["measure"]), _some(measuring), json_too),
-        st.tuples(st.just(["measure"]), _some(measuring), json_too),
-        st.tuples(st.just(["transform"]), transforming, json_too),
-        st.tuples(st.just(["runs"]), runs, store, json_too),
-        st.tuples(st.just(["study"]), st.one_of(study, st.just(["list"])), json_too),
-        st.tuples(st.just(["app"]), app),
-        st.tuples(st.just(["links"]), links, json_too),
-        st.tuples(st.lists(nasty.anything, max_size=4)),
-    ).map(lambda parts: [word for part in parts for word in part])
-    surrogate = st.tuples(lines, st.sampled_from(nasty.SURROGATES)).map(lambda pair: [*pair[0], pair[1]])
-    return st.one_of(*[lines] * 19, surrogate).filter(lambda line: _stays_inside(line, folder))
+
+
+def _given(action: argparse.Action, values: dict[str, st.SearchStrategy[str]]) -> st.SearchStrategy[list[str]]:
+    """An option with its value; a positional argument is a value alone."""
+    option = action.option_strings[-1] if action.option_strings else ""
+    if action.nargs == 0:
+        return st.just([option])
+    value = nasty.near(*map(str, action.choices)) if action.choices else values.get(action.dest, _NUMBERS)
+    if not option:
+        return st.lists(value, max_size=2) if action.nargs == "*" else value.map(lambda word: [word])
+    return value.map(lambda word: [option, word] if not word.startswith("-") else [f"{option}={word}"])
 
 
 def _stays_inside(line: list[str], folder: Path) -> bool:
@@ -174,22 +163,6 @@ def _stays_inside(line: list[str], folder: Path) -> bool:
         ):
             return False
     return not any(word.startswith(("--store=/", "--store=.", "--out=/", "--out=.")) for word in line)
-
-
-def _option(name: str, values: st.SearchStrategy[str]) -> st.SearchStrategy[list[str]]:
-    return values.map(lambda value: [name, value] if not value.startswith("-") else [f"{name}={value}"])
-
-
-def _joined(parts: Sequence[list[str]]) -> list[str]:
-    return [word for part in parts for word in part]
-
-
-def _seeds(numbers: Sequence[str]) -> list[str]:
-    return ["--seeds", *numbers]
-
-
-def _some(options: list[st.SearchStrategy[list[str]]]) -> st.SearchStrategy[list[str]]:
-    return st.lists(st.one_of(*options), max_size=4).map(lambda chosen: [word for part in chosen for word in part])
 
 
 def check(line: list[str], folder: Path) -> str:
