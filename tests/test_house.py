@@ -106,7 +106,7 @@ def writes_past_the_service(source: str) -> list[str]:
                 writes.append(f"{owner}.{node.attr}")
             if owner in ("queue", "jobs") and node.attr in {*queue_writes(), "start", "stop", "obtain"}:
                 writes.append(f"{owner}.{node.attr}")
-            if owner == "uploads" and node.attr in {"save", "save_own"}:
+            if owner == "uploads" and node.attr == "save":
                 writes.append(f"{owner}.{node.attr}")
         if isinstance(node, ast.ImportFrom):
             module, names = node.module or "", {name.name for name in node.names}
@@ -114,7 +114,7 @@ def writes_past_the_service(source: str) -> list[str]:
                 "isoviz.jobs.queue": queue_writes(),
                 "isoviz.exploring.jobs": {"start", "obtain"},
                 "isoviz.whatif.jobs": {"start", "stop"},
-                "isoviz.access.uploads": {"save", "save_own"},
+                "isoviz.access.uploads": {"save"},
             }.get(module, set())
             writes += [f"{module}.{name}" for name in names & refused]
     return writes

@@ -132,7 +132,7 @@ def _store_upload(slug: str) -> None:
     if len(files) < len(SPLITS):
         return
     try:
-        folder = resources.service().keep_upload(tasks.get(slug), files, reading.still_wanted(in_callback=True))
+        folder = resources.service().keep_upload(files, tasks.get(slug), reading.still_wanted(in_callback=True))
     except (AccessError, InputError) as error:
         st.session_state[_problem_key(slug)] = forms.advised(error)
         return

@@ -90,7 +90,7 @@ def _store_upload() -> None:
     if TRAIN not in files:
         return
     try:
-        folder = resources.service().keep_own_upload(files, reading.still_wanted(in_callback=True))
+        folder = resources.service().keep_upload(files, pulse=reading.still_wanted(in_callback=True))
     except (AccessError, InputError) as error:
         st.session_state[_PROBLEM] = forms.sentence(error)
         return

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from isoviz import devices, fence, vectors
 from isoviz.access import uploads
 from isoviz.access.policy import READ_ONLY, UNRESTRICTED, Policy
-from isoviz.access.uploads import Allowance, Files, Loose
+from isoviz.access.uploads import Allowance, Files
 from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.config import RunConfig
 from isoviz.errors import AccessError, DataError, ModelError, StoreError
@@ -229,18 +229,13 @@ class Service:
 
     # ------------------------------------------------------------------ uploads
 
-    def keep_upload(self, task: Task, files: Files, pulse: Callable[[], None] = lambda: None) -> Path:
-        """Check and store both splits of a task, see `isoviz.access.uploads.save`."""
+    def keep_upload(self, files: Files, task: Task | None = None, pulse: Callable[[], None] = lambda: None) -> Path:
+        """Check and store the splits of a task, or a user's own tables, see `isoviz.access.uploads.save`."""
         self.require()
-        return uploads.save(self._store.folder, task, files, self._allowance(), pulse)
-
-    def keep_own_upload(self, files: Files, pulse: Callable[[], None] = lambda: None) -> Path:
-        """Check and store a user's table, see `isoviz.access.uploads.save_own`."""
-        self.require()
-        return uploads.save_own(self._store.folder, files, self._allowance(), pulse)
+        return uploads.save(self._store.folder, files, task, self._allowance(), pulse)
 
     def keep_vectors(
-        self, request: ImportRequest, files: Loose, pulse: Callable[[], None] = lambda: None
+        self, request: ImportRequest, files: Files, pulse: Callable[[], None] = lambda: None
     ) -> SetSummary:
         """Check and store a user's vectors or texts, see `isoviz.access.uploads.save_vectors`."""
         self.require()

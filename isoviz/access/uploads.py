@@ -29,10 +29,8 @@ _VISITOR = ".visitor"
 """File in an upload's folder that lists its owners."""
 
 Files = Mapping[str, tuple[str, bytes | memoryview]]
-"""Split → (name of the uploaded file, content). Only the name's extension is used."""
-
-Loose = Mapping[str, tuple[str, bytes | memoryview]]
-"""Role (`file`, `beside`, `relations`) → (name of the uploaded file, content)."""
+"""Split of a task, or role of a file with vectors (`file`, `beside`, `relations`) → (its name, of which only the extension is used,
+content)."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +53,8 @@ def roots(named: tuple[Path, ...], store_folder: Path) -> Roots:
 
 def save(
     store_folder: Path,
-    task: Task,
     files: Files,
+    task: Task | None = None,
     allowance: Allowance | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> Path:
@@ -64,47 +62,61 @@ def save(
 
     Args:
         store_folder: the store's folder.
-        task: the task of the rows.
-        files: both splits.
+        files: the splits.
+        task: the task of the rows, which needs both splits. None: a user's own tables, `train` and optionally `validation`, whose
+            rows are checked later, when columns are selected.
         allowance: the visitor's quota; None: no limit.
         pulse: raises when the caller no longer waits (`isoviz.jobs.guarded.call` reads the files).
 
     Returns:
-        The folder with `train` and `validation`.
+        The folder with the splits.
 
     Raises:
-        InputError: a split is missing, has an unknown extension, has invalid rows, or exceeds a limit.
+        InputError: a split is missing, has an unknown extension, is no table or has invalid rows, or exceeds a limit.
     """
+    splits = SPLITS if task else [TRAIN, *(split for split in SPLITS if split in files and split != TRAIN)]
+    suffixes = {split: _suffix(split, files, splits) for split in splits}
+    digest = hashlib.sha256()
+    for split in splits:
+        digest.update(f"{split}{suffixes[split]}\0".encode())
+        digest.update(hashlib.sha256(files[split][1]).digest())
+    root = store_folder / FOLDER
+    final = root / digest.hexdigest()[:16]
+    if final.is_dir():
+        _check(final, task, pulse)  # it may have been stored for another task
+        return final
+    make_private(root)
+    partial = Path(tempfile.mkdtemp(dir=root, prefix=".incoming-"))
+    try:
+        if allowance is not None:  # first, so that two simultaneous uploads count each other
+            (partial / _VISITOR).write_text(allowance.visitor, encoding="utf-8")
+        for split in splits:
+            (partial / f"{split}{suffixes[split]}").write_bytes(files[split][1])
+        if allowance is not None and (reason := allowance.exceeded(megabytes_of(store_folder, allowance.visitor))):
+            raise DataError(reason, field="data")
+        _check(partial, task, pulse)
+        try:
+            os.replace(partial, final)
+        except OSError:  # another visitor uploaded the same content concurrently
+            if not final.is_dir():
+                raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return final
 
-    def check(folder: Path) -> None:
+
+def _check(folder: Path, task: Task | None, pulse: Callable[[], None]) -> None:
+    if task is None:
+        guarded.call("isoviz.tasks.reading:check_tables", {"folder": str(folder)}, None, pulse=pulse)
+    else:
         arguments = {"slug": task.slug, "columns": task.own, "data": str(folder)}
         guarded.call("isoviz.tasks.reading:check", arguments, str, pulse=pulse)
-
-    return _keep(store_folder, files, SPLITS, check, allowance)
-
-
-def save_own(
-    store_folder: Path, files: Files, allowance: Allowance | None = None, pulse: Callable[[], None] = lambda: None
-) -> Path:
-    """Store a user's tables, `train` and optionally `validation`. Rows are checked later, when columns are selected.
-
-    Arguments as for `save`.
-
-    Raises:
-        InputError: the training file is missing, an extension is unknown, a file is not a table with rows, or exceeds a limit.
-    """
-    splits = [TRAIN, *(split for split in SPLITS if split in files and split != TRAIN)]
-
-    def check(folder: Path) -> None:
-        guarded.call("isoviz.tasks.reading:check_tables", {"folder": str(folder)}, None, pulse=pulse)
-
-    return _keep(store_folder, files, splits, check, allowance)
 
 
 def save_vectors(
     store_folder: Path,
     request: ImportRequest,
-    files: Loose,
+    files: Files,
     allowance: Allowance | None = None,
     pulse: Callable[[], None] = lambda: None,
 ) -> SetSummary:
@@ -204,41 +216,6 @@ def megabytes_of(store_folder: Path, visitor: str) -> int:
     return math.ceil(total / 1e6)
 
 
-def _keep(
-    store_folder: Path,
-    files: Files,
-    splits: Sequence[str],
-    check: Callable[[Path], object],
-    allowance: Allowance | None,
-) -> Path:
-    suffixes = {split: _suffix(split, files, splits) for split in splits}
-    digest = hashlib.sha256()
-    for split in splits:
-        digest.update(f"{split}{suffixes[split]}\0".encode())
-        digest.update(hashlib.sha256(files[split][1]).digest())
-    root = store_folder / FOLDER
-    final = root / digest.hexdigest()[:16]
-    if not final.is_dir():
-        make_private(root)
-        partial = Path(tempfile.mkdtemp(dir=root, prefix=".incoming-"))
-        try:
-            if allowance is not None:  # first, so that two simultaneous uploads count each other
-                (partial / _VISITOR).write_text(allowance.visitor, encoding="utf-8")
-            for split in splits:
-                (partial / f"{split}{suffixes[split]}").write_bytes(files[split][1])
-            if allowance is not None:
-                reason = allowance.exceeded(megabytes_of(store_folder, allowance.visitor))
-                if reason is not None:
-                    raise DataError(reason, field="data")
-            check(partial)
-            _move(partial, final)
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-    else:
-        check(final)  # it may have been stored for another task
-    return final
-
-
 def _suffix(split: str, files: Files, splits: Sequence[str]) -> str:
     if split not in files:
         raise DataError(f"data: the {split} file is missing (needed: {' and '.join(splits)})", field="data")
@@ -248,11 +225,3 @@ def _suffix(split: str, files: Files, splits: Sequence[str]) -> str:
             f"data: the {split} file ends in '{suffix or 'nothing'}' (allowed: {', '.join(SUFFIXES)})", field="data"
         )
     return suffix
-
-
-def _move(partial: Path, final: Path) -> None:
-    try:
-        os.replace(partial, final)
-    except OSError:  # another visitor uploaded the same content concurrently
-        if not final.is_dir():
-            raise

@@ -45,7 +45,7 @@ def filled(folder: Path) -> Store:
     with slot_lock(store, "cpu"):
         execute(store, run_id, train=fake_training.train)
     store.hosts()
-    uploads.save_own(store.folder, {"train": ("a.csv", b"text,label\na,1\nb,0\n")})
+    uploads.save(store.folder, {"train": ("a.csv", b"text,label\na,1\nb,0\n")})
     Story(store).complete()
     links.read(store.folder)
     return store

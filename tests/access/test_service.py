@@ -47,8 +47,7 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
     "rename": lambda service, run: service.rename(run, "mine"),
     "tag": lambda service, run: service.tag(run, ["mine"]),
     "note": lambda service, run: service.note(run, "mine"),
-    "keep_upload": lambda service, run: service.keep_upload(tasks.get("glue/cola"), FILES),
-    "keep_own_upload": lambda service, run: service.keep_own_upload({"train": FILES["train"]}),
+    "keep_upload": lambda service, run: service.keep_upload(FILES, tasks.get("glue/cola")),
     "keep_vectors": lambda service, run: service.keep_vectors(ImportRequest(), {"file": ("v.csv", b"x,y\n1,2\n3,4\n")}),
     "forget_vectors": lambda service, run: service.forget_vectors(KEY),
     "start_view": lambda service, run: service.start_view(ViewRequest("demo/tiny-bert", "demo/sentiment"), KEY),
@@ -214,7 +213,7 @@ def test_uploads_of_one_visitor_are_counted(acting: Callable[..., Service], stor
     table = b"sentence,label\n" + b"The cat sleeps all day.,1\n" * 30_000
 
     def keep(visitor: Visitor, number: int, limit: int = 2) -> Path:
-        return acting(visitor, upload_mb=limit).keep_own_upload({"train": ("t.csv", table + b"x,%d\n" % number)})
+        return acting(visitor, upload_mb=limit).keep_upload({"train": ("t.csv", table + b"x,%d\n" % number)})
 
     uploads = [keep(ANNA, number) for number in (1, 2)]
     assert keep(ANNA, 1) == uploads[0], "the same content is kept once"

@@ -15,7 +15,7 @@ CHECK = b"sentence,label\nThe dog runs.,1\nDog run the.,0\n"
 
 
 def save(folder: Path, train: bytes = TRAIN, name: str = "my data.CSV") -> Path:
-    return uploads.save(folder, tasks.get("glue/cola"), {"train": (name, train), "validation": ("v.csv", CHECK)})
+    return uploads.save(folder, {"train": (name, train), "validation": ("v.csv", CHECK)}, tasks.get("glue/cola"))
 
 
 def test_same_content_gives_the_same_folder(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_unknown_ending_and_missing_split(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"ends in '.txt' \(allowed: .parquet"):
         save(tmp_path, name="train.txt")
     with pytest.raises(DataError, match="validation file is missing"):
-        uploads.save(tmp_path, tasks.get("glue/cola"), {"train": ("t.csv", TRAIN)})
+        uploads.save(tmp_path, {"train": ("t.csv", TRAIN)}, tasks.get("glue/cola"))
     assert not (tmp_path / "uploads").exists()
 
 
@@ -60,11 +60,11 @@ def test_a_name_never_leads_out_of_the_folder(tmp_path: Path) -> None:
 
 def test_own_files_are_kept_with_or_without_a_validation(tmp_path: Path) -> None:
     odd = b"Was,Laune\nGut war es.,froh\n"
-    alone = uploads.save_own(tmp_path, {"train": ("a.CSV", odd)})
+    alone = uploads.save(tmp_path, {"train": ("a.CSV", odd)})
     assert [path.name for path in alone.iterdir()] == ["train.csv"]
-    both = uploads.save_own(tmp_path, {"train": ("a.csv", odd), "validation": ("b.csv", odd)})
+    both = uploads.save(tmp_path, {"train": ("a.csv", odd), "validation": ("b.csv", odd)})
     assert sorted(path.name for path in both.iterdir()) == ["train.csv", "validation.csv"]
-    assert uploads.save_own(tmp_path, {"train": ("c.csv", odd)}) == alone
+    assert uploads.save(tmp_path, {"train": ("c.csv", odd)}) == alone
 
 
 @pytest.mark.parametrize(
@@ -81,5 +81,5 @@ def test_own_files_that_are_no_tables_are_not_kept(
     tmp_path: Path, files: dict[str, tuple[str, bytes]], message: str
 ) -> None:
     with pytest.raises(DataError, match=message):
-        uploads.save_own(tmp_path, files)
+        uploads.save(tmp_path, files)
     assert not (tmp_path / "uploads").exists() or list((tmp_path / "uploads").iterdir()) == []

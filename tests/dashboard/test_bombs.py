@@ -107,13 +107,13 @@ def test_deeply_nested_json(tmp_path: Path, content: str) -> None:
 
 def test_an_upload_that_is_a_bomb_is_not_kept(tmp_path: Path) -> None:
     content = bomb(tmp_path / "bomb.parquet", 5_000_000, 100).read_bytes()
-    folder = uploads.save_own(tmp_path, {"train": ("a.parquet", content)})  # a table, of which a page sees 20 rows
+    folder = uploads.save(tmp_path, {"train": ("a.parquet", content)})  # a table, of which a page sees 20 rows
     with pytest.raises(InputError, match="ISOVIZ_READ_ROWS"):
         reading.guess(str(folder), COLUMNS)
     files = {"train": ("a.parquet", content), "validation": ("b.parquet", content)}
     before = set((tmp_path / "uploads").iterdir())
     with pytest.raises(InputError, match=r"ISOVIZ_READ_ROWS|lacks the column"):
-        uploads.save(tmp_path, tasks.get("glue/cola"), files)
+        uploads.save(tmp_path, files, tasks.get("glue/cola"))
     assert set((tmp_path / "uploads").iterdir()) == before
 
 
