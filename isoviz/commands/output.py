@@ -7,7 +7,10 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from isoviz.runs.summaries import RunSummary
 
 _python_warnings: list[str] = []
 
@@ -55,6 +58,20 @@ def print_runs(document: Mapping[str, Any]) -> None:
     rest = "".join(f", {text(name)}: {text(value)}" for name, value in document.items() if name != "runs")
     sys.stdout.write(f'{{"runs": [\n{runs}\n]{rest}}}\n')
     sys.stdout.flush()
+
+
+def lines_of(run: RunSummary, numbers: Iterable[str]) -> str:
+    """A run that can be read: its setup, how it ended, and if it finished its numbers and notes."""
+    from isoviz.events import ENDINGS
+
+    setup = " ".join([run.method, *(f"{name}={value}" for name, value in run.params.items())])
+    lines = [f"{run.id}  {run.status:<8}  {run.model}  {run.task}  {setup}  seed {run.seed}"]
+    if run.status == "finished":
+        lines += [*numbers, *([f"collapsed: {run.collapsed}"] if run.collapsed else [])]
+        lines += [f"note: {note}" for note in run.notes]
+    elif run.status in ENDINGS:
+        lines.append(f"{run.message} {run.advice}".strip())
+    return "\n    ".join(filter(None, lines))
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from isoviz import methods, metrics, tasks
-from isoviz.commands.output import print_table
+from isoviz.commands.output import lines_of, print_table
 from isoviz.config import RunConfig
-from isoviz.events import ENDINGS, Finished, Started
+from isoviz.events import Finished, Started
 from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
 from isoviz.metrics.record import Reading
@@ -22,7 +22,6 @@ CLOUDS: Mapping[str, str] = {
     "output": "rows of the output matrix",
 }
 """What the clouds are that a run reports, in words."""
-_INDENT = "    "
 _SYMBOLS = {"zeta": "ζ"}
 
 
@@ -34,16 +33,9 @@ def describe(run: RunRow | RunSummary, started: Started | None = None) -> str:
     """
     run = summary_of(run, started) if isinstance(run, RunRow) else run
     if run.unreadable:
-        return f"\n{_INDENT}".join([f"{run.id}  {UNREADABLE}  {run.name}", run.unreadable, delete_advice(run)])
-    setup = " ".join([run.method, *(f"{name}={value}" for name, value in run.params.items())])
-    lines = [f"{run.id}  {run.status:<8}  {run.model}  {run.task}  {setup}  seed {run.seed}"]
-    if run.status == "finished":
-        lines += [_scores(run), *_isotropy(run), _times(run.numbers.get(TIMING, {}))]
-        lines += [f"collapsed: {run.collapsed}"] if run.collapsed else []
-        lines += [f"note: {note}" for note in run.notes]
-    elif run.status in ENDINGS:
-        lines.append(f"{run.message} {run.advice}".strip())
-    return f"\n{_INDENT}".join(filter(None, lines))
+        return "\n    ".join([f"{run.id}  {UNREADABLE}  {run.name}", run.unreadable, delete_advice(run)])
+    numbers = [_scores(run), *_isotropy(run), _times(run.numbers.get(TIMING, {}))] if run.status == "finished" else []
+    return lines_of(run, numbers)
 
 
 def _scores(run: RunSummary) -> str:

@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from isoviz.commands.options import add_store, whole
-from isoviz.commands.output import print_json, print_runs
+from isoviz.commands.output import lines_of, print_json, print_runs
 from isoviz.errors import InputError
-from isoviz.events import ENDINGS
 from isoviz.formatting import decimals
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.recovery import mark_lost
@@ -107,23 +106,15 @@ def _listed(run: RunSummary) -> str:
         from isoviz.commands import run_report
 
         return run_report.describe(run)
-    setup = " ".join([run.method, *(f"{name}={value}" for name, value in run.params.items())])
-    lines = [f"{run.id}  {run.status:<8}  {run.model}  {run.task}  {setup}  seed {run.seed}"]
-    if run.status == "finished":
-        isotropy = {name: run.isotropy[name] for name in _ISOTROPY if name in run.isotropy}
-        scores = {name: value for name, value in run.metrics.items() if name not in ("loss", "epoch")}
-        numbers = [
-            f"{name} {decimals(value, places)}"
-            for places, values in ((4, scores), (3, isotropy))
-            for name, value in values.items()
-        ]
-        seconds = run.numbers.get(TIMING, {}).get("total_seconds")
-        lines.append(", ".join([*numbers, *([f"{seconds:.1f} s"] if seconds is not None else [])]))
-        lines += [f"collapsed: {run.collapsed}"] if run.collapsed else []
-        lines += [f"note: {note}" for note in run.notes]
-    elif run.status in ENDINGS:
-        lines.append(f"{run.message} {run.advice}".strip())
-    return "\n    ".join(filter(None, lines))
+    isotropy = {name: run.isotropy[name] for name in _ISOTROPY if name in run.isotropy}
+    scores = {name: value for name, value in run.metrics.items() if name not in ("loss", "epoch")}
+    numbers = [
+        f"{name} {decimals(value, places)}"
+        for places, values in ((4, scores), (3, isotropy))
+        for name, value in values.items()
+    ]
+    seconds = run.numbers.get(TIMING, {}).get("total_seconds")
+    return lines_of(run, [", ".join([*numbers, *([f"{seconds:.1f} s"] if seconds is not None else [])])])
 
 
 def _show(store: Store, options: argparse.Namespace) -> int:

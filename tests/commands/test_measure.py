@@ -87,17 +87,7 @@ def test_text_output(call, tmp_path):
     code, out, err = call("--embeddings", save(tmp_path, ".npy"))
     assert (code, err) == (0, "")
     assert "x.npy: n = 300 points, d = 6 dimensions" in out
-    for label in (
-        "IsoScore  ",
-        "IsoScore, unbiased",
-        "TwoNN",
-        "EV_1",
-        "σ min, median, max",
-        "Mean |ρ|",
-        "activation",
-        "95 %",
-        "rogue dimensions by mean        none",
-    ):
+    for label in ("IsoScore  ", "TwoNN", "EV_1", "σ min, median, max", "95 %", "rogue dimensions by mean        none"):
         assert label in out
 
 
@@ -112,15 +102,7 @@ def test_big_arrays_are_mapped_and_read_in_blocks_to_the_same_values(call, tmp_p
     monkeypatch.setattr(np, "load", lambda *a, **k: maps.append(load(*a, **k)) or maps[-1])
     blocks = json.loads(call("--embeddings", path, "--json")[1])
     assert isinstance(maps[0], np.memmap)
-    for name in (
-        "isoscore",
-        "isoscore_unbiased",
-        "ev",
-        "mean_cosine",
-        "participation_ratio",
-        "effective_rank",
-        "twonn",
-    ):
+    for name in ("isoscore", "isoscore_unbiased", "ev", "mean_cosine", "effective_rank", "twonn"):
         assert blocks[name] == pytest.approx(in_memory[name], rel=1e-9), name
 
 
@@ -171,7 +153,6 @@ def test_pairs_and_relevance_of_a_file(call, tmp_path):
     ("options", "message"),
     [
         (["--column", "no"], "no column 'no'"),
-        ([], "2 columns hold lists (embedding, other)"),
         (["--column", "embedding", "--labels", "no"], "no column 'no' for label"),
         (["--column", "embedding", "--labels", "row"], "300 distinct values"),
     ],
@@ -196,34 +177,12 @@ def test_rows_as_output_vectors(call, tmp_path):
     assert "‖w‖" in out
 
 
-def bad_text(path):
-    path.write_text("1 2 3\n4 5 6\n")
-
-
-def bad_cut(path):
-    np.save(path, CLOUD)
-    path.write_bytes(path.read_bytes()[:500])
-
-
-def bad_several(path):
-    with open(path, "wb") as stream:
-        np.savez(stream, a=CLOUD, b=CLOUD)
-
-
 BAD = [
     ("missing", lambda path: None, "no file"),
-    ("one axis", lambda path: np.save(path, np.ones(3)), "has the shape (3,)"),
-    ("three axes", lambda path: np.save(path, np.ones((3, 4, 5))), "has the shape (3, 4, 5)"),
-    ("no rows", lambda path: np.save(path, np.ones((0, 5))), "contains no points"),
-    ("objects", lambda path: np.save(path, np.array([[1, "a"]], dtype=object), allow_pickle=True), "never loaded"),
     ("nan", lambda path: np.save(path, np.array([[1.0, np.nan], [2, 3]])), "row 1, dimension 2: the number is NaN"),
     ("complex", lambda path: np.save(path, np.ones((5, 2)) * 1j), "real numbers"),
     ("words", lambda path: np.save(path, np.array([["a", "b"]])), "must be numbers"),
-    ("text", bad_text, "is not an array file"),
-    ("empty", lambda path: path.write_bytes(b""), "is empty"),
-    ("cut", bad_cut, "is cut off: its header declares 14,400 bytes of numbers, the file has 372"),
     ("zip", lambda path: path.write_bytes(b"PK\x03\x04nothing"), "cannot be read as .npz"),
-    ("several", bad_several, "holds 2 arrays (a, b)"),
 ]
 
 
@@ -235,15 +194,6 @@ def test_files_that_are_no_cloud(call, tmp_path, make, message):
     assert err.startswith("isoviz: --embeddings")
     assert message in err
     assert len(err.strip().splitlines()) == 1
-
-
-def test_broken_safetensors(call, tmp_path):
-    (tmp_path / "x.safetensors").write_bytes(b"\x08" + bytes(30))
-    code, _, err = call("--embeddings", tmp_path / "x.safetensors")
-    assert code == 2
-    assert "cannot be read as .safetensors" in err
-    save_file({"a": CLOUD, "b": CLOUD}, tmp_path / "x.safetensors")
-    assert "holds 2 arrays" in call("--embeddings", tmp_path / "x.safetensors")[2]
 
 
 def test_one_row_is_undefined_with_a_reason(call, tmp_path):
@@ -300,17 +250,7 @@ def test_one_cloud_is_the_tables_entry(call, model, pooling):
     assert "by_layer" not in document
     expected = next(row for row in table if (row["layer"], row["pooling"]) == (2, pooling))
     assert set(expected) - {"cloud", "layer", "pooling", "split"} <= set(document)
-    for name in (
-        "n",
-        "d",
-        "isoscore",
-        "isoscore_unbiased",
-        "ev",
-        "mean_cosine",
-        "participation_ratio",
-        "twonn",
-        "sigma",
-    ):
+    for name in ("n", "d", "isoscore", "isoscore_unbiased", "ev", "mean_cosine", "twonn", "sigma"):
         assert document[name] == pytest.approx(expected[name]), name
     assert document["cloud"]["pooling"] == pooling
 

@@ -9,9 +9,13 @@ import sys
 
 import pytest
 
+from isoviz.__main__ import main
+from isoviz.commands import runs
 from isoviz.commands.run_report import describe, print_summary
 from isoviz.operations.documents import as_json, summary_json
-from tests.dashboard.made_up import config, result, row, started
+from isoviz.runs.store import Store
+from tests.dashboard.made_up import config, finish, result, row, started
+from tests.runs.test_summaries import damage
 
 
 def finished(seed=0, value=0.5, star=0.25, collapsed=None, method="istar", **params):
@@ -68,7 +72,7 @@ def test_text_and_json_state_the_sampling_error():
     assert "isoscore_star_error" not in as_json(finished())["isotropy"]
 
 
-def test_an_undefined_value_says_why():
+def test_an_undefined_value_is_named():
     ended = result(0.5, None)
     assert "IsoScore* (ζ = 0.2) undefined" in describe(row("r", config(), outcome=ended))
 
@@ -109,16 +113,7 @@ def test_the_same_as_a_document():
     assert (up["seeds"], up["not_finished"], up["metrics"]["accuracy"]["sd"]) == ([0], 1, None)
 
 
-def test_runs_of_which_none_finished_have_no_table(capsys):
-    print_summary(SEEDS[4:], started())
-    assert capsys.readouterr().out == ""
-
-
 def test_the_command_lists_an_unreadable_run_and_deletes_it(tmp_path, capsys):
-    from isoviz.__main__ import main
-    from isoviz.runs.store import Store
-    from tests.dashboard.made_up import finish
-    from tests.runs.test_summaries import damage
 
     store = Store(tmp_path)
     good, bad = (finish(store, config(seed=seed), 0.5, 0.25) for seed in (0, 1))
@@ -143,8 +138,6 @@ def test_the_command_lists_an_unreadable_run_and_deletes_it(tmp_path, capsys):
 
 def test_listing_waits_for_no_catalogue(tmp_path):
     """What `list` imports is most of its time."""
-    from isoviz.runs.store import Store
-    from tests.dashboard.made_up import finish
 
     finish(Store(tmp_path), config(), 0.5, 0.25)
     script = (
@@ -158,9 +151,6 @@ def test_listing_waits_for_no_catalogue(tmp_path):
 
 
 def test_provenance_describes_the_newest_attempt(tmp_path, capsys):
-    from isoviz.__main__ import main
-    from isoviz.runs.store import Store
-    from tests.dashboard.made_up import finish
 
     store = Store(tmp_path)
     first = started().model_copy(update={"device": "cuda:7"})
@@ -171,10 +161,6 @@ def test_provenance_describes_the_newest_attempt(tmp_path, capsys):
 
 
 def test_the_command_lists_the_newest_runs_and_says_how_many_there_are(tmp_path, capsys, monkeypatch):
-    from isoviz.__main__ import main
-    from isoviz.commands import runs
-    from isoviz.runs.store import Store
-    from tests.dashboard.made_up import finish
 
     monkeypatch.setattr(runs, "LISTED", 2)
     store, option = Store(tmp_path), ["--store", str(tmp_path)]

@@ -34,11 +34,6 @@ def test_list_is_one_document_with_every_study(capsys):
         assert card["open_points"]
 
 
-def test_list_names_what_can_be_run(capsys):
-    assert main(["study", "list"]) == 0
-    assert "istar-figure-2  Rudman & Eickhoff 2024, Figure 2" in capsys.readouterr().out
-
-
 def test_run_writes_the_document_it_prints(tiny_quick, capsys, tmp_path):
     folder = tmp_path / "new" / "folder"
     assert main(["study", "run", "istar-figure-2", "--out", str(folder), "--json"]) == 0
@@ -53,9 +48,7 @@ def test_run_writes_the_document_it_prints(tiny_quick, capsys, tmp_path):
 def test_run_speaks_plainly(tiny_quick, capsys):
     assert main(["study", "run", "istar-figure-2"]) == 0
     out, _ = capsys.readouterr()
-    assert "IsoScore*, ζ = 0.2" in out
-    assert "unbiased estimate" in out
-    assert "scale quick, seed 0" in out
+    assert "IsoScore*, ζ = 0.2" in out and "scale quick, seed 0" in out
 
 
 def test_a_study_of_your_own_encoder_and_files(tiny_models, cola, capsys, tmp_path):

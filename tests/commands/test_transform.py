@@ -29,19 +29,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("slug", list(posthoc.catalogue()))
 def test_every_transform_is_offered(slug: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     step = chains.step(slug, **start_values(posthoc.get(slug).Params))
-    words = [
-        "transform",
-        "--chain",
-        step.text,
-        "--in",
-        "dev.npy",
-        "--fit-on",
-        "train.npy",
-        "--out",
-        "after.npy",
-        "--json",
-    ]
-    assert main(words) == 0
+    words = ["--chain", step.text, "--in", "dev.npy", "--fit-on", "train.npy", "--out", "after.npy", "--json"]
+    assert main(["transform", *words]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["chain"] == step.text and document["out"]["n"] == 10
     expected = step.make().fit(np.load("train.npy")).transform(np.load("dev.npy"))

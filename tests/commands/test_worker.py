@@ -105,16 +105,6 @@ def test_a_worker_that_waits_for_nothing_drains_the_queue(tmp_path: Path) -> Non
     assert [store.get(run_id).status for run_id in ids] == ["finished", "finished"]
 
 
-def test_queued_runs_wait(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["sweep", "--method", "istar", "--grid", "lam=0.5,1", "--queue", "--store", str(tmp_path), "--json"]
-    assert main(words) == 0
-    runs = json.loads(capsys.readouterr().out)["runs"]
-    assert [run["status"] for run in runs] == ["queued", "queued"]
-    rows = Store(tmp_path).list()
-    assert {row.id for row in rows} == {run["id"] for run in runs}
-    assert {row.owner for row in rows} == {None} and len({row.group for row in rows}) == 1
-
-
 def test_queued_runs_are_named_and_not_queued_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["train", "--queue", "--processes", "64", "--batch-size", "64", "--store", str(tmp_path)]
     store = Store(tmp_path)
