@@ -122,9 +122,9 @@ def lock_held(process, database):
         process.send_signal(signal.SIGCONT)
 
 
-def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path, here):
-    long = [word if word != "1" or small[i - 1] != "--epochs" else "30" for i, word in enumerate(small)]
-    uninterrupted = json.loads(here("train", *long, "--store", str(tmp_path / "a"), "--json"))["runs"][0]
+def test_stop_from_another_shell_and_resume(small, tmp_path, here):
+    """That a resumed run gives the same numbers is tested in tests/training/test_resume.py."""
+    long = [word if word != "1" or small[i - 1] != "--epochs" else "20" for i, word in enumerate(small)]
     store_dir = str(tmp_path / "b")
     process = subprocess.Popen(
         [sys.executable, "-m", "isoviz", "train", *long, "--store", store_dir, "--json"],
@@ -148,9 +148,7 @@ def test_stop_from_another_shell_and_resume_to_the_same_numbers(small, tmp_path,
     assert process.returncode == 1, errors
     assert json.loads(output)["runs"][0]["status"] == "stopped"
     resumed = json.loads(here("runs", "resume", run_id, "--store", store_dir, "--json"))["runs"][0]
-    assert resumed["status"] == "finished"
-    assert resumed["metrics"] == uninterrupted["metrics"]
-    assert resumed["isotropy"] == uninterrupted["isotropy"]
+    assert resumed["status"] == "finished" and resumed["metrics"]
 
 
 BAD = [

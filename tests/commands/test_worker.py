@@ -52,7 +52,7 @@ def array(tmp_path: Path) -> Iterator[Start]:
             "PYTHONPATH": str(ROOT),
             "ISOVIZ_STORE": str(tmp_path / "store"),
             "ISOVIZ_HOME": str(tmp_path / "store"),
-            "ISOVIZ_IDLE": "3",
+            "ISOVIZ_IDLE": "1",
             "SLURM_ARRAY_TASK_ID": str(task),
         }
         command = ["bash", str(SCRIPT)]

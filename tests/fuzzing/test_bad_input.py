@@ -27,6 +27,14 @@ def sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As `sandbox`, for lines that are all refused and so change nothing."""
+    folder = tmp_path_factory.mktemp("known") / "box"
+    files.fill(folder)
+    return folder
+
+
 def test_command_lines_end_in_one_line(sandbox: Path) -> None:
     outcome = collect(command_line.words(sandbox), lambda line: command_line.check(line, sandbox), 120)
     assert not outcome.faults, str(outcome)
@@ -96,9 +104,10 @@ KNOWN = (
 
 
 @pytest.mark.parametrize("line", KNOWN)
-def test_inputs_that_once_ended_in_a_traceback(line: str, sandbox: Path) -> None:
-    places = {"box": sandbox, "long": "x" * 5000, "digits": "9" * 400}
-    assert command_line.check([word.format(**places) for word in line.split(" ")], sandbox) == "refused", line
+def test_inputs_that_once_ended_in_a_traceback(line: str, unchanged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(unchanged.parent)
+    places = {"box": unchanged, "long": "x" * 5000, "digits": "9" * 400}
+    assert command_line.check([word.format(**places) for word in line.split(" ")], unchanged) == "refused", line
 
 
 def test_files_are_read_or_refused(tmp_path: Path) -> None:
