@@ -68,10 +68,10 @@ def words(folder: Path) -> st.SearchStrategy[list[str]]:
 
 
 def _commands(parser: argparse.ArgumentParser, before: list[str]) -> Iterator[tuple[list[str], list[argparse.Action]]]:
-    """The words that begin each verb and action, and the options that it takes."""
+    """The words that begin each verb and action, and the options that it takes. `lessons --check` gives one line for each problem."""
     branches = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
     if not branches:
-        yield before, [action for action in parser._actions if action.dest != "help"]
+        yield before, [action for action in parser._actions if action.dest not in ("help", "check")]
     for name, branch in ((name, one) for each in branches for name, one in each.choices.items() if name not in _LONG):
         yield from _commands(branch, [*before, name])
 
@@ -131,10 +131,10 @@ _NUMBERS = st.one_of(nasty.one_of(nasty.NUMBERS), nasty.anything)
 def _line(
     before: list[str], actions: list[argparse.Action], values: dict[str, st.SearchStrategy[str]]
 ) -> st.SearchStrategy[list[str]]:
-    """A command with what it needs, and up to four options."""
+    """A command with what it needs, and up to three options."""
     needed = [_given(action, values) for action in actions if action.required]
     others = [_given(action, values) for action in actions if not action.required]
-    optional = st.lists(st.one_of(*others), max_size=4) if others else st.just([])
+    optional = st.lists(st.one_of(*others), max_size=3) if others else st.just([])
     return st.tuples(st.just([before]), st.tuples(*needed).map(list), optional).map(
         lambda parts: [word for part in parts for given in part for word in given]
     )
