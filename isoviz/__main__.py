@@ -123,7 +123,8 @@ def _with_option(error: IsoVizError) -> str:
     option = "--set " + field.removeprefix("params.") if field.startswith("params.") else OPTIONS.get(field)
     option = option or OWN_OPTIONS.get(field.removeprefix("own."))
     option = option or {"seed": "--seeds", "grid": "--grid"}.get(field, f"--{field.replace('_', '-')}")
-    return option + message.removeprefix(field) if field and message.startswith(field + ":") else message
+    named = field and not field.isupper() and message.startswith(field + ":")  # in capitals: an environment variable
+    return option + message.removeprefix(field) if named else message
 
 
 if __name__ == "__main__":

@@ -151,4 +151,4 @@ def test_a_visitors_run_reads_only_below_the_roots(
     assert held["named"] == ["/data"] and operators is None and unset is None
     monkeypatch.setenv("ISOVIZ_ROOTS", "data")
     assert main(["worker", "--store", str(store.folder)]) == 2
-    assert "ISOVIZ_ROOTS: 'data' is not an absolute path" in capsys.readouterr().err
+    assert "isoviz: ISOVIZ_ROOTS: 'data' is not an absolute path" in capsys.readouterr().err
