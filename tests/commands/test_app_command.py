@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from dashboard import announcing
-from dashboard.visitor import Open
+from dashboard.shared.visitor import Open
 from isoviz.__main__ import main
 from isoviz.access import links, reach
 from isoviz.access.reach import Reach
