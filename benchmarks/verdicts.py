@@ -22,7 +22,7 @@ from isoviz import studies
 from isoviz.demo import EXAMPLES
 from isoviz.runs.examples import Examples
 from isoviz.studies import Result, records
-from isoviz.studies.trained import TrainedStudy
+from isoviz.studies.study import TrainedStudy
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, SECTION = "studies.md", "verdicts"
@@ -31,12 +31,12 @@ PAGE, SECTION = "studies.md", "verdicts"
 def judged(recorded: Result, examples: Examples) -> Result:
     """A recorded result with the verdicts and notes of this version."""
     study = studies.get(recorded.provenance.study)
-    if not issubclass(study, TrainedStudy):
+    if not isinstance(study, TrainedStudy):
         return recorded.model_copy(update={"verdicts": [claim.verdict(recorded) for claim in study.claims]})
     if study.profiles:
         return recorded
     runs = [records.record(examples, run) for run in recorded.runs]
-    drawn = study().draw(runs, recorded.provenance.scale)
+    drawn = study.draw(runs, recorded.provenance.scale)
     return recorded.model_copy(update={"verdicts": drawn.verdicts, "notes": drawn.notes})
 
 

@@ -32,7 +32,7 @@ from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
 from isoviz.studies import records
 from isoviz.studies.result import Result
-from isoviz.studies.trained import TrainedStudy
+from isoviz.studies.study import TrainedStudy
 from isoviz.training import predictions
 
 MOST_BYTES: Final = 15_000_000
@@ -96,10 +96,8 @@ def choose(rows: Iterable[RunRow]) -> dict[str, list[RunRow]]:
     """Name of an example experiment → its runs, the newest finished run per configuration. A study's runs are listed under the
     study that trained them, although other studies use them too.
     """
-    titles = {entry.slug: f"{GROUP}{entry.source.name}, {entry.place.name}" for entry in reversed(studies.listed())}
-    titles |= {
-        entry.study.slug: f"{GROUP}{entry.source.name}, {entry.place.name}" for entry in reversed(studies.listed())
-    }
+    titles = {entry.slug: f"{GROUP}{entry.source.name}, {entry.place}" for entry in reversed(studies.listed())}
+    titles |= {entry.study.slug: f"{GROUP}{entry.source.name}, {entry.place}" for entry in reversed(studies.listed())}
     study_runs = _study_runs()
     groups = {name.removeprefix(GROUP).casefold(): name for name in (METHODS, SWEEP)}
     chosen: dict[tuple[str, Any], tuple[str, RunRow]] = {}
@@ -114,7 +112,7 @@ def choose(rows: Iterable[RunRow]) -> dict[str, list[RunRow]]:
 
 
 def _study_runs() -> set[Any]:
-    trained = {entry.study for entry in studies.listed() if issubclass(entry.study, TrainedStudy)}
+    trained = {entry.study for entry in studies.listed() if isinstance(entry.study, TrainedStudy)}
     return {_asked(config) for study in trained for config in study.declared("quick")}
 
 
@@ -379,8 +377,8 @@ def _write_results(store: Store, source: Path, target: Path) -> list[str]:
     slugs = []
     for study in dict.fromkeys(entry.study for entry in studies.listed()):
         file = source / f"{study.slug}.json"
-        if issubclass(study, TrainedStudy):
-            result = study().draw(records.read(store, study.configs("quick")), "quick")
+        if isinstance(study, TrainedStudy):
+            result = study.draw(records.read(store, study.configs("quick")), "quick")
         elif file.is_file():
             result = Result.model_validate_json(file.read_text(encoding="utf-8"))
         else:

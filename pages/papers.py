@@ -15,7 +15,7 @@ st.caption(
 
 with address.report_ignored("papers"):
     choice = sections.choose()
-    with place_of(choice.key if choice else "", sections.keys()):
+    with place_of(choice.slug if choice else "", sections.keys()):
         if choice is None:
             scoreboard.draw()
         else:

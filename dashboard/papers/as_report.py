@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from dashboard.papers import drawing, printed
-from dashboard.papers.frames import as_frame, comparison
+from dashboard.papers import drawing
+from dashboard.papers.frames import as_frame, as_printed, comparison
 from dashboard.report.document import Block, Code, Document, Heading, Numbers, Paragraph, Picture, Points
 from dashboard.shared import wording
 from isoviz import bibliography, metrics
@@ -15,21 +15,15 @@ from isoviz.studies.papers import Source, place_names
 _BASE: Final = ("isoscore",)
 
 
-def document(source: Source, study: type[Study], result: Result) -> Document:
+def document(source: Source, study: Study, result: Result) -> Document:
     """Verdicts, figures, published and measured numbers, tables, open points, provenance and citations."""
     origin = result.provenance
     runs = f", {len(result.runs)} of {result.planned} runs" if result.planned else ""
     about = f"{source.paper.short}, {study.place} · {study.title} · {origin.scale} scale{runs}, {origin.finished[:10]}"
     blocks: list[Block] = [Paragraph(study.summary)]
     if result.verdicts:
-        blocks.append(Heading("Do the claims hold?"))
-        blocks.append(
-            Points(
-                tuple(
-                    f"{verdict.outcome.capitalize()}: {verdict.claim} {verdict.sentence}" for verdict in result.verdicts
-                )
-            )
-        )
+        lines = (f"{verdict.outcome.capitalize()}: {verdict.claim} {verdict.sentence}" for verdict in result.verdicts)
+        blocks += [Heading("Do the claims hold?"), Points(tuple(lines))]
     if result.figures or result.tables:
         blocks.append(Heading("Measured"))
     for figure in result.figures:
@@ -41,11 +35,10 @@ def document(source: Source, study: type[Study], result: Result) -> Document:
         blocks += [Heading("Published and measured"), Numbers("Each published number and ours", compared)]
     for place in place_names(study.place):
         if place.startswith("Table"):
-            table = printed.table(published.of(source.slug, place))
+            table = as_printed(published.of(source.slug, place))
             notes = tuple(f"{mark} {text}" for mark, text in table.doubts)
             blocks += [Heading(f"{place} as printed"), Numbers(f"{source.paper.short}, {place}", table.frame, notes)]
-    if study.open_points:
-        blocks += [Heading("What the paper leaves open or contradicts"), Points(study.open_points)]
+    blocks += [Heading("What the paper leaves open or contradicts"), Points(study.open_points)]
     if result.notes:
         blocks += [Heading("How it was measured"), *map(Paragraph, result.notes)]
     blocks += [Heading("Provenance"), *provenance(study, result)]
@@ -53,7 +46,7 @@ def document(source: Source, study: type[Study], result: Result) -> Document:
     return Document(f"{source.name}, {study.place}", about, tuple(blocks))
 
 
-def provenance(study: type[Study], result: Result) -> list[Block]:
+def provenance(study: Study, result: Result) -> list[Block]:
     """The command that repeats the study, and the versions it ran with."""
     origin = result.provenance
     command = " ".join(["python -m isoviz study run", study.slug, "--scale", origin.scale, *origin.inputs])

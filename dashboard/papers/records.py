@@ -1,4 +1,4 @@
-"""Available results of studies: recorded ones that ship with the project, and those computed on this machine."""
+"""Available results of studies (recorded ones that ship with the project, and those of this machine), and the runs they still need."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from typing import Final, Literal
 
 from pydantic import ValidationError
 
-from dashboard.papers import training
 from dashboard.shared import resources
-from isoviz import studies
-from isoviz.studies import Result, Study, jobs
-from isoviz.studies.papers import Source, place_names
+from dashboard.shared.run_lists import cached
+from isoviz.config import RunConfig
+from isoviz.studies import Result, Study, jobs, layer_profiles
+from isoviz.studies import records as study_records
+from isoviz.studies.papers import place_names
+from isoviz.studies.records import RUNNING, RunRecord
 from isoviz.studies.result import Figure
-from isoviz.studies.trained import TrainedStudy
+from isoviz.studies.study import TrainedStudy
 
 FOLDER: Final = Path(__file__).resolve().parent.parent.parent / "docs" / "data"
 """Results written by `python -m isoviz study run NAME --out docs/data`."""
-
-
+QUICK: Final = "quick"
 ORIGINS: Final = MappingProxyType({"example": "Recorded example", "recorded": "Recorded", "here": "On this machine"})
 
 
@@ -48,34 +49,26 @@ class Record:
         return f"{ORIGINS[self.origin]}, {self.scale}"
 
 
-def study_of(source: Source, place: str) -> type[Study] | None:
-    """The study that computes a place of a paper; None if no study does."""
-    return next(
-        (entry.study for entry in studies.listed() if (entry.source, entry.place.name) == (source, place)), None
-    )
-
-
-def records(study: type[Study]) -> list[Record]:
+def records(study: Study) -> list[Record]:
     """All available results of a study: this machine's first, then the recorded ones, the full scale first."""
-    return [*computed(study), *shipped(study)]
+    return [*_computed(study), *shipped(study)]
 
 
-def computed(study: type[Study]) -> list[Record]:
+def _computed(study: Study) -> list[Record]:
     """This machine's results: finished computations, or the result of the runs finished so far."""
-    if issubclass(study, TrainedStudy):
-        runs = training.progress(study)
-        return [Record("here", training.result(study, runs))] if runs.stored else []
+    if isinstance(study, TrainedStudy):
+        runs = progress(study)
+        return [Record("here", _so_far(study, runs))] if runs.stored else []
     return [Record("here", result) for scale in study.scales if (result := jobs.find(study.slug, scale))]
 
 
-def shipped(study: type[Study]) -> list[Record]:
-    """Recorded results, the full scale first; includes studies that contain this one."""
-    names = {study.slug, *(other.slug for other in studies.catalogue().values() if study.slug in other.parts)}
-    results = [Record("recorded", result) for result in recorded(FOLDER) if result.provenance.study in names]
+def shipped(study: Study) -> list[Record]:
+    """Recorded results, the full scale first."""
+    results = [Record("recorded", result) for result in recorded(FOLDER)]
     if (examples := resources.library().examples) is not None:
-        shipped_here = recorded(examples.folder / "studies")
-        results += [Record("example", result) for result in shipped_here if result.provenance.study in names]
-    return sorted(results, key=lambda record: record.scale)
+        results += [Record("example", result) for result in recorded(examples.folder / "studies")]
+    of_study = (record for record in results if record.result.provenance.study == study.slug)
+    return sorted(of_study, key=lambda record: record.scale)
 
 
 def recorded(folder: Path = FOLDER) -> tuple[Result, ...]:
@@ -99,3 +92,72 @@ def figures_at(result: Result, place: str) -> list[Figure]:
     """The figures of a result that redraw this place of the paper; all of them if no figure names a place."""
     matching = [figure for figure in result.figures if place in place_names(figure.place)]
     return matching or [figure for figure in result.figures if not place_names(figure.place)]
+
+
+# ------------------------------------------------------------------------------------------------------- runs
+
+
+@dataclass(frozen=True)
+class StudyRuns:
+    """The runs of a study's quick scale, and how many of them this store has.
+
+    Attributes:
+        planned: all its runs.
+        stored: runs in this store.
+        missing: runs to launch: neither finished nor queued or running.
+        unprofiled: finished runs whose layers have not been measured, for a study that needs them.
+    """
+
+    planned: tuple[RunConfig, ...]
+    stored: tuple[RunRecord, ...]
+    missing: tuple[RunConfig, ...]
+    unprofiled: tuple[str, ...] = ()
+
+    @property
+    def finished(self) -> int:
+        """Number of finished runs."""
+        return sum(run.finished for run in self.stored)
+
+    @property
+    def under_way(self) -> int:
+        """Number of queued or running runs."""
+        return sum(run.row.status in RUNNING for run in self.stored)
+
+
+@functools.cache
+def _quick_configs(study: TrainedStudy) -> tuple[RunConfig, ...]:
+    """The quick scale uses only bundled models and data, so its runs are resolved once."""
+    return tuple(study.configs(QUICK))
+
+
+def progress(study: TrainedStudy) -> StudyRuns:
+    """The runs of the quick scale; read again only after a run in the store has changed."""
+    configs = _quick_configs(study)
+
+    def read() -> StudyRuns:
+        existing = study_records.read(resources.store(), configs)
+        unmeasured = layer_profiles.unmeasured(existing) if study.profiles else []
+        return StudyRuns(configs, tuple(existing), tuple(study_records.missing(configs, existing)), tuple(unmeasured))
+
+    # measured profiles are files, so the store's revision does not change
+    return read() if study.profiles else cached(("study", study.slug), read)
+
+
+def _so_far(study: TrainedStudy, runs: StudyRuns) -> Result:
+    """The study's result from the runs so far, with gaps for missing runs."""
+
+    def draw() -> Result:
+        return study.draw(runs.stored, QUICK)
+
+    return draw() if study.profiles else cached(("result", study.slug), draw)
+
+
+def full_requirements(study: TrainedStudy) -> str:
+    """Models and data of the full scale as text, without contacting the hub."""
+    configs = study.declared("full")
+    models = ", ".join(dict.fromkeys(config.model for config in configs))
+    tasks = ", ".join(dict.fromkeys(config.task for config in configs))
+    return (
+        f"{len(configs):,} runs of {models} on {tasks}. Models and data come from the Hugging Face hub; offline, name directories with "
+        "--model and --data. A GPU is needed for most of them."
+    )

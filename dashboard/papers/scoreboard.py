@@ -16,7 +16,7 @@ from dashboard.components import figure
 from dashboard.papers import records
 from dashboard.shared import downloads, theme
 from isoviz import studies
-from isoviz.studies.papers import PAPERS
+from isoviz.studies.papers import place_names
 
 NO_RESULT: Final = "no result yet"
 MARKS: Final = MappingProxyType(
@@ -80,15 +80,14 @@ def claims() -> pd.DataFrame:
         judged = [record for record in available if record.result.verdicts]
         record = next((record for record in judged if record.complete), next(iter(judged), None))
         verdict_of = {verdict.claim: verdict for verdict in record.result.verdicts} if record else {}
-        source = next(source for source in PAPERS if source.paper is study.paper)
         for claim in study.claims:
             verdict = verdict_of.get(claim.sentence)
             lines.append(
                 {
                     "study": study.slug,
-                    "paper": source.name,
+                    "paper": study.source.name,
                     "place": study.place,
-                    "Where": f"{source.name}, {study.place}",
+                    "Where": f"{study.source.name}, {study.place}",
                     "Verdict": verdict.outcome if verdict else NO_RESULT,
                     "Claim": claim.sentence,
                     "Numbers": verdict.sentence if verdict else "",
@@ -147,4 +146,4 @@ def picture(frame: pd.DataFrame) -> go.Figure:
 
 def _short(place: str) -> str:
     """`Figures 1, 2 and 4, Table 2` → `F1 F2 F4 T2`."""
-    return " ".join(f"{name[0]}{name.split()[1]}" for name in records.place_names(place))
+    return " ".join(f"{name[0]}{name.split()[1]}" for name in place_names(place))

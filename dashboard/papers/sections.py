@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
 
 from dashboard.components import figure
-from dashboard.papers import as_report, drawing, frames, records, training
-from dashboard.papers import printed as printed_tables
-from dashboard.papers.records import Record
-from dashboard.papers.training import StudyRuns
+from dashboard.papers import as_report, drawing, frames, records
+from dashboard.papers.records import Record, StudyRuns
 from dashboard.report import offering
-from dashboard.shared import actions, downloads, job_progress, menu, resources, wording
+from dashboard.shared import actions, downloads, job_progress, menu, resources, timing, wording
 from dashboard.shared.job_progress import WatchedJob
 from dashboard.shared.steady import steady
 from isoviz import studies
 from isoviz.jobs import queue
-from isoviz.studies import Study, jobs, published
-from isoviz.studies.papers import PAPERS, Place, Source, every_place, place_names
+from isoviz.studies import Listed, Study, jobs, published
+from isoviz.studies.papers import PAPERS, place_names, slug_of
 from isoviz.studies.result import Figure, Result, Table
-from isoviz.studies.trained import TrainedStudy
+from isoviz.studies.study import ComputedStudy, TrainedStudy
 
 PREFIX = "papers_"
 ALL = "All claims"
@@ -38,33 +35,15 @@ _BADGES = {
 }
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The selected table or figure of a paper, and the study that computes it, if any."""
-
-    source: Source
-    place: Place
-    study: type[Study] | None
-
-    @property
-    def key(self) -> str:
-        """Prefix of the widgets that belong to it."""
-        return _key(self.source, self.place)
-
-
-def _key(source: Source, place: Place) -> str:
-    return downloads.file_name(source.slug, place.name).lower()
-
-
 def keys() -> list[str]:
-    """The keys of all tables and figures, and "" for the scoreboard."""
-    return ["", *(_key(source, place) for source, place in every_place())]
+    """The slugs of all tables and figures, and "" for the scoreboard."""
+    return ["", *(entry.slug for entry in studies.listed())]
 
 
 # ------------------------------------------------------------------------------------------------------- choice
 
 
-def choose() -> Choice | None:
+def choose() -> Listed | None:
     """Widgets to choose a paper and one of its tables or figures, in the order of print; None for the scoreboard of all papers."""
     _follow_link()
     names = {source.name: source for source in PAPERS}
@@ -74,19 +53,18 @@ def choose() -> Choice | None:
     if name == ALL:
         return None
     source = names[str(name)]
-    places = {place.name: place for place in source.places}
     # one key per paper: Streamlit resets a widget whose options change
     selected = st.pills(
         "Table or figure",
-        list(places),
-        default=source.places[0].name,
+        source.places,
+        default=source.places[0],
         required=True,
         key=PREFIX + source.slug,
         bind="query-params",
         help="In the papers' order.",
     )
-    place = places[str(selected)]
-    return Choice(source, place, records.study_of(source, place.name))
+    slug = slug_of(source, str(selected))
+    return next(entry for entry in studies.listed() if entry.slug == slug)
 
 
 @steady
@@ -99,14 +77,12 @@ def _follow_link() -> None:
     for listed in studies.listed():
         if requested in (listed.slug, listed.study.slug):
             # set the address, which the fields read: a field set directly would not update it
-            st.query_params.from_dict(
-                {PREFIX + "paper": listed.source.name, PREFIX + listed.source.slug: listed.place.name}
-            )
+            st.query_params.from_dict({PREFIX + "paper": listed.source.name, PREFIX + listed.source.slug: listed.place})
             st.rerun()
     st.warning(f"No study is called “{wording.plain(requested)}”.", icon=":material/search_off:")
 
 
-def about(choice: Choice) -> None:
+def about(choice: Listed) -> None:
     """The paper's citation."""
     paper = choice.source.paper
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -115,42 +91,40 @@ def about(choice: Choice) -> None:
             st.code(paper.bibtex.strip(), language="latex")
 
 
-def heading(choice: Choice) -> None:
+def heading(choice: Listed) -> None:
     """A description of the table or figure, and how to read it."""
-    title = choice.study.title if choice.study else f"{choice.place.shows[0].upper()}{choice.place.shows[1:]}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.header(f"{choice.place.name} · {wording.plain(title)}", anchor=False)
-        if choice.study is not None:
-            st.space("stretch")
-            with st.popover("How to read this", type="tertiary", icon=":material/help:"):
-                st.markdown(wording.plain(choice.study.summary))
-                st.caption(f"{wording.plain(choice.source.paper.short)}, {choice.place.name}")
+        st.header(f"{choice.place} · {wording.plain(choice.study.title)}", anchor=False)
+        st.space("stretch")
+        with st.popover("How to read this", type="tertiary", icon=":material/help:"):
+            st.markdown(wording.plain(choice.study.summary))
+            st.caption(f"{wording.plain(choice.source.paper.short)}, {choice.place}")
 
 
 # ------------------------------------------------------------------------------------------------------ published values
 
 
 @steady
-def printed(choice: Choice) -> None:
+def printed(choice: Listed) -> None:
     """The published values of a table, with notes on doubtful cells."""
     st.markdown("### In the paper")
-    if choice.place.name.startswith("Figure"):
+    if choice.place.startswith("Figure"):
         st.caption("A figure, published without its values. Numbers quoted in the text or caption are listed below.")
         return
-    table = printed_tables.table(published.of(choice.source.slug, choice.place.name))
+    table = frames.as_printed(published.of(choice.source.slug, choice.place))
     st.dataframe(
         table.frame,
         hide_index=True,
         placeholder="",
-        alt=f"The published numbers of {choice.source.name}, {choice.place.name}",
-        key=PREFIX + "printed_" + choice.key,
+        alt=f"The published numbers of {choice.source.name}, {choice.place}",
+        key=PREFIX + "printed_" + choice.slug,
     )
     if table.remarks:
         st.caption(wording.plain(f"As printed: {'; '.join(table.remarks)}."))
     if table.doubts:
         doubtful = "  \n".join(f"{mark} {wording.plain(_sentence(text))}" for mark, text in table.doubts)
         st.caption(f":material/report: Doubtful cells:  \n{doubtful}")
-    name = downloads.file_name("printed", choice.source.slug, choice.place.name)
+    name = downloads.file_name("printed", choice.source.slug, choice.place)
     downloads.buttons(name, table.frame, with_parquet=False)
 
 
@@ -164,22 +138,20 @@ def _sentence(text: str) -> str:
 
 
 @steady
-def measured(choice: Choice) -> None:
+def measured(choice: Listed) -> None:
     """Our measurement of the same table or figure: a result, and the button that computes it."""
     st.markdown("### Measured here")
     study = choice.study
-    if study is None:
-        st.info("No study computes this yet.", icon=":material/construction:")
-    elif issubclass(study, TrainedStudy):
-        busy = training.progress(study).under_way > 0
+    if isinstance(study, TrainedStudy):
+        busy = records.progress(study).under_way > 0
         st.fragment(_trained, run_every=TICK if busy else None)(choice, study, busy)
-    else:
+    elif isinstance(study, ComputedStudy):
         _computed(choice, study)
 
 
-def _trained(choice: Choice, study: type[TrainedStudy], was_busy: bool) -> None:
+def _trained(choice: Listed, study: TrainedStudy, was_busy: bool) -> None:
     """A study of runs: launch the missing ones, and draw the finished ones. Refreshes while runs are queued or running."""
-    runs = training.progress(study)
+    runs = records.progress(study)
     with st.container(border=True):
         _launch_missing(study, runs)
         commands(study)
@@ -189,7 +161,7 @@ def _trained(choice: Choice, study: type[TrainedStudy], was_busy: bool) -> None:
         st.rerun()
 
 
-def _launch_missing(study: type[TrainedStudy], runs: StudyRuns) -> None:
+def _launch_missing(study: TrainedStudy, runs: StudyRuns) -> None:
     """The button that starts the missing runs, with their number and estimated time, and their progress."""
     count = len(runs.planned)
     if runs.under_way:
@@ -211,18 +183,19 @@ def _launch_missing(study: type[TrainedStudy], runs: StudyRuns) -> None:
             disabled=refusal is not None,
         )
         existing = f" {count - len(runs.missing)} of {count} already exist." if len(runs.missing) < count else ""
-        time_needed = training.estimated_time(runs.missing)
-        summary = f"Trains {len(runs.missing)} runs as one experiment; time: {time_needed}.{existing} {study.scales['quick']}."
+        time_needed = timing.estimated(runs.missing).words()
+        summary = f"Trains {len(runs.missing)} runs as one experiment; time: {time_needed}.{existing} {study.quick}."
         st.caption(wording.plain(refusal or summary), width="stretch")
-    if pressed and actions.perform(training.launch, study, runs.missing):
+    launch = functools.partial(resources.service().launch, group=f"{study.slug} {records.QUICK}", new=True)
+    if pressed and actions.perform(launch, list(runs.missing)):
         st.rerun()
 
 
-def _profiles(study: type[TrainedStudy], runs: StudyRuns) -> None:
+def _profiles(study: TrainedStudy, runs: StudyRuns) -> None:
     """For a figure of layers: start measuring the layers of finished runs, once all runs have ended."""
     if not runs.unprofiled or runs.under_way:
         return
-    state = training.profiling(runs.unprofiled)
+    state = resources.service().ask_job(jobs.PROFILES, jobs.profiles_request(runs.unprofiled))
     if state.under_way:
         look = functools.partial(queue.look, jobs.PROFILES, state.key)
         stop = functools.partial(resources.service().stop_job, jobs.PROFILES, state.key)
@@ -233,9 +206,9 @@ def _profiles(study: type[TrainedStudy], runs: StudyRuns) -> None:
         st.caption(f"{len(runs.unprofiled)} runs have no weights on this machine, so their layers cannot be measured.")
 
 
-def _computed(choice: Choice, study: type[Study]) -> None:
+def _computed(choice: Listed, study: ComputedStudy) -> None:
     """A study without runs: the button that starts its computation, and its progress."""
-    scale = training.QUICK
+    scale = records.QUICK
     state = queue.look(jobs.STUDY, jobs.key_of(study.slug, scale))
     with st.container(border=True):
         if state.under_way:
@@ -264,24 +237,23 @@ def _computed(choice: Choice, study: type[Study]) -> None:
     _selected_result(choice)
 
 
-def _time_needed(study: type[Study], scale: str) -> str:
+def _time_needed(study: Study, scale: str) -> str:
     seconds = [record.result.provenance.seconds for record in records.records(study) if record.scale == scale]
     return f"Takes about {wording.duration(seconds[0])}." if seconds else "Takes under a minute on two cores."
 
 
-def commands(study: type[Study]) -> None:
+def commands(study: Study) -> None:
     """Shell commands for each scale, and what the full scale requires."""
     with st.expander("As a command", icon=":material/terminal:"):
         for name, size in study.scales.items():
             st.caption(f"**{name}**: {wording.plain(size)}")
             st.code(f"python -m isoviz study run {study.slug} --scale {name}", language="bash", wrap_lines=True)
-            if name == "full" and issubclass(study, TrainedStudy):
-                st.caption(wording.plain(training.full_requirements(study)))
+            if name == "full" and isinstance(study, TrainedStudy):
+                st.caption(wording.plain(records.full_requirements(study)))
 
 
-def _selected_result(choice: Choice) -> None:
+def _selected_result(choice: Listed) -> None:
     """The selected result."""
-    assert choice.study is not None
     available = records.records(choice.study)
     record = _record_field(choice, available)
     if record is None:
@@ -291,14 +263,14 @@ def _selected_result(choice: Choice) -> None:
 
 
 @steady
-def _record_field(choice: Choice, available: list[Record]) -> Record | None:
+def _record_field(choice: Listed, available: list[Record]) -> Record | None:
     if not available:
         return None
     names = {record.name: record for record in available}
     if len(names) == 1:
         return available[0]
     name = st.segmented_control(
-        "Result", list(names), default=available[0].name, required=True, key=f"{PREFIX}result_{choice.key}"
+        "Result", list(names), default=available[0].name, required=True, key=f"{PREFIX}result_{choice.slug}"
     )
     return names[str(name)]
 
@@ -306,7 +278,7 @@ def _record_field(choice: Choice, available: list[Record]) -> Record | None:
 # ------------------------------------------------------------------------------------------------------ one result
 
 
-def result(choice: Choice, record: Record) -> None:
+def result(choice: Listed, record: Record) -> None:
     """A result's figures, published and measured numbers, tables and provenance."""
     study_result = record.result
     if study_result.planned and len(study_result.runs) < study_result.planned:
@@ -314,10 +286,10 @@ def result(choice: Choice, record: Record) -> None:
             f":material/hourglass_empty: {len(study_result.runs)} of {study_result.planned} runs so far. Missing runs leave gaps."
         )
     verdicts(study_result)
-    figures = records.figures_at(study_result, choice.place.name)
+    figures = records.figures_at(study_result, choice.place)
     for drawn_figure in figures:
         _figure(choice, record, drawn_figure)
-    numbers = [number for number in study_result.published if choice.place.name in place_names(number.where)]
+    numbers = [number for number in study_result.published if choice.place in place_names(number.where)]
     comparison_frame = frames.comparison(numbers)
     if comparison_frame is not None:
         st.markdown("**Published and measured**")
@@ -365,7 +337,7 @@ def verdicts(study_result: Result) -> None:
         )
 
 
-def _figure(choice: Choice, record: Record, study_figure: Figure) -> None:
+def _figure(choice: Listed, record: Record, study_figure: Figure) -> None:
     st.markdown(f"**{wording.plain(study_figure.title)}**")
     if not any(panel.series or panel.matrix for panel in study_figure.panels):
         st.info("Appears when its runs have finished.", icon=":material/hourglass_empty:")
@@ -379,20 +351,20 @@ def _figure(choice: Choice, record: Record, study_figure: Figure) -> None:
                 if panel.title:
                     st.caption(wording.plain(panel.title.replace("\n", ", ")))
                 plot = drawing.panel(panel, alone=len(study_figure.panels) == 1)
-                plot.update_layout(uirevision=f"{choice.key}/{record.name}")
+                plot.update_layout(uirevision=f"{choice.slug}/{record.name}")
                 number = first + offset
                 figure.draw(
                     plot,
-                    key=PREFIX + downloads.file_name(choice.key, study_figure.name, str(number)),
+                    key=PREFIX + downloads.file_name(choice.slug, study_figure.name, str(number)),
                     words=drawing.words(panel),
                     name=downloads.file_name(
                         "isoviz", record.result.provenance.study, study_figure.name, str(number + 1)
                     ),
-                    about=f"{choice.source.paper.short}, {choice.place.name}, {record.name}. {panel.title}",
+                    about=f"{choice.source.paper.short}, {choice.place}, {record.name}. {panel.title}",
                 )
 
 
-def _table(choice: Choice, table: Table, place: int) -> None:
+def _table(choice: Listed, table: Table, place: int) -> None:
     st.markdown(f"**{wording.plain(table.title)}**")
     frame = frames.as_frame(table)
     config = {
@@ -404,7 +376,7 @@ def _table(choice: Choice, table: Table, place: int) -> None:
     for note in table.notes:
         st.caption(wording.plain(note))
     downloads.buttons(
-        downloads.file_name(choice.key, str(place + 1)),
+        downloads.file_name(choice.slug, str(place + 1)),
         frame,
         with_parquet=False,
         latex=functools.partial(_latex, table),
@@ -418,23 +390,22 @@ def _latex(table: Table) -> str:
     return downloads.latex_table(columns, table.title, "l" * text_columns + "r" * (len(columns) - text_columns))
 
 
-def _files(choice: Choice, record: Record, comparison_frame: pd.DataFrame | None) -> None:
-    assert choice.study is not None
+def _files(choice: Listed, record: Record, comparison_frame: pd.DataFrame | None) -> None:
     make = functools.partial(as_report.document, choice.source, choice.study, record.result)
-    offering.buttons(make, f"{record.result.provenance.study}-{record.scale}", key=f"{PREFIX}report_{choice.key}")
+    offering.buttons(make, f"{record.result.provenance.study}-{record.scale}", key=f"{PREFIX}report_{choice.slug}")
     with st.container(horizontal=True):
         downloads.button(
             "Result (JSON)",
             functools.partial(record.result.model_dump_json, indent=1),
             f"{record.result.provenance.study}-{record.scale}.json",
-            key=f"{PREFIX}json_{choice.key}",
+            key=f"{PREFIX}json_{choice.slug}",
         )
         if comparison_frame is not None:
             downloads.button(
                 "Published and measured (CSV)",
                 functools.partial(downloads.csv, comparison_frame),
                 f"{record.result.provenance.study}-printed-and-measured.csv",
-                key=f"{PREFIX}beside_{choice.key}",
+                key=f"{PREFIX}beside_{choice.slug}",
             )
 
 
@@ -442,10 +413,7 @@ def _files(choice: Choice, record: Record, comparison_frame: pd.DataFrame | None
 
 
 @steady
-def reservations(choice: Choice) -> None:
+def reservations(choice: Listed) -> None:
     """Open questions and contradictions in the paper."""
-    if choice.study is None:
-        return
-    if choice.study.open_points:
-        st.markdown("### What the paper leaves open or contradicts")
-        st.markdown(wording.plain(" ".join(choice.study.open_points)))
+    st.markdown("### What the paper leaves open or contradicts")
+    st.markdown(wording.plain(" ".join(choice.study.open_points)))

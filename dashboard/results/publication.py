@@ -20,7 +20,8 @@ from isoviz.comparisons.wording import number, probability
 from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
 from isoviz.runs.naming import setting
-from isoviz.studies.published import Printed, matching
+from isoviz.studies import published
+from isoviz.studies.published import Printed
 from isoviz.tasks.metrics import METRICS
 
 SIMPLE = {
@@ -83,13 +84,13 @@ class Published:
 
 def printed_for(line: Mapping[str, Any]) -> tuple[Printed, ...]:
     """The published numbers for a row of `tables.summary`."""
-    return matching.beside(str(line["model"]), str(line["task"]), str(line["method"]), str(line["metric"]))
+    return published.beside(str(line["model"]), str(line["task"]), str(line["method"]), str(line["metric"]))
 
 
 def published_text(line: Mapping[str, Any]) -> str:
     """The published numbers for a row as text, each with its table; usually empty."""
     return "; ".join(
-        f"{printed_text(entry)} ({'' if entry.statistic in ('', 'mean') else f'{entry.statistic}; '}{matching.where(entry)})"
+        f"{printed_text(entry)} ({'' if entry.statistic in ('', 'mean') else f'{entry.statistic}; '}{entry.where})"
         for entry in printed_for(line)
     )
 
@@ -278,7 +279,7 @@ def _json_line(line: Mapping[str, Any]) -> dict[str, Any]:
     numbers = {name: _finite(value) for name, value in line.items() if name not in ("setup", "settings")}
     printed = [
         {"value": entry.on_our_scale, "as_printed": entry.value, "sd_as_printed": entry.sd, "seeds": entry.seeds}
-        | {"statistic": entry.statistic, "where": matching.where(entry), "remark": entry.remark, "doubt": entry.doubt}
+        | {"statistic": entry.statistic, "where": entry.where, "remark": entry.remark, "doubt": entry.doubt}
         for entry in printed_for(line)
     ]
     return {**numbers, "setup": json.loads(str(line["setup"])), "published": printed}

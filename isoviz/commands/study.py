@@ -16,9 +16,8 @@ from isoviz.commands.output import print_json
 from isoviz.errors import InputError
 from isoviz.studies import Inputs, Result
 from isoviz.studies.inputs import SETTINGS
-from isoviz.studies.protocol import ComputedStudy, Progress
 from isoviz.studies.result import Panel, Series
-from isoviz.studies.trained import TrainedStudy
+from isoviz.studies.study import ComputedStudy, Progress, TrainedStudy
 
 if TYPE_CHECKING:
     from isoviz.runs.store import Store
@@ -88,13 +87,13 @@ def _run(options: argparse.Namespace) -> int:
     settings = {name: getattr(options, name) for name in SETTINGS}
     inputs = study.check_inputs(Inputs.read(options.model, options.tasks, options.data, options.seeds, **settings))
     folder = _folder(options.out) if options.out else None
-    if issubclass(study, TrainedStudy):
+    if isinstance(study, TrainedStudy):
         result = _train(study, inputs, options)
     elif options.fresh:
         raise InputError(f"fresh: '{study.slug}' has no runs; it is computed anew each time", field="fresh")
     else:
-        assert issubclass(study, ComputedStudy)
-        result = study().run(options.scale, _reporter(), inputs)
+        assert isinstance(study, ComputedStudy)
+        result = study.run(options.scale, _reporter(), inputs)
     if folder:
         path = folder / f"{study.slug}.json"
         path.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
@@ -106,7 +105,7 @@ def _run(options: argparse.Namespace) -> int:
     return 0 if len(result.runs) == result.planned else 1
 
 
-def _train(study: type[TrainedStudy], inputs: Inputs, options: argparse.Namespace) -> Result:
+def _train(study: TrainedStudy, inputs: Inputs, options: argparse.Namespace) -> Result:
     """Execute missing runs as one experiment, and compute the result from all."""
     configs = study.configs(options.scale, inputs)
     from isoviz.access.service import of_command_line
@@ -129,7 +128,7 @@ def _train(study: type[TrainedStudy], inputs: Inputs, options: argparse.Namespac
     found = _once_ended(store, functools.partial(records.read, store, configs, since=since))
     if study.profiles:
         found = layer_profiles.complete(store, found, _reporter())
-    return study().draw(found, options.scale, inputs)
+    return study.draw(found, options.scale, inputs)
 
 
 def _once_ended(store: Store, read: Callable[[], list[RunRecord]]) -> list[RunRecord]:

@@ -1,6 +1,6 @@
 """The catalogue of studies: the papers' tables and figures as data, what to compute and how to draw it.
 
-Every module of this folder that defines a `Study` is in the catalogue.
+Every module of this folder that lists `STUDIES` adds them to the catalogue.
 """
 
 from __future__ import annotations
@@ -13,41 +13,37 @@ from typing import NamedTuple
 from isoviz.catalogues import in_folder
 from isoviz.errors import unknown_name
 from isoviz.studies.inputs import Inputs
-from isoviz.studies.papers import Place, Source, every_place
-from isoviz.studies.protocol import Study
+from isoviz.studies.papers import PAPERS, Source, slug_of
 from isoviz.studies.result import Result
+from isoviz.studies.study import Study
 
 __all__ = ["Inputs", "Listed", "Result", "Study", "catalogue", "get", "listed"]
 
 
 @functools.cache
-def catalogue() -> Mapping[str, type[Study]]:
+def catalogue() -> Mapping[str, Study]:
     """All studies by slug, in alphabetical order. Importing them loads no torch."""
-    return MappingProxyType(dict(sorted(in_folder(__name__, Study).items())))
+    return MappingProxyType(dict(sorted(in_folder(__name__, Study, listed_as="STUDIES").items())))
 
 
 class Listed(NamedTuple):
-    """One figure or table: its slug, its place in the paper, and its study."""
+    """One figure or table: its slug, its paper and place, and its study."""
 
     slug: str
     source: Source
-    place: Place
-    study: type[Study]
+    place: str
+    study: Study
 
 
 @functools.cache
 def listed() -> tuple[Listed, ...]:
-    """All figures and tables of the papers with a study, in the order of print."""
-    names = {
-        (study.paper.short, place): (slug, study)
-        for study in catalogue().values()
-        for slug, place in (study.parts or {study.slug: study.place}).items()
-    }
-    places = [(names.get((source.paper.short, place.name)), source, place) for source, place in every_place()]
-    return tuple(Listed(named[0], source, place, named[1]) for named, source, place in places if named)
+    """All figures and tables of the papers, in the order of print."""
+    studies = {slug: study for study in catalogue().values() for slug in (study.slug, *study.parts)}
+    places = [(slug_of(source, place), source, place) for source in PAPERS for place in source.places]
+    return tuple(Listed(slug, source, place, studies[slug]) for slug, source, place in places)
 
 
-def get(slug: str) -> type[Study]:
+def get(slug: str) -> Study:
     """The study with this slug, or the study that contains this part. Raises `InputError` with the allowed names."""
     entries = {**{part.slug: part.study for part in listed()}, **catalogue()}
     try:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
-from isoviz import methods
+from isoviz import methods, recipes
 from isoviz.config import RunConfig
 from isoviz.runs import planning
-from isoviz.runs.planning import IN_THIS_PROCESS, DataChecks, MethodChoice
-from isoviz.studies.inputs import Inputs
-from isoviz.studies.protocol import OWN
+from isoviz.runs.planning import MethodChoice
+from isoviz.studies.inputs import OWN, Inputs
+
+ENCODER: Final = "demo/tiny-bert"
+THREE: Final = (0, 1, 2)
+"""Seeds: as few as a verdict needs."""
+FIVE: Final = (0, 1, 2, 3, 4)
+NONE: Final[MethodChoice] = ("baseline", {})
+ROWS: Final = MappingProxyType({"demo/acceptability": 1000, "demo/similarity": 1500, "demo/paraphrase": 2000})
+"""Training rows of a run at the quick scale: as few as its baseline needs to beat bag of words clearly."""
+QUICK: Final = MappingProxyType[str, Any]({"epochs": 3, "max_length": 48, "batching": "shuffled"})
+"""Further settings of the quick scale: the batches are shuffled as in the papers. All studies have the same ones, so that they can
+share a run."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +59,11 @@ class Plan:
             for model, task, seed, (slug, params) in itertools.product(self.models, self.tasks, self.seeds, variants)
         ]
 
-    def resolved(self, data: Mapping[str, str], checks: DataChecks) -> list[RunConfig]:
+    def resolved(self, data: Mapping[str, str]) -> list[RunConfig]:
         """The runs resolved for this machine. Raises like `isoviz.runs.planning.expand`."""
         return [
             config
-            for model in self.models
-            for task in self.tasks
+            for model, task in itertools.product(self.models, self.tasks)
             for config in planning.expand(
                 [model],
                 [task],
@@ -61,7 +71,6 @@ class Plan:
                 self.seeds,
                 data=data.get(task),
                 learning_rate=self.learning_rate,
-                checks=checks,
                 **self.settings,
             )
         ]
@@ -69,24 +78,35 @@ class Plan:
 
 @dataclass(frozen=True)
 class Grid:
-    """A named family of runs.
-
-    Attributes:
-        slug: name of the grid.
-        plans: scale → plans.
-    """
+    """A named family of runs at each scale."""
 
     slug: str
-    plans: Mapping[str, tuple[Plan, ...]]
+    quick: tuple[Plan, ...]
+    full: tuple[Plan, ...]
 
     def declared(self, scale: str, inputs: Inputs = OWN) -> list[RunConfig]:
         """See `Plan.declared`; each run once."""
-        return distinct(config for plan in chosen(self.plans[scale], inputs) for config in plan.declared())
+        return _distinct(config for plan in self._plans(scale, inputs) for config in plan.declared())
 
-    def configs(self, scale: str, inputs: Inputs = OWN, checks: DataChecks = IN_THIS_PROCESS) -> list[RunConfig]:
+    def configs(self, scale: str, inputs: Inputs = OWN) -> list[RunConfig]:
         """See `Plan.resolved`; each run once."""
-        plans = chosen(self.plans[scale], inputs)
-        return distinct(config for plan in plans for config in plan.resolved(inputs.data, checks))
+        return _distinct(config for plan in self._plans(scale, inputs) for config in plan.resolved(inputs.data))
+
+    def _plans(self, scale: str, inputs: Inputs) -> list[Plan]:
+        return chosen({"quick": self.quick, "full": self.full}[scale], inputs)
+
+
+def quick_plans(methods: Sequence[MethodChoice], *tasks: str) -> tuple[Plan, ...]:
+    """The bundled encoder on tasks of `ROWS`."""
+    return tuple(
+        Plan((ENCODER,), (task,), tuple(methods), THREE, None, {**QUICK, "max_train": ROWS[task]}) for task in tasks
+    )
+
+
+def recipe(name: str, **overrides: Any) -> dict[str, Any]:
+    """The settings of a paper's recipe except its learning rate, which is a plan's own."""
+    settings = recipes.get(name).settings
+    return {key: value for key, value in settings.items() if key != "learning_rate"} | overrides
 
 
 def chosen(plans: Sequence[Plan], inputs: Inputs) -> list[Plan]:
@@ -96,14 +116,13 @@ def chosen(plans: Sequence[Plan], inputs: Inputs) -> list[Plan]:
     models and tasks as the first.
     """
     models = tuple(model.source for model in inputs.models)
-    like_first = [plan for plan in plans if (plan.models, plan.tasks) == (plans[0].models, plans[0].tasks)]
     new_models = tuple(name for name in models if not any(name in plan.models for plan in plans))
     new_tasks = tuple(name for name in inputs.tasks if not any(name in plan.tasks for plan in plans))
     chosen_plans = []
     for plan in plans:
-        first = plan in like_first
-        of_models = _selected(plan.models, models, new_models if first else ())
-        of_tasks = _selected(plan.tasks, inputs.tasks, new_tasks if first else ())
+        like_first = (plan.models, plan.tasks) == (plans[0].models, plans[0].tasks)
+        of_models = _selected(plan.models, models, new_models if like_first else ())
+        of_tasks = _selected(plan.tasks, inputs.tasks, new_tasks if like_first else ())
         if of_models and of_tasks:
             settings = {**plan.settings, **inputs.settings}
             rate = settings.pop("learning_rate", plan.learning_rate)
@@ -118,21 +137,11 @@ def _selected(planned: tuple[str, ...], requested: tuple[str, ...], new: tuple[s
     return tuple(name for name in requested if name in planned or name in new) if requested else planned
 
 
-def distinct(configs: Iterable[RunConfig]) -> list[RunConfig]:
+def _distinct(configs: Iterable[RunConfig]) -> list[RunConfig]:
     """Each run once, in order."""
     return list({config.identity: config for config in configs}.values())
 
 
 def _combinations(choices: Mapping[str, Any]) -> list[dict[str, Any]]:
-    axes = [(name, value if isinstance(value, (list, tuple)) else [value]) for name, value in choices.items()]
-    names = [name for name, _ in axes]
-    return [dict(zip(names, point, strict=True)) for point in itertools.product(*(values for _, values in axes))]
-
-
-Uses = Callable[[RunConfig], bool]
-"""The runs of its grids that a study uses."""
-
-
-def used(grids: Sequence[Grid], uses: Uses, scale: str, inputs: Inputs = OWN) -> list[RunConfig]:
-    """The declared runs of some grids that a study draws from."""
-    return distinct(config for grid in grids for config in grid.declared(scale, inputs) if uses(config))
+    values = [value if isinstance(value, (list, tuple)) else [value] for value in choices.values()]
+    return [dict(zip(choices, point, strict=True)) for point in itertools.product(*values)]

@@ -119,3 +119,7 @@ class Inputs:
         seeds = ["--seeds", *map(str, self.seeds)] if self.seeds else []
         setting_arguments = [word for name, value in self.settings.items() for word in (SETTINGS[name], str(value))]
         return [*models, *tasks, *data, *seeds, *setting_arguments]
+
+
+OWN: Final = Inputs()
+"""No user inputs: the study's own models and tasks."""

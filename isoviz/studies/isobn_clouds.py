@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from isoviz.errors import ModelError
+from isoviz.errors import DataError, InputError, ModelError
 from isoviz.studies.inputs import NamedModel
-from isoviz.studies.protocol import Progress
+from isoviz.studies.study import Progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -124,15 +124,64 @@ def tensors_of(source: ModelSource) -> dict[str, Pooling]:
 class Encoded:
     """One encoder on one task: its clouds, and the notes for the record."""
 
+    model: NamedModel
+    task: Task
     clouds: tuple[Cloud, ...]
-    fingerprint: str
     notes: tuple[str, ...]
 
 
 def encode(
+    models: Sequence[NamedModel], tasks: Sequence[str], data: Mapping[str, str], rows: int | None, progress: Progress
+) -> tuple[list[Encoded], dict[str, Any]]:
+    """Every encoder on the training set of every task, and the settings for the record. Imports torch.
+
+    Args:
+        data: task → the folder with its files.
+        rows: most rows of a training set, a random sample that is the same for every run; None for all.
+    """
+    from isoviz.models import sources
+
+    resolved = [(model, sources.resolve(model.source)) for model in models]
+    read = list(_loaded(tasks, data, rows))
+    encoded: list[Encoded] = []
+    prints: dict[str, str] = {}
+    for model, source in resolved:
+        for task, texts, _ in read:
+
+            def report(share: float, activity: str, at: int = len(encoded), title: str = task.title) -> None:
+                progress((at + share) / (len(resolved) * len(read)), f"{title}: {activity}")
+
+            one, prints[model.name] = _encode(model, source, task, texts, report)
+            encoded.append(one)
+    progress(1.0, "done")
+    return encoded, {
+        "models": [{"name": name, "fingerprint": mark} for name, mark in prints.items()],
+        "tasks": [{"slug": task.slug, "rows": len(texts[0]), "fingerprint": mark} for task, texts, mark in read],
+    }
+
+
+def _loaded(slugs: Sequence[str], data: Mapping[str, str], rows: int | None) -> Iterator[tuple[Task, list[Any], str]]:
+    """Task, its text columns and the data's fingerprint, each checked before anything is computed."""
+    from isoviz import tasks
+
+    if strangers := [slug for slug in data if slug not in slugs]:
+        raise InputError(
+            f"data: '{strangers[0]}' is not among the tasks of this run ({', '.join(slugs)})", field="data"
+        )
+    for slug in slugs:
+        task = tasks.get(slug)
+        if task.kind not in ("classification", "regression"):
+            raise InputError(f"tasks: '{slug}' is not about a text or a pair of texts as a whole", field="tasks")
+        data_of_task = tasks.load(task, data.get(slug), max_train=rows)
+        if len(data_of_task.train) < 2:
+            raise DataError(f"data: '{slug}' has fewer than 2 training rows", field="data")
+        yield task, [data_of_task.train[column].tolist() for column in task.inputs], data_of_task.fingerprint
+
+
+def _encode(
     model: NamedModel, source: ModelSource, task: Task, texts: Sequence[Sequence[str]], progress: Progress
-) -> Encoded:
-    """Encode a training set, one or two columns of n texts, and measure its clouds. Imports torch."""
+) -> tuple[Encoded, str]:
+    """Encode a training set, one or two columns of n texts, and measure its clouds; with the model's fingerprint."""
     from isoviz.models import checkpoint, hub, sources
     from isoviz.models.extract import layer_views
 
@@ -146,13 +195,12 @@ def encode(
         max_length=MAX_LENGTH,
         progress=lambda done, total, activity: progress(0.9 * done / total, activity),
     )
-    clouds = {pooling: views.points(views.depth, pooling) for pooling in tensors.values()}
     with warnings.catch_warnings(record=True) as caught:  # the record keeps the warnings of metrics
         warnings.simplefilter("always")
-        measured_clouds = tuple(
-            measure(clouds[pooling], model.name, task, tensor) for tensor, pooling in tensors.items()
+        clouds = tuple(
+            measure(views.points(views.depth, pooling), model.name, task, tensor) for tensor, pooling in tensors.items()
         )
     notes = [f"{task.title}: {note}." for note in (*views.warnings, *(str(warning.message) for warning in caught))]
     if POOLER in tensors and (doubt := checkpoint.pooling_as_initialised(source)):
         notes.append(f"{model.name}: {doubt}.")
-    return Encoded(measured_clouds, source.fingerprint, tuple(dict.fromkeys(notes)))
+    return Encoded(model, task, clouds, tuple(dict.fromkeys(notes))), source.fingerprint

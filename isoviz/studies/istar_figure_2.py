@@ -6,27 +6,22 @@ regenerated block by block from the seed.
 
 from __future__ import annotations
 
-import time
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from isoviz.errors import InputError
-from isoviz.methods.istar import IStar
-from isoviz.methods.protocol import Paper
 from isoviz.studies.inputs import Inputs
-from isoviz.studies.protocol import Claim, ComputedStudy, Judgement, Progress
-from isoviz.studies.result import Axis, Figure, Panel, Published, Reference, Result, Series, provenance
+from isoviz.studies.judging import Judgement
+from isoviz.studies.result import Axis, Figure, Panel, Published, Reference, Result, Series
+from isoviz.studies.study import Claim, Computed, ComputedStudy, Progress
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from isoviz.metrics import CovarianceAccumulator
-
-PAPER = IStar.paper
-assert PAPER is not None
 
 LEADING = (10.0, 6.0, 4.0, 4.0)
 """The variances that differ from 1 (I-STAR, section 3)."""
@@ -58,13 +53,6 @@ class Plan:
     d: int = PUBLISHED_D
     seed: int = 0
 
-    def __post_init__(self) -> None:
-        if self.d <= len(LEADING) or min(self.sizes) < 4 or self.draws < 2 or self.shrinkage_points < 2:
-            raise InputError(f"a plan needs d > {len(LEADING)}, n >= 4, and at least 2 draws and shrinkage points")
-        free = self.points - self.shrinkage_points
-        if max(self.sizes) * self.draws > free:
-            raise InputError(f"{self.draws} disjoint samples of {max(self.sizes)} points need more than {free} points")
-
 
 PLANS: Mapping[str, Plan] = MappingProxyType(
     {
@@ -81,47 +69,32 @@ def variances(d: int) -> NDArray[np.float64]:
     return np.array([*LEADING, *[1.0] * (d - len(LEADING))])
 
 
-class Cloud:
-    """Independent Gaussian rows with mean zero and covariance diag(`variances`), reproducible by position.
+BLOCK: Final = 2_000
+"""Rows made at a time: 12 MB at d = 768."""
 
-    Args:
-        d: dimensions.
-        seed: row i depends only on the seed, not on the requested rows.
+
+def blocks(d: int, seed: int, start: int, stop: int) -> Iterator[NDArray[np.float64]]:
+    """Rows start … stop − 1 in consecutive pieces of at most `BLOCK` rows, each (rows, d).
+
+    They are independent Gaussian rows with mean zero and covariance diag(`variances`). A row depends only on the seed and its
+    position, not on the requested rows.
     """
+    import numpy as np
 
-    BLOCK = 2_000  # rows made at a time: 12 MB at d = 768
+    scale = np.sqrt(variances(d))
+    for block in range(start // BLOCK, -(-stop // BLOCK)):
+        rows = np.random.default_rng([seed, block]).normal(size=(BLOCK, d)) * scale
+        yield rows[max(start - block * BLOCK, 0) : stop - block * BLOCK]
 
-    def __init__(self, d: int, seed: int) -> None:
-        import numpy as np
 
-        self.d, self.seed = d, seed
-        self._scale = np.sqrt(variances(d))
+def gathered(d: int, seed: int, start: int, stop: int) -> CovarianceAccumulator:
+    """The sums over those rows, in bounded memory."""
+    from isoviz.metrics import CovarianceAccumulator
 
-    def parts(self, start: int, stop: int) -> Iterator[NDArray[np.float64]]:
-        """Rows start … stop − 1 in consecutive pieces of at most `BLOCK` rows, each (rows, d)."""
-        for block in range(start // self.BLOCK, -(-stop // self.BLOCK)):
-            first = block * self.BLOCK
-            yield self._block(block)[max(start - first, 0) : stop - first]
-
-    def rows(self, start: int, stop: int) -> NDArray[np.float64]:
-        """Rows start … stop − 1, shape (stop − start, d)."""
-        import numpy as np
-
-        return np.concatenate(list(self.parts(start, stop)))
-
-    def gathered(self, start: int, stop: int) -> CovarianceAccumulator:
-        """The sums over those rows, in bounded memory."""
-        from isoviz.metrics import CovarianceAccumulator
-
-        sums = CovarianceAccumulator(self.d)
-        for part in self.parts(start, stop):
-            sums.update(part)
-        return sums
-
-    def _block(self, number: int) -> NDArray[np.float64]:
-        import numpy as np
-
-        return np.random.default_rng([self.seed, number]).normal(size=(self.BLOCK, self.d)) * self._scale
+    sums = CovarianceAccumulator(d)
+    for part in blocks(d, seed, start, stop):
+        sums.update(part)
+    return sums
 
 
 def truth(d: int) -> float:
@@ -159,21 +132,21 @@ def estimate(plan: Plan, progress: Progress) -> Estimates:
     """Draw and score all samples. Sample k of n points is rows m + kn … m + (k + 1)n − 1 of the cloud."""
     from isoviz import metrics
 
-    cloud = Cloud(plan.d, plan.seed)
+    cloud = functools.partial(gathered, plan.d, plan.seed)
     m = plan.shrinkage_points
     work = plan.points + plan.draws * sum(plan.sizes)
     progress(0.0, f"Σ_S from {m:,} points")
-    complete_score = cloud.gathered(0, m)
+    complete_score = cloud(0, m)
     shrinkage: Any = complete_score.covariance
     progress(m / work, f"the whole cloud, {plan.points:,} points")
-    complete_score.merge(cloud.gathered(m, plan.points))
+    complete_score.merge(cloud(m, plan.points))
     done = plan.points
     star: dict[float, dict[int, list[float]]] = {zeta: {n: [] for n in plan.sizes} for zeta in plan.zetas}
     unbiased: dict[int, list[float]] = {n: [] for n in plan.sizes}
     for n in plan.sizes:
         progress(done / work, f"{plan.draws} samples of {n:,} points")
         for draw in range(plan.draws):
-            sums = cloud.gathered(m + draw * n, m + (draw + 1) * n)
+            sums = cloud(m + draw * n, m + (draw + 1) * n)
             covariance: Any = sums.covariance
             for zeta in plan.zetas:
                 mixed = (1 - zeta) * covariance + zeta * shrinkage
@@ -203,9 +176,8 @@ def _line(
     )
 
 
-def compute(plan: Plan, scale: str, progress: Progress) -> Result:
-    """The figure for any plan; `scale` is only its name in the provenance."""
-    started = time.perf_counter()
+def compute(plan: Plan, progress: Progress) -> Computed:
+    """The figure for any plan."""
     estimates = estimate(plan, progress)
     d, m, true = plan.d, plan.shrinkage_points, truth(plan.d)
     lines, thin = [], []
@@ -227,9 +199,9 @@ def compute(plan: Plan, scale: str, progress: Progress) -> Result:
             Reference(label=f"n = d = {d}", axis="x", value=float(d)),
         ],
     )
-    return Result(
+    return Computed(
         title=title,
-        figures=[Figure(title=title, place=IStarFigure2.place, panels=[panel])],
+        figures=[Figure(title=title, place="Figure 2", panels=[panel])],
         published=[
             Published(what=label, published=PUBLISHED_TRUTH, reproduced=measured, where="I-STAR, caption of Figure 2")
             for label, measured in (
@@ -246,9 +218,9 @@ def compute(plan: Plan, scale: str, progress: Progress) -> Result:
             "Thin lines: the ratio of the Gaussian expectations of tr(Σ_ζ)² and ‖Σ_ζ‖²; nothing is fitted.",
             "The unbiased estimate sees the n points alone, without Σ_S. It is not in the paper.",
         ],
-        provenance=provenance(
-            IStarFigure2.slug, scale, plan.seed, asdict(plan), ["numpy"], time.perf_counter() - started
-        ),
+        seed=plan.seed,
+        config=asdict(plan),
+        packages=["numpy"],
     )
 
 
@@ -281,20 +253,25 @@ def shrinkage_brings_it_closer(result: Result) -> Judgement:
     return ("held" if gaps == sorted(gaps, reverse=True) else "not held"), sentence
 
 
-class IStarFigure2(ComputedStudy):
-    """IsoScore* against the sample size, one line per ζ."""
-
-    slug: ClassVar[str] = "istar-figure-2"
-    title: ClassVar[str] = "How many points does IsoScore* need?"
-    paper: ClassVar[Paper] = PAPER
-    place: ClassVar[str] = "Figure 2"
-    kind: ClassVar[Literal["figure", "table"]] = "figure"
-    summary: ClassVar[str] = (
-        "IsoScore* of samples of n points of a 768-dimensional Gaussian cloud of known isotropy, for shrinkage weights ζ "
-        "from 0 to 0.8. Small samples look less isotropic than the cloud they come from; shrinkage and the unbiased "
-        "estimate correct that."
+def _size(plan: Plan) -> str:
+    return (
+        f"{plan.points:,} points, Σ_S from {plan.shrinkage_points:,}, n from {plan.sizes[0]} to "
+        f"{plan.sizes[-1]:,}, {plan.draws} samples each"
     )
-    open_points: ClassVar[tuple[str, ...]] = (
+
+
+def at_scale(scale: str, progress: Progress, inputs: Inputs) -> Computed:
+    """The figure at that scale; the full one takes a minute or two on one core and under 1 GB."""
+    return compute(PLANS[scale], progress)
+
+
+FIGURE_2: Final = ComputedStudy(
+    slug="istar-figure-2",
+    title="How many points does IsoScore* need?",
+    summary="IsoScore* of samples of n points of a 768-dimensional Gaussian cloud of known isotropy, for shrinkage weights ζ "
+    "from 0 to 0.8. Small samples look less isotropic than the cloud they come from; shrinkage and the unbiased "
+    "estimate correct that.",
+    open_points=(
         "The text lists neither the values of ζ nor the sample sizes of the figure. It names n = 700; the values of ζ here "
         "are 0 and those of its parameter search.",
         "The caption prints 0.86 for the dashed line. The diagonal gives 0.86734; a plug-in estimate from 250,000 points "
@@ -302,20 +279,17 @@ class IStarFigure2(ComputedStudy):
         "One sentence of section 3 gives ζ the weight of the sample's covariance; Algorithm 1 and the appendices give it to "
         "Σ_S, as here.",
         "The paper does not say whether a line is one sample or a mean over samples; here it is a mean, with its spread.",
-    )
-    claims: ClassVar[tuple[Claim, ...]] = (
-        Claim("IsoScore of fewer points than dimensions underestimates the isotropy of their distribution.",
-              small_samples_look_less_isotropic),
+    ),
+    claims=(
+        Claim(
+            "IsoScore of fewer points than dimensions underestimates the isotropy of their distribution.",
+            small_samples_look_less_isotropic,
+        ),
         Claim("Shrinkage brings the score of a small sample closer to the true one.", shrinkage_brings_it_closer),
-    )  # fmt: skip
-    scales: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {
-            name: f"{plan.points:,} points, Σ_S from {plan.shrinkage_points:,}, n from {plan.sizes[0]} to "
-            f"{plan.sizes[-1]:,}, {plan.draws} samples each"
-            for name, plan in PLANS.items()
-        }
-    )
+    ),
+    quick=_size(PLANS["quick"]),
+    full=_size(PLANS["full"]),
+    compute=at_scale,
+)
 
-    def compute(self, scale: str, progress: Progress, inputs: Inputs) -> Result:
-        """The figure at that scale; the full one takes a minute or two on one core and under 1 GB."""
-        return compute(PLANS[scale], scale, progress)
+STUDIES: Final = (FIGURE_2,)

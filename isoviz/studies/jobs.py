@@ -14,8 +14,8 @@ from isoviz.errors import InputError
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import ENCODERS, Job, JobKind
 from isoviz.jobs.results import ResultStore
-from isoviz.studies.protocol import ComputedStudy
 from isoviz.studies.result import Result
+from isoviz.studies.study import ComputedStudy
 
 STEPS: Final = 1000
 """Steps of the progress."""
@@ -23,13 +23,13 @@ STEPS: Final = 1000
 
 def _compute(job: Job) -> None:
     study = studies.get(job.request["study"])
-    if not issubclass(study, ComputedStudy):
+    if not isinstance(study, ComputedStudy):
         raise InputError(f"study: '{study.slug}' uses training runs; launch those instead", field="study")
 
     def report(share: float, activity: str) -> None:
         job.report(round(STEPS * share), STEPS, activity)
 
-    result = study().run(job.request["scale"], report)
+    result = study.run(job.request["scale"], report)
     job.publish({"result": result.model_dump(mode="json")}, {})
 
 

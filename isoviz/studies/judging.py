@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 from isoviz import tasks
 from isoviz.comparisons import wording
@@ -19,9 +19,11 @@ from isoviz.runs.naming import method_title
 from isoviz.statistics import correction, intervals, mean_sd, power, resolution, two_samples
 from isoviz.statistics.rank_correlation import POINTS_FOR_A_TEST, rank_correlation
 from isoviz.studies import published
-from isoviz.studies.evidence import Evidence, task_title
-from isoviz.studies.protocol import Judgement
+from isoviz.studies.records import Evidence, task_title
+from isoviz.studies.result import Outcome
 
+Judgement: TypeAlias = tuple[Outcome, str]
+"""An outcome, and one sentence with its numbers."""
 ALPHA: Final = 0.05
 SPECTRUM: Final = ("spectrum_pol", "spectrum_exp")
 TOO_FEW: Final[Judgement] = ("cannot tell", "Fewer than three seeds of each setting have a score.")
@@ -93,20 +95,24 @@ def primary(task: str) -> str:
 def best(evidence: Evidence, metric: str, *names: str) -> Evidence | None:
     """The planned setting of these parameters with the highest mean; None before any run has finished."""
     settings = dict.fromkeys(tuple(config.params[name] for name in names) for config in evidence.planned)
-    fields: list[dict[str, Any]] = [dict(zip(names, values, strict=True)) for values in settings]
-    parts = [evidence.where(**params) for params in fields]
+    parts = [evidence.having(dict(zip(names, values, strict=True))) for values in settings]
     means = [(mean, -index) for index, part in enumerate(parts) if (mean := part.cell(metric).mean) is not None]
     return parts[-max(means)[1]] if means else None
 
 
 def runs_of(method: str, *best_of: str) -> Part:
     """The runs of a method, at the best setting of some parameters."""
+    return best_of_those(lambda part: part.where(method=method), *best_of) if best_of else with_(method=method)
 
-    def choose(evidence: Evidence, metric: str) -> Evidence | None:
-        part = evidence.where(method=method)
-        return best(part, metric, *best_of) if best_of else part
 
-    return choose
+def best_of_those(choose: Callable[[Evidence], Evidence], *names: str) -> Part:
+    """The best setting of some parameters among chosen runs."""
+    return lambda evidence, metric: best(choose(evidence), metric, *names)
+
+
+def with_(**fields: Any) -> Part:
+    """The runs with these fields or parameters."""
+    return lambda evidence, metric: evidence.where(**fields)
 
 
 def changes(
@@ -128,17 +134,15 @@ def changes(
         values: seed → number, of a part.
     """
     all_changes = []
-    for model in evidence.models:
-        for task in evidence.tasks:
-            measure = metric if isinstance(metric, str) else metric(task)
-            subset = evidence.where(model=model, task=task)
-            one, other = first(subset, measure), second(subset, measure)
-            if not one or not other or not one.planned or any(map(without_effect, one.planned)):
-                continue
-            where = task_title(task) + (f" ({model.rsplit('/', 1)[-1]})" if len(evidence.models) > 1 else "")
-            margin = published.margin(*printed_in, measure) if printed_in else 0.0
-            full_name = f"{name} on {where}" if name else where
-            all_changes.append(Change.of(full_name, values(one, measure), values(other, measure), margin))
+    for model, task, subset in evidence.each("model", "task"):
+        measure = metric if isinstance(metric, str) else metric(task)
+        one, other = first(subset, measure), second(subset, measure)
+        if not one or not other or not one.planned or any(map(without_effect, one.planned)):
+            continue
+        where = task_title(task) + (f" ({model.rsplit('/', 1)[-1]})" if len(evidence.models) > 1 else "")
+        margin = published.margin(*printed_in, measure) if printed_in else 0.0
+        full_name = f"{name} on {where}" if name else where
+        all_changes.append(Change.of(full_name, values(one, measure), values(other, measure), margin))
     return all_changes
 
 
@@ -267,17 +271,20 @@ def _margins(changes: Sequence[Change]) -> str:
     return f" Margin: ±{ends}, {OF_SPREAD}."
 
 
-def goes_with(x: Sequence[float], y: Sequence[float], names: Iterable[str], pair: str, direction: int) -> Judgement:
+def goes_with(settings: Iterable[tuple[str, float | None, float | None]], pair: str, direction: int) -> Judgement:
     """Do two numbers, averaged over seeds, rise together (direction 1) or against each other (−1) within tasks?
 
     Held or not held, by the sign, if the permutation test gives p < 0.05; otherwise "cannot tell".
+
+    Args:
+        settings: model and task of each setting, and its two numbers; one without both is left out.
+        pair: the two numbers in words.
     """
-    points = [(a, b, name) for a, b, name in zip(x, y, names, strict=True) if math.isfinite(a) and math.isfinite(b)]
+    points = [(name, x, y) for name, x, y in settings if x is not None and y is not None and math.isfinite(x + y)]
     if not points:
         return "cannot tell", "No setting has finished."
-    correlation = rank_correlation(
-        [a for a, _, _ in points], [b for _, b, _ in points], [name for _, _, name in points]
-    )
+    names, first, second = zip(*points, strict=True)
+    correlation = rank_correlation(first, second, names)
     if correlation.estimate is None or correlation.p is None:
         return "cannot tell", f"{len(points)} settings have finished; a rank correlation needs four of a task."
     interval = correlation.interval
@@ -286,7 +293,7 @@ def goes_with(x: Sequence[float], y: Sequence[float], names: Iterable[str], pair
         f"Spearman's ρ {pair} is {wording.number(correlation.estimate)}{ends} over {correlation.points} settings of "
         f"{correlation.tasks} {'task' if correlation.tasks == 1 else 'tasks'}, within tasks (p = {wording.probability(correlation.p)})."
     ).replace("= <", "<")
-    counts = [count for count in Counter(name for *_, name in points).values() if count >= POINTS_FOR_A_TEST]
+    counts = [count for count in Counter(names).values() if count >= POINTS_FOR_A_TEST]
     smallest = resolution.smallest_correlation(correlation.points - correlation.tasks + 1, ALPHA)
     if 2 / math.prod(map(math.factorial, counts)) >= ALPHA:
         sentence += " No order of so few settings can be significant."

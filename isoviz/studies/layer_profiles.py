@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from isoviz.errors import IsoVizError
-from isoviz.studies.protocol import Progress
 from isoviz.studies.records import PROFILE, LayerProfile, RunRecord
+from isoviz.studies.study import Progress
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +47,7 @@ def _measure_and_save(store: Store, run: RunRecord) -> LayerProfile | None:
         return None
     path = store.path_of(run.row.id) / PROFILE
     partial = path.with_suffix(".partial")
-    partial.write_text(profile.as_json(), encoding="utf-8")
+    partial.write_text(profile.model_dump_json(), encoding="utf-8")
     partial.replace(path)
     return profile
 

@@ -6,10 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from isoviz import methods
 from isoviz.errors import unknown_name
-from isoviz.methods.isobn import IsoBN
-from isoviz.methods.isolayer import IsoLayer
-from isoviz.methods.istar import IStar
 from isoviz.parameters import Paper
 
 CALIBRATION: Final = Paper(
@@ -28,87 +26,38 @@ CALIBRATION: Final = Paper(
 
 
 @dataclass(frozen=True)
-class Place:
-    """One table or figure of a paper: what it is called there, and what it shows in a few words."""
-
-    name: str
-    shows: str
-
-
-@dataclass(frozen=True)
 class Source:
     """One paper.
 
     Attributes:
-        slug: as in `isoviz.studies.published.PAPERS`.
+        slug: of its method, or its question; the first word of its studies' slugs, and its name in `published.csv`.
         name: common name, by its method or question.
-        paper: citation.
+        number: its number in our notes.
         places: its tables and figures with measured content, in the order of print.
     """
 
     slug: str
     name: str
-    paper: Paper
-    places: tuple[Place, ...]
+    number: str
+    places: tuple[str, ...]
 
-
-def _paper(paper: Paper | None) -> Paper:
-    assert paper is not None
-    return paper
+    @property
+    def paper(self) -> Paper:
+        """The citation."""
+        method = methods.find(self.slug)
+        return method.paper if method and method.paper else CALIBRATION
 
 
 PAPERS: Final = (
-    Source(
-        "isolayer",
-        "IsoLayer",
-        _paper(IsoLayer.paper),
-        (
-            Place("Table 2", "performance and IsoScore with and without the IsoLayer"),
-            Place("Figure 2", "explained variance of the first principal components"),
-            Place("Table 3", "performance and explained variance beside IsoBN, 5 seeds"),
-        ),
-    ),
+    Source("isolayer", "IsoLayer", "000", ("Table 2", "Figure 2", "Table 3")),
     Source(
         "istar",
         "I-STAR",
-        _paper(IStar.paper),
-        (
-            Place("Figure 2", "IsoScore* of small samples for each ζ"),
-            Place("Table 1", "performance of CosReg and I-STAR on nine tasks"),
-            Place("Figure 3", "IsoScore* against performance"),
-            Place("Figure 4", "mean activation of each dimension under CosReg"),
-            Place("Figure 5", "TwoNN intrinsic dimension of each layer"),
-            Place("Figure 6", "IsoScore* of each layer for λ < 0 and λ > 0"),
-            Place("Figure 7", "performance against the shrinkage ζ"),
-            Place("Figure 8", "performance with the penalty on one layer"),
-            Place("Table 2", "the λ and ζ chosen for each task"),
-        ),
+        "001",
+        ("Figure 2", "Table 1", "Figure 3", "Figure 4", "Figure 5", "Figure 6", "Figure 7", "Figure 8", "Table 2"),
     ),
-    Source(
-        "isobn",
-        "IsoBN",
-        _paper(IsoBN.paper),
-        (
-            Place("Figure 1", "standard deviation of each dimension before fine-tuning"),
-            Place("Figure 2", "correlation of the dimensions before fine-tuning"),
-            Place("Figure 3", "the correlation that batch normalisation and IsoBN assume"),
-            Place("Table 1", "performance on seven tasks, 5 seeds"),
-            Place("Table 2", "explained variance with no normalisation, BN and IsoBN"),
-            Place("Figure 4", "explained variance against the number of components"),
-        ),
-    ),
-    Source(
-        "calibration",
-        "Isotropy calibration",
-        CALIBRATION,
-        (
-            Place("Table 1", "performance of four calibration methods on nine tasks"),
-            Place("Table 2", "translation: BLEU, isotropy and time per epoch"),
-            Place("Table 3", "summarization: ROUGE-1, isotropy and time per epoch"),
-            Place("Table 4", "isotropy I1 and I2 of Table 1's models"),
-            Place("Table 5", "summarization in full"),
-        ),
-    ),
+    Source("isobn", "IsoBN", "002", ("Figure 1", "Figure 2", "Figure 3", "Table 1", "Table 2", "Figure 4")),
+    Source("calibration", "Isotropy calibration", "003", ("Table 1", "Table 2", "Table 3", "Table 4", "Table 5")),
 )
 """Papers in menu order."""
 
@@ -121,9 +70,9 @@ def get(slug: str) -> Source:
     raise unknown_name("paper", slug, [source.slug for source in PAPERS], field="paper")
 
 
-def every_place() -> list[tuple[Source, Place]]:
-    """All tables and figures, in the order of print."""
-    return [(source, place) for source in PAPERS for place in source.places]
+def slug_of(source: Source, place: str) -> str:
+    """`istar-figure-2`."""
+    return f"{source.slug}-{place.lower().replace(' ', '-')}"
 
 
 def place_names(text: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from isoviz import studies
 from isoviz.access import policy
 from isoviz.access.reach import Reach
 from isoviz.errors import InputError
-from isoviz.studies.trained import TrainedStudy
+from isoviz.studies.study import TrainedStudy
 
 HERE, OPEN, BEHIND_A_PROXY = Reach("127.0.0.1"), Reach("0.0.0.0"), Reach("127.0.0.1", "https://isoviz.example.org")
 
@@ -71,5 +71,5 @@ def test_the_table_is_in_the_documentation() -> None:
 def test_a_runner_may_launch_every_quick_study_at_once() -> None:
     """Its runs are one experiment."""
     limit = policy.read(OPEN, {}).quotas.launch
-    sizes = [len(one.declared("quick")) for one in studies.catalogue().values() if issubclass(one, TrainedStudy)]
+    sizes = [len(one.declared("quick")) for one in studies.catalogue().values() if isinstance(one, TrainedStudy)]
     assert limit is not None and 0 < max(sizes) <= limit

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.papers import drawing, printed, records
+from dashboard.papers import drawing, frames, records
 from isoviz import studies
 from isoviz.jobs import queue, scheduling
 from isoviz.runs.store import Store
@@ -224,10 +224,10 @@ def test_points_are_coloured_by_their_number_and_have_their_spread() -> None:
 @pytest.mark.parametrize("source", papers.PAPERS, ids=lambda source: source.slug)
 def test_printed_tables_keep_every_number_and_mark_every_doubt(source: papers.Source) -> None:
     for place in source.places:
-        if place.name.startswith("Figure"):
+        if place.startswith("Figure"):
             continue
-        cells = published.of(source.slug, place.name)
-        table = printed.table(cells)
+        cells = published.of(source.slug, place)
+        table = frames.as_printed(cells)
         shown = [
             text for text in table.frame.drop(columns=["Model", "Method"], errors="ignore").to_numpy().ravel() if text
         ]

@@ -20,7 +20,7 @@ from isoviz import methods, posthoc, studies, tasks
 from isoviz.__main__ import build_parser, main
 from isoviz.errors import LINE
 from isoviz.recipes import RECIPES
-from isoviz.studies.protocol import ComputedStudy
+from isoviz.studies.study import ComputedStudy
 from tests.fuzzing import nasty, untouched
 
 _LONG = ("mcp", "worker")
@@ -48,7 +48,7 @@ def without_work() -> Iterator[None]:
         ):
             stack.enter_context(patch(place, reached))
         for study in studies.catalogue().values():
-            if issubclass(study, ComputedStudy):  # the others train, which is stopped above
+            if isinstance(study, ComputedStudy):  # the others train, which is stopped above
                 stack.enter_context(patch.object(study, "compute", reached))
         stack.enter_context(patch.object(subprocess.Popen, "__init__", reached))
         stack.enter_context(patch.object(os, "execve", reached))  # the app becomes its server

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from isoviz.studies.calibration_understanding import CalibrationTable1, CalibrationTable4
-from isoviz.studies.calibration_writing import CalibrationTable2, CalibrationTable3, CalibrationTable5, sets
-from isoviz.studies.evidence import Evidence
+from isoviz.studies import calibration
+from isoviz.studies.calibration import sets
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.published import margin
+from isoviz.studies.records import Evidence
 from tests.studies import made_runs
 
 SPECTRUM = ("spectrum_pol", "spectrum_exp")
@@ -18,7 +18,7 @@ def draw(study, numbers, scale="quick", **chosen):
     """Of all its runs at a scale."""
     inputs = Inputs.read(**chosen)
     runs = made_runs.records(study.declared(scale, inputs), numbers)
-    return study().draw(runs, scale, inputs)
+    return study.draw(runs, scale, inputs)
 
 
 def verdicts(result):
@@ -31,7 +31,7 @@ def wobble(config):
 
 
 def test_table_1_has_the_stars_with_what_welch_and_holm_make_of_them():
-    result = draw(CalibrationTable1, lambda config: {"score": 0.8 + wobble(config)})
+    result = draw(calibration.TABLE_1, lambda config: {"score": 0.8 + wobble(config)})
     stars = result.tables[1]
     by_cell = {(row[0], row[1], row[2], row[3]): row for row in stars.rows}
     mismatched = by_cell["RoBERTa", "CosReg", "MNLI", "mismatched accuracy"]
@@ -49,7 +49,7 @@ def test_table_1_asks_for_a_consistent_gain(gain, outcome):
         return {"score": 0.8 + wobble(config) + (gain * (1 + 0.01 * config.seed) if config.method == "cosreg" else 0.0)}
 
     claim = "No calibration method is consistently better than the uncalibrated model."
-    assert verdicts(draw(CalibrationTable1, numbers))[claim].outcome == outcome
+    assert verdicts(draw(calibration.TABLE_1, numbers))[claim].outcome == outcome
 
 
 def test_collapsed_spectrum_control_counts_as_degraded_and_its_isotropy_is_kept():
@@ -58,7 +58,7 @@ def test_collapsed_spectrum_control_counts_as_degraded_and_its_isotropy_is_kept(
         i1 = 1.0 - 0.0001 * config.seed if config.method in SPECTRUM else 0.5 + wobble(config)
         return {"score": 0.5 if dead else 0.8 + wobble(config), "collapsed": "one class" if dead else None, "i1": i1}
 
-    first, fourth = draw(CalibrationTable1, numbers), draw(CalibrationTable4, numbers)
+    first, fourth = draw(calibration.TABLE_1, numbers), draw(calibration.TABLE_4, numbers)
     rows = {row[1]: row for row in first.tables[0].rows}
     assert rows["Spectrum control (polynomial)"][3] == "— (3 without a number)"
     claim = "Spectrum control degrades performance severely in some cases, or prevents learning."
@@ -70,7 +70,7 @@ def test_collapsed_spectrum_control_counts_as_degraded_and_its_isotropy_is_kept(
 
 def test_printed_numbers_are_beside_runs_of_the_same_model_and_task():
     chosen = {"models": ["FacebookAI/roberta-base"], "tasks": ["glue/mrpc", "glue/mnli"]}
-    result = draw(CalibrationTable1, lambda config: {"f1": 0.8, "accuracy_mismatched": 0.7}, "full", **chosen)
+    result = draw(calibration.TABLE_1, lambda config: {"f1": 0.8, "accuracy_mismatched": 0.7}, "full", **chosen)
     by_caption = {printed.what: printed for printed in result.published}
     assert by_caption["RoBERTa, glue/mrpc, none, f1"].published == 85.35
     assert by_caption["RoBERTa, glue/mrpc, none, f1"].reproduced == pytest.approx(80.0)
@@ -79,7 +79,7 @@ def test_printed_numbers_are_beside_runs_of_the_same_model_and_task():
 
 
 def test_flow_is_compared_on_the_small_set():
-    planned = CalibrationTable2.declared("quick")
+    planned = calibration.TABLE_2.declared("quick")
     (name, full), (other, small) = sets(Evidence(tuple(planned), ()))
     assert (name, other) == ("", "small set")
     assert full.distinct("method") == ["baseline", "cosreg", *SPECTRUM]
@@ -92,7 +92,7 @@ def test_flow_is_compared_on_the_small_set():
             "minutes": 0.5 + wobble(config) + (4.5 if config.method == "flow" else 0),
         }
 
-    result = draw(CalibrationTable2, numbers)
+    result = draw(calibration.TABLE_2, numbers)
     labels = [row[2] for row in result.tables[0].rows]
     assert labels[-2:] == ["Baseline, small set", "Flow, small set"] and len(labels) == 6
     # CosReg's and Flow's differences from none are far below the margin, 1.37 BLEU
@@ -108,7 +108,7 @@ def test_summaries_say_whether_all_rouges_agree():
         score = 0.8 - drop + wobble(config)
         return {"rouge1": score, "rouge2": score / 2, "rougeL": score - 0.1, "i1": 0.6 + drop + wobble(config)}
 
-    third, fifth = draw(CalibrationTable3, numbers), draw(CalibrationTable5, numbers)
+    third, fifth = draw(calibration.TABLE_3, numbers), draw(calibration.TABLE_5, numbers)
     by_claim = verdicts(third)
     assert by_claim["No calibrated model is significantly better in ROUGE-1."].outcome == "held"
     spectrum = "Spectrum control makes the vocabulary more isotropic at the cost of ROUGE-1."
@@ -128,7 +128,7 @@ def noisy(config, size):
 def test_a_claim_that_nothing_changes_needs_intervals_within_the_papers_spread(size, outcome):
     third, fifth = (
         draw(study, lambda config: dict.fromkeys(("rouge1", "rouge2", "rougeL"), noisy(config, size)))
-        for study in (CalibrationTable3, CalibrationTable5)
+        for study in (calibration.TABLE_3, calibration.TABLE_5)
     )
     for result, claim in (
         (third, "No calibrated model is significantly better in ROUGE-1."),
@@ -136,7 +136,7 @@ def test_a_claim_that_nothing_changes_needs_intervals_within_the_papers_spread(s
         (fifth, "No calibrated model is significantly better in ROUGE-L."),
     ):
         assert verdicts(result)[claim].outcome == outcome
-    first = draw(CalibrationTable1, lambda config: {"score": noisy(config, 10 * size)})
+    first = draw(calibration.TABLE_1, lambda config: {"score": noisy(config, 10 * size)})
     assert [verdict.outcome for verdict in first.verdicts if "consistently" in verdict.claim] == [outcome]
 
 
@@ -152,10 +152,10 @@ def test_flows_loss_is_judged_in_the_papers_words(loss, outcome):
     def numbers(config):
         return {"bleu": 80.0 + wobble(config) - loss * (config.method == "flow") * (1 + 0.01 * config.seed)}
 
-    result = draw(CalibrationTable2, numbers)
+    result = draw(calibration.TABLE_2, numbers)
     claim = "Flow “yields comparable BLEU score to the uncalibrated model”."
     assert verdicts(result)[claim].outcome == outcome
-    assert any("trains its map along with the task" in point for point in CalibrationTable2.open_points)
+    assert any("trains its map along with the task" in point for point in calibration.TABLE_2.open_points)
 
 
 @pytest.mark.parametrize(
@@ -167,12 +167,12 @@ def test_flow_is_slow_only_with_an_interval_above_two(ratio, jitter, outcome):
         return {"minutes": ratio ** (config.method == "flow") * (1 + jitter * config.seed * (config.method == "flow"))}
 
     claim = "Flow takes many times as long per epoch."
-    for study in (CalibrationTable2, CalibrationTable3):
+    for study in (calibration.TABLE_2, calibration.TABLE_3):
         assert verdicts(draw(study, numbers))[claim].outcome == outcome
 
 
 def test_spectrum_control_that_keeps_the_norm_cannot_refute_a_collapse():
-    result = draw(CalibrationTable1, lambda config: {"score": 0.8 + wobble(config)})
+    result = draw(calibration.TABLE_1, lambda config: {"score": 0.8 + wobble(config)})
     verdict = verdicts(result)["Spectrum control degrades performance severely in some cases, or prevents learning."]
     assert verdict.outcome == "cannot tell" and "c₁ = 0 keeps the norm" in verdict.sentence
 
@@ -181,7 +181,7 @@ def test_comparisons_without_an_effect_are_left_out_and_named():
     """A regression has one output row: CosReg's sum is empty, and the spectrum is a single value."""
     first, fourth = (
         draw(study, lambda config: {"score": 0.8 + wobble(config), "i1": 0.5 + wobble(config)})
-        for study in (CalibrationTable1, CalibrationTable4)
+        for study in (calibration.TABLE_1, calibration.TABLE_4)
     )
     for result in (first, fourth):
         notes = [note for note in result.notes if note.startswith("Not compared: ")]

@@ -9,8 +9,8 @@ import pytest
 
 from isoviz import studies
 from isoviz.errors import InputError
+from isoviz.studies import istar_figure_2
 from isoviz.studies.inputs import Inputs, NamedModel
-from isoviz.studies.istar_figure_2 import IStarFigure2
 from isoviz.studies.result import SHADES, Axis, Matrix, Panel, Table
 
 RECORDS = sorted((Path(__file__).resolve().parents[2] / "docs" / "data").glob("*.json"))
@@ -64,7 +64,7 @@ def test_other_words_are_refused(words, message):
 def test_a_study_refuses_what_it_does_not_take():
     for name in ("models", "tasks"):
         with pytest.raises(InputError, match="'istar-figure-2' does not take this .it makes its own points."):
-            IStarFigure2().run("quick", print, Inputs.read(**{name: ["demo/tiny-bert"]}))
+            istar_figure_2.FIGURE_2.run("quick", print, Inputs.read(**{name: ["demo/tiny-bert"]}))
 
 
 def test_a_matrix_survives_in_steps():

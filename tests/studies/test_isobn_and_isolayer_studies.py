@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from isoviz.studies import isobn, isobn_figures, isolayer
 from isoviz.studies.inputs import Inputs
-from isoviz.studies.isobn_figure_3 import IsoBNFigure3, assumed, blocks_fit_better, distance, groups
-from isoviz.studies.isobn_table_1 import IsoBNTable1
-from isoviz.studies.isolayer_studies import IsoLayerFigure2, IsoLayerTable2, IsoLayerTable3, median_run
+from isoviz.studies.isobn_figures import assumed, blocks_fit_better, distance, groups
+from isoviz.studies.isolayer import median_run
 from isoviz.studies.result import Result, Table, provenance
 from tests.studies import made_runs
 
@@ -16,7 +16,7 @@ from tests.studies import made_runs
 def draw(study, numbers, **chosen):
     """Of all its quick runs."""
     inputs = Inputs.read(**chosen)
-    return study().draw(made_runs.records(study.declared("quick", inputs), numbers), "quick", inputs)
+    return study.draw(made_runs.records(study.declared("quick", inputs), numbers), "quick", inputs)
 
 
 def outcomes(result):
@@ -35,7 +35,7 @@ def test_isobn_is_judged_at_its_best_strength_and_on_the_average(gain, expected)
         beta = float(config.params.get("beta", 0.0))
         return {"score": 0.8 + wobble(config) + gain * beta}
 
-    result = draw(IsoBNTable1, numbers)
+    result = draw(isobn.TABLE_1, numbers)
     assert outcomes(result) == [expected, expected]
     rows = {row[1]: row for row in result.tables[0].rows}
     assert rows["none"][2] == "0.802 (0.002)"  # the median and the deviation of 0.8, 0.8018 and 0.8036
@@ -47,7 +47,7 @@ def test_isobn_needs_all_tasks_for_its_claims():
     def numbers(config):
         return {"score": 0.4 if config.task == "demo/paraphrase" else 0.8 + wobble(config)}
 
-    result = draw(IsoBNTable1, numbers)
+    result = draw(isobn.TABLE_1, numbers)
     assert outcomes(result)[0] == "cannot tell" and "Nothing was learned" in result.verdicts[0].sentence
 
 
@@ -63,16 +63,16 @@ def layered(config, gain=0.05):
 
 
 def test_isolayer_table_2_has_the_relative_improvement():
-    result = draw(IsoLayerTable2, layered, tasks=["demo/acceptability"])
+    result = draw(isolayer.TABLE_2, layered, tasks=["demo/acceptability"])
     (table,) = result.tables
     assert [row[2] for row in table.rows] == ["Baseline", "IsoLayer", "improvement"]
     assert table.rows[-1][3] == "+7.2 %" and table.rows[-1][4] == "+290.2 %"
     assert outcomes(result) == ["held", "held"]
-    assert outcomes(draw(IsoLayerTable2, lambda config: layered(config, -0.05)))[1] == "not held"
+    assert outcomes(draw(isolayer.TABLE_2, lambda config: layered(config, -0.05)))[1] == "not held"
 
 
 def test_isolayer_figure_2_has_twenty_components():
-    result = draw(IsoLayerFigure2, layered)
+    result = draw(isolayer.FIGURE_2, layered)
     assert [panel.title for panel in result.figures[0].panels] == [
         "Acceptability, tiny-bert", "Paraphrase, tiny-bert",
     ]  # fmt: skip
@@ -90,7 +90,7 @@ def test_isolayer_table_3_takes_the_run_with_the_median_ev_1():
         ev_1 = first[config.seed] - (0.2 + 0.01 * config.seed) * (config.method == "isolayer")
         return {"score": 0.8 + wobble(config), "ev": [ev_1, ev_1 + 0.1 * (config.seed + 1), 0.95]}
 
-    result = draw(IsoLayerTable3, numbers, tasks=["demo/acceptability"])
+    result = draw(isolayer.TABLE_3, numbers, tasks=["demo/acceptability"])
     rows = {row[2]: row for row in result.tables[0].rows}
     assert rows["Baseline"][4:] == ["0.400", "0.700", "0.950", 2]  # seed 2 has the median, and all three are its own
     assert rows["IsoLayer"][4:] == ["0.180", "0.480", "0.950", 2]
@@ -106,13 +106,13 @@ def test_isolayer_table_3_compares_explained_variance_with_isobn(gain, outcome):
         )
         return {"score": 0.8 + wobble(config), "ev": [first, first + 0.2, first + 0.3]}
 
-    result = draw(IsoLayerTable3, numbers)
+    result = draw(isolayer.TABLE_3, numbers)
     (verdict,) = [verdict for verdict in result.verdicts if "better explained variance" in verdict.claim]
     assert verdict.outcome == outcome
 
 
 def test_the_median_run_of_an_even_number_and_of_none():
-    planned = [config for config in IsoLayerTable3.declared("quick") if config.method == "baseline"][:2]
+    planned = [config for config in isolayer.TABLE_3.declared("quick") if config.method == "baseline"][:2]
     runs = [made_runs.record(config, ev=[0.5 + 0.1 * config.seed]) for config in planned]
     assert median_run(runs) is runs[0]
     assert median_run([]) is None
@@ -151,7 +151,7 @@ def test_the_nearer_assumption_is_named(identity, of_blocks, outcome):
 @pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
 def test_figure_3_of_an_own_encoder(tiny_models, cola):
     inputs = Inputs.read([f"toy={tiny_models('bert')}"], ["glue/cola"], [f"glue/cola={cola}"])
-    result = IsoBNFigure3().run("quick", lambda share, what: None, inputs)
+    result = isobn_figures.FIGURE_3.run("quick", lambda share, what: None, inputs)
     (figure,) = result.figures
     assert [panel.matrix.size for panel in figure.panels if panel.matrix] == [16, 16, 16]
     assert figure.panels[1].title == "batch normalisation"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 
@@ -12,16 +11,17 @@ import pytest
 from isoviz import studies, tasks
 from isoviz.errors import DataError, InputError, ModelError
 from isoviz.models import checkpoint, sources
-from isoviz.studies import isobn_published as paper
+from isoviz.studies import isobn_figures
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.isobn_clouds import measure, most_components
-from isoviz.studies.isobn_figures import PLANS, IsoBNFigures, compute, dimensions_table, ev_table, explained, spreads
+from isoviz.studies.isobn_figures import TASKS, compared_with, dimensions_table, ev_table, explained, printed, spreads
 from isoviz.studies.result import Result, Table, provenance
 from tests import tiny
 
 pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
 
 ROWS = 40
+FORMS = ("none", "BN", "IsoBN")
 NAME = "toy/bert"
 
 
@@ -139,16 +139,11 @@ def test_how_many_components_figure_4_shows():
 )
 def test_the_printed_numbers_have_the_averages_of_the_text(model, averages):
     """Section 4.3 gives the mean EV_3 and by how much each normalisation lowers it."""
-    assert paper.is_from_paper(model)
-    mean = {form: np.mean([paper.printed(paper.compared(model), task, form)[2] for task in paper.TASKS])
-            for form in paper.FORMS}  # fmt: skip
+    rows = {(task, form): printed()[compared_with(model), task, form] for task in TASKS for form in FORMS}
+    mean = {form: np.mean([rows[task, form][2] for task in TASKS]) for form in FORMS}
     from_table = (mean["none"], mean["none"] - mean["BN"], mean["none"] - mean["IsoBN"])
     assert from_table == pytest.approx(averages, abs=0.004)  # of numbers with two digits
-    for task in paper.TASKS:
-        for form in paper.FORMS:
-            assert sorted(paper.printed(paper.compared(model), task, form)) == list(
-                paper.printed(paper.compared(model), task, form)
-            )
+    assert all(sorted(row) == list(row) for row in rows.values())
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +157,7 @@ def run(tiny_models, tmp_path_factory):
     inputs = Inputs.read(
         [f"{NAME}={tiny_models('bert')}"], list(folders), [f"{slug}={folder}" for slug, folder in folders.items()]
     )
-    return IsoBNFigures().run("full", silent, inputs), folders
+    return isobn_figures.FIGURES.run("full", silent, inputs), folders
 
 
 def test_the_clouds_are_the_models_own(run, tiny_models):
@@ -249,17 +244,17 @@ def test_printed_numbers_are_beside_the_poolers_output(run):
 def test_an_encoder_without_a_pooler_has_its_state_only(tiny_models, tmp_path):
     data = tiny.write("classification", tmp_path / "cola", train=20)
     inputs = Inputs.read([str(tiny_models("roberta"))], ["glue/cola"], [f"glue/cola={data}"])
-    result = IsoBNFigures().run("quick", silent, inputs)
+    result = isobn_figures.FIGURES.run("quick", silent, inputs)
     assert [len(figure.panels) for figure in result.figures] == [1, 1, 1]
     assert any("holds no pooler" in note for note in result.notes)
     assert result.published[0].what.endswith("[CLS] state")
     assert result.provenance.config["models"][0]["name"] == tiny_models("roberta").name  # its folder's name
 
 
-def test_a_demo_task_has_no_printed_numbers(tiny_models):
-    result = compute(
-        Inputs.read([str(tiny_models("albert"))]).models, ["demo/paraphrase"], 30, "quick", Inputs(), silent
-    )
+def test_a_demo_task_has_no_printed_numbers(tiny_models, monkeypatch):
+    monkeypatch.setattr(isobn_figures, "QUICK_ROWS", 30)
+    inputs = Inputs.read([str(tiny_models("albert"))], ["demo/paraphrase"])
+    result = isobn_figures.FIGURES.run("quick", silent, inputs)
     assert result.published == []
     assert not any("not in this run" in note for note in result.notes)
     assert result.tables[1].notes == ["The paper gives no numbers for these tasks."]
@@ -281,15 +276,7 @@ def test_a_demo_task_has_no_printed_numbers(tiny_models):
 def test_unsuitable_inputs_are_refused(words, kind, message, tiny_models):
     filled = {name: [word.format(bart=tiny_models("bart")) for word in templates] for name, templates in words.items()}
     with pytest.raises(kind, match=message):
-        IsoBNFigures().run("quick", silent, Inputs.read(**filled))
-
-
-def test_the_scales_match_the_paper_and_the_demo():
-    assert PLANS["full"].tasks == ("glue/mrpc", "glue/rte", "glue/cola", "glue/stsb")
-    assert PLANS["full"].rows is None
-    assert all(paper.is_from_paper(model) for model in PLANS["full"].models)
-    assert all(tasks.get(slug).generated for slug in PLANS["quick"].tasks)
-    json.dumps(IsoBNFigures.card())
+        isobn_figures.FIGURES.run("quick", silent, Inputs.read(**filled))
 
 
 def with_rows(sigma=(1e-8, 1.0), strong=20.0, ev=None):
@@ -312,6 +299,6 @@ def test_claims_are_judged_by_the_tables():
     as_printed, otherwise = with_rows(), with_rows((0.1, 0.3), 0.1, {
         "none": (0.1, 0.2, 0.3), "BN": (0.1, 0.2, 0.3), "IsoBN": (0.2, 0.3, 0.4),
     })  # fmt: skip
-    assert [claim.judge(as_printed)[0] for claim in IsoBNFigures.claims] == ["held"] * 4
-    assert [claim.judge(otherwise)[0] for claim in IsoBNFigures.claims] == ["not held"] * 4
-    assert "in 3 of 3 cases (k = 1 to 3), by 0.233 on average" in IsoBNFigures.claims[3].judge(as_printed)[1]
+    assert [claim.judge(as_printed)[0] for claim in isobn_figures.FIGURES.claims] == ["held"] * 4
+    assert [claim.judge(otherwise)[0] for claim in isobn_figures.FIGURES.claims] == ["not held"] * 4
+    assert "in 3 of 3 cases (k = 1 to 3), by 0.233 on average" in isobn_figures.FIGURES.claims[3].judge(as_printed)[1]

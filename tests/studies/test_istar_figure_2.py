@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 
@@ -11,7 +12,11 @@ import pytest
 from isoviz import metrics, studies
 from isoviz.errors import InputError
 from isoviz.studies import istar_figure_2 as figure
-from isoviz.studies.istar_figure_2 import Cloud, Plan, compute, estimate, expected, truth
+from isoviz.studies.istar_figure_2 import BLOCK, Plan, blocks, estimate, expected, truth
+
+
+def rows(d, seed, start, stop):
+    return np.concatenate(list(blocks(d, seed, start, stop)))
 
 
 def silent(share: float, activity: str) -> None:
@@ -35,24 +40,24 @@ def wide():
 
 @pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
 def test_every_value_is_the_metric_on_those_points(small):
-    cloud = Cloud(SMALL.d, SMALL.seed)
-    shrinkage = np.cov(cloud.rows(0, SMALL.shrinkage_points).T)
+    cloud = functools.partial(rows, SMALL.d, SMALL.seed)
+    shrinkage = np.cov(cloud(0, SMALL.shrinkage_points).T)
     for n in SMALL.sizes:
         for draw in range(SMALL.draws):
             start = SMALL.shrinkage_points + draw * n
-            points = cloud.rows(start, start + n)
+            points = cloud(start, start + n)
             assert points.shape == (n, SMALL.d)
             assert small.unbiased[n][draw] == pytest.approx(metrics.isoscore_unbiased(points), rel=1e-10)
             for zeta in SMALL.zetas:
                 reference = metrics.isoscore_star(points, shrinkage, zeta)
                 assert small.star[zeta][n][draw] == pytest.approx(reference, rel=1e-10)
-    assert small.whole == pytest.approx(metrics.isoscore(cloud.rows(0, SMALL.points)), rel=1e-10)
+    assert small.whole == pytest.approx(metrics.isoscore(cloud(0, SMALL.points)), rel=1e-10)
 
 
 def test_zeta_is_the_weight_of_the_shrinkage_matrix(small):
     """With ζ = 0.8 a handful of points scores nearly as Σ_S does; a reversed ζ would give nearly the plain score."""
     n = SMALL.sizes[0]
-    of_shrinkage = metrics.isoscore(Cloud(SMALL.d, SMALL.seed).rows(0, SMALL.shrinkage_points))
+    of_shrinkage = metrics.isoscore(rows(SMALL.d, SMALL.seed, 0, SMALL.shrinkage_points))
     plain, heavy = np.mean(small.star[0.0][n]), np.mean(small.star[0.8][n])
     assert abs(heavy - of_shrinkage) < 0.15 * abs(plain - of_shrinkage)
 
@@ -87,15 +92,16 @@ def test_truth_and_expectation_agree_with_the_recorded_values():
 
 
 def test_rows_do_not_depend_on_the_form_of_the_request():
-    cloud = Cloud(6, 1)
-    assert np.array_equal(cloud.rows(1_500, 6_100)[700:900], Cloud(6, 1).rows(2_200, 2_400))
-    assert not np.array_equal(cloud.rows(0, 10), cloud.rows(cloud.BLOCK, cloud.BLOCK + 10))
-    assert not np.array_equal(cloud.rows(0, 10), Cloud(6, 2).rows(0, 10))
-    assert cloud.rows(0, 20_000).var(axis=0) == pytest.approx(figure.variances(6), rel=0.06)
+    cloud = functools.partial(rows, 6, 1)
+    assert np.array_equal(cloud(1_500, 6_100)[700:900], cloud(2_200, 2_400))
+    assert not np.array_equal(cloud(0, 10), cloud(BLOCK, BLOCK + 10))
+    assert not np.array_equal(cloud(0, 10), rows(6, 2, 0, 10))
+    assert cloud(0, 20_000).var(axis=0) == pytest.approx(figure.variances(6), rel=0.06)
 
 
-def test_the_result_is_plain_data_that_survives_json():
-    result = compute(SMALL, "quick", silent)
+def test_the_result_is_plain_data_that_survives_json(monkeypatch):
+    monkeypatch.setattr(figure, "PLANS", {"quick": SMALL})
+    result = figure.FIGURE_2.run("quick", silent)
     again = studies.Result.model_validate_json(result.model_dump_json())
     assert again == result
     ((panel,),) = ([*figure.panels] for figure in result.figures)
@@ -111,19 +117,16 @@ def test_the_result_is_plain_data_that_survives_json():
     assert result.published == []  # the paper's number belongs to its own 768 dimensions
 
 
-def test_samples_that_would_overlap_are_refused():
-    with pytest.raises(InputError, match="disjoint samples of 100 points need more than 900"):
-        Plan(points=1_000, shrinkage_points=100, sizes=(100,), draws=10, d=8)
-
-
 def test_the_scales_match_the_brief():
     full, quick = figure.PLANS["full"], figure.PLANS["quick"]
     assert (full.points, full.shrinkage_points, full.d) == (250_000, 75_000, 768)
     assert quick.points == 20_000
     assert min(full.sizes) == min(quick.sizes) == 64
     assert min(full.draws, quick.draws) >= 10
+    for plan in (full, quick):  # the samples are disjoint
+        assert max(plan.sizes) * plan.draws <= plan.points - plan.shrinkage_points
     with pytest.raises(InputError, match="allowed: full, quick"):
-        figure.IStarFigure2().run("huge", silent)
+        figure.FIGURE_2.run("huge", silent)
 
 
 def test_the_catalogue_is_light():

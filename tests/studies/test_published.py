@@ -9,8 +9,11 @@ from collections import Counter
 import pytest
 
 from isoviz import methods, tasks
-from isoviz.studies.published import PAPERS, Printed, everything, of
-from isoviz.studies.published.significance import calibration_table_1, verdict
+from isoviz.models.published import PUBLISHED
+from isoviz.studies.calibration_stars import stars as every_star
+from isoviz.studies.calibration_stars import stars_in_words
+from isoviz.studies.papers import PAPERS
+from isoviz.studies.published import Printed, beside, everything, of
 from isoviz.tasks.metrics import METRICS
 
 EXCLUDE = "exclude each other"
@@ -37,7 +40,7 @@ def test_every_table_exists():
 
 def test_names_are_ours():
     for one in everything():
-        assert one.paper in PAPERS
+        assert one.paper in {source.slug for source in PAPERS}
         assert one.method in methods.catalogue()
         assert one.task in tasks.catalogue() or (one.task == "" and one.metric in ("average", "lam", "zeta"))
         relative = one.metric.startswith("relative_improvement_")
@@ -101,7 +104,7 @@ def test_isoscores_that_the_explained_variance_rules_out_are_marked():
 
 
 def test_the_star_on_mnli_mm():
-    stars = [star for star in calibration_table_1() if star.starred]
+    stars = [star for star in every_star() if star.starred]
     mnli, wnli = stars
     assert (mnli.cell.model, mnli.cell.label, mnli.cell.metric) == ("RoBERTa", "CosReg", "accuracy_mismatched")
     assert mnli.difference == pytest.approx(0.45)
@@ -113,12 +116,36 @@ def test_the_star_on_mnli_mm():
 
 
 def test_nothing_that_is_better_survives_a_correction():
-    stars = calibration_table_1()
+    stars = every_star()
     assert [s for s in stars if s.difference > 0 and s.student_holm is not None and s.student_holm < 0.05] == []
     exponential = next(
         s for s in stars if (s.cell.model, s.cell.task, s.cell.label) == ("RoBERTa", "glue/wnli", "Spectrum-Exp")
     )
     assert exponential.student == pytest.approx(0.016, abs=5e-4) and not exponential.starred
-    text = verdict()
+    text = stars_in_words()
     assert "CosReg on RoBERTa, glue/mnli (mismatched): +0.45, p = 0.043 by the paper's test, 0.050 by Welch's" in text
     assert "after Holm's correction none of the better ones remain" in text
+
+
+@pytest.mark.parametrize(
+    ("model", "task", "method", "metric", "printed"),
+    [
+        ("google-bert/bert-base-cased", "glue/rte", "isobn", "accuracy", [70.75]),
+        ("/models/bert-base-cased/", "glue/rte", "isobn", "accuracy", [70.75]),
+        ("bert-base-cased@1a2b", "glue/rte", "baseline", "accuracy", [67.87, 67.72, 62.24, 67.87]),
+        ("albert/albert-base-v2", "glue/cola", "istar", "matthews", [55.22]),
+        ("FacebookAI/roberta-base", "glue/mnli", "cosreg", "accuracy_mismatched", [85.64]),
+        ("demo/tiny-bert", "glue/rte", "isobn", "accuracy", []),
+        ("google-bert/bert-base-cased", "glue/rte", "isobn", "f1", []),
+    ],
+)
+def test_printed_numbers_beside_a_run(model: str, task: str, method: str, metric: str, printed: list[float]) -> None:
+    matches = beside(model, task, method, metric)
+    assert [one.value for one in matches] == printed
+    assert all("reported elsewhere" not in one.label and "Table" in one.where for one in matches)
+
+
+def test_every_paper_has_a_model_with_printed_numbers() -> None:
+    keys = {(published.task, published.method, published.metric) for published in everything() if published.task}
+    covered = {one.paper for model in PUBLISHED for key in keys for one in beside(model.name, *key)}
+    assert covered == {"isolayer", "istar", "isobn", "calibration"}

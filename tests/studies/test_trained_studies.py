@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 
@@ -12,11 +13,8 @@ from isoviz import methods, studies, tasks
 from isoviz.__main__ import main
 from isoviz.runs.store import Store
 from isoviz.statistics import two_samples
-from isoviz.studies import layer_profiles, records
-from isoviz.studies.evidence import Evidence
+from isoviz.studies import isobn, istar, layer_profiles, records
 from isoviz.studies.inputs import Inputs
-from isoviz.studies.isobn_table_1 import IsoBNTable1
-from isoviz.studies.istar_lambda import IStarFigure3
 from isoviz.studies.judging import (
     Change,
     against_baseline,
@@ -27,14 +25,14 @@ from isoviz.studies.judging import (
     signs,
     unchanged,
 )
-from isoviz.studies.papers import every_place
-from isoviz.studies.protocol import ComputedStudy
-from isoviz.studies.trained import TrainedStudy
+from isoviz.studies.papers import PAPERS
+from isoviz.studies.records import Evidence
+from isoviz.studies.study import ComputedStudy, TrainedStudy
 from tests.dashboard import made_up
 from tests.studies import made_runs
 
-TRAINED = [entry.study for entry in studies.listed() if issubclass(entry.study, TrainedStudy)]
-COMPUTED = [study for study in studies.catalogue().values() if issubclass(study, ComputedStudy)]
+TRAINED = [entry.study for entry in studies.listed() if isinstance(entry.study, TrainedStudy)]
+COMPUTED = [study for study in studies.catalogue().values() if isinstance(study, ComputedStudy)]
 
 
 def falling(config):
@@ -54,7 +52,7 @@ def test_it_draws_none_some_and_all_of_its_runs(study):
     assert len({config.identity for config in planned}) == len(planned)
     runs = made_runs.records(planned, lambda config: {})
     for part in ([], runs[:1], runs[: len(runs) // 2], runs):
-        result = study().draw(part, "quick")
+        result = study.draw(part, "quick")
         assert result.planned == len(planned)
         assert len(result.runs) == len(part)
         assert len(result.verdicts) == len(study.claims) > 0
@@ -111,29 +109,29 @@ def test_as_many_runs_as_the_papers_say():
 def test_its_sentences_are_present(study):
     card = study.card()
     assert set(card["scales"]) == {"quick", "full"}
-    assert any(source.paper is study.paper for source, _ in every_place())
+    assert study.source in PAPERS and study.paper.short
     assert card["open_points"] and all(point.endswith(".") for point in card["open_points"])
     assert all(claim.endswith(".") for claim in card["claims"])
 
 
 def test_an_inverse_relation_is_seen_in_both_directions():
-    planned = IStarFigure3.declared("quick")
-    down = IStarFigure3().draw(made_runs.records(planned, falling), "quick")
+    planned = istar.FIGURE_3.declared("quick")
+    down = istar.FIGURE_3.draw(made_runs.records(planned, falling), "quick")
     assert outcomes(down) == ["held", "held"]
     assert "is −1.000" in down.verdicts[0].sentence and "2 tasks" in down.verdicts[0].sentence
-    up = IStarFigure3().draw(
+    up = istar.FIGURE_3.draw(
         made_runs.records(planned, lambda config: {**falling(config), "score": 1.5 - falling(config)["score"]}),
         "quick",
     )
     assert outcomes(up) == ["not held", "held"]
-    flat = IStarFigure3().draw(made_runs.records(planned, lambda config: {"score": 0.8 + 0.01 * config.seed}), "quick")
+    flat = istar.FIGURE_3.draw(made_runs.records(planned, lambda config: {"score": 0.8 + 0.01 * config.seed}), "quick")
     assert outcomes(flat) == ["cannot tell", "cannot tell"]
 
 
 @pytest.mark.parametrize("study", TRAINED, ids=lambda study: study.slug)
 def test_nothing_is_claimed_of_performance_where_nothing_was_learned(study):
     runs = made_runs.records(study.declared("quick"), lambda config: {"score": 0.3 + 0.01 * config.seed})
-    result = study().draw(runs, "quick")
+    result = study.draw(runs, "quick")
     assert any("nothing was learned" in note for note in result.notes)
     verdicts = {verdict.claim: verdict for verdict in result.verdicts}
     for claim in study.claims:
@@ -143,14 +141,14 @@ def test_nothing_is_claimed_of_performance_where_nothing_was_learned(study):
 
 
 def test_missing_collapsed_and_failed_runs_are_explained_gaps():
-    planned = IStarFigure3.declared("quick", Inputs.read(tasks=["demo/acceptability"]))
+    planned = istar.FIGURE_3.declared("quick", Inputs.read(tasks=["demo/acceptability"]))
     of_cell = [config for config in planned if config.params.get("lam") == -1.0]
     runs = [
         made_runs.record(of_cell[0], score=0.7, star=0.1),
         made_runs.record(of_cell[1], score=0.5, star=0.1, collapsed="predicts one class"),
         made_runs.record(of_cell[2], "failed"),
     ]
-    result = IStarFigure3().draw(runs, "quick", Inputs.read(tasks=["demo/acceptability"]))
+    result = istar.FIGURE_3.draw(runs, "quick", Inputs.read(tasks=["demo/acceptability"]))
     rows = {row[2]: row for row in result.tables[0].rows}
     assert rows["−1"][4] == "0.700 (2 without a number)"
     assert rows["none"][4] == "— (0 of 3 runs)"
@@ -183,7 +181,7 @@ def test_judgements_by_their_rules():
     assert Change.of("a", {0: 1.0}, {0: 0.5}).words() == "a +0.500, 1 seed"
     assert evidence(0.1).learned() is True
     assert Evidence(tuple(configs), ()).learned() is None
-    assert goes_with([1, 2, 3], [1, 2, 3], ["a"] * 3, "of x with y", 1)[0] == "cannot tell"
+    assert goes_with([("a", 1, 1), ("a", 2, 2), ("a", 3, 3)], "of x with y", 1)[0] == "cannot tell"
 
 
 UP, DOWN, FLAT = (Change("a", tuple(sign * 0.1 + 0.001 * n for n in range(3)), 0.05) for sign in (1, -1, 0))
@@ -244,9 +242,9 @@ def test_a_record_names_no_folder(tmp_path):
     folder = tmp_path / "encoder"
     folder.mkdir()
     inputs = Inputs.read([f"google-bert/bert-base-cased={folder}"], ["glue/rte"])
-    planned = IsoBNTable1.declared("full", inputs)
+    planned = isobn.TABLE_1.declared("full", inputs)
     assert {config.model for config in planned} == {str(folder)} and len(planned) == 4 * 5
-    result = IsoBNTable1().draw(made_runs.records(planned, lambda config: {"score": 0.7}), "full", inputs)
+    result = isobn.TABLE_1.draw(made_runs.records(planned, lambda config: {"score": 0.7}), "full", inputs)
     assert str(tmp_path) not in result.model_dump_json()
     assert result.provenance.config["models"] == ["google-bert/bert-base-cased"]
     assert {printed.published: round(printed.reproduced, 6) for printed in result.published} == {
@@ -256,7 +254,7 @@ def test_a_record_names_no_folder(tmp_path):
 
 
 def grids_of(scale, **chosen):
-    return IStarFigure3.declared(scale, Inputs.read(**chosen))
+    return istar.FIGURE_3.declared(scale, Inputs.read(**chosen))
 
 
 def test_your_own_settings_go_into_every_run():
@@ -269,7 +267,7 @@ def test_your_own_settings_go_into_every_run():
 def test_a_run_of_the_same_configuration_is_used_again(tmp_path):
     store = Store(tmp_path)
     inputs = Inputs.read(tasks=["demo/acceptability"], seeds=[0])
-    planned = IStarFigure3.configs("quick", inputs)
+    planned = istar.FIGURE_3.configs("quick", inputs)
     assert records.read(store, planned) == [] and records.missing(planned, []) == planned
     old = made_up.finish(store, planned[0], 0.7, 0.2)
     new = made_up.finish(store, planned[0].model_copy(update={"threads": 7, "checkpoint_minutes": 1.0}), 0.71, 0.2)
@@ -288,7 +286,8 @@ def test_a_run_of_the_same_configuration_is_used_again(tmp_path):
 
 def test_the_command_trains_what_is_missing_and_draws_it(capsys, monkeypatch):
     small = ["--tasks", "demo/acceptability", "--seeds", "0", "--max-train", "32", "--epochs", "1"]
-    monkeypatch.setattr(IStarFigure3, "uses", classmethod(lambda cls, config: config.method == "baseline"))
+    study = dataclasses.replace(istar.FIGURE_3, uses=lambda config: config.method == "baseline")
+    monkeypatch.setattr(studies, "get", lambda slug: study)
     assert main(["study", "run", "istar-figure-3", *small, "--json"]) == 0
     out, err = capsys.readouterr()
     result = studies.Result.model_validate({k: v for k, v in json.loads(out).items() if k != "warnings"})
@@ -318,7 +317,7 @@ def check_profile(store, run_id):
     profile = measured.layers
     assert profile.layers == (0, 1, 2, 3, 4) and profile.rows == 500
     assert profile.twonn[0] is None and all(value > 1 for value in profile.twonn[1:])
-    cloud = run.cloud("layer_4")
+    cloud = run.row.result.isotropy.cloud("layer_4")
     assert cloud.dimensions.mean_norm == pytest.approx(math.hypot(*profile.mean_activation), rel=1e-4)
     # Σ_S of 32 training rows moves it a little
     assert profile.isoscore_star[4] == pytest.approx(cloud.number("isoscore"), rel=0.1)
@@ -326,7 +325,9 @@ def check_profile(store, run_id):
 
 
 def test_every_place_of_the_papers_is_listed_once_and_can_be_named():
-    assert [(entry.source, entry.place) for entry in studies.listed()] == every_place()
+    assert [(entry.source, entry.place) for entry in studies.listed()] == [
+        (source, place) for source in PAPERS for place in source.places
+    ]
     assert len({entry.slug for entry in studies.listed()}) == len(studies.listed()) == 23
     assert all(studies.get(entry.slug) is entry.study for entry in studies.listed())
     assert studies.get("isobn-table-2") is studies.get("isobn-figures")

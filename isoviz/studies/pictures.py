@@ -1,0 +1,136 @@
+"""The shapes of trained studies' figures and tables: a panel or a row for each model and task, filled from its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from isoviz.runs.naming import parameter_symbols, setting
+from isoviz.studies.judging import best, primary
+from isoviz.studies.records import Ends, Evidence, mean_and_ends, task_title
+from isoviz.studies.result import Axis, Figure, Panel, Row, Series, Table
+
+SPREAD = "mean ± standard deviation over seeds"
+
+
+def panels(
+    title: str,
+    x_axis: str,
+    y_axis: Axis | None,
+    content: Callable[[Evidence, str], Mapping[str, Any]],
+    between: str = ", ",
+) -> Callable[[Evidence, str], Figure]:
+    """A figure with a panel for each task and model.
+
+    Args:
+        y_axis: None for the task's metric.
+        content: further fields of a panel, from its runs and the task's metric.
+        between: task and model in a panel's title.
+    """
+
+    def figure(evidence: Evidence, place: str) -> Figure:
+        drawn = [
+            Panel(
+                title=f"{task_title(task)}{between}{model.rsplit('/', 1)[-1]}",
+                x_axis=Axis(label=x_axis),
+                y_axis=y_axis or Axis(label=primary(task)),
+                **content(part, primary(task)),
+            )
+            for task, model, part in evidence.each("task", "model")
+        ]
+        return Figure(title=title, place=place, columns=min(3, len(drawn)), panels=drawn)
+
+    return figure
+
+
+def rows_table(
+    title: str,
+    header: Sequence[str],
+    rows: Callable[[Evidence, str], Iterable[Row]],
+    note: str,
+    by: tuple[str, str] = ("task", "model"),
+) -> Callable[[Evidence], Table]:
+    """A table with some rows for each model and task.
+
+    Args:
+        header: of the columns after the model and the task.
+        rows: those columns, from the runs and the task's metric.
+        by: whether all models of a task or all tasks of a model stand together.
+    """
+
+    def table(evidence: Evidence) -> Table:
+        cells = [
+            [*(task_title(value) if name == "task" else value for name, value in zip(by, values, strict=True)), *row]
+            for *values, part in evidence.each(*by)
+            for row in rows(part, primary(values[by.index("task")]))
+        ]
+        return Table(title=title, header=[*by, *header], rows=cells, notes=[note])
+
+    return table
+
+
+def tasks_table(
+    title: str,
+    methods: Mapping[str, tuple[str, str]],
+    note: str,
+    metric: Callable[[str], str] = primary,
+    middle: str = "mean",
+    last: Mapping[str, Callable[[Evidence, str], str | None]] | None = None,
+) -> Callable[[Evidence], Table]:
+    """A table with a row for each model and method, and a column for each task.
+
+    Args:
+        methods: method → its name in the table, and the parameter whose best value it has on each task; "" for none.
+        metric: of a task.
+        middle: the average over seeds: mean or median.
+        last: further columns: name → the cell, from a model's runs and the method.
+    """
+
+    def cell(runs: Evidence, task: str, method: str, parameter: str) -> str:
+        part = runs.where(task=task, method=method)
+        chosen = best(part, metric(task), parameter) if parameter else None
+        if chosen is None:
+            return part.cell(metric(task)).text(middle=middle)
+        value = setting(chosen.planned[0].params[parameter])
+        return f"{chosen.cell(metric(task)).text(middle=middle)}, {parameter_symbols(method)[parameter]} = {value}"
+
+    def table(evidence: Evidence) -> Table:
+        rows: list[Row] = [
+            [
+                model,
+                name,
+                *(cell(runs, task, method, parameter) for task in evidence.tasks),
+                *(further(runs, method) for further in (last or {}).values()),
+            ]
+            for model, runs in evidence.each("model")
+            for method, (name, parameter) in methods.items()
+            if runs.where(method=method).planned
+        ]
+        columns = [f"{task_title(task)}, {metric(task)}" for task in evidence.tasks]
+        return Table(title=title, header=["model", "method", *columns, *(last or {})], rows=rows, notes=[note])
+
+    return table
+
+
+def line(
+    name: str, group: str, x: Sequence[float], ends: Sequence[Ends], *, spread: bool = True, **more: Any
+) -> Series:
+    """A series from the mean and the ends of the spread at each x; `spread` shows these, `more` are further fields."""
+    y, low, high = (list(column) for column in zip(*ends, strict=True))
+    shown: dict[str, Any] = {"low": low, "high": high, "spread": SPREAD} if spread else {}
+    return Series(name=name, role="measured", group=group, x=list(x), y=y, **shown, **more)
+
+
+def mean_line(curves: Sequence[Sequence[float | None]], name: str, group: str, first: int, **more: Any) -> list[Series]:
+    """The mean of some runs' curves with its standard deviation, at every position that all of them have; nothing without one.
+
+    Args:
+        first: x of the first position.
+        more: see `line`.
+    """
+    length = min(map(len, curves), default=0)
+    places = [at for at in range(length) if all(one[at] is not None for one in curves)]
+    if not places:
+        return []
+    ends = [ends for at in places if (ends := mean_and_ends(one[at] for one in curves))]
+    return [line(name, group, [float(first + at) for at in places], ends, **more)]
