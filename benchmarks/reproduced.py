@@ -1,6 +1,6 @@
 """Does a second run of the quick studies give the recorded results again? Compares two folders of results, and runs nothing itself.
 
-    python benchmarks/quick_studies.py --store EMPTY_DIR --out SECOND
+    python -m factory.record_examples --store EMPTY_DIR --results SECOND studies
     python benchmarks/reproduced.py SECOND [--recorded isoviz/demo/examples/studies] [--out docs]
 
 Of each study: how many numbers with a spread (points of a figure with an interval, cells "mean ± deviation") both results have, how

@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from factory.grammar import MODALS, NP, Clause, Sampler, be, finite, verb_group
-from factory.lexicon import Noun, Verb
+from factory.grammar import MODALS, NP, Clause, Sampler, be, finite, say, verb_group
+from factory.lexicon import Noun, Verb, words
 
 Builder = Callable[[Sampler, bool], list[str]]
 ANIMATE = ("person", "person", "animal")
+NO_OBJECT = words(
+    "sleep smile arrive disappear laugh sneeze cough snore yawn vanish weep grin hesitate giggle shiver tumble blush tremble"
+)
+WITH_OBJECT = words(
+    "devour admire greet locate construct repair destroy examine rescue hire chase borrow choose invent protect damage purchase "
+    "inspect embrace possess"
+)
 
 
 def _plain(s: Sampler, kind: str, plural: bool, adjective: float = 0.25) -> NP:
@@ -34,7 +41,7 @@ def _predicate(s: Sampler, kind: str, plural: bool) -> list[str]:
         return [be("present", plural), s.adjective(kind).lemma]
     verb = s.verb(s.lexicon.intransitive[kind])
     auxiliary, rest = verb_group(verb, s.tense_for(verb, s.choose(("perfect", "progressive", "present"))), plural)
-    return [*([auxiliary] if auxiliary else []), *rest, *_adverbial(s)]
+    return say("{} {} {}", auxiliary, rest, _adverbial(s))
 
 
 def _adverbial(s: Sampler) -> list[str]:
@@ -198,9 +205,8 @@ def reflexive(s: Sampler, good: bool) -> list[str]:
 def passive(s: Sampler, good: bool) -> list[str]:
     clause = _person_clause(s, s.choose(("past", "past", "present", "perfect", "future")))
     assert clause.object is not None
-    words = clause.passive()
     if good:
-        return words
+        return clause.passive()
     auxiliary, rest = clause.group(clause.object, passive=True)
     verb, agent = clause.verb, ["by", *clause.subject.words]
     draw = s.rng.random()
@@ -224,69 +230,24 @@ def dative(s: Sampler, good: bool) -> list[str]:
     if not alternating:
         return clause.active("double")
     assert clause.object is not None and clause.recipient is not None
-    front = [*clause.subject.words, *[w for w in _flat(clause.group(clause.subject)) if w]]
+    auxiliary, rest = clause.group(clause.subject)
+    front = say("{} {} {}", clause.subject, auxiliary, rest)
     if s.chance(0.5):
-        return [*front, "to", *clause.recipient.words, "to", *clause.object.words]
-    return [*front, *clause.object.words, *clause.recipient.words, "to"]
-
-
-def _flat(group: tuple[str, list[str]]) -> list[str]:
-    return [group[0], *group[1]]
+        return say("{} to {} to {}", front, clause.recipient, clause.object)
+    return say("{} {} {} to", front, clause.object, clause.recipient)
 
 
 def argument_structure(s: Sampler, good: bool) -> list[str]:
     """Verbs that take no object, and verbs that need one."""
-    strictly = (
-        "sleep",
-        "smile",
-        "arrive",
-        "disappear",
-        "laugh",
-        "sneeze",
-        "cough",
-        "snore",
-        "yawn",
-        "vanish",
-        "weep",
-        "grin",
-        "hesitate",
-        "giggle",
-        "shiver",
-        "tumble",
-        "blush",
-        "tremble",
-    )
-    needing = (
-        "devour",
-        "admire",
-        "greet",
-        "locate",
-        "construct",
-        "repair",
-        "destroy",
-        "examine",
-        "rescue",
-        "hire",
-        "chase",
-        "borrow",
-        "choose",
-        "invent",
-        "protect",
-        "damage",
-        "purchase",
-        "inspect",
-        "embrace",
-        "possess",
-    )
     tense = s.choose(("past", "future", "modal"))
     if s.chance(0.5):
-        verbs: list[Verb] = [v for v in s.lexicon.intransitive["person"] if v.lemma in strictly and s.allowed(v)]
+        verbs: list[Verb] = [v for v in s.lexicon.intransitive["person"] if v.lemma in NO_OBJECT and s.allowed(v)]
         clause = s.intransitive("person", tense)
         clause = replace(clause, verb=s.choose(verbs))
         if good:
             return clause.active()
         return replace(clause, object=s.np(s.choose(("person", "object", "place")))).active()
-    frames = [f for f in s.lexicon.frames["person"] if f.verb.lemma in needing and s.allowed(f.verb)]
+    frames = [f for f in s.lexicon.frames["person"] if f.verb.lemma in WITH_OBJECT and s.allowed(f.verb)]
     frame = s.choose(frames)
     clause = Clause(frame.verb, s.np("person"), s.np(s.choose(frame.objects)), tense=tense, modal=s.choose(MODALS))
     clause = replace(clause, place=tuple(s.pp(("place",))) if s.chance(0.5) else ())
@@ -314,23 +275,12 @@ def comparative(s: Sampler, good: bool) -> list[str]:
     item = kind if kind == "person" else s.choose(("object", "clothing", "vehicle"))
     first, second = _plain(s, item, s.chance(0.3)), _plain(s, item, s.chance(0.3))
     verb = be(s.choose(("present", "past")), first.plural)
+    plain, more = adjective.lemma, adjective.comparative
     if s.chance(0.5):
-        middle = (
-            [adjective.comparative, "than"]
-            if good
-            else s.choose(
-                (["more", adjective.comparative, "than"], [adjective.comparative, "as"], [adjective.lemma, "than"])
-            )
-        )
+        middle = f"{more} than" if good else s.choose((f"more {more} than", f"{more} as", f"{plain} than"))
     else:
-        middle = (
-            ["as", adjective.lemma, "as"]
-            if good
-            else s.choose(
-                (["as", adjective.comparative, "as"], ["as", adjective.lemma, "than"], ["more", "as", adjective.lemma])
-            )
-        )
-    return [*first.words, verb, *middle, *second.words]
+        middle = f"as {plain} as" if good else s.choose((f"as {more} as", f"as {plain} than", f"more as {plain}"))
+    return say("{} {} {} {}", first, verb, middle, second)
 
 
 def relative_clause(s: Sampler, good: bool) -> list[str]:
@@ -362,8 +312,7 @@ def tense_and_time(s: Sampler, good: bool) -> list[str]:
     past = s.chance(0.5)
     clause = _person_clause(s, "past" if past == good else s.choose(("future",)))
     time = s.choose(("yesterday", "last week", "last year") if past else ("tomorrow", "next week", "next year")).split()
-    words = clause.active()
-    return [*time, *words] if s.chance(0.5) else [*words, *time]
+    return [*time, *clause.active()] if s.chance(0.5) else [*clause.active(), *time]
 
 
 def quantity(s: Sampler, good: bool) -> list[str]:
@@ -374,14 +323,8 @@ def quantity(s: Sampler, good: bool) -> list[str]:
     counted, uncounted = ("many", "too many", "a few"), ("much", "too much", "a little")
     det = s.choose(counted if countable == good else uncounted)
     subject = s.np("person")
-    return [
-        *subject.words,
-        "did",
-        "not",
-        s.verb(s.verbs_for("person", kind)).lemma,
-        *det.split(),
-        noun.plural if countable else noun.lemma,
-    ]
+    verb = s.verb(s.verbs_for("person", kind)).lemma
+    return say("{} did not {} {} {}", subject, verb, det, noun.plural if countable else noun.lemma)
 
 
 def existential(s: Sampler, good: bool) -> list[str]:

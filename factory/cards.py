@@ -1,12 +1,14 @@
 """The model cards of the bundled models: `python -m factory.cards`.
 
-Reads `pretraining.json` beside the weights and the recorded baselines; computes isotropy and masked words.
+Fills `tiny-bert.md` and `tiny-bart.md` in from `pretraining.json` beside the weights and the recorded baselines; computes isotropy
+and masked words.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from factory.lexicon import lexicon
@@ -38,10 +40,28 @@ BART_EXAMPLES = (
 
 def card(slug: str) -> str:
     """A bundled model's card as Markdown."""
-    record = json.loads((bundled_model_dir(slug) / "pretraining.json").read_text(encoding="utf-8"))
-    bert = (_bert_text, _bert_training, _bert_measured, _bert_fine_tuning)
-    sections = (_bart_text, _bart_training, _bart_fine_tuning) if slug == BART else bert
-    return "\n".join((_head(slug, record), *(section(record) for section in sections), _reproduce(slug, record)))
+    folder = bundled_model_dir(slug)
+    record = json.loads((folder / "pretraining.json").read_text(encoding="utf-8"))
+    slugs = [task for task in SLUGS if baselines(task).get("model") == slug]
+    values = {
+        "slug": slug,
+        "family": slug.removeprefix("demo/tiny-"),
+        "record": record,
+        "recipe": record["recipe"],
+        "text": record["text"],
+        "millions": record["parameters"] / 1e6,
+        "million_tokens": record["tokens"] / 1e6,
+        "minutes": record["seconds"] / 60,
+        "precision": "bfloat16 autocast" if record["recipe"]["precision"] == "bf16" else "float32",
+        "digest": hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest(),
+        "versions": ", ".join(f"{name} {version}" for name, version in record["versions"].items()),
+        "recorded": " ".join(slugs),
+        "recipes": "\n".join(f"- `{task}`: `{json.dumps(baselines(task)['recipe'])}`" for task in slugs),
+        "results": results(slugs),
+        **(_bart(record, slugs) if slug == BART else _bert(record, slugs)),
+    }
+    template = Path(__file__).with_name(f"{slug.removeprefix('demo/')}.md")
+    return template.read_text(encoding="utf-8").format(**values)
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
@@ -49,58 +69,10 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join(lines)
 
 
-def _head(slug: str, record: dict[str, Any]) -> str:
-    about, limits = (_bart_about if slug == BART else _bert_about)(record)
-    digest = hashlib.sha256((bundled_model_dir(slug) / "model.safetensors").read_bytes()).hexdigest()
-    return f"""---
-license: apache-2.0
-language: en
-library_name: transformers
----
-# {slug}
-
-{about}
-
-SHA-256 of `model.safetensors`: `{digest}`
-
-## Limitations
-{limits}
-"""
-
-
-def _reproduce(slug: str, record: dict[str, Any]) -> str:
-    written = "lexicon, grammar and Velic" if slug == BART else "lexicon and grammar"
-    return f"""## How to reproduce
-From a clone of the source, in this order:
-```
-python -m factory.pretrain_{slug.removeprefix("demo/tiny-")} --out isoviz/{slug}
-python -m factory.record_baselines --tasks {" ".join(recorded(slug))}
-python -m factory.cards
-```
-Deterministic for one kind of machine and one number of threads; elsewhere the last digits differ.
-Made with {", ".join(f"{name} {version}" for name, version in record["versions"].items())}.
-
-Licence: Apache-2.0 for weights and code. The {written} were written for this project.
-"""
-
-
-def _precision(record: dict[str, Any]) -> str:
-    return "bfloat16 autocast" if record["recipe"]["precision"] == "bf16" else "float32"
-
-
 def seeds(value: dict[str, Any]) -> str:
     """Mean and each seed's score; "undefined" where there is none."""
     mean, *each = ("undefined" if v is None else f"{v:.3f}" for v in (value["mean"], *value["seeds"].values()))
     return f"{mean} ({', '.join(each)})"
-
-
-def recorded(model: str) -> list[str]:
-    """The tasks that the model was recorded on."""
-    return [slug for slug in SLUGS if baselines(slug).get("model") == model]
-
-
-def recipes(slugs: list[str]) -> str:
-    return "\n".join(f"- `{slug}`: `{json.dumps(baselines(slug)['recipe'])}`" for slug in slugs)
 
 
 def results(slugs: list[str]) -> str:
@@ -110,54 +82,15 @@ def results(slugs: list[str]) -> str:
         simple = [f"{record[name]:.3f}" if name in record else "–" for name in ("majority", "bag_of_words")]
         rows.append([f"`{slug}`", record["metric"], *simple, seeds(record["random_weights"]), seeds(record["pretrained"]),
                      f"{record['pretrained']['seconds']:.0f} s"])  # fmt: skip
-    head = [
-        "task",
-        "metric",
-        "majority",
-        "bag of words",
-        "random weights (3 seeds)",
-        "these weights (3 seeds)",
-        "longest run",
-    ]
-    return table(head, rows)
+    weights = ("random weights (3 seeds)", "these weights (3 seeds)")
+    return table(["task", "metric", "majority", "bag of words", *weights, "longest run"], rows)
 
 
-def _bert_about(record: dict[str, Any]) -> tuple[str, str]:
-    """Description and limitations."""
-    recipe, words = record["recipe"], len(lexicon().word_forms())
-    about = f"""A BERT of {recipe["layers"]} layers × {recipe["hidden"]} ({record["parameters"] / 1e6:.2f} million parameters, stored in
-half precision), pretrained on a CPU by masked language modelling, on text generated by this project's grammar.
-It is the default model of IsoViz: it shows the effect of isotropy methods within seconds of fine-tuning, without a download."""
-    limits = f"""It has never seen real text, only sentences of one grammar with about {words:,} word forms.
-**On real text (SST-2, CoLA and the like) it gains nothing over random weights.** Use it for lessons, demos and tests. Conclusions
-about real encoders need real encoders. Positions beyond {recipe["length"]} tokens are untrained."""
-    return about, limits
-
-
-def _bert_text(record: dict[str, Any]) -> str:
-    text = record["text"]
+def _bert(record: dict[str, Any], slugs: list[str]) -> dict[str, Any]:
+    """What only the BERT's card says."""
+    text, rates = record["text"], record["recipe"]["mask_rates"]
     kinds = [[kind, f"{count:,}"] for kind, count in sorted(text["kinds"].items(), key=lambda item: -item[1])]
-    names = {slug: ", ".join(generator(slug).phenomena) for slug in SLUGS}
-    return f"""## Pretraining text
-{text["texts"]:,} generated texts of one or two sentences, {text["sentences"]:,} sentences, {text["words"]:,} words. All are
-grammatical and unlabelled. Validation sentences of the first three demo tasks are excluded (the other tasks were added later):
-
-{table(["kind of text", "texts"], kinds)}
-
-"Grammatical phenomena" are well-formed sentences for: {names["demo/acceptability"]}.
-
-Opinions cover: {names["demo/sentiment"]}. Some are followed by a consequence ("we left early"), from which the model
-learns their polarity. No text is labelled "positive" or "negative".
-
-Restatements ("that is, ...", "in other words, ...") rephrase a sentence by: {names["demo/paraphrase"]}. There are no false
-restatements and no labels, but a model trained on such text learns much of what the paraphrase task needs. That is the purpose of
-including it.
-"""
-
-
-def _bert_training(record: dict[str, Any]) -> str:
-    recipe = record["recipe"]
-    rates = f"{recipe['mask_rates'][0]:.0%}, in second sentences {recipe['mask_rates'][1]:.0%}"
+    phenomena = {slug: ", ".join(generator(slug).phenomena) for slug in SLUGS}
     checked = [entry for entry in record["curve"] if "held_out_word_loss" in entry]
     every = max(1, len(checked) // 10)
     rows = [
@@ -166,22 +99,29 @@ def _bert_training(record: dict[str, Any]) -> str:
         for e in (*checked[every - 1 : -1 : every], checked[-1])
     ]  # fmt: skip
     head = ["step", "tokens", "training loss", "held-out loss", "held-out word accuracy", "held-out pair accuracy"]
-    return f"""## Training
-Masked language modelling ({rates} of the pieces; loss on those only) plus next-sentence
-prediction as in the original BERT (weight {recipe["next_sentence_weight"]}): in half of the two-sentence texts, the second
-sentence comes from another text of the same kind. This second objective trains the pooler. The attention matrices start from random
-values plus the identity, so that even a network this small learns within minutes that words recur.
-Texts are packed into rows of {recipe["length"]} tokens with block-diagonal attention and positions restarting at each text;
-{recipe["rows"]} rows per step, {recipe["steps"]:,} steps, {record["tokens"] / 1e6:.1f} million tokens, AdamW, peak learning rate
-{recipe["learning_rate"]}, {recipe["warmup"]} steps of warm-up, linear decay, no dropout, {_precision(record)};
-{record["seconds"] / 60:.0f} minutes on {recipe["threads"]} thread of a shared CPU.
-The lower-casing WordPiece vocabulary was trained on the same text and includes every ASCII character.
-
-{table(head, rows)}
-
-Most of the remaining word loss cannot be learned, because the generator draws nouns at random. `pretraining.json` has the full
-log.
-"""
+    short = baselines("demo/acceptability")["short"]
+    isotropy, cosine = _isotropy()
+    return {
+        "words": len(lexicon().word_forms()),
+        "kinds": table(["kind of text", "texts"], kinds),
+        "grammatical": phenomena["demo/acceptability"],
+        "opinions": phenomena["demo/sentiment"],
+        "restatements": phenomena["demo/paraphrase"],
+        "rates": f"{rates[0]:.0%}, in second sentences {rates[1]:.0%}",
+        "log": table(head, rows),
+        "masked": "\n".join(
+            f"- {sentence.replace('[MASK]', '**[MASK]**')} → " + ", ".join(f"{word} {p:.2f}" for word, p in guesses)
+            for sentence, guesses in masked_words()
+        ),
+        "isotropy": isotropy,
+        "cosine": cosine,
+        "short_recipe": json.dumps(short["recipe"]),
+        "short_pretrained": seeds(short["pretrained"]),
+        "short_random": seeds(short["random_weights"]),
+        "by_phenomenon": "\n\n".join(
+            _by_phenomenon(slug) for slug in slugs if tasks.get(slug).kind == "classification"
+        ),
+    }
 
 
 def masked_words(count: int = 5) -> list[tuple[str, list[tuple[str, float]]]]:
@@ -218,7 +158,8 @@ def clouds(model: Any) -> dict[str, np.ndarray]:
     return {"[CLS]": last[:, 0].double().numpy(), "mean": mean.double().numpy()}
 
 
-def _bert_measured(record: dict[str, Any]) -> str:
+def _isotropy() -> tuple[str, float]:
+    """The table of the BERT's clouds with its weights and with random ones, and the mean cosine of random [CLS] vectors."""
     from transformers import AutoModel
 
     from factory.pretrain_bert import before_training
@@ -237,44 +178,8 @@ def _bert_measured(record: dict[str, Any]) -> str:
         for cloud in ("[CLS]", "mean")
         for name in models
     ]
-    words = "\n".join(
-        f"- {sentence.replace('[MASK]', '**[MASK]**')} → " + ", ".join(f"{word} {p:.2f}" for word, p in guesses)
-        for sentence, guesses in masked_words()
-    )
     cosine = metrics.mean_cosine(points["random"]["[CLS]"])
-    return f"""## Masked words
-{words}
-
-## Isotropy
-Last layer, the 500 validation sentences of `demo/acceptability` (n = 500, d = {record["recipe"]["hidden"]}):
-
-{table(["vectors", "network", *measures], rows)}
-
-With random weights, the same network already has an average cosine of {cosine:.3f} between [CLS] vectors: average cosine alone
-says little about isotropy.
-"""
-
-
-def _bert_fine_tuning(record: dict[str, Any]) -> str:
-    slugs = recorded(BERT)
-    short = baselines("demo/acceptability")["short"]
-    tables = "\n\n".join(_by_phenomenon(slug) for slug in slugs if tasks.get(slug).kind == "classification")
-    return f"""## Fine-tuning on the demo tasks
-The primary metric on the validation rows, about half of which contain words that no training row has. "Random weights" is the same
-network before pretraining, with new weights for each seed. Times are for two cores, from `demo/sentiment5` on with other load.
-Recipes:
-
-{recipes(slugs)}
-
-{results(slugs)}
-
-With 1,000 training rows (`{json.dumps(short["recipe"])}`), `demo/acceptability` reaches {seeds(short["pretrained"])} from these
-weights and {seeds(short["random_weights"])} from random ones.
-
-By phenomenon:
-
-{tables}
-"""
+    return table(["vectors", "network", *measures], rows), float(cosine)
 
 
 def _by_phenomenon(slug: str) -> str:
@@ -290,65 +195,33 @@ def _by_phenomenon(slug: str) -> str:
     )
 
 
-def _bart_about(record: dict[str, Any]) -> tuple[str, str]:
-    """Description and limitations."""
-    recipe = record["recipe"]
-    layers = f"{recipe['encoder_layers']} + {recipe['decoder_layers']} layers × {recipe['hidden']}"
-    about = f"""A BART of {layers} ({record["parameters"] / 1e6:.2f} million parameters, stored in half precision), pretrained by
-denoising on a CPU, on text generated by this project's grammar. It is the default model of IsoViz for tasks whose
-answer is a text: `demo/translation` and `demo/summarization`."""
-    limits = """It has never seen real text, only sentences of one grammar in English and in Velic, a language invented for this project.
-It translates no real language and summarizes no real article. It reads and writes lower case only. Use it for lessons, demos and
-tests. Conclusions about real models need real models."""
-    return about, limits
-
-
-def _bart_text(record: dict[str, Any]) -> str:
-    text = record["text"]
+def _bart(record: dict[str, Any], slugs: list[str]) -> dict[str, Any]:
+    """What only the BART's card says."""
+    recipe, kinds = record["recipe"], record["text"]["kinds"]
     about = {
         "english": "one or two sentences, as for `demo/tiny-bert`",
         "stories": "short stories of the kinds in `demo/summarization`, without summaries",
         "two languages": "a sentence and its Velic translation side by side, of the kinds in `demo/translation`",
     }
-    kinds = [[kind, description, f"{text['kinds'][kind]:,}"] for kind, description in about.items()]
-    return f"""## Pretraining text
-{text["texts"]:,} generated texts, {text["sentences"]:,} sentences, {text["words"]:,} words:
-
-{table(["kind of text", "what it is", "texts"], kinds)}
-
-Texts of the validation rows of `demo/translation` and `demo/summarization` are excluded. **The model has seen sentences of both
-languages side by side**, with spans of both or most of one side masked. It therefore knows much of the vocabulary and grammar of
-the translation task, including words that occur only in validation rows. It was not trained to write Velic from English alone. It
-has seen stories, but no summaries.
-"""
-
-
-def _bart_training(record: dict[str, Any]) -> str:
-    recipe, kinds = record["recipe"], [*record["text"]["kinds"]]
-    rows = [
+    described = [[kind, description, f"{kinds[kind]:,}"] for kind, description in about.items()]
+    first = f"held_out_{next(iter(kinds))}"
+    log = [
         [str(e["step"]), f"{e['tokens'] / 1e6:.1f} M", f"{e['loss']:.2f}",
          *(f"{e[f'held_out_{kind}']['tokens_right']:.3f}" for kind in kinds)]
-        for e in record["curve"] if f"held_out_{kinds[0]}" in e
+        for e in record["curve"] if first in e
     ]  # fmt: skip
-    examples = "\n".join(f"- {text.replace('<mask>', '**‹mask›**')} → {written}" for text, written in filled())
-    return f"""## Training
-Noise as in BART: spans of {recipe["span_length"]} pieces on average, {recipe["mask_rate"]:.0%} in all, are each replaced by one
-mask, and half of the texts have their sentences shuffled. The network restores the text. In half of the
-texts in two languages, {recipe["one_side_rate"]:.0%} of one side is masked and little of the other. {recipe["steps"]:,} steps of at
-most {recipe["batch_tokens"]:,} source tokens, {record["tokens"] / 1e6:.1f} million target tokens in all, AdamW, peak learning rate
-{recipe["learning_rate"]}, {recipe["warmup"]} steps of warm-up, linear decay planned for {recipe["planned_steps"]:,} steps but faster from
-step {recipe["cool_from"]:,} on, to zero at the last step; no dropout, {_precision(record)};
-{record["seconds"] / 60:.0f} minutes on {recipe["threads"]} thread of a busy CPU. The schedule results
-from shortening the first run while it was training; the script reproduces its weights to the byte.
-
-Accuracy of the next piece (masked or not), given all previous ones, on held-out texts:
-
-{table(["step", "tokens", "training loss", *kinds], rows)}
-
-Many masked words cannot be inferred, because the generator draws nouns at random. Examples of its output:
-
-{examples}
-"""
+    unlearned = {
+        slug: [f"{name.replace('_', ' ')} {known[name]:.3f}" for name in ("copied", "word_by_word") if name in known]
+        for slug, known in ((slug, baselines(slug)) for slug in slugs)
+    }
+    return {
+        "layers": f"{recipe['encoder_layers']} + {recipe['decoder_layers']} layers × {recipe['hidden']}",
+        "kinds": table(["kind of text", "what it is", "texts"], described),
+        "log": table(["step", "tokens", "training loss", *kinds], log),
+        "examples": "\n".join(f"- {text.replace('<mask>', '**‹mask›**')} → {written}" for text, written in filled()),
+        "rows": ", ".join(f"{baselines(slug)['rows']['validation']} of `{slug}`" for slug in slugs),
+        "without_learning": "\n".join(f"- `{slug}`: {', '.join(scores)}" for slug, scores in unlearned.items()),
+    }
 
 
 def filled() -> list[tuple[str, str]]:
@@ -362,33 +235,6 @@ def filled() -> list[tuple[str, str]]:
         written = model.generate(**tokenizer(text, return_tensors="pt"), max_length=40, num_beams=1)
         pairs.append((text, str(tokenizer.decode(written[0], skip_special_tokens=True))))
     return pairs
-
-
-def _bart_fine_tuning(record: dict[str, Any]) -> str:
-    slugs = recorded(BART)
-    without_learning = "\n".join(
-        f"- `{slug}`: "
-        + ", ".join(
-            f"{name.replace('_', ' ')} {baselines(slug)[name]:.3f}"
-            for name in ("copied", "word_by_word")
-            if name in baselines(slug)
-        )
-        for slug in slugs
-    )
-    rows = ", ".join(f"{baselines(slug)['rows']['validation']} of `{slug}`" for slug in slugs)
-    return f"""## Fine-tuning on the demo tasks
-On the validation rows ({rows}), about half of which contain words that no training row has. "Bag of words" is the answer of the
-training row with the most similar source. "Random weights" is the same network before pretraining. Times are for two cores with
-other load. Recipes:
-
-{recipes(slugs)}
-
-{results(slugs)}
-
-Without learning:
-
-{without_learning}
-"""
 
 
 def main() -> None:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from factory import acceptability, paraphrase, sentiment
-from factory.grammar import NP, Clause, Sampler, be, render
-from factory.lexicon import article
+from factory.grammar import NP, Clause, Sampler, be, render, say
+from factory.lexicon import article, words
 from factory.tasks import generate
 from isoviz import tasks
 
@@ -24,37 +24,19 @@ GRAMMATICAL = (  # some phenomena come more often than others
     "agreement",
     *("agreement across a phrase", "agreement across a relative clause", "tense and time") * 2,
 )
-GOOD_OUTCOMES = (
-    "we told all our friends to go",
-    "everybody clapped",
-    "the audience cheered",
-    "i am going again next week",
-    "we came back twice",
-    "i would recommend it to anyone",
-    "it won a prize",
-    "people queued for hours",
-    "we stayed until the end",
-    "i am very glad i went",
-    "everyone was delighted",
-    "it is well worth the money",
-    "i would happily pay for it again",
-    "we were all impressed",
+GOOD_OUTCOMES = words(
+    "we told all our friends to go|everybody clapped|the audience cheered|i am going again next week|"
+    "we came back twice|i would recommend it to anyone|it won a prize|people queued for hours|"
+    "we stayed until the end|i am very glad i went|everyone was delighted|it is well worth the money|"
+    "i would happily pay for it again|we were all impressed",
+    "|",
 )
-BAD_OUTCOMES = (
-    "we told all our friends to stay away",
-    "nobody clapped",
-    "the audience booed",
-    "i am never going again",
-    "we left early",
-    "i would not recommend it to anyone",
-    "it won no prize",
-    "people asked for their money back",
-    "we did not stay until the end",
-    "i am sorry i went",
-    "everyone was disappointed",
-    "it is a waste of money",
-    "i will never pay for it again",
-    "nobody was impressed",
+BAD_OUTCOMES = words(
+    "we told all our friends to stay away|nobody clapped|the audience booed|i am never going again|we left early|"
+    "i would not recommend it to anyone|it won no prize|people asked for their money back|"
+    "we did not stay until the end|i am sorry i went|everyone was disappointed|it is a waste of money|"
+    "i will never pay for it again|nobody was impressed",
+    "|",
 )
 TURNS = (sentiment.concession, sentiment.contrast_but, sentiment.negation, sentiment.opinion_verb)
 RESTATEMENTS = ("in other words ,", "that is ,", "to put it differently ,", "to be clear ,", "in short ,")
@@ -130,30 +112,28 @@ def _agreeing(s: Sampler) -> Words:
     about = sentiment.target(s)
     kind, noun = about.kind, about.phrase.noun.lemma
     first, second = (sentiment.quality(s, kind, positive) for _ in range(2))
-    who, _ = sentiment.audience(s)
+    who = sentiment.audience(s)
     verb = sentiment.past(s.choose(sentiment.POSITIVE_VERBS if positive else sentiment.NEGATIVE_VERBS))
     effect = sentiment.past(s.choose(sentiment.POSITIVE_EFFECTS if positive else sentiment.NEGATIVE_EFFECTS))
     it_was = "they were" if about.phrase.pronoun == "they" else f"{about.phrase.pronoun} was"
     verdict = s.word(s.lexicon.polarity["verdict_positive" if positive else "verdict_negative"]).lemma
     outcome = s.choose(GOOD_OUTCOMES if positive else BAD_OUTCOMES).split()
+    target, was = about.phrase, about.was()
+    intensified = sentiment.strong(s, kind, positive), sentiment.strong(s, kind, positive)
+    person = s.np("person", det="the")
+    reason = s.choose(GOOD_OUTCOMES if positive else BAD_OUTCOMES)
     return s.choose(
         (
-            [*about.words, about.was(), first, "and", second],
-            [
-                *about.words,
-                about.was(),
-                *sentiment.strong(s, kind, positive),
-                ",",
-                *sentiment.strong(s, kind, positive),
-            ],
-            ["it", "was", article(first), first, ",", second, noun],
-            [*who, verb, "the", first, noun],
-            ["the", first, noun, effect, *s.np("person", det="the").words],
-            [*who, verb, *about.words, "because", *it_was.split(), first],
-            [*about.words, about.was(), "so", first, "that", *outcome],
-            [*about.words, about.was(), article(first), first, verdict],
-            [*s.choose(BAD_OUTCOMES if not positive else GOOD_OUTCOMES).split(), "because", "it", "was", first],
-            ["the", first, noun, "was", article(verdict), verdict],
+            say("{} {} {} and {}", target, was, first, second),
+            say("{} {} {} , {}", target, was, *intensified),
+            say("it was {} {} , {} {}", article(first), first, second, noun),
+            say("{} {} the {} {}", who, verb, first, noun),
+            say("the {} {} {} {}", first, noun, effect, person),
+            say("{} {} {} because {} {}", who, verb, target, it_was, first),
+            say("{} {} so {} that {}", target, was, first, outcome),
+            say("{} {} {} {} {}", target, was, article(first), first, verdict),
+            say("{} because it was {}", reason, first),
+            say("the {} {} was {} {}", first, noun, article(verdict), verdict),
         )
     )
 
@@ -163,13 +143,9 @@ def _answered(s: Sampler) -> tuple[Words, Words]:
     draw = s.rng.random()
     clause = s.transitive("person", plain=True)
     if draw < 0.4:
-        negated = s.chance(0.5)
-        answer = replace(clause, negated=negated)
-        return clause.polar(s.chance(0.3)), [
-            "no" if negated else "yes",
-            ",",
-            *(answer.active() if s.chance(0.6) else answer.passive()),
-        ]
+        answer = replace(clause, negated=s.chance(0.5))
+        question, said = clause.polar(s.chance(0.3)), answer.active() if s.chance(0.6) else answer.passive()
+        return question, say("{} , {}", "no" if answer.negated else "yes", said)
     if draw < 0.7:
         return clause.ask_object(), clause.active() if s.chance(0.5) else clause.passive()
     singular = replace(
@@ -187,13 +163,8 @@ def _restated(s: Sampler) -> tuple[Words, Words]:
 def _outcome(s: Sampler) -> tuple[Words, Words]:
     """An opinion and what came of it."""
     positive = s.chance(0.5)
-    builders = (
-        sentiment.simple,
-        sentiment.simple,
-        sentiment.opinion_verb,
-        s.choose(list(sentiment.PHENOMENA.values())),
-    )
-    opinion = s.choose(builders)(s, positive)
+    other = s.choose(list(sentiment.PHENOMENA.values()))
+    opinion = s.choose((sentiment.simple, sentiment.simple, sentiment.opinion_verb, other))(s, positive)
     return opinion, [*(["so"] if s.chance(0.3) else []), *s.choose(GOOD_OUTCOMES if positive else BAD_OUTCOMES).split()]
 
 

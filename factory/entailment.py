@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from factory import paraphrase
-from factory.grammar import NP, Clause, Sampler
+from factory.grammar import NP, Clause, Sampler, say
+from factory.lexicon import words
 
 Pair = tuple[list[str], list[str]]
 Builder = Callable[[Sampler, int], Pair]
@@ -18,6 +19,11 @@ LABELS = ("entailment", "neutral", "contradiction")
 ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
 DETERMINERS = ("the", "the", "the", "my", "our")
 THINGS = ("object", "object", "vehicle", "text", "place", "work", "clothing", "food")
+DONE = words("managed|did not fail|remembered|did not forget|did not refuse", "|")
+UNDONE = words("failed|did not manage|forgot|did not remember|refused", "|")
+UNKNOWN = words("wanted|hoped|planned|promised|did not want|did not plan|did not promise", "|")
+KNOWN = words("knew|realised|remembered|noticed|discovered|did not know|did not notice", "|")
+THOUGHT = words("thought|believed|claimed|hoped|suspected|said|did not think|did not say|did not claim", "|")
 TENSES = ("past", "past", "past", "present", "future", "perfect")
 
 
@@ -51,10 +57,8 @@ def _claimed(s: Sampler, clause: Clause, passive: float = 0.4, rate: float = 0.5
         return _said(s, clause, passive)
     inner_negated = s.chance(0.4)
     upright = inner_negated == clause.negated
-    above = s.choose(
-        ("it is true that", "it is not false that") if upright else ("it is false that", "it is not true that")
-    )
-    return [*above.split(), *_said(s, _negated(clause, inner_negated), passive)]
+    above = s.choose(("it is true", "it is not false") if upright else ("it is false", "it is not true"))
+    return [*above.split(), "that", *_said(s, _negated(clause, inner_negated), passive)]
 
 
 def voice(s: Sampler, label: int) -> Pair:
@@ -103,7 +107,7 @@ def _voices(clause: Clause) -> list[list[str]]:
     return [
         clause.active(),
         clause.passive(),
-        *(["it", "is", "false", "that", *words] for words in (opposite.active(), opposite.passive())),
+        *(say("it is false that {}", said) for said in (opposite.active(), opposite.passive())),
     ]
 
 
@@ -175,26 +179,23 @@ def comparative(s: Sampler, label: int) -> Pair:
     a = _person(s, adjective=0)
     b = _person(s, a, adjective=0)
     third = _person(s, a, b, adjective=0)
-    forms = [
-        paraphrase.than(a, low, b, "past"),
-        paraphrase.than(b, high, a, "past"),
-        paraphrase.not_as(b, low, a, "past"),
-    ]
-    hypothesis = s.choose(forms)
+
+    def forms(x: NP, y: NP) -> list[list[str]]:
+        """That x is `low` of the two."""
+        return [
+            paraphrase.than(x, low, y, "past"),
+            paraphrase.than(y, high, x, "past"),
+            paraphrase.not_as(y, low, x, "past"),
+        ]
+
+    hypothesis = s.choose(forms(a, b))
     if label == ENTAILMENT:
-        return s.choose([form for form in forms if form != hypothesis]), hypothesis
+        return s.choose([form for form in forms(a, b) if form != hypothesis]), hypothesis
     if label == CONTRADICTION:
-        back = (
-            paraphrase.than(b, low, a, "past"),
-            paraphrase.than(a, high, b, "past"),
-            paraphrase.not_as(a, low, b, "past"),
-        )
-        return s.choose(back), hypothesis
+        return s.choose(forms(b, a)), hypothesis
     x, y = s.choose(((a, third), (third, b), (third, a), (b, third)))
-    premise = s.choose(
-        (paraphrase.than(x, low, y, "past"), paraphrase.than(x, high, y, "past"), paraphrase.not_as(x, low, y, "past"))
-    )
-    return premise, hypothesis
+    unlike = paraphrase.than(x, high, y, "past"), paraphrase.not_as(x, low, y, "past")
+    return s.choose((paraphrase.than(x, low, y, "past"), *unlike)), hypothesis
 
 
 def temporal_order(s: Sampler, label: int) -> Pair:
@@ -228,21 +229,9 @@ def implicative(s: Sampler, label: int) -> Pair:
         clause = _act(s, who, "past")
     assert clause.object is not None
     negated = s.chance(0.5)
-    done = ("managed to", "did not fail to", "remembered to", "did not forget to", "did not refuse to")
-    undone = ("failed to", "did not manage to", "forgot to", "did not remember to", "refused to")
-    unknown = (
-        "wanted to",
-        "hoped to",
-        "planned to",
-        "promised to",
-        "did not want to",
-        "did not plan to",
-        "did not promise to",
-    )
-    above = s.choose(unknown if label == NEUTRAL else undone if negated == (label == ENTAILMENT) else done)
-    return [*who.words, *above.split(), clause.verb.lemma, *clause.object.words], _claimed(
-        s, _negated(clause, negated), 0.3, 0.3
-    )
+    above = s.choose(UNKNOWN if label == NEUTRAL else UNDONE if negated == (label == ENTAILMENT) else DONE)
+    premise = say("{} {} to {} {}", who, above, clause.verb.lemma, clause.object)
+    return premise, _claimed(s, _negated(clause, negated), 0.3, 0.3)
 
 
 def factive(s: Sampler, label: int) -> Pair:
@@ -250,25 +239,12 @@ def factive(s: Sampler, label: int) -> Pair:
     who = _person(s)
     clause = _act(s, _person(s, who), "past")
     negated = s.chance(0.5)
-    known = ("knew", "realised", "remembered", "noticed", "discovered", "did not know", "did not notice")
-    thought = (
-        "thought",
-        "believed",
-        "claimed",
-        "hoped",
-        "suspected",
-        "said",
-        "did not think",
-        "did not say",
-        "did not claim",
-    )
     if label == NEUTRAL:
-        above, inner = s.choose(thought), s.chance(0.5)
+        above, inner = s.choose(THOUGHT), s.chance(0.5)
     else:
-        above, inner = s.choose(known), negated == (label == ENTAILMENT)
-    return [*who.words, *above.split(), "that", *_negated(clause, inner).active()], _claimed(
-        s, _negated(clause, negated), 0.3
-    )
+        above, inner = s.choose(KNOWN), negated == (label == ENTAILMENT)
+    premise = say("{} {} that {}", who, above, _negated(clause, inner).active())
+    return premise, _claimed(s, _negated(clause, negated), 0.3)
 
 
 PHENOMENA: dict[str, Builder] = {

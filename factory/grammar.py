@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from factory.lexicon import Adjective, Lexicon, Noun, Verb, Word, article, lexicon
+from factory.lexicon import Adjective, Lexicon, Noun, Verb, Word, article, lexicon, words
 
 T = TypeVar("T")
 
@@ -36,45 +36,12 @@ PREPOSITIONS = {
     "animal": ("beside", "behind", "near", "with"),
     "vehicle": ("in", "behind", "near", "beside"),
 }
-SINGULAR_DETERMINERS = (
-    "the",
-    "the",
-    "the",
-    "a",
-    "a",
-    "this",
-    "that",
-    "every",
-    "each",
-    "my",
-    "our",
-    "his",
-    "her",
-    "their",
-)
-PLURAL_DETERMINERS = (
-    "the",
-    "the",
-    "the",
-    "these",
-    "those",
-    "some",
-    "many",
-    "several",
-    "two",
-    "three",
-    "my",
-    "our",
-    "few",
-)
+SINGULAR_DETERMINERS = words("the the the a a this that every each my our his her their")
+PLURAL_DETERMINERS = words("the the the these those some many several two three my our few")
 MASS_DETERMINERS = ("the", "the", "some", "this", "much", "my", "her")
 TENSES = (
-    "present",
-    "present",
-    "present",
-    "past",
-    "past",
-    "past",
+    *("present",) * 3,
+    *("past",) * 3,
     "future",
     "perfect",
     "pluperfect",
@@ -116,6 +83,16 @@ class NP:
         if self.plural:
             return "themselves"
         return {"female": "herself", "male": "himself"}.get(self.noun.gender, "itself")
+
+
+def say(template: str, *parts: NP | Sequence[str]) -> list[str]:
+    """The tokens of a template, each `{}` of which stands for the next part: a noun phrase, tokens, or words as text."""
+    rest = iter(parts)
+
+    def tokens(part: NP | Sequence[str]) -> Sequence[str]:
+        return part.words if isinstance(part, NP) else part.split() if isinstance(part, str) else part
+
+    return [token for word in template.split() for token in (tokens(next(rest)) if word == "{}" else (word,))]
 
 
 def be(tense: str, plural: bool) -> str:

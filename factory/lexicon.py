@@ -75,6 +75,11 @@ class Adjective(Word):
     comparative: str  # "taller", or "more careful" in two words
 
 
+def words(text: str, separator: str | None = None) -> tuple[str, ...]:
+    """A list of words written as text."""
+    return tuple(text.split(separator))
+
+
 def add_s(word: str) -> str:
     """The plural of a noun or the third person of a verb."""
     if word.endswith(("s", "x", "z", "ch", "sh")) and not word.endswith("stomach"):

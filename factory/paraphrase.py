@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from factory.grammar import NP, Clause, Sampler, be
+from factory.grammar import NP, Clause, Sampler, be, say
 from factory.lexicon import Adjective, Noun, Verb, Word
 
 Pair = tuple[list[str], list[str]]
@@ -88,11 +88,7 @@ def role_swap(s: Sampler, same: bool) -> Pair:
     clause = _people(s, s.choose(("past", "present", "future")))
     second = clause if same else _swapped(clause)
     assert second.object is not None
-    forms = (
-        second.cleft("subject"),
-        second.cleft("object"),
-        _the_one(second),
-    )
+    forms = (second.cleft("subject"), second.cleft("object"), _the_one(second))
     first = clause.active() if s.chance(0.7) else clause.passive()
     return _either(s, first, s.choose(forms))
 
@@ -100,7 +96,8 @@ def role_swap(s: Sampler, same: bool) -> Pair:
 def _the_one(clause: Clause) -> list[str]:
     """The one who thanked the boy was the doctor."""
     plural = clause.subject.plural
-    return ["the", "ones" if plural else "one", "who", *clause.predicate(), be("past", plural), *clause.subject.words]
+    one = "ones" if plural else "one"
+    return say("the {} who {} {} {}", one, clause.predicate(), be("past", plural), clause.subject)
 
 
 def dative(s: Sampler, same: bool) -> Pair:
@@ -201,28 +198,20 @@ def negation(s: Sampler, same: bool) -> Pair:
     plain = replace(clause, negated=False)
     past = clause.tense == "past"
     assert clause.object is not None
-    if s.chance(0.5):  # the first is negated
-        options = [
-            clause.passive(),
-            ["it", "is", "not", "true", "that", *plain.active()],
-            ["it", "is", "false", "that", *plain.active()],
-        ]
-        if past:
-            options.append([*clause.subject.words, "failed", "to", clause.verb.lemma, *clause.complements()])
-        others = [
-            plain.passive(),
-            ["it", "is", "true", "that", *plain.active()],
-            ["it", "is", "not", "false", "that", *plain.active()],
-        ]
-        if past:
-            others.append([*clause.subject.words, "managed", "to", clause.verb.lemma, *clause.complements()])
-        return _either(s, clause.active(), s.choose(options if same else others))
-    options = [plain.passive(), ["it", "is", "true", "that", *plain.active()]]
-    others = [clause.passive(), ["it", "is", "not", "true", "that", *plain.active()]]
+    forms = {  # by whether they deny what is said
+        False: [plain.passive(), say("it is true that {}", plain.active())],
+        True: [clause.passive(), say("it is not true that {}", plain.active())],
+    }
+    first = s.chance(0.5)  # whether the first is negated
+    if first:
+        forms[True].append(say("it is false that {}", plain.active()))
+        forms[False].append(say("it is not false that {}", plain.active()))
     if past:
-        options.append([*clause.subject.words, "did", "not", "fail", "to", clause.verb.lemma, *clause.complements()])
-        others.append([*clause.subject.words, "did", "not", "manage", "to", clause.verb.lemma, *clause.complements()])
-    return _either(s, plain.active(), s.choose(options if same else others))
+        done = say("{} {} {}", "managed to" if first else "did not fail to", clause.verb.lemma, clause.complements())
+        undone = say("{} {} {}", "failed to" if first else "did not manage to", clause.verb.lemma, clause.complements())
+        forms[False].append(say("{} {}", clause.subject, done))
+        forms[True].append(say("{} {}", clause.subject, undone))
+    return _either(s, (clause if first else plain).active(), s.choose(forms[first == same]))
 
 
 def temporal_order(s: Sampler, same: bool) -> Pair:
@@ -273,12 +262,9 @@ def adverbial(s: Sampler, same: bool) -> Pair:
         clause = _thing(s, "past")
         chosen = s.choose((alike, word.lemma)) if same else other.lemma
         first = replace(clause, manner=word.lemma).active()
-        second = (
-            [chosen, *clause.active()]
-            if chosen == word.lemma or s.chance(0.4)
-            else replace(clause, manner=chosen).passive()
-        )
-        return _either(s, first, second)
+        in_front = chosen == word.lemma or s.chance(0.4)
+        moved = [chosen, *clause.active()] if in_front else replace(clause, manner=chosen).passive()
+        return _either(s, first, moved)
 
 
 def coordination(s: Sampler, same: bool) -> Pair:
@@ -287,23 +273,10 @@ def coordination(s: Sampler, same: bool) -> Pair:
     a, b = s.np("person", False, 0.1), s.np("person", False, 0.1)
     joint = s.choose(("and", "or"))
     other = {"and": "or", "or": "and"}[joint]
-    predicate = clause.predicate()
-    first = [*a.words, joint, *b.words, *predicate]
-    if same:
-        second = s.choose(
-            (
-                [*b.words, joint, *a.words, *predicate],
-                [{"and": "both", "or": "either"}[joint], *b.words, joint, *a.words, *predicate],
-            )
-        )
-    else:
-        second = s.choose(
-            (
-                [*b.words, other, *a.words, *predicate],
-                [{"and": "both", "or": "either"}[other], *b.words, other, *a.words, *predicate],
-            )
-        )
-    return _either(s, first, second)
+    first = say("{} {} {} {}", a, joint, b, clause.predicate())
+    second = joint if same else other
+    opening = s.choose(("", {"and": "both", "or": "either"}[second]))
+    return _either(s, first, say("{} {} {} {} {}", opening, b, second, a, clause.predicate()))
 
 
 PHENOMENA: dict[str, Builder] = {

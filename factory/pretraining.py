@@ -1,4 +1,7 @@
-"""Shared by the pretraining of both bundled models: the loop, the folder, the record, the command line."""
+"""Shared by the pretraining of both bundled models: the loop, the folder, the record, the command line.
+
+Each model's `Recipe` is a dataclass of all that decides its result.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,24 +23,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
-class Recipe(Protocol):
-    """Fields of both recipes, which are dataclasses."""
-
-    @property
-    def learning_rate(self) -> float: ...
-    @property
-    def weight_decay(self) -> float: ...
-    @property
-    def steps(self) -> int: ...
-    @property
-    def threads(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def precision(self) -> str: ...
-
-
-def begin(recipe: Recipe) -> None:
+def begin(recipe: Any) -> None:
     """Set threads and seed; from here on the result depends only on the recipe, the library versions and the type of
     machine."""
     import torch
@@ -76,7 +62,7 @@ def encode(tokenizer: Any, texts: Iterable[tuple[str, Sequence[str]]]) -> Iterat
 
 def train(
     model: PreTrainedModel,
-    recipe: Recipe,
+    recipe: Any,
     rate: Callable[[int], float],
     losses: Callable[[], tuple[torch.Tensor, dict[str, torch.Tensor], int]],
     check: Callable[[], dict[str, Any]],

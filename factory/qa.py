@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from factory.grammar import NP, Clause, Sampler, render
-from factory.lexicon import Verb
+from factory.grammar import NP, Clause, Sampler, render, say
+from factory.lexicon import Verb, words
 
-GIVING = ("give", "hand", "send", "mail", "lend", "loan", "sell", "bring", "pass", "show", "offer", "throw", "toss")
+GIVING = words("give hand send mail lend loan sell bring pass show offer throw toss")
 
 
 @dataclass(frozen=True)
@@ -97,12 +97,9 @@ def who(s: Sampler) -> Episode:
     events = _doings(s)
     clause = events[int(s.chance(0.5))][0]
     assert clause.object is not None
-    target = _plain(clause.object)
-    question = (
-        ["who", "was", *target.words, clause.verb.participle, "by", "?"]
-        if s.chance(0.5)
-        else ["who", clause.verb.past, *target.words, "?"]
-    )
+    target, verb = _plain(clause.object), clause.verb
+    passive = s.chance(0.5)
+    question = say("who was {} {} by ?", target, verb.participle) if passive else say("who {} {} ?", verb.past, target)
     return _asked(s, events, clause, question, clause.subject.words)
 
 
@@ -111,13 +108,15 @@ def whom(s: Sampler) -> Episode:
     events = _doings(s)
     clause = events[int(s.chance(0.5))][0]
     assert clause.object is not None
-    asking = _plain(clause.subject)
-    question = (
-        ["who", "was", clause.verb.participle, "by", *asking.words, "?"]
-        if s.chance(0.5)
-        else ["who", "did", *asking.words, clause.verb.lemma, "?"]
-    )
-    return _asked(s, events, clause, question, clause.object.words)
+    return _asked(s, events, clause, _of_object(s, "who", clause, 0.5), clause.object.words)
+
+
+def _of_object(s: Sampler, wh: str, clause: Clause, passive: float) -> list[str]:
+    """What or whom did the doctor thank? What or who was thanked by the doctor?"""
+    asking, verb = _plain(clause.subject), clause.verb
+    if s.chance(passive):
+        return say("{} was {} by {} ?", wh, verb.participle, asking)
+    return say("{} did {} {} ?", wh, asking, verb.lemma)
 
 
 def denied(s: Sampler) -> Episode:
@@ -156,14 +155,7 @@ def what(s: Sampler) -> Episode:
     events = _errands(s)
     clause = events[int(s.chance(0.5))][0]
     assert clause.object is not None
-    asking = _plain(clause.subject).words
-    verb = clause.verb
-    question = (
-        ["what", "was", verb.participle, "by", *asking, "?"]
-        if s.chance(0.4)
-        else ["what", "did", *asking, verb.lemma, "?"]
-    )
-    return _asked(s, events, clause, question, clause.object.words)
+    return _asked(s, events, clause, _of_object(s, "what", clause, 0.4), clause.object.words)
 
 
 def where(s: Sampler) -> Episode:
@@ -173,12 +165,11 @@ def where(s: Sampler) -> Episode:
     assert clause.object is not None
     asking, thing, verb = _plain(clause.subject).words, _plain(clause.object), clause.verb
     was = "were" if thing.plural else "was"
-    question = s.choose(
-        (
-            ["where", "did", *asking, verb.lemma, *thing.words, "?"],
-            ["where", was, *thing.words, verb.participle, "?"],
-        )
+    active, passive = (
+        say("where did {} {} {} ?", asking, verb.lemma, thing),
+        say("where {} {} {} ?", was, thing, verb.participle),
     )
+    question = s.choose((active, passive))
     return _asked(s, events, clause, question, list(clause.place))
 
 

@@ -6,12 +6,8 @@ Needs Chromium and playwright. Opens the dashboard on a fresh store, so the scre
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -32,40 +28,26 @@ SETTLED_SECONDS: Final = 12.0
 """After the page's title: charts are drawn, the playground's numbers have settled."""
 
 
-def serve(home: str, port: int) -> subprocess.Popen[bytes]:
-    """Start the dashboard on a separate store and wait until it responds."""
-    words = [sys.executable, "-m", "isoviz", "app", "--port", str(port), "--headless", "--no-token"]
-    environment = {**os.environ, "ISOVIZ_HOME": home, "ISOVIZ_RUNNER": "off"}
-    server = subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
-    for _ in range(120):
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2):
-                return server
-        except OSError:
-            time.sleep(0.5)
-    server.kill()
-    raise SystemExit("screenshots: the dashboard did not start")
-
-
 def main() -> int:
     """0 when every picture was taken."""
     parser = argparse.ArgumentParser(prog="python -m factory.screenshots", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PAGES)} (default: all)")
-    parser.add_argument("--port", type=int, default=8599)
     parser.add_argument("--browser", default="/usr/bin/chromium", metavar="PATH")
     chosen = parser.parse_args()
     if unknown := set(chosen.names) - set(PAGES):
         parser.error(f"unknown picture {', '.join(sorted(unknown))} (allowed: {', '.join(PAGES)})")
     from playwright.sync_api import sync_playwright
 
+    from tests.browser.conftest import start
+
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
-        server = serve(home, chosen.port)
+        server = start(Path(home), ISOVIZ_EXAMPLES="on")
         try:
             with sync_playwright() as playwright:
                 browser = playwright.chromium.launch(executable_path=chosen.browser, args=["--no-sandbox"])
                 for name in chosen.names or PAGES:
                     page = browser.new_page(viewport=SIZE, color_scheme="light")  # type: ignore[arg-type]
-                    page.goto(f"http://127.0.0.1:{chosen.port}/{PAGES[name]}")
+                    page.goto(f"{server.url}/{PAGES[name]}")
                     page.locator("h1").first.wait_for(timeout=60_000)
                     page.wait_for_timeout(SETTLED_SECONDS * 1000)
                     page.screenshot(path=str(FOLDER / f"{name}.png"))
@@ -73,8 +55,7 @@ def main() -> int:
                     print(f"written: {FOLDER.relative_to(ROOT) / name}.png", flush=True)
                 browser.close()
         finally:
-            server.terminate()
-            server.wait(20)
+            server.end()
     return 0
 
 

@@ -9,70 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from factory.grammar import NP, Sampler, be
-from factory.lexicon import Noun, article, regular_past
+from factory.grammar import NP, Sampler, be, say
+from factory.lexicon import Noun, article, regular_past, words
 
 Builder = Callable[[Sampler, bool], list[str]]
-POSITIVE_VERBS = ("love", "adore", "enjoy", "praise", "commend", "recommend", "admire", "endorse", "appreciate", "like")
-NEGATIVE_VERBS = ("hate", "detest", "criticise", "censure", "dread", "despise", "condemn", "dislike", "resent")
-POSITIVE_EFFECTS = (
-    "amuse",
-    "entertain",
-    "please",
-    "delight",
-    "inspire",
-    "fascinate",
-    "captivate",
-    "impress",
-    "intrigue",
-    "comfort",
-    "encourage",
-    "charm",
-    "enchant",
+POSITIVE_VERBS = words("love adore enjoy praise commend recommend admire endorse appreciate like")
+NEGATIVE_VERBS = words("hate detest criticise censure dread despise condemn dislike resent")
+POSITIVE_EFFECTS = words(
+    "amuse entertain please delight inspire fascinate captivate impress intrigue comfort encourage charm enchant"
 )
-NEGATIVE_EFFECTS = (
-    "bore",
-    "annoy",
-    "irritate",
-    "disappoint",
-    "offend",
-    "weary",
-    "disgust",
-    "frustrate",
-    "bother",
-    "anger",
-    "confuse",
-)
+NEGATIVE_EFFECTS = words("bore annoy irritate disappoint offend weary disgust frustrate bother anger confuse")
 ADJECTIVES = {"work": "work", "place": "place", "product": "thing", "person": "person"}
 ASPECTS = {"work": "aspect_work", "place": "aspect_place", "product": "aspect_thing"}
-PLACES = (
-    "restaurant",
-    "bistro",
-    "cafe",
-    "hotel",
-    "inn",
-    "shop",
-    "store",
-    "bakery",
-    "cinema",
-    "theatre",
-    "museum",
-    "gallery",
-    "gym",
-    "market",
-    "bazaar",
-    "pool",
-    "park",
-    "beach",
-    "village",
-    "cottage",
-    "cabin",
-    "supermarket",
-    "library",
-    "hospital",
-    "clinic",
-    "studio",
-    "pharmacy",
+PLACES = words(
+    "restaurant bistro cafe hotel inn shop store bakery cinema theatre museum gallery gym market bazaar pool park beach village "
+    "cottage cabin supermarket library hospital clinic studio pharmacy"
+)
+OBJECTS = {"i": "me", "we": "us", "they": "them"}
+NOT = words(
+    "not|not|not very|not at all|never|hardly|far from|anything but|not particularly|by no means|not really", "|"
+)
+
+
+ABOVE = words(
+    "i do not think|nobody said|no one believes|we did not find|it is not true|i would not say|few people thought", "|"
 )
 
 
@@ -129,155 +89,117 @@ def strong(s: Sampler, kind: str, positive: bool, rate: float = 0.4) -> list[str
 
 def not_quality(s: Sampler, kind: str, positive: bool) -> list[str]:
     """The same judgement from an adjective of the other polarity, negated."""
-    front = s.choose(
-        (
-            ("not",),
-            ("not",),
-            ("not", "very"),
-            ("not", "at", "all"),
-            ("never",),
-            ("hardly",),
-            ("far", "from"),
-            ("anything", "but"),
-            ("not", "particularly"),
-            ("by", "no", "means"),
-            ("not", "really"),
-        )
-    )
-    return [*front, quality(s, kind, not positive)]
+    return say("{} {}", s.choose(NOT), quality(s, kind, not positive))
 
 
 def judgement(s: Sampler, kind: str, positive: bool, negated: float = 0.35) -> list[str]:
     return not_quality(s, kind, positive) if s.chance(negated) else strong(s, kind, positive)
 
 
-def audience(s: Sampler) -> tuple[list[str], bool]:
-    """Who judges, and whether plural."""
+def audience(s: Sampler) -> list[str]:
+    """Who judges."""
     draw = s.rng.random()
     if draw < 0.35:
-        return [s.choose(("i", "we", "they"))], True
+        return [s.choose(("i", "we", "they"))]
     if draw < 0.6:
-        return s.choose(
-            (["the", "critics"], ["most", "people"], ["the", "guests"], ["many", "visitors"], ["the", "reviewers"])
-        ), True
+        return s.choose(("the critics", "most people", "the guests", "many visitors", "the reviewers")).split()
     phrase = s.np("person", adjective=0.1, det=s.choose(("the", "the", "my", "our", "a")))
-    phrase = replace(phrase, det="the") if phrase.plural and phrase.det == "a" else phrase
-    return phrase.words, phrase.plural
+    return (replace(phrase, det="the") if phrase.plural and phrase.det == "a" else phrase).words
+
+
+def as_object(who: list[str]) -> list[str]:
+    """The audience in the object's place: "me" for "i"."""
+    return [OBJECTS[who[0]]] if who[0] in OBJECTS else who
 
 
 def simple(s: Sampler, positive: bool) -> list[str]:
     about = target(s)
     draw = s.rng.random()
     if draw < 0.5:
-        return [*about.words, about.was(s.choose(("past", "present"))), *strong(s, about.kind, positive)]
+        return say("{} {} {}", about.phrase, about.was(s.choose(("past", "present"))), strong(s, about.kind, positive))
     if draw < 0.75:
         adjective = quality(s, about.kind, positive)
-        noun = about.phrase.noun.lemma
-        intro = s.choose(
-            (
-                ["it", "was"],
-                ["this", "is"],
-                ["what"],
-                ["we", "expected", "and", "got"],
-                ["it", "turned", "out", "to", "be"],
-            )
-        )
-        if intro == ["what"]:
-            return ["what", article(adjective), adjective, noun, "!"]
-        return [*intro, article(adjective), adjective, noun]
+        opinion = say("{} {} {}", article(adjective), adjective, about.phrase.noun.lemma)
+        intro = s.choose(("it was", "this is", "what", "we expected and got", "it turned out to be"))
+        return say("{} {} {}", intro, opinion, "!" if intro == "what" else "")
     if about.kind == "person":
-        return [*about.words, "seemed", *strong(s, "person", positive)]
+        return say("{} seemed {}", about.phrase, strong(s, "person", positive))
     part = replace(aspect(s, about), det="the")
-    return [*part.words, "of", *about.words, be("past", part.plural), *strong(s, about.kind, positive)]
+    return say("{} of {} {} {}", part, about.phrase, be("past", part.plural), strong(s, about.kind, positive))
 
 
 def opinion_verb(s: Sampler, positive: bool) -> list[str]:
     about = target(s)
-    who, _ = audience(s)
+    who = audience(s)
     if s.chance(0.5):
-        verb = s.choose(POSITIVE_VERBS if positive else NEGATIVE_VERBS)
-        return [*who, past(verb), *about.words]
+        return say("{} {} {}", who, past(s.choose(POSITIVE_VERBS if positive else NEGATIVE_VERBS)), about.phrase)
     verb = s.choose(POSITIVE_EFFECTS if positive else NEGATIVE_EFFECTS)
-    objects = {"i": "me", "we": "us", "they": "them"}
-    return [*about.words, past(verb), *([objects[who[0]]] if who[0] in objects else who)]
+    return say("{} {} {}", about.phrase, past(verb), as_object(who))
 
 
 def negation(s: Sampler, positive: bool) -> list[str]:
     about = target(s)
-    return [*about.words, about.was(s.choose(("past", "present"))), *not_quality(s, about.kind, positive)]
+    return say("{} {} {}", about.phrase, about.was(s.choose(("past", "present"))), not_quality(s, about.kind, positive))
 
 
 def negated_verb(s: Sampler, positive: bool) -> list[str]:
     about = target(s)
-    who, _ = audience(s)
+    who = audience(s)
     verb = s.choose(NEGATIVE_VERBS if positive else POSITIVE_VERBS)
     draw = s.rng.random()
     if draw < 0.4:
-        return [*who, *s.choose(("did not", "could not")).split(), verb, *about.words]
+        return say("{} {} {} {}", who, s.choose(("did not", "could not")), verb, about.phrase)
     if draw < 0.6:
-        return [*s.choose(("nobody", "no one")).split(), past(verb), *about.words]
+        return say("{} {} {}", s.choose(("nobody", "no one")), past(verb), about.phrase)
     effect = s.choose(NEGATIVE_EFFECTS if positive else POSITIVE_EFFECTS)
-    objects = {"i": "me", "we": "us", "they": "them"}
-    return [*about.words, s.choose(("did", "could")), "not", effect, *([objects[who[0]]] if who[0] in objects else who)]
+    return say("{} {} not {} {}", about.phrase, s.choose(("did", "could")), effect, as_object(who))
 
 
 def negation_above(s: Sampler, positive: bool) -> list[str]:
     """I do not think that the film was dull: the negation stands in the clause above."""
     about = target(s)
-    above = s.choose(
-        (
-            ["i", "do", "not", "think"],
-            ["nobody", "said"],
-            ["no", "one", "believes"],
-            ["we", "did", "not", "find"],
-            ["it", "is", "not", "true"],
-            ["i", "would", "not", "say"],
-            ["few", "people", "thought"],
-        )
-    )
+    above = s.choose(ABOVE)
     inner = strong(s, about.kind, not positive)
-    if above[-1] == "find":
-        return [*above, *about.words, *inner]
-    return [*above, "that", *about.words, about.was(), *inner]
+    if above.endswith("find"):
+        return say("{} {} {}", above, about.phrase, inner)
+    return say("{} that {} {} {}", above, about.phrase, about.was(), inner)
 
 
 def _sides(s: Sampler, positive: bool, negated: float = 0.3) -> tuple[list[str], list[str]]:
     """Two clauses about the same thing, of opposite polarity: the concession and the verdict."""
     about = target(s, s.choose(("work", "work", "place", "product")))
     part = aspect(s, about)
-    weak = [*part.words, be("past", part.plural), *judgement(s, about.kind, not positive, negated)]
-    verdict = [*about.words, about.was(), *judgement(s, about.kind, positive, negated)]
+    conceded = say("{} {} {}", part, be("past", part.plural), judgement(s, about.kind, not positive, negated))
+    verdict = say("{} {} {}", about.phrase, about.was(), judgement(s, about.kind, positive, negated))
     if s.chance(0.3):
         second = aspect(s, about)
-        who, _ = audience(s)
+        who = audience(s)
         verb = past(s.choose(POSITIVE_VERBS if positive else NEGATIVE_VERBS))
-        verdict = [*who, verb, *about.words]
-        weak = [*second.words, be("past", second.plural), *judgement(s, about.kind, not positive, negated)]
-    return weak, verdict
+        verdict = say("{} {} {}", who, verb, about.phrase)
+        judged = judgement(s, about.kind, not positive, negated)
+        conceded = say("{} {} {}", second, be("past", second.plural), judged)
+    return conceded, verdict
 
 
 def contrast_but(s: Sampler, positive: bool) -> list[str]:
     weak, verdict = _sides(s, positive)
-    return [*weak, ",", *s.choose((["but"], ["but"], ["yet"], ["but", "in", "the", "end"], ["but", "still"])), *verdict]
+    return say("{} , {} {}", weak, s.choose(("but", "but", "yet", "but in the end", "but still")), verdict)
 
 
 def concession(s: Sampler, positive: bool) -> list[str]:
     """Although ..., ...: the main clause decides, wherever it stands."""
     weak, verdict = _sides(s, positive)
-    link = s.choose((["although"], ["though"], ["even", "though"], ["while"]))
-    if s.chance(0.5):
-        return [*link, *weak, ",", *verdict]
-    return [*verdict, ",", *link, *weak]
+    link = s.choose(("although", "though", "even though", "while"))
+    return say("{} {} , {}", link, weak, verdict) if s.chance(0.5) else say("{} , {} {}", verdict, link, weak)
 
 
 def despite(s: Sampler, positive: bool) -> list[str]:
     about = target(s, s.choose(("work", "work", "place", "product")))
-    part = NP(
-        s.noun(ASPECTS[about.kind]), s.chance(0.15), s.choose(("the", "its")), (quality(s, about.kind, not positive),)
-    )
-    verdict = [*about.words, about.was(), *judgement(s, about.kind, positive)]
-    link = s.choose((["despite"], ["in", "spite", "of"], ["regardless", "of"]))
-    return [*link, *part.words, ",", *verdict] if s.chance(0.5) else [*verdict, *link, *part.words]
+    noun, plural = s.noun(ASPECTS[about.kind]), s.chance(0.15)
+    part = NP(noun, plural, s.choose(("the", "its")), (quality(s, about.kind, not positive),))
+    verdict = say("{} {} {}", about.phrase, about.was(), judgement(s, about.kind, positive))
+    link = s.choose(("despite", "in spite of", "regardless of"))
+    return say("{} {} , {}", link, part, verdict) if s.chance(0.5) else say("{} {} {}", verdict, link, part)
 
 
 def verdict_noun(s: Sampler, positive: bool) -> list[str]:
@@ -286,19 +208,11 @@ def verdict_noun(s: Sampler, positive: bool) -> list[str]:
     negated = s.chance(0.5)
     sign = "positive" if positive != negated else "negative"
     noun = s.word(s.lexicon.polarity[f"verdict_{sign}"]).lemma
-    front = (
-        s.choose(
-            (
-                ["not", article(noun)],
-                ["hardly", article(noun)],
-                ["anything", "but", article(noun)],
-                ["by", "no", "means", article(noun)],
-            )
-        )
-        if negated
-        else s.choose(([article(noun)], ["a", "complete"], ["a", "real"]))
+    a = article(noun)
+    fronts = (
+        (f"not {a}", f"hardly {a}", f"anything but {a}", f"by no means {a}") if negated else (a, "a complete", "a real")
     )
-    return [*about.words, about.was(), *front, noun]
+    return say("{} {} {} {}", about.phrase, about.was(), s.choose(fronts), noun)
 
 
 def unfulfilled(s: Sampler, positive: bool) -> list[str]:
@@ -307,50 +221,18 @@ def unfulfilled(s: Sampler, positive: bool) -> list[str]:
     seeming = strong(s, about.kind, not positive, 0.3)
     draw = s.rng.random()
     who = s.choose(
-        (
-            ["we"],
-            ["i"],
-            ["the", "critics"],
-            ["everyone"],
-            *([s.np("person", adjective=0).words] if s.chance(0.5) else ()),
-        )
+        ("we", "i", "the critics", "everyone", *([s.np("person", adjective=0).words] if s.chance(0.5) else ()))
     )
     if draw < 0.35:
-        return [
-            *about.words,
-            "could",
-            "have",
-            "been",
-            *seeming,
-            ",",
-            "but",
-            *s.choose(("it was not", "that did not happen", "it never was")).split(),
-        ]
+        denial = s.choose(("it was not", "that did not happen", "it never was"))
+        return say("{} could have been {} , but {}", about.phrase, seeming, denial)
     if draw < 0.7:
-        return [
-            *who,
-            s.choose(("expected", "imagined", "predicted")),
-            *s.choose((["that"], [])),
-            *about.words,
-            "would",
-            "be",
-            *seeming,
-            ",",
-            "but",
-            *who,
-            "were" if who != ["i"] and who != ["everyone"] else "was",
-            "wrong",
-        ]
-    return [
-        *about.words,
-        s.choose(("looked", "seemed", "sounded")),
-        *seeming,
-        "at",
-        "first",
-        ",",
-        "but",
-        *s.choose((["that", "changed"], ["the", "opposite", "was", "true"], ["it", "was", "not"])),
-    ]
+        expected, that = s.choose(("expected", "imagined", "predicted")), s.choose(("that", ""))
+        wrong = "was wrong" if who in ("i", "everyone") else "were wrong"
+        return say("{} {} {} {} would be {} , but {} {}", who, expected, that, about.phrase, seeming, who, wrong)
+    looked = s.choose(("looked", "seemed", "sounded"))
+    denial = s.choose(("that changed", "the opposite was true", "it was not"))
+    return say("{} {} {} at first , but {}", about.phrase, looked, seeming, denial)
 
 
 def comparison(s: Sampler, positive: bool) -> list[str]:
@@ -359,17 +241,10 @@ def comparison(s: Sampler, positive: bool) -> list[str]:
     first, second = target(s, kind, "this"), target(s, kind, "the")
     adjective = s.word(s.lexicon.polarity[f"{ADJECTIVES[kind]}_{'positive' if s.chance(0.5) else 'negative'}"])
     good_word = adjective in s.lexicon.polarity[f"{ADJECTIVES[kind]}_positive"]
-    more = ["more", adjective.lemma] if good_word == positive else ["less", adjective.lemma]
-    return [
-        *first.words,
-        first.was(),
-        s.choose(("far", "much", "even")),
-        *more,
-        "than",
-        "any",
-        "other",
-        second.phrase.noun.lemma,
-    ]
+    more = say(
+        "{} {} {}", s.choose(("far", "much", "even")), "more" if good_word == positive else "less", adjective.lemma
+    )
+    return say("{} {} {} than any other {}", first.phrase, first.was(), more, second.phrase.noun.lemma)
 
 
 PHENOMENA: dict[str, Builder] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from factory import sentiment
-from factory.grammar import NP, Sampler, be
+from factory.grammar import NP, Sampler, be, say
 from factory.lexicon import article
 
 Builder = Callable[[Sampler, int], list[str]]
@@ -36,26 +36,15 @@ def verdict(s: Sampler, kind: str, degree: int) -> list[str]:
     if degree == 0:
         good, bad = sentiment.quality(s, kind, True), sentiment.quality(s, kind, False)
         first, second = (good, bad) if s.chance(0.5) else (bad, good)
-        return s.choose(
-            (
-                ["neither", first, "nor", second],
-                ["sometimes", first, "and", "sometimes", second],
-                ["not", first, ",", "but", "not", second, "either"],
-            )
-        )
+        forms = ("neither {} nor {}", "sometimes {} and sometimes {}", "not {} , but not {} either")
+        return say(s.choose(forms), first, second)
     if abs(degree) == 2:
         return [_of(s, EXTREME), one]
     other = sentiment.quality(s, kind, not positive)
     again = sentiment.quality(s, kind, not positive)
-    return s.choose(
-        (
-            [one],
-            [one],
-            [_of(s, MILD), one],
-            sentiment.not_quality(s, kind, positive),
-            ["neither", other, "nor", again] if again != other else ["not", other],
-        )
-    )
+    mild, negated = [_of(s, MILD), one], sentiment.not_quality(s, kind, positive)
+    neither = say("neither {} nor {}", other, again) if again != other else ["not", other]
+    return s.choose(([one], [one], mild, negated, neither))
 
 
 def _aside(s: Sampler, kind: str, positive: bool, value: int) -> list[str]:
@@ -116,36 +105,26 @@ def superlative(s: Sampler, label: int) -> list[str]:
     """The most, more than most, as ... as any other, less than most, the least: with adjectives of either polarity."""
     about = _about(s)
     noun, head = about.phrase.noun, about.phrase.noun.lemma
-    subject = NP(noun, False, s.choose(("this", "that"))).words
+    subject = NP(noun, False, s.choose(("this", "that")))
     good = s.chance(0.5)
     adjective = sentiment.quality(s, about.kind, good)
     value = level(label) if good else -level(label)
     if value == 0:
-        return [*subject, "was", "as", adjective, "as", "any", "other", head]
+        return say("{} was as {} as any other {}", subject, adjective, head)
     if abs(value) == 2:
         most = "most" if value > 0 else "least"
-        return s.choose(
-            (
-                [*subject, "was", "the", most, adjective, head, "of", "all"],
-                ["it", "was", "the", most, adjective, head, "of", "all"],
-            )
-        )
-    return [*subject, "was", "more" if value > 0 else "less", adjective, "than", "most", noun.plural]
+        return say("{} was the {} {} {} of all", s.choose((subject, "it")), most, adjective, head)
+    return say("{} was {} {} than most {}", subject, "more" if value > 0 else "less", adjective, noun.plural)
 
 
 def expectation(s: Sampler, label: int) -> list[str]:
     """What was expected does not count."""
     about, value = _about(s), level(label)
     expected = _aside(s, about.kind, _against(s, value), value)
-    who = s.choose((["we"], ["i"], ["everyone"], ["the", "critics"]))
-    opening = [
-        *who,
-        s.choose(("expected", "predicted", "imagined")),
-        article(expected[0]),
-        *expected,
-        about.phrase.noun.lemma,
-    ]
-    return [*opening, ",", "but", *NP(about.phrase.noun, False, "the").words, "was", *verdict(s, about.kind, value)]
+    who, verb = s.choose(("we", "i", "everyone", "the critics")), s.choose(("expected", "predicted", "imagined"))
+    noun = about.phrase.noun
+    opening = say("{} {} {} {} {}", who, verb, article(expected[0]), expected, noun.lemma)
+    return say("{} , but {} was {}", opening, NP(noun, False, "the"), verdict(s, about.kind, value))
 
 
 def opinion_verb(s: Sampler, label: int) -> list[str]:
@@ -155,19 +134,12 @@ def opinion_verb(s: Sampler, label: int) -> list[str]:
     me = s.choose(("i", "we"))
     if s.chance(0.2):
         return [me, *_feels(s, value, what, it)]
-    others = s.choose(
-        (
-            ["the", "critics"],
-            ["most", "people"],
-            ["the", "guests"],
-            ["the", "reviewers"],
-            s.np("person", adjective=0).words,
-        )
-    )
+    person = s.np("person", adjective=0)
+    others = s.choose(("the critics", "most people", "the guests", "the reviewers", person))
     theirs = s.choose([other for other in range(-2, 3) if other != value])
     if s.chance(0.5):
-        return [*others, *_feels(s, theirs, what, it), ",", "but", me, *_feels(s, value, [it], it)]
-    return [me, *_feels(s, value, what, it), ",", "although", *others, *_feels(s, theirs, [it], it)]
+        return say("{} {} , but {} {}", others, _feels(s, theirs, what, it), me, _feels(s, value, [it], it))
+    return say("{} {} , although {} {}", me, _feels(s, value, what, it), others, _feels(s, theirs, [it], it))
 
 
 def _feels(s: Sampler, value: int, what: list[str], it: str) -> list[str]:
@@ -175,16 +147,12 @@ def _feels(s: Sampler, value: int, what: list[str], it: str) -> list[str]:
     strong, weak = (LOVE, LIKE) if value > 0 else (HATE, DISLIKE)
     if value == 0:
         first, second = s.choose(((LIKE, DISLIKE), (DISLIKE, LIKE), (LOVE, HATE), (HATE, LOVE)))
-        return ["neither", sentiment.past(s.choose(first)), "nor", sentiment.past(s.choose(second)), *what]
+        return say("neither {} nor {} {}", sentiment.past(s.choose(first)), sentiment.past(s.choose(second)), what)
     if abs(value) == 2:
         return [sentiment.past(s.choose(strong)), *what]
-    return s.choose(
-        (
-            [sentiment.past(s.choose(weak)), *what],
-            ["did", "not", s.choose(strong), *what, "but", sentiment.past(s.choose(weak)), it],
-            ["did", "not", "dislike" if value > 0 else s.choose(LIKE), *what],
-        )
-    )
+    plain = say("{} {}", sentiment.past(s.choose(weak)), what)
+    less = say("did not {} {} but {} {}", s.choose(strong), what, sentiment.past(s.choose(weak)), it)
+    return s.choose((plain, less, say("did not {} {}", "dislike" if value > 0 else s.choose(LIKE), what)))
 
 
 PHENOMENA: dict[str, Builder] = {

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from factory import sentiment
-from factory.grammar import NP, Clause, Sampler, be
-from factory.lexicon import Verb
+from factory.grammar import NP, Clause, Sampler, say
+from factory.lexicon import Verb, words
 
 Story = tuple[list[list[str]], list[str]]
 Builder = Callable[[Sampler, int], Story]
 VARIANTS = 4  # how a story may end; the two that only have two ends use the parity
-GIVING = ("give", "hand", "send", "lend", "loan", "sell", "pass", "bring")
+GIVING = words("give hand send lend loan sell pass bring")
 GETTING = ("buy", "purchase", "borrow", "receive")
 SETTINGS = (
     "it was a cold day", "it was late", "the street was quiet", "it was a strange day", "nobody was surprised",
@@ -94,13 +94,8 @@ def hands(s: Sampler, variant: int) -> Story:
     other = thing(s, what)
     start, plain = owners[0], again(what)
     indefinite = NP(what.noun, False, "a", what.adjectives)
-    opening = s.choose(
-        (
-            [*start.words, "had", *indefinite.words],
-            [*start.words, "found", *indefinite.words, *_place(s)],
-            [*what.words, "belonged", "to", *start.words],
-        )
-    )
+    had, found = say("{} had {}", start, indefinite), say("{} found {} {}", start, indefinite, _place(s))
+    opening = s.choose((had, found, say("{} belonged to {}", what, start)))
     sentences, fresh = [opening], True
     decoy = s.rng.randrange(1, len(owners))
     for number, (giver, taker) in enumerate(pairwise(owners), start=1):
@@ -112,9 +107,8 @@ def hands(s: Sampler, variant: int) -> Story:
             sentences.append(_aside(s, cast))
             fresh = False
         link = s.choose(("then", "later", "after that ,", "one day", "", "")).split()
-        sentences.append(
-            [*link, *_transfer(s, again(giver), again(taker), it(what) if fresh and s.chance(0.6) else plain)]
-        )
+        given = it(what) if fresh and s.chance(0.6) else plain
+        sentences.append([*link, *_transfer(s, again(giver), again(taker), given)])
         fresh = True
     if s.chance(0.4):
         sentences.append(_aside(s, cast))
@@ -138,56 +132,48 @@ def attempt(s: Sampler, variant: int) -> Story:
     doubters = s.choose((["everyone"], ["everybody"], [*again(third).words]))
     hero2, helper2 = again(hero), again(helper)
     misleading = [
-        [*doubters, "thought", "that", *hero2.words, "would", "succeed" if not success else "fail"],
-        ["at", "first", *hero2.words, *("failed to" if success else "almost managed to").split(), *briefly],
-        [*doubters, "said", "that", "it", "would", *([] if not success else ["never"]), "work"],
+        say("{} thought that {} would {}", doubters, hero2, "fail" if success else "succeed"),
+        say("at first {} {} {}", hero2, "failed to" if success else "almost managed to", briefly),
+        say("{} said that it would {} work", doubters, "never" if success else ""),
     ]
     sentences.append(s.choose(misleading))
     helped = s.chance(0.5)
+    asked = say("{} asked {} for help ,", hero2, helper2)
     if helped:
-        sentences.append(
-            s.choose(
-                (
-                    [*helper2.words, "helped", *hero2.words],
-                    [*hero2.words, "was", "helped", "by", *helper2.words],
-                    [*hero2.words, "asked", *helper2.words, "for", "help", ",", "and", *helper2.words, "agreed"],
-                )
-            )
+        aid = (
+            say("{} helped {}", helper2, hero2),
+            say("{} was helped by {}", hero2, helper2),
+            say("{} and {} agreed", asked, helper2),
         )
     else:
-        sentences.append(
-            s.choose(
-                (
-                    [*helper2.words, "did", "not", "help", *hero2.words],
-                    ["nobody", "helped", *hero2.words],
-                    [*hero2.words, "asked", *helper2.words, "for", "help", ",", "but", *helper2.words, "refused"],
-                )
-            )
+        aid = (
+            say("{} did not help {}", helper2, hero2),
+            say("nobody helped {}", hero2),
+            say("{} but {} refused", asked, helper2),
         )
+    sentences.append(s.choose(aid))
     if s.chance(0.5):
         sentences.insert(s.rng.randrange(1, len(sentences) + 1), _aside(s, [third]))
     if success:
         ends = (
-            ["in", "the", "end", *hero2.words, "managed", "to", *briefly],
-            ["in", "the", "end", *hero2.words, "did", "not", "fail"],
-            ["finally", "it", "worked"],
-            ["but", *hero2.words, "tried", "again", "and", "succeeded"],
+            "in the end {} managed to {}",
+            "in the end {} did not fail",
+            "finally it worked",
+            "but {} tried again and succeeded",
         )
-        gist = [*hero2.words, verb.past, *again(goal).words]
+        gist = say("{} {} {}", hero2, verb.past, again(goal))
     else:
         ends = (
-            ["in", "the", "end", *hero2.words, "failed", "to", *briefly],
-            ["in", "the", "end", *hero2.words, "did", "not", "succeed"],
-            ["but", "it", "never", "worked"],
-            ["but", *hero2.words, "tried", "again", "and", "failed"],
+            "in the end {} failed to {}",
+            "in the end {} did not succeed",
+            "but it never worked",
+            "but {} tried again and failed",
         )
-        gist = [*hero2.words, "did", "not", *briefly]
-    sentences.append(s.choose(ends))
-    aid = (["with"] if success else ["in", "spite", "of"]) if helped else []
-    return sentences, [
-        *gist,
-        *([*aid, "the", "help", "of", *helper2.words] if helped else ["without", "help"] if success else []),
-    ]
+        gist = say("{} did not {}", hero2, briefly)
+    sentences.append(say(s.choose(ends), hero2, briefly))
+    if helped:
+        gist = say("{} {} the help of {}", gist, "with" if success else "in spite of", helper2)
+    return sentences, say("{} without help", gist) if success and not helped else gist
 
 
 def opinions(s: Sampler, variant: int) -> Story:
@@ -196,9 +182,9 @@ def opinions(s: Sampler, variant: int) -> Story:
     about = sentiment.Target(about.kind, NP(about.phrase.noun, False, "the"))
     cast = [again(np) for np in people(s, 3)]
     first = {"work": "watched", "place": "visited", "product": "tested"}[about.kind]
-    a, b, c = (np.words for np in cast)
+    judges = say("{} , {} and {}", *cast)
     opening = s.choose(
-        ([*a, ",", *b, "and", *c, first, *about.words], [*about.words, "was", first, "by", *a, ",", *b, "and", *c])
+        (say("{} {} {}", judges, first, about.phrase), say("{} was {} by {}", about.phrase, first, judges))
     )
     likes = [True] * (3 - variant) + [False] * variant
     s.rng.shuffle(likes)
@@ -214,17 +200,14 @@ def opinions(s: Sampler, variant: int) -> Story:
 def _judges(s: Sampler, about: sentiment.Target, who: NP, liked: bool) -> list[str]:
     draw = s.rng.random()
     if draw < 0.35:
-        return [
-            *who.words,
-            sentiment.past(s.choose(sentiment.POSITIVE_VERBS if liked else sentiment.NEGATIVE_VERBS)),
-            "it",
-        ]
+        return say(
+            "{} {} it", who, sentiment.past(s.choose(sentiment.POSITIVE_VERBS if liked else sentiment.NEGATIVE_VERBS))
+        )
     if draw < 0.55:
-        verb = s.choose(sentiment.NEGATIVE_VERBS if liked else sentiment.POSITIVE_VERBS)
-        return [*who.words, "did", "not", verb, "it"]
+        return say("{} did not {} it", who, s.choose(sentiment.NEGATIVE_VERBS if liked else sentiment.POSITIVE_VERBS))
     if draw < 0.8:
-        return [*who.words, "said", "that", "it", be("past", False), *sentiment.strong(s, about.kind, liked)]
-    return [*who.words, "thought", "it", "was", *sentiment.not_quality(s, about.kind, liked)]
+        return say("{} said that it was {}", who, sentiment.strong(s, about.kind, liked))
+    return say("{} thought it was {}", who, sentiment.not_quality(s, about.kind, liked))
 
 
 PHENOMENA: dict[str, Builder] = {"a thing changes hands": hands, "an attempt": attempt, "opinions": opinions}

@@ -63,7 +63,7 @@ class Preset:
 
 
 def _demo_time() -> str:
-    """Measured time of the demo (`factory/record_demo.py`)."""
+    """Measured time of the demo (`factory/record_presets.py`)."""
     record = recorded_demo()
     runs = "three runs"
     return f"{runs}, measured at {record['seconds']:.0f} s on {record['cores']} cores" if record else runs

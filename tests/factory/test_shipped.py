@@ -17,7 +17,7 @@ from factory import pretrain_bart, pretrain_bert, rows
 from factory.baselines import majority
 from factory.cards import BART, BERT, card
 from factory.record_baselines import RECIPE, SPECIAL, model_for
-from factory.record_demo import MOST_OTHERS
+from factory.record_presets import MOST_OTHERS
 from factory.tasks import SLUGS, generate, generator
 from isoviz import tasks, vectors
 from isoviz.demo import (
@@ -106,7 +106,7 @@ def test_the_demo_promises_what_was_measured() -> None:
     if not record:
         assert DEMO.summary.endswith(": three runs."), "nothing was measured, so no time is promised"
         return
-    assert record["plan"] == json.loads(json.dumps(DEMO.plan)), "record anew: python -m factory.record_demo"
+    assert record["plan"] == json.loads(json.dumps(DEMO.plan)), "record anew: python -m factory.record_presets demo"
     assert record["seconds"] in record["repeats"] and record["others"] <= MOST_OTHERS
     assert f"{record['seconds']:.0f} s on {record['cores']} cores" in DEMO.summary
     assert [run["method"] for run in record["runs"]] == [slug for slug, _ in DEMO.plan["methods"]]
