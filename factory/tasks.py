@@ -105,57 +105,27 @@ _ONE, _TWO, _SEQUENCES, _NLI = (
     ("source", "target"),
     ("premise", "hypothesis"),
 )
+
+
+def _task(module: Any, maker: Callable[[Any], Maker], *sizes: Any, **more: Any) -> Generator:
+    """A generator of all phenomena of a module. sizes: rows of training and validation, and the distinct columns."""
+    return Generator({name: maker(builder) for name, builder in module.PHENOMENA.items()}, *sizes, **more)
+
+
+def _of(columns: tuple[str, ...], binary: bool = False) -> Callable[[Any], Maker]:
+    return lambda builder: _labelled(builder, columns, binary)
+
+
 _GENERATORS = {
-    "demo/acceptability": Generator(
-        {name: _labelled(b, _ONE, binary=True) for name, b in acceptability.PHENOMENA.items()}, 3000, 500, _ONE
-    ),
-    "demo/sentiment": Generator(
-        {name: _labelled(b, _ONE, binary=True) for name, b in sentiment.PHENOMENA.items()}, 2000, 500, _ONE
-    ),
-    "demo/sentiment5": Generator(
-        {name: _labelled(b, _ONE) for name, b in sentiment5.PHENOMENA.items()}, 3000, 990, _ONE, variants=5
-    ),
-    "demo/paraphrase": Generator(
-        {name: _labelled(b, _TWO, binary=True) for name, b in paraphrase.PHENOMENA.items()},
-        4000,
-        500,
-        _TWO,
-        quantifiers=False,
-    ),
-    "demo/entailment": Generator(
-        {name: _labelled(b, _NLI) for name, b in entailment.PHENOMENA.items()},
-        3996,
-        999,
-        _NLI,
-        variants=3,
-        quantifiers=False,
-    ),
-    "demo/similarity": Generator(
-        {name: _scored(b) for name, b in similarity.PHENOMENA.items()},
-        3996,
-        990,
-        _TWO,
-        variants=similarity.BINS,
-        quantifiers=False,
-    ),
-    "demo/qa": Generator(
-        {name: _answered(b) for name, b in qa.PHENOMENA.items()}, 3600, 996, ("context",), variants=1, quantifiers=False
-    ),
-    "demo/translation": Generator(
-        {name: _translated(b) for name, b in translation.PHENOMENA.items()},
-        4000,
-        500,
-        _SEQUENCES,
-        variants=1,
-        core_words=True,
-    ),
-    "demo/summarization": Generator(
-        {name: _summarized(b) for name, b in summarization.PHENOMENA.items()},
-        3000,
-        500,
-        ("source",),
-        variants=summarization.VARIANTS,
-    ),
+    "demo/acceptability": _task(acceptability, _of(_ONE, True), 3000, 500, _ONE),
+    "demo/sentiment": _task(sentiment, _of(_ONE, True), 2000, 500, _ONE),
+    "demo/sentiment5": _task(sentiment5, _of(_ONE), 3000, 990, _ONE, variants=5),
+    "demo/paraphrase": _task(paraphrase, _of(_TWO, True), 4000, 500, _TWO, quantifiers=False),
+    "demo/entailment": _task(entailment, _of(_NLI), 3996, 999, _NLI, variants=3, quantifiers=False),
+    "demo/similarity": _task(similarity, _scored, 3996, 990, _TWO, variants=similarity.BINS, quantifiers=False),
+    "demo/qa": _task(qa, _answered, 3600, 996, ("context",), variants=1, quantifiers=False),
+    "demo/translation": _task(translation, _translated, 4000, 500, _SEQUENCES, variants=1, core_words=True),
+    "demo/summarization": _task(summarization, _summarized, 3000, 500, ("source",), variants=summarization.VARIANTS),
 }
 SLUGS = tuple(_GENERATORS)
 
