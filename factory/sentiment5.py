@@ -113,7 +113,7 @@ def superlative(s: Sampler, label: int) -> list[str]:
         return say("{} was as {} as any other {}", subject, adjective, head)
     if abs(value) == 2:
         most = "most" if value > 0 else "least"
-        return say("{} was the {} {} {} of all", s.choose((subject, "it")), most, adjective, head)
+        return say("{} was the {} {} {} of all", s.choose((subject.words, ["it"])), most, adjective, head)
     return say("{} was {} {} than most {}", subject, "more" if value > 0 else "less", adjective, noun.plural)
 
 
@@ -134,7 +134,7 @@ def opinion_verb(s: Sampler, label: int) -> list[str]:
     me = s.choose(("i", "we"))
     if s.chance(0.2):
         return [me, *_feels(s, value, what, it)]
-    person = s.np("person", adjective=0)
+    person = " ".join(s.np("person", adjective=0).words)
     others = s.choose(("the critics", "most people", "the guests", "the reviewers", person))
     theirs = s.choose([other for other in range(-2, 3) if other != value])
     if s.chance(0.5):
