@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
     from transformers import PreTrainedTokenizerBase
 
+MINILM_VOCABULARY = 30_522
 BATCH = 32
 WARM_UP = 3
 TASK = "glue/cola"
@@ -76,11 +77,21 @@ class Encoder:
     rows: int
 
 
-def minilm_size(folder: Path, rows: int, layers: int = 6, width: int = 384, heads: int = 12) -> Encoder:
-    """A BERT of MiniLM's size with random weights and the bundled tokenizer, saved in `folder`."""
+def minilm_size(
+    folder: Path, rows: int, layers: int = 6, width: int = 384, heads: int = 12, read: pd.DataFrame | None = None
+) -> Encoder:
+    """A BERT of MiniLM's size with random weights, saved in `folder`.
+
+    Its tokenizer is the bundled one, or one of MiniLM's size trained on the sentences `read`, so that the lengths in tokens
+    and the table of tokens are realistic without MiniLM's own files.
+    """
     tokenizer = load_tokenizer(sources.resolve(BUNDLED))
+    words = len(tokenizer)
+    if read is not None:
+        words = MINILM_VOCABULARY
+        tokenizer = tokenizer.train_new_from_iterator(read["sentence"].tolist(), words)
     config = BertConfig(
-        vocab_size=len(tokenizer),
+        vocab_size=words,
         hidden_size=width,
         num_hidden_layers=layers,
         num_attention_heads=heads,

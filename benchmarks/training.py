@@ -1,6 +1,6 @@
 """The cost of training: a step of every method over the plain step, our loop against `transformers.Trainer`, IsoLayer's epoch.
 
-    python benchmarks/training.py [--steps 18] [--rounds 3] [--threads N] [--model DIR] [--quick] [--out docs]
+    python benchmarks/training.py [--steps 18] [--rounds 3] [--threads N] [--model DIR] [--data DIR] [--quick] [--out docs]
 
 Each on the bundled encoder and on one of MiniLM's size (random weights; `--model DIR`: a real one instead), in float32, on
 generated sentences whose lengths are stated. Contenders take turns in one process.
@@ -11,7 +11,8 @@ generated sentences whose lengths are stated. Contenders take turns in one proce
 2. Samples per second between the end of the first and the end of the last optimiser step of an epoch, so that loading and
    measuring are left out on both sides: ours through `isoviz.training.train`, once with exactly Trainer's batches, once with
    our defaults (batches of similar lengths) against Trainer's (random order); both pad each batch to its longest row. Logging,
-   saving, evaluation and gradient clipping are off in Trainer, because our loop has no clipping.
+   saving, evaluation and gradient clipping are off in Trainer, because our loop has no clipping. With `--data`, also whole
+   epochs of 800 real rows of glue/cola in ten rounds, both sides with batches of similar lengths.
 3. IsoLayer's second stage on 2,000 rows: seconds per epoch on the cached vectors (the held-out rows' metric counted in),
    against the one pass of the frozen encoder that made them.
 
@@ -76,6 +77,7 @@ from isoviz.training.second_stage import Stage
 PARTS = ("steps", "pace", "layer")
 PLAIN, AGAIN, OURS, EIGEN = "baseline", "baseline again", "istar", "istar by eigenvalues"
 STEP_BAR, SAME_BAR, DEFAULT_BAR, LAYER_BAR = 1.10, 1.0, 1.3, 50.0
+REAL_ROWS, REAL_ROUNDS = 800, 10
 LAYER_ROWS, LAYER_EPOCHS = 2000, 20
 
 
@@ -95,6 +97,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3, help="rounds against Trainer and of IsoLayer, at least 3")
     parser.add_argument("--threads", type=int, default=0, help="0: all cores")
     parser.add_argument("--model", type=Path, metavar="DIR", help="a real encoder in place of the MiniLM-size one")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help="real rows of glue/cola: Trainer grouped by length, too"
+    )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the script; no bar is judged")
     chosen = parser.parse_args()
@@ -133,6 +138,8 @@ def main() -> int:
                 missed += late
         if "pace" in chosen.parts:
             paces = [pace_rows(encoder, scale, folder / f"rows-{n}", threads) for n, encoder in enumerate(known)]
+            if chosen.data:
+                paces.append(real_row(chosen.data, folder / "real", 2 if chosen.quick else REAL_ROUNDS, threads))
             tables.append(pace_table([row for rows, _ in paces for row in rows], scale))
             missed += [line for _, late in paces for line in late]
         if "layer" in chosen.parts:
@@ -198,8 +205,8 @@ def step_table(encoder: Encoder, scale: Scale) -> tuple[Table, list[str]]:
 # ------------------------------------------------------------------------------------------ our loop against Trainer
 
 
-def our_pace(config: RunConfig) -> float:
-    """Samples per second of one epoch of `isoviz.training.train`."""
+def our_pace(config: RunConfig, whole: bool = False) -> float:
+    """Samples per second of one epoch of `isoviz.training.train`; `whole` as in `pace`."""
     marks: list[tuple[int, float]] = []
 
     def emit(event: Event) -> None:
@@ -210,7 +217,7 @@ def our_pace(config: RunConfig) -> float:
 
     with tempfile.TemporaryDirectory() as folder:
         train(config, emit, lambda: False, Path(folder))
-    return pace(marks)
+    return pace(marks, whole)
 
 
 class Marks(TrainerCallback):
@@ -243,8 +250,13 @@ class SameBatches(Trainer):
         return batch
 
 
-def trainer_pace(config: RunConfig, same: bool) -> float:
-    """Samples per second of one epoch of `transformers.Trainer` on the same files, encoder and settings; `same`: and batches."""
+def trainer_pace(config: RunConfig, same: bool, grouped: bool = False) -> float:
+    """Samples per second of one epoch of `transformers.Trainer` on the same files, encoder and settings.
+
+    Args:
+        same: with exactly our batches.
+        grouped: with Trainer's own groups of similar length, over the whole epoch.
+    """
     task, source = tasks.get(config.task), sources.resolve(config.model)
     tokenizer = load_tokenizer(source)
     frame = tasks.load(task, config.data, None, config.max_train, config.max_eval).train
@@ -264,6 +276,7 @@ def trainer_pace(config: RunConfig, same: bool) -> float:
             logging_strategy="no",
             report_to=[],
             disable_tqdm=True,
+            train_sampling_strategy="group_by_length" if grouped else "random",
         )
         marks = Marks()
         common = {"model": load_network(source, 2, config.seed), "args": arguments, "callbacks": [marks]}
@@ -279,16 +292,16 @@ def trainer_pace(config: RunConfig, same: bool) -> float:
             trainer = Trainer(**common, train_dataset=rows, processing_class=tokenizer)  # type: ignore[arg-type]
         trainer.remove_callback(PrinterCallback)
         trainer.train()
-    return pace(marks.taken)
+    return pace(marks.taken, whole=grouped)
 
 
-def pace(marks: list[tuple[int, float]]) -> float:
-    """Samples per second between the end of the first and of the last step; all batches are full.
+def pace(marks: list[tuple[int, float]], whole: bool = False) -> float:
+    """Samples per second between the end of the first and of the last step, or of the `whole` epoch; all batches are full.
 
     Args:
         marks: the beginning of training, as step 0, and the end of each step.
     """
-    (first, begin), (last, end) = marks[1], marks[-1]
+    (first, begin), (last, end) = marks[0 if whole else 1], marks[-1]
     return (last - first) * BATCH / (end - begin)
 
 
@@ -329,6 +342,28 @@ def pace_rows(encoder: Encoder, scale: Scale, folder: Path, threads: int) -> tup
     return rows, missed
 
 
+def real_row(data: Path, folder: Path, rounds: int, threads: int) -> tuple[list[list[str]], list[str]]:
+    """Whole epochs of real rows, both sides with batches of similar lengths; a missed bar as in `pace_rows`."""
+    encoder = minilm_size(folder, 0, read=tasks.load(tasks.get(TASK), str(data)).train)
+    config = RunConfig(
+        model=encoder.model, task=TASK, data=str(data), epochs=1, batch_size=BATCH, precision="no", threads=threads,
+        max_train=REAL_ROWS, max_eval=2 * BATCH,
+    )  # fmt: skip
+    sides: dict[str, Callable[[], float]] = {
+        "ours": lambda: our_pace(config, whole=True),
+        "Trainer": lambda: trainer_pace(config, same=False, grouped=True),
+    }
+    rates = alternate(sides, rounds)
+    each = [a / b for a, b in zip(rates["ours"], rates["Trainer"], strict=True)]
+    ours, theirs, ratio = (statistics.median(values) for values in (*rates.values(), each))
+    label = f"{encoder.name}, {data.name} ({REAL_ROWS} rows), both by length"
+    spread = f"{min(each):.2f} to {max(each):.2f}"
+    row = [label, f"{ours:.0f}", f"{theirs:.0f}", f"{ratio:.2f}", spread, f"{DEFAULT_BAR:g}"]
+    print("  ".join(row), flush=True)
+    missed = [f"{label}: {ratio:.3f} × Trainer, at least {DEFAULT_BAR:g} wanted"] if ratio < DEFAULT_BAR else []
+    return [row], missed
+
+
 def alternate(sides: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
     """Each side once per round; who begins changes from round to round."""
     rates: dict[str, list[float]] = {name: [] for name in sides}
@@ -345,6 +380,8 @@ def pace_table(rows: list[list[str]], scale: Scale) -> Table:
         f"Batches of {BATCH}, float32, medians of {scale.rounds} rounds in turns. {stated_lengths}.",
         "Same batches: the same rows in the same random order with the same padding on both sides. Defaults: rows of like length "
         "together (ours), random order (Trainer). Gradient clipping is off on both sides.",
+        f"Both by length: Trainer groups by length, too; whole epochs, because its first batch is the longest; median of the ratios "
+        f"of {REAL_ROUNDS} rounds. Random weights; the tokenizer is trained on the rows.",
     ]
     return Table("Our loop against transformers.Trainer", header, rows, notes)
 
