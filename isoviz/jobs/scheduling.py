@@ -23,13 +23,11 @@ from isoviz.jobs.kinds import KINDS, JobKind, Lane
 from isoviz.jobs.processes import Process, Spare, is_alive
 from isoviz.jobs.progress import read_json, write_json
 from isoviz.jobs.results import ERROR
-from isoviz.jobs.spares import SpareKeeper, surroundings, waiting_elsewhere
+from isoviz.jobs.spares import SpareKeeper, surroundings
 
 REQUEST: Final = "request.json"
 PROCESS: Final = "process.json"
 LOG: Final = "log.txt"
-HANDOVER_SECONDS: Final = 1.0
-"""Seconds for which a job is left to the app that keeps the spare, whose service checks several times a second."""
 
 spare: SpareKeeper | None = None
 """This app's keeper of spares, if any (`isoviz.jobs.service`)."""
@@ -277,22 +275,12 @@ def start_next() -> None:
                 free.remove(process)
                 lanes[process.lane] -= 1
         short = psutil.virtual_memory().available < job.kind.memory
-        if lanes.get(lane.name, 0) >= lane.at_once() or (short and (busy or reserved)) or _left_to_another(job):
+        if lanes.get(lane.name, 0) >= lane.at_once() or (short and (busy or reserved)):
             full.add(lane.name)
             continue
         _spawn(job.kind)
         lanes[lane.name] = lanes.get(lane.name, 0) + 1
         reserved += 1
-
-
-def _left_to_another(job: Waiting) -> bool:
-    """Whether to leave a job for a moment to the app that keeps this home's spare."""
-    if spare is None or spare.pid is not None or not job.kind.prepare:
-        return False
-    with contextlib.suppress(OSError):
-        young = time.time() - (job.folder / REQUEST).stat().st_mtime < HANDOVER_SECONDS
-        return young and waiting_elsewhere(spare.file, job.kind.prepare)
-    return False
 
 
 def _spawn(kind: JobKind) -> None:

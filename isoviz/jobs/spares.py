@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from isoviz import devices
 from isoviz.home import make_private
-from isoviz.jobs.processes import Spare, Worker, is_alive
+from isoviz.jobs.processes import Spare, Worker
 
 MEMORY: Final = 2 * 2**30
 """Free bytes required to keep a spare, which has torch and transformers in memory."""
@@ -61,36 +59,6 @@ class Expectation:
             return False
 
 
-@dataclass(frozen=True)
-class Waiting:
-    """A waiting spare, as recorded in its file for other apps.
-
-    Attributes:
-        pid, started: the process.
-        prepare: its preparation.
-        surroundings: the surroundings in which it was started.
-    """
-
-    pid: int
-    started: float
-    prepare: str
-    surroundings: str
-
-
-def waiting_elsewhere(path: Path, prepare: str) -> bool:
-    """Whether the app that keeps the spare of this file has a suitable one.
-
-    Args:
-        path: the keeper's `file`.
-        prepare: the preparation that the job needs.
-    """
-    try:
-        spare = Waiting(**json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return False
-    return (spare.prepare, spare.surroundings) == (prepare, surroundings()) and is_alive(spare.pid, spare.started)
-
-
 class SpareKeeper:
     """Keeps at most one spare, or none if another app keeps it. Call `tend` several times a second.
 
@@ -98,14 +66,13 @@ class SpareKeeper:
         prepare: the spare's preparation, see `isoviz.jobs.processes.Spare`.
         slot: its device slot; `any` for all.
         log: log file of the nth spare until it has work, because the previous one may still be writing to its log.
-        place: path shared by all apps: `PLACE.expected`, `PLACE.lock` and `PLACE.json` (the waiting spare).
+        place: path shared by all apps: `PLACE.expected` and `PLACE.lock`.
         fork: see `isoviz.jobs.processes.Spare`.
     """
 
     def __init__(self, prepare: str, slot: str, log: Callable[[int], Path], place: Path, *, fork: bool = False) -> None:
         self.prepare = prepare
         self.expectation = Expectation(place.with_name(f"{place.name}.expected"))
-        self.file = place.with_name(f"{place.name}.json")
         self._slot = slot
         self._log = log
         self._fork = fork
@@ -150,7 +117,6 @@ class SpareKeeper:
                 self._end()
             elif self._spare is None and time.monotonic() >= self._due and self._may_start():
                 self._spare = self.new()
-                self._announce(self._spare)
             return ended
 
     def take(self) -> Worker | None:
@@ -191,17 +157,8 @@ class SpareKeeper:
                 self._place.acquire(timeout=0)
         return self._place.is_locked
 
-    def _announce(self, spare: Spare) -> None:
-        announcement = asdict(Waiting(spare.pid, spare.started, self.prepare, self._surroundings))
-        partial = self.file.with_suffix(".partial")
-        with contextlib.suppress(OSError):  # without the file, other apps start separate processes
-            partial.write_text(json.dumps(announcement), encoding="utf-8")
-            partial.replace(self.file)
-
     def _release(self) -> Spare | None:
         spare, self._spare = self._spare, None
-        if spare is not None:
-            self.file.unlink(missing_ok=True)
         return spare
 
     def _end(self) -> None:

@@ -14,7 +14,7 @@ import pytest
 from isoviz.jobs import queue, scheduling, service, spares
 from isoviz.jobs.processes import Worker, is_alive
 from isoviz.jobs.service import JobService
-from isoviz.jobs.spares import SpareKeeper, waiting_elsewhere
+from isoviz.jobs.spares import SpareKeeper
 from tests.jobs.conftest import settled, until
 from tests.jobs.light import LIGHT, PREPARE, WARM
 
@@ -158,35 +158,16 @@ def test_apps_share_one_and_the_next_takes_over(
         keeper.tend()
         other.tend()
         pid, started = pid_of(keeper), psutil.Process(pid_of(keeper)).create_time()
-        assert other.pid is None and waiting_elsewhere(other.file, PREPARE)
-        assert not waiting_elsewhere(other.file, "what:else")
+        assert other.pid is None
         keeper.close()
-        assert not is_alive(pid, started) and not waiting_elsewhere(other.file, PREPARE)
+        assert not is_alive(pid, started)
         other.tend()
         pid, started = pid_of(other), psutil.Process(pid_of(other)).create_time()
         spare = other.take()
-        assert spare is not None and spare.pid == pid and not waiting_elsewhere(other.file, PREPARE)
+        assert spare is not None and spare.pid == pid
         spare.kill()
     finally:
         other.close()
-
-
-def test_a_job_is_left_to_the_app_that_keeps_the_spare_but_not_for_long(
-    busy: Path, keeper: SpareKeeper, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own_keeper = SpareKeeper(PREPARE, "any", keeper._log, keeper.file.with_name("spare"))
-    monkeypatch.setattr(scheduling, "spare", own_keeper)
-    monkeypatch.setattr(scheduling, "HANDOVER_SECONDS", 60.0)
-    keeper.expectation.renew(60)
-    keeper.tend()
-    queue.start(LIGHT, "left", {"while": str(busy)})
-    assert queue.look(LIGHT, "left").status == "waiting" and scheduling.at_work() == []
-    monkeypatch.setattr(scheduling, "HANDOVER_SECONDS", 0.0)  # it had its time
-    scheduling.dispatch()
-    until(lambda: queue.look(LIGHT, "left").status == "running")
-    assert pid_of(keeper) not in [entry.pid for entry in scheduling.at_work()]
-    busy.unlink()
-    assert settled(LIGHT, "left").status == "done"
 
 
 def test_app_serves_jobs_from_its_spare_and_clears_what_is_old(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
