@@ -165,8 +165,8 @@ def new_keeper() -> SpareKeeper:
 
 def waiting_spare(keeper: SpareKeeper) -> SpareKeeper:
     """The keeper with a new spare that has imported everything."""
-    keeper.expectation.renew()
-    keeper.tend()
+    keeper.expect()
+    keeper.check()
     ready(OWN_LOG)
     return keeper
 

@@ -10,7 +10,7 @@ import errno
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -171,6 +171,33 @@ def _says_out_of_memory(error: BaseException) -> bool:
         return True
     text = str(error).lower()
     return any(sign in text for sign in _MEMORY_SIGNS)
+
+
+def to_json(error: BaseException) -> dict[str, Any]:
+    """An error for another process."""
+    # A subclass of another module arrives as its base class here.
+    ours = [kind.__name__ for kind in type(error).__mro__ if globals().get(kind.__name__) is kind]
+    return {
+        "type": ours[0] if ours else type(error).__name__,
+        "message": str(error),
+        "attributes": {name: value for name, value in vars(error).items() if ours and not name.startswith("_")},
+        "memory": is_out_of_memory(error),
+        "errno": next((cause.errno for cause in causes(error) if isinstance(cause, OSError)), None),
+    }
+
+
+def from_json(body: Mapping[str, Any]) -> Exception:
+    """The error of `to_json`; one of a library keeps its name and message."""
+    kind = globals().get(body["type"])
+    if isinstance(kind, type) and issubclass(kind, IsoVizError):
+        known = kind.__new__(kind, body["message"])
+        vars(known).update(body["attributes"])
+        return known
+    base = MemoryError if body["memory"] else RuntimeError if body["errno"] is None else OSError
+    error: Exception = type(body["type"], (base,), {})(body["message"])
+    if isinstance(error, OSError):
+        error.errno = body["errno"]
+    return error
 
 
 def unknown_name(kind: str, got: str, allowed: Iterable[str], *, field: str) -> InputError:

@@ -15,8 +15,8 @@ from dashboard.shared.steady import while_busy
 from dashboard.tradeoffs import sections as tradeoffs
 from dashboard.tradeoffs.sections import Choice
 from isoviz.metrics.protocol import Metric
+from isoviz.runs.duplicates import more_seeds
 from isoviz.runs.rows import STATUSES
-from isoviz.runs.seeds import more_seeds
 
 NAME = "experiment"
 """Query parameter: `/experiments?experiment=…`."""

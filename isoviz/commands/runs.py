@@ -212,7 +212,7 @@ def _export(store: Store, options: argparse.Namespace) -> int:
 def _add_seeds(store: Store, options: argparse.Namespace) -> int:
     from isoviz.access.service import of_command_line
     from isoviz.commands import train
-    from isoviz.runs.seeds import more_seeds
+    from isoviz.runs.duplicates import more_seeds
 
     if options.count < 1:
         raise InputError(f"--count: expected 1 or more (got {options.count})", field="count")

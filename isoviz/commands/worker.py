@@ -15,11 +15,11 @@ from isoviz.commands.options import add_store, number, whole
 from isoviz.errors import InputError
 from isoviz.fence import Roots
 from isoviz.jobs.worker import log_to
+from isoviz.runs.execution import DEFAULT_TRAIN, train_run
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.recovery import mark_lost
 from isoviz.runs.runner import POLL_SECONDS, Runner
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
-from isoviz.runs.worker import DEFAULT_TRAIN, train_run
 from isoviz.training.distributed import LOG
 
 
@@ -102,7 +102,7 @@ def work(
 
     Args:
         store: whose runs.
-        train: see `isoviz.runs.worker`.
+        train: see `isoviz.runs.execution`.
         gpus: of this machine. Runs of more processes are left to other workers.
     """
     # All devices that this process sees are one slot, with a name that no other worker has.
@@ -118,7 +118,7 @@ def work(
         while not runner.drain():  # idle: it may have taken a run this moment
             if stop() and (row := runner.run) is not None:
                 with suppress(StoreUnavailableError):
-                    store.request_return(row.id, row.attempt)
+                    store.request_release(row.id, row.attempt)
             time.sleep(POLL_SECONDS)
     finally:
         runner.close()
@@ -126,7 +126,7 @@ def work(
         return
     # A scheduler's signal also reaches the training process, which may stop before it is asked to; the next run may then have begun.
     for row in runner.recent:
-        if store.give_back(row.id, row.attempt):
+        if store.release(row.id, row.attempt):
             _say(f"run {row.id} is back in the queue")
 
 

@@ -16,5 +16,7 @@ jobs compute: other packages register their kinds.
 
 Why not a library: `loky`, `pebble` and `concurrent.futures` connect workers to their parent by pipes, so workers cannot survive a
 restart of the app. `huey` and similar libraries need a separate consumer process and cannot stop a running task. None writes each
-job's output to a separate file.
+job's output to a separate file. `multiprocessing.forkserver` is one per process, with the environment of its start, so it cannot
+give each device slot its own; its children import the app's `__main__`, which is a page in a Streamlit server; and ending it, when no
+run is expected, takes its private functions.
 """

@@ -27,18 +27,18 @@ from pydantic_core import to_jsonable_python
 from isoviz import errors, fence, limits
 from isoviz.errors import InputError, IsoVizError
 from isoviz.jobs.processes import environment
-from isoviz.jobs.spares import surroundings
+from isoviz.jobs.spares import environment_key
 from isoviz.limits import GIB, Limits
 
 Answer = TypeVar("Answer")
 
 TABLES: Final = ("pandas", "pyarrow.parquet")
 """Modules for reading tables; their memory does not count towards the limits."""
-AT_ONCE: Final = 2
+MOST_CALLS: Final = 2
 """Most simultaneous calls; `ISOVIZ_READERS` overrides it."""
 _IDLE_SECONDS: Final = 60.0
-_LOOK: Final = 0.05
-_SURROUNDINGS: Final = {
+_POLL_SECONDS: Final = 0.05
+_VARIABLES: Final = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",  # other pools reserve more than they use
     "MALLOC_ARENA_MAX": "2",
     "OMP_NUM_THREADS": "1",
@@ -50,17 +50,17 @@ class _Reader:
     """A process that answers calls, one at a time."""
 
     def __init__(self) -> None:
-        self.surroundings = surroundings()
+        self.environment_key = environment_key()
         self.idle_since = time.monotonic()
         self._child = subprocess.Popen(
             [sys.executable, "-P", "-m", "isoviz.jobs.guarded_worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**environment("cpu"), **_SURROUNDINGS},
+            env={**environment("cpu"), **_VARIABLES},
             start_new_session=True,  # Ctrl-C goes only to the app, which then ends this process
         )
         self.pid = self._child.pid
-        self._unfit = False
+        self._spent = False
         self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(target=self._listen, name="guarded", daemon=True).start()
 
@@ -72,10 +72,10 @@ class _Reader:
         self._answers.put(None)
 
     @property
-    def fit(self) -> bool:
+    def reusable(self) -> bool:
         """Whether it can take another call."""
         fresh = time.monotonic() - self.idle_since < _IDLE_SECONDS
-        return fresh and not self._unfit and self._child.poll() is None and self.surroundings == surroundings()
+        return fresh and not self._spent and self._child.poll() is None and self.environment_key == environment_key()
 
     def ask(self, order: bytes, allowed: Limits, pulse: Callable[[], None]) -> dict[str, Any] | None:
         """The answer; None if the process ended without one. After an exception, end the process.
@@ -91,10 +91,10 @@ class _Reader:
             self._child.stdin.flush()
         while True:
             with contextlib.suppress(queue.Empty):
-                line = self._answers.get(timeout=_LOOK)
+                line = self._answers.get(timeout=_POLL_SECONDS)
                 self.idle_since = time.monotonic()
                 answer: dict[str, Any] | None = None if line is None else json.loads(line)
-                self._unfit = answer is None or not answer["fit"]
+                self._spent = answer is None or not answer["reusable"]
                 return answer
             pulse()
             if time.monotonic() > deadline:
@@ -139,7 +139,7 @@ def warm(function: str, imports: Sequence[str] = TABLES) -> None:
             call(function, {}, bool, imports=imports)
 
     with _lock:
-        if _working or any(reader.fit for reader in _idle):
+        if _working or any(reader.reusable for reader in _idle):
             return
     threading.Thread(target=start, name="guarded-warm", daemon=True).start()
 
@@ -196,46 +196,34 @@ def call(
     if "value" in answer:
         value: Answer = TypeAdapter(returns).validate_python(answer["value"])
         return value
-    raise _error(answer)
-
-
-def _error(answer: Mapping[str, Any]) -> Exception:
     if "bug" in answer:
-        return RuntimeError(f"a reading process failed:\n{answer['bug']}")
-    fields = answer["error"]
-    kind = getattr(errors, fields["kind"], InputError)
-    if not (isinstance(kind, type) and issubclass(kind, IsoVizError)):
-        kind = InputError
-    try:
-        error: Exception = kind(fields["message"], field=fields["field"], advice=fields["advice"])
-    except TypeError:  # the class needs more arguments than a message
-        error = InputError(fields["message"], field=fields["field"], advice=fields["advice"])
-    return error
+        raise RuntimeError(f"a reading process failed:\n{answer['bug']}")
+    raise errors.from_json(answer["error"])
 
 
 @contextlib.contextmanager
 def _reader(pulse: Callable[[], None]) -> Iterator[_Reader]:
     """Context with an exclusive process; waits for its turn."""
     global _working
-    most = at_once()
+    most = most_calls()
     while True:
         with _lock:
             if _working < most:
                 _working += 1
                 break
         pulse()
-        time.sleep(_LOOK)
+        time.sleep(_POLL_SECONDS)
     try:
         with _lock:
             reader = _idle.pop() if _idle else None
-        if reader is not None and not reader.fit:
+        if reader is not None and not reader.reusable:
             reader.end()
             reader = None
         reader = reader or _Reader()
         try:
             yield reader
         finally:
-            if reader.fit:
+            if reader.reusable:
                 with _lock:
                     _idle.append(reader)
             else:
@@ -245,11 +233,11 @@ def _reader(pulse: Callable[[], None]) -> Iterator[_Reader]:
             _working -= 1
 
 
-def at_once() -> int:
+def most_calls() -> int:
     """Most simultaneous calls. Raises `InputError` for an invalid `ISOVIZ_READERS`."""
     setting = os.environ.get("ISOVIZ_READERS", "").strip()
     if not setting:
-        return AT_ONCE
+        return MOST_CALLS
     if not setting.isdecimal() or not 1 <= int(setting) <= 64:
         raise InputError(f"ISOVIZ_READERS: must be a whole number from 1 to 64 (got '{setting[:40]}')")
     return int(setting)

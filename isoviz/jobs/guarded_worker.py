@@ -20,8 +20,8 @@ from typing import Any, Final
 import psutil
 from pydantic import TypeAdapter
 
-from isoviz import fence, limits
-from isoviz.errors import IsoVizError, is_out_of_memory
+from isoviz import errors, fence, limits
+from isoviz.errors import InputError, IsoVizError, is_out_of_memory
 from isoviz.fence import Roots
 from isoviz.jobs.worker import load
 from isoviz.limits import GIB, Limits
@@ -34,19 +34,19 @@ _LONGEST_ANSWER: Final = 8 * 2**20
 
 
 def main() -> int:
-    """Answer calls until the input ends, the process is idle too long, or it is unfit for another call."""
+    """Answer calls until the input ends, the process is idle too long, or it is not reusable for another call."""
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # output of libraries must not mix with answers
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(calls,), daemon=True).start()
-    fit = True
-    while fit:
+    reusable = True
+    while reusable:
         try:
             line = calls.get(timeout=IDLE_SECONDS)
         except queue.Empty:
             break
-        answer, fit = _answer(json.loads(line))
-        answers.write(b'{"fit": %s, %s\n' % (b"true" if fit else b"false", answer.removeprefix(b"{")))
+        answer, reusable = _answer(json.loads(line))
+        answers.write(b'{"reusable": %s, %s\n' % (b"true" if reusable else b"false", answer.removeprefix(b"{")))
     answers.close()
     os._exit(0)  # the listener still waits for the input
 
@@ -58,7 +58,7 @@ def _listen(calls: queue.SimpleQueue[bytes]) -> None:
 
 
 def _answer(order: Mapping[str, Any]) -> tuple[bytes, bool]:
-    """The answer as JSON, and whether this process is fit for another call."""
+    """The answer as JSON, and whether this process is reusable for another call."""
     for module in order["imports"]:
         importlib.import_module(module)
     function = load(order["call"])
@@ -71,11 +71,13 @@ def _answer(order: Mapping[str, Any]) -> tuple[bytes, bool]:
     try:
         answer = _called(function, order["arguments"])
         if len(answer) > _LONGEST_ANSWER:
-            return _refusal("InputError", f"{order['field']}: the content is too large to show", order["field"]), False
+            return _refusal(
+                InputError(f"{order['field']}: the content is too large to show", field=order["field"])
+            ), False
     except IsoVizError as error:
         if is_out_of_memory(error):
             return _short_of_memory(allowed, order["field"]), False
-        answer = _refusal(type(error).__name__, str(error), error.field, error.advice)
+        answer = _refusal(error)
     except BaseException as error:
         if is_out_of_memory(error):
             return _short_of_memory(allowed, order["field"]), False
@@ -94,12 +96,12 @@ def _called(function: Any, arguments: Mapping[str, Any]) -> bytes:
     return b'{"value": ' + value + b"}"
 
 
-def _refusal(kind: str, message: str, field: str | None, advice: str | None = None) -> bytes:
-    return json.dumps({"error": {"kind": kind, "message": message, "field": field, "advice": advice}}).encode()
+def _refusal(error: IsoVizError) -> bytes:
+    return json.dumps({"error": errors.to_json(error)}).encode()
 
 
 def _short_of_memory(allowed: Limits, field: str) -> bytes:
-    return _refusal("InputError", f"{field}: reading it takes too much memory; {allowed.words('memory')}", field)
+    return _refusal(InputError(f"{field}: reading it takes too much memory; {allowed.words('memory')}", field=field))
 
 
 def _limit_memory(allowed: Limits) -> Any:

@@ -34,7 +34,7 @@ class Lane:
     name: str
     cores: int | None = None
 
-    def at_once(self) -> int:
+    def capacity(self) -> int:
         """Most processes on this machine, so that a class that starts jobs together cannot overload it."""
         return 1 if self.cores is None else max(1, (os.cpu_count() or 1) // self.cores)
 

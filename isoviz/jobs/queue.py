@@ -27,7 +27,7 @@ from isoviz.jobs.processes import is_alive
 from isoviz.jobs.progress import Progress, read_json, write_json
 from isoviz.jobs.results import ERROR, Result
 from isoviz.jobs.scheduling import LOG, PROCESS, REQUEST
-from isoviz.jobs.spares import surroundings
+from isoviz.jobs.spares import environment_key
 
 Status = Literal["none", "waiting", "running", "done", "failed", "lost"]
 
@@ -142,7 +142,12 @@ def start(
                 from safetensors.numpy import save_file
 
                 save_file({name: np.ascontiguousarray(array) for name, array in inputs.items()}, folder / INPUTS)
-            content = {"kind": kind.name, "surroundings": surroundings(), "request": dict(request), "visitor": visitor}
+            content = {
+                "kind": kind.name,
+                "environment_key": environment_key(),
+                "request": dict(request),
+                "visitor": visitor,
+            }
             if visitor is not None and (roots := fence.roots()) is not None:
                 content["roots"] = roots.as_json()
             write_json(folder / REQUEST, content)
@@ -181,9 +186,9 @@ def content_key(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, 
 def stop(kind: JobKind, key: str) -> None:
     """Stop the job with this key and all its processes, and remove it, even if it failed. Keeps a result."""
     with scheduling.exclusive():
-        for at_work in scheduling.living():
-            if (at_work.kind, at_work.job) == (kind.name, key):
-                at_work.end()
+        for process in scheduling.living():
+            if (process.kind, process.job) == (kind.name, key):
+                process.end()
         kind.results.forget_job(key)
         scheduling.start_next()
 

@@ -23,7 +23,7 @@ from isoviz.jobs.kinds import KINDS, JobKind, Lane
 from isoviz.jobs.processes import Process, Spare, is_alive
 from isoviz.jobs.progress import read_json, write_json
 from isoviz.jobs.results import ERROR
-from isoviz.jobs.spares import SpareKeeper, surroundings
+from isoviz.jobs.spares import SpareKeeper, environment_key
 
 REQUEST: Final = "request.json"
 PROCESS: Final = "process.json"
@@ -65,34 +65,31 @@ class Waiting:
 
     kind: JobKind
     folder: Path
-    surroundings: str
+    environment_key: str
 
 
 @dataclass(frozen=True)
-class AtWork:
+class JobProcess:
     """A process that serves a kind, as recorded in its file.
 
     Attributes:
         kind, lane: their names.
-        surroundings: see `isoviz.jobs.spares.surroundings`; it takes only jobs requested in the same surroundings.
+        environment_key: see `isoviz.jobs.spares.environment_key`; it takes only jobs requested in the same environment.
         job: key of the current job; None while idle.
         since: start of the current state.
         taken: number of jobs it has started.
         log: log file while idle.
-        starter, starter_started: the process that started it.
     """
 
     pid: int
     started: float
     kind: str
     lane: str
-    surroundings: str
+    environment_key: str
     log: str
     job: str | None = None
     since: float = 0.0
     taken: int = 0
-    starter: int = 0
-    starter_started: float = 0.0
 
     @property
     def file(self) -> Path:
@@ -109,7 +106,7 @@ class AtWork:
         """Whether the process is alive."""
         return is_alive(self.pid, self.started)
 
-    def write(self, job: str | None) -> AtWork:
+    def write(self, job: str | None) -> JobProcess:
         """Record its current job in its file."""
         changed = replace(self, job=job, since=time.time(), taken=self.taken + (job is not None))
         write_json(changed.file, asdict(changed))
@@ -126,9 +123,9 @@ class AtWork:
         Path(self.log).unlink(missing_ok=True)
 
 
-def take(me: AtWork, kind: JobKind) -> tuple[AtWork, Waiting | None]:
+def take(me: JobProcess, kind: JobKind) -> tuple[JobProcess, Waiting | None]:
     """Called by a process under the lock: take the next job of its kind, if any."""
-    queued = [job for job in waiting() if job.kind.lane == kind.lane and job.surroundings == me.surroundings]
+    queued = [job for job in waiting() if job.kind.lane == kind.lane and job.environment_key == me.environment_key]
     if not queued or queued[0].kind is not kind:
         return me, None
     me = me.write(queued[0].folder.name)
@@ -136,7 +133,7 @@ def take(me: AtWork, kind: JobKind) -> tuple[AtWork, Waiting | None]:
     return me, queued[0]
 
 
-def finish(me: AtWork, job: Waiting) -> AtWork:
+def finish(me: JobProcess, job: Waiting) -> JobProcess:
     """Called by a process under the lock after a job: remove the job's folder unless it contains an error."""
     process = read_json(job.folder / PROCESS)
     ours = process is not None and process["pid"] == me.pid  # a failed job may already have been restarted
@@ -145,34 +142,33 @@ def finish(me: AtWork, job: Waiting) -> AtWork:
     return me.write(None)
 
 
-def leave(me: AtWork) -> None:
+def leave(me: JobProcess) -> None:
     """Called by a process under the lock before it exits: it takes no more jobs."""
     me.forget()
     start_next()
 
 
-def register_app() -> Path:
-    """Register this process as an app, which runs jobs while it is alive; returns a file to remove at its end."""
-    me = psutil.Process()
-    note = home() / "jobs" / "apps" / f"{me.pid}.json"
-    make_private(note.parent)
-    write_json(note, {"pid": me.pid, "started": me.create_time()})
-    return note
+def _app_file() -> Path:
+    return home() / "jobs" / "apps" / f"{os.getpid()}.json"
 
 
-def is_wanted(process: AtWork, leaving: int | None = None) -> bool:
-    """Whether an app of this home is alive, or at least the process that started the given one.
-
-    Args:
-        leaving: id of a process that is about to end.
-    """
-    if process.starter != leaving and is_alive(process.starter, process.starter_started):
-        return True
-    apps = [content for path in (home() / "jobs" / "apps").glob("*.json") if (content := read_json(path))]
-    return any(app["pid"] != leaving and is_alive(app["pid"], app["started"]) for app in apps)
+def register_app() -> None:
+    """Register this process as an app: job processes run while an app of their home is alive."""
+    make_private(_app_file().parent)  # always written: what is there may be of an earlier process with this id
+    write_json(_app_file(), {"pid": os.getpid(), "started": psutil.Process().create_time()})
 
 
-def put_back(process: AtWork) -> None:
+def has_app() -> bool:
+    """Whether an app of this home is alive."""
+    for path in (home() / "jobs" / "apps").glob("*.json"):
+        app = read_json(path)
+        if app is not None and is_alive(app["pid"], app["started"]):
+            return True
+        path.unlink(missing_ok=True)
+    return False
+
+
+def requeue(process: JobProcess) -> None:
     """Under the lock: return the job of a process about to be ended to the queue, for the next app."""
     if process.job is not None and process.kind in KINDS:
         folder = KINDS[process.kind].results.job_folder(process.job)
@@ -181,30 +177,30 @@ def put_back(process: AtWork) -> None:
     process.forget()
 
 
-def close_app(note: Path) -> None:
+def close_app() -> None:
     """Called by an app at its end. Processes end with the last app, and their jobs wait for the next one."""
-    note.unlink(missing_ok=True)
     with exclusive():
-        for process in living():
-            if not is_wanted(process, leaving=os.getpid()):
+        _app_file().unlink(missing_ok=True)
+        if not has_app():
+            for process in living():
                 process.end()
-                put_back(process)
+                requeue(process)
 
 
-def at_work() -> list[AtWork]:
+def processes() -> list[JobProcess]:
     """The registered processes of this home."""
     listed = []
     for path in (home() / "jobs" / "processes").glob("*.json"):
         content = read_json(path)
         if content is not None:
-            listed.append(AtWork(**content))
+            listed.append(JobProcess(**content))
     return listed
 
 
-def living() -> list[AtWork]:
+def living() -> list[JobProcess]:
     """The live processes. Cleans up after ended ones."""
     living = []
-    for process in at_work():
+    for process in processes():
         if process.lives:
             living.append(process)
             continue
@@ -218,7 +214,7 @@ def living() -> list[AtWork]:
     return living
 
 
-def _give_up(dead: AtWork) -> None:
+def _give_up(dead: JobProcess) -> None:
     for job in waiting():
         if job.kind.name == dead.kind:
             with contextlib.suppress(OSError):
@@ -228,18 +224,18 @@ def _give_up(dead: AtWork) -> None:
 
 
 def adopt() -> None:
-    """Called regularly by an app: adopt jobs that wait in other surroundings."""
+    """Called regularly by an app: adopt jobs requested in another environment."""
     with exclusive():
         for job in waiting():
             adopt_job(job.folder)
 
 
 def adopt_job(folder: Path) -> None:
-    """Move a waiting job to this app's surroundings."""
+    """Move a waiting job to this app's environment."""
     content = read_json(folder / REQUEST)
-    if content is not None and content["surroundings"] != surroundings():
+    if content is not None and content["environment_key"] != environment_key():
         request_stat = (folder / REQUEST).stat()
-        write_json(folder / REQUEST, {**content, "surroundings": surroundings()})
+        write_json(folder / REQUEST, {**content, "environment_key": environment_key()})
         os.utime(
             folder / REQUEST, ns=(request_stat.st_atime_ns, request_stat.st_mtime_ns)
         )  # keeps its position in the queue
@@ -248,9 +244,9 @@ def adopt_job(folder: Path) -> None:
 def start_next() -> None:
     """Under the lock: start processes for waiting jobs by priority, as far as lanes and memory allow.
 
-    A process inherits this app's surroundings, so an app starts only jobs requested in the same surroundings.
+    A process inherits this app's environment, so an app starts only jobs requested in the same one.
     """
-    here = surroundings()
+    here = environment_key()
     free = living()
     lanes: dict[str, int] = {}
     for process in free:
@@ -261,21 +257,21 @@ def start_next() -> None:
     full: set[str] = set()
     for job in waiting():
         lane = job.kind.lane
-        if lane.name in full or job.surroundings != here:
+        if lane.name in full or job.environment_key != here:
             continue  # jobs of one lane start in order
-        fitting = [process for process in free if process.kind == job.kind.name and process.surroundings == here]
+        fitting = [process for process in free if process.kind == job.kind.name and process.environment_key == here]
         if fitting:
             free.remove(fitting[0])
             reserved += 1
             continue
         short = psutil.virtual_memory().available < job.kind.memory
         for process in [process for process in free if process.taken and (process.lane == lane.name or short)]:
-            if short or lanes[lane.name] >= lane.at_once():  # idle, and it occupies a lane or memory
+            if short or lanes[lane.name] >= lane.capacity():  # idle, and it occupies a lane or memory
                 process.end()
                 free.remove(process)
                 lanes[process.lane] -= 1
         short = psutil.virtual_memory().available < job.kind.memory
-        if lanes.get(lane.name, 0) >= lane.at_once() or (short and (busy or reserved)):
+        if lanes.get(lane.name, 0) >= lane.capacity() or (short and (busy or reserved)):
             full.add(lane.name)
             continue
         _spawn(job.kind)
@@ -289,17 +285,10 @@ def _spawn(kind: JobKind) -> None:
     process = spare.take() if spare is not None and spare.prepare == kind.prepare else None
     if process is None:
         process = Spare("", "any", log)
-    me = psutil.Process()
-    entry = AtWork(
-        process.pid,
-        process.started,
-        kind.name,
-        kind.lane.name,
-        surroundings(),
-        str(log),
-        since=time.time(),
-        starter=me.pid,
-        starter_started=me.create_time(),
+    register_app()
+    started = time.time()
+    entry = JobProcess(
+        process.pid, process.started, kind.name, kind.lane.name, environment_key(), str(log), since=started
     )
     make_private(entry.file.parent)
     write_json(entry.file, asdict(entry))
@@ -319,15 +308,15 @@ def waiting() -> list[Waiting]:
             with contextlib.suppress(FileNotFoundError):
                 if kind is not None:
                     requested_at = path.stat().st_mtime_ns
-                    order.append((-kind.priority, requested_at, Waiting(kind, path.parent, content["surroundings"])))
+                    order.append((-kind.priority, requested_at, Waiting(kind, path.parent, content["environment_key"])))
     return [job for *_, job in sorted(order, key=lambda entry: entry[:2])]
 
 
 def ahead(kind: JobKind, folder: Path) -> int:
     """Number of jobs that must end before a waiting one can start."""
     queued = [job.folder for job in waiting() if job.kind.lane == kind.lane]
-    running = sum(process.job is not None for process in at_work() if process.lane == kind.lane.name)
-    waited_for = running if running >= kind.lane.at_once() else 0
+    running = sum(process.job is not None for process in processes() if process.lane == kind.lane.name)
+    waited_for = running if running >= kind.lane.capacity() else 0
     return waited_for + (queued.index(folder) if folder in queued else 0)
 
 

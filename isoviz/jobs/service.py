@@ -6,7 +6,6 @@ import logging
 import os
 import threading
 import time
-from pathlib import Path
 from typing import Final
 
 from isoviz.home import home
@@ -39,18 +38,17 @@ class JobService:
             prepare, "any", lambda count: folder / "logs" / f"{log}-{count % 2}.log", folder / "spare"
         )
         self._closing = threading.Event()
-        self._note: Path | None = None
         self._thread = threading.Thread(target=self._serve, name="jobs", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
         scheduling.spare = self._spare
-        self._note = scheduling.register_app()
+        scheduling.register_app()
         self._thread.start()
 
     def expect(self) -> None:
         """Keep a spare ready, because a page expects background jobs."""
-        self._spare.expectation.renew()
+        self._spare.expect()
 
     def close(self) -> None:
         """Stop the thread, the spare and, unless another app is alive, the job processes."""
@@ -58,8 +56,7 @@ class JobService:
         self._thread.join()
         scheduling.spare = None
         self._spare.close()
-        if self._note is not None:
-            scheduling.close_app(self._note)
+        scheduling.close_app()
 
     def _serve(self) -> None:
         sweep_due = 0.0
@@ -67,11 +64,12 @@ class JobService:
             try:
                 reap()
                 if any(
-                    process.working and time.time() - process.since < ALONE_SECONDS for process in scheduling.at_work()
+                    process.working and time.time() - process.since < ALONE_SECONDS
+                    for process in scheduling.processes()
                 ):
                     self._spare.postpone(AFTER_SECONDS)
                 scheduling.dispatch()
-                self._spare.tend()
+                self._spare.check()
                 if time.monotonic() >= sweep_due:
                     scheduling.adopt()
                     queue.sweep()

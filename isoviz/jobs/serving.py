@@ -20,7 +20,7 @@ from isoviz.jobs import scheduling
 from isoviz.jobs.kinds import KINDS, Job, JobKind, Recent
 from isoviz.jobs.progress import ProgressFile, read_json, write_json
 from isoviz.jobs.results import ERROR
-from isoviz.jobs.scheduling import AtWork
+from isoviz.jobs.scheduling import JobProcess
 from isoviz.jobs.worker import log_to
 
 _LOOK: Final = 0.05
@@ -41,7 +41,7 @@ def serve(room: str, kind: str) -> int:
 def serve_kind(kind: JobKind) -> int:
     """Work on jobs until idle for `kind.warm_seconds`, memory is short, or a job left this process unfit for another."""
     with scheduling.exclusive():  # wait until the starting process has written our file
-        entries = [entry for entry in scheduling.at_work() if entry.pid == os.getpid() and entry.lives]
+        entries = [entry for entry in scheduling.processes() if entry.pid == os.getpid() and entry.lives]
     if not entries:  # stopped before the start
         return 0
     (me,) = entries
@@ -108,14 +108,14 @@ def _fail(folder: Path, message: str, field: str | None, advice: str) -> None:
         write_json(folder / ERROR, {"status": "failed", "message": message, "field": field, "advice": advice})
 
 
-def _leave_with_the_last_app(me: AtWork) -> None:
+def _leave_with_the_last_app(me: JobProcess) -> None:
     """Exit this process when no app is left, because a killed app cannot stop it."""
-    while scheduling.is_wanted(me):
+    while scheduling.has_app():
         time.sleep(_APPS_LOOK)
     with scheduling.exclusive():
-        for entry in scheduling.at_work():
+        for entry in scheduling.processes():
             if entry.pid == me.pid:
-                scheduling.put_back(entry)
+                scheduling.requeue(entry)
         for child in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.kill()

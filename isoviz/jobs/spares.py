@@ -32,35 +32,8 @@ RETRY_SECONDS: Final = 30.0
 """Seconds before starting another spare if the last one ended unexpectedly."""
 
 
-class Expectation:
-    """The time until which work is expected, stored as a file's modification time, which all apps in this folder can extend.
-
-    Args:
-        path: path of the file; its folder is created.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def renew(self, seconds: float = IDLE_SECONDS) -> None:
-        """Expect work soon: provide a spare within seconds, and keep it this many seconds after the last call."""
-        until = time.time() + seconds
-        with contextlib.suppress(OSError):  # on a full disk, work starts without a spare
-            make_private(self.path.parent)
-            self.path.touch()
-            os.utime(self.path, (until, until))
-
-    @property
-    def holds(self) -> bool:
-        """Whether work is expected now."""
-        try:
-            return time.time() < self.path.stat().st_mtime
-        except OSError:
-            return False
-
-
 class SpareKeeper:
-    """Keeps at most one spare, or none if another app keeps it. Call `tend` several times a second.
+    """Keeps at most one spare, or none if another app keeps it. Call `check` several times a second.
 
     Args:
         prepare: the spare's preparation, see `isoviz.jobs.processes.Spare`.
@@ -72,7 +45,8 @@ class SpareKeeper:
 
     def __init__(self, prepare: str, slot: str, log: Callable[[int], Path], place: Path, *, fork: bool = False) -> None:
         self.prepare = prepare
-        self.expectation = Expectation(place.with_name(f"{place.name}.expected"))
+        # Until its modification time work is expected; all apps in this folder can extend it.
+        self._expected = place.with_name(f"{place.name}.expected")
         self._slot = slot
         self._log = log
         self._fork = fork
@@ -80,7 +54,7 @@ class SpareKeeper:
         self._place = FileLock(place.with_name(f"{place.name}.lock"), thread_local=False)
         self._lock = threading.Lock()
         self._spare: Spare | None = None
-        self._surroundings = ""
+        self._environment = ""
         self._due = 0.0
         self._count = 0
         self._closed = False
@@ -96,11 +70,25 @@ class SpareKeeper:
         spare = self._spare
         return spare is not None and spare.forks is None and time.time() - spare.started < PREPARE_SECONDS
 
+    def expect(self, seconds: float = IDLE_SECONDS) -> None:
+        """Expect work soon: provide a spare within seconds, and keep it this many seconds after the last call."""
+        until = time.time() + seconds
+        with contextlib.suppress(OSError):  # on a full disk, work starts without a spare
+            make_private(self._expected.parent)
+            self._expected.touch()
+            os.utime(self._expected, (until, until))
+
+    def _expects(self) -> bool:
+        try:
+            return time.time() < self._expected.stat().st_mtime
+        except OSError:
+            return False
+
     def postpone(self, seconds: float) -> None:
         """Start no spare for this many seconds, because its imports would slow down the work that has just started."""
         self._due = time.monotonic() + seconds
 
-    def tend(self) -> int | None:
+    def check(self) -> int | None:
         """Start a spare if work is expected; end it otherwise.
 
         Returns:
@@ -112,7 +100,7 @@ class SpareKeeper:
                 ended = self._spare.exit_code
                 self._release()
                 self.postpone(RETRY_SECONDS)
-            expected = self.expectation.holds
+            expected = self._expects()
             if self._closed or not (expected or (self._spare is not None and self._spare.in_use)):
                 self._end()
             elif self._spare is None and time.monotonic() >= self._due and self._may_start():
@@ -120,16 +108,16 @@ class SpareKeeper:
             return ended
 
     def take(self) -> Worker | None:
-        """A fork of the spare or the spare itself, owned by the caller, if it is alive and has the current surroundings."""
+        """A fork of the spare or the spare itself, owned by the caller, if it is alive and has the current environment."""
         with self._lock:
             spare = self._spare
-            if spare is not None and spare.forks and self._surroundings == surroundings():
+            if spare is not None and spare.forks and self._environment == environment_key():
                 with contextlib.suppress(OSError):
                     return spare.fork()
             spare = self._release()
             if spare is None or spare.gone:
                 return None
-            if spare.forks or self._surroundings != surroundings():
+            if spare.forks or self._environment != environment_key():
                 spare.dismiss()
                 return None
             return spare
@@ -137,7 +125,7 @@ class SpareKeeper:
     def new(self) -> Spare:
         """A new spare owned by the caller, in addition to the kept one."""
         self._count += 1
-        self._surroundings = surroundings()
+        self._environment = environment_key()
         return Spare(self.prepare, self._slot, self._log(self._count), fork=self._fork)
 
     def close(self) -> None:
@@ -169,7 +157,7 @@ class SpareKeeper:
             self._place.release()
 
 
-def surroundings() -> str:
+def environment_key() -> str:
     """Sixteen hex digits of the environment variables that determine models, data and devices; hashed: may contain passwords."""
     variables = sorted(
         entry for entry in os.environ.items() if entry[0].startswith(("ISOVIZ_", "HF_", *devices.VARIABLES))

@@ -1,8 +1,8 @@
-"""Finding existing runs that are equal to those about to be launched."""
+"""Which runs of a plan exist already, and the next seeds for those that do."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from isoviz.config import RunConfig
@@ -31,3 +31,17 @@ def existing(store: Store, configs: Sequence[RunConfig]) -> dict[tuple[str, int]
         if (run.setup, run.seed) in identities and not run.unreadable and run.id not in stopping:
             ids.setdefault((run.setup, run.seed), run.id)
     return ids
+
+
+def more_seeds(configs: Iterable[RunConfig], count: int) -> list[RunConfig]:
+    """Every setup of these runs with the same `count` seeds that none of them has, seed by seed, so that they stay paired.
+
+    Seeds go up from the largest one.
+    """
+    setups: dict[str, RunConfig] = {}
+    largest = -1
+    for config in configs:
+        setups.setdefault(config.setup_key(), config)
+        largest = max(largest, config.seed)
+    seeds = range(largest + 1, largest + 1 + count)
+    return [config.model_copy(update={"seed": seed}) for seed in seeds for config in setups.values()]

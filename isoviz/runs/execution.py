@@ -1,25 +1,41 @@
-"""Executing one run in this process, for workers and the command line."""
+"""Executing one run: in this process, for the command line, or in a worker that a runner or a cluster started."""
 
 from __future__ import annotations
 
 import errno
+import os
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import psutil
 
+from isoviz import fence, limits
 from isoviz.config import RunConfig
+from isoviz.devices import VISIBLE
 from isoviz.errors import DivergedError, IsoVizError, StoreError, causes, is_out_of_memory
 from isoviz.events import Diverged, Event, Failed, Stopped
 from isoviz.home import make_private
+from isoviz.jobs.kinds import QUEUED, Kind
+from isoviz.jobs.worker import ENCODER_MODULES, import_modules, load
 from isoviz.runs.emitter import Emitter
+from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.identity import host_name
 from isoviz.runs.store import RunRow, Store
 from isoviz.training.distributed import LOG
 
+DEFAULT_TRAIN: Final = "isoviz.training:train"
+RUN: Final = Kind(name="run", priority=QUEUED, prepare=f"{__name__}:prepare")
+"""Runs are queued in the store; each device slot trains one at a time."""
+CALL: Final = f"{__name__}:train_run"
+# Imports of the most common kind of run.
+PRELOADED: Final = (
+    *ENCODER_MODULES,
+    "accelerate",
+    "isoviz.training.loop",
+)
 _SEE_LOG: Final = "The traceback is in the run's log."
 _MEMORY: Final = (
     "Out of memory: halve the batch size and double the accumulation (the same effective batch), "
@@ -45,7 +61,7 @@ def execute(
     store: Store,
     run_id: str,
     *,
-    train: Train | None = None,
+    train: Train | str = DEFAULT_TRAIN,
     stop: Callable[[], bool] = lambda: False,
     patience: float = 60.0,
     attempt: int | None = None,
@@ -57,7 +73,7 @@ def execute(
     Args:
         store: the run's store.
         run_id: id of a run owned by this process.
-        train: training function. Default: `isoviz.training.train`.
+        train: training function; as `MODULE:NAME` it is loaded here, so that an error, such as too little memory, fails the run.
         stop: returns whether this process should stop, in addition to the run's own requests.
         patience: see `Emitter`.
         attempt: the attempt for which this process was started; refused if the run is at another attempt or has a process.
@@ -75,7 +91,7 @@ def execute(
     with Emitter(store, run_id, row.attempt, patience=patience) as emitter:
         try:
             make_private(run_dir)
-            trainer = train or _default_train()
+            trainer: Train = load(train) if isinstance(train, str) else train
             trainer(row.config, emitter.emit, lambda: stop() or emitter.should_stop(), run_dir, row.resume)
             if emitter.ending is None:
                 raise RuntimeError("the training returned without an ending")
@@ -136,7 +152,45 @@ def _end(emitter: Emitter, ending: Event) -> None:
             emitter.emit(ending)
 
 
-def _default_train() -> Train:
-    from isoviz.training import train
+def prepare() -> None:
+    """Import the modules that training needs."""
+    import_modules(PRELOADED, gently=True)
 
-    return train
+
+def train_run(
+    store: str,
+    run: str,
+    train: str,
+    roots: dict[str, Any] | None = None,
+    devices: str | None = None,
+    attempt: int | None = None,
+) -> int:
+    """Train a run, with events in the store and output in the run's log. SIGTERM stops it with a checkpoint.
+
+    Args:
+        store: URL.
+        run: id.
+        train: the training function, as `MODULE:NAME`.
+        roots: folders that the run may read (`isoviz.fence.Roots`), because a visitor launched it; None: any.
+        devices: the GPUs of a run on several, see `isoviz.devices.visible`; None: as in this process.
+        attempt: of a process that a cluster started: see `execute`. SIGTERM then puts the run back into the queue.
+
+    Returns:
+        The exit code: 0 when the run ended in the store, however it ended.
+    """
+    if devices is not None:  # for the processes of the run; this one uses no GPU
+        os.environ[VISIBLE] = devices
+    opened = Store(store)
+
+    with gentle_stop(_say) as stop, limits.confined(fence.roots_of(roots)):
+        _say(f"worker {os.getpid()} takes run {run}")
+        try:
+            return 0 if execute(opened, run, train=train, stop=stop, attempt=attempt).ended is not None else 1
+        finally:
+            if attempt is not None and stop():
+                opened.release(run, attempt)
+
+
+def _say(line: str) -> None:
+    with suppress(OSError):  # the log's disk may be full
+        print(line, flush=True)

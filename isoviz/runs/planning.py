@@ -439,46 +439,15 @@ def _own_words(own: OwnTask | None) -> list[str]:
     return words
 
 
-OWN_OPTIONS: Mapping[str, str] = {
-    "text": "--text",
-    "second": "--second",
-    "label": "--label",
-    "kind": "--kind",
-    "label_names": "--label-names",
-    "share": "--share",
-    "split_seed": "--split-seed",
-}
+def _options(names: Iterable[str]) -> dict[str, str]:
+    return {name: "--" + name.replace("_", "-") for name in names}
+
+
+OWN_OPTIONS: Mapping[str, str] = _options(OwnTask.model_fields)
 """Field of `RunConfig.own` → its option on the command line."""
+_AXES = frozenset({"version", "model", "task", "data", "own", "method", "params", "seed"})
 OPTIONS: Mapping[str, str] = {
-    "epochs": "--epochs",
+    **_options(name for name in RunConfig.model_fields if name not in _AXES),
     "learning_rate": "--lr",
-    "batch_size": "--batch-size",
-    "max_train": "--max-train",
-    "max_eval": "--max-eval",
-    "precision": "--precision",
-    "schedule": "--schedule",
-    "warmup_ratio": "--warmup-ratio",
-    "weight_decay": "--weight-decay",
-    "grad_accum": "--grad-accum",
-    "max_length": "--max-length",
-    "prefix": "--prefix",
-    "direction": "--direction",
-    "doc_stride": "--doc-stride",
-    "early_stopping": "--early-stopping",
-    "select": "--select",
-    "num_beams": "--num-beams",
-    "batching": "--batching",
-    "probe_size": "--probe-size",
-    "allow_random": "--allow-random",
-    "allow_unknown": "--allow-unknown",
-    "checkpoint_minutes": "--checkpoint-minutes",
-    "threads": "--threads",
-    "report_to": "--report-to",
-    "processes": "--processes",
-    "accelerate_config": "--accelerate-config",
-    "lora_rank": "--lora-rank",
-    "lora_alpha": "--lora-alpha",
-    "lora_dropout": "--lora-dropout",
-    "lora_targets": "--lora-targets",
 }
-"""Configuration field → its option on the command line."""
+"""Configuration field → its option on the command line; those that span a plan have options of their own."""

@@ -329,7 +329,7 @@ class Dispatcher:
         elif row.pid is None or quiet:
             job = self._cluster.job(job_name(row))
             if job is None and row.pid is None:
-                self._store.unclaim(row.id, row.attempt)
+                self._store.release(row.id, row.attempt)
             elif job is None:
                 self._lose(row, lost(None, "the Ray cluster no longer has its job"))
             elif not job.active:
@@ -381,7 +381,7 @@ class Dispatcher:
         job = self._cluster.job(job_name(row))
         if job is not None and job.active:  # cut off from the store: it must not write beside its successor
             self._cluster.stop(job_name(row))
-        elif self._store.give_back(row.id, row.attempt):
+        elif self._store.release(row.id, row.attempt):
             self._say(f"run {row.id} is back in the queue")
 
     def _hand_over(self) -> bool:
@@ -425,7 +425,7 @@ class Dispatcher:
         except ClusterUnavailableError:
             raise  # the next turn asks whether the cluster has the job
         except InputError:
-            self._store.unclaim(row.id, row.attempt)
+            self._store.release(row.id, row.attempt)
             raise
         self._say(f"run {row.id}: {row.name}")
 

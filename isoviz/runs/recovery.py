@@ -17,7 +17,7 @@ from isoviz.errors import StoreError
 from isoviz.events import Event, Lost
 from isoviz.home import make_private
 from isoviz.jobs.processes import is_alive
-from isoviz.runs.identity import host_name, pid_scope
+from isoviz.runs.identity import pid_scope
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
 
 SILENT_SECONDS: Final = 30.0
@@ -64,14 +64,15 @@ def mark_lost(store: Store, watched: Collection[str] = ()) -> list[str]:
         return []
     silent = {row.id for row in store.held_runs(SILENT_SECONDS)}
     quiet = {row.id for row in store.held_runs(QUIET_SECONDS)}
+    here = pid_scope()
     ended = []
     for row in claimed:
         event: Lost | None = None
-        if not _is_here(row, quiet):
+        if row.pid_scope != here:  # its process would not be visible on this machine
             event = lost(None, f"no heartbeat for {SILENT_SECONDS:.0f} s") if row.id in silent else None
         elif row.pid is None or row.pid_started is None:
             if row.id in silent or (row.id in quiet and not _is_served(store, row)):
-                store.unclaim(row.id, row.attempt)
+                store.release(row.id, row.attempt)
         elif not is_alive(row.pid, row.pid_started) and not _is_served(store, row):
             event = _never_begun(row) if row.status == "queued" else lost(None)
         if event is not None and end(store, row.id, row.attempt, event):
@@ -93,13 +94,6 @@ def slot_lock(store: Store, owner: str) -> FileLock:
 def file_name(owner: str) -> str:
     """An owner as part of a file's name."""
     return re.sub(r"[^\w.-]+", "-", owner)
-
-
-def _is_here(row: RunRow, quiet: Collection[str]) -> bool:
-    """Whether a run's process would be visible on this machine if it were alive."""
-    if row.pid_scope is not None:
-        return row.pid_scope == pid_scope()
-    return row.host == host_name() and row.id in quiet  # another machine may have the same name; its run has heartbeats
 
 
 def _is_served(store: Store, row: RunRow) -> bool:

@@ -32,9 +32,9 @@ from isoviz.events import (
 from isoviz.tasks.chance import AT_CHANCE, CORRELATIONS, at_chance
 
 STATUSES: tuple[str, ...] = get_args(Status)
-AT_ONCE = 0.0
+STOP_NOW = 0.0
 """Value in the column `stop_requested` (otherwise the time of the request): stop was requested again."""
-RETURN = -1.0
+RELEASE = -1.0
 """In the same column: the worker of the run asks for it, to put it back into the queue."""
 
 
@@ -218,7 +218,7 @@ def signals_of(data: RowMapping) -> Signals:
         status=data["status"],
         attempt=data["attempt"],
         stop=data["stop_requested"] is not None,
-        at_once=data["stop_requested"] == AT_ONCE,
+        at_once=data["stop_requested"] == STOP_NOW,
         phase=progress.phase or None,
         checkpoint_step=progress.checkpoint_step,
         step_seconds=progress.step_seconds or 0.0,

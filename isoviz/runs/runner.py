@@ -20,11 +20,10 @@ from isoviz.home import make_private
 from isoviz.jobs import scheduling
 from isoviz.jobs.processes import Process, Worker, is_alive, reap
 from isoviz.jobs.spares import SpareKeeper
-from isoviz.runs.execution import LOG
+from isoviz.runs.execution import CALL, DEFAULT_TRAIN, LOG, RUN
 from isoviz.runs.identity import owner_of
 from isoviz.runs.recovery import end, file_name, lost, mark_lost, slot_lock
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
-from isoviz.runs.worker import CALL, DEFAULT_TRAIN, RUN
 
 POLL_SECONDS: Final = 0.2
 WATCH_SECONDS: Final = 0.1
@@ -104,7 +103,7 @@ class Runner:
     Args:
         store: the store with the queue.
         slots: names of the device slots. Default: all of this machine's (`isoviz.devices.describe`).
-        train: the training function of the workers, see `isoviz.runs.worker`.
+        train: the training function of the workers, see `isoviz.runs.execution`.
         gpus: of a single slot that has several.
 
     Attributes:
@@ -152,7 +151,7 @@ class Runner:
         """A run may be launched soon: keep a spare ready, so that it starts within a second."""
         self._expected = True
         for slot in self._slots:
-            slot.spare.expectation.renew()
+            slot.spare.expect()
 
     @property
     def run(self) -> RunRow | None:
@@ -200,7 +199,7 @@ class Runner:
                 self._closing.wait(pause)
             if self._pending is not None:
                 with suppress(StoreUnavailableError):
-                    self._store.unclaim(self._pending[0].id, self._pending[0].attempt)
+                    self._store.release(self._pending[0].id, self._pending[0].attempt)
         finally:
             for slot in self._slots:
                 slot.close()
@@ -225,7 +224,7 @@ class Runner:
             if self._store.list(status="queued", order="queue", limit=1):
                 self.expect()
         for slot in served:
-            if (exit_code := slot.spare.tend()) is not None:
+            if (exit_code := slot.spare.check()) is not None:
                 _log.warning("slot %s: the spare worker ended with %s", slot.name, exit_code)
         while self._start_next(served):
             pass
@@ -237,7 +236,7 @@ class Runner:
             if row.status != "running" or row.owner not in owners or row.id in (*self._trainings, pending):
                 continue
             if row.pid is None or row.pid_started is None:
-                self._store.unclaim(row.id, row.attempt)
+                self._store.release(row.id, row.attempt)
             elif is_alive(row.pid, row.pid_started):
                 _log.info("run %s: adopted its worker %d", row.id, row.pid)
                 worker = Process(row.pid, row.pid_started)

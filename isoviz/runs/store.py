@@ -40,8 +40,8 @@ from isoviz.runs.identity import new_id, one_line, run_name, this_place, this_pr
 from isoviz.runs.queue_order import PRIORITIES, Move, Place
 from isoviz.runs.reading import RunReader, RunRows
 from isoviz.runs.rows import (
-    AT_ONCE,
-    RETURN,
+    RELEASE,
+    STOP_NOW,
     RunRow,
     Signals,
     UnreadableRunError,
@@ -230,10 +230,10 @@ class Store(RunReader):
         if only is not None:
             free = and_(free, _runs.c.id == only)
         if gpus is not None:
-            # In JSON a quote inside of a text has a backslash, so these are the fields. Old configurations lack them.
+            # In JSON a quote inside of a text has a backslash, so these are the fields.
             config = _runs.c.config
             fitting = [config.contains(f'"processes":{count},') for count in range(1, gpus + 1)]
-            free = and_(free, or_(~config.contains('"processes":'), config.contains('"accelerate_config":"'), *fitting))
+            free = and_(free, or_(config.contains('"accelerate_config":"'), *fitting))
         first = select(_runs.c.id).where(free).order_by(*QUEUE_ORDER).limit(1)
         with self._database.reading() as connection:
             if connection.scalar(first) is None:
@@ -325,11 +325,11 @@ class Store(RunReader):
         once, and what it did since its last checkpoint is lost.
         """
         before, now = _runs.c.stop_requested, self._database.now()
-        repeated = and_(_runs.c.status == "running", before != RETURN, before < now - REPEAT_SECONDS)
-        first = case((before == RETURN, now), else_=func.coalesce(before, now))
+        repeated = and_(_runs.c.status == "running", before != RELEASE, before < now - REPEAT_SECONDS)
+        first = case((before == RELEASE, now), else_=func.coalesce(before, now))
         with self._database.writing() as connection:
             wish = update(_runs).where(_runs.c.id == run_id, _runs.c.status.in_(("queued", "running")))
-            wish = wish.values(stop_requested=case((repeated, AT_ONCE), else_=first))
+            wish = wish.values(stop_requested=case((repeated, STOP_NOW), else_=first))
             wish = wish.values(last_seq=_runs.c.last_seq + case((_runs.c.status == "queued", 1), else_=0))
             record = connection.execute(wish.returning(_runs)).mappings().one_or_none()
             if record is None:
@@ -338,19 +338,28 @@ class Store(RunReader):
                 stopped = Stopped(step=signals_of(record).checkpoint_step)
                 self._insert(connection, record, [stopped], [time.time()])
 
-    def request_return(self, run_id: str, attempt: int) -> None:
-        """Ask a running run to stop after its current step so that `give_back` can queue it. A user's request to stop comes first."""
+    def request_release(self, run_id: str, attempt: int) -> None:
+        """Ask a running run to stop after its current step so that `release` can queue it. A user's request to stop comes first."""
         mine = update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt, _runs.c.status == "running")
         with self._database.writing() as connection:
-            connection.execute(mine.where(_runs.c.stop_requested.is_(None)).values(stop_requested=RETURN))
+            connection.execute(mine.where(_runs.c.stop_requested.is_(None)).values(stop_requested=RELEASE))
 
-    def give_back(self, run_id: str, attempt: int) -> bool:
-        """Queue a run whose worker was stopped, in its old place, unless a user stopped it. Returns whether it is queued."""
+    def release(self, run_id: str, attempt: int) -> bool:
+        """Put a claimed run back to its place in the queue: no worker began it, or its worker has stopped or is lost.
+
+        Returns:
+            Whether it is queued: not while a worker trains it, and not if a user stopped it.
+        """
         mine = update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt)
-        mine = mine.where(_runs.c.status.in_(("stopped", "lost")))
-        mine = mine.where(or_(_runs.c.stop_requested.is_(None), _runs.c.stop_requested == RETURN))
+        never_begun = mine.where(_runs.c.status == "running", or_(_runs.c.pid.is_(None), _runs.c.pid_started.is_(None)))
+        ended = mine.where(
+            _runs.c.status.in_(("stopped", "lost")),
+            or_(_runs.c.stop_requested.is_(None), _runs.c.stop_requested == RELEASE),
+        )
         with self._database.writing() as connection:
-            queued = connection.execute(mine.values(**_QUEUED_AGAIN, attempt=attempt + 1, owner=None)).rowcount == 1
+            again = ended.values(**_QUEUED_AGAIN, attempt=attempt + 1, owner=None)
+            fresh = never_begun.values(status="queued", owner=None, started=None, heartbeat=None)
+            queued = any(connection.execute(change).rowcount for change in (again, fresh))
             if queued:
                 self._changed(connection)
         return queued
@@ -380,14 +389,6 @@ class Store(RunReader):
                 raise StoreError(
                     f"run '{run_id}' cannot be resumed: it is {status} (allowed: {', '.join(sorted(RESUMABLE))})"
                 )
-            self._changed(connection)
-
-    def unclaim(self, run_id: str, attempt: int) -> None:
-        """Put a run back to where it was in the queue: it was claimed, but no worker ever began it."""
-        back = update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt, _runs.c.status == "running")
-        back = back.where(or_(_runs.c.pid.is_(None), _runs.c.pid_started.is_(None)))
-        with self._database.writing() as connection:
-            connection.execute(back.values(status="queued", owner=None, started=None, heartbeat=None))
             self._changed(connection)
 
     def move(self, run_id: str, move: Move) -> None:

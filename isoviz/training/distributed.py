@@ -158,8 +158,8 @@ def _launched(config: RunConfig, address: str, key: bytes, run_dir: Path) -> Pro
     else:
         command += ["--multi_gpu", "--num_machines", "1", "--dynamo_backend", "no", "--main_process_port", "0"]
     command += ["--mixed_precision", "no", "-m", "isoviz.training.member"]  # the precision is the run's, see `Setup`
-    surroundings = {name: value for name, value in environment(slot).items() if name not in _OUTER_LAUNCH}
-    surroundings |= {ADDRESS: address, KEY: key.hex(), "PYTHONSAFEPATH": "1"}
+    variables = {name: value for name, value in environment(slot).items() if name not in _OUTER_LAUNCH}
+    variables |= {ADDRESS: address, KEY: key.hex(), "PYTHONSAFEPATH": "1"}
     run_dir.mkdir(parents=True, exist_ok=True)
     with (run_dir / LOG).open("ab") as log:
         child = subprocess.Popen(
@@ -167,7 +167,7 @@ def _launched(config: RunConfig, address: str, key: bytes, run_dir: Path) -> Pro
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env=surroundings,
+            env=variables,
             start_new_session=True,  # Ctrl-C is for this process, which asks the others to stop after their step
             text=True,
         )
@@ -269,7 +269,7 @@ class _Members:
             case "event":
                 return parse_event(value)
             case "failed":
-                self._failure = self._failure or _error_of(value)
+                self._failure = self._failure or errors.from_json(value)
                 self._ranks[connection] = -1
             case "done":
                 self._ranks[connection] = -1
@@ -292,32 +292,3 @@ def send(connection: Connection, message: object) -> None:
 def receive(connection: Connection) -> Any:
     """What `send` sent. Raises EOFError or OSError where the other end is gone."""
     return json.loads(connection.recv_bytes())
-
-
-def description(error: BaseException) -> dict[str, Any]:
-    """An error for the process that reports."""
-    attributes = vars(error) if isinstance(error, IsoVizError) else {}
-    memory = errors.is_out_of_memory(error)
-    number = next((one.errno for one in errors.causes(error) if isinstance(one, OSError)), None)
-    message = str(error)
-    return {
-        "type": type(error).__name__,
-        "message": message,
-        "attributes": attributes,
-        "memory": memory,
-        "errno": number,
-    }
-
-
-def _error_of(body: Mapping[str, Any]) -> BaseException:
-    """The error of a `description`; one of a library has its name and its words."""
-    kind = getattr(errors, body["type"], None)
-    if isinstance(kind, type) and issubclass(kind, IsoVizError):
-        error = kind.__new__(kind, body["message"])
-        error.__dict__.update(body["attributes"])
-        return error
-    base = MemoryError if body["memory"] else RuntimeError if body["errno"] is None else OSError
-    error = type(body["type"], (base,), {})(body["message"])
-    if isinstance(error, OSError):
-        error.errno = body["errno"]
-    return error

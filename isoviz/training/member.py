@@ -13,10 +13,10 @@ from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
 
-from isoviz import fence, limits
+from isoviz import errors, fence, limits
 from isoviz.config import RunConfig
 from isoviz.events import Event
-from isoviz.training.distributed import ADDRESS, KEY, STOP, STORED, description, receive, send
+from isoviz.training.distributed import ADDRESS, KEY, STOP, STORED, receive, send
 
 
 class Reporter:
@@ -72,7 +72,7 @@ def main() -> int:
         _train(order, reporter if rank == 0 else None)
     except BaseException as error:
         traceback.print_exc()
-        reporter.send("failed", description(error))
+        reporter.send("failed", errors.to_json(error))
         return 1
     reporter.send("done")
     return 0

@@ -41,7 +41,7 @@ class _ReaderHere:
         try:
             answer = guarded_worker._called(load(request["call"]), request["arguments"])
         except IsoVizError as error:
-            answer = guarded_worker._refusal(type(error).__name__, str(error), error.field, error.advice)
+            answer = guarded_worker._refusal(error)
         finally:
             limits.active = None
         reply: dict[str, Any] = json.loads(answer)

@@ -55,7 +55,7 @@ def test_app_leaves_nothing_but_the_run(app: subprocess.Popen[bytes], number: si
     configs = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("baseline", {})], [0], epochs=30, threads=1)
     (run_id,) = store.create(configs)
     until(lambda: (store.get(run_id).progress or 0) and store.get(run_id).progress.step > 1)  # type: ignore[union-attr]
-    until(scheduling.at_work)
+    until(scheduling.processes)
     me = psutil.Process(app.pid)
     until(lambda: len(me.children(recursive=True)) >= 3)  # the run, the next run's spare, the job's process
     family = me.children(recursive=True)

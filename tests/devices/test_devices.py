@@ -181,8 +181,8 @@ for module in (torch.cuda, torch.xpu, torch.mps, torch.accelerator):
         if isinstance(function, types.FunctionType) and not isinstance(function, type):
             setattr(module, name, spied(module, name, function))
 from isoviz import devices
-from isoviz.runs import worker
-worker.prepare()
+from isoviz.runs import execution
+execution.prepare()
 assert not devices.opened()
 print(json.dumps({"calls": calls, "by_nvml": os.environ.get("PYTORCH_NVML_BASED_CUDA_CHECK")}))
 """

@@ -56,7 +56,7 @@ def wait(
 
 
 def process_of(key: str) -> psutil.Process:
-    (entry,) = (entry for entry in scheduling.at_work() if entry.job == key)
+    (entry,) = (entry for entry in scheduling.processes() if entry.job == key)
     return psutil.Process(entry.pid)
 
 
@@ -99,20 +99,20 @@ def test_failed_view_says_why_and_is_restarted(request_: ViewRequest, key: str, 
     jobs.start(request_, key)
     wait(lambda: queue.look(VIEW, key), lambda state: state.status == "running")
     queue.stop(VIEW, key)
-    assert queue.look(VIEW, key).status == "none" and not scheduling.at_work()
+    assert queue.look(VIEW, key).status == "none" and not scheduling.processes()
 
 
 def test_bundled_model_end_to_end_in_a_spare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spares, "MEMORY", 0)
     keeper = SpareKeeper(jobs.PREPARE, "any", lambda count: tmp_path / "spare.log", tmp_path / "spare")
     monkeypatch.setattr(scheduling, "spare", keeper)
-    keeper.expectation.renew()
-    keeper.tend()
+    keeper.expect()
+    keeper.check()
     spare = keeper.pid
     request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=24)
     key = key_of(request, sources.resolve(request.model), rows_of(request.task, None))
     jobs.start(request, key)
-    assert [entry.pid for entry in scheduling.at_work()] == [spare]
+    assert [entry.pid for entry in scheduling.processes()] == [spare]
     assert wait(lambda: queue.look(VIEW, key)).status == "done"
     view = results.find(key)
     assert view is not None
@@ -135,11 +135,11 @@ def test_sentences_through_a_process_that_stays(
     expected = embed(sources.resolve(name), first["texts"], pooling="mean", layer=2, max_length=64)
     np.testing.assert_allclose(done.result.arrays["points"], expected, atol=1e-5)
 
-    (entry,) = scheduling.at_work()
+    (entry,) = scheduling.processes()
     Path(name).rename(tmp_path / "away")
     later = sentences(name, "w5 w6 w7")
     assert wait(lambda: queue.ask(SENTENCES, later)).status == "done"  # the model still there: not on the disk
-    assert [again.pid for again in scheduling.at_work()] == [entry.pid]
+    assert [again.pid for again in scheduling.processes()] == [entry.pid]
 
     elsewhere = sentences(name, "w1", fingerprint="another")
     failed = wait(lambda: queue.ask(SENTENCES, elsewhere))
@@ -153,7 +153,7 @@ def test_sentences_through_a_process_that_stays(
     assert queue.ask(SENTENCES, first).status == "done"
     another = sentences(name, "w8")
     assert wait(lambda: queue.ask(SENTENCES, another)).status == "done"
-    assert [again.pid for again in scheduling.at_work() if again.lives] != [entry.pid]
+    assert [again.pid for again in scheduling.processes() if again.lives] != [entry.pid]
 
 
 def test_map_is_laid_out_once_and_points_are_placed_in_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,17 +9,7 @@ from isoviz.jobs import queue, scheduling
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 from tests.jobs.here import end_all
-
-PATIENCE = 120.0
-"""Seconds that anything may take on a machine that is busy with something else."""
-
-
-def until(true: Callable[[], object]) -> None:
-    """Wait for something."""
-    deadline = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
+from tests.runs.observing import until
 
 
 def settled(kind: JobKind, key: str) -> JobState:

@@ -17,7 +17,7 @@ from isoviz.jobs.kinds import INPUTS, JobKind, Lane, Recent
 from isoviz.jobs.progress import write_json
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import ERROR
-from isoviz.jobs.spares import surroundings
+from isoviz.jobs.spares import environment_key
 
 
 def write_job(
@@ -36,16 +36,16 @@ def write_job(
 
         save_file(dict(inputs), folder / INPUTS)
     write_json(
-        folder / scheduling.REQUEST, {"kind": kind.name, "surroundings": surroundings(), "request": dict(request)}
+        folder / scheduling.REQUEST, {"kind": kind.name, "environment_key": environment_key(), "request": dict(request)}
     )
     if process is not None:
         write_json(folder / scheduling.PROCESS, {"pid": process.pid, "started": process.create_time()})
-        entry = scheduling.AtWork(
+        entry = scheduling.JobProcess(
             process.pid,
             process.create_time(),
             kind.name,
             kind.lane.name,
-            surroundings(),
+            environment_key(),
             str(folder / "own.log"),
             taken=1,
         )
@@ -83,11 +83,11 @@ def work_here(
 def lane_taken(lane: Lane) -> Iterator[None]:
     """Within the block, other jobs fill every slot of a lane, so that a new job waits."""
     with contextlib.ExitStack() as slots:
-        for number in range(lane.at_once()):
+        for number in range(lane.capacity()):
             process = slots.enter_context(subprocess.Popen(["sleep", "600"], start_new_session=True))
             slots.callback(process.kill)
             started = psutil.Process(process.pid).create_time()
-            entry = scheduling.AtWork(process.pid, started, "held", lane.name, "", f"{process.pid}.log", taken=1)
+            entry = scheduling.JobProcess(process.pid, started, "held", lane.name, "", f"{process.pid}.log", taken=1)
             entry.file.parent.mkdir(parents=True, exist_ok=True)
             entry.write(f"held-{number}")
             slots.callback(entry.file.unlink, missing_ok=True)

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ import pytest
 from isoviz.errors import DataError, InputError
 from isoviz.jobs import guarded
 from isoviz.limits import Limits
-from tests.jobs.conftest import until
 from tests.jobs.guarded_work import Told
+from tests.runs.observing import until
 
 ROOM = "tests.jobs.guarded_work:"
 
@@ -122,10 +121,7 @@ def test_nothing_is_left_of_a_server_that_was_killed(tmp_path: Path) -> None:
         until(lambda: mark.exists() and mark.read_text())
         reader = psutil.Process(int(mark.read_text()))
         server.kill()
-    deadline = time.monotonic() + 30
-    while reader.is_running() and reader.status() != psutil.STATUS_ZOMBIE:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    until(lambda: not reader.is_running() or reader.status() == psutil.STATUS_ZOMBIE)
 
 
 def test_a_process_is_warmed_for_the_next_call() -> None:

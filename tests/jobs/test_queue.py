@@ -20,9 +20,10 @@ from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.processes import is_alive
 from isoviz.jobs.progress import write_json
 from isoviz.jobs.queue import JobState
-from tests.jobs.conftest import settled, until
+from tests.jobs.conftest import settled
 from tests.jobs.here import end_all, lane_taken
 from tests.jobs.light import BROKEN, LANE, LIGHT, PATIENT, STORE, WARM
+from tests.runs.observing import until
 
 X = {"x": np.arange(3.0)}
 
@@ -30,7 +31,7 @@ X = {"x": np.arange(3.0)}
 def running(kind: JobKind, key: str) -> int:
     """Wait until the job is worked on; the id of the process that does."""
     until(lambda: queue.look(kind, key).status == "running")
-    (entry,) = (entry for entry in scheduling.at_work() if entry.job == key)
+    (entry,) = (entry for entry in scheduling.processes() if entry.job == key)
     return entry.pid
 
 
@@ -48,7 +49,7 @@ def test_same_content_is_computed_once_and_leaves_nothing_of_the_question() -> N
     assert again.status == "done" and again.result is not None and again.result.facts == done.result.facts
     assert len({queue.content_key(LIGHT, {"a": 1}, inputs) for inputs in (None, X, {"x": X["x"] + 1})}) == 3
     until(lambda: "a private sentence" not in on_disk())
-    until(lambda: not scheduling.at_work())  # it stays for no one
+    until(lambda: not scheduling.processes())  # it stays for no one
 
 
 def test_sessions_that_ask_at_the_same_time_share_one_process(busy: Path) -> None:
@@ -67,7 +68,7 @@ def test_sessions_that_ask_at_the_same_time_share_one_process(busy: Path) -> Non
     state = queue.look(LIGHT, "k")
     until(lambda: queue.look(LIGHT, "k").progress.text == "holding")
     assert queue.look(LIGHT, "k").progress.fraction == 0.3 and state.log is not None
-    assert state.log.read_text() == f"done by {pid}\n" and len(scheduling.at_work()) == 1
+    assert state.log.read_text() == f"done by {pid}\n" and len(scheduling.processes()) == 1
     busy.unlink()
     assert settled(LIGHT, "k").status == "done"
 
@@ -79,7 +80,7 @@ def test_killed_worker_is_noticed_and_its_job_can_be_retried(busy: Path) -> None
     until(lambda: queue.look(LIGHT, "k").status == "lost")
     lost = queue.start(LIGHT, "k", request, retry=False)  # a page that only looks again: it might be killed again
     assert lost.status == "lost" and "died" in lost.message and "Retry" in lost.advice
-    assert not any(entry.lives for entry in scheduling.at_work())
+    assert not any(entry.lives for entry in scheduling.processes())
     busy.unlink()
     assert queue.retry(LIGHT, "k").under_way
     assert settled(LIGHT, "k").status == "done"
@@ -109,7 +110,7 @@ def test_lane_has_a_limit_urgent_jobs_go_first_and_every_waiter_is_shown(busy: P
     patient, urgent = queue.look(PATIENT, "patient"), queue.look(LIGHT, "urgent")
     assert (patient.status, patient.ahead, urgent.status, urgent.ahead) == ("waiting", 2, "waiting", 1)
     assert scheduling.waiting_above(kinds.QUEUED) and not scheduling.waiting_above(kinds.PERSON)
-    assert [entry.job for entry in scheduling.at_work() if entry.lane == "light"] == ["first"]
+    assert [entry.job for entry in scheduling.processes() if entry.lane == "light"] == ["first"]
     busy.unlink()
     urgent, patient = settled(LIGHT, "urgent"), settled(PATIENT, "patient")
     assert urgent.result is not None and patient.result is not None
@@ -122,7 +123,7 @@ def test_warm_process_keeps_its_data_and_exits_when_memory_is_short(monkeypatch:
         settled(WARM, f"k{number}")
     result = STORE.find("k1")
     assert result is not None and result.facts["seen"] == [0, 1], "the second in the process of the first"
-    until(lambda: [entry.job for entry in scheduling.at_work()] == [None])
+    until(lambda: [entry.job for entry in scheduling.processes()] == [None])
     pid = result.facts["pid"]
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")  # what it would find is no longer what a new process would
     queue.start(WARM, "k2", {})
@@ -130,8 +131,8 @@ def test_warm_process_keeps_its_data_and_exits_when_memory_is_short(monkeypatch:
     assert done is not None and done.facts["pid"] != pid
     hungry = replace(LIGHT, name="hungry", memory=2**60)
     queue.start(hungry, "k3", {})
-    assert not any(entry.kind == "warm" for entry in scheduling.at_work()), "it makes room"
-    assert [entry.kind for entry in scheduling.at_work()] == ["hungry"], "one is started however short memory is"
+    assert not any(entry.kind == "warm" for entry in scheduling.processes()), "it makes room"
+    assert [entry.kind for entry in scheduling.processes()] == ["hungry"], "one is started however short memory is"
     end_all()
     kinds.KINDS.pop("hungry")
 
@@ -161,7 +162,7 @@ def test_job_ends_with_the_last_app_and_the_next_app_does_it(busy: Path) -> None
     app.communicate()
     until(lambda: not is_alive(pid, started))
     assert queue.look(LIGHT, "k").status == "waiting" and queue.look(LIGHT, "behind").status == "waiting"
-    assert not scheduling.at_work()
+    assert not scheduling.processes()
     busy.unlink()
     done, behind = settled(LIGHT, "k").result, settled(LIGHT, "behind").result
     assert done is not None and behind is not None
@@ -176,7 +177,7 @@ def test_job_continues_while_another_app_lives(busy: Path) -> None:
     subprocess.run([sys.executable, "-c", asking % str(busy)], check=True)
     pid = running(LIGHT, "k")
     started = psutil.Process(pid).create_time()
-    time.sleep(2.5)
+    time.sleep(1.5)  # it looks for apps once a second
     assert is_alive(pid, started)
     other.kill()
     other.communicate()
@@ -189,7 +190,7 @@ def test_process_that_cannot_begin_leaves_its_reason_and_is_not_started_for_ever
     lost = settled(BROKEN, "k")
     assert lost.status == "lost" and lost.log is not None
     assert "No module named 'tests.jobs.no_such_room'" in lost.log.read_text()
-    assert not scheduling.at_work()
+    assert not scheduling.processes()
 
 
 def test_process_with_the_same_number_is_not_the_worker(busy: Path) -> None:
@@ -208,7 +209,7 @@ def test_job_requested_elsewhere_waits_for_its_own_app_or_the_next_one(monkeypat
         requested_at = (STORE.job_folder("k") / scheduling.REQUEST).stat().st_mtime_ns
         monkeypatch.setenv("ISOVIZ_STORE", "postgresql://somebody:password@server/isoviz")
     scheduling.dispatch()
-    assert not scheduling.at_work() and queue.look(LIGHT, "k").status == "waiting", "it would look in another store"
+    assert not scheduling.processes() and queue.look(LIGHT, "k").status == "waiting", "it would look in another store"
     scheduling.adopt()
     assert (STORE.job_folder("k") / scheduling.REQUEST).stat().st_mtime_ns == requested_at
     assert settled(LIGHT, "k").status == "done"

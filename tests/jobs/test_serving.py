@@ -13,8 +13,8 @@ from isoviz import fence
 from isoviz.fence import Roots
 from isoviz.jobs import queue, serving
 from isoviz.jobs.kinds import Recent
-from isoviz.jobs.scheduling import AtWork
-from isoviz.jobs.spares import surroundings
+from isoviz.jobs.scheduling import JobProcess
+from isoviz.jobs.spares import environment_key
 from tests.jobs.here import lane_taken, write_job
 from tests.jobs.light import LANE, LIGHT, STORE
 
@@ -54,8 +54,8 @@ def test_a_job_started_again_the_moment_it_failed_is_kept(monkeypatch: pytest.Mo
     monkeypatch.setattr(serving, "log_to", start_again)
     monkeypatch.setattr(serving, "_leave_with_the_last_app", lambda me: None)
     me = psutil.Process()
-    entry = AtWork(me.pid, me.create_time(), LIGHT.name, LANE.name, surroundings(), "", starter=me.pid)
-    entry = replace(entry, starter_started=me.create_time(), log=str(write_job(LIGHT, "k", {"does": "break"}) / "own"))
+    entry = JobProcess(me.pid, me.create_time(), LIGHT.name, LANE.name, environment_key(), "")
+    entry = replace(entry, log=str(write_job(LIGHT, "k", {"does": "break"}) / "own"))
     entry.file.parent.mkdir(parents=True)
     entry.write(None)
     assert serving.serve_kind(LIGHT) == 0

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,6 +14,7 @@ from isoviz.jobs import spares
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 from tests.runs.fake_training import SPEC
+from tests.runs.faults import end_app, start_app
 from tests.runs.observing import end_workers, workers
 from tests.runs.postgres_server import Address, installed, served
 
@@ -101,34 +101,16 @@ def my_workers() -> Callable[[], list[psutil.Process]]:
     return lambda: [process for process in workers() if process not in before]
 
 
-_APP = """
-import sys, time
-from isoviz.jobs import spares
-from isoviz.runs.runner import Runner
-from isoviz.runs.store import Store
-
-spares.MEMORY = 0  # however small the machine
-
-runner = Runner(Store(sys.argv[1]), ["cpu"], train=sys.argv[2])
-runner.start()
-print("started", flush=True)
-time.sleep(600)
-"""
-
-
 @pytest.fixture
 def app(local: Store) -> Iterator[Callable[[], subprocess.Popen[str]]]:
     """Starts another process with a runner on the same store."""
     started: list[subprocess.Popen[str]] = []
 
     def start() -> subprocess.Popen[str]:
-        process = subprocess.Popen([sys.executable, "-c", _APP, local.url, SPEC], stdout=subprocess.PIPE, text=True)
-        started.append(process)
-        assert process.stdout is not None and process.stdout.readline() == "started\n"
-        return process
+        started.append(start_app(local, SPEC))
+        return started[-1]
 
     yield start
     for process in started:
-        process.kill()
-        process.communicate()
+        end_app(process)
     end_workers(local)

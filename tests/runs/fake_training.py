@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import isoviz.runs.worker  # noqa: F401  (a spare has it ready)
+import isoviz.runs.execution  # noqa: F401  (a spare has it ready)
 from isoviz import boundary
 from isoviz.config import RunConfig
 from isoviz.errors import DataError, DivergedError

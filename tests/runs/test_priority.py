@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -14,16 +13,24 @@ from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 from tests.jobs.here import end_all, lane_taken
 from tests.jobs.light import LANE, LIGHT
-from tests.runs.observing import LONG, ended, kinds, until
+from tests.runs.observing import LONG, PATIENCE, ended, kinds, until
 
 Make = Callable[..., RunConfig]
 
 
-def test_queued_run_starts_after_the_view_someone_waits_for(runner: Runner, local: Store, config: Make) -> None:
+def test_queued_run_starts_after_the_view_someone_waits_for(
+    runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "HOLD_SECONDS", PATIENCE)  # however long a busy machine takes
+    gave_way: list[bool] = []
+    check = runner._gives_way
+    monkeypatch.setattr(runner, "_gives_way", lambda: gave_way.append(check()) or gave_way[-1])
     with lane_taken(LANE):
         queue.start(LIGHT, "k", {})
+        until(lambda: gave_way and gave_way[-1])
         (run_id,) = local.create([config()])
-        time.sleep(5 * running.POLL_SECONDS)
+        checks = len(gave_way)
+        until(lambda: len(gave_way) > checks + 3)
         assert (queue.look(LIGHT, "k").status, local.get(run_id).status) == ("waiting", "queued")
     row = ended(local, run_id)
     assert row.status == "finished" and row.started is not None

@@ -18,10 +18,9 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Checkpointed, Finished
 from isoviz.runs import ray_jobs
-from isoviz.runs.execution import execute
+from isoviz.runs.execution import execute, train_run
 from isoviz.runs.ray_jobs import Cluster, Dispatcher, job_name, token_of
 from isoviz.runs.store import RunRow, Store
-from isoviz.runs.worker import train_run
 from tests.runs.fake_training import SPEC
 from tests.runs.fake_training import train as fake_train
 from tests.runs.observing import LONG, kinds, posix, until
@@ -291,7 +290,7 @@ def test_only_the_process_of_the_current_attempt_trains(local: Store, tmp_path: 
     (run_id,) = queued(local)
     late = local.claim("a dispatcher", "ray")
     assert late is not None
-    local.unclaim(run_id, late.attempt)
+    local.release(run_id, late.attempt)
     with pytest.raises(StoreError, match="cannot be run: it is queued"):
         execute(local, run_id, train=fake_train, attempt=late.attempt)
     current = local.claim("a dispatcher", "ray")
@@ -302,7 +301,7 @@ def test_only_the_process_of_the_current_attempt_trains(local: Store, tmp_path: 
     begin(local, run_id)
     with pytest.raises(StoreError, match="or another process trains it"):
         execute(local, run_id, train=fake_train, attempt=current.attempt)
-    local.unclaim(run_id, current.attempt)
+    local.release(run_id, current.attempt)
     assert local.get(run_id).status == "running", "it has begun"
 
 

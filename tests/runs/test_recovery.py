@@ -81,15 +81,6 @@ def test_elsewhere_silence_decides_also_under_the_same_host_name(store: Store, c
     assert mark_lost(store) == [run_id]
 
 
-def test_rows_of_earlier_versions_are_judged_by_name_and_a_short_silence(store: Store, config: Make, dead: int) -> None:
-    run_id = claimed(store, config())
-    store.set_worker(run_id, dead, 1.0)
-    silent_for(store, 1, pid_scope=None)
-    assert mark_lost(store) == []
-    silent_for(store, 4)
-    assert mark_lost(store) == [run_id]
-
-
 def test_reserved_run_of_a_dead_command_is_lost_with_it(store: Store, config: Make, dead: int) -> None:
     (own_run,) = store.create([config(seed=1)], claim="this command")
     (orphan,) = store.create([config(seed=2)], claim="a command that is gone")

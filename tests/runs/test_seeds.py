@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isoviz.config import RunConfig
-from isoviz.runs.seeds import more_seeds
+from isoviz.runs.duplicates import more_seeds
 
 
 def test_every_setup_gets_the_same_new_seeds() -> None:

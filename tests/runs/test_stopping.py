@@ -10,7 +10,7 @@ import pytest
 from isoviz.config import RunConfig
 from isoviz.runs import runner as running
 from isoviz.runs.runner import Runner
-from isoviz.runs.store import REPEAT_SECONDS, Signals, Store
+from isoviz.runs.store import Signals, Store
 from tests.runs.observing import LONG, PATIENCE, ended, finish, gone, kinds, posix, until, within
 
 Make = Callable[..., RunConfig]
@@ -80,11 +80,13 @@ def test_a_slow_step_gets_the_time_it_needs(
     assert (ending["step"], ending["forced"]) == (5, False)
 
 
-def test_a_second_stop_waits_for_no_step(runner: Runner, local: Store, config: Make) -> None:
+def test_a_second_stop_waits_for_no_step(
+    runner: Runner, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isoviz.runs.store.REPEAT_SECONDS", 0.0)
     (run_id,) = local.create([config("step slowly")])
     until(lambda: local.signals(run_id).step_seconds == 600.0)
     local.request_stop(run_id)
-    time.sleep(REPEAT_SECONDS)
     assert local.get(run_id).status == "running"
     local.request_stop(run_id)
     assert ended(local, run_id).status == "stopped"

@@ -100,7 +100,7 @@ def test_the_revision_counts_what_lists_show(store: Store, config: Make) -> None
     assert changed()
     store.request_stop(run)
     assert not changed()
-    store.unclaim(run, store.get(run).attempt)
+    store.release(run, store.get(run).attempt)
     assert changed()
     store.request_stop(run)
     assert changed() and store.get(run).status == "stopped"

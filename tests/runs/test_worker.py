@@ -13,17 +13,17 @@ import pytest
 
 from isoviz.jobs import worker
 from isoviz.runs import planning
+from isoviz.runs.execution import DEFAULT_TRAIN
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
-from isoviz.runs.worker import DEFAULT_TRAIN
 from tests.runs.observing import ended, until
 
 READY = """
 import sys
 from pathlib import Path
 import torch
-from isoviz.runs import planning, worker
-worker.prepare()
+from isoviz.runs import execution, planning
+execution.prepare()
 assert not torch.cuda.is_initialized(), "a spare must leave the GPU alone"
 from isoviz.training import train
 (config,) = planning.expand(

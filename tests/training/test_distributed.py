@@ -21,13 +21,13 @@ from dashboard.shared import forms
 from isoviz import fence
 from isoviz.config import RunConfig
 from isoviz.devices import Devices, Slot
-from isoviz.errors import DivergedError, InputError, is_out_of_memory
+from isoviz.errors import DivergedError, InputError, is_out_of_memory, to_json
 from isoviz.events import Event, Finished, Stopped
 from isoviz.fence import Roots
 from isoviz.runs.execution import explain
 from isoviz.training import distributed, train
 from isoviz.training.batches import EpochBatches
-from isoviz.training.distributed import LostProcessError, _Members, description, send
+from isoviz.training.distributed import LostProcessError, _Members, send
 from tests.runs.observing import until
 from tests.tiny import TinyModels
 
@@ -150,7 +150,7 @@ def report(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 def fails(error: BaseException) -> Callable[[Connection], None]:
-    return lambda line: send(line, ("failed", description(error)))
+    return lambda line: send(line, ("failed", to_json(error)))
 
 
 def test_a_failure_keeps_its_kind_and_advice(report: Callable[..., None]) -> None:
