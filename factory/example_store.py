@@ -39,7 +39,7 @@ MOST_BYTES: Final = 15_000_000
 STEPS, STEPS_OF_STUDY = 48, 12
 """Number of reported steps kept per run; fewer for a study's run, whose curve is rarely viewed."""
 EV_SHOWN, EV_OF_STUDY = 50, 20
-"""Values kept of each spectrum during training, at most what `dashboard.routes` sends. A run's result keeps all."""
+"""Values kept of each spectrum during training, at most what `dashboard.server.routes` sends. A run's result keeps all."""
 DIGITS: Final = 5
 DIGITS_OF_CURVES: Final = 4
 WITH_EMBEDDINGS: Final = ("baseline", "isobn", "istar")

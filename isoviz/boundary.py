@@ -60,7 +60,7 @@ def path(text: str | os.PathLike[str], field: str, error: type[InputError] = Inp
         allowed = f"a name has at most {_NAME_BYTES} bytes, a path {_PATH_BYTES}"
         raise error(f"{shown} is too long for a path ({allowed})", field=field)
     try:
-        checked_path = fence.admitted(name, field, error) if field in _FENCED else Path(name).expanduser()
+        checked_path = fence.resolve(name, field, error) if field in _FENCED else Path(name).expanduser()
     except RuntimeError:
         user = shortened(name.split(os.sep)[0])
         raise error(f"{field}: there is no user '{user}' on this machine; write the full path", field=field) from None

@@ -46,37 +46,37 @@ def roots_of(body: Mapping[str, Sequence[str]] | None) -> Roots | None:
     return None if body is None else Roots(tuple(map(Path, body["named"])), tuple(map(Path, body["own"])))
 
 
-_held_to: Callable[[], Roots] | None = None
-_trusted: ContextVar[bool] = ContextVar("trusted", default=False)
+_allowed_roots: Callable[[], Roots] | None = None
+_unrestricted: ContextVar[bool] = ContextVar("unrestricted", default=False)
 
 
-def hold_to(roots: Callable[[], Roots] | None) -> None:
+def restrict_to(roots: Callable[[], Roots] | None) -> None:
     """From now on this process reads data and models only below these folders, evaluated at each access; None: anywhere."""
-    global _held_to
-    _held_to = roots
+    global _allowed_roots
+    _allowed_roots = roots
 
 
 @contextmanager
-def trusted() -> Iterator[None]:
+def unrestricted() -> Iterator[None]:
     """Lift the restriction to read paths that did not come from the browser, such as the model of a finished run."""
-    token = _trusted.set(True)
+    token = _unrestricted.set(True)
     try:
         yield
     finally:
-        _trusted.reset(token)
+        _unrestricted.reset(token)
 
 
 def roots() -> Roots | None:
     """The folders to which this process is restricted now; None if it is not restricted."""
-    return None if _held_to is None or _trusted.get() else _held_to()
+    return None if _allowed_roots is None or _unrestricted.get() else _allowed_roots()
 
 
-def held() -> bool:
+def is_restricted() -> bool:
     """Whether this process is restricted to some folders."""
-    return _held_to is not None and not _trusted.get()
+    return _allowed_roots is not None and not _unrestricted.get()
 
 
-def admitted(text: str | os.PathLike[str], field: str, error: type[InputError] = InputError) -> Path:
+def resolve(text: str | os.PathLike[str], field: str, error: type[InputError] = InputError) -> Path:
     """A path from a user, with `~` expanded. If the process is restricted, links are resolved and the path must be in an
     allowed folder.
 
@@ -87,13 +87,13 @@ def admitted(text: str | os.PathLike[str], field: str, error: type[InputError] =
     Raises:
         error: the path is outside. The message does not reveal whether it exists.
     """
-    if _held_to is None or _trusted.get():
+    if _allowed_roots is None or _unrestricted.get():
         return Path(text).expanduser()
-    return below(text, _held_to(), field, error)
+    return below(text, _allowed_roots(), field, error)
 
 
 def below(text: str | os.PathLike[str], roots: Roots, field: str, error: type[InputError] = InputError) -> Path:
-    """A path below one of the roots, with links resolved; otherwise like `admitted`."""
+    """A path below one of the roots, with links resolved; otherwise like `resolve`."""
     name = os.fspath(text)
     if name == "~" or name.startswith("~/"):
         name = str(Path.home()) + name[1:]
@@ -120,7 +120,7 @@ def model_folder(name: str, roots: Roots | None, error: type[InputError] = Input
         error: the name can only be a path, and it is outside.
     """
     try:
-        return admitted(name, "model", error) if roots is None else below(name, roots, "model", error)
+        return resolve(name, "model", error) if roots is None else below(name, roots, "model", error)
     except InputError:
         if name.startswith(("/", ".", "~")) or "\0" in name or name.partition("@")[0].count("/") > 1:
             raise

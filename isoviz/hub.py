@@ -18,7 +18,7 @@ Answer = TypeVar("Answer")
 
 _PATIENCE: Final = 3.0
 """Timeout in seconds for the reachability check."""
-_ASK_AGAIN: Final = 300.0
+_CACHED_SECONDS: Final = 300.0
 """Seconds for which the result is cached, so that a long-running server notices when the network comes back."""
 _answers: dict[Hashable, tuple[float, Any]] = {}
 
@@ -31,16 +31,16 @@ def cache_folder() -> Path:
 
 
 def offline() -> str | None:
-    """Why the hub is not available; None if it is. Checked once, and again after some minutes or after `ask_again`."""
+    """Why the hub is not available; None if it is. Checked once, and again after some minutes or after `forget_answers`."""
     from huggingface_hub import constants
 
     if constants.HF_HUB_OFFLINE or os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "TRUE", "YES", "ON"):
         return "the hub cannot be reached (HF_HUB_OFFLINE is set; restart without it to go online)"
-    return remembered("offline", _ASK_AGAIN, lambda: _unreachable(constants.ENDPOINT))
+    return remembered("offline", _CACHED_SECONDS, lambda: _unreachable(constants.ENDPOINT))
 
 
 def remembered(question: Hashable, seconds: float, ask: Callable[[], Answer]) -> Answer:
-    """A cached query to the hub, repeated after a number of seconds, for another hub, or after `ask_again`."""
+    """A cached query to the hub, repeated after a number of seconds, for another hub, or after `forget_answers`."""
     from huggingface_hub import constants
 
     key = (constants.ENDPOINT, question)
@@ -51,7 +51,7 @@ def remembered(question: Hashable, seconds: float, ask: Callable[[], Answer]) ->
     return cast(Answer, result)
 
 
-def ask_again() -> None:
+def forget_answers() -> None:
     """Clear all cached answers."""
     _answers.clear()
 

@@ -106,12 +106,12 @@ def confined(roots: Roots | None) -> Iterator[None]:
     if roots is None:
         yield
         return
-    fence.hold_to(lambda: roots)
+    fence.restrict_to(lambda: roots)
     active = from_environment()
     try:
         yield
     finally:
-        fence.hold_to(None)
+        fence.restrict_to(None)
         active = None
 
 

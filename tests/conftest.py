@@ -46,7 +46,7 @@ def _private_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("ISOVIZ_ROOTS", os.pathsep.join((tempfile.gettempdir(), os.getcwd())))
     yield
-    fence.hold_to(None)  # a page of this test has held the process to those
+    fence.restrict_to(None)  # a page of this test has held the process to those
 
 
 @pytest.fixture(scope="session")

@@ -42,10 +42,10 @@ def looking_at(endpoint: str, cache: Path, monkeypatch: pytest.MonkeyPatch, *, o
         patch.setenv("HF_HUB_DOWNLOAD_TIMEOUT", str(PATIENCE))
         patch.setenv("NO_PROXY", "127.0.0.1")
         patch.delenv("HF_TOKEN", raising=False)
-        hub.ask_again()
+        hub.forget_answers()
         close_session()  # made before, it knows other proxies, and keeps connections to a hub that is gone
         yield
-    hub.ask_again()
+    hub.forget_answers()
     close_session()
 
 

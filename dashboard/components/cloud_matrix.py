@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import routes
 from dashboard.components import bundle
+from dashboard.server import routes
 
 _mount = st.components.v2.component(
     "isoviz_cloud_matrix",

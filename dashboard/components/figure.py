@@ -8,8 +8,8 @@ import plotly.graph_objects as go
 import streamlit as st
 from plotly.io.json import to_json_plotly
 
-from dashboard import routes
 from dashboard.components import bundle
+from dashboard.server import routes
 from dashboard.shared import theme
 
 _BASIC = frozenset({"scatter", "bar", "pie"})

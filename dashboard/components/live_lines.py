@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard import routes
 from dashboard.components import bundle
+from dashboard.server import routes
 from dashboard.shared import measures, theme
 from dashboard.shared.explanations import SPECTRUM, Explanation
 from dashboard.shared.wording import run_title

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import routes
 from dashboard.components import bundle
+from dashboard.server import routes
 from dashboard.shared import explanations
 from isoviz.runs.rows import RunRow
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import plotly.graph_objects as go
 import streamlit as st
 
-from dashboard import routes
 from dashboard.components import bundle
 from dashboard.components.cloud_matrix import Place, path_of
+from dashboard.server import routes
 from dashboard.shared import theme
 
 _mount = st.components.v2.component(

@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.inputs import bundled_models
 from dashboard.shared import actions, forms, reading, resources, wording
 from isoviz.errors import InputError
-from isoviz.hub import ask_again, offline
+from isoviz.hub import forget_answers, offline
 from isoviz.models import cache, hub, sources
 from isoviz.models.cache import CachedModel
 from isoviz.models.hub import Match
@@ -202,7 +202,7 @@ def _offline(field: str, reason: str) -> None:
     st.info(wording.plain(reason[:1].upper() + reason[1:] + "."), icon=":material/cloud_off:")
     st.caption("Bundled models, directories and the hub cache of this machine work without it.")
     if st.button("Ask again", key=f"{field}.again", icon=":material/refresh:"):
-        ask_again()
+        forget_answers()
         forget()
         st.rerun()
 

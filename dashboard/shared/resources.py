@@ -64,7 +64,7 @@ def is_busy() -> bool:
 
 
 def every_run() -> Library:
-    """All runs and examples, for routes: their tokens say which runs a page shows."""
+    """All runs and examples, for routes, which show them to every visitor."""
     from isoviz.runs.examples import Library, opened
 
     return Library(store(), opened())
@@ -88,7 +88,7 @@ def _policy() -> Policy:
 
 def guard_files() -> None:
     """Restrict this process to data and models below the operator's roots, and to uploads."""
-    fence.hold_to(_roots)
+    fence.restrict_to(_roots)
 
 
 def _roots() -> Roots:

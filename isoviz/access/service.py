@@ -125,13 +125,13 @@ class Service:
             new: number the experiment's name if there is one of that name.
         """
         self.require()
-        admitted = [self._admitted(config) for config in configs]
+        resolved = [self._resolved(config) for config in configs]
         with _counting:
-            if (refused := self.launch_refusal(admitted)) is not None:
+            if (refused := self.launch_refusal(resolved)) is not None:
                 raise refused
             if new and group:
                 group = self._unused(group)
-            return self._store.create(admitted, group=group, name=name, claim=claim, visitor=self._name())
+            return self._store.create(resolved, group=group, name=name, claim=claim, visitor=self._name())
 
     def _unused(self, group: str) -> str:
         taken = {facet.group for facet in self._store.facets()}
@@ -152,7 +152,7 @@ class Service:
         """Queue a new run with the configuration of any other run."""
         self.require()
         row = _example(run_id) if is_example(run_id) else self._store.get(run_id)
-        if self.visitor.may(Role.OPERATOR):  # its files were named on the command line, or admitted before
+        if self.visitor.may(Role.OPERATOR):  # its files were named on the command line, or checked before
             return self._store.create([row.config], name=row.name, visitor=self._name())[0]
         return self.launch([row.config], name=row.name)[0]
 
@@ -166,7 +166,7 @@ class Service:
         row = self._own(run_id)
         self.require(row)
         if not self.visitor.may(Role.OPERATOR):
-            self._admitted(row.config)
+            self._resolved(row.config)
         with _counting:
             self._room_in_queue(1)
             self._store.requeue(run_id, claim=claim)
@@ -264,10 +264,10 @@ class Service:
         """Start computing a view of Explore, see `isoviz.exploring.jobs.start`."""
         request.check()
         if user_sets.is_user_set(request.task):  # a stored set is identified by its key
-            admitted = replace(request, model=self._model(request.model) if request.model else "")
+            resolved = replace(request, model=self._model(request.model) if request.model else "")
         else:
-            admitted = replace(request, model=self._model(request.model), data=self._data(request.data))
-        return self.start_job(VIEW, key, admitted.as_json())
+            resolved = replace(request, model=self._model(request.model), data=self._data(request.data))
+        return self.start_job(VIEW, key, resolved.as_json())
 
     def show_vectors(self, request: ViewRequest, key: str, pulse: Callable[[], None] = lambda: None) -> None:
         """Compute the first figures of a user's vectors now, see `isoviz.exploring.vector_view.publish_first`."""
@@ -360,7 +360,7 @@ class Service:
         """Folders below which this visitor may name data and models; None: anywhere."""
         return None if self.policy.roots is None else uploads.roots(self.policy.roots, self._store.folder)
 
-    def admitted(
+    def resolve_paths(
         self, model: str | None = None, data: str | None = None, file: str | None = None
     ) -> tuple[str | None, str | None, str | None]:
         """A model, a data folder and a file of vectors, checked for this visitor, with resolved paths."""
@@ -369,7 +369,7 @@ class Service:
             file = str(fence.below(file, roots, "embeddings", DataError))
         return (None if model is None else self._model(model)), self._data(data), file
 
-    def _admitted(self, config: RunConfig) -> RunConfig:
+    def _resolved(self, config: RunConfig) -> RunConfig:
         """The configuration with resolved paths, so that no symbolic link can redirect them later. Refused outside the roots."""
         if config.accelerate_config is not None and not self.visitor.may(
             Role.OPERATOR

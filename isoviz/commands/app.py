@@ -52,11 +52,11 @@ def add_options(app: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM; then return 0. Where the system allows it, this process becomes the server."""
-    server = dashboard.require("app", "server.py")
+    server = dashboard.require("app", "server/main.py")
     if _taken(options.port):
         raise InputError(f"--port: {options.port} is in use on this machine; choose another", field="port")
     # Streamlit reads .streamlit/config.toml from the current folder, and puts the script's folder on the import path
-    command = [sys.executable, "-m", "dashboard.serving", str(server), "--server.port", str(options.port)]
+    command = [sys.executable, "-m", "dashboard.server.serving", str(server), "--server.port", str(options.port)]
     # The server opens the browser at a link with a token; Streamlit would open the bare address.
     command += ["--server.address", options.host, "--server.headless", "true"]
     environment = {**dashboard.environment(), **_settings(options)}

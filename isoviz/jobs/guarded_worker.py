@@ -66,7 +66,7 @@ def _answer(order: Mapping[str, Any]) -> tuple[bytes, bool]:
     before = psutil.Process().memory_info().rss
     limits.active = allowed
     roots = TypeAdapter(Roots | None).validate_python(order["roots"])
-    fence.hold_to(None if roots is None else lambda: roots)
+    fence.restrict_to(None if roots is None else lambda: roots)
     ceiling = _limit_memory(allowed)
     try:
         answer = _called(function, order["arguments"])

@@ -59,9 +59,9 @@ def resolve(model: str, head: HeadKind | None = None, commit: str | None = None)
         return _in_folder(model, "bundled", demo.bundled_model_dir(model), head)
     folder = folder_of(model)
     if folder is not None:
-        if fence.held():
+        if fence.is_restricted():
             for path in (*folder.iterdir(), *folders.module_files(folder)):  # a link in it can lead out of it
-                fence.admitted(path, "model", ModelError)
+                fence.resolve(path, "model", ModelError)
         return _in_folder(model, "local", folder, head)
     if model.startswith(("/", ".", "~", "demo/")) or model.partition("@")[0].count("/") > 1 or not model.strip():
         raise ModelError(
@@ -77,7 +77,7 @@ def folder_of(model: str) -> Path | None:
     Raises:
         ModelError: a path that no disk can have, or that the browser may not read.
     """
-    if fence.held() and fence.model_folder(model, None, ModelError) is None:
+    if fence.is_restricted() and fence.model_folder(model, None, ModelError) is None:
         return None
     return boundary.folder(model, "model", ModelError)
 

@@ -221,7 +221,9 @@ class Operations:
                 raise InterruptedError("the client is gone")
 
         def measured() -> dict[str, Any]:
-            files = zip(("model", "data", "embeddings"), self._service.admitted(model, data, embeddings), strict=True)
+            files = zip(
+                ("model", "data", "embeddings"), self._service.resolve_paths(model, data, embeddings), strict=True
+            )
             given = dict(files, task=task, split=split, layer=layer, pooling=pooling, max_eval=max_eval)
             request = checked(MeasureRequest, {name: value for name, value in given.items() if value is not None})
             allowed = limits.UNLIMITED

@@ -92,7 +92,7 @@ def checked_file(file: str) -> tuple[Path, str, int]:
     Raises:
         InputError: it is not there, this process may not read it, or it does not describe a launch that training knows.
     """
-    path = boundary.file(fence.admitted(file, "accelerate_config"), "accelerate_config").resolve()
+    path = boundary.file(fence.resolve(file, "accelerate_config"), "accelerate_config").resolve()
     with boundary.parsing(f"{path.name} cannot be read as YAML", "accelerate_config"):
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     found = content if isinstance(content, dict) else {}

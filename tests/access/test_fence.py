@@ -34,7 +34,7 @@ def shared(tmp_path: Path) -> Path:
 @pytest.fixture
 def confined(shared: Path) -> None:
     """Confines this process to the shared folder."""
-    fence.hold_to(lambda: Roots((shared,)))
+    fence.restrict_to(lambda: Roots((shared,)))
 
 
 def refusal(look: Callable[[], object]) -> str:
@@ -48,8 +48,8 @@ def test_inside_is_read_by_any_spelling(shared: Path, confined: None, monkeypatc
     monkeypatch.setenv("HOME", str(shared))
     monkeypatch.chdir(shared)
     for text in (str(shared / "data"), "data", "./data", "~/data", f"{shared}/link/../data", f"{shared}//data/"):
-        assert fence.admitted(text, "data") == shared / "data", text
-    assert fence.admitted(shared / "link", "data") == shared / "data"
+        assert fence.resolve(text, "data") == shared / "data", text
+    assert fence.resolve(shared / "link", "data") == shared / "data"
     assert own.preview(shared / "data").columns == ("text", "label")
 
 
@@ -132,7 +132,7 @@ def test_models(shared: Path, confined: None, tmp_path: Path, tiny_models: TinyM
     for text in (str(tiny_models("bert")), str(tmp_path / "nowhere"), "~root", "./model", "../x", "a/b/c"):
         with pytest.raises(ModelError, match="cannot be read from the browser"):
             sources.resolve(text)
-    with fence.trusted():
+    with fence.unrestricted():
         assert sources.resolve(str(tiny_models("bert"))).kind == "local"
     weights = shared / "model" / "model.safetensors"
     weights.unlink()
@@ -152,7 +152,7 @@ def test_a_hub_id_is_no_folder_outside(
 
 
 def test_without_roots_it_says_how_to_set_them() -> None:
-    fence.hold_to(lambda: Roots(()))
+    fence.restrict_to(lambda: Roots(()))
     assert refusal(lambda: own.preview(os.getcwd())) == (
         "data: folders on the server cannot be read from the browser; ask the operator to list them in ISOVIZ_ROOTS"
     )
@@ -165,7 +165,7 @@ def test_held_to_nothing_reads_anywhere(tmp_path: Path, shared: Path) -> None:
 
 
 def test_a_refusal_gives_the_command_that_allows_the_folder() -> None:
-    fence.hold_to(lambda: Roots((Path("/home/ada"), Path("/srv/our data"))))
+    fence.restrict_to(lambda: Roots((Path("/home/ada"), Path("/srv/our data"))))
     command = "python -m isoviz app --roots /home/ada '/srv/our data' "
     for name, folder in (
         ("/data/reviews", "/data/reviews"),
@@ -176,5 +176,5 @@ def test_a_refusal_gives_the_command_that_allows_the_folder() -> None:
         ("/a\nb", "FOLDER"),
     ):
         with pytest.raises(InputError) as refused:
-            fence.admitted(name, "data")
+            fence.resolve(name, "data")
         assert (refused.value.advice or "").endswith(command + folder), name

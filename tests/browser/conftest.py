@@ -93,7 +93,7 @@ def start(folder: Path, *, runner: str = "off", base: str = "", **settings: str)
     port = free_port()
     store = Store(folder)
     log = folder / f"server-{port}.log"
-    command = [sys.executable, "-m", "streamlit", "run", "dashboard/server.py", f"--server.port={port}"]
+    command = [sys.executable, "-m", "streamlit", "run", "dashboard/server/main.py", f"--server.port={port}"]
     environment = {**os.environ, "ISOVIZ_HOME": str(folder), "ISOVIZ_RUNNER": runner, "HF_HUB_OFFLINE": "1"}
     spares = {"ISOVIZ_SPARES": "off"} if runner == "off" else {}  # each takes ten seconds of a processor
     environment |= {"ISOVIZ_NO_TOKEN": "1", **spares, **settings}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from dashboard.class_routes import qr_code
+from dashboard.server.class_routes import qr_code
 from isoviz import lessons
 from isoviz.access import links
 from isoviz.access.visitors import Role

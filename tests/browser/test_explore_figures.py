@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from dashboard import routes
+from dashboard.server import routes
 from tests.browser.conftest import EVERY_SECTION, Server, becomes, keep_view
 
 ROWS = 60

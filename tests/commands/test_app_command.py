@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboard import announcing
+from dashboard.server import announcing
 from dashboard.shared.visitor import Open
 from isoviz.__main__ import main
 from isoviz.access import links, reach

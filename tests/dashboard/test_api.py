@@ -15,8 +15,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from dashboard import api_routes, routes
-from dashboard.doorway import Doorway
+from dashboard.server import api_routes, routes
+from dashboard.server.doorway import Doorway
 from dashboard.shared import resources, visitor
 from isoviz.access import service as access
 from isoviz.access.policy import ROOTS

@@ -12,8 +12,8 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from dashboard import class_routes, routes
-from dashboard.doorway import Doorway
+from dashboard.server import class_routes, routes
+from dashboard.server.doorway import Doorway
 from dashboard.shared import resources, visitor
 from isoviz.access.reach import READ_ONLY, Reach
 from isoviz.access.visitors import OPERATOR, Role, Visitor

@@ -19,8 +19,8 @@ from starlette.types import Receive, Scope, Send
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
-from dashboard import routes
-from dashboard.doorway import Doorway
+from dashboard.server import routes
+from dashboard.server.doorway import Doorway
 from dashboard.shared.visitor import ByLink
 from isoviz.access import links
 from isoviz.access.reach import Reach
@@ -328,7 +328,7 @@ def test_a_bad_address_is_named(options: tuple[str, str]) -> None:
 
 
 def test_streamlit_alone_does_not_start_it_unguarded_either(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "streamlit", "run", "dashboard/server.py", "--server.address", "0.0.0.0"]
+    command = [sys.executable, "-m", "streamlit", "run", "dashboard/server/main.py", "--server.address", "0.0.0.0"]
     environment = {**os.environ, "ISOVIZ_NO_TOKEN": "1", "ISOVIZ_HOME": str(tmp_path)}
     refused = subprocess.run(
         [*command, f"--server.port={free_port()}"],

@@ -10,8 +10,8 @@ from typing import Any
 import plotly.graph_objects as go
 import pytest
 
-from dashboard import routes
 from dashboard.components import figure as component
+from dashboard.server import routes
 from dashboard.shared import theme
 
 ROOT = Path(__file__).resolve().parents[2]

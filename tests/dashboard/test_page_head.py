@@ -13,8 +13,8 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from dashboard import routes
-from dashboard.page_head import FIGURE_PAGES, PAGES, SERVER_ADDRESS, PageHead
+from dashboard.server import routes
+from dashboard.server.page_head import FIGURE_PAGES, PAGES, SERVER_ADDRESS, PageHead
 
 HTML = "<!DOCTYPE html><html><head><title>é</title></head><body>" + "text " * 500 + "</body></html>"
 TAG = f'src="./{routes.basic_plotly_path()}"'

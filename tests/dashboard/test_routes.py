@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from dashboard import routes
+from dashboard.server import routes
 from dashboard.shared import resources
 from isoviz.events import Entered, Resumed, Stepped
 from isoviz.runs.reading import RunReader
@@ -189,7 +189,7 @@ def test_basic_plotly_is_the_published_file_of_the_same_series(client: TestClien
     path = routes.basic_plotly_path()
     served = client.get(f"/{path}", headers={"accept-encoding": "gzip"})
     assert served.status_code == 200 and "immutable" in served.headers["cache-control"]
-    published = (Path(routes.__file__).parent / "plotly_basic" / "plotly-basic.min.js").read_bytes()
+    published = (Path(routes.__file__).parents[1] / "plotly_basic" / "plotly-basic.min.js").read_bytes()
     assert published in served.content
     full = client.get(f"/{routes.plotly_path()}").text[:200]
     series = [re.search(r"plotly\.js .*?v(\d+)\.", text) for text in (published[:200].decode(), full)]

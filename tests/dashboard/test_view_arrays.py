@@ -7,7 +7,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from dashboard import routes, view_arrays
+from dashboard.server import routes, view_arrays
 from dashboard.shared import wording
 from isoviz.exploring.results import ViewResult
 from isoviz.jobs.results import ARRAYS

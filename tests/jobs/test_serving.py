@@ -68,11 +68,11 @@ def test_the_job_of_a_visitor_reads_where_pages_may(tmp_path: Path) -> None:
     link, secret = tmp_path / "shared" / "rows.csv", tmp_path / "secret.csv"
     secret.write_text("text,label\n")
     link.symlink_to(secret)
-    fence.hold_to(lambda: Roots((tmp_path / "shared",)))  # as the app
+    fence.restrict_to(lambda: Roots((tmp_path / "shared",)))  # as the app
     for visitor, status in (("anna", "failed"), (None, "done")):
         with lane_taken(LANE):
             queue.start(LIGHT, "k", {"does": "read", "path": str(link)}, visitor=visitor)
-        fence.hold_to(None)
+        fence.restrict_to(None)
         serving.work(LIGHT, LIGHT.results.job_folder("k"), Recent(1))
         state = queue.look(LIGHT, "k")
         assert state.status == status, state

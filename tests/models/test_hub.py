@@ -14,7 +14,7 @@ from huggingface_hub import hf_hub_download
 
 from isoviz.__main__ import main
 from isoviz.errors import ModelError
-from isoviz.hub import ask_again, offline
+from isoviz.hub import forget_answers, offline
 from isoviz.models import cache, hub, sentences, sources
 from isoviz.runs.store import Store
 from tests.hub_client import looking_at
@@ -125,7 +125,7 @@ def test_modules_that_another_library_left_out_are_fetched(server, tiny_models, 
 def test_a_bare_transformer_is_asked_for_modules_once(server, published):
     sources.fetch(sources.resolve(NAME))
     server.asked.clear()
-    ask_again()
+    forget_answers()
     assert sources.resolve(NAME).kind == "cached"
     assert not [line for line in server.asked if "modules.json" in line]
 
@@ -243,7 +243,7 @@ def test_offline_is_checked_once(server):
     for _ in range(3):
         assert offline() is None
     assert server.asked == ["HEAD /"]
-    ask_again()
+    forget_answers()
     assert offline() is None and len(server.asked) == 2
 
 

@@ -198,7 +198,7 @@ def test_a_link_out_of_the_allowed_folders_is_refused(
     outside = tmp_path / "outside.json"
     (folder / "2_Dense" / "config.json").rename(outside)
     (folder / "2_Dense" / "config.json").symlink_to(outside)
-    fence.hold_to(lambda: fence.Roots((tmp_path / "allowed",)))
+    fence.restrict_to(lambda: fence.Roots((tmp_path / "allowed",)))
     with pytest.raises(ModelError, match="cannot be read from the browser"):
         sources.resolve(str(folder))
 

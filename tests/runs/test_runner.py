@@ -56,7 +56,7 @@ def test_the_run_of_a_visitor_reads_where_pages_may(runner: Runner, local: Store
     (tmp_path / "shared" / "rows.csv").symlink_to(tmp_path / "secret.csv")
     (tmp_path / "secret.csv").write_text("text,label\n")
     requested = config("read", data=str(tmp_path / "shared" / "rows.csv"))
-    fence.hold_to(lambda: Roots((tmp_path / "shared",)))  # as the app, in whose process the runner is
+    fence.restrict_to(lambda: Roots((tmp_path / "shared",)))  # as the app, in whose process the runner is
     (of_visitor,) = local.create([requested], visitor="anna")
     (of_operator,) = local.create([requested])
     row = ended(local, of_visitor)

@@ -85,11 +85,11 @@ def test_a_file_says_how_many_processes(tmp_path: Path) -> None:
 def test_a_file_that_the_browser_may_not_read_is_refused(tmp_path: Path) -> None:
     (tmp_path / "shared").mkdir()
     (tmp_path / "launch.yaml").write_text("distributed_type: MULTI_CPU\nnum_processes: 2\n")
-    fence.hold_to(lambda: Roots((tmp_path / "shared",)))
+    fence.restrict_to(lambda: Roots((tmp_path / "shared",)))
     try:
         assert forms.check_setting("accelerate_config", str(tmp_path / "launch.yaml")).error
     finally:
-        fence.hold_to(None)
+        fence.restrict_to(None)
     assert forms.check_setting("accelerate_config", str(tmp_path / "launch.yaml")).error is None
     assert "No file" in str(forms.check_setting("accelerate_config", str(tmp_path / "nowhere.yaml")).error)
 

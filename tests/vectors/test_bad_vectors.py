@@ -153,7 +153,7 @@ def _limited(read: Callable[[], Any]) -> Any:
 
 def _outside(folder: Path) -> Any:
     np.save(folder / "a.npy", GOOD)
-    fence.hold_to(lambda: Roots((folder / "inside",)))
+    fence.restrict_to(lambda: Roots((folder / "inside",)))
     return vectors.read(folder / "a.npy")
 
 
@@ -161,7 +161,7 @@ def _outside_by_link(folder: Path) -> Any:
     np.save(folder / "a.npy", GOOD)
     (folder / "inside").mkdir()
     os.symlink(folder / "a.npy", folder / "inside" / "a.npy")
-    fence.hold_to(lambda: Roots((folder / "inside",)))
+    fence.restrict_to(lambda: Roots((folder / "inside",)))
     return vectors.read(folder / "inside" / "a.npy")
 
 
@@ -277,7 +277,7 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
 @pytest.fixture(autouse=True)
 def _fence_open() -> Any:
     yield
-    fence.hold_to(None)
+    fence.restrict_to(None)
 
 
 @pytest.mark.parametrize("case", CASES)

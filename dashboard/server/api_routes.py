@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from dashboard.class_routes import read_body
+from dashboard.server.class_routes import read_body
 from dashboard.shared import reading, resources, visitor
 from isoviz.access.reach import API_WRITES, switched_on
 from isoviz.access.service import Service

@@ -1,4 +1,4 @@
-"""The server's process, `python -m dashboard.serving FILE [options]`: Streamlit, which exits with 0 after a signal.
+"""The server's process, `python -m dashboard.server.serving FILE [options]`: Streamlit, which exits with 0 after a signal.
 
 uvicorn shuts down at the first SIGINT or SIGTERM and then re-raises the signal, which would give another exit status.
 """

@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 import isoviz
-from dashboard import api_routes, class_routes, view_arrays
+from dashboard.server import api_routes, class_routes, view_arrays
 from dashboard.shared import resources, visitor
 from isoviz.errors import StoreError
 from isoviz.events import Measured, parse_event
@@ -246,7 +246,7 @@ def _plotly_bytes() -> bytes:
 @functools.cache
 def _basic_plotly_bytes() -> bytes:
     """The basic bundle under another global name, because the full bundle on the page may already use `Plotly`."""
-    published = (Path(__file__).parent / "plotly_basic" / "plotly-basic.min.js").read_bytes()
+    published = (Path(__file__).parents[1] / "plotly_basic" / "plotly-basic.min.js").read_bytes()
     before = b"globalThis.isovizWholePlotly = globalThis.Plotly;\n"
     after = b"\nglobalThis.isovizBasicPlotly = globalThis.Plotly;\nglobalThis.Plotly = globalThis.isovizWholePlotly;\n"
     return before + published + after

@@ -20,7 +20,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard import api_routes, class_routes, page_head
+from dashboard.server import api_routes, class_routes, page_head
 from dashboard.shared import visitor
 from dashboard.shared.visitor import ByLink, ByLogin, Entrance
 from isoviz.access import links
@@ -72,7 +72,7 @@ class Doorway:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = HTTPConnection(scope)
-        answer: Response | None = self._foreign(connection)
+        answer: Response | None = self._cross_site_refusal(connection)
         path = scope["path"].removeprefix(self.base) or "/"
         is_page = scope["method"] in ("GET", "HEAD") and _PAGE.fullmatch(path) is not None
         secret = connection.query_params.get(links.PARAMETER) if is_page else None
@@ -116,12 +116,12 @@ class Doorway:
     async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = HTTPConnection(scope)
         asking = self.entrance.visitor(connection.cookies)
-        if self._foreign(connection) is not None or asking is None:
+        if self._cross_site_refusal(connection) is not None or asking is None:
             await send({"type": "websocket.close", "code": 1008})  # before acceptance, so the response is 403
             return
         visitor.note_request(scope, asking)
 
-        async def still_let_in() -> Message:
+        async def receive_while_signed_in() -> Message:
             message = await receive()
             # A page stays connected for hours; meanwhile links may be renewed and people removed from the list.
             if message["type"] == "websocket.receive" and self.entrance.visitor(connection.cookies) != asking:
@@ -129,9 +129,9 @@ class Doorway:
                 return {"type": "websocket.disconnect", "code": 1008}
             return message
 
-        await self.app(scope, still_let_in, send)
+        await self.app(scope, receive_while_signed_in, send)
 
-    def _foreign(self, connection: HTTPConnection) -> Response | None:
+    def _cross_site_refusal(self, connection: HTTPConnection) -> Response | None:
         """The refusal of a foreign host or origin; None if the request may pass."""
         hosts = connection.headers.getlist("host")
         if len(hosts) != 1 or not self.reach.allows_host(hosts[0]):

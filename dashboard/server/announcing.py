@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit import config
 from streamlit.auth_util import get_validated_redirect_uri, is_authlib_installed
 
-from dashboard import class_routes
+from dashboard.server import class_routes
 from dashboard.shared import resources
 from dashboard.shared.visitor import ByLink, ByLogin, Entrance, Open
 from isoviz.access import reach

@@ -13,9 +13,9 @@ from pathlib import Path
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard import routes
+from dashboard.server import routes
 
-PAGES = ("", *sorted(path.stem for path in (Path(__file__).resolve().parent.parent / "pages").glob("*.py")))
+PAGES = ("", *sorted(path.stem for path in (Path(__file__).resolve().parents[2] / "pages").glob("*.py")))
 FIGURE_PAGES = ("explore", "whatif")
 """Pages whose first figures are drawn by `components.figure`."""
 

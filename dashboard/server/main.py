@@ -1,6 +1,6 @@
 """The app as a web server: access control, pages, routes of the live components, and the runner's lifetime.
 
-Started by `python -m isoviz app` (or `python -m streamlit run dashboard/server.py` in the project root).
+Started by `python -m isoviz app` (or `python -m streamlit run dashboard/server/main.py` in the project root).
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 import streamlit as st  # noqa: E402
 from starlette.middleware import Middleware  # noqa: E402
 
-from dashboard import announcing  # noqa: E402
-from dashboard.doorway import Doorway  # noqa: E402
-from dashboard.page_head import PageHead  # noqa: E402
-from dashboard.routes import routes  # noqa: E402
+from dashboard.server import announcing  # noqa: E402
+from dashboard.server.doorway import Doorway  # noqa: E402
+from dashboard.server.page_head import PageHead  # noqa: E402
+from dashboard.server.routes import routes  # noqa: E402
 from dashboard.shared import resources, visitor  # noqa: E402
 from isoviz.errors import InputError  # noqa: E402
 
@@ -54,7 +54,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
 
 
 app = st.App(
-    Path(__file__).with_name("app.py"),
+    ROOT / "dashboard" / "app.py",
     lifespan=lifespan,
     routes=routes(BASE),
     middleware=[
