@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
-from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from dashboard.inputs import rows_view
 from dashboard.shared import actions, forms, reading, resources, wording
+from dashboard.streamlit_private import ExpanderContainer
 from isoviz import boundary, tasks
 from isoviz.access.uploads import Files
 from isoviz.errors import AccessError, InputError

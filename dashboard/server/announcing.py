@@ -11,12 +11,11 @@ import urllib.request
 import webbrowser
 
 import streamlit as st
-from streamlit import config
-from streamlit.auth_util import get_validated_redirect_uri, is_authlib_installed
 
 from dashboard.server import class_routes
 from dashboard.shared import resources
 from dashboard.shared.visitor import ByLink, ByLogin, Entrance, Open
+from dashboard.streamlit_private import get_validated_redirect_uri, is_authlib_installed, set_option
 from isoviz.access import reach
 from isoviz.access.people import People
 from isoviz.access.reach import Reach
@@ -42,7 +41,7 @@ def settings() -> tuple[Reach, Entrance]:
         environment[reach.URL] = (get_validated_redirect_uri() or "").removesuffix("/oauth2callback")
     bounds = Reach.from_environment(listening, environment)
     if bounds.origins:  # Streamlit checks the WebSocket's origin too
-        config.set_option("server.corsAllowedOrigins", sorted(bounds.origins))
+        set_option("server.corsAllowedOrigins", sorted(bounds.origins))
     return bounds, _entrance(bounds)
 
 

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dashboard.server import api_routes, class_routes, page_head
 from dashboard.shared import visitor
 from dashboard.shared.visitor import ByLink, ByLogin, Entrance
+from dashboard.streamlit_private import login_redirect
 from isoviz.access import links
 from isoviz.access.reach import Reach
 from isoviz.access.visitors import Role, Visitor
@@ -212,15 +213,13 @@ class Doorway:
         return _page(body, 401, refresh=clean if returning else None)
 
     def _login(self, connection: HTTPConnection, entrance: ByLogin) -> Response:
-        from streamlit.user_info import generate_login_redirect_url
-
         claims = entrance.claims(connection.cookies)
         if claims is not None:
             account = html.escape(str(claims.get("email", "this account")))
             return _page(_NOT_LISTED.format(who=account, base=html.escape(self.base)), 403)
         names = entrance.providers()
         buttons = "".join(
-            f'<p><a class="button" href="{html.escape(generate_login_redirect_url(name))}">'
+            f'<p><a class="button" href="{html.escape(login_redirect(name))}">'
             f"Log in{'' if name == 'default' else f' with {html.escape(name)}'}</a></p>"
             for name in names
         )

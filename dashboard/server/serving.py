@@ -17,9 +17,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _leave)
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
-    from streamlit.web.cli import main as streamlit
+    from dashboard.streamlit_private import run_command_line
 
-    streamlit(["run", *sys.argv[1:]], prog_name="streamlit")
+    run_command_line(["run", *sys.argv[1:]])
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import streamlit as st
-from streamlit.runtime.state import query_params, session_state
 
 from dashboard.shared import wording
+from dashboard.streamlit_private import query_params, session_state
 
 _TAKEN = "address:taken"
 _REFUSED = "address:refused"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import streamlit as st
-from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from dashboard.streamlit_private import session_id
 from isoviz.demo import EXAMPLE
 from isoviz.exploring import results
 from isoviz.exploring.request import ViewRequest
@@ -21,7 +21,7 @@ BADGE: Final = ":gray-badge[example]"
 def shown() -> bool:
     """Whether this visitor sees the examples."""
     # reports written by the command line have no session
-    return get_script_run_ctx(suppress_warning=True) is None or bool(st.session_state.get(KEY, True))
+    return session_id() is None or bool(st.session_state.get(KEY, True))
 
 
 def switch() -> None:

@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import streamlit as st
-from streamlit.runtime import exists, get_instance
-from streamlit.runtime.scriptrunner import StopException, get_script_run_ctx
 
+from dashboard.streamlit_private import StopException, session_id, session_is_open
 from isoviz import limits, tasks
 from isoviz.jobs import guarded
 from isoviz.models.sources import ModelSource
@@ -99,15 +98,14 @@ def _ask(name: str, returns: Any, **arguments: Any) -> Any:
 def still_wanted(in_callback: bool = False) -> Callable[[], None]:
     """A function that raises when the tab is closed or, outside callbacks (which run once), when the visitor has made another
     request."""
-    context = get_script_run_ctx()
-    if context is None:
+    session = session_id()
+    if session is None:
         return lambda: None
-    session = context.session_id
 
     def pulse() -> None:
         if not in_callback:
             _ = "reading" in st.session_state  # Streamlit can interrupt the script here
-        if exists() and not get_instance().is_active_session(session):
+        if not session_is_open(session):
             raise StopException
 
     return pulse

@@ -18,9 +18,8 @@ from typing import Any, Protocol
 
 import streamlit as st
 from itsdangerous import BadSignature, Signer
-from streamlit.auth_util import get_secrets_auth_section
-from streamlit.runtime import Runtime
 
+from dashboard.streamlit_private import Runtime, get_secrets_auth_section, login_cookie, login_origin
 from isoviz.access import links
 from isoviz.access.people import People
 from isoviz.access.visitors import OPERATOR, Role, Visitor
@@ -179,21 +178,7 @@ class ByLogin:
 
     def claims(self, cookies: Mapping[str, str]) -> Mapping[str, Any] | None:
         """The login provider's claims about the visitor, listed or not; None without a login."""
-        # Private modules of Streamlit, which may change between versions; only servers with a login need them.
-        from streamlit.auth_util import get_cookie_with_chunks, get_origin_from_redirect_uri
-        from streamlit.web.server.server_util import AUTH_COOKIE_NAME, get_cookie_secret
-        from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
-
-        secret = get_cookie_secret()
-
-        def part(name: str) -> bytes | None:
-            value = cookies.get(name)
-            try:
-                return None if value is None else decode_signed_value(secret, name, value.encode("latin-1"))
-            except UnicodeError:
-                return None
-
-        cookie_value = get_cookie_with_chunks(part, AUTH_COOKIE_NAME)
+        cookie_value = login_cookie(cookies)
         try:
             claims = json.loads(cookie_value) if cookie_value else None
         except ValueError:
@@ -201,7 +186,7 @@ class ByLogin:
         if not isinstance(claims, dict) or claims.get("is_logged_in") is not True:
             return None
         # signed for this app, not for another app with the same secret
-        return claims if claims.get("origin") == get_origin_from_redirect_uri() else None
+        return claims if claims.get("origin") == login_origin() else None
 
     @staticmethod
     def providers() -> list[str]:

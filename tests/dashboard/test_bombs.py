@@ -145,26 +145,12 @@ def test_the_page_names_the_limit(open_page: OpenPage, tmp_path: Path) -> None:
     assert page.button(key="launch").disabled
 
 
-class FakeSession:
-    """A session as `reading` sees it: it is there until its tab is closed."""
-
-    session_id = "one"
-
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
-
-    def is_active_session(self, session_id: str) -> bool:
-        assert session_id == self.session_id
-        return not (self.mark.exists() and self.mark.read_text())  # closed once the work has begun
-
-
 @pytest.mark.parametrize("in_callback", [False, True])
 def test_reading_ends_with_the_tab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_callback: bool) -> None:
     mark = tmp_path / "mark"
-    session = FakeSession(mark)
-    monkeypatch.setattr(reading, "get_script_run_ctx", lambda: session)
-    monkeypatch.setattr(reading, "exists", lambda: True)
-    monkeypatch.setattr(reading, "get_instance", lambda: session)
+    monkeypatch.setattr(reading, "session_id", lambda: "one")
+    # the tab is closed once the work has begun
+    monkeypatch.setattr(reading, "session_is_open", lambda session: not (mark.exists() and mark.read_text()))
     arguments = {"mark": str(mark), "seconds": 600}
     with pytest.raises(StopException):
         guarded.call(
@@ -173,7 +159,7 @@ def test_reading_ends_with_the_tab(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not psutil.pid_exists(int(mark.read_text()))
 
 
-def test_a_rerun_request_ends_it_outside_of_callbacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rerun_request_ends_it_outside_of_callbacks(monkeypatch: pytest.MonkeyPatch) -> None:
     class RerunError(BaseException):
         pass
 
@@ -181,8 +167,7 @@ def test_a_rerun_request_ends_it_outside_of_callbacks(tmp_path: Path, monkeypatc
         def __contains__(self, name: object) -> bool:
             raise RerunError  # as Streamlit does at this point
 
-    monkeypatch.setattr(reading, "get_script_run_ctx", lambda: FakeSession(tmp_path / "never"))
-    monkeypatch.setattr(reading, "exists", lambda: False)
+    monkeypatch.setattr(reading, "session_id", lambda: "one")
     monkeypatch.setattr(reading.st, "session_state", State())
     with pytest.raises(RerunError):
         reading.still_wanted()()
