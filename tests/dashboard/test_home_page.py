@@ -49,18 +49,8 @@ def test_runs_are_listed_with_their_state(open_page: OpenPage, store: Store) -> 
 
 
 def test_three_questions_lead_to_the_pages_that_answer_them(open_page: OpenPage) -> None:
-    page = open_page("home")
-    shown = texts(page)
-    for question in ("What is isotropy?", "Would whitening help me?", "Which method?"):
-        assert question in shown
-    links = {link.proto.page for link in page.get("page_link")}
+    links = {link.proto.page for link in open_page("home").get("page_link")}
     assert {"lessons", "methods", "explore", "whatif", "train", "papers", "playground"} <= links
-
-
-def test_the_strip_introduces_the_words_that_pages_use(open_page: OpenPage) -> None:
-    shown = texts(open_page("home"))
-    for word in ("classifier input", "[CLS]", "n points", "d dimensions", "measured here"):
-        assert word in shown, word
 
 
 def test_the_small_playground_hides_controls_that_exist() -> None:

@@ -12,7 +12,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.run import sections as run_view
-from dashboard.shared import downloads
 from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.runs.store import Store
@@ -169,10 +168,6 @@ def test_a_broken_file_is_reported(store: Store, open_page: OpenPage, own: RunCo
     page = open_page("run", id=run)
     assert not page.exception
     assert "cannot be read" in page.error[0].value
-
-
-def test_a_spreadsheet_runs_nothing_of_the_texts() -> None:
-    assert b"'=1+1" in downloads.csv(pd.DataFrame({"text": ["=1+1"]}))
 
 
 def test_configuration_has_what_applies(own: RunConfig) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 from dataclasses import replace
 
 from dashboard.run import sections as run_view
 from dashboard.shared import logs
 from isoviz.events import Failed, Finished, Weights
 from isoviz.metrics.record import Measurement
+from isoviz.runs import planning
 from isoviz.runs.execution import LOG
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
@@ -37,6 +37,7 @@ def test_a_finished_run_tells_everything(store: Store, open_page: OpenPage) -> N
     assert known["Data fingerprint"] == "2f0c9a1b77d3e654"
     assert known["Version of torch"] == "2.13.0"
     assert dict(zip(configuration["field"], configuration["value"], strict=True))["beta"] == "0.5"
+    assert app.code[0].value == planning.command([store.get(run.id).config])
 
 
 def test_a_collapsed_run_says_so_and_its_notes_are_shown(store: Store, open_page: OpenPage) -> None:
@@ -76,22 +77,6 @@ def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> No
     assert "saved weights are from epoch 6" in texts(app)
     assert "Weights kept" in app.dataframe[1].value[""].tolist()
     assert "Weights kept" not in dict(run_view.provenance_lines(replace(run, status="stopped", result=None), None))
-
-
-def test_the_command_makes_the_same_configuration(store: Store, open_page: OpenPage) -> None:
-    run = Story(store, params={"lam": -3.0}, epochs=2, max_train=500).complete()
-    words = shlex.split(open_page("run", id=run.id).code[0].value)
-    assert words[:4] == ["python", "-m", "isoviz", "train"]
-    assert "lam=-3.0" in words
-    assert words[words.index("--epochs") + 1] == "2"
-    assert words[words.index("--max-train") + 1] == "500"
-
-
-def test_the_panel_shows_the_run_s_own_configuration(store: Store, open_page: OpenPage) -> None:
-    first = Story(store, batch_size=16).begin()
-    Story(store, batch_size=64, seed=1).begin()
-    configuration = open_page("run", id=first.id).dataframe[-1].value
-    assert dict(zip(configuration["field"], configuration["value"], strict=True))["batch_size"] == "16"
 
 
 def test_a_running_run_can_be_stopped_from_its_page(store: Store, open_page: OpenPage) -> None:
