@@ -189,33 +189,40 @@ def _table(rows: list[dict[str, Any]], config: dict[str, Any]) -> None:
 # ---------------------------------------------------------------------------------------------------------- details
 
 
+def _detail(item: Any, summary: str, facts: Mapping[str, str], transform: str | None = None) -> None:
+    """One item: heading, summary, equation and facts, then what it has of a small cloud, parameters, traps and BibTeX."""
+    _heading(item)
+    st.markdown(plain(summary))
+    st.latex(item.equation)
+    st.markdown("  \n".join(f"**{plain(name)}:** {plain(text)}" for name, text in facts.items() if text))
+    _miniature(transform)
+    _descent(item.slug)
+    if hasattr(item, "Params"):
+        _parameters(item)
+    _traps(getattr(item, "traps", ()))
+    _bibtex(item)
+
+
 def _method(method: type[Method]) -> None:
-    _heading(method)
-    st.markdown(plain(method.summary))
-    st.latex(method.equation)
-    effect = reference.direction(method)
-    _facts(
+    _detail(
+        method,
+        method.summary,
         {
-            "Measured effect": effect,
+            "Measured effect": reference.direction(method),
             "Cost": reference.cost(method),
             "Works on": "" if len(method.kinds) == len(Method.kinds) else ", ".join(method.kinds) + " tasks only",
             "Paper": f"{method.paper.title} ({method.paper.short})" if method.paper else "",
-        }
+        },
+        _AS_TRANSFORM.get(method.slug),
     )
-    _miniature(_AS_TRANSFORM.get(method.slug))
-    _descent(method.slug)
-    _parameters(method)
-    _traps(method.traps)
-    _bibtex(method)
 
 
 def _measure(metric: Metric) -> None:
-    _heading(metric)
-    st.markdown(plain(f"{metric.sees} {metric.blind_to}"))
-    st.latex(metric.equation)
     unchanged, changed = reference.unchanged_and_changed(metric)
     with_what = f" ({metric.jointly} changing along)" if metric.jointly else ""
-    _facts(
+    _detail(
+        metric,
+        f"{metric.sees} {metric.blind_to}",
         {
             "Range": metric.range.text,
             "Isotropic cloud": metric.at_isotropy.text,
@@ -226,16 +233,14 @@ def _measure(metric: Metric) -> None:
             "Cost": reference.cost(metric),
             "Note": " ".join(filter(None, (metric.help, metric.comparison))),
             "Paper": f"{metric.paper.text}, {metric.paper.identifier}",
-        }
+        },
     )
-    _bibtex(metric)
 
 
 def _transform(kind: type[CataloguedTransform]) -> None:
-    _heading(kind)
-    st.markdown(plain(kind.summary))
-    st.latex(kind.equation)
-    _facts(
+    _detail(
+        kind,
+        kind.summary,
         {
             "IsoScore": kind.effects.isoscore.replace("**", ""),
             "EV_k": kind.effects.ev,
@@ -244,12 +249,9 @@ def _transform(kind: type[CataloguedTransform]) -> None:
             "In What-if": "moves every point, in the background" if kind.coordinates is None else "instant",
             "Paper": f"{kind.paper.title} ({kind.paper.short})",
             **{name: f"{paper.title} ({paper.short})" for name, paper in kind.variants.items()},
-        }
+        },
+        kind.slug,
     )
-    _miniature(kind.slug)
-    _parameters(kind)
-    _traps(kind.traps)
-    _bibtex(kind)
 
 
 def _heading(item: Any) -> None:
@@ -261,11 +263,6 @@ def _heading(item: Any) -> None:
         st.badge(plain(item.slug), color="gray")
         if package != "isoviz":
             st.badge(f"from the package {plain(package)}", icon=":material/extension:", color="gray")
-
-
-def _facts(facts: Mapping[str, str]) -> None:
-    lines = [f"**{plain(name)}:** {plain(text)}" for name, text in facts.items() if text]
-    st.markdown("  \n".join(lines))
 
 
 def _parameters(item: type[Method] | type[CataloguedTransform]) -> None:

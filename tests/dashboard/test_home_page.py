@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboard.home import sections as home
-from dashboard.inputs import bundled_models
+from dashboard.inputs import model_form
 from isoviz.lessons.state import State
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
@@ -64,7 +64,7 @@ def test_bundled_models_are_described_where_models_are_chosen(open_page: OpenPag
 
 
 def test_model_facts_match_the_files() -> None:
-    other = bundled_models.model_facts("demo/tiny-bart")
+    other = model_form.model_facts("demo/tiny-bart")
     assert (other["family"], other["layers"], other["width"]) == ("BART", 5, 128)
-    facts = bundled_models.model_facts("demo/tiny-bert")
+    facts = model_form.model_facts("demo/tiny-bert")
     assert facts["parameters"] > 500_000 and facts["bytes"] < 10_000_000
