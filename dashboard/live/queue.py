@@ -206,7 +206,6 @@ def stop_button(row: RunRow, key: str) -> None:
     if actions.button(label, run=row, key=key, icon=f":material/{icon}:") and actions.perform(
         resources.service().stop, row.id
     ):
-        actions.remember_stop(row.id)
         st.rerun()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -82,7 +83,9 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
     Args:
         runs: of `tables.runs_frame`, with each task's primary metric in `value`.
     """
-    setups = tables.summary(runs).assign(data=lambda lines: lines["setup"].map(_data), label=tables.labels)
+    setups = tables.summary(runs).assign(
+        data=lambda lines: [json.loads(setup)["data"] or "" for setup in lines["setup"]], label=tables.labels
+    )
     counted = tables.newest_per_seed(runs)
     counted = counted[(counted["collapsed"] == "") & counted["value"].notna()]
     seeds: dict[str, dict[int, float]] = {}
@@ -143,10 +146,6 @@ def _settings(runs: pd.DataFrame, side: str) -> tuple[dict[str, str], dict[str, 
             text for text in everywhere[first].split(", ") if text and text not in settings[first].split(", ")
         ]
     return within, shared
-
-
-def _data(setup: str) -> str:
-    return str(tables.setup_field(setup, "data") or "")
 
 
 def _average(tasks: Sequence[dict[int, float]]) -> str:

@@ -109,7 +109,7 @@ def filters(facets: pd.DataFrame) -> Filter:
     with fields[2]:
         chosen = choosing.several("Task", sorted(set(facets["task"])), "results_task")
     with fields[3]:
-        titles = choosing.method_titles(facets)
+        titles = dict(zip(facets["method"], facets["title"], strict=True))
         methods = choosing.several("Method", list(titles), "results_method", titles=titles)
     with fields[4]:
         present = [status for status in STATUSES if status in set(facets["status"])]
@@ -121,8 +121,7 @@ def filters(facets: pd.DataFrame) -> Filter:
 def isotropy_field(facets: pd.DataFrame, chosen: Filter) -> list[Metric]:
     """Field for the measures of isotropy in the tables; default: the measure that the methods act on."""
     known = {metric.number_title: metric for metric in measures.of_runs()}
-    methods = choosing.matching(choosing.within(facets, chosen.group), method=chosen.method)["method"]
-    default = [measures.default_for(methods).number_title]
+    default = [measures.default_for(chosen.method or choosing.within(facets, chosen.group)["method"]).number_title]
     choosing.follow("results_isotropy", default)
     titles = st.multiselect(
         "Isotropy",

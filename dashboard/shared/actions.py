@@ -87,11 +87,6 @@ def _then_true(action: Callable[P, object]) -> Callable[P, bool]:
     return acted
 
 
-def remember_stop(run_id: str) -> None:
-    """Record that this visitor has just stopped a run, to show the seconds since then."""
-    st.session_state.setdefault("stop_asked", {})[run_id] = time.time()
-
-
 def stopping_for(row: RunRow) -> float | None:
     """Seconds since the stop was requested, or since this visitor first saw the request; None without a request."""
     stop_times = st.session_state.setdefault("stop_asked", {})

@@ -11,6 +11,7 @@ import streamlit as st
 
 from dashboard.shared import wording
 from dashboard.streamlit_private import query_params, session_state
+from isoviz.errors import shortened
 
 _TAKEN = "address:taken"
 _REFUSED = "address:refused"
@@ -55,7 +56,7 @@ def report_ignored(prefix: str) -> Iterator[None]:
         st.session_state[_TAKEN] = {name: value for name, value in st.query_params.items() if name in fields}
         ignored = dropped(requested, st.query_params, st.session_state) | st.session_state.pop(_REFUSED)
         if ignored:
-            ignored_text = ", ".join(f"{name}={_cut(value)}" for name, value in ignored.items())
+            ignored_text = ", ".join(f"{name}={shortened(value, _MOST_LETTERS)}" for name, value in ignored.items())
             st.toast(
                 f"Ignored an unknown part of the link: {wording.plain(ignored_text)}",
                 icon=":material/link_off:",
@@ -89,7 +90,3 @@ def _same(requested: str, value: Any) -> bool:
         return float(requested) == float(value)
     except (TypeError, ValueError):
         return requested == str("" if value is None else value)
-
-
-def _cut(value: str) -> str:
-    return value if len(value) <= _MOST_LETTERS else value[: _MOST_LETTERS - 1] + "…"

@@ -86,15 +86,6 @@ def follow(key: str, default: object) -> None:
     st.session_state[default_key] = default
 
 
-def matching(frame: pd.DataFrame, **selections: Sequence[str] | str) -> pd.DataFrame:
-    """The rows whose columns have one of the selected values; an empty selection or `all` keeps all rows."""
-    for column, values in selections.items():
-        selected = [values] if isinstance(values, str) else list(values)
-        if selected and selected != [ALL]:
-            frame = frame[frame[column].isin(selected)]
-    return frame
-
-
 def empty_state(purpose: str, preset: str, label: str) -> None:
     """Empty state of a page: its purpose, and a preset to start with."""
     with st.container(border=True):
@@ -103,8 +94,3 @@ def empty_state(purpose: str, preset: str, label: str) -> None:
         with st.container(horizontal=True):
             st.page_link(menu.TRAIN, label=label, icon=":material/linear_scale:", query_params={"preset": preset})
             st.page_link(menu.TRAIN, label="Set up your own runs", icon=":material/model_training:")
-
-
-def method_titles(facets: pd.DataFrame) -> dict[str, str]:
-    """Slug → name on screen of the methods in `run_lists.facets`."""
-    return dict(zip(facets["method"], facets["title"], strict=True))

@@ -44,13 +44,9 @@ def hide_button(key: str) -> None:
         key=key,
         type="tertiary",
         icon=":material/visibility_off:",
-        on_click=_hide,
+        on_click=lambda: st.session_state.update({KEY: False}),
         help="Show them again with the switch in the sidebar.",
     )
-
-
-def _hide() -> None:
-    st.session_state[KEY] = False
 
 
 def view_of(request: ViewRequest) -> str | None:

@@ -340,11 +340,6 @@ def newest_per_seed(frame: pd.DataFrame) -> pd.DataFrame:
     return finished.loc[finished.sort_values("run").drop_duplicates(["setup", "seed"], keep="last").index.sort_values()]
 
 
-def setup_field(setup: str, name: str) -> Any:
-    """One setting of a setup."""
-    return json.loads(setup).get(name)
-
-
 def _without_parameters(setup: str, names: Iterable[str | None]) -> str:
     """The key of a setup without some parameters of its method."""
     settings = json.loads(setup)
