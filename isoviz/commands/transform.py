@@ -18,7 +18,8 @@ from isoviz.errors import InputError
 from isoviz.metrics.cloud import blocks, resolution
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models.profile import STREAM_ABOVE
-from isoviz.vectors import arrays, reading
+from isoviz.tables import arrays
+from isoviz.vectors import reading
 
 BLOCK = 12 * 2**20
 """Size of a block in float64, in bytes."""

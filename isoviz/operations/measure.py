@@ -130,7 +130,7 @@ def measure(request: MeasureRequest, progress: Progress = lambda *_: None) -> Me
 
 def _measure_file(request: MeasureRequest, file: str) -> Measured:
     from isoviz.models import profile
-    from isoviz.vectors import arrays
+    from isoviz.tables import arrays
 
     points, columns, vector_set = _points(request, file)
     try:
@@ -156,7 +156,7 @@ def _points(request: MeasureRequest, file: str) -> tuple[NDArray[Any], list[str]
     if request.labels is None and request.pairs is None:
         return *vectors.reading.named_array(file, request.column, "embeddings"), None
     labels = request.labels or ""
-    in_table = Path(labels).suffix.lower() in vectors.reading.tables.SUFFIXES
+    in_table = Path(labels).suffix.lower() in vectors.reading.formats.SUFFIXES
     columns = vectors.Columns(points=request.column, label=None if in_table else request.labels)
     vector_set = vectors.read(
         file, columns, beside=labels if in_table else None, relations=request.pairs, field="embeddings"

@@ -149,7 +149,7 @@ def _raw(
     task: Task, data: str | Path | None, direction: str | None, picks: Mapping[str, files.Pick | None]
 ) -> tuple[dict[str, pd.DataFrame], str | None]:
     """Raw frames by split, indexed by row number in their file; and the commit, of rows of the hub."""
-    from isoviz.tasks import files, hub, own
+    from isoviz.tasks import files, own
 
     columns = task.wanted(direction)
     if task.generated:
@@ -162,8 +162,7 @@ def _raw(
         return {
             split: files.read(paths, columns, picks[split]) for split, paths in files.find(data, task).items()
         }, None
-    rows = hub.load(task, columns, picks)
-    return rows.frames, rows.revision
+    return files.from_hub(task, columns, picks)
 
 
 def files_of(task: Task, data: str | Path) -> list[Path]:

@@ -1,42 +1,29 @@
-"""Reading task data from files: parquet, csv, tsv or jsonl in a folder, only the requested columns and rows.
-
-Over pandas and pyarrow, not `datasets.load_dataset(data_files=)`: that is no faster (0.1 to 0.5 s for 400,000 rows), keeps a
-second copy of each file in a cache, gives no reason for a ragged or wrongly encoded csv, and loses rows of a tsv with a stray
-quote without a word.
-"""
+"""The rows of a task from its files or the hub: only the requested columns and rows, as raw values."""
 
 from __future__ import annotations
 
-import csv
 import json
 import re
-import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isoviz import boundary, limits
-from isoviz.errors import DataError, listed, shortened
+from isoviz.errors import DataError, listed
+from isoviz.tables import formats, hub_rows, text_files
 from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, Task
 
 if TYPE_CHECKING:
+    import datasets
     import numpy as np
     import pandas as pd
     import pyarrow
 
-__all__ = ["MAX_TEXT_MB", "OPTIONAL", "SPLITS", "SUFFIXES", "chosen", "find", "first", "glance", "read", "tabular"]
+__all__ = ["OPTIONAL", "SPLITS", "SUFFIXES", "chosen", "find", "first", "from_hub", "glance", "read", "tabular"]
 
 SUFFIXES = (".parquet", ".csv", ".jsonl", ".tsv")
-MAX_TEXT_MB = 100
-"""Largest csv, tsv or jsonl, read whole. Parquet is read by column and, where rows are capped, by the groups that hold them."""
 OPTIONAL = ("id",)
 """Read beside the wanted columns where a file has them."""
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs"}
-_LONGEST_HEADER = 2**20
-_EXTRA = "\0extra"
-"""Column of what follows the last separator of a row."""
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})$")
 
 Pick = Callable[[int], "np.ndarray"]
@@ -158,217 +145,53 @@ def columns_of(frame: pd.DataFrame, places: Mapping[str, str]) -> pd.DataFrame:
 
 
 def tabular(path: Path, rows: int | None = None, as_text: Collection[str] = ()) -> pd.DataFrame:
-    """A whole csv, tsv, jsonl or parquet file (or its first rows) as a table of raw values; `DataError` if it is none.
+    """A whole file, or its first rows, as a table of raw values; see `isoviz.tables.formats.file_table`. A column of JSON lines may
+    hold values of several types.
+    """
+    import pandas as pd
+
+    boundary.file(path, "data", DataError)
+    if path.suffix.lower() not in text_files.JSON_LINES:
+        return to_frame(formats.file_table(path, rows, as_text))
+    with formats.parsing(path):
+        formats.require_size(path, rows)
+        return pd.DataFrame(text_files.json_lines(path, rows))
+
+
+def from_hub(
+    task: Task, columns: Mapping[str, str], picks: Mapping[str, Pick | None]
+) -> tuple[dict[str, pd.DataFrame], str | None]:
+    """The chosen rows of each split of a task's data set, raw, and its commit; see `isoviz.tables.hub_rows.load`.
 
     Args:
-        as_text: columns of a csv or tsv, in lower case, in which 1.50 stays 1.50. In other columns it is a number, but 01 is not.
+        columns: our name of a column → where it lies in the data set.
+        picks: split → which of its rows; None for all.
     """
-    import pandas as pd
-    import pyarrow.parquet
-
-    size, suffix = _size(path), path.suffix.lower()
-    if suffix != ".parquet" and size > MAX_TEXT_MB and rows is None:
-        raise DataError(
-            f"data: {path.name} has {size:.0f} MB; csv and jsonl are read up to {MAX_TEXT_MB} MB, save it as parquet",
-            field="data",
-        )
-    try:
-        with _parsing(path):
-            if suffix == ".parquet":
-                file = pyarrow.parquet.ParquetFile(path)
-                width = len(file.schema_arrow.names)
-                read = file.metadata.num_rows if rows is None else min(rows, file.metadata.num_rows)
-                limits.check(path.name, columns=width, rows=read, cells=read * width)
-                if rows is None:
-                    return pd.read_parquet(path)
-                batches = file.iter_batches(batch_size=max(1, rows))
-                return next((batch.to_pandas().head(rows) for batch in batches), pd.DataFrame())
-            if suffix == ".jsonl":
-                frame = pd.DataFrame(_json_lines(path, rows))
-                _require_text(path, frame)
-                return frame
-            return _separated(path, rows, as_text)
-    except DataError as error:
-        cause = error.__cause__
-        if cause is None:  # a limit
-            raise
-        if isinstance(cause, UnicodeDecodeError):
-            byte = f"byte 0x{cause.object[cause.start]:02x} at position {cause.start}"
-            raise DataError(f"data: {path.name} is not UTF-8 ({byte}); save it as UTF-8", field="data") from None
-        raise
-
-
-def _require_text(path: Path, frame: pd.DataFrame) -> None:
-    """JSON can write half of a character (a lone surrogate), which nothing can store or show."""
-    for name in frame.columns:
-        texts = [str(name), *(value for value in frame[name] if isinstance(value, str))]
-        try:
-            "".join(texts).encode()
-        except UnicodeEncodeError:
-            column_text = f"the column '{shortened(name)}'"
-            raise DataError(
-                f"data: {path.name}: {column_text} has half a character (a lone surrogate)", field="data"
-            ) from None
-
-
-def _parsing(path: Path) -> AbstractContextManager[None]:
-    """Around what pandas and pyarrow make of a file: whatever they raise is the file's fault."""
-    return boundary.parsing(f"{path.name} cannot be read as {path.suffix[1:]}", "data", DataError)
-
-
-def _json_lines(path: Path, rows: int | None) -> list[dict[str, Any]]:
-    """The objects of a jsonl file, or of its first lines. `DataError` with the number of a line that is none."""
-    objects: list[dict[str, Any]] = []
-    decode = json.JSONDecoder(object_pairs_hook=_distinct).decode  # `json.loads` would make one per line
-    with path.open(encoding="utf-8-sig") as lines:
-        for number, line in enumerate(map(str.strip, lines), start=1):
-            if len(objects) == rows:
-                break
-            if not line:
-                continue
-            try:
-                value = decode(line)
-                problem = None if isinstance(value, dict) else "not an object"
-            except _RepeatedKeyError as error:
-                problem = f"an object with two keys '{shortened(str(error))}'"
-            except (ValueError, RecursionError):
-                problem = "not JSON"
-            if problem:
-                raise DataError(f"data: {path.name} cannot be read as jsonl: line {number} is {problem}", field="data")
-            objects.append(value)
-    return objects
-
-
-class _RepeatedKeyError(Exception):
-    """A key that is twice in a JSON object."""
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise _RepeatedKeyError(next(key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number])))
-    return content
-
-
-@dataclass(frozen=True)
-class CsvLayout:
-    """How the lines of a csv or tsv are cut.
-
-    Attributes:
-        separator: tab, comma or semicolon. A csv has semicolons, and decimal commas, if its header has semicolons and no
-            comma.
-        names: of the columns as pandas has them: none is empty, and none is there twice. Numbers from 1 if there is no header.
-        header: lines of the header: 1, or 0 if the first line holds the numbers of a row.
-        blank: lines before the header that are empty.
-        extra: whether the first row ends in a separator and the header does not.
-    """
-
-    separator: str
-    names: tuple[str, ...]
-    header: int
-    blank: int
-    extra: bool
-
-
-def csv_layout(path: Path, quoting: Any = csv.QUOTE_MINIMAL) -> CsvLayout:
-    """`DataError` where the first row has more cells than the header: pandas would drop them, or make an index of them."""
-    import pandas as pd
-
-    blank = 0
-    with path.open(encoding="utf-8-sig", errors="replace") as lines:
-        while (header := lines.readline(_LONGEST_HEADER)) and not header.strip(" \r\n"):
-            blank += 1
-        second = lines.readline(_LONGEST_HEADER)
-    separator = ";" if ";" in header and ("," not in header or _are_values(header.split(";"))) else ","
-    if path.suffix.lower() == ".tsv":
-        separator = "\t"
-    limits.check(path.name, columns=1 + max(header.count(separator), second.count(separator)))  # pandas takes minutes
-
-    def parse(**options: Any) -> pd.DataFrame:
-        return pd.read_csv(path, sep=separator, encoding="utf-8-sig", engine="c", quoting=quoting, **options)
-
-    names = tuple(parse(nrows=0, index_col=False).columns)
-    written = parse(nrows=1, header=None, skiprows=blank, dtype="str", keep_default_na=False).iloc[0]
-    if _are_values(written):
-        warnings.warn(
-            f"{path.name} has no header: its first line is read as a row, and its columns are numbered", stacklevel=2
-        )
-        return CsvLayout(separator, tuple(map(str, range(1, len(names) + 1))), 0, blank, extra=False)
-    try:
-        first = parse(nrows=1, header=None, skiprows=blank + 1, dtype="str", keep_default_na=False)
-    except pd.errors.EmptyDataError:
-        return CsvLayout(separator, names, 1, blank, extra=False)
-    extra = first.shape[1] - len(names)
-    layout = CsvLayout(separator, names, 1, blank, extra == 1)
-    if extra > 1 or (layout.extra and first.iloc[0, -1] != ""):
-        raise too_many_cells(path, layout, 1)
-    return layout
-
-
-def _are_values(cells: Iterable[str]) -> bool:
-    """Whether the first line of a table is a row: mostly numbers, with decimal points or commas, that do not count the columns."""
-    import pandas as pd
-
-    numbers = pd.to_numeric(pd.Series([cell.replace(",", ".") for cell in cells]), errors="coerce")
-    written = numbers.dropna()
-    counts = len(written) > 3 or written.iloc[:1].isin([0, 1]).any()
-    return 2 * len(written) > len(numbers) and not (counts and (written.diff().dropna() == 1).all())
-
-
-def too_many_cells(path: Path, layout: CsvLayout, row: int) -> DataError:
-    """Of a row, counted from 1, that has more cells than the header."""
-    return DataError(
-        f"data: {path.name}: row {row} has more cells than the header ({len(layout.names)}); put texts that contain "
-        f"{_SEPARATORS[layout.separator]} in double quotes",
-        field="data",
+    assert task.hub is not None
+    title = "/".join(filter(None, task.hub))
+    subject = f"data: '{title}', the data of '{task.slug}',"
+    splits = {TRAIN: TRAIN, VALIDATION: task.validation, **dict(task.extra)}
+    loaded, commit = hub_rows.load(
+        *task.hub, list(splits.values()), subject, "give a folder with train and validation files"
     )
+    frames = zip(splits, loaded, strict=True)
+    return {split: _of_data_set(rows, title, columns, picks[split]) for split, rows in frames}, commit
 
 
-def _separated(path: Path, rows: int | None, as_text: Collection[str]) -> pd.DataFrame:
-    """A csv, or a tsv; of a tsv quotes are plain characters if reading them as quotes runs cells over lines."""
-    import pandas as pd
-
-    def attempt(quoting: Any) -> pd.DataFrame:
-        layout = csv_layout(path, quoting)
-        # keep_default_na=False: "None" and "NA" are words of a sentence before they are missing values
-        options: dict[str, Any] = {
-            "sep": layout.separator,
-            "decimal": "," if layout.separator == ";" else ".",
-            "encoding": "utf-8-sig",
-            "keep_default_na": False,
-            "na_values": [""],
-            "engine": "c",
-            "quoting": quoting,
-            "nrows": rows,
-            "index_col": False,
-            "header": 0 if layout.header else None,
-            "names": [*layout.names, *([_EXTRA] if layout.extra else ())],
-        }
-        as_written = {name: "str" for name in layout.names if name.lower() in as_text}
-        frame: pd.DataFrame = pd.read_csv(path, dtype=as_written, **options)
-        whole = [
-            name for name in layout.names if frame[name].dtype.kind in "if" and (frame[name].dropna() % 1 == 0).all()
-        ]
-        if whole:  # 01 is no number, but a code that differs from 1
-            written: pd.DataFrame = pd.read_csv(path, usecols=whole, dtype="str", **options)
-            codes = [name for name in whole if written[name].str.match(r"[+-]?0\d").any()]
-            frame[codes] = written[codes]
-        if layout.extra:
-            beyond = frame.pop(_EXTRA).notna().to_numpy()
-            if beyond.any():
-                raise too_many_cells(path, layout, int(beyond.argmax()) + 1)
-        return frame
-
-    if path.suffix.lower() != ".tsv":
-        return attempt(csv.QUOTE_MINIMAL)
-    try:
-        frame = attempt(csv.QUOTE_MINIMAL)
-    except (pd.errors.ParserError, DataError):
-        return attempt(csv.QUOTE_NONE)
-    texts = frame.select_dtypes(include=["object", "string"])
-    if any(texts[column].astype(str).str.contains("\n", regex=False).any() for column in texts):
-        return attempt(csv.QUOTE_NONE)
-    return frame
+def _of_data_set(rows: datasets.Dataset, title: str, columns: Mapping[str, str], pick: Pick | None) -> pd.DataFrame:
+    heads = dict.fromkeys(place.split(".")[0] for place in columns.values())
+    missing = [head for head in heads if head not in rows.column_names]
+    if missing:
+        has = ", ".join(rows.column_names)
+        raise DataError(f"data: '{title}' lacks the column {missing[0]} (it has: {has})", field="data")
+    rows = rows.select_columns(
+        [*heads, *(name for name in OPTIONAL if name in rows.column_names and name not in heads)]
+    )
+    numbers = None if pick is None else pick(len(rows))
+    frame: pd.DataFrame = (rows if numbers is None else rows.select(numbers)).to_pandas()
+    if numbers is not None:
+        frame.index = numbers
+    return columns_of(frame, columns)
 
 
 def _read_parquet(paths: Sequence[Path], columns: Mapping[str, str], pick: Pick | None) -> pd.DataFrame:
@@ -377,8 +200,9 @@ def _read_parquet(paths: Sequence[Path], columns: Mapping[str, str], pick: Pick 
     import pyarrow.parquet
 
     for path in paths:
-        _size(path)
-    with _parsing(paths[0]):
+        boundary.file(path, "data", DataError)
+        formats.require_size(path)
+    with formats.parsing(paths[0]):
         files = [pyarrow.parquet.ParquetFile(path) for path in paths]
         sizes = [file.metadata.num_rows for file in files]
         if pick is None:
@@ -394,7 +218,7 @@ def _read_parquet(paths: Sequence[Path], columns: Mapping[str, str], pick: Pick 
             file_rows = rows[(rows >= begin) & (rows < begin + size)] - begin
             wide = list(dict.fromkeys(heads))
             limits.check(path.name, columns=len(present), rows=len(file_rows), cells=len(file_rows) * len(wide))
-            tables += groups(file, wide, file_rows, path.name)
+            tables += formats.row_groups(file, wide, file_rows, path.name)
             begin += size
         if not tables:
             tables = [file.schema_arrow.empty_table() for file in files[:1]]
@@ -406,31 +230,6 @@ def _read_parquet(paths: Sequence[Path], columns: Mapping[str, str], pick: Pick 
 def to_frame(table: pyarrow.Table) -> pd.DataFrame:
     """The rows as Python objects, which costs many times what reading them does."""
     return table.to_pandas()
-
-
-def groups(file: pyarrow.parquet.ParquetFile, columns: list[str], rows: np.ndarray, name: str) -> list[pyarrow.Table]:
-    """The given rows of one file, from the row groups that hold any of them, one group in memory at a time."""
-    tables = []
-    begin = 0
-    decoded = 0
-    for group in range(file.metadata.num_row_groups):
-        size = file.metadata.row_group(group).num_rows
-        batch_rows = rows[(rows >= begin) & (rows < begin + size)] - begin
-        if len(batch_rows):
-            limits.check(name, rows=size, expanded=decoded + _declared_size(file, group, columns))
-            table = file.read_row_group(group, columns=columns)
-            tables.append(table if len(batch_rows) == size else table.take(batch_rows))
-            decoded += tables[-1].nbytes  # repeated values take no place in a file
-            limits.check(name, expanded=decoded)
-        begin += size
-    return tables
-
-
-def _declared_size(file: pyarrow.parquet.ParquetFile, group: int, columns: Sequence[str]) -> int:
-    """Uncompressed bytes of these columns in a row group, by the file's metadata."""
-    record = file.metadata.row_group(group)
-    chunks = (record.column(number) for number in range(record.num_columns))
-    return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns)
 
 
 def _source_column(present: Sequence[str], place: str) -> str | None:
@@ -468,11 +267,3 @@ def _require(path: Path, present: Sequence[str], places: Sequence[str]) -> None:
             f"(it has {listed(present, 80) or 'none'}; needed: {listed(places, 60)})",
             field="data",
         )
-
-
-def _size(path: Path) -> float:
-    """Megabytes of a plain file that is there and not empty."""
-    size = boundary.file(path, "data", DataError).stat().st_size / 1e6
-    if size == 0:
-        raise DataError(f"data: {path.name} is empty", field="data")
-    return size

@@ -1,8 +1,6 @@
-"""A user's vectors and texts, from files, pasted lines or the hub: read, checked and stored by content.
+"""A user's vectors and texts, from files (`isoviz.tables`), pasted lines or the hub: checked and stored by content.
 
-    arrays.py    .npy, .npz and .safetensors
-    tables.py    Parquet, Arrow, CSV, TSV, JSON lines and data sets of the hub
-    streams.py   tables that are larger than memory
+    columns.py   the columns of a table that hold vectors; tables that are larger than memory
     pairs.py     similarity scores of pairs, relevance of documents to queries
     reading.py   any file as a checked `VectorSet` or `TextSet`
     intake.py    reading files for a page, with short summaries as results

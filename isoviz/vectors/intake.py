@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from isoviz.errors import InputError
-from isoviz.vectors import reading, sets, tables
+from isoviz.tables import formats
+from isoviz.vectors import reading, sets
 from isoviz.vectors.reading import Columns
 from isoviz.vectors.sets import Relation, TextSet, VectorSet
 
@@ -65,7 +66,7 @@ class SetSummary:
 
 def import_file(request: ImportRequest) -> SetSummary:
     """Read a file and store its content. Raises like `isoviz.vectors.read`."""
-    name = request.name or (request.file if request.file.startswith(tables.HUB) else Path(request.file).name)
+    name = request.name or (request.file if request.file.startswith(formats.HUB) else Path(request.file).name)
     content: TextSet | VectorSet
     if request.base:
         content = reading.annotated(_base(request.base), request.beside, request.relations)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from isoviz.errors import InputError, listed, shortened
-from isoviz.vectors import tables
+from isoviz.tables import formats
+from isoviz.vectors.columns import BadCellError
 from isoviz.vectors.sets import Relation
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def read(path: str | Path, columns: pd.DataFrame, field: str = "pairs") -> tuple
     Raises:
         InputError: not such a table, or the first row that matches no vector.
     """
-    table = tables.read(path, field, _SIDES)
+    table = formats.read(path, field, _SIDES)
     lower = {name.lower(): name for name in reversed(table.column_names)}
     found = (
         (relation, [next((lower[name] for name in names if name in lower), "") for names in wanted])
@@ -112,4 +113,4 @@ def refuse_first(bad: Any, values: pd.Series, column: str, problem: str, field: 
     rows = np.flatnonzero(np.asarray(bad, dtype=bool))
     if len(rows):
         row = int(rows[0])
-        raise tables.BadCellError(row, column, problem.format(shortened(values.iloc[row], 40)), field)
+        raise BadCellError(row, column, problem.format(shortened(values.iloc[row], 40)), field)

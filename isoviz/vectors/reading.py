@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 
 from isoviz import boundary, limits
 from isoviz.errors import InputError, listed, shortened
-from isoviz.vectors import arrays, pairs, streams, tables
+from isoviz.tables import arrays, formats
+from isoviz.vectors import columns as table_columns
+from isoviz.vectors import pairs
 from isoviz.vectors.sets import TextSet, VectorSet
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-SUFFIXES: Final = (*arrays.SUFFIXES, *tables.SUFFIXES)
-TEXT_SUFFIXES: Final = (".txt", *tables.SUFFIXES)
+SUFFIXES: Final = (*arrays.SUFFIXES, *formats.SUFFIXES)
+TEXT_SUFFIXES: Final = (".txt", *formats.SUFFIXES)
 FEWEST: Final = 2
 MOST_TEXTS: Final = 100_000
 _MOST_COUNTS: Final = 3
@@ -29,7 +31,7 @@ _MOST_COUNTS: Final = 3
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of a file's columns; None for a usual name (`isoviz.vectors.tables.NAMES`), if present.
+    """Names of a file's columns; None for a usual name (`isoviz.vectors.columns.NAMES`), if present.
 
     Attributes:
         points: a column of lists, `dim_*` or names with commas for one column per dimension, or an array of the file; None: the
@@ -70,7 +72,7 @@ def read(
     if Path(path_text).suffix.lower() in arrays.SUFFIXES:
         return _vectors_of(None, path_text, columns, beside, relations, name, field)
     _require_known(path_text, SUFFIXES, field)
-    table = tables.read(path_text, field, _as_text(columns))
+    table = formats.read(path_text, field, _as_text(columns))
     return _vectors_of(table, path_text, columns, beside, relations, name, field)
 
 
@@ -87,14 +89,14 @@ def read_either(
     suffix = Path(path).suffix.lower()
     if suffix == ".txt":
         return read_texts(path, columns, relations=relations, name=name)
-    if columns.points is not None or not (path.startswith(tables.HUB) or suffix in tables.SUFFIXES):
+    if columns.points is not None or not (path.startswith(formats.HUB) or suffix in formats.SUFFIXES):
         return read(path, columns, beside=beside, relations=relations, name=name, field=field)
-    table = tables.read(path, field, _as_text(columns))
-    places = tables.places_of(table.column_names, _requested(columns), field)
+    table = formats.read(path, field, _as_text(columns))
+    places = table_columns.places_of(table.column_names, _requested(columns), field)
     assigned = set(places.values())
-    numbers = tables.number_columns(table, assigned)
+    numbers = table_columns.number_columns(table, assigned)
     texts = "text" in places or len(_text_columns(table, {*assigned, *numbers})) == 1
-    if not tables.list_columns(table, assigned) and (not numbers or (texts and len(numbers) <= _MOST_COUNTS)):
+    if not table_columns.list_columns(table, assigned) and (not numbers or (texts and len(numbers) <= _MOST_COUNTS)):
         return _texts_of(table, path, columns, relations, name, "texts")
     return _vectors_of(table, path, columns, beside, relations, name, field)
 
@@ -114,12 +116,12 @@ def _vectors_of(
         points = arrays.read(path_text, columns.points, field)
         facts = {"array": columns.points}
     else:
-        places = tables.places_of(table.column_names, _requested(columns), field)
-        dimensions = tables.dimensions_of(table, columns.points, set(places.values()), field)
-        odd = [] if columns.points or len(dimensions) == 1 else tables.odd_columns(table, dimensions)
-        points, facts = tables.values_of(table, dimensions, field), {"dimensions": dimensions, "odd": odd}
+        places = table_columns.places_of(table.column_names, _requested(columns), field)
+        dimensions = table_columns.dimensions_of(table, columns.points, set(places.values()), field)
+        odd = [] if columns.points or len(dimensions) == 1 else table_columns.odd_columns(table, dimensions)
+        points, facts = table_columns.values_of(table, dimensions, field), {"dimensions": dimensions, "odd": odd}
     if beside is not None:
-        table = tables.read(beside, field, _as_text(columns))
+        table = formats.read(beside, field, _as_text(columns))
     row_data = None if table is None else _columns_of(table, columns, field)
     if row_data is not None and len(row_data) != len(points):
         raise InputError(
@@ -149,9 +151,9 @@ def named_array(name: str, column: str | None, field: str) -> tuple[NDArray[Any]
     Raises:
         InputError: like `read`, except for non-finite values and for few points or dimensions.
     """
-    if Path(name).suffix.lower() not in tables.SUFFIXES and not name.startswith(tables.HUB):
+    if Path(name).suffix.lower() not in formats.SUFFIXES and not name.startswith(formats.HUB):
         return arrays.read(name, column, field), []
-    points, dimensions = streams.points_of(name, column, field)
+    points, dimensions = table_columns.points_of(name, column, field)
     if 0 in points.shape:
         raise InputError(f"{field}: '{name}' contains no points: its shape is {points.shape}", field=field)
     return points, dimensions
@@ -211,7 +213,7 @@ def read_texts(
             pairs.read(relations, lines.columns)  # raises: lines have no ids
         return lines
     _require_known(str(path), TEXT_SUFFIXES, field)
-    return _texts_of(tables.read(path, field, _as_text(columns)), str(path), columns, relations, name, field)
+    return _texts_of(formats.read(path, field, _as_text(columns)), str(path), columns, relations, name, field)
 
 
 def _texts_of(
@@ -219,7 +221,7 @@ def _texts_of(
 ) -> TextSet:
     row_data = _columns_of(table, columns, field)
     if "text" not in row_data:
-        places = tables.places_of(table.column_names, _requested(columns), field)
+        places = table_columns.places_of(table.column_names, _requested(columns), field)
         texts = _text_columns(table, places.values())
         if len(texts) != 1:
             raise InputError(
@@ -277,7 +279,7 @@ def annotated(
     if "id" not in row_data:
         row_data.insert(0, "id", pd.Series(range(1, content.n + 1), dtype=object).astype(str))
     if labels is not None:
-        table = _columns_of(tables.read(labels, "labels", _as_text(Columns())), Columns(), "labels")
+        table = _columns_of(formats.read(labels, "labels", _as_text(Columns())), Columns(), "labels")
         if "label" not in table:
             raise InputError("labels: the file has no column 'label'", field="labels")
         if "id" in table:
@@ -307,19 +309,19 @@ def annotated(
 
 def _require_known(path: str, suffixes: Sequence[str], field: str) -> None:
     suffix = Path(path).suffix.lower()
-    if not path.startswith(tables.HUB) and suffix not in suffixes:
+    if not path.startswith(formats.HUB) and suffix not in suffixes:
         boundary.file(path, field)
         shown = f"'{shortened(Path(path).name)}' ends in '{suffix or 'nothing'}'"
         raise InputError(f"{field}: {shown} (allowed: {', '.join(suffixes)})", field=field)
 
 
 def _requested(columns: Columns) -> dict[str, str | None]:
-    return {name: getattr(columns, name) for name in tables.NAMES}
+    return {name: getattr(columns, name) for name in table_columns.NAMES}
 
 
 def _as_text(columns: Columns) -> tuple[str, ...]:
     """Names of the columns of ids and texts, in lower case."""
-    return (*tables.AS_TEXT, *(name.lower() for name in (columns.id, columns.text) if name))
+    return (*table_columns.AS_TEXT, *(name.lower() for name in (columns.id, columns.text) if name))
 
 
 def _text_columns(table: pa.Table, taken: Collection[str]) -> list[str]:
@@ -339,7 +341,7 @@ def _columns_of(table: pa.Table, columns: Columns, field: str) -> pd.DataFrame:
     """`id`, `text`, `label` and `group` of a table, if present, each of one type. Only ids must be complete."""
     import pandas as pd
 
-    places = tables.places_of(table.column_names, _requested(columns), field)
+    places = table_columns.places_of(table.column_names, _requested(columns), field)
     roles = {}
     for column, place in places.items():
         values = table[place].to_pandas()

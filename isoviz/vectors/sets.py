@@ -18,7 +18,7 @@ from isoviz.demo import EXAMPLE
 from isoviz.errors import InputError
 from isoviz.jobs.results import ARRAYS, ResultStore
 from isoviz.metrics.cloud import blocks
-from isoviz.vectors import arrays
+from isoviz.tables import arrays
 
 if TYPE_CHECKING:
     import pandas as pd

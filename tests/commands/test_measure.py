@@ -94,7 +94,7 @@ def test_text_output(call, tmp_path):
 def test_big_arrays_are_mapped_and_read_in_blocks_to_the_same_values(call, tmp_path, monkeypatch):
     path = save(tmp_path, ".npy", CLOUD.astype(np.float32))
     in_memory = json.loads(call("--embeddings", path, "--json")[1])
-    monkeypatch.setattr("isoviz.vectors.arrays.MAP_ABOVE", 100)
+    monkeypatch.setattr("isoviz.tables.arrays.MAP_ABOVE", 100)
     monkeypatch.setattr(profile, "STREAM_ABOVE", 100)
     monkeypatch.setattr(profile, "_BLOCK_ROWS", 77)
     maps = []

@@ -21,9 +21,9 @@ from safetensors.numpy import save
 
 from isoviz import tasks
 from isoviz.errors import LONGEST, InputError
+from isoviz.tables import arrays
 from isoviz.tasks import own
 from isoviz.tasks.protocol import OwnTask
-from isoviz.vectors import arrays
 from tests.fuzzing import nasty
 
 Content = tuple[str, bytes]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from isoviz import boundary
 from isoviz.errors import LONGEST, InputError, listed, one_line, shortened
 from isoviz.models import sources
-from isoviz.vectors import arrays
+from isoviz.tables import arrays
 from tests.fuzzing import addresses, command_line, files, models
 from tests.fuzzing.collecting import collect
 from tests.tiny import TinyModels

@@ -57,6 +57,6 @@ def long_answer(length: int) -> str:
 
 
 def shape_of(path: str) -> tuple[int, ...]:
-    from isoviz.vectors import arrays
+    from isoviz.tables import arrays
 
     return arrays.read(path).shape

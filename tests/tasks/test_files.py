@@ -65,8 +65,37 @@ def test_labels_and_texts_keep_their_zeros(tmp_path):
     assert columns.label_names == ("01", "1")
     data = tasks.load(tasks.get("own", columns), tmp_path / "own.csv")
     assert {*data.train["text"], *data.validation["text"]} == {"007", "1.50", "12"}
-    (tmp_path / "plain.csv").write_text("text,label\na,1\nb,2\nc,\n")
-    assert files.tabular(tmp_path / "plain.csv")["label"].tolist()[:2] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("cells", "read"),
+    [
+        (["1", "2", ""], [1, 2, None]),
+        (["1.5", "+2e3", " 3"], [1.5, 2000.0, 3.0]),
+        (["01", "1", "2"], ["01", "1", "2"]),
+        (["01.0", "1", "2"], ["01.0", "1", "2"]),
+        (["00.5", "1", "2"], [0.5, 1.0, 2.0]),
+        (["0x1", "2", "3"], ["0x1", "2", "3"]),
+        (["nan", "1", "2"], ["nan", "1", "2"]),
+        (["True", "False", "True"], ["True", "False", "True"]),
+        (["9" * 20, "1", "2"], [1e20, 1.0, 2.0]),
+        (["", "", ""], [None] * 3),
+    ],
+)
+def test_a_column_is_numbers_only_if_all_cells_are_and_none_is_a_code(tmp_path, cells, read):
+    (tmp_path / "a.csv").write_text("\n".join(["text,label", *(f"a,{cell}" for cell in cells)]) + "\n")
+    column = files.tabular(tmp_path / "a.csv")["label"]
+    assert column.astype(object).where(column.notna(), None).tolist() == read
+
+
+def test_a_row_with_fewer_cells_is_filled_and_one_with_more_is_named(tmp_path):
+    write(tmp_path, ".csv", train=frame(), validation=frame())
+    lines = ["sentence,label,note", 'a,1,"b, c"', "b,0", *["c,1,x"] * 3]
+    (tmp_path / "train.csv").write_text("\n".join(lines) + "\n")
+    assert tasks.load(COLA, tmp_path).train["label"].tolist() == [1, 0, 1, 1, 1]
+    (tmp_path / "train.csv").write_text("\n".join([*lines, "a, b,0,x"]) + "\n")
+    with pytest.raises(DataError, match=r"row 6 has more cells than the header \(3\); .* commas in double quotes"):
+        tasks.load(COLA, tmp_path)
 
 
 @pytest.mark.parametrize("line", ['{"sentence": "a", "label": 1, "label": 0}', '{"x": {"y": 1, "y": 2}}'])
@@ -84,7 +113,7 @@ def test_a_limit_on_columns_acts_before_anything_is_parsed(tmp_path, monkeypatch
     lines[line] = ",".join(["c"] * 20_000)
     (tmp_path / "wide.csv").write_text("\n".join(lines))
     monkeypatch.setattr(limits, "active", limits.Limits())
-    monkeypatch.setattr(pd, "read_csv", lambda *_, **__: pytest.fail("parsed"))
+    monkeypatch.setattr("pyarrow.csv.open_csv", lambda *_, **__: pytest.fail("parsed"))
     with pytest.raises(DataError, match="20,000 columns"):
         files.tabular(tmp_path / "wide.csv")
 

@@ -14,7 +14,7 @@ import pytest
 from isoviz import tasks
 from isoviz.__main__ import main
 from isoviz.errors import DataError
-from isoviz.tasks import files, hub
+from isoviz.tasks import files
 from tests.hub_client import looking_at
 from tests.loopback_hub import serving
 
@@ -53,29 +53,29 @@ def published(server, cola, tmp_path):
 def read(task=None, limit=None):
     task = task or tasks.get("glue/cola")
     pick = None if limit is None else files.first(limit)
-    return hub.load(task, task.wanted(None), dict.fromkeys(files.SPLITS, pick))
+    return files.from_hub(task, task.wanted(None), dict.fromkeys(files.SPLITS, pick))
 
 
 def test_found_fetched_and_then_read_without_the_hub(server, published, cola, tmp_path, monkeypatch):
-    data = read()
-    assert data.revision == published
+    frames, revision = read()
+    assert revision == published
     assert tasks.load(tasks.get("glue/cola")).revision == published
     for split in files.SPLITS:
         expected = pd.read_parquet(cola / f"{split}.parquet")[list(COLUMNS)]
-        pd.testing.assert_frame_equal(data.frames[split], expected, check_dtype=False)
+        pd.testing.assert_frame_equal(frames[split], expected, check_dtype=False)
     rows = tasks.load(tasks.get("glue/cola"))
     assert (len(rows.train), len(rows.validation)) == (64, 32)
     assert rows.fingerprint == tasks.load(tasks.get("glue/cola"), cola).fingerprint
     with looking_at("http://127.0.0.1:9", tmp_path / "cache", monkeypatch, offline=True):
-        again = read()
-        assert again.revision == published
-        pd.testing.assert_frame_equal(again.frames["train"], data.frames["train"])
+        again, revision = read()
+        assert revision == published
+        pd.testing.assert_frame_equal(again["train"], frames["train"])
 
 
 def test_only_the_chosen_rows_are_read(server, published, cola):
-    data = read(limit=5)
-    assert [list(frame.index) for frame in data.frames.values()] == [[0, 1, 2, 3, 4]] * 2
-    assert data.revision == published
+    frames, revision = read(limit=5)
+    assert [list(frame.index) for frame in frames.values()] == [[0, 1, 2, 3, 4]] * 2
+    assert revision == published
     capped, full = (
         tasks.load(tasks.get("glue/cola"), max_train=5),
         tasks.load(tasks.get("glue/cola"), cola, max_train=5),
@@ -139,7 +139,7 @@ def test_loads_that_overlap_while_the_hub_is_out_of_reach_leave_the_process_onli
     rows = {}
 
     def load(name):
-        rows[name] = read().frames["train"]
+        rows[name] = read()[0]["train"]
 
     with looking_at("http://127.0.0.1:9", tmp_path / "cache", monkeypatch), monkeypatch.context() as patch:
         patch.setattr(cache, "_find_hash_in_cache", overlapping)

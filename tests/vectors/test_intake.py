@@ -10,9 +10,9 @@ import pytest
 
 from isoviz import vectors
 from isoviz.errors import InputError
+from isoviz.tables import formats
 from isoviz.vectors import Columns, TextSet, intake
 from isoviz.vectors.intake import ImportRequest
-from isoviz.vectors.reading import tables
 
 CASES = {
     "review,stars,year": ("good {0},{0},200{0}", "texts"),
@@ -34,8 +34,8 @@ def test_the_columns_say_whether_a_table_holds_texts(
     row, kind = CASES[header]
     (tmp_path / "a.csv").write_text("\n".join([header, *(row.format(index) for index in range(5))]))
     calls = []
-    read = tables.read
-    monkeypatch.setattr(tables, "read", lambda *given: calls.append(given) or read(*given))
+    read = formats.read
+    monkeypatch.setattr(formats, "read", lambda *given: calls.append(given) or read(*given))
     assert intake.import_file(ImportRequest("either", str(tmp_path / "a.csv"))).kind == kind
     assert len(calls) == 1
 

@@ -17,7 +17,8 @@ from safetensors.numpy import save_file
 from isoviz import vectors
 from isoviz.errors import InputError
 from isoviz.jobs.results import ARRAYS
-from isoviz.vectors import Columns, streams
+from isoviz.vectors import Columns
+from isoviz.vectors import columns as table_columns
 
 POINTS = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
 KNOWN = {
@@ -111,7 +112,7 @@ def test_a_large_file_is_mapped_and_kept_by_its_place(
 ) -> None:
     path = tmp_path / f"a{suffix}"
     WRITERS[path.name](path)
-    monkeypatch.setattr("isoviz.vectors.arrays.MAP_ABOVE", 64)
+    monkeypatch.setattr("isoviz.tables.arrays.MAP_ABOVE", 64)
     monkeypatch.setattr("isoviz.vectors.sets.MOST_KEPT", 64)
     read = vectors.read(path)
     assert isinstance(read.points, np.memmap) and not read.points.flags.writeable
@@ -258,7 +259,7 @@ FRACTIONS = np.random.default_rng(0).normal(size=(20, 3)).round(4)
 def test_a_file_without_a_header_keeps_its_first_vector(
     tmp_path: Path, separator: str, above: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streams, "STREAM_ABOVE", above)
+    monkeypatch.setattr(table_columns, "STREAM_ABOVE", above)
     rows = [separator.join(map(str, row)) for row in FRACTIONS]
     path = write_csv(tmp_path / "a.csv", "", [row.replace(".", ",") for row in rows] if separator == ";" else rows)
     with pytest.warns(UserWarning, match=r"a\.csv has no header"):

@@ -17,7 +17,9 @@ from isoviz.__main__ import main
 from isoviz.commands import transform
 from isoviz.errors import InputError
 from isoviz.models import profile
-from isoviz.vectors import reading, streams
+from isoviz.tables import text_files
+from isoviz.vectors import columns as table_columns
+from isoviz.vectors import reading
 
 N, D = 500, 4
 POINTS = np.random.default_rng(0).normal(size=(N, D)).astype(np.float32)
@@ -50,8 +52,9 @@ def write(folder: Path, ending: str, table: pa.Table) -> str:
 
 @pytest.fixture
 def streamed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "STREAM_ABOVE", 0)
-    monkeypatch.setattr(streams, "_BATCH", 2_000)
+    monkeypatch.setattr(table_columns, "STREAM_ABOVE", 0)
+    monkeypatch.setattr(table_columns, "_BATCH", 2_000)
+    monkeypatch.setattr(text_files, "BATCH", 2_000)
 
 
 @pytest.mark.usefixtures("streamed")
@@ -74,7 +77,7 @@ def test_the_vectors_match_the_whole_table(
     path = write(tmp_path, ending, make())
     streamed = reading.array(path)
     assert isinstance(streamed, np.memmap)
-    monkeypatch.setattr(streams, "STREAM_ABOVE", 2**30)
+    monkeypatch.setattr(table_columns, "STREAM_ABOVE", 2**30)
     table = reading.array(path)
     assert not isinstance(table, np.memmap) and table.dtype == streamed.dtype
     np.testing.assert_array_equal(streamed, table)
@@ -98,7 +101,7 @@ def test_a_text_file_gives_the_same_vectors_whatever_its_size(
 ) -> None:
     (tmp_path / name).write_text(content)
     table = reading.array(str(tmp_path / name))
-    monkeypatch.setattr(streams, "STREAM_ABOVE", 0)
+    monkeypatch.setattr(table_columns, "STREAM_ABOVE", 0)
     streamed = reading.array(str(tmp_path / name))
     assert isinstance(streamed, np.memmap)
     np.testing.assert_array_equal(streamed, table)
@@ -113,7 +116,7 @@ def test_cells_beyond_the_header_are_refused_whatever_the_size_of_the_file(
 ) -> None:
     (tmp_path / "a.csv").write_text(f"x,y\n{content}")
     for limit in (2**30, 0):
-        monkeypatch.setattr(streams, "STREAM_ABOVE", limit)
+        monkeypatch.setattr(table_columns, "STREAM_ABOVE", limit)
         with pytest.raises(InputError, match=f"row {row} has more cells than"):
             reading.array(str(tmp_path / "a.csv"))
 

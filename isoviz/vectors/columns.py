@@ -1,4 +1,8 @@
-"""Tables of vectors: a column of lists or one column per dimension, with texts, labels and ids."""
+"""The columns of a table that hold vectors: a column of lists or one column per dimension, beside texts, labels and ids.
+
+A table larger than memory is decoded batch by batch into an unnamed temporary file, which is then memory-mapped: further passes
+over the vectors read it in blocks, like a large .npy file.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +10,23 @@ import contextlib
 import fnmatch
 import json
 import re
+import tempfile
 import warnings
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import boundary, hub, limits
-from isoviz.errors import DataError, InputError, listed, shortened
-from isoviz.tasks import files
+from isoviz import boundary
+from isoviz.errors import InputError, listed, shortened
+from isoviz.home import home, make_private
+from isoviz.tables import arrays, formats, text_files
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-PARQUET: Final = (".parquet",)
-ARROW: Final = (".arrow", ".feather", ".ipc")
-TEXT: Final = (".csv", ".tsv", ".jsonl")
-SUFFIXES: Final = (*PARQUET, *ARROW, *TEXT)
-HUB: Final = "hub:"
-"""Prefix of a data set's name: `hub:owner/name`, `hub:owner/name:split` or `hub:owner/name/configuration:split`."""
 NAMES: Final = {
     "id": ("id", "_id", "ids"),
     "text": ("text", "sentence", "texts"),
@@ -38,154 +35,75 @@ NAMES: Final = {
 }
 """Column of a set → names by which it is recognised in a file."""
 AS_TEXT: Final = (*NAMES["id"], *NAMES["text"])
-DECIMAL_COMMAS: Final = {"decimal": ","}
-"""Metadata of a table whose texts write numbers with decimal commas."""
+"""Columns whose cells in a text file stay as they are written."""
+STREAM_ABOVE: int = 64 * 2**20
+"""Largest table file in bytes that is decoded as a whole."""
+_BATCH: int = 16 * 2**20
+"""Bytes of vectors decoded at a time."""
+_FIRST_ROWS: Final = 2_000
+"""Number of first rows that determine the columns."""
 _INDEX: Final = re.compile(r"|Unnamed: \d+|__index_level_\d+__")
 """Names of columns in which pandas writes row numbers."""
 _FEWEST_ROWS: Final = 8
 """Rows from which a column of rising numbers is no accident."""
 _LARGE: Final = 1e4
 """Ratio to the other columns' median from which a column has another scale; rogue dimensions of models stay below it."""
-_REPOSITORY: Final = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
 
 
-def read(name: str | Path, field: str, as_text: Collection[str] = AS_TEXT) -> pa.Table:
-    """A whole table. Raises `InputError` if the file is not a table.
+def points_of(name: str, column: str | None, field: str) -> tuple[NDArray[Any], list[str]]:
+    """The vectors of a table, (n, d), and their columns; of a large one, a read-only map of a temporary file that lives as long as it.
 
     Args:
-        as_text: columns in lower case, whose cells of a csv or tsv stay as they are written.
+        name: the file, or `hub:owner/name:split`.
+        column: see `isoviz.vectors.Columns.points`.
+
+    Raises:
+        InputError: like `isoviz.vectors.read`; for a large file, also for non-finite numbers.
     """
-    if str(name).startswith(HUB):
-        return _of_hub(str(name).removeprefix(HUB), field)
-    path = boundary.file(name, field)
-    suffix = path.suffix.lower()
-    with naming_field(field):
-        if suffix in TEXT:
-            return of_text(path, as_text=as_text)
-        with boundary.parsing(f"{path.name} cannot be read as {suffix[1:]}", field):
-            table = _of_parquet(path) if suffix in PARQUET else _of_arrow(path)
-        require_distinct(table.column_names, path)
-        return table
+    path = None if name.startswith(formats.HUB) else boundary.file(name, field)
+    if path is None or path.stat().st_size <= STREAM_ABOVE or path.suffix.lower() not in formats.STREAMED:
+        table = formats.read(name, field, AS_TEXT)  # refuses JSON lines that are too large
+        names = _vector_columns(table, column, field)
+        return values_of(table, names, field), names
+    with formats.naming_field(field), formats.parsing(path):
+        first = formats.file_table(path, _FIRST_ROWS, AS_TEXT)
+        if not len(first):
+            return np.empty((0, 0), dtype=np.float32), []
+        names = _vector_columns(first, column, field)
+        rows = max(1, _BATCH * len(first) // max(1, first.select(names).nbytes))
+        return _spooled(formats.batches(path, names, rows), names, field), names
 
 
-def require_distinct(names: list[str], path: Path) -> None:
-    """Raise `DataError` if two columns have the same name."""
-    doubled = next((name for name, count in Counter(names).items() if count > 1), None)
-    if doubled is not None:
-        raise DataError(f"data: {path.name} has two columns called '{shortened(doubled)}'", field="data")
+def _vector_columns(table: pa.Table, column: str | None, field: str) -> list[str]:
+    return dimensions_of(table, column, set(places_of(table.column_names, {}, field).values()), field)
 
 
-@contextmanager
-def naming_field(field: str) -> Iterator[None]:
-    """Make the shared readers' errors refer to this field."""
-    try:
-        yield
-    except DataError as error:
-        message = str(error).removeprefix("data: ")
-        raise InputError(
-            message if message.startswith(f"{field}: ") else f"{field}: {message}", field=field, advice=error.advice
-        ) from None
+def _spooled(batches: Iterator[pa.Table], names: list[str], field: str) -> NDArray[Any]:
+    """Write the vectors of all batches into one file, and map it."""
+    rows, kind = 0, None
+    make_private(home())
+    with tempfile.TemporaryFile(dir=home()) as spool:  # not in /tmp, which may be in memory
+        for table in batches:
+            if not table.num_rows:
+                continue
+            try:
+                points = values_of(table, names, field)
+            except BadCellError as error:
+                raise error.moved(rows) from None
+            kind = kind or (points.dtype, points.shape[1])
+            if points.shape[1] != kind[1]:
+                problem = f"{points.shape[1]} numbers where earlier rows have {kind[1]}"
+                raise BadCellError(rows, names[0], problem, field)
+            arrays.check_finite(points, field, before=rows)
+            spool.write(np.ascontiguousarray(points, dtype=kind[0]).data)
+            rows += len(points)
+        if kind is None:
+            return np.empty((0, 0), dtype=np.float32)
+        spool.flush()
+        return np.memmap(spool, dtype=kind[0], mode="r", shape=(rows, kind[1]))
 
 
-def of_text(path: Path, rows: int | None = None, as_text: Collection[str] = AS_TEXT) -> pa.Table:
-    """A text file, or its first rows."""
-    import pyarrow as pa
-
-    frame = files.tabular(path, rows, as_text)
-    frame.columns = [str(name) for name in frame.columns]
-    require_distinct(list(frame.columns), path)
-    limits.check(path.name, columns=frame.shape[1], rows=len(frame), cells=frame.size)
-    columns = {}
-    for name in frame:
-        try:
-            columns[name] = pa.array(frame[name], from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):  # values of several types in JSON lines
-            first, kind = _first_of_other_type(frame[name].tolist())
-            raise DataError(
-                f"data: row {first}, column '{shortened(name)}': a {kind} where earlier rows have another type",
-                field="data",
-            ) from None
-    commas = path.suffix.lower() == ".csv" and files.csv_layout(path).separator == ";"
-    return pa.table(columns, metadata=DECIMAL_COMMAS if commas else None)
-
-
-def _first_of_other_type(values: list[Any]) -> tuple[int, str]:
-    kinds = [(row, type(value).__name__) for row, value in enumerate(values, start=1) if value is not None]
-    return next(((row, kind) for row, kind in kinds if kind != kinds[0][1]), kinds[0])
-
-
-def _of_parquet(path: Path) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    file = pa.parquet.ParquetFile(path)
-    names = file.schema_arrow.names
-    rows = file.metadata.num_rows
-    limits.check(path.name, columns=len(names), rows=rows, cells=rows * len(names))
-    tables = files.groups(file, list(dict.fromkeys(names)), np.arange(rows), path.name)
-    return pa.concat_tables(tables) if tables else file.schema_arrow.empty_table()
-
-
-def _of_arrow(path: Path) -> pa.Table:
-    import pyarrow as pa
-
-    with pa.memory_map(str(path)) as source:
-        try:
-            reader = pa.ipc.open_file(source)
-            batches: Iterator[pa.RecordBatch] = (reader.get_batch(i) for i in range(reader.num_record_batches))
-        except pa.ArrowInvalid:
-            source.seek(0)
-            reader = pa.ipc.open_stream(source)
-            batches = iter(reader)
-        batches_read, size = [], 0
-        for batch in batches:  # compressed batches take more memory than the file
-            size += batch.nbytes
-            limits.check(path.name, expanded=size)
-            batches_read.append(batch)
-        return pa.Table.from_batches(batches_read, schema=reader.schema)
-
-
-def _of_hub(name: str, field: str) -> pa.Table:
-    """A split of a hub data set: downloaded, or from this machine's cache if the hub is unreachable."""
-    import datasets
-
-    title, _, split = name.partition(":")
-    owner, _, path_in_repository = title.partition("/")
-    dataset, _, configuration = path_in_repository.partition("/")
-    repository = f"{owner}/{dataset}"
-    split = split or "train"
-    if not _REPOSITORY.fullmatch(repository):
-        raise InputError(
-            f"{field}: '{shortened(title)}' is not a data set of the hub; expected {HUB}owner/name:split", field=field
-        )
-    if Path(repository).exists():  # the library would read the folder, bypassing the file access rules
-        raise InputError(
-            f"{field}: '{repository}' is also a folder on this server; enter the path of a file in it", field=field
-        )
-    from isoviz.tasks.hub import cached, data_error
-
-    reason = hub.offline()
-    try:
-        open_builder = cached if reason else datasets.load_dataset_builder
-        builder = open_builder(repository, configuration or None)
-        limits.check(title, field=field, expanded=builder.info.download_size or 0)
-        builder.download_and_prepare()
-        if split not in (builder.info.splits or {}):
-            has = ", ".join(map(str, builder.info.splits or ()))
-            raise InputError(f"{field}: '{title}' has no split '{split}' (it has: {has})", field=field)
-        split_data = builder.as_dataset(split=split)
-    except InputError:
-        raise
-    except Exception as error:
-        problem = data_error(f"{field}: '{shortened(title)}'", error, reason, "use a file instead")
-        raise InputError(str(problem), field=field) from None
-    limits.check(
-        title, field=field, rows=len(split_data), columns=len(split_data.column_names), expanded=split_data.data.nbytes
-    )
-    return split_data.with_format("arrow")[:]
-
-
-# ------------------------------------------------------------------------------------------------------------- columns
+# --------------------------------------------------------------------------------------------------- which columns
 
 
 def places_of(names: list[str], given: Mapping[str, str | None], field: str, file: str = "the table") -> dict[str, str]:
@@ -348,7 +266,7 @@ def with_points(table: pa.Table, name: str) -> pa.ChunkedArray:
     """A column in which texts of numbers have decimal points."""
     import pyarrow.compute as pc
 
-    commas = b"decimal" in (table.schema.metadata or {}) and _first_text(table[name]) is not None
+    commas = text_files.has_decimal_commas(table) and _first_text(table[name]) is not None
     return pc.replace_substring(table[name], ",", ".") if commas else table[name]
 
 

@@ -1,0 +1,342 @@
+"""Tables in text files: CSV, TSV and JSON lines, with the row or line of every fault."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from isoviz import limits
+from isoviz.errors import DataError, shortened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SEPARATED: Final = (".csv", ".tsv")
+JSON_LINES: Final = (".jsonl",)
+DECIMAL_COMMAS: Final = {"decimal": ","}
+"""Metadata of a table whose texts write numbers with decimal commas."""
+BATCH: int = 16 * 2**20
+"""Bytes of text decoded at a time."""
+_SEPARATORS: Final = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_LONGEST_HEADER: Final = 2**24
+_EXTRA: Final = "\0extra"
+"""Column of what follows the last separator of a row."""
+_NUMBER: Final = r"^\s*[+-]?(\d+{0}?\d*|{0}\d+)([eE][+-]?\d+)?\s*$"
+_CODE: Final = r"^\s*[+-]?0\d"
+
+csv.field_size_limit(2**31 - 1)
+
+
+# ------------------------------------------------------------------------------------------------------- CSV and TSV
+
+
+@dataclass(frozen=True)
+class CsvLayout:
+    """How the lines of a CSV or TSV file are cut.
+
+    Attributes:
+        separator: tab, comma or semicolon. A .csv file has semicolons, and decimal commas, if its header has semicolons and no
+            comma.
+        names: of the columns: none is empty, and none occurs twice. Numbers from 1 if there is no header.
+        header: lines of the header: 1, or 0 if the first line holds the numbers of a row.
+        blank: empty lines before the header.
+        extra: whether the first row ends in a separator and the header does not.
+        quoted: whether double quotes enclose a cell; else they are plain characters.
+    """
+
+    separator: str
+    names: tuple[str, ...]
+    header: int
+    blank: int
+    extra: bool
+    quoted: bool
+
+    def too_many_cells(self, path: Path, row: int) -> DataError:
+        """The error of a row, counted from 1, that has more cells than the header."""
+        return DataError(
+            f"data: {path.name}: row {row} has more cells than the header ({len(self.names)}); put texts that contain "
+            f"{_SEPARATORS[self.separator]} in double quotes",
+            field="data",
+        )
+
+
+def _records(lines: Iterable[str], separator: str, quoted: bool) -> Iterator[list[str]]:
+    return filter(None, csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE))
+
+
+def csv_layout(path: Path, quoted: bool = True) -> CsvLayout:
+    """The layout, from the first two lines. Raises `DataError` if the first row has more cells than the header."""
+    blank = 0
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+        while (header := lines.readline(_LONGEST_HEADER)) and not header.strip(" \r\n"):
+            blank += 1
+        second = lines.readline(_LONGEST_HEADER)
+        separator = ";" if ";" in header and ("," not in header or _are_values(header.split(";"))) else ","
+        if path.suffix.lower() == ".tsv":
+            separator = "\t"
+        limits.check(path.name, columns=1 + max(header.count(separator), second.count(separator)))
+        records = _records(chain((header, second), lines), separator, quoted)
+        written, first = next(records, []), next(records, [])
+    if _are_values(written):
+        warnings.warn(
+            f"{path.name} has no header: its first line is read as a row, and its columns are numbered", stacklevel=2
+        )
+        names = tuple(map(str, range(1, len(written) + 1)))
+        return CsvLayout(separator, names, 0, blank, extra=False, quoted=quoted)
+    extra = len(first) - len(written)
+    layout = CsvLayout(separator, tuple(_distinct_names(written)), 1, blank, extra == 1, quoted)
+    if extra > 1 or (layout.extra and first[-1] != ""):
+        raise layout.too_many_cells(path, 1)
+    return layout
+
+
+def _distinct_names(cells: Sequence[str]) -> list[str]:
+    """Column names as pandas gives them: `Unnamed: 0` for an empty cell, `x.1` for a second x."""
+    names: dict[str, None] = {}
+    for place, cell in enumerate(cells):
+        name = base = cell or f"Unnamed: {place}"
+        number = 0
+        while name in names:
+            number += 1
+            name = f"{base}.{number}"
+        names[name] = None
+    return list(names)
+
+
+def _are_values(cells: Iterable[str]) -> bool:
+    """Whether the first line of a table is a row: mostly numbers, with decimal points or commas, that do not count the columns."""
+    import pandas as pd
+
+    numbers = pd.to_numeric(pd.Series([cell.replace(",", ".") for cell in cells], dtype="str"), errors="coerce")
+    written = numbers.dropna()
+    counts = len(written) > 3 or written.iloc[:1].isin([0, 1]).any()
+    return 2 * len(written) > len(numbers) and not (counts and (written.diff().dropna() == 1).all())
+
+
+def csv_batches(
+    path: Path, layout: CsvLayout, columns: Sequence[str] | None = None, block: int | None = None
+) -> Iterator[pa.Table]:
+    """The cells of a CSV or TSV file as text, empty ones missing, some MiB at a time.
+
+    Args:
+        columns: the columns to decode; None for all.
+        block: bytes at a time, which must hold a whole row; None for `BATCH`.
+    """
+    import pyarrow as pa
+    import pyarrow.csv
+
+    names = [*layout.names, *([_EXTRA] if layout.extra else [])]
+    wanted = names if columns is None else [*columns, *names[len(layout.names) :]]
+    commas = DECIMAL_COMMAS if layout.separator == ";" else None
+    rows = 0
+    with pa.csv.open_csv(
+        path,
+        pa.csv.ReadOptions(
+            block_size=block or BATCH, column_names=names, skip_rows=layout.blank, skip_rows_after_names=layout.header
+        ),
+        pa.csv.ParseOptions(
+            delimiter=layout.separator,
+            quote_char='"' if layout.quoted else False,
+            newlines_in_values=layout.quoted,
+        ),
+        pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(wanted, pa.string()),
+            include_columns=wanted,
+            strings_can_be_null=True,
+            null_values=[""],
+        ),
+    ) as reader:
+        for batch in reader:
+            table = pa.Table.from_batches([batch]).replace_schema_metadata(commas)
+            if layout.extra:
+                beyond = table[_EXTRA].is_valid().to_numpy()
+                if beyond.any():
+                    raise layout.too_many_cells(path, rows + int(beyond.argmax()) + 1)
+                table = table.drop_columns(_EXTRA)
+            rows += table.num_rows
+            yield table
+
+
+def read_csv(path: Path, rows: int | None = None, as_text: Collection[str] = ()) -> pa.Table:
+    """A whole CSV or TSV file, or its first rows. Columns of numbers are converted, unless their cells are codes such as 01.
+
+    In a TSV file quotes are plain characters if reading them as quotes fails or makes cells run over lines.
+
+    Args:
+        as_text: columns in lower case whose cells stay as they are written.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if path.suffix.lower() != ".tsv":
+        table = _cells(path, csv_layout(path), rows)
+    else:
+        try:
+            table = _cells(path, csv_layout(path), rows)
+            runs_over_lines = any(pc.any(pc.match_substring(column, "\n")).as_py() for column in table.columns)
+        except (pa.ArrowInvalid, DataError):
+            runs_over_lines = True
+        if runs_over_lines:
+            table = _cells(path, csv_layout(path, quoted=False), rows)
+    for place, name in enumerate(table.column_names):
+        if name.lower() not in as_text:
+            table = table.set_column(place, name, _numbers_if_all(table[name], has_decimal_commas(table)))
+    return table
+
+
+def has_decimal_commas(table: pa.Table) -> bool:
+    """Whether the texts of a table write numbers with decimal commas."""
+    return b"decimal" in (table.schema.metadata or {})
+
+
+def _cells(path: Path, layout: CsvLayout, rows: int | None) -> pa.Table:
+    import pyarrow as pa
+
+    def parsed(block: int) -> list[pa.Table]:
+        pieces: list[pa.Table] = []
+        for table in csv_batches(path, layout, block=block):
+            pieces.append(table)
+            if rows is not None and sum(piece.num_rows for piece in pieces) >= rows:
+                break
+        return pieces
+
+    try:
+        pieces = parsed(BATCH)
+    except pa.ArrowInvalid as error:
+        longer = "straddling" in str(error)  # a row longer than a block; else of another length, or in another encoding
+        pieces = parsed(path.stat().st_size + 1) if longer else [_padded(path, layout, rows)]
+    if not pieces:
+        return pa.table({name: pa.array([], pa.string()) for name in layout.names})
+    return pa.concat_tables(pieces).slice(0, rows)
+
+
+def _padded(path: Path, layout: CsvLayout, rows: int | None) -> pa.Table:
+    """The same cells, read slowly: rows that are too short are filled up, and faults are named."""
+    import pyarrow as pa
+
+    content = _decoded(path)
+    width = len(layout.names)
+    records = []
+    for number, record in enumerate(
+        islice(_records(io.StringIO(content, newline=""), layout.separator, layout.quoted), layout.header, None), 1
+    ):
+        if len(records) == rows:
+            break
+        if any(record[width:]):
+            raise layout.too_many_cells(path, number)
+        records.append([cell or None for cell in record[:width]] + [None] * (width - len(record)))
+    columns = zip(*records, strict=True) if records else [()] * width
+    commas = DECIMAL_COMMAS if layout.separator == ";" else None
+    arrays = {name: pa.array(cells, pa.string()) for name, cells in zip(layout.names, columns, strict=True)}
+    return pa.table(arrays, metadata=commas)
+
+
+def _decoded(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{error.object[error.start]:02x} at position {error.start}"
+        raise DataError(f"data: {path.name} is not UTF-8 ({byte}); save it as UTF-8", field="data") from None
+
+
+def _numbers_if_all(column: pa.ChunkedArray, commas: bool) -> pa.ChunkedArray:
+    """A column of text as numbers, if all its cells are numbers and none is a code: 01 differs from 1."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.null_count == len(column):
+        return column.cast(pa.float64())
+    pattern = _NUMBER.replace("{0}", "," if commas else r"\.")
+    if not pc.all(pc.match_substring_regex(column.slice(0, 100), pattern)).as_py():
+        return column
+    written = pc.replace_substring(column, ",", ".") if commas else column
+    try:
+        numbers = written.cast(pa.float64())
+    except pa.ArrowInvalid:
+        if not pc.all(pc.match_substring_regex(column, pattern)).as_py():
+            return column
+        written = pc.utf8_trim_whitespace(written)
+        numbers = written.cast(pa.float64())
+    if pc.any(pc.is_nan(numbers)).as_py():  # the word nan
+        return column
+    if not pc.all(pc.equal(numbers, pc.floor(numbers))).as_py():
+        return numbers
+    if pc.any(pc.match_substring_regex(column, _CODE)).as_py():
+        return column
+    with contextlib.suppress(pa.ArrowInvalid):  # 1.0 is no integer, and some are beyond 64 bits
+        return written.cast(pa.int64())
+    return numbers
+
+
+# -------------------------------------------------------------------------------------------------------- JSON lines
+
+
+class _RepeatedKeyError(Exception):
+    """A key that occurs twice in a JSON object."""
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise _RepeatedKeyError(next(key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number])))
+    return content
+
+
+def json_lines(path: Path, rows: int | None = None) -> list[dict[str, Any]]:
+    """The objects of a JSON lines file, or of its first lines. Raises `DataError` with the number of an invalid line."""
+    objects: list[dict[str, Any]] = []
+    decode = json.JSONDecoder(object_pairs_hook=_distinct).decode  # `json.loads` would make one per line
+    with path.open("rb") as lines:
+        for number, content in enumerate(lines, start=1):
+            if len(objects) == rows:
+                break
+            if not content.strip():
+                continue
+            problem = None
+            try:
+                line = content.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+                value = decode(line)
+                if not isinstance(value, dict):
+                    problem = "not an object"
+                elif "\\u" in line:  # JSON can write half of a character, which nothing can store or show
+                    json.dumps(value, ensure_ascii=False).encode()
+            except UnicodeDecodeError:
+                _decoded(path)  # raises, with the position in the file
+                raise
+            except _RepeatedKeyError as error:
+                problem = f"an object with two keys '{shortened(str(error))}'"
+            except UnicodeEncodeError:
+                problem = "an object with half a character (a lone surrogate)"
+            except (ValueError, RecursionError):
+                problem = "not JSON"
+            if problem:
+                raise DataError(f"data: {path.name} cannot be read as jsonl: line {number} is {problem}", field="data")
+            objects.append(value)
+    return objects
+
+
+def table_of(path: Path, objects: Sequence[dict[str, Any]]) -> pa.Table:
+    """JSON objects as a table. Raises `DataError` for the first value of another type than the earlier ones of its column."""
+    import pyarrow as pa
+
+    columns = {}
+    for name in dict.fromkeys(key for line in objects for key in line):
+        values = [line.get(name) for line in objects]
+        try:
+            columns[name] = pa.array(values, from_pandas=True)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            kinds = [(row, type(value).__name__) for row, value in enumerate(values, start=1) if value is not None]
+            row, kind = next((place for place in kinds if place[1] != kinds[0][1]), kinds[0])
+            raise DataError(
+                f"data: row {row}, column '{shortened(name)}': a {kind} where earlier rows have another type",
+                field="data",
+            ) from None
+    return pa.table(columns)
