@@ -35,7 +35,7 @@ from _report import ROOT, machine, medians, options, parse, publish
 from playwright.sync_api import Browser, Locator, Page
 
 from isoviz import tasks
-from isoviz.exploring import jobs, maps, measuring, points, results, selection, shrinkage
+from isoviz.exploring import jobs, maps, measuring, points, results, shrinkage
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.home import home
 from isoviz.jobs import queue, scheduling
@@ -252,7 +252,7 @@ def cloud_steps(request: ViewRequest, repeats: int) -> list[Line]:
         "PCA": lambda: maps.pca(points),
         "the figure": figure,
         "the figure as JSON": drawn.to_json,
-        "lasso to table": lambda: table.iloc[np.flatnonzero(selection.inside(projection.coordinates, line))],
+        "lasso to table": lambda: table.iloc[np.flatnonzero(maps.inside(projection.coordinates, line))],
     }
     lines = [Line(name, [took], "ms") for name, took in medians(steps, repeats).items()]
     return [*lines, Line("size of the JSON", [len(drawn.to_json()) / 2**20], "MiB")]

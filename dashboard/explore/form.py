@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,6 +74,26 @@ class ViewForm:
         return self.error_slots.get(_PLACES.get(error_field or "", ""))
 
 
+def choice(label: str, options: Sequence[str], key: str, help: str | None = None, *, kept: bool = False) -> str:
+    """A row of buttons, of which one is always selected; the first by default. The address restores it.
+
+    Args:
+        kept: the session keeps the selection while the field is hidden.
+    """
+    return str(
+        st.segmented_control(
+            label,
+            options,
+            default=options[0],
+            required=True,
+            key=key,
+            bind="query-params",
+            persist_state="session" if kept else None,
+            help=help,
+        )
+    )
+
+
 @steady
 def draw_all() -> list[ViewForm]:
     """Draw the forms of all views, in order."""
@@ -123,16 +143,12 @@ def prefix_of(number: int) -> str:
 def draw(prefix: str = PREFIX) -> ViewForm:
     """Draw all fields of one view and read them."""
     form = ViewForm(prefix)
-    at = st.segmented_control(
+    form.source = at = choice(
         "Look at",
         [A_TASK, MY_TEXTS, MY_VECTORS],
-        default=A_TASK,
-        required=True,
-        key=prefix + "at",
-        bind="query-params",
-        help="The rows of a task, your own texts, or your own vectors.",
+        prefix + "at",
+        "The rows of a task, your own texts, or your own vectors.",
     )
-    form.source = str(at)
     if at == MY_VECTORS:
         _draw_vectors(form)
     else:
@@ -346,14 +362,8 @@ def _data_field(task: Task, form: ViewForm) -> tuple[str | None, bool]:
         columns = ", ".join(task.file_columns)
         st.markdown(f"**Data for {wording.plain(task.title)}**")
         st.caption(wording.plain(f"Columns: {columns}. Licence: {task.licence}"))
-        origin = st.segmented_control(
-            "Rows come from",
-            [FROM_FOLDER, *([FROM_HUB] if task.hub else [])],
-            default=FROM_FOLDER,
-            required=True,
-            key=f"{form.prefix}from.{task.slug}",
-            bind="query-params",
-        )
+        sources = [FROM_FOLDER, *([FROM_HUB] if task.hub else [])]
+        origin = choice("Rows come from", sources, f"{form.prefix}from.{task.slug}")
         folder = None if origin == FROM_HUB else folder_field(f"{form.prefix}data.{task.slug}", " Train takes uploads.")
         ready = _hub_requested(task, form.prefix) if origin == FROM_HUB else folder is not None
         form.error_slots["data"] = st.container()
@@ -364,14 +374,11 @@ def _direction_field(task: Task, prefix: str) -> str | None:
     """Which language of a translation task is read; None for its first direction and for other tasks."""
     if not task.directions:
         return None
-    selected = st.segmented_control(
+    selected = choice(
         "Direction",
         task.directions,
-        default=task.directions[0],
-        required=True,
-        key=f"{prefix}direction.{task.slug}",
-        bind="query-params",
-        help="Source and target language. The encoder reads the source texts.",
+        f"{prefix}direction.{task.slug}",
+        "Source and target language. The encoder reads the source texts.",
     )
     return None if selected == task.directions[0] else selected
 

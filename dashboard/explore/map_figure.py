@@ -103,7 +103,7 @@ def cloud_map(
         equal: one unit has the same length on both axes (for PCA).
         compact: for several maps side by side.
         marked: (n,) highlighted points; the others are faint.
-        density: lines of equal density, see `isoviz.exploring.landmarks.density_lines`.
+        density: lines of equal density, see `isoviz.exploring.maps.density_lines`.
         film: (layers, n, 2) coordinates in each layer; the browser animates them.
         named: write each colour's name at the centre of its points.
     """

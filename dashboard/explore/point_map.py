@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from dashboard.components.scatter_map import scatter_map
 from dashboard.explore import map_figure, points
-from dashboard.explore.form import PREFIX, Pane, cloud_file
+from dashboard.explore.form import PREFIX, Pane, choice, cloud_file
 from dashboard.explore.points import Cloud, Layout, Marks, cloud_of, cloud_points
 from dashboard.shared import downloads, explanations, forms, job_progress, resources, wording
 from dashboard.shared.steady import steady
 from isoviz.errors import InputError
-from isoviz.exploring import landmarks, maps, neighbours, selection
+from isoviz.exploring import maps
 from isoviz.exploring.jobs import MAP, SENTENCES
 from isoviz.exploring.maps import MapRequest
 from isoviz.jobs.queue import JobState
@@ -110,18 +110,13 @@ def _settings(panes: list[Pane], clouds: list[Cloud]) -> tuple[MapRequest, str]:
         [2, 3, 3, 2, 2], vertical_alignment="bottom"
     )
     with kind_column:
-        kind = st.segmented_control(
-            "Map", list(_KIND_NAMES), default="PCA", required=True, key=PREFIX + "map", bind="query-params"
-        )
+        kind = choice("Map", list(_KIND_NAMES), PREFIX + "map")
     with size_column:
-        size = st.segmented_control(
+        size = choice(
             "Dimensions",
             ["2-D", "3-D", *([FILM] if all(len(pane.layers) > 1 for pane in panes) else [])],
-            default="2-D",
-            required=True,
-            key=PREFIX + "size",
-            bind="query-params",
-            help=f"{FILM}: one map in two dimensions that moves from layer to layer.",
+            PREFIX + "size",
+            f"{FILM}: one map in two dimensions that moves from layer to layer.",
         )
     with points_column:
         most = st.selectbox(
@@ -141,8 +136,8 @@ def _settings(panes: list[Pane], clouds: list[Cloud]) -> tuple[MapRequest, str]:
         dist = st.number_input(
             "Minimum distance", 0.0, 1.0, 0.1, 0.05, key=PREFIX + "min_dist", bind="query-params", format="%.2f"
         )
-        metric = st.selectbox("Distance", neighbours.METRICS, key=PREFIX + "umap_metric", bind="query-params")
-    laid = _KIND_NAMES[str(kind)]
+        metric = st.selectbox("Distance", maps.METRICS, key=PREFIX + "umap_metric", bind="query-params")
+    laid = _KIND_NAMES[kind]
     film = size == FILM
     request = MapRequest(laid, 3 if size == "3-D" else 2, int(most), int(near), float(dist), metric, film=film)
     return request, colour
@@ -189,10 +184,7 @@ def _axes_shared(views: int) -> bool:
     """Field: same axes for all maps; False for a single map."""
     if views == 1:
         return False
-    axes = st.segmented_control(
-        "Axes", ["shared", "own"], default="shared", required=True, key=PREFIX + "axes", bind="query-params"
-    )
-    return axes == "shared"
+    return choice("Axes", ["shared", "own"], PREFIX + "axes") == "shared"
 
 
 # ----------------------------------------------------------------------------------------------- clouds and layouts
@@ -331,11 +323,11 @@ CLUSTERS = "clusters of this map"
 def _clusters(key: str, _layout: Layout, _cloud: Cloud) -> pd.Series:
     """(m,) cluster of each drawn point, named by its words if there are texts; `key` is the layout's."""
     layout, cloud = _layout, _cloud
-    labels = landmarks.clusters(layout.coordinates)
+    labels = maps.clusters(layout.coordinates)
     named = [""] * (int(labels.max(initial=-1)) + 1)
     if "token" in cloud.table or cloud.has_texts:
         texts = cloud.table["token"].tolist() if "token" in cloud.table else cloud.texts
-        named = landmarks.distinguishing_words([texts[place] for place in layout.rows], labels)
+        named = maps.distinguishing_words([texts[place] for place in layout.rows], labels)
     names = [f"{number}: {words}" if words else str(number) for number, words in enumerate(named, start=1)]
     return pd.Series([*names, map_figure.NO_CLUSTER], name=CLUSTERS).iloc[labels]
 
@@ -378,7 +370,7 @@ def picture(
         film=layout.film,
         equal=(request.kind == "pca" or request.film) and pane.views == 1,
         compact=pane.views > 1,
-        density=landmarks.density_lines(layout.coordinates) if contours else (),
+        density=maps.density_lines(layout.coordinates) if contours else (),
         named=colour == CLUSTERS and not request.film,
         marked=None if marks is None or (line and not marks.search) else marks.points,
     )
@@ -453,7 +445,7 @@ def _files(pane: Pane, cloud: Cloud, layout: Layout, request: MapRequest) -> Non
         for number in range(layout.coordinates.shape[1]):
             frame[f"{request.kind}_{number + 1}"] = layout.coordinates[:, number]
         if line:
-            frame["selected"] = selection.inside(layout.coordinates, line)
+            frame["selected"] = maps.inside(layout.coordinates, line)
         return frame
 
     downloads.buttons(cloud_file(pane, request.kind), table, key=pane.prefix)

@@ -13,12 +13,11 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.components.scatter_map import drawn
-from dashboard.explore.form import PREFIX, Pane
+from dashboard.explore.form import PREFIX, Pane, choice
 from dashboard.shared import address, job_progress, wording
-from isoviz.exploring import maps, neighbours, results, selection, user_sets
+from isoviz.exploring import maps, results, user_sets
 from isoviz.exploring.jobs import SENTENCES
-from isoviz.exploring.neighbours import Metric, Neighbours
-from isoviz.exploring.points import texts
+from isoviz.exploring.points import METRICS, Metric, Neighbours, nearest, texts
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import Result
@@ -108,7 +107,7 @@ def remember(pane: Pane, key: str) -> Any:
         if len(line) < 3:
             st.query_params.pop(pane.prefix + "lasso", None)
         else:
-            st.query_params[pane.prefix + "lasso"] = f"{key}:{selection.written(selection.shortened(line))}"
+            st.query_params[pane.prefix + "lasso"] = f"{key}:{maps.line_text(maps.shortened_line(line))}"
 
     return write_line
 
@@ -116,14 +115,14 @@ def remember(pane: Pane, key: str) -> Any:
 def corners(pane: Pane, layout: Layout) -> list[tuple[float, float]]:
     """The line in the address, if it was drawn on this map."""
     key, _, text = st.query_params.get(pane.prefix + "lasso", "").partition(":")
-    return (selection.read(text) or []) if key == layout.key and layout.coordinates.shape[1] == 2 else []
+    return (maps.line_of(text) or []) if key == layout.key and layout.coordinates.shape[1] == 2 else []
 
 
 def check(panes: Sequence[Pane]) -> None:
     """Report and remove invalid lines and points in the address; a valid line of another map stays."""
     for pane in panes:
         _, _, text = st.query_params.get(pane.prefix + "lasso", "").partition(":")
-        if selection.read(text) is None:
+        if maps.line_of(text) is None:
             address.refuse(pane.prefix + "lasso")
         if _number(st.query_params.get(pane.prefix + "point", "")) is None:
             address.refuse(pane.prefix + "point")
@@ -192,7 +191,7 @@ def marked(panes: Sequence[Pane], clouds: Sequence[Cloud], layouts: Sequence[obj
     for pane, cloud, layout in zip(panes, clouds, layouts, strict=True):
         line = corners(pane, layout) if isinstance(layout, Layout) else []
         if isinstance(layout, Layout) and line:
-            rows.append(cloud.table.iloc[layout.rows[selection.inside(layout.coordinates, line)]])
+            rows.append(cloud.table.iloc[layout.rows[maps.inside(layout.coordinates, line)]])
         else:
             rows.append(None)
     marks: list[Marks | None] = []
@@ -226,7 +225,7 @@ def selected(pane: Pane, cloud: Cloud, layout: Layout) -> None:
     line = corners(pane, layout)
     if not line:
         return
-    inside = layout.rows[selection.inside(layout.coordinates, line)]
+    inside = layout.rows[maps.inside(layout.coordinates, line)]
     with st.container(border=True, key=pane.prefix + "selected"):
         view = f"View {pane.number}: " if pane.views > 1 else ""
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -278,8 +277,8 @@ def _neighbours(pane: Pane, cloud: Cloud) -> None:
         return
     metric = metric_field(pane.prefix)
     st.markdown(f"Nearest to **{wording.plain(cloud.texts[place])}**")
-    nearest = neighbours.nearest(cloud.points, cloud.points[place], metric=metric, leave_out=place)
-    neighbour_table(pane, cloud.table, nearest, metric)
+    found = nearest(cloud.points, cloud.points[place], metric=metric, leave_out=place)
+    neighbour_table(pane, cloud.table, found, metric)
 
 
 # ---------------------------------------------------------------------------------------------------- own sentences
@@ -377,9 +376,9 @@ def neighbours_of(
             for line, label, point in zip(
                 sentences.arrays["texts"], labels(sentences), sentences.arrays["points"], strict=True
             ):
-                nearest = neighbours.nearest(cloud.points, point, metric=metric, k=_NEAREST)
-                part = cloud.table.iloc[nearest.places].copy()
-                part.insert(0, metric, nearest.values)
+                found = nearest(cloud.points, point, metric=metric, k=_NEAREST)
+                part = cloud.table.iloc[found.places].copy()
+                part.insert(0, metric, found.values)
                 token = f"{label} · " if sentences.facts["tokens"] else ""
                 part.insert(0, "yours", f"{int(line) + 1}. {token}{lines[int(line)]}")
                 parts.append(part)
@@ -397,26 +396,22 @@ def neighbours_of(
 
 def metric_field(prefix: str) -> Metric:
     """Field: cosine or distance."""
-    selected_metric = st.segmented_control(
+    selected_metric = choice(
         "Distance",
-        neighbours.METRICS,
-        default="cosine",
-        required=True,
-        key=prefix + "near",
-        bind="query-params",
-        help="cosine compares directions (1 = the same); euclidean measures distance (0 = the same). Both use all dimensions, not "
-        "the map.",
+        METRICS,
+        prefix + "near",
+        "cosine compares directions (1 = the same); euclidean measures distance (0 = the same). Both use all dimensions, not the map.",
     )
     return "euclidean" if selected_metric == "euclidean" else "cosine"
 
 
-def neighbour_table(pane: Pane, table: pd.DataFrame, nearest: Neighbours, metric: Metric) -> None:
+def neighbour_table(pane: Pane, table: pd.DataFrame, found: Neighbours, metric: Metric) -> None:
     """Neighbours as a table."""
-    if not len(nearest.places):
+    if not len(found.places):
         st.caption("This vector is all zeros: it has no direction, so no cosine. Choose euclidean.")
         return
-    rows = table.iloc[nearest.places].copy()
-    rows.insert(0, metric, nearest.values)
+    rows = table.iloc[found.places].copy()
+    rows.insert(0, metric, found.values)
     st.dataframe(
         rows,
         key=pane.prefix + "neighbours_table",

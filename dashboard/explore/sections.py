@@ -13,11 +13,11 @@ import streamlit as st
 from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.figure import Prepared, draw, prepared
 from dashboard.explore import figures, numbers
-from dashboard.explore.form import PREFIX, Pane, ViewForm, cloud_file, file_name
+from dashboard.explore.form import PREFIX, Pane, ViewForm, choice, cloud_file, file_name
 from dashboard.shared import downloads, explanations, measures, wording
 from dashboard.shared.steady import steady
 from isoviz import metrics
-from isoviz.exploring import clustering, shrinkage, user_sets
+from isoviz.exploring import shrinkage, user_sets
 from isoviz.exploring.results import ViewResult
 
 cached = functools.partial(
@@ -267,15 +267,12 @@ def _figures(panes: list[Pane], name: str, log: bool) -> list[tuple[Prepared | N
 
 def _axis_field() -> None:
     """Field: logarithmic axis for k."""
-    st.segmented_control(
+    choice(
         "Explained variance over k",
         ["linear axis", "log axis"],
-        default="linear axis",
-        required=True,
-        key=_AXIS,
-        bind="query-params",
-        persist_state="session",
-        help="A log axis gives the first few directions as much room as the many after them.",
+        _AXIS,
+        "A log axis gives the first few directions as much room as the many after them.",
+        kept=True,
     )
 
 
@@ -360,23 +357,20 @@ def correlations(panes: list[Pane]) -> None:
     explanations.show(explanations.MATRIX)
     own_order = True
     if len(panes) > 1:
-        choice = st.segmented_control(
+        order = choice(
             "Order of the dimensions",
             ["own", "as in view 1"],
-            default="own",
-            required=True,
-            key=PREFIX + "order",
-            bind="query-params",
-            persist_state="session",
-            help="own: each view has its own order. as in view 1: every view uses the order of view 1.",
+            PREFIX + "order",
+            "own: each view has its own order. as in view 1: every view uses the order of view 1.",
+            kept=True,
         )
-        own_order = choice == "own"
+        own_order = order == "own"
     first = panes[0]
     for pane, column in zip(panes, st.columns(len(panes), gap="medium"), strict=True):
         with column:
             same_size = pane.entry.d == first.entry.d
             average = wording.number(pane.entry.number("abs_correlation"), 3)
-            sampled, total = clustering.points_in(pane.view, pane.layer, pane.pooling), pane.entry.n
+            sampled, total = pane.view.points_in_matrix(pane.layer, pane.pooling), pane.entry.n
             sample = "" if sampled == total else f"the matrix uses a random sample of {sampled:,} of these points"
             cloud = f"{pane.cloud_words} ({sample})" if sample else pane.cloud_words
             alt_text = f"Absolute correlation of {pane.entry.d} dimensions, {cloud}, mean {average} off the diagonal"

@@ -46,22 +46,20 @@ def section(panes: list[Pane]) -> None:
     pairs = _pairs(panes)
     with st.container(horizontal=True, vertical_alignment="center"):
         explanations.show(CKA)
-        title = str(
-            st.segmented_control(
-                "Similarity",
-                list(_MEASURES),
-                default="CKA",
-                required=True,
-                key=PREFIX + "similarity",
-                bind="query-params",
-                persist_state="session",
-                label_visibility="collapsed",
-            )
+        title = st.segmented_control(
+            "Similarity",
+            list(_MEASURES),
+            default="CKA",
+            required=True,
+            key=PREFIX + "similarity",
+            bind="query-params",
+            persist_state="session",
+            label_visibility="collapsed",
         )
     for start in range(0, len(pairs), 2):
         for column, (pane, other) in zip(st.columns(2, gap="large"), pairs[start : start + 2], strict=False):
             with column:
-                _matrix(pane, other, title)
+                _matrix(pane, other, str(title))
 
 
 def _matrix(pane: Pane, other: Pane, title: str) -> None:

@@ -83,9 +83,7 @@ def _clustered(key: str, layer: int, pooling: str) -> tuple[bytes, bytes]:
 
 @functools.lru_cache(maxsize=32)
 def _computed(key: str, layer: int, pooling: str) -> tuple[bytes, bytes]:
-    from isoviz.exploring import clustering
-
-    cells, order = clustering.clustered(_view(key), layer, pooling)
+    cells, order = _view(key).matrix(layer, pooling)
     return triangle(cells), order.astype("<i4").tobytes()
 
 

@@ -7,18 +7,11 @@
     measuring.py    the content of a view
     similarity.py   similarity of two layers or models: debiased CKA, shared neighbours
     shrinkage.py    IsoScore*, with Σ_S from training tokens
-    points.py       tables that describe a cloud's points
+    points.py       tables that describe a cloud's points; the nearest points
     outputs.py      I1, I2 and row lengths of the head or vocabulary
     results.py      reading a finished view
+    maps.py         a cloud in two or three dimensions: layouts, clusters, density lines, the points inside a line
     encoders.py     models by name, including those of finished runs
-
-Details of one cloud of a view:
-
-    maps.py         maps in two or three dimensions
-    landmarks.py    clusters and density lines of a map
-    selection.py    the points inside a line
-    neighbours.py   the nearest points
-    clustering.py   clusters of correlated dimensions
 
 Nothing here imports torch or umap before a worker starts to compute.
 """

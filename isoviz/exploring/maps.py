@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isoviz.errors import InputError
-from isoviz.exploring.neighbours import METRICS, Metric
+from isoviz.exploring.points import METRICS, Metric
+from isoviz.metrics.cloud import draw
 
 Kind = Literal["pca", "umap"]
 KINDS: Final[tuple[Kind, ...]] = ("pca", "umap")
@@ -87,13 +88,7 @@ def sampled(count: int, request: MapRequest) -> NDArray[np.int64]:
     most = request.points if (request.kind, request.dimensions) == ("pca", 2) else min(request.points, MOST_FITTED)
     if request.film:
         most = min(most, MOST_FILMED)
-    return _some(count, most, request.seed)
-
-
-def _some(count: int, most: int, seed: int) -> NDArray[np.int64]:
-    if count <= most:
-        return np.arange(count)
-    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False, shuffle=False))
+    return draw(count, most, request.seed)
 
 
 @dataclass(frozen=True)
@@ -129,7 +124,7 @@ def pca(points: ArrayLike, dimensions: int = 2) -> PCAMap:
 
     cloud = np.asanyarray(points)
     if len(cloud) > MOST_FITTED:
-        fitted = pca(cloud[_some(len(cloud), MOST_FITTED, 0)], dimensions)
+        fitted = pca(cloud[draw(len(cloud), MOST_FITTED, 0)], dimensions)
         placed = [fitted.place(cloud[start : start + _BLOCK]) for start in range(0, len(cloud), _BLOCK)]
         return replace(fitted, coordinates=np.concatenate(placed))
     x = np.asarray(cloud, dtype=np.float64)
@@ -261,3 +256,151 @@ class _Counter:
 def from_json(values: Mapping[str, Any]) -> MapRequest:
     """The inverse of `MapRequest.as_json`."""
     return MapRequest(**values)
+
+
+# ---------------------------------------------------------------------------------- landmarks: clusters and density
+
+MOST_CLUSTERED: Final = 5_000
+"""Most points clustered by HDBSCAN; other points join the cluster of the nearest clustered point."""
+WORDS: Final = 3
+SHARES: Final = (0.9, 0.7, 0.5, 0.3, 0.1)
+"""Approximate shares of points enclosed by the density lines."""
+_CELLS: Final = 128
+_FEWEST_OF_DENSITY: Final = 20
+
+
+def clusters(coordinates: NDArray[np.floating], seed: int = 0) -> NDArray[np.int64]:
+    """(n,) cluster of each point of a map (n, k), the largest cluster first; −1 for points outside all clusters.
+
+    These are clusters of the map, not of the space, and depend on the gaps that UMAP creates. The smallest has 4 % of the points.
+
+    Source: Campello, Moulavi & Sander 2013 (HDBSCAN), by scikit-learn.
+    """
+    from scipy.spatial import KDTree
+    from sklearn.cluster import HDBSCAN
+
+    n = len(coordinates)
+    if n < _FEWEST_OF_DENSITY:
+        return np.full(n, -1)
+    clustered_points = draw(n, MOST_CLUSTERED, seed)
+    points = coordinates[clustered_points].astype(np.float64)
+    found = HDBSCAN(min_cluster_size=max(5, len(clustered_points) // 25), copy=True).fit_predict(points)
+    _, counts = np.unique(found[found >= 0], return_counts=True)
+    ranks = np.append(np.argsort(np.argsort(-counts, kind="stable")), -1)  # −1 (no cluster) stays −1
+    nearest = np.arange(n) if n == len(clustered_points) else KDTree(points).query(coordinates)[1]
+    labels: NDArray[np.int64] = ranks[found[nearest]].astype(np.int64)
+    return labels
+
+
+def distinguishing_words(texts: Sequence[str], labels: NDArray[np.int64]) -> list[str]:
+    """For each cluster, the words with the largest c-TF-IDF: `word, word, word`; empty if it has no words.
+
+    The weight of word t in cluster c is tf(t, c) · log(1 + A / f(t)), with its share of the cluster's words, the average number of
+    words per cluster, and its total number of occurrences.
+
+    Source: Grootendorst 2022 (BERTopic), equation 2.
+    """
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    count = int(labels.max(initial=-1)) + 1
+    joined = [" ".join(texts[int(place)] for place in np.flatnonzero(labels == label)) for label in range(count)]
+    vectorizer = CountVectorizer()
+    try:
+        counted = vectorizer.fit_transform(joined).toarray().astype(np.float64)
+    except ValueError:  # no words: texts contain only numbers and symbols, or there are no clusters
+        return [""] * count
+    sizes, words = counted.sum(axis=1), vectorizer.get_feature_names_out()
+    weights = counted / np.maximum(sizes, 1)[:, None] * np.log1p(sizes.mean() / counted.sum(axis=0))
+    best = np.argsort(-weights, axis=1, kind="stable")[:, :WORDS]
+    return [", ".join(words[place] for place in row if weights[label, place] > 0) for label, row in enumerate(best)]
+
+
+def density_lines(coordinates: NDArray[np.floating]) -> list[tuple[float, list[NDArray[np.float64]]]]:
+    """Lines of equal density of a map (n, 2): for each of `SHARES` the lines (m, 2) that enclose this share of the points.
+
+    A histogram of 128 × 128 cells, smoothed by a Gaussian whose width follows Scott's rule. None for fewer than 20 points, or
+    without spread.
+    """
+    from contourpy import LineType, contour_generator
+    from scipy.ndimage import gaussian_filter
+
+    points = np.asarray(coordinates, dtype=np.float64)
+    width = points.std(axis=0) * len(points) ** (-1 / 6)
+    if len(points) < _FEWEST_OF_DENSITY or not (width > 0).all():
+        return []
+    low, high = points.min(axis=0) - 3 * width, points.max(axis=0) + 3 * width
+    cell = (high - low) / _CELLS
+    counts, *_ = np.histogram2d(points[:, 0], points[:, 1], bins=_CELLS, range=list(zip(low, high, strict=True)))
+    density = gaussian_filter(counts, tuple(width / cell), mode="constant")
+    x, y = (low[axis] + cell[axis] * (np.arange(_CELLS) + 0.5) for axis in (0, 1))
+    of_points = density[tuple(np.clip(((points - low) / cell).astype(int), 0, _CELLS - 1).T)]
+    generator = contour_generator(x, y, density.T, line_type=LineType.Separate)
+    contours: list[tuple[float, list[NDArray[np.float64]]]] = []
+    for share in SHARES:
+        lines: Any = generator.lines(float(np.quantile(of_points, 1 - share)))  # the return type depends on line_type
+        contours.append((share, list(lines)))
+    return contours
+
+
+# ------------------------------------------------------------------------------------------- points inside a line
+
+MOST_CORNERS = 40
+"""Most corners of a line: enough for a hand-drawn lasso, and short enough for an address."""
+
+
+def inside(points: ArrayLike, corners: ArrayLike) -> NDArray[np.bool_]:
+    """(n,) mask of the points (n, 2) inside the closed polygon with these corners (m, 2), m >= 3.
+
+    Uses the even-odd rule: regions enclosed twice are outside. A point on an edge is inside only on left and lower edges, so that
+    exactly one of two adjacent polygons contains it.
+
+    Raises:
+        InputError: fewer than three corners, or coordinates that are not finite pairs.
+    """
+    x, y = _pairs("points", points).T
+    polygon = _pairs("selection", corners)
+    if len(polygon) < 3:
+        raise InputError(f"selection: needs at least 3 corners (got {len(polygon)})", field="selection")
+    enclosed = np.zeros(len(x), dtype=bool)
+    for (x0, y0), (x1, y1) in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
+        crosses = (y0 <= y) != (y1 <= y)  # the edge passes the point's height
+        if crosses.any():
+            at = x0 + (y[crosses] - y0) * (x1 - x0) / (y1 - y0)
+            enclosed[crosses] ^= x[crosses] < at
+    return enclosed
+
+
+def shortened_line(corners: ArrayLike, most: int = MOST_CORNERS) -> list[tuple[float, float]]:
+    """The polygon with at most `most` corners, without those that span the smallest triangles, rounded to three digits.
+
+    Selections use the shortened line, so that the address restores the same points.
+    """
+    polygon = _pairs("selection", corners)
+    while len(polygon) > max(3, most):
+        before, after = np.roll(polygon, 1, axis=0) - polygon, np.roll(polygon, -1, axis=0) - polygon
+        polygon = np.delete(polygon, np.argmin(np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0])), axis=0)
+    span = float(np.ptp(polygon, axis=0).max())
+    digits = 3 - int(np.floor(np.log10(span))) if span > 0 else 3
+    return [(round(float(x), digits), round(float(y), digits)) for x, y in polygon]
+
+
+def line_text(corners: Sequence[tuple[float, float]]) -> str:
+    """The corners as text for an address: `x,y;x,y`."""
+    return ";".join(f"{x:g},{y:g}" for x, y in corners)
+
+
+def line_of(text: str) -> list[tuple[float, float]] | None:
+    """The inverse of `line_text`; None for other text."""
+    try:
+        pairs = [tuple(map(float, pair.split(","))) for pair in text.split(";")]
+        array = _pairs("selection", pairs)
+    except (ValueError, TypeError):
+        return None
+    return [(float(x), float(y)) for x, y in array] if 3 <= len(array) <= 4 * MOST_CORNERS else None
+
+
+def _pairs(name: str, coordinates: ArrayLike) -> NDArray[np.float64]:
+    pairs = np.asarray(coordinates, dtype=np.float64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.isfinite(pairs).all():
+        raise InputError(f"{name}: expected finite pairs of coordinates (got shape {pairs.shape})", field=name)
+    return pairs

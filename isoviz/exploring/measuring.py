@@ -16,6 +16,7 @@ from isoviz.errors import InputError, IsoVizError
 from isoviz.exploring import encoders, outputs, points, shrinkage, user_sets
 from isoviz.exploring.request import FORMAT, ViewRequest
 from isoviz.exploring.results import RANDOM, array_name
+from isoviz.metrics.cloud import draw
 from isoviz.metrics.measuring import applicable
 from isoviz.metrics.protocol import QUICK
 from isoviz.metrics.record import PENDING, CloudRecord, Reading
@@ -273,8 +274,8 @@ def points_of(views: Views, table: pd.DataFrame, token_texts: list[str], seed: i
         token_texts: (m,) the sampled tokens of a layer.
     """
     per_row = 2 * sum(cloud.shape[1] for cloud in views.clouds.values())
-    rows = sampled(views.rows, min(CLOUD_POINTS, max(1, CLOUD_BYTES // per_row)), seed)
-    sampled_tokens = sampled(
+    rows = draw(views.rows, min(CLOUD_POINTS, max(1, CLOUD_BYTES // per_row)), seed)
+    sampled_tokens = draw(
         len(token_texts),
         max(1, CLOUD_BYTES // 3 // sum(2 * view.sample.shape[1] for view in views.tokens.values())),
         seed,
@@ -290,13 +291,6 @@ def points_of(views: Views, table: pd.DataFrame, token_texts: list[str], seed: i
     return arrays
 
 
-def sampled(count: int, most: int, seed: int) -> NDArray[np.int64]:
-    """Ascending indices of at most `most` points, sampled with the seed."""
-    if count <= most:
-        return np.arange(count)
-    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False, shuffle=False))
-
-
 def small(cloud: NDArray[Any]) -> NDArray[Any]:
     """The cloud as float16, or as float32 if a number is too large for that."""
     return cloud.astype(np.float16 if np.abs(cloud).max() <= _FLOAT16_MAX else np.float32)
@@ -306,10 +300,7 @@ def cosine_counts(cloud: NDArray[Any], *, seed: int = 0) -> NDArray[np.int64]:
     """Histogram of the cosines of distinct pairs, (`COSINE_BINS`,): all pairs of at most `COSINE_POINTS` points, sampled with
     the seed, without zero vectors; the last bin includes 1."""
     x = np.asarray(cloud)
-    if len(x) > COSINE_POINTS:
-        rows = np.random.default_rng(seed).choice(len(x), COSINE_POINTS, replace=False, shuffle=False)
-        x = x[np.sort(rows)]
-    x = x.astype(np.float64)
+    x = x[draw(len(x), COSINE_POINTS, seed)].astype(np.float64)
     biggest = np.abs(x).max(axis=1)
     x = x[biggest > 0] / biggest[biggest > 0][:, None]  # scale first, so that squares neither overflow nor underflow
     unit = x / np.linalg.norm(x, axis=1, keepdims=True)

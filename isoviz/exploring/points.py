@@ -1,12 +1,16 @@
-"""Tables that describe the points of a cloud by row or token, stored with the arrays."""
+"""The points of a cloud: tables that describe them by row or token, and the exact nearest neighbours of a point in the full space."""
 
 from __future__ import annotations
 
-import io
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from isoviz.errors import InputError
+from isoviz.vectors import sets
+from isoviz.vectors.sets import unpacked as unpacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,23 +72,67 @@ def texts(table: pd.DataFrame, task: Task) -> list[str]:
 
 def packed(table: pd.DataFrame) -> NDArray[np.uint8]:
     """The table as the bytes of a Parquet file; values without a Parquet type become text."""
-    import pandas as pd
-
     safe = table.copy()
     for name in safe.columns:
         if safe[name].dtype == object and safe[name].map(_is_nested).any():
             safe[name] = safe[name].map(str)
-    buffer = io.BytesIO()
-    pd.DataFrame(safe).to_parquet(buffer, index=False)
-    return np.frombuffer(buffer.getvalue(), dtype=np.uint8)
+    return sets.packed(safe)
 
 
 def _is_nested(value: object) -> bool:
     return isinstance(value, (list, tuple, dict, np.ndarray))
 
 
-def unpacked(content: NDArray[Any]) -> pd.DataFrame:
-    """The inverse of `packed`."""
-    import pandas as pd
+# ----------------------------------------------------------------------------------------------- nearest points
 
-    return pd.read_parquet(io.BytesIO(content.tobytes()))
+Metric = Literal["cosine", "euclidean"]
+METRICS: Final[tuple[Metric, ...]] = ("cosine", "euclidean")
+_AT_A_TIME: Final = 4_096
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The nearest points, nearest first.
+
+    Attributes:
+        places: (k,) int64, indices in the cloud.
+        values: (k,) float64, cosine (largest first) or distance (smallest first).
+    """
+
+    places: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+
+def nearest(
+    points: NDArray[np.floating], to: ArrayLike, *, metric: Metric = "cosine", k: int = 10, leave_out: int | None = None
+) -> Neighbours:
+    """The k points of a cloud (n, d) nearest to one point (d,).
+
+    Computed in float64, block by block; ties are in order of index. Zero vectors have no direction: for the cosine they are
+    left out, and a zero `to` has no neighbours.
+
+    Args:
+        leave_out: index of a point to exclude, such as `to` itself if it is in the cloud.
+
+    Raises:
+        InputError: an unknown metric, or a point with another number of dimensions.
+    """
+    if metric not in METRICS:
+        raise InputError(f"metric: no metric '{metric}' (allowed: {', '.join(METRICS)})", field="metric")
+    query = np.asarray(to, dtype=np.float64)
+    if query.shape != points.shape[1:]:
+        raise InputError(f"to: expected a point of {points.shape[1]} dimensions (got shape {query.shape})", field="to")
+    distances = np.empty(len(points))
+    for start in range(0, len(points), _AT_A_TIME):
+        block = points[start : start + _AT_A_TIME].astype(np.float64)
+        if metric == "euclidean":
+            distances[start : start + _AT_A_TIME] = np.linalg.norm(block - query, axis=1)
+        else:
+            lengths = np.linalg.norm(block, axis=1) * np.linalg.norm(query)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                distances[start : start + _AT_A_TIME] = np.where(lengths > 0, -(block @ query) / lengths, np.inf)
+    if leave_out is not None:
+        distances[leave_out] = np.inf
+    order = np.argsort(distances, kind="stable")[: max(0, k)]
+    order = order[np.isfinite(distances[order])]
+    return Neighbours(order, np.clip(-distances[order], -1.0, 1.0) if metric == "cosine" else distances[order])

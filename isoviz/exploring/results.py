@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz import metrics
 from isoviz.exploring import points
 from isoviz.jobs.results import ARRAYS, Result, ResultStore
 from isoviz.metrics.record import CloudRecord
+from isoviz.tables.arrays import mapped_tensor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,53 +70,57 @@ class ViewResult(Result):
                 return entry
         raise KeyError((layer, pooling))
 
-    def array(self, layer: int, pooling: str, what: str) -> NDArray[Any] | None:
-        """One array of one cloud, see `array_name`; None if it was not stored."""
+    @contextlib.contextmanager
+    def _tensors(self) -> Iterator[Any]:
         from safetensors import safe_open
 
-        name = array_name(layer, pooling, what)
         with safe_open(self.folder / ARRAYS, framework="np") as file:
-            if name not in file.keys():  # noqa: SIM118 (no mapping)
-                return None
-            tensor: NDArray[Any] = file.get_tensor(name)
-            return tensor
+            yield file
+
+    def array(self, layer: int, pooling: str, what: str) -> NDArray[Any] | None:
+        """One array of one cloud, see `array_name`; None if it was not stored."""
+        name = array_name(layer, pooling, what)
+        with self._tensors() as file:
+            return file.get_tensor(name) if name in file.keys() else None  # noqa: SIM118 (no mapping)
 
     def stored_points(self, layer: int, pooling: str) -> int:
         """Number of stored points of a cloud, without reading them. Raises `KeyError` if the cloud does not exist."""
-        from safetensors import safe_open
-
-        name = array_name(layer, pooling, "cloud")
-        with safe_open(self.folder / ARRAYS, framework="np") as file:
-            if name not in file.keys():  # noqa: SIM118 (no mapping)
-                raise KeyError((layer, pooling))
-            return int(file.get_slice(name).get_shape()[0])
+        return len(self.mapped(layer, pooling))
 
     def points(self, layer: int, pooling: str) -> NDArray[np.float32]:
         """The stored points of a cloud, (m, d), one per row of `table(pooling)`. Raises `KeyError` if the cloud does not exist."""
-        cloud = self.array(layer, pooling, "cloud")
-        if cloud is None:
-            raise KeyError((layer, pooling))
-        return cloud.astype(np.float32)
+        return self.mapped(layer, pooling).astype(np.float32)
 
     def mapped(self, layer: int, pooling: str) -> NDArray[np.floating]:
         """The same points memory-mapped, as float16 or float32."""
-        path = self.folder / ARRAYS
-        with path.open(
-            "rb"
-        ) as file:  # safetensors: eight bytes with the length of a JSON header, the header, then the arrays
-            length = int.from_bytes(file.read(8), "little")
-            entry = json.loads(file.read(length)).get(array_name(layer, pooling, "cloud"))
-        if entry is None:
-            raise KeyError((layer, pooling))
-        kind = {"F16": np.float16, "F32": np.float32}[entry["dtype"]]
-        return np.memmap(path, kind, "r", 8 + length + entry["data_offsets"][0], tuple(entry["shape"]))
+        return mapped_tensor(self.folder / ARRAYS, array_name(layer, pooling, "cloud"))
+
+    def points_in_matrix(self, layer: int, pooling: str) -> int:
+        """Number of points behind `matrix`."""
+        if "figure_points" in self.facts:
+            return int(self.facts["figure_points"])
+        stored = self.stored_points(layer, pooling)
+        if layer != self.depth:
+            return stored
+        return int(self.facts.get("token_sample", stored)) if pooling == "tokens" else self.entry(layer, pooling).n
+
+    def matrix(self, layer: int, pooling: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+        """|ρ| · 255 of the dimensions (d, d), correlated ones side by side, and their order (d,).
+
+        For the last layer, it was computed with the view. For other layers, it is computed now from the stored points, in about a
+        second for 768 dimensions; if those are a sample (or tokens), the correlation is the sample's.
+        """
+        cells, order = self.array(layer, pooling, "correlation"), self.array(layer, pooling, "order")
+        if cells is not None and order is not None:
+            return cells, order.astype(np.int64)
+        correlation = np.asarray(metrics.abs_correlation(self.points(layer, pooling)))
+        found = np.asarray(metrics.correlation_order(correlation))
+        return np.rint(np.nan_to_num(correlation[np.ix_(found, found)]) * 255).astype(np.uint8), found
 
     def table(self, pooling: str) -> pd.DataFrame:
         """Table of the points: `row` (index in the split), the row's columns, `length` in tokens; for a run's encoder on its own task
         also `prediction` and `error`; for pooling `tokens`, starting with `token`."""
-        from safetensors import safe_open
-
-        with safe_open(self.folder / ARRAYS, framework="np") as file:
+        with self._tensors() as file:
             packed = file.get_tensor(points.TOKENS if pooling == "tokens" else points.ROWS)
         return points.unpacked(packed)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.metrics.cloud import draw
 from isoviz.metrics.dimensions import outliers_of
 from isoviz.readouts import cosines, reading
 from isoviz.readouts.division import label_codes
@@ -107,9 +108,7 @@ def _measured(
     independent: bool,
 ) -> RogueDimensions:
     """Add the effect on cosines, neighbours and k-NN accuracy."""
-    rows = np.arange(len(points))
-    if len(rows) > MOST_POINTS:
-        rows = np.sort(np.random.default_rng(0).choice(len(rows), MOST_POINTS, replace=False))
+    rows = draw(len(points), MOST_POINTS)
     cloud = np.asarray(points[rows], np.float64)
     without = cloud.copy()
     without[:, chosen.numbers] = 0.0

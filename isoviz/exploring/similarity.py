@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.metrics.cloud import draw
 from isoviz.metrics.moments import centre
 from isoviz.readouts.cosines import overlap
 from isoviz.readouts.image import Image
@@ -61,7 +62,7 @@ def matrix(firsts: Sequence[Points], seconds: Sequence[Points], measure: Measure
 
 def sampled(n: int) -> NDArray[np.int64]:
     """Indices of the compared rows."""
-    return np.arange(n) if n <= MOST else np.sort(np.random.default_rng(0).choice(n, MOST, replace=False))
+    return draw(n, MOST)
 
 
 def _cka(clouds: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

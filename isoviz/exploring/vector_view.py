@@ -14,7 +14,7 @@ from isoviz.exploring import measuring, points, shrinkage
 from isoviz.exploring.request import FORMAT, ViewRequest
 from isoviz.exploring.results import STORE, array_name
 from isoviz.exploring.user_sets import POOLING, VECTORS, load_set, rows_of
-from isoviz.metrics.cloud import blocks
+from isoviz.metrics.cloud import blocks, draw
 from isoviz.metrics.protocol import COSTS, QUICK
 from isoviz.metrics.record import PENDING, Reading
 from isoviz.models.profile import measure
@@ -44,10 +44,8 @@ def compute(
     record = measure(cloud, name=POOLING, seed=request.seed, costs=QUICK)
     record = record.model_copy(update={"layer": 0, "pooling": POOLING})
     tell(30, 100, "drawing up figures")
-    map_rows = measuring.sampled(
-        vector_set.n, min(MAP_POINTS, measuring.CLOUD_BYTES // (2 * vector_set.d)), request.seed
-    )
-    figure_rows = map_rows[measuring.sampled(len(map_rows), measuring.CLOUD_POINTS, request.seed)]
+    map_rows = draw(vector_set.n, min(MAP_POINTS, measuring.CLOUD_BYTES // (2 * vector_set.d)), request.seed)
+    figure_rows = map_rows[draw(len(map_rows), measuring.CLOUD_POINTS, request.seed)]
     some = _picked(cloud, figure_rows)
     figures = measuring.figures_of(some, with_matrix=True, seed=request.seed)
     arrays = {array_name(0, POOLING, what): array for what, array in figures.items()}

@@ -84,6 +84,13 @@ def blocks(points: NDArray[Any], rows: int) -> Iterator[tuple[int, NDArray[Any]]
             unreleased = 0
 
 
+def draw(count: int, most: int, seed: int = 0) -> NDArray[np.int64]:
+    """Ascending indices of at most `most` of `count` rows: all, or a random choice with the seed."""
+    if count <= most:
+        return np.arange(count)
+    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False, shuffle=False))
+
+
 def check_shape(shape: tuple[int, ...], name: str) -> None:
     if len(shape) != 2 or shape[1] == 0:
         raise InputError(f"{name} must have shape (points, dimensions) with at least one dimension, got {tuple(shape)}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import io
 import json
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -32,7 +31,7 @@ _EXTRA: Final = "\0extra"
 _NUMBER: Final = r"^\s*[+-]?(\d+{0}?\d*|{0}\d+)([eE][+-]?\d+)?\s*$"
 _CODE: Final = r"^\s*[+-]?0\d"
 
-csv.field_size_limit(2**31 - 1)
+csv.field_size_limit(2**24)  # characters
 
 
 # ------------------------------------------------------------------------------------------------------- CSV and TSV
@@ -121,14 +120,11 @@ def _are_values(cells: Iterable[str]) -> bool:
     return 2 * len(written) > len(numbers) and not (counts and (written.diff().dropna() == 1).all())
 
 
-def csv_batches(
-    path: Path, layout: CsvLayout, columns: Sequence[str] | None = None, block: int | None = None
-) -> Iterator[pa.Table]:
+def csv_batches(path: Path, layout: CsvLayout, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
     """The cells of a CSV or TSV file as text, empty ones missing, some MiB at a time.
 
     Args:
         columns: the columns to decode; None for all.
-        block: bytes at a time, which must hold a whole row; None for `BATCH`.
     """
     import pyarrow as pa
     import pyarrow.csv
@@ -140,7 +136,7 @@ def csv_batches(
     with pa.csv.open_csv(
         path,
         pa.csv.ReadOptions(
-            block_size=block or BATCH, column_names=names, skip_rows=layout.blank, skip_rows_after_names=layout.header
+            block_size=BATCH, column_names=names, skip_rows=layout.blank, skip_rows_after_names=layout.header
         ),
         pa.csv.ParseOptions(
             delimiter=layout.separator,
@@ -200,19 +196,14 @@ def has_decimal_commas(table: pa.Table) -> bool:
 def _cells(path: Path, layout: CsvLayout, rows: int | None) -> pa.Table:
     import pyarrow as pa
 
-    def parsed(block: int) -> list[pa.Table]:
-        pieces: list[pa.Table] = []
-        for table in csv_batches(path, layout, block=block):
+    pieces: list[pa.Table] = []
+    try:
+        for table in csv_batches(path, layout):
             pieces.append(table)
             if rows is not None and sum(piece.num_rows for piece in pieces) >= rows:
                 break
-        return pieces
-
-    try:
-        pieces = parsed(BATCH)
-    except pa.ArrowInvalid as error:
-        longer = "straddling" in str(error)  # a row longer than a block; else of another length, or in another encoding
-        pieces = parsed(path.stat().st_size + 1) if longer else [_padded(path, layout, rows)]
+    except pa.ArrowInvalid:  # rows of unequal length, or another encoding
+        pieces = [_padded(path, layout, rows)]
     if not pieces:
         return pa.table({name: pa.array([], pa.string()) for name in layout.names})
     return pa.concat_tables(pieces).slice(0, rows)
@@ -222,29 +213,37 @@ def _padded(path: Path, layout: CsvLayout, rows: int | None) -> pa.Table:
     """The same cells, read slowly: rows that are too short are filled up, and faults are named."""
     import pyarrow as pa
 
-    content = _decoded(path)
     width = len(layout.names)
-    records = []
-    for number, record in enumerate(
-        islice(_records(io.StringIO(content, newline=""), layout.separator, layout.quoted), layout.header, None), 1
-    ):
-        if len(records) == rows:
-            break
-        if any(record[width:]):
-            raise layout.too_many_cells(path, number)
-        records.append([cell or None for cell in record[:width]] + [None] * (width - len(record)))
+    records: list[list[str | None]] = []
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as lines:
+            written = islice(_records(lines, layout.separator, layout.quoted), layout.header, None)
+            for number, record in enumerate(written, 1):
+                if len(records) == rows:
+                    break
+                if any(record[width:]):
+                    raise layout.too_many_cells(path, number)
+                records.append([cell or None for cell in record[:width]] + [None] * (width - len(record)))
+    except UnicodeDecodeError:
+        raise _not_utf8(path) from None
     columns = zip(*records, strict=True) if records else [()] * width
     commas = DECIMAL_COMMAS if layout.separator == ";" else None
     arrays = {name: pa.array(cells, pa.string()) for name, cells in zip(layout.names, columns, strict=True)}
     return pa.table(arrays, metadata=commas)
 
 
-def _decoded(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        byte = f"byte 0x{error.object[error.start]:02x} at position {error.start}"
-        raise DataError(f"data: {path.name} is not UTF-8 ({byte}); save it as UTF-8", field="data") from None
+def _not_utf8(path: Path) -> DataError:
+    """The error of a file with a byte that is not UTF-8, with its position."""
+    offset = 0
+    with path.open("rb") as lines:
+        for line in lines:
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                byte = f"byte 0x{line[error.start]:02x} at position {offset + error.start}"
+                return DataError(f"data: {path.name} is not UTF-8 ({byte}); save it as UTF-8", field="data")
+            offset += len(line)
+    raise AssertionError(path)
 
 
 def _numbers_if_all(column: pa.ChunkedArray, commas: bool) -> pa.ChunkedArray:
@@ -309,8 +308,7 @@ def json_lines(path: Path, rows: int | None = None) -> list[dict[str, Any]]:
                 elif "\\u" in line:  # JSON can write half of a character, which nothing can store or show
                     json.dumps(value, ensure_ascii=False).encode()
             except UnicodeDecodeError:
-                _decoded(path)  # raises, with the position in the file
-                raise
+                raise _not_utf8(path) from None
             except _RepeatedKeyError as error:
                 problem = f"an object with two keys '{shortened(str(error))}'"
             except UnicodeEncodeError:

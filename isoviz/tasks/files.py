@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from isoviz import boundary, limits
 from isoviz.errors import DataError, listed
+from isoviz.metrics.cloud import draw
 from isoviz.tables import formats, hub_rows, text_files
 from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, Task
 
@@ -32,14 +33,7 @@ Pick = Callable[[int], "np.ndarray"]
 
 def chosen(limit: int) -> Pick:
     """A random choice of `limit` rows, the same for every run; all where there are no more."""
-    import numpy as np
-
-    def pick(total: int) -> np.ndarray:
-        if limit >= total:
-            return np.arange(total)
-        return np.sort(np.random.default_rng(0).choice(total, size=limit, replace=False))
-
-    return pick
+    return lambda total: draw(total, limit)
 
 
 def glance(limit: int, head: int = 5) -> Pick:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from isoviz import demo
+from isoviz.vectors.sets import TextSet
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from isoviz.vectors.sets import Relation
 
 RETRIEVAL: Final = "demo/retrieval"
 TITLES: Final = {
@@ -23,36 +21,22 @@ RECORDED: Final = {slug: demo.EXAMPLE + slug.replace("/", "-") for slug in TITLE
 """By slug: the key of the vectors that ship (`factory/record_examples.py`), from the bundled encoder's layer that is shown first."""
 
 
-@dataclass(frozen=True)
-class AnnotatedTexts:
-    """Texts with annotations, in the form of `isoviz.vectors.VectorSet`.
-
-    Attributes:
-        columns: `id`, `text`, and `group` or `label`.
-        pairs, relation: as in a `VectorSet`.
-    """
-
-    columns: pd.DataFrame
-    pairs: pd.DataFrame | None = None
-    relation: Relation | None = None
-
-
-def read(slug: str) -> AnnotatedTexts:
-    """The texts of a demo set; KeyError for another name."""
+def read(slug: str) -> TextSet:
+    """The texts of a demo set, with ids; KeyError for another name."""
     return {RETRIEVAL: _search, "demo/similarity": _pairs, "demo/topics": _labelled}[slug]()
 
 
-def _search() -> AnnotatedTexts:
+def _search() -> TextSet:
     import pandas as pd
 
     queries, documents, relevance = (_table(RETRIEVAL, name) for name in ("queries", "documents", "relevance"))
     parts = [queries.assign(group="query"), documents.drop(columns="topic").assign(group="document")]
     both = pd.concat(parts, ignore_index=True)
     pairs = relevance.set_axis(["left", "right", "score"], axis=1)
-    return AnnotatedTexts(both, pairs.astype({"score": float}), "relevance")
+    return TextSet(both, RETRIEVAL, pairs.astype({"score": float}), "relevance")
 
 
-def _pairs() -> AnnotatedTexts:
+def _pairs() -> TextSet:
     import pandas as pd
 
     rows = _table("demo/similarity", "validation")
@@ -65,11 +49,12 @@ def _pairs() -> AnnotatedTexts:
             "score": rows["label"].astype(float),
         }
     )
-    return AnnotatedTexts(pd.DataFrame({"id": list(ids.values()), "text": texts}), pairs, "similarity")
+    columns = pd.DataFrame({"id": list(ids.values()), "text": texts})
+    return TextSet(columns, "demo/similarity", pairs, "similarity")
 
 
-def _labelled() -> AnnotatedTexts:
-    return AnnotatedTexts(_table(RETRIEVAL, "documents").rename(columns={"topic": "label"}))
+def _labelled() -> TextSet:
+    return TextSet(_table(RETRIEVAL, "documents").rename(columns={"topic": "label"}), "demo/topics")
 
 
 def _table(slug: str, name: str) -> pd.DataFrame:

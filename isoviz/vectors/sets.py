@@ -135,9 +135,9 @@ def stored(vectors: VectorSet | TextSet) -> tuple[dict[str, Any], dict[str, NDAr
     """The facts and arrays that store a set; also for a job that publishes it under another key."""
     facts: dict[str, Any] = {"format": _FORMAT, "name": vectors.name, "n": vectors.n, "columns": list(vectors.columns)}
     facts["relation"] = vectors.relation
-    content = {"columns": _packed(vectors.columns)}
+    content = {"columns": packed(vectors.columns)}
     if vectors.pairs is not None:
-        content["pairs"] = _packed(vectors.pairs)
+        content["pairs"] = packed(vectors.pairs)
     if isinstance(vectors, TextSet):
         return {**facts, "what": "texts"}, content
     facts |= {"what": "vectors", "d": vectors.d, "facts": dict(vectors.facts)}
@@ -173,7 +173,7 @@ def load_any(key: str) -> VectorSet | TextSet:
     try:
         with safe_open(path, framework="np") as file:
             names = set(file.keys())
-            tables = {name: _unpacked(file.get_tensor(name)) for name in ("columns", "pairs") if name in names}
+            tables = {name: unpacked(file.get_tensor(name)) for name in ("columns", "pairs") if name in names}
             points = None
             if "points" in names:
                 small = path.stat().st_size <= _MAPPED
@@ -230,13 +230,15 @@ def _fingerprint(table: pd.DataFrame) -> bytes:
     return digest.digest()
 
 
-def _packed(table: pd.DataFrame) -> NDArray[np.uint8]:
+def packed(table: pd.DataFrame) -> NDArray[np.uint8]:
+    """The table as the bytes of a Parquet file."""
     buffer = io.BytesIO()
     table.to_parquet(buffer, index=False)
     return np.frombuffer(buffer.getvalue(), dtype=np.uint8)
 
 
-def _unpacked(content: NDArray[Any]) -> pd.DataFrame:
+def unpacked(content: NDArray[Any]) -> pd.DataFrame:
+    """The inverse of `packed`."""
     import pandas as pd
 
     return pd.read_parquet(io.BytesIO(content.tobytes()))

@@ -67,14 +67,13 @@ def compute(
     from isoviz.models import extract
 
     if request.texts in demo_sets.TITLES:
-        demo_set = demo_sets.read(request.texts)
-        name, columns, pairs, relation = request.texts, demo_set.columns, demo_set.pairs, demo_set.relation
+        text_set: vectors.TextSet | VectorSet = demo_sets.read(request.texts)
     else:
         try:
             text_set = vectors.load_any(request.texts)
         except KeyError:
             raise InputError("texts: these texts are no longer on this server", field="texts") from None
-        name, columns, pairs, relation = text_set.name, text_set.columns, text_set.pairs, text_set.relation
+    name, columns, pairs, relation = text_set.name, text_set.columns, text_set.pairs, text_set.relation
     source = sources.fetch(
         sources.resolve(request.model), lambda *download: report(0, len(columns), hub.in_words(*download))
     )

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from isoviz.exploring import clustering, results
+from isoviz.exploring import results
 from isoviz.exploring.results import ViewResult
 from tests.browser.conftest import EVERY_SECTION, Server, becomes, fits, keep_view
 
@@ -56,7 +56,7 @@ def test_the_matrix_tells_and_saves_what_is_stored(
     server, stored = view
     page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     (matrix,) = ready(page, 1)
-    cells, order = clustering.clustered(stored, 4, "cls")
+    cells, order = stored.matrix(4, "cls")
     becomes(page, lambda: hovered(matrix, 20, 3, 128), (order[20], order[3], f"{cells[20, 3] / 255:.2f}"))
     matrix.get_by_label("Zoom in").click()  # the middle half
     becomes(page, lambda: hovered(matrix, 0, 5, 64), (order[32], order[37], f"{cells[32, 37] / 255:.2f}"))
@@ -86,8 +86,8 @@ def test_views_side_by_side_in_one_order_light_and_dark(
     address = f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}&explore_views=2&explore2_rows={ROWS}&explore2_layer=1"
     page = open_tab(f"{address}&explore_order=as+in+view+1", width=1440)
     first, second = ready(page, 2)
-    _, order = clustering.clustered(stored, 4, "cls")
-    cells, order_of_own = clustering.clustered(stored, 1, "cls")
+    _, order = stored.matrix(4, "cls")
+    cells, order_of_own = stored.matrix(1, "cls")
     position = np.argsort(order_of_own)
     readout = f"{cells[position[order[20]], position[order[3]]] / 255:.2f}"
     becomes(page, lambda: (hovered(first, 20, 3, 128) or ())[:2], (order[20], order[3]))

@@ -89,8 +89,8 @@ def test_a_csv_of_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         stream.write("text,label\n")
         for _ in range(80):
             stream.write("x" * 2**20)
-    shown = reading.preview(str(path))
-    assert len(str(shown.rows[0]["text"])) < 2_100
+    with pytest.raises(InputError, match="cannot be read as csv: field larger than field limit"):
+        reading.preview(str(path))
     monkeypatch.setenv("ISOVIZ_READ_MEMORY", "0.05")
     with pytest.raises(InputError, match="ISOVIZ_READ_MEMORY"):
         reading.preview(str(path))

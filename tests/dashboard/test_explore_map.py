@@ -18,7 +18,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.explore import point_map, points, sections
 from dashboard.shared import downloads
 from isoviz.access.service import Service
-from isoviz.exploring import maps, measuring, selection, similarity
+from isoviz.exploring import maps, measuring, similarity
 from isoviz.exploring.jobs import QUESTIONS, SENTENCES
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import ViewRequest
@@ -98,7 +98,7 @@ def numbers(trace: dict[str, Any], axis: str) -> np.ndarray:  # type: ignore[typ
 
 def line_around(page: AppTest, corners: list[tuple[float, float]]) -> str:
     """The value of the address for a line around points of the page's first map."""
-    return f"{figures(page)[0]['revision']}:{selection.written(selection.shortened(corners))}"
+    return f"{figures(page)[0]['revision']}:{maps.line_text(maps.shortened_line(corners))}"
 
 
 def test_a_folded_section_computes_nothing_and_keeps_its_fields(
@@ -141,7 +141,7 @@ def test_line_in_the_address_selects_and_a_point_has_its_neighbours(
     coordinates = maps.pca(view.points(4, "cls")).coordinates
     middle = float(np.median(coordinates[:, 0]))
     right = [(middle, -99.0), (99.0, -99.0), (99.0, 99.0), (middle, 99.0)]
-    inside = np.flatnonzero(selection.inside(coordinates, selection.shortened(right)))
+    inside = np.flatnonzero(maps.inside(coordinates, maps.shortened_line(right)))
     assert 0 < len(inside) < ROWS
     point = int(inside[0])
     again = open_page("explore", **address(made[0]), explore_lasso=line_around(page, right), explore_point=str(point))
@@ -347,7 +347,7 @@ def test_a_selection_in_one_view_is_highlighted_in_the_others(open_page: OpenPag
     coordinates = maps.pca(view.points(4, "cls")).coordinates
     middle = float(np.median(coordinates[:, 0]))
     right = [(middle, -99.0), (99.0, -99.0), (99.0, 99.0), (middle, 99.0)]
-    rows = np.flatnonzero(selection.inside(coordinates, selection.shortened(right)))
+    rows = np.flatnonzero(maps.inside(coordinates, maps.shortened_line(right)))
     page = open_page("explore", **query, explore_lasso=line_around(page, right))
     assert errors(page) == []
     own, linked, tokens = (json.loads(data["figure"])["data"] for data in figures(page))

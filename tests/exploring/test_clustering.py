@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from isoviz import metrics
-from isoviz.exploring import clustering, results
+from isoviz.exploring import results
 from isoviz.exploring.results import array_name
 
 KEPT = 12
@@ -34,15 +34,10 @@ def made(**facts: Any) -> results.ViewResult:
 
 def test_points_of_a_picture_are_those_it_was_computed_from() -> None:
     view = made(token_sample=500)
-    assert clustering.points_in(view, 1, "cls") == 900  # computed with the view, before points were dropped
-    assert clustering.points_in(view, 1, "tokens") == 500
-    assert (
-        clustering.points_in(view, 0, "cls")
-        == clustering.points_in(view, 0, "tokens")
-        == view.stored_points(0, "cls")
-        == KEPT
-    )
-    cells, order = clustering.clustered(view, 0, "cls")
+    assert view.points_in_matrix(1, "cls") == 900  # computed with the view, before points were dropped
+    assert view.points_in_matrix(1, "tokens") == 500
+    assert view.points_in_matrix(0, "cls") == view.points_in_matrix(0, "tokens") == view.stored_points(0, "cls") == KEPT
+    cells, order = view.matrix(0, "cls")
     expected = np.asarray(metrics.abs_correlation(view.points(0, "cls")))[np.ix_(order, order)]
     np.testing.assert_array_equal(cells, np.rint(255 * expected))
     with pytest.raises(KeyError):
@@ -50,4 +45,4 @@ def test_points_of_a_picture_are_those_it_was_computed_from() -> None:
 
 
 def test_a_view_that_does_not_tell_its_sample_has_what_it_kept() -> None:
-    assert clustering.points_in(made(), 1, "tokens") == KEPT
+    assert made().points_in_matrix(1, "tokens") == KEPT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isoviz.exploring import landmarks, selection
+from isoviz.exploring import maps
 
 RANDOM = np.random.default_rng(0)
 GROUPS = [(0, 0, 120), (9, 0, 60), (0, 9, 30)]
@@ -14,34 +14,34 @@ TRUTH = np.repeat([0, 1, 2], [count for *_, count in GROUPS])
 
 
 def test_clusters_are_ordered_by_size_and_the_rest_has_none() -> None:
-    labels = landmarks.clusters(MAP)
+    labels = maps.clusters(MAP)
     for group in range(3):
         assigned = labels[group == TRUTH]
         assert set(assigned) <= {group, -1} and (assigned == group).mean() > 0.8
-    assert set(landmarks.clusters(MAP[:10])) == {-1}
+    assert set(maps.clusters(MAP[:10])) == {-1}
 
 
 def test_points_beyond_the_sample_join_their_nearest_neighbour(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(landmarks, "MOST_CLUSTERED", 100)
-    labels = landmarks.clusters(MAP)
+    monkeypatch.setattr(maps, "MOST_CLUSTERED", 100)
+    labels = maps.clusters(MAP)
     assert len(labels) == len(MAP) and all(set(labels[group == TRUTH]) <= {group, -1} for group in range(3))
 
 
 def test_words_weigh_by_hand() -> None:
     labels = np.array([0, 0, 1, -1])
-    words = landmarks.distinguishing_words(["the cat cat", "the cat", "the dog dog", "bird"], labels)
+    words = maps.distinguishing_words(["the cat cat", "the cat", "the dog dog", "bird"], labels)
     # cluster 0: cat 3/5 · log(1 + 4/3) > the 2/5 · log(1 + 4/3); the bird is in none
     assert words == ["cat, the", "dog, the"]
-    assert landmarks.distinguishing_words(["! ?", "…"], np.array([0, 1])) == ["", ""]
-    assert landmarks.distinguishing_words(["cat"], np.array([-1])) == []
+    assert maps.distinguishing_words(["! ?", "…"], np.array([0, 1])) == ["", ""]
+    assert maps.distinguishing_words(["cat"], np.array([-1])) == []
 
 
 @pytest.mark.parametrize("count", [400, 4_000])
 def test_a_line_encloses_its_share_of_the_points(count: int) -> None:
     points = np.random.default_rng(1).normal(size=(count, 2)) * (1, 20)
-    for share, lines in landmarks.density_lines(points):
+    for share, lines in maps.density_lines(points):
         inside = np.zeros(count, dtype=bool)
         for line in lines:
-            inside ^= selection.inside(points, line[:-1])
+            inside ^= maps.inside(points, line[:-1])
         assert inside.mean() == pytest.approx(share, abs=0.05)
-    assert landmarks.density_lines(np.ones((50, 2))) == [] == landmarks.density_lines(points[:5])
+    assert maps.density_lines(np.ones((50, 2))) == [] == maps.density_lines(points[:5])

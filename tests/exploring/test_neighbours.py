@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from isoviz.errors import InputError
-from isoviz.exploring import neighbours
-from isoviz.exploring.neighbours import nearest
+from isoviz.exploring import points as exploring_points
+from isoviz.exploring.points import METRICS, Metric, nearest
 
 
 def by_loop(points: np.ndarray, to: np.ndarray, metric: str, leave_out: int | None) -> list[tuple[float, int]]:  # type: ignore[type-arg]
@@ -27,12 +27,10 @@ def by_loop(points: np.ndarray, to: np.ndarray, metric: str, leave_out: int | No
     return sorted(ranked)
 
 
-@pytest.mark.parametrize("metric", neighbours.METRICS)
+@pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("leave_out", [None, 17])
-def test_all_neighbours_in_order(
-    metric: neighbours.Metric, leave_out: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(neighbours, "_BLOCK", 16)  # several blocks
+def test_all_neighbours_in_order(metric: Metric, leave_out: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exploring_points, "_AT_A_TIME", 16)  # several blocks
     points = np.random.default_rng(0).standard_normal((50, 5)).astype(np.float32)
     points[4] = 0
     expected = by_loop(points, points[17].astype(float), metric, leave_out)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isoviz.errors import InputError
-from isoviz.exploring import selection
+from isoviz.exploring import maps
 
 STAR = [(0, 3), (2, -3), (-3, 1), (3, 1), (-2, -3)]
 """A five-pointed star drawn in one line: its middle is gone around twice."""
@@ -15,16 +15,16 @@ STAR = [(0, 3), (2, -3), (-3, 1), (3, 1), (-2, -3)]
 def test_known_places() -> None:
     square = [(0, 0), (2, 0), (2, 2), (0, 2)]
     points = [(1, 1), (3, 1), (1, -1), (1.999, 0.001), (-1e-9, 1)]
-    assert selection.inside(points, square).tolist() == [True, False, False, True, False]
-    assert selection.inside([(0, 2.5), (0, 0)], STAR).tolist() == [True, False]
+    assert maps.inside(points, square).tolist() == [True, False, False, True, False]
+    assert maps.inside([(0, 2.5), (0, 0)], STAR).tolist() == [True, False]
     horseshoe = [(0, 0), (3, 0), (3, 3), (2, 3), (2, 1), (1, 1), (1, 3), (0, 3)]
-    assert selection.inside([(0.5, 2), (1.5, 2), (2.5, 2), (1.5, 0.5)], horseshoe).tolist() == [True, False, True, True]
+    assert maps.inside([(0.5, 2), (1.5, 2), (2.5, 2), (1.5, 0.5)], horseshoe).tolist() == [True, False, True, True]
 
 
 def test_shared_edge_belongs_to_one_side() -> None:
     left, right = [(0, 0), (1, 0), (1, 1), (0, 1)], [(1, 0), (2, 0), (2, 1), (1, 1)]
     edge = [(1, y) for y in (0.0, 0.25, 0.5)]
-    both = selection.inside(edge, left).astype(int) + selection.inside(edge, right)
+    both = maps.inside(edge, left).astype(int) + maps.inside(edge, right)
     assert both.tolist() == [1, 1, 1]
 
 
@@ -40,24 +40,24 @@ def test_agrees_with_counting_crossings_one_by_one() -> None:
                 share = (y - one[1]) / edge[1]
                 crossings += bool(0 <= share < 1 and one[0] + share * edge[0] > x)
         expected.append(crossings % 2 == 1)
-    assert selection.inside(points, corners).tolist() == expected
+    assert maps.inside(points, corners).tolist() == expected
 
 
 def test_long_line_is_shortened_and_still_holds_the_same() -> None:
     angle = np.linspace(0, 2 * np.pi, 400, endpoint=False)
     lasso = np.stack([50 + 30 * np.cos(angle), 20 + 10 * np.sin(angle)], axis=1)
-    short = selection.shortened(lasso)
-    assert len(short) == selection.MOST_CORNERS
+    short = maps.shortened_line(lasso)
+    assert len(short) == maps.MOST_CORNERS
     points = np.random.default_rng(1).uniform((0, 0), (100, 40), (2_000, 2))
-    assert (selection.inside(points, lasso) != selection.inside(points, short)).mean() < 0.005
-    assert selection.read(selection.written(short)) == short
+    assert (maps.inside(points, lasso) != maps.inside(points, short)).mean() < 0.005
+    assert maps.line_of(maps.line_text(short)) == short
 
 
 @pytest.mark.parametrize("text", ["", "1,2", "1,2;3,4", "a,b;c,d;e,f", "1,2;3;4,5", "1,nan;2,3;4,5", "1,2;3,4;5,inf"])
 def test_text_that_is_no_line(text: str) -> None:
-    assert selection.read(text) is None
+    assert maps.line_of(text) is None
 
 
 def test_two_corners_hold_nothing() -> None:
     with pytest.raises(InputError, match="at least 3 corners"):
-        selection.inside([(0, 0)], [(0, 0), (1, 1)])
+        maps.inside([(0, 0)], [(0, 0), (1, 1)])

@@ -11,7 +11,7 @@ import pytest
 
 from isoviz import metrics, vectors
 from isoviz.errors import InputError
-from isoviz.exploring import clustering, encoders, measuring, results, user_sets, vector_view
+from isoviz.exploring import encoders, measuring, results, user_sets, vector_view
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 
 POINTS = np.random.default_rng(0).normal(size=(80, 6)).astype(np.float32) + 1
@@ -108,7 +108,7 @@ def test_map_of_many_vectors_keeps_more_than_the_figures(monkeypatch: pytest.Mon
     facts, arrays = vector_view.compute(ViewRequest("", user_sets.VECTORS, key, user_sets.ALL_ROWS), lambda *_: None)
     results.publish("a" * 32, facts, arrays)
     view = results.find("a" * 32)
-    assert view is not None and facts["figure_points"] == clustering.points_in(view, 0, user_sets.POOLING) == 20
+    assert view is not None and facts["figure_points"] == view.points_in_matrix(0, user_sets.POOLING) == 20
     mapped, rows = view.mapped(0, user_sets.POOLING), view.table(user_sets.POOLING)["row"]
     assert mapped.dtype == np.float16 and len(mapped) == 50
     np.testing.assert_array_equal(mapped, points[rows].astype(np.float16))
