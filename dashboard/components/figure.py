@@ -10,7 +10,8 @@ from plotly.io.json import to_json_plotly
 
 from dashboard.components import bundle
 from dashboard.server import routes
-from dashboard.shared import theme
+from dashboard.shared import downloads, explanations, theme
+from dashboard.shared.explanations import Explanation
 
 _BASIC = frozenset({"scatter", "bar", "pie"})
 """Trace types of plotly.js's basic bundle."""
@@ -56,9 +57,13 @@ def draw(
     words: str,
     name: str | None = None,
     about: str = "",
+    explanation: Explanation | None = None,
+    table: downloads.Table | None = None,
     opens_runs: bool = False,
 ) -> str | None:
-    """Mount a figure. A redraw with the same key keeps its place, and the same `uirevision` keeps its zoom.
+    """Mount a figure, with how to read it and its numbers as files below it.
+
+    A redraw with the same key keeps its place, and the same `uirevision` keeps its zoom.
 
     Unlike `st.plotly_chart`, which loads all of plotly.js, it appears soon after the page. Saved pictures have the page's background,
     and the figure has no button that sends data elsewhere.
@@ -67,9 +72,11 @@ def draw(
         words: alternative text.
         name: name of saved files; None for the key.
         about: caption of saved files, which describes the cloud.
+        explanation, table: for the button *How to read this*, and the downloads of the figure's numbers.
         opens_runs: return a run's id once, after a click on its mark (the fifth item of `customdata`).
     """
     figure_spec = figure if isinstance(figure, Prepared) else prepared(figure)
+    name = name or key.replace("_", "-")
     pressed = _mount(
         key=key,
         data={
@@ -78,7 +85,7 @@ def draw(
             "plotly": routes.basic_plotly_path() if figure_spec.basic else routes.plotly_path(),
             "height": figure_spec.height,
             "words": words,
-            "name": name or key.replace("_", "-"),
+            "name": name,
             "about": about,
             "palettes": theme.POINT_PALETTES,
             "scales": theme.POINT_SCALES,
@@ -88,6 +95,10 @@ def draw(
         },
         on_run_change=_noted,
     )
+    if explanation is not None:
+        explanations.show(explanation)
+    if table is not None:
+        downloads.buttons(name, table)
     run = getattr(pressed, "run", None)
     return str(run) if run else None
 

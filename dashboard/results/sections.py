@@ -382,8 +382,8 @@ def _strip(task: str, metric: str, view: _TaskView) -> None:
         key=f"strip_{task}",
         words=f"{metric} of every seed on {task}, by method",
         name=downloads.file_name("isoviz", "seeds", task, metric),
+        explanation=charts.SEEDS,
     )
-    explanations.show(charts.SEEDS)
 
 
 def seed_strip(runs: pd.DataFrame, metric: str, levels: list[tuple[str, float]]) -> tuple[int, go.Figure | None]:

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.inputs.data_form import Stamp, stamp
-from dashboard.shared import downloads, explanations, forms, reading, resources, theme, wording
+from dashboard.shared import downloads, forms, reading, resources, theme, wording
 from dashboard.shared.explanations import Explanation
 from isoviz import tasks
 from isoviz.config import RunConfig
@@ -112,8 +112,8 @@ def _confusion(run: RunRow, task: Task, predicted: Predictions) -> None:
             key="run_confusion",
             words=f"Confusion matrix, n = {int(matrix.counts.sum())}. {_in_words(matrix, shares)}",
             name=f"isoviz-{run.id}-confusion",
+            explanation=CONFUSION,
         )
-    explanations.show(CONFUSION)
     with st.expander("The matrix as a table", icon=":material/grid_on:"):
         table = pd.DataFrame(matrix.counts, columns=[f"predicted {name}" for name in matrix.names])
         table.insert(0, "true", matrix.names)
@@ -162,11 +162,11 @@ def _numbers(run: RunRow, predicted: Predictions) -> None:
         key="run_predicted",
         words=f"Predicted against true numbers, n = {len(true) - undefined}: true {_range(true)}, predicted {_range(estimates)}",
         name=f"isoviz-{run.id}-predicted",
+        explanation=PREDICTED,
+        table=lambda: predicted.table[["row", "label", "prediction"]],
     )
-    explanations.show(PREDICTED)
     if undefined:
         st.caption(f"{undefined} predictions are not finite and are left out.")
-    downloads.buttons(f"isoviz-{run.id}-predicted", lambda: predicted.table[["row", "label", "prediction"]])
 
 
 def _range(values: np.ndarray) -> str:

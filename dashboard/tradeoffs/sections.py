@@ -215,8 +215,7 @@ def _against(choice: Choice, points: pd.DataFrame) -> None:
                 choice.parameter_label,
                 of_isotropy=of_isotropy,
             )
-            _draw(f"against_{choice.measure if of_isotropy else 'value'}", choice, points, make)
-            explanations.show(charts.PARAMETER)
+            _draw(f"against_{choice.measure if of_isotropy else 'value'}", choice, points, make, charts.PARAMETER)
 
 
 def _map(choice: Choice, runs: pd.DataFrame) -> None:
@@ -258,7 +257,13 @@ def _map(choice: Choice, runs: pd.DataFrame) -> None:
         explanations.show(charts.MAP)
 
 
-def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go.Figure]) -> None:
+def _draw(
+    name: str,
+    choice: Choice,
+    points: pd.DataFrame,
+    make: Callable[[], go.Figure],
+    explanation: Explanation | None = None,
+) -> None:
     """Show a figure. While its points are the same, so is the figure object, and the browser keeps its zoom.
 
     A click on a run's mark opens its page.
@@ -272,7 +277,14 @@ def _draw(name: str, choice: Choice, points: pd.DataFrame, make: Callable[[], go
     title = metrics.get(choice.measure).number_title
     alt_text = f"{name.replace('_', ' ')}: {choice.metric} and {title} of {len(points)} runs on {choice.task}"
     saved = downloads.file_name("isoviz", name, choice.task, choice.metric)
-    run = figure.draw(cached[name][1], key=f"tradeoffs_{name}", words=alt_text, name=saved, opens_runs=True)
+    run = figure.draw(
+        cached[name][1],
+        key=f"tradeoffs_{name}",
+        words=alt_text,
+        name=saved,
+        explanation=explanation,
+        opens_runs=True,
+    )
     if run:
         st.switch_page(menu.RUN, query_params={"id": run})
 
