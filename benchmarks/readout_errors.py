@@ -18,7 +18,7 @@ from _report import Table, machine, options, publish
 from numpy.typing import NDArray
 
 from isoviz import posthoc, readouts
-from isoviz.readouts import CATALOGUE, Annotations, Labels, RatedPairs, Relevance, cosines, labels
+from isoviz.readouts import Annotations, Labels, RatedPairs, Relevance, cosines, labels
 from isoviz.readouts.image import Image
 from isoviz.statistics.paired_bootstrap import Difference, difference, interval
 
@@ -37,6 +37,8 @@ CROSSED: Final = {
     "knn": "k-NN accuracy, cross-validated over all rows",
 }
 OVERLAP: Final = "Nearest neighbours that stay"
+CATALOGUE: Final = {slug: one for slug, one in readouts.CATALOGUE.items() if one.needs != "head"}
+"""Read-outs of any vectors. A run's heads have the same bootstrap."""
 FITTED: Final = ("probe", *CROSSED.values())
 """Read-outs that fit many linear heads, simulated with fewer draws."""
 OTHERS: Final = (*(slug for slug in CATALOGUE if slug not in FITTED), OVERLAP)

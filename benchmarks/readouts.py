@@ -21,10 +21,11 @@ import pandas as pd
 from _report import Table, machine, options, publish
 from numpy.typing import NDArray
 
+from isoviz.readouts.division import divide
 from isoviz.readouts.image import MOST_PAIRED
 from isoviz.vectors import VectorSet
 from isoviz.whatif import chains
-from isoviz.whatif.vectors import VectorsWhatIf
+from isoviz.whatif.engine import WhatIf
 
 D = 768
 Values = dict[str, float]
@@ -68,7 +69,7 @@ def search(queries: int, documents: int) -> VectorSet:
     return VectorSet(points, columns, pairs, "relevance", "benchmark")
 
 
-def by_libraries(engine: VectorsWhatIf, points: NDArray[np.float64]) -> Values:
+def by_libraries(engine: WhatIf, points: NDArray[np.float64]) -> Values:
     """The same numbers from transformed points."""
     from scipy import stats
     from sklearn.metrics import ndcg_score, silhouette_score
@@ -127,7 +128,7 @@ def main() -> int:
     )
     met = True
     for name, vectors, bar in cases:
-        moves, libraries, apart = compared(VectorsWhatIf(vectors), chosen.repeats)
+        moves, libraries, apart = compared(WhatIf(divide(vectors)), chosen.repeats)
         clock, cpu, other_clock, other = (
             statistics.median(column) for times in (moves, libraries) for column in zip(*times, strict=True)
         )
@@ -140,7 +141,7 @@ def main() -> int:
     return 0 if met else 1
 
 
-def compared(engine: VectorsWhatIf, repeats: int) -> tuple[list[Times], list[Times], float]:
+def compared(engine: WhatIf, repeats: int) -> tuple[list[Times], list[Times], float]:
     """Times of our moves and of the libraries, by the clock and of CPU, and the largest difference of a number."""
     engine.answer(chains.read("zca:strength=0.95"))
     moves, libraries, apart = [], [], 0.0

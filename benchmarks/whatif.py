@@ -19,11 +19,11 @@ import numpy as np
 
 from isoviz import metrics
 from isoviz.posthoc import chain
+from isoviz.readouts.heads import FrozenHead, primary
 from isoviz.whatif import chains
 from isoviz.whatif.chains import Step
 from isoviz.whatif.embeddings import Embeddings
 from isoviz.whatif.engine import WhatIf, instant_metrics
-from isoviz.whatif.heads import FrozenHead, primary
 
 BAR = 200.0
 
@@ -75,8 +75,8 @@ def naive(stored: Embeddings, steps: tuple[Step, ...]) -> dict[str, float]:
 def engine_values(engine: WhatIf, steps: tuple[Step, ...], *, build: bool) -> dict[str, float]:
     """The engine's."""
     answer = engine.answer(steps, build=build)
-    assert answer.ev is not None and answer.frozen is not None
-    return {**answer.measures, "ev_1": float(answer.ev[0]), "frozen": answer.frozen}  # type: ignore[dict-item]
+    assert answer.ev is not None and answer.readouts["frozen"].value is not None
+    return {**answer.measures, "ev_1": float(answer.ev[0]), "frozen": answer.readouts["frozen"].value}  # type: ignore[dict-item]
 
 
 def timed(run: Callable[[], dict[str, float]]) -> tuple[float, dict[str, float]]:

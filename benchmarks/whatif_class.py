@@ -23,7 +23,8 @@ from whatif import made
 from isoviz.devices import available_cores
 from isoviz.whatif import chains, images
 from isoviz.whatif.chains import Step
-from isoviz.whatif.engine import Answer, NotReadyError, WhatIf
+from isoviz.whatif.engine import Answer, WhatIf
+from isoviz.whatif.images import NotReadyError
 from isoviz.whatif.scheduler import Rank, Scheduler
 
 BAR = 1.5
@@ -53,15 +54,17 @@ class Visitors:
     def answer(self, user: str, steps: tuple[Step, ...]) -> Answer:
         text = chains.write(steps)
         try:
-            answer: Answer = self.scheduler.ask(
+            answer: Answer = self.scheduler.submit(
                 user, f"move {text}", lambda: self.what_if.answer(steps, build=False), Rank.MOVE
             ).result()
         except NotReadyError:
-            answer = self.scheduler.ask(user, f"build {text}", lambda: self.what_if.answer(steps), Rank.BUILD).result()
+            answer = self.scheduler.submit(
+                user, f"build {text}", lambda: self.what_if.answer(steps), Rank.BUILD
+            ).result()
         return answer
 
     def follow(self, user: str, steps: tuple[Step, ...]) -> Future[Any]:
-        return self.scheduler.ask(user, chains.write(steps), lambda: self.what_if.stages(steps))
+        return self.scheduler.submit(user, chains.write(steps), lambda: self.what_if.stages(steps))
 
     def close(self) -> None:
         self.scheduler.close()

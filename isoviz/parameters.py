@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin
@@ -15,12 +16,31 @@ ParamValue = bool | int | float | str
 
 @dataclass(frozen=True)
 class Paper:
-    """The source of a method, transform or measure."""
+    """The source of a method, transform or measure.
+
+    Attributes:
+        short: "Zhou et al. 2021".
+        bibtex: its entry, with a line for each field.
+    """
 
     short: str
-    title: str
-    year: int
     bibtex: str
+
+    @property
+    def title(self) -> str:
+        """The entry's title as plain text."""
+        title = re.sub(r"\s+", " ", self._field("title"))
+        return re.sub("``|''", "'", re.sub("[{}]", "", title))
+
+    @property
+    def year(self) -> int:
+        """The entry's year."""
+        return int(self._field("year"))
+
+    def _field(self, name: str) -> str:
+        found = re.search(rf"^ *{name}=\{{(.*?)\}},?$", self.bibtex, re.MULTILINE | re.DOTALL)
+        assert found is not None, f"{self.short}: no {name}"
+        return found[1]
 
 
 def parameter(

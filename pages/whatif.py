@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shared import address
-from dashboard.whatif import own_vectors, sections
+from dashboard.whatif import start
 
 st.title("What-if", anchor=False)
 st.caption(
@@ -14,11 +14,7 @@ st.caption(
 )
 
 with address.report_ignored("whatif"):
-    if own_vectors.start_field():
-        own_vectors.draw()
+    if start.from_vectors():
+        start.draw_vectors()
     else:
-        run = sections.choose()
-        if run is not None:
-            key = sections.embeddings_of(run)
-            if key is not None:
-                sections.draw_panel(run, key)
+        start.draw_run()

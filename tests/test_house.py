@@ -113,7 +113,6 @@ def writes_past_the_service(source: str) -> list[str]:
             refused = {
                 "isoviz.jobs.queue": queue_writes(),
                 "isoviz.exploring.jobs": {"start", "obtain"},
-                "isoviz.whatif.jobs": {"start", "stop"},
                 "isoviz.access.uploads": {"save"},
             }.get(module, set())
             writes += [f"{module}.{name}" for name in names & refused]

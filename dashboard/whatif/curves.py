@@ -14,11 +14,13 @@ from dashboard.whatif import form, plots
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.verdict_card import READOUT
 from dashboard.whatif.waiting import wait_for
+from isoviz.readouts.division import Division
 from isoviz.readouts.reading import ReadOut, applicable
-from isoviz.whatif import chains, vectors
+from isoviz.whatif import chains, curves
 from isoviz.whatif.chains import Step
+from isoviz.whatif.curves import Axis, CurvePoint, cached_curve
+from isoviz.whatif.engine import WhatIf
 from isoviz.whatif.scheduler import Rank
-from isoviz.whatif.vectors import Axis, CurvePoint, VectorsWhatIf
 
 CURVE = Explanation(
     title="Curve",
@@ -50,10 +52,10 @@ class Curve:
     container: DeltaGenerator
 
 
-def controls(engine: VectorsWhatIf, steps: tuple[Step, ...]) -> Curve | None:
+def controls(engine: WhatIf, steps: tuple[Step, ...]) -> Curve | None:
     """Fields for the parameter and the read-out; None if no step has a numeric parameter."""
     st.markdown("**One parameter, all its values**")
-    axis_choice = {axis.title: axis for axis in vectors.axes(steps, engine.vector_set.d)}
+    axis_choice = {axis.title: axis for axis in curves.axes(steps, engine.train.shape[1])}
     if not axis_choice:
         st.caption("No step of this chain has a numeric parameter. Add ZCA whitening, all-but-the-top or a truncation.")
         return None
@@ -70,33 +72,34 @@ def controls(engine: VectorsWhatIf, steps: tuple[Step, ...]) -> Curve | None:
     return Curve(axis_choice[str(axis)], readouts[str(readout)], pending, container)
 
 
-def draw(engine: VectorsWhatIf, key: str, steps: tuple[Step, ...], curve: Curve, until: float) -> None:
+def draw(engine: WhatIf, key: str, steps: tuple[Step, ...], curve: Curve, until: float) -> None:
     """The curve once all points are computed, and its best value."""
+    assert isinstance(engine.source, Division)
     slug, total = curve.readout.slug, len(curve.axis.values)
-    if len(engine.cached_curve(steps, curve.axis, slug)) < total:
+    if len(cached_curve(engine, steps, curve.axis, slug)) < total:
         question = f"{key}|curve|{chains.write(steps)}|{curve.axis.place}|{curve.axis.name}|{slug}"
         finished = wait_for(
-            lambda: engine.curve(steps, curve.axis, slug),
+            lambda: curves.curve(engine, steps, curve.axis, slug),
             Rank.FOLLOW,
             question,
             curve.pending,
             until,
-            what=lambda: f"{len(engine.cached_curve(steps, curve.axis, slug))} of {total} values",
+            what=lambda: f"{len(cached_curve(engine, steps, curve.axis, slug))} of {total} values",
         )
         if finished is None:
             return
     curve.pending.empty()
-    points = engine.cached_curve(steps, curve.axis, slug)
+    points = cached_curve(engine, steps, curve.axis, slug)
     with curve.container:
-        _figure(engine, steps, curve, points)
+        _figure(engine.source.vectors.name, steps, curve, points)
         first, last = (curve.axis.moved(steps, curve.axis.values[end])[curve.axis.place].title for end in (0, -1))
         if first != last:  # such as whitening that only centres
             st.caption(wording.plain(f"At {curve.axis.values[0]:g}: {first}."))
-        _best(engine, steps, curve, points)
+        _best(engine.source.crossed is not None, steps, curve, points)
 
 
-def _figure(engine: VectorsWhatIf, steps: tuple[Step, ...], curve: Curve, points: list[CurvePoint]) -> None:
-    about = f"{engine.vector_set.name} · {chains.write(steps)} · n = {points[0].change.n:,} {curve.readout.unit}"
+def _figure(name: str, steps: tuple[Step, ...], curve: Curve, points: list[CurvePoint]) -> None:
+    about = f"{name} · {chains.write(steps)} · n = {points[0].change.n:,} {curve.readout.unit}"
     draw_figure(
         plots.curve(points, curve.axis.title, curve.readout.title, curve.axis.current),
         key=PREFIX + "curve",
@@ -106,8 +109,8 @@ def _figure(engine: VectorsWhatIf, steps: tuple[Step, ...], curve: Curve, points
     )
 
 
-def _best(engine: VectorsWhatIf, steps: tuple[Step, ...], curve: Curve, points: list[CurvePoint]) -> None:
-    best = vectors.best(points, curve.readout.slug)
+def _best(crossed: bool, steps: tuple[Step, ...], curve: Curve, points: list[CurvePoint]) -> None:
+    best = curves.best(points, curve.readout.slug)
     if best is None or not curve.readout.aim:
         return
     st.markdown(
@@ -125,5 +128,5 @@ def _best(engine: VectorsWhatIf, steps: tuple[Step, ...], curve: Curve, points: 
         args=(chain,),
         disabled=chain == steps,
     )
-    if engine.crosses:
+    if crossed:
         st.caption("This set is too small to hold rows back: the cross-validation above uses all of them.")

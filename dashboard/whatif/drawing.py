@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,12 +21,13 @@ from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
 from isoviz.metrics.protocol import Metric
 from isoviz.metrics.scores import REPORTED_ZETA
+from isoviz.readouts.division import Division
+from isoviz.readouts.reading import Annotations, Comparison, ReadOut, applicable
 from isoviz.runs.rows import RunRow
-from isoviz.statistics.paired_bootstrap import Difference
+from isoviz.vectors import VectorSet
 from isoviz.whatif.chains import Step, write
 from isoviz.whatif.embeddings import Embeddings
-from isoviz.whatif.engine import Answer, Full, instant_metrics, slow_metrics
-from isoviz.whatif.vectors import Answer as VectorsAnswer
+from isoviz.whatif.engine import Answer, Full, WhatIf, instant_metrics, slow_metrics
 
 T = TypeVar("T")
 
@@ -55,69 +55,116 @@ MAP = Explanation(
     paper="Pearson 1901.",
 )
 
+READ_OUTS = Explanation(
+    title="Read-outs",
+    reading=(
+        "Each read-out is taken from rows that the transform was not fitted on, before and after. Both see the same "
+        "resamples, so the interval is of the change itself. An interval that includes 0 shows no difference. "
+        "If you try many chains, the best result is optimistic: check it on the held-back rows."
+    ),
+    formula=r"\Delta^* = m(\text{after}^*) - m(\text{before}^*)",
+    paper="Efron & Tibshirani 1993, chapter 13.",
+)
+COSINES = Explanation(
+    title="Cosines",
+    reading=(
+        "Solid: cosines of 5,000 random pairs. Dotted: cosines of each row and its nearest neighbour. "
+        "Where the curves overlap, neighbours look like random rows. A mean far from 0 does not by itself harm a ranking."
+    ),
+    formula=r"\cos(x, y) = \frac{x \cdot y}{\|x\| \|y\|}",
+    paper="Ethayarajh 2019, arXiv:1909.00512.",
+)
+_TILES = 4
+_NUMBERS = ("Before", "After", "Change", "95 % from", "to")
+"""Columns of the table of read-outs."""
 PENDING = "pending"
 NO_STEPS = "no transform"
 LONGEST_TITLE = 20
 """Longest title of a tile in characters; longer titles are replaced by the metric's heading."""
 
-Measured = Answer | Full | VectorsAnswer
-"""Results that hold metrics by slug, with reasons for undefined ones."""
-
-Shown = tuple[float | str | None, float | None]
-"""A value or `PENDING`, and the value without transform."""
-
 _INPUTS = f"Here ζ = {REPORTED_ZETA:g}, and Σ_S is the covariance of the training rows under the same transforms."
-_FROZEN = "The run's own output layer, unchanged, reads the transformed vectors."
-_REFITTED = (
-    "A new linear head, fitted on the transformed training rows, reads the transformed validation rows; before: the same without "
-    "transform."
-)
 
 
 @dataclass(frozen=True)
 class View:
-    """The run and the containers that one move of a slider redraws.
+    """The cloud under a chain, and the containers that one move of a slider redraws.
 
     Attributes:
-        embeddings: the run's embeddings.
-        run: the run.
-        steps: the chain as text, or `NO_STEPS`.
-        summary, numbers, detail: placeholders, updated as results arrive: the effect in a sentence, the tiles, and the intervals
-            below them.
+        engine: of the cloud.
+        run: its run; None for a set of vectors.
+        steps: the chain.
+        summary, numbers, detail, table: placeholders, updated as results arrive: the effect in sentences, the tiles, the intervals
+            below them, and the table of read-outs.
         figures, below: containers, filled once.
     """
 
-    embeddings: Embeddings
-    run: RunRow
-    steps: str
+    engine: WhatIf
+    run: RunRow | None
+    steps: tuple[Step, ...]
     summary: DeltaGenerator
     numbers: DeltaGenerator
     detail: DeltaGenerator
+    table: DeltaGenerator
     figures: DeltaGenerator
     below: DeltaGenerator
+
+    @property
+    def chain(self) -> str:
+        """The chain as text, or `NO_STEPS`."""
+        return write(self.steps) if self.steps else NO_STEPS
+
+    @property
+    def embeddings(self) -> Embeddings:
+        """The run's embeddings."""
+        assert isinstance(self.engine.source, Embeddings)
+        return self.engine.source
+
+    @property
+    def vectors(self) -> VectorSet:
+        """The set of vectors."""
+        assert isinstance(self.engine.source, Division)
+        return self.engine.source.vectors
+
+
+def main_readouts(annotations: Annotations) -> list[ReadOut]:
+    """The read-outs with a tile: by cosine, for the most informative annotations of these rows."""
+    need = annotations.needs[0]
+    readouts = [one for one in applicable(annotations) if one.needs == need and not one.slug.endswith("_dot")]
+    return readouts[:_TILES]
 
 
 def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full | None, full: Full | None) -> None:
     """The tiles: each value after the chain with its change, or `pending`."""
-    embeddings = view.embeddings
-    metric = str(embeddings.facts["primary"])
+    annotations = view.engine.annotations
     with view.numbers.container():
-        top = tiles()
-        tile(
-            top,
-            f"{metric}, frozen head",
-            *_pair(start, answer, lambda a: a.frozen),
-            _undefined(answer, "frozen") or _FROZEN,
-        )
-        tile(top, f"{metric}, refitted head", *_pair(first, full, lambda f: f.refitted), _REFITTED)
+        for row in in_rows(main_readouts(annotations)):
+            place = tiles()
+            for readout in row:
+                before, after = (_value(readout.slug, *results) for results in ((start, first), (answer, full)))
+                help_text = _undefined(answer, readout.slug) or readout.help
+                tile(
+                    place,
+                    annotations.title_of(readout),
+                    after,
+                    before if isinstance(before, float) else None,
+                    help_text,
+                )
         metric_tiles(instant_metrics(), start, answer)
-        metric_tiles(slow_metrics(), first, full)
+        if view.run is not None:
+            metric_tiles(slow_metrics(), first, full)
         if answer is not None:
-            n = f"{words.cloud(embeddings.cloud)}, n = {wording.number(answer.n)} validation rows"
-            shape_caption(n, answer.d if start is None else start.d, answer)
+            shape_caption(_cloud(view, answer.n), answer.d if start is None else start.d, answer)
 
 
-def shape_caption(cloud: str, before: int, answer: Answer | VectorsAnswer) -> None:
+def _value(slug: str, answer: Answer | None, full: Full | None) -> float | str | None:
+    """A read-out's value, or `PENDING`."""
+    for result in (answer, full):
+        if result is not None and slug in result.readouts:
+            return result.readouts[slug].value
+    return PENDING
+
+
+def shape_caption(cloud: str, before: int, answer: Answer) -> None:
     """The cloud of the tiles and its dimensions, and a warning if the numbers are meaningless."""
     text = f"{cloud}, {_dimensions(before, answer.d)} · below each value: its change, and the value without transform"
     st.caption(wording.plain(text) + " · more isotropic is not better by itself")
@@ -130,6 +177,7 @@ def shape_caption(cloud: str, before: int, answer: Answer | VectorsAnswer) -> No
 
 def _about(view: View, n: int, d: str, chain: str) -> str:
     """Description of the cloud in a saved picture."""
+    assert view.run is not None
     config = view.run.config
     parts = [config.model, config.task, "validation", f"run {view.run.name}", f"{view.embeddings.cloud} cloud"]
     return " · ".join([*parts, f"n = {wording.number(n)}, {d}", chain])
@@ -144,36 +192,28 @@ def tiles() -> DeltaGenerator:
     return st.container(horizontal=True, gap="small")
 
 
-def _cloud(embeddings: Embeddings, n: int, before: int, after: int) -> str:
-    """Description of a number's or figure's cloud."""
-    d = _dimensions(before, after)
-    return f"{words.cloud(embeddings.cloud)}, n = {wording.number(n)} validation rows, {d}"
+def _cloud(view: View, n: int) -> str:
+    """Description of the cloud of a number or figure."""
+    if view.run is None:
+        return f"n = {n:,}"
+    return f"{words.cloud(view.embeddings.cloud)}, n = {wording.number(n)} validation rows"
 
 
-def metric_tiles(metrics_shown: list[Metric], before: Measured | None, after: Measured | None) -> None:
+def metric_tiles(metrics_shown: list[Metric], before: Answer | Full | None, after: Answer | Full | None) -> None:
     """Metrics in rows of tiles."""
     for row in in_rows(metrics_shown):
         row_tiles = tiles()
         for metric in row:
-            value, start = _pair(before, after, _value_of(metric.slug))
+            value = PENDING if after is None else after.measures[metric.slug]
+            start = None if before is None else before.measures[metric.slug]
             title = metric.title if len(metric.title) <= LONGEST_TITLE else metric.heading
             tile(row_tiles, title, value, start, _tooltip(metric, after))
-
-
-def _value_of(slug: str) -> Callable[[Measured], float | None]:
-    return lambda measured: measured.measures[slug]
 
 
 def in_rows(items: list[T]) -> list[list[T]]:
     """Rows of at most three items, of about equal length."""
     rows = -(-len(items) // 3)
     return [items[len(items) * row // rows : len(items) * (row + 1) // rows] for row in range(rows)]
-
-
-def _pair(before: Any, after: Any, get: Callable[[Any], float | None]) -> Shown:
-    """A tile's values from two results, of which the second may be pending."""
-    first = None if before is None else get(before)
-    return (PENDING, first) if after is None else (get(after), first)
 
 
 def tile(container: Any, title: str, value: float | str | None, before: float | None, help_text: str) -> None:
@@ -193,11 +233,11 @@ def tile(container: Any, title: str, value: float | str | None, before: float | 
     )
 
 
-def _undefined(measured: Measured | None, slug: str) -> str:
+def _undefined(measured: Answer | Full | None, slug: str) -> str:
     return f"Undefined: {measured.reasons[slug]}" if measured is not None and slug in measured.reasons else ""
 
 
-def _tooltip(metric: Metric, measured: Measured | None) -> str:
+def _tooltip(metric: Metric, measured: Answer | Full | None) -> str:
     return _undefined(measured, metric.slug) or f"{metric.tooltip} {_INPUTS if metric.inputs else ''}".strip()
 
 
@@ -208,22 +248,35 @@ def lead(start: Answer, answer: Answer, steps: tuple[Step, ...]) -> str:
     return f"**{words.isotropy(start, answer)}**" if steps else "No transform yet: add a step or change one."
 
 
-def reading(view: View, start: Answer, answer: Answer, full: Full, steps: tuple[Step, ...]) -> None:
+def summary(view: View, start: Answer, answer: Answer, full: Full) -> None:
     """The effect of the chain in words, with intervals."""
-    heads = words.heads(answer, full) if steps and not answer.only_rounding else ""
-    view.summary.markdown(f"{lead(start, answer, steps)} {heads}")
+    leading, steps = lead(start, answer, view.steps), view.steps
+    if view.run is None:
+        sentences = [wording.plain(sentence) for sentence in _readout_sentences(view, full)] if steps else []
+        with view.summary.container():
+            for sentence in (*sentences, leading):
+                st.markdown(sentence)
+        return
+    view.summary.markdown(f"{leading} {words.heads(answer.n, full) if steps and not answer.only_rounding else ''}")
     with view.detail.container():
-        _heads_caption(view.embeddings, full)
+        frozen, refitted = (words.difference(full.difference(slug)) for slug in ("frozen", "refitted"))
+        text = f"Change in {view.embeddings.facts['primary']}: frozen head {frozen}; refitted head, against one refitted without "
+        st.caption(wording.plain(f"{text}transform: {refitted}."))
+        explanations.show(HEADS)
 
 
-def _heads_caption(embeddings: Embeddings, full: Full) -> None:
-    metric = embeddings.facts["primary"]
-    text = [
-        f"Change in {metric}: frozen head {words.difference(full.frozen_difference)}",
-        f"refitted head, against one refitted without transform: {words.difference(full.refitted_difference)}",
-    ]
-    st.caption(wording.plain("; ".join(text) + "."))
-    explanations.show(HEADS)
+def _readout_sentences(view: View, full: Full) -> list[str]:
+    """The main read-out and the neighbours that stay."""
+    main = main_readouts(view.engine.annotations)[0].slug
+    if full.crossed:  # for small sets, more precise than thirds
+        sentences = [words.crossed(full.crossed[0])]
+    else:
+        sentences = [words.readout(result) for result in full.comparisons if result.readout.slug == main]
+    stay = full.overlap
+    if stay is not None and stay.value is not None and stay.low is not None and stay.high is not None:
+        ends = f"95 % interval {100 * stay.low:.0f} to {100 * stay.high:.0f} %"
+        sentences.append(f"{100 * stay.value:.0f} % of the 10 nearest neighbours stay ({ends}).")
+    return sentences
 
 
 def spectrum(view: View, start: Answer, answer: Answer) -> None:
@@ -237,12 +290,12 @@ def spectrum(view: View, start: Answer, answer: Answer) -> None:
             f"Explained variance of the first {len(start.ev)} of {answer.d} components without and with the transforms"
         )
         about = _about(
-            view, answer.n, _dimensions(start.d, answer.d), " and ".join(dict.fromkeys([NO_STEPS, view.steps]))
+            view, answer.n, _dimensions(start.d, answer.d), " and ".join(dict.fromkeys([NO_STEPS, view.chain]))
         )
         draw(figure, key=PREFIX + "spectrum", words=text, name=_file(view, "spectrum"), about=about)
         st.caption(
             wording.plain(
-                f"{_cloud(view.embeddings, answer.n, start.d, answer.d)}; the first {len(start.ev)} components."
+                f"{_cloud(view, answer.n)}, {_dimensions(start.d, answer.d)}; the first {len(start.ev)} components."
             )
         )
         explanations.show(explanations.SPECTRUM)
@@ -259,7 +312,7 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
         columns = st.columns(2, gap="large")
         for column, name, title, shown, d, chain in (
             (columns[0], "map_before", "Map, no transform", first, start.d, NO_STEPS),
-            (columns[1], "map_after", "Map, after", full, answer.d, view.steps),
+            (columns[1], "map_after", "Map, after", full, answer.d, view.chain),
         ):
             with column:
                 st.markdown(f"**{title}**")
@@ -270,7 +323,7 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
                 about = _about(view, n, f"d = {d}", chain) + (f" · {sample}" if n > plots.DRAWN else "")
                 draw(figure, key=PREFIX + name, words=text, name=_file(view, name.replace("_", "-")), about=about)
         st.caption(
-            wording.plain(f"{_cloud(embeddings, n, start.d, answer.d)}; {sample}, coloured by label.")
+            wording.plain(f"{_cloud(view, n)}, {_dimensions(start.d, answer.d)}; {sample}, coloured by label.")
             + " Signs follow the map without transform."
         )
         explanations.show(MAP)
@@ -290,10 +343,10 @@ def _map(
     return prepared(plots.cloud_map(places, shares, labels, names, _texts))
 
 
-def downloads_of(view: View, start: Answer, answer: Answer, first: Full, full: Full, steps: tuple[Step, ...]) -> None:
-    """Downloads of all numbers and both maps."""
+def downloads_of(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> None:
+    """Downloads of all numbers and both maps of a run."""
     files = (
-        ("Numbers", "numbers", functools.partial(_numbers, view.embeddings, start, answer, first, full, steps)),
+        ("Numbers", "numbers", functools.partial(_numbers, view, start, answer, first, full)),
         ("Both maps", "map", functools.partial(_points, view.embeddings, start, answer, first, full)),
     )
     with view.below, st.container(horizontal=True, vertical_alignment="center"):
@@ -304,44 +357,45 @@ def downloads_of(view: View, start: Answer, answer: Answer, first: Full, full: F
 
 def _file(view: View, what: str) -> str:
     """File name of a download, without extension."""
-    return f"what-if-{view.run.id}-{what}"
+    return f"what-if-{view.run.id if view.run else view.vectors.name}-{what}"
 
 
-def _numbers(
-    embeddings: Embeddings, start: Answer, answer: Answer, first: Full, full: Full, steps: tuple[Step, ...]
-) -> pd.DataFrame:
-    metric = str(embeddings.facts["primary"])
+def _numbers(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> pd.DataFrame:
+    annotations = view.engine.annotations
     lines: list[tuple[Any, ...]] = [
-        (f"{metric}, frozen head", start.frozen, answer.frozen, *_ends(full.frozen_difference)),
-        (f"{metric}, refitted head", first.refitted, full.refitted, *_ends(full.refitted_difference)),
-        *(
-            (metric.title, start.measures[metric.slug], answer.measures[metric.slug], None, None)
-            for metric in instant_metrics()
-        ),
-        *(
-            (metric.title, first.measures[metric.slug], full.measures[metric.slug], None, None)
-            for metric in slow_metrics()
-        ),
+        (annotations.title_of(one.readout), one.before, one.after, one.difference.low, one.difference.high)
+        for one in full.comparisons
     ]
+    for metrics_shown, before_all, after_all in ((instant_metrics(), start, answer), (slow_metrics(), first, full)):
+        lines += [
+            (one.title, before_all.measures[one.slug], after_all.measures[one.slug], None, None)
+            for one in metrics_shown
+        ]
     curves = [[] if ev is None else ev.tolist() for ev in (start.ev, answer.ev)]
     for number, (before, after) in enumerate(itertools.zip_longest(*curves), start=1):
         lines.append((f"EV_{number}", before, after, None, None))
     table = pd.DataFrame(lines, columns=["measure", "before", "after", "difference_low", "difference_high"])
-    table["cloud"], table["split"], table["n"] = embeddings.cloud, "validation", answer.n
-    table["d_before"], table["d_after"], table["chain"] = start.d, answer.d, write(steps)
+    table["cloud"], table["split"], table["n"] = view.embeddings.cloud, "validation", answer.n
+    table["d_before"], table["d_after"], table["chain"] = start.d, answer.d, write(view.steps)
     return table
 
 
 def _points(embeddings: Embeddings, start: Answer, answer: Answer, first: Full, full: Full) -> pd.DataFrame:
+    predicted = {
+        f"predicted_{name}": getattr(readouts[slug], "predicted", None)
+        for name, readouts, slug in (
+            ("before", start.readouts, "frozen"),
+            ("after", answer.readouts, "frozen"),
+            ("before_refitted", first.readouts, "refitted"),
+            ("after_refitted", full.readouts, "refitted"),
+        )
+    }
     return pd.DataFrame(
         {
             "row": embeddings.rows,
             "text": embeddings.texts,
             "label": embeddings.labels,
-            "predicted_before": start.predicted,
-            "predicted_after": answer.predicted,
-            "predicted_before_refitted": first.refitted_predicted,
-            "predicted_after_refitted": full.refitted_predicted,
+            **predicted,
             "before_1": first.map[:, 0],
             "before_2": first.map[:, 1],
             "after_1": full.map[:, 0],
@@ -350,5 +404,75 @@ def _points(embeddings: Embeddings, start: Answer, answer: Answer, first: Full, 
     )
 
 
-def _ends(interval: Difference | None) -> tuple[float | None, float | None]:
-    return (None, None) if interval is None else (interval.low, interval.high)
+def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
+    """All read-outs with intervals and verdicts; the quick values until those are computed."""
+    with view.table.container():
+        st.markdown("**Read-outs, before and after**")
+        config: dict[str, Any] = {name: st.column_config.NumberColumn(format="%.3f", width=70) for name in _NUMBERS}
+        config |= {
+            "Read-out": st.column_config.TextColumn(width=190),
+            "Verdict": st.column_config.TextColumn(width=340),
+        }
+        st.dataframe(
+            _shown(view.engine.annotations, start, answer, full), hide_index=True, width="stretch", column_config=config
+        )
+        if full is not None:
+            name = downloads.file_name("what-if", view.vectors.name, "read-outs")
+            downloads.buttons(name, lambda: numbers_table(view, full))
+        explanations.show(READ_OUTS)
+
+
+def _shown(annotations: Annotations, start: Answer, answer: Answer, full: Full | None) -> pd.DataFrame:
+    compared = {result.readout.slug: result for result in full.comparisons} if full else {}
+    lines: list[tuple[Any, ...]] = []
+    for one in applicable(annotations):
+        if one.slug in compared:
+            lines.append(_line(one.title, compared[one.slug]))
+        else:
+            values = [of.readouts[one.slug].value if one.slug in of.readouts else None for of in (start, answer)]
+            lines.append((one.title, *values, None, None, None, PENDING))
+    for crossed in full.crossed if full else ():
+        lines.append(_line(f"{crossed.readout.title}, cross-validated over all labelled rows", crossed))
+    return pd.DataFrame(lines, columns=["Read-out", *_NUMBERS, "Verdict"])
+
+
+def _line(title: str, comparison: Comparison) -> tuple[Any, ...]:
+    change = comparison.difference
+    return (title, comparison.before, comparison.after, change.value, change.low, change.high, comparison.verdict)
+
+
+def numbers_table(view: View, full: Full) -> pd.DataFrame:
+    """All read-outs in full precision, for a file."""
+    lines = [
+        (
+            one.readout.slug,
+            one.before,
+            one.after,
+            one.difference.value,
+            one.difference.low,
+            one.difference.high,
+            one.difference.n,
+            one.readout.unit,
+            rows,
+        )
+        for rows, comparisons in (("shown", full.comparisons), ("cross-validated", full.crossed))
+        for one in comparisons
+    ]
+    columns = ["readout", "before", "after", "difference", "low", "high", "n", "unit", "rows"]
+    return pd.DataFrame(lines, columns=columns).assign(chain=write(view.steps), vectors=view.vectors.name)
+
+
+def cosines(view: View, first: Full, full: Full) -> None:
+    """Cosines of random pairs and of nearest rows."""
+    if first.cosines is None or full.cosines is None:
+        return
+    with view.figures:
+        st.markdown("**Cosines, before and after**")
+        draw(
+            plots.cosines(first.cosines, full.cosines if view.steps else None),
+            key=PREFIX + "cosines",
+            words="Cosines of random pairs and of nearest rows, before and after",
+            name="what-if-cosines",
+            about=f"{view.vectors.name} · {len(full.cosines.nearest):,} rows · {write(view.steps)}",
+        )
+        explanations.show(COSINES)

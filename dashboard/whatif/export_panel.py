@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,40 +12,33 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.inputs import model_form
-from dashboard.shared import built_file, downloads, forms, wording
+from dashboard.shared import built_file, downloads, forms, resources, wording
+from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError
-from isoviz.posthoc import Affine
-from isoviz.posthoc.export import Origin, as_numpy
+from isoviz.posthoc.export import as_numpy
+from isoviz.runs.examples import is_example
 from isoviz.whatif import chains, export
-from isoviz.whatif.chains import Step
+from isoviz.whatif.engine import Full
+from isoviz.whatif.request import request_for
 
 KEY = PREFIX + "take_home"
 _POOLINGS = ("sentence", "mean", "cls", "last")
 
 
-def draw(
-    name: str,
-    content: str,
-    steps: Sequence[Step],
-    make: Callable[[], tuple[Affine, Origin]],
-    model_spec: Callable[[], Mapping[str, Any]],
-    rows: NDArray[np.floating] | None = None,
-) -> None:
+def draw(view: View, full: Callable[[], Full | None]) -> None:
     """Buttons that export a chain; its matrix is computed on demand.
 
     Args:
-        name: name of the vectors, for the file names.
-        content: key of the vectors, because two sets may share a name.
-        make: returns the matrix and its origin; raises `InputError` for a chain that is not affine.
-        model_spec: returns the model's specification (`isoviz.whatif.export`); raises `InputError` if there is no model.
-        rows: (n, d) the fit set, if the visitor names its model.
+        full: returns the slow numbers of the chain, for the export's description.
     """
     st.header("Export", anchor=False)
+    engine, steps = view.engine, view.steps
     if not steps:
         st.caption("Add a transform to export it.")
         return
-    prepared = f"{content}|{chains.write(steps)}"
+    content = view.embeddings if view.run else view.vectors  # by key, because two sets may share a name
+    prepared = f"{content.key}|{getattr(content, 'cloud', '')}|{chains.write(steps)}"
     if st.session_state.get(KEY, ("",))[0] != prepared:
         st.caption(
             "Apply this chain anywhere: as a matrix with six lines of numpy, or as a sentence-transformers model."
@@ -52,18 +46,18 @@ def draw(
         if not st.button("Prepare files", key=KEY + "_prepare", icon=":material/inventory_2:"):
             return
         try:
-            st.session_state[KEY] = (prepared, *make())
+            st.session_state[KEY] = (prepared, *export.matrix_of(engine, steps, full()))
         except InputError as error:
             forms.show_error(forms.sentence(error))
             return
     _, affine, origin = st.session_state[KEY]
-    file = downloads.file_name(name, *(step.slug for step in steps))
+    file = downloads.file_name(view.run.id if view.run else view.vectors.name, *(step.slug for step in steps))
     st.caption("\n".join(f"- {wording.plain(effect.words)}" for effect in origin.effects))
     downloads.button("Matrix (numpy)", functools.partial(as_numpy, affine, origin), f"{file}.zip", key=KEY + "_matrix")
     try:
         built_file.offer(
             export.EXPORT,
-            *export.request(model_spec(), affine, origin, rows),
+            *export.request(_model_spec(view), affine, origin, _fit_rows(view)),
             label="Model (sentence-transformers)",
             build="Build the model",
             file=f"{file}-model.zip",
@@ -76,6 +70,22 @@ def draw(
         )
     except InputError as error:
         st.caption(f":material/info: No sentence-transformers model: {wording.plain(forms.sentence(error))}")
+
+
+def _model_spec(view: View) -> Mapping[str, Any]:
+    """Specification of the exported model. Raises `InputError` if there is none."""
+    if view.run is None:
+        return export.spec_of_model(model_fields(view.vectors.facts))
+    if is_example(view.run.id):
+        raise InputError("examples ship without weights", field="run")
+    request = request_for(view.run, resources.library().folder_of(view.run.id))
+    shown = view.embeddings
+    return export.spec_of_run(view.run.config, Path(request.checkpoint), shown.cloud, shown.key)
+
+
+def _fit_rows(view: View) -> NDArray[np.floating] | None:
+    """(n, d) the fit set, if the visitor names its model."""
+    return view.engine.train if view.run is None and "model" not in view.vectors.facts else None
 
 
 def model_fields(facts: Mapping[str, Any]) -> Mapping[str, Any]:

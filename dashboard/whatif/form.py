@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 import streamlit as st
 from pydantic.fields import FieldInfo
@@ -335,12 +334,3 @@ def _write(steps: tuple[Step, ...]) -> None:
     if st.query_params.get(CHAIN) != text:
         st.query_params[CHAIN] = text
     st.session_state[_WRITTEN] = text
-
-
-def link(run: str, cloud: str, steps: tuple[Step, ...]) -> str:
-    """A link that restores this page."""
-    values = {RUN: run, CHAIN: chains.write(steps)}
-    if cloud != CLOUDS[0]:
-        values[CLOUD] = cloud
-    base = (st.context.url or "").partition("?")[0]
-    return f"{base}?{urlencode(values, safe=':~,=')}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from dashboard.shared import theme
 from isoviz.readouts.cosines import BINS, Cosines
-from isoviz.whatif.vectors import CurvePoint
+from isoviz.whatif.curves import CurvePoint
 
 BEFORE, AFTER = "#7f8691", theme.PALETTE[0]
 DRAWN = 1_500
@@ -30,26 +31,12 @@ def spectrum(before: NDArray[np.float64], after: NDArray[np.float64] | None, d: 
     figure = go.Figure()
     longest = max(len(before), 0 if after is None else len(after))
     count = np.arange(1, longest + 1)
-    figure.add_scatter(
-        x=count.tolist(),
-        y=np.minimum(count / d, 1).tolist(),
-        mode="lines",
-        line={"color": BEFORE, "dash": "dot", "width": 1.5},
-        name="isotropic, k/d",
-        hoverinfo="skip",
-    )
-    lines = [("no transform", before, BEFORE, "dash")] + (
-        [("after", after, AFTER, "solid")] if after is not None else []
-    )
-    for name, curve, colour, dash in lines:
-        figure.add_scatter(
-            x=list(range(1, len(curve) + 1)),
-            y=curve.tolist(),
-            mode="lines",
-            line={"color": colour, "dash": dash, "width": 2.5},
-            name=name,
-            hovertemplate="EV_%{x} = %{y:.4f}",
-        )
+    hover = "EV_%{x} = %{y:.4f}"
+    isotropic = np.minimum(count / d, 1)
+    _line(figure, count, isotropic, "isotropic, k/d", colour=BEFORE, dash="dot", width=1.5, hoverinfo="skip")
+    _line(figure, count[: len(before)], before, "no transform", colour=BEFORE, dash="dash", hovertemplate=hover)
+    if after is not None:
+        _line(figure, count[: len(after)], after, "after", colour=AFTER, hovertemplate=hover)
     figure.update_layout(
         theme.figure_layout(
             height=320,
@@ -59,6 +46,22 @@ def spectrum(before: NDArray[np.float64], after: NDArray[np.float64] | None, d: 
         )
     )
     return figure
+
+
+def _line(
+    figure: go.Figure,
+    x: NDArray[Any],
+    y: NDArray[Any],
+    name: str,
+    *,
+    colour: str,
+    dash: str = "solid",
+    width: float = 2.5,
+    shape: str = "linear",
+    **hover: str,
+) -> None:
+    line = {"color": colour, "dash": dash, "width": width, "shape": shape}
+    figure.add_scatter(x=x.tolist(), y=y.tolist(), mode="lines", line=line, name=name, **hover)
 
 
 def drawn_rows(n: int) -> NDArray[np.int64]:
@@ -146,24 +149,13 @@ def cosines(before: Cosines, after: Cosines | None) -> go.Figure:
     """Shares of random pairs (solid) and of nearest rows (dotted) by their cosine."""
     figure = go.Figure()
     middle = (BINS[1:] + BINS[:-1]) / 2
-    for name, histogram, colour in (("no transform", before, BEFORE), ("after", after, AFTER)):
-        for label, values, dash in (
-            ()
-            if histogram is None
-            else (
-                ("random pairs", histogram.pairs, "solid"),
-                ("nearest row", histogram.nearest, "dot"),
-            )
-        ):
+    for name, shown, colour in (("no transform", before, BEFORE), ("after", after, AFTER)):
+        if shown is None:
+            continue
+        for label, values, dash in (("random pairs", shown.pairs, "solid"), ("nearest row", shown.nearest, "dot")):
             share = np.histogram(values, BINS)[0] / max(1, len(values))
-            figure.add_scatter(
-                x=middle.tolist(),
-                y=share.tolist(),
-                mode="lines",
-                line={"color": colour, "dash": dash, "width": 2.5, "shape": "hvh"},
-                name=f"{label}, {name}",
-                hovertemplate="cosine %{x:.2f}: %{y:.1%}",
-            )
+            hover = "cosine %{x:.2f}: %{y:.1%}"
+            _line(figure, middle, share, f"{label}, {name}", colour=colour, dash=dash, shape="hvh", hovertemplate=hover)
     figure.update_layout(
         theme.figure_layout(
             height=300,

@@ -13,7 +13,6 @@ from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.statistics.resolution import smallest_difference
 from isoviz.whatif.chains import Step
 from isoviz.whatif.engine import Answer, Full
-from isoviz.whatif.vectors import Answer as VectorsAnswer
 
 _SAME = 0.005
 """IsoScores closer than this count as unchanged."""
@@ -43,7 +42,7 @@ PURPOSES = (
 _CLOUD_TEXTS = {"head": "input of the output layer", "pooled": "before the run's method"}
 
 
-def isotropy(before: Answer | VectorsAnswer, after: Answer | VectorsAnswer) -> str:
+def isotropy(before: Answer, after: Answer) -> str:
     """A sentence on IsoScore of the same rows before and after."""
     first, second = before.measures["isoscore"], after.measures["isoscore"]
     if first is None or second is None:
@@ -55,20 +54,19 @@ def isotropy(before: Answer | VectorsAnswer, after: Answer | VectorsAnswer) -> s
     return f"The cloud becomes {'more' if change > 0 else 'less'} isotropic ({text})."
 
 
-def heads(answer: Answer, full: Full) -> str:
-    """Whether the transform helps, hurts, or only breaks the fit of the frozen head, and what the intervals leave out."""
-    sentence = _heads(answer, full)
-    differ = any(one is not None and one.excludes_zero for one in (full.frozen_difference, full.refitted_difference))
+def heads(n: int, full: Full) -> str:
+    """Whether the transform helps, hurts, or only breaks the fit of the frozen head on n rows, and what the intervals leave out."""
+    frozen, refitted = full.difference("frozen"), full.difference("refitted")
+    sentence = _heads(n, frozen, refitted)
+    differ = frozen.excludes_zero or refitted.excludes_zero
     return f"{sentence} The intervals do not cover another fit of the transform or of the head." if differ else sentence
 
 
-def _heads(answer: Answer, full: Full) -> str:
-    frozen, refitted = full.frozen_difference, full.refitted_difference
-    if refitted is None or refitted.low is None:
+def _heads(n: int, frozen: Difference, refitted: Difference) -> str:
+    if refitted.low is None:
         return "The metric is undefined for one of the heads, so they cannot be compared."
-    if frozen is None or frozen.low is None:
+    if frozen.low is None:
         return "The frozen head cannot read these vectors. " + _refitted_only(refitted)
-    n = answer.n
     if frozen.low == frozen.high == refitted.low == refitted.high == 0:
         return f"Neither head is affected: on these {n:,} rows, both score exactly as without the transform."
     if not frozen.excludes_zero and not refitted.excludes_zero:
@@ -104,9 +102,9 @@ def _refitted_only(refitted: Difference) -> str:
     return f"A head refitted on the training rows does {direction} than one refitted without the transform."
 
 
-def difference(interval: Difference | None) -> str:
+def difference(interval: Difference) -> str:
     """A difference with its interval."""
-    if interval is None or interval.value is None:
+    if interval.value is None:
         return "no difference: one of the two is undefined"
     if interval.low is None or interval.high is None:
         return f"{signed(interval.value)}, no interval"

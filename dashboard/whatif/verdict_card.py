@@ -13,11 +13,12 @@ from dashboard.shared import actions, forms, wording
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.sentences import PURPOSES, Purpose
+from isoviz.readouts.division import Division
 from isoviz.readouts.reading import CATALOGUE
 from isoviz.vectors import demo_sets
-from isoviz.whatif import chains, vectors
+from isoviz.whatif import chains
 from isoviz.whatif.chains import Step
-from isoviz.whatif.vectors import Full, VectorsWhatIf
+from isoviz.whatif.engine import Full, WhatIf, engine_of
 
 READOUT: Final = PREFIX + "readout"
 """Session key: title of the curve's read-out."""
@@ -34,15 +35,18 @@ class Card:
     """The card on the page; `fill` draws its lines, first without and then with the slow numbers.
 
     Args:
-        key: key of the vectors.
+        engine: of a set of vectors.
     """
 
-    def __init__(self, engine: VectorsWhatIf, key: str, steps: Sequence[Step]) -> None:
-        self._engine, self._key, self._steps = engine, key, tuple(steps)
+    def __init__(self, engine: WhatIf, steps: Sequence[Step]) -> None:
+        assert isinstance(engine.source, Division)
+        self._engine, self._steps = engine, tuple(steps)
+        self._vectors, self._key = engine.source.vectors, engine.source.vectors.key
+        self._crosses = engine.source.crossed is not None
         self._present = [purpose for purpose in PURPOSES if purpose.needs in engine.annotations.needs]
-        self._searches = engine.vector_set.relation == "relevance"
-        facts = engine.vector_set.facts
-        self._own = facts.get("texts", engine.vector_set.name) not in demo_sets.TITLES
+        self._searches = self._vectors.relation == "relevance"
+        facts = self._vectors.facts
+        self._own = facts.get("texts", self._vectors.name) not in demo_sets.TITLES
         with st.container(border=True):
             self._lines: DeltaGenerator = st.empty()
             self._below = st.container()
@@ -55,18 +59,18 @@ class Card:
             for purpose in PURPOSES:
                 st.markdown(self._line(purpose, full))
             if self._present and self._steps:
-                crossed = " The classifier is cross-validated over all labelled rows." if self._engine.crosses else ""
+                crossed = " The classifier is cross-validated over all labelled rows." if self._crosses else ""
                 st.caption(
                     f"Verdict on {wording.plain(chains.write(self._steps))}, on rows it was not fitted on, with 95 % intervals; "
                     f"a point is 0.01.{crossed} The best of many tried settings is optimistic."
                 )
-        if full is not None and self._present and self._steps and not self._engine.crosses:
+        if full is not None and self._present and self._steps and not self._crosses:
             with self._below:
                 self._check_held_back()
 
     def _line(self, purpose: Purpose, full: Full | None) -> str:
         if purpose not in self._present:
-            if purpose.needs == "labels" and "label" in self._engine.vector_set.columns:
+            if purpose.needs == "labels" and "label" in self._vectors.columns:
                 reason = (
                     "Labels are not read beside queries"
                     if self._searches
@@ -99,7 +103,7 @@ class Card:
             return
         slugs = [purpose.readouts[0] for purpose in self._present]
         slugs += [one.slug for one in CATALOGUE.values() if one.title == st.session_state.get(READOUT)]
-        held_back = vectors.engine_of(self._key, "held back")
+        held_back = engine_of(self._key, "held back")
         for slug in dict.fromkeys(slugs):
             st.markdown(wording.plain(f"Held back: {words.readout(held_back.comparison(self._steps, slug))}"))
 
@@ -110,14 +114,14 @@ class Card:
             for purpose in PURPOSES
             if purpose not in self._present and not (purpose.needs == "labels" and self._searches)
         ]
-        relation = self._engine.vector_set.relation
+        relation = self._vectors.relation
         with st.container(horizontal=True, gap="small"):
             for purpose in missing:
                 with st.popover(
                     f"Add {purpose.missing}", icon=":material/upload_file:", key=f"{PREFIX}add_{purpose.needs}"
                 ):
                     st.caption(_FILES[purpose.needs])
-                    if "id" not in self._engine.vector_set.columns:
+                    if "id" not in self._vectors.columns:
                         st.caption("Your rows have no ids, so their ids are 1, 2, 3, …")
                     if relation is not None and purpose.needs != "labels":
                         st.caption("A set has either queries or scored pairs: this file replaces the other.")

@@ -1,4 +1,4 @@
-"""Waiting for the scheduler in short steps, so that the visitor's next move interrupts the wait."""
+"""Waiting for the scheduler and for an IsoLayer in short steps, so that the visitor's next move interrupts the wait."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.shared import forms
+from dashboard.shared import actions, forms, job_progress, resources, wording
 from dashboard.whatif.form import PREFIX
-from isoviz.errors import InputError, IsoVizError
+from isoviz.errors import AccessError, InputError, IsoVizError
+from isoviz.jobs import queue
 from isoviz.whatif import chains
 from isoviz.whatif.chains import Step
-from isoviz.whatif.images import AnswerT, FullT, Images, NotReadyError
+from isoviz.whatif.engine import LAYER, Answer, WhatIf
+from isoviz.whatif.images import NotReadyError
+from isoviz.whatif.request import LayerRequest
 from isoviz.whatif.scheduler import SCHEDULER, Rank
 
 LOOK = 0.1
@@ -29,6 +32,13 @@ UNNOTICED = 0.25
 PATIENCE = 60.0
 """Seconds that a page waits for slow results; after that, it shows a button to check again."""
 
+TICK = 0.5
+"""Seconds between checks of a layer's training."""
+
+_WAITED = PREFIX + "layer_waited"
+"""Session key: request of the layer that this visitor waits for."""
+_STOPPED = PREFIX + "layer_stopped"
+"""Session key: key of the layer that this visitor stopped."""
 VIEWER = PREFIX + "viewer"
 """Session key: this viewer's id for the scheduler."""
 
@@ -53,13 +63,13 @@ def wait_for(
     """
     viewer = st.session_state.setdefault(VIEWER, secrets.token_hex(8))
     began = time.monotonic()
-    future = SCHEDULER.ask(viewer, key, work, rank)
+    future = SCHEDULER.submit(viewer, key, work, rank)
     drawn = ""
     while not future.done():
         wait([future], LOOK)
         _ = st.session_state[VIEWER]  # Streamlit interrupts this run here if the visitor has moved something
         if future.cancelled():  # the visitor's other tab asked another question
-            future = SCHEDULER.ask(viewer, key, work, rank)
+            future = SCHEDULER.submit(viewer, key, work, rank)
         seconds = time.monotonic() - began
         if future.done() or seconds < UNNOTICED:
             continue
@@ -82,13 +92,13 @@ def wait_for(
 
 
 def answers(
-    engine: Images[AnswerT, FullT],
+    engine: WhatIf,
     steps: Sequence[Step],
     key: str,
     place: DeltaGenerator,
     until: float,
-    prepare: Callable[[NotReadyError], bool] = lambda _: True,
-) -> tuple[AnswerT, AnswerT] | None:
+    prepare: Callable[[NotReadyError], bool],
+) -> tuple[Answer, Answer] | None:
     """The instant numbers without and with a chain; None if they take too long.
 
     Args:
@@ -101,14 +111,14 @@ def answers(
         return start, answer
     rank = Rank.MOVE
 
-    def compute() -> tuple[AnswerT, AnswerT]:
+    def compute() -> tuple[Answer, Answer]:
         build = rank is Rank.BUILD
         return engine.answer((), build=build), engine.answer(steps, build=build)
 
     while True:
         try:
             question = f"{key}|{rank.name}|{chains.write(steps)}"
-            both: tuple[AnswerT, AnswerT] | None = wait_for(compute, rank, question, place, until, what="the numbers")
+            both: tuple[Answer, Answer] | None = wait_for(compute, rank, question, place, until, what="the numbers")
             return both
         except NotReadyError as error:
             if not prepare(error):
@@ -132,3 +142,64 @@ def offer_check(place: DeltaGenerator) -> None:
     """Say that the computation goes on, with a button to check."""
     place.caption("Still computing.")
     place.button("Check again", key=PREFIX + "offer_check", icon=":material/refresh:")
+
+
+def train_layer(request: LayerRequest | None, summary: DeltaGenerator, until: float) -> bool:
+    """Start training the IsoLayer that an image needs, if any, and wait; False if that failed, was stopped, or takes too long."""
+    release_previous(request)
+    if request is None:
+        return True
+    place: DeltaGenerator | None = None
+    while True:
+        state = queue.look(LAYER, request.key)
+        stopped = state.status == "none" and st.session_state.get(_STOPPED) == request.key
+        if (state.status == "none" and not stopped) or state.status == "waiting":
+            try:
+                state = resources.service().start_job(LAYER, request.key, request.as_json())
+            except AccessError as error:
+                with summary.container():
+                    reason = wording.plain(actions.sentences(error) or "")
+                    st.caption(f":material/block: IsoLayer is trained on the server. {reason}")
+                return False
+        if stopped or state.in_trouble:
+            with summary.container():
+                if stopped:
+                    st.caption("You stopped IsoLayer's training.")
+                else:
+                    forms.show_error(f"IsoLayer: {state.message or 'its process ended unexpectedly'}. {state.advice}")
+                st.button("Train again", key=PREFIX + "again", on_click=_train_again, args=(request,))
+            return False
+        if place is None:
+            with summary.container():
+                place, buttons = st.empty(), st.container(horizontal=True)
+            buttons.button(
+                "Stop",
+                key=f"{PREFIX}stop_{request.key}",
+                icon=":material/stop_circle:",
+                on_click=_stop,
+                args=(request,),
+            )
+        text = f"Training IsoLayer: {job_progress.step(state)}, {wording.duration(state.seconds)}"
+        place.caption(f":material/hourglass_top: {wording.plain(text)}")
+        if time.monotonic() > until:
+            offer_check(buttons)
+            return False
+        time.sleep(TICK)
+
+
+def _stop(request: LayerRequest) -> None:
+    if actions.perform(resources.service().stop_job, LAYER, request.key):
+        st.session_state[_STOPPED] = request.key
+
+
+def _train_again(request: LayerRequest) -> None:
+    st.session_state.pop(_STOPPED, None)
+    actions.attempt(resources.service().start_job, LAYER, request.key, request.as_json())
+
+
+def release_previous(request: LayerRequest | None) -> None:
+    """Release the layer that this visitor no longer waits for: its training stops, and restarts if another visitor waits for it."""
+    previous: LayerRequest | None = st.session_state.get(_WAITED)
+    if previous is not None and previous != request:
+        resources.service().release(LAYER, previous.key)
+    st.session_state[_WAITED] = request

@@ -40,9 +40,7 @@ from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary
 from isoviz.tasks.protocol import Task
 from isoviz.vectors.intake import ImportRequest, SetSummary
-from isoviz.whatif import jobs as whatif_jobs
-from isoviz.whatif import vectors as whatif_vectors
-from isoviz.whatif.request import Request
+from isoviz.whatif import engine as whatif
 
 _SETTLED: Final = ("waiting", "running", "done")
 _EXAMPLE: Final = AccessError(
@@ -256,7 +254,7 @@ class Service:
             if len(owners) > 1:
                 uploads.release(key, self.visitor.id)
                 return
-        whatif_vectors.forget(user_sets.forget(key))
+        whatif.forget(user_sets.forget(key))
 
     # ------------------------------------------------------------------ jobs
 
@@ -275,18 +273,6 @@ class Service:
         request.check()
         arguments = {"request": request, "key": key}
         guarded.call(f"{OWN_VECTORS}:publish_first", arguments, bool, imports=VECTOR_MODULES, pulse=pulse)
-
-    def start_whatif(self, request: Request) -> JobState:
-        """Start computing What-if's embeddings or layer, see `isoviz.whatif.jobs`."""
-        return self.start_job(whatif_jobs.kind_of(request), request.key, request.as_json())
-
-    def stop_whatif(self, request: Request) -> None:
-        """Stop that job."""
-        self.stop_job(whatif_jobs.kind_of(request), request.key)
-
-    def release_whatif(self, request: Request) -> None:
-        """Release that job; see `release`."""
-        self.release(whatif_jobs.kind_of(request), request.key)
 
     def ask_job(
         self, kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None

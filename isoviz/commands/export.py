@@ -99,11 +99,8 @@ def _of_run(options: argparse.Namespace, as_matrix: bool) -> tuple[Affine, Origi
         order = export.spec_of_run(row.config, checkpoint, "head", "")
     engine = WhatIf(embeddings(options.run, store=store), trains=True)
     steps = chains.read(options.chain)
-    measured = export.effects_of(
-        engine.embeddings, engine.answer(()), engine.answer(steps), engine.full(()), engine.full(steps)
-    )
-    affine, origin = export.of_run(engine, steps, measured)
-    return affine, origin, order and {**order, "embeddings": engine.embeddings.key}
+    affine, origin = export.matrix_of(engine, steps, engine.full(steps))
+    return affine, origin, order and {**order, "embeddings": origin.key}
 
 
 def _of_file(

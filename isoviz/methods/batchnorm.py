@@ -63,12 +63,7 @@ class BatchNorm(Method):
     title = "Batch normalisation"
     summary = "Gives every dimension mean 0 and variance 1 before the classifier, regardless of correlations."
     equation = r"\hat h_i = \frac{h_i - \mu_i}{\sqrt{\sigma_i^2 + 10^{-5}}}"
-    paper = Paper(
-        short="Ioffe & Szegedy 2015",
-        title="Batch Normalization: Accelerating Deep Network Training by Reducing Internal Covariate Shift",
-        year=2015,
-        bibtex=BIBTEX,
-    )
+    paper = Paper("Ioffe & Szegedy 2015", BIBTEX)
     Params = BatchNormParams
     params: BatchNormParams
     effects = {"mean_cosine": "down"}

@@ -48,12 +48,7 @@ class CosReg(Method):
     title = "CosReg"
     summary = "Pushes the mean cosine between vectors down (or up), which moves the cloud's mean rather than changing its shape."
     equation = r"L = L_{\mathrm{task}} + \frac{\lambda}{M^2} \sum_{i \ne j} \hat x_i^\top \hat x_j"
-    paper = Paper(
-        short="Gao et al. 2019",
-        title="Representation Degeneration Problem in Training Natural Language Generation Models",
-        year=2019,
-        bibtex=BIBTEX,
-    )
+    paper = Paper("Gao et al. 2019", BIBTEX)
     Params = CosRegParams
     params: CosRegParams
     effects = {"mean_cosine": "against λ"}

@@ -250,12 +250,7 @@ class Flow(Method):
         r"z = f^{-1}(h),\quad L_{\mathrm{flow}} = -\frac{1}{d \ln 2}"
         r"\left[\log \mathcal N(z; 0, I) + \log\left|\det \frac{\partial f^{-1}}{\partial h}\right|\right]"
     )
-    paper = Paper(
-        short="Li et al. 2020",
-        title="On the Sentence Embeddings from Pre-trained Language Models",
-        year=2020,
-        bibtex=BIBTEX,
-    )
+    paper = Paper("Li et al. 2020", BIBTEX)
     Params = FlowParams
     params: FlowParams
     effects = {"isoscore": "up"}

@@ -114,12 +114,7 @@ class IsoBN(Method):
     title = "IsoBN"
     summary = "Shrinks dimensions with high variance and strong correlations before the classifier reads them."
     equation = rf"\hat h = \bar\theta \odot h,\quad {SCALE}"
-    paper = Paper(
-        short="Zhou et al. 2021",
-        title="IsoBN: Fine-Tuning BERT with Isotropic Batch Normalization",
-        year=2021,
-        bibtex=BIBTEX,
-    )
+    paper = Paper("Zhou et al. 2021", BIBTEX)
     Params = IsoBNParams
     params: IsoBNParams
     effects = {"isoscore": "up"}

@@ -199,13 +199,7 @@ class IsoLayer(Method):
         r"y = A h + b,\quad L = \alpha \hat L_{\mathrm{task}} + (1 - \alpha)\,\hat L_{\mathrm{iso}},\quad "
         r"L_{\mathrm{iso}} = -\log \mathrm{IsoScore}(y)"
     )
-    paper = Paper(
-        short="Attieh et al. 2023",
-        title="Optimizing the Performance of Text Classification Models by Improving the Isotropy of the Embeddings using a "
-        "Joint Loss Function",
-        year=2023,
-        bibtex=BIBTEX,
-    )
+    paper = Paper("Attieh et al. 2023", BIBTEX)
     Params = IsoLayerParams
     params: IsoLayerParams
     effects = {"isoscore": "up"}

@@ -90,7 +90,7 @@ class IStar(Method):
     title = "I-STAR"
     summary = "Rewards or penalises the isotropy of all layers' token vectors during fine-tuning."
     equation = r"L = L_{\mathrm{task}} + \lambda\,\bigl(1 - \mathrm{IsoScore}^\star(\tilde X, \zeta, \Sigma_S)\bigr)"
-    paper = Paper(short="Rudman & Eickhoff 2024", title="Stable Anisotropic Regularization", year=2024, bibtex=BIBTEX)
+    paper = Paper("Rudman & Eickhoff 2024", BIBTEX)
     Params = IStarParams
     params: IStarParams
     effects = {"isoscore_star": "with λ"}

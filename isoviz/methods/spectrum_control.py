@@ -116,12 +116,7 @@ class SpectrumExpParams(Params):
 class _SpectrumControl(Method):
     """Adds λ Σ_k (σ_k − t_k)² to the loss, σ_k the singular values of the output weight, t_k a falling curve."""
 
-    paper = Paper(
-        short="Wang et al. 2020",
-        title="Improving Neural Language Generation with Spectrum Control",
-        year=2020,
-        bibtex=BIBTEX,
-    )
+    paper = Paper("Wang et al. 2020", BIBTEX)
     params: SpectrumPolParams | SpectrumExpParams
     curve: ClassVar[Kind]
     pulls = "the singular values of the output matrix"

@@ -74,12 +74,7 @@ class ClusterBased(CataloguedTransform):
     equation = (
         r"y = \tilde x - \sum_{i \le D} (u^{(c)}_i \cdot \tilde x)\, u^{(c)}_i,\quad \tilde x = x - \mu_c,\; c = c(x)"
     )
-    paper = Paper(
-        short="Rajaee & Pilehvar 2021",
-        title="A Cluster-based Approach for Improving Isotropy in Contextual Embedding Space",
-        year=2021,
-        bibtex=BIBTEX,
-    )
+    paper = Paper("Rajaee & Pilehvar 2021", BIBTEX)
     Params = ClusterBasedParams
     params: ClusterBasedParams
     traps = (

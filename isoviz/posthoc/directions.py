@@ -84,7 +84,7 @@ def peak_signs(directions: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(peaks < 0, -1.0, 1.0)
 
 
-def stand_in(
+def surrogate_points(
     mean: NDArray[np.float64], covariance: NDArray[np.float64], n: int, divisor: Literal["sample", "population"]
 ) -> NDArray[np.float64]:
     """2d points with the mean and covariance of a cloud of n points, for fits that depend on nothing else.

@@ -202,7 +202,7 @@ class FactoredCloud:
     # ------------------------------------------------------------------ the image
 
     @property
-    def even(self) -> bool:
+    def uniform(self) -> bool:
         """Whether all factors are equal, so that the image has the shape of the base cloud."""
         return bool(np.all(self.factors == self.factors[0]))
 
@@ -230,7 +230,7 @@ class FactoredCloud:
         """The (n, w) image of the (n, d) points `validation` or `train`; one large matrix product."""
         return (points if self.basis is None else points @ self.basis.T) + self.mean
 
-    def read_by(self, weight: Matrix) -> Matrix:
+    def logit_weights(self, weight: Matrix) -> Matrix:
         """(d, labels): the factor by which `validation` gives the logits of a head (labels, w), up to constants."""
         return weight.T if self.basis is None else self.basis.T @ weight.T
 
@@ -242,21 +242,21 @@ class FactoredCloud:
             return self.base.diagonal
         return kind == "any" or self.basis is None
 
-    def knows(self, kind: Kind) -> bool:
+    def has_cached(self, kind: Kind) -> bool:
         """Whether `along` is free because these coordinates are already computed."""
         if kind == "principal":
-            return self.even and self.base.has_principal
-        return self.even and self.base.source is not None and self.basis is self.base.rotation
+            return self.uniform and self.base.has_principal
+        return self.uniform and self.base.source is not None and self.basis is self.base.rotation
 
     def along(self, kind: Kind) -> Self:
-        """The same image in coordinates of this kind; rotates both splits unless `knows(kind)`."""
+        """The same image in coordinates of this kind; rotates both splits unless `has_cached(kind)`."""
         if self.has(kind):
             return self
         return self._along_principal() if kind == "principal" else self._along_own()
 
     def _along_principal(self) -> Self:
         factors = np.ones(self.base.d)
-        if self.even:  # the image has the base's shape, whose directions may be computed already
+        if self.uniform:  # the image has the base's shape, whose directions may be computed already
             base, factors = self.base.principal, factors * self.factors[0]
             assert base.rotation is not None
             directions = base.rotation
@@ -275,7 +275,7 @@ class FactoredCloud:
     def _along_own(self) -> Self:
         basis = self.basis
         assert basis is not None
-        if self.knows("own"):
+        if self.has_cached("own"):
             assert self.base.source is not None
             # the rotated coordinates have equal factors, so these apply to the source too
             return replace(self, base=self.base.source, basis=None)

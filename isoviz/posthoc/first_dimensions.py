@@ -43,12 +43,7 @@ class Truncation(CataloguedTransform):
     title = "Truncation"
     summary = "Keeps the first k dimensions unchanged. Models trained for truncation (Matryoshka) lose little."
     equation = r"y = (x_1, \dots, x_k)"
-    paper = Paper(
-        short="Kusupati et al. 2022",
-        title="Matryoshka Representation Learning",
-        year=2022,
-        bibtex=BIBTEX,
-    )
+    paper = Paper("Kusupati et al. 2022", BIBTEX)
     Params = TruncationParams
     params: TruncationParams
     traps = (

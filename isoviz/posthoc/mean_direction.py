@@ -35,12 +35,7 @@ class MeanRemoval(CataloguedTransform):
         r"y = \lVert x \rVert \, r / \lVert r \rVert,\quad r = x - (x \cdot \hat\mu)\,\hat\mu,\quad "
         r"\hat\mu = \mu / \lVert \mu \rVert"
     )
-    paper = Paper(
-        short="Ren et al. 2025",
-        title="Correcting Mean Bias in Text Embeddings: A Refined Renormalization with Training-Free Improvements on MMTEB",
-        year=2025,
-        bibtex=BIBTEX,
-    )
+    paper = Paper("Ren et al. 2025", BIBTEX)
     traps = (
         "Points on the line of the mean map to 0; points near it are stretched a lot, including their noise.",
         "A cloud with mean 0 does not change, because there is no direction to remove; see `removed`.",

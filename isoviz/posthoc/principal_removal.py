@@ -62,12 +62,7 @@ class AllButTheTop(CataloguedTransform):
     title = "All-but-the-top"
     summary = "Centres the cloud and removes its few directions of largest variance."
     equation = r"y = \tilde x - \sum_{i \le D} (u_i \cdot \tilde x)\, u_i,\quad \tilde x = x - \mu"
-    paper = Paper(
-        short="Mu & Viswanath 2018",
-        title="All-but-the-Top: Simple and Effective Postprocessing for Word Representations",
-        year=2018,
-        bibtex=BIBTEX,
-    )
+    paper = Paper("Mu & Viswanath 2018", BIBTEX)
     Params = AllButTheTopParams
     params: AllButTheTopParams
     traps = (

@@ -18,7 +18,7 @@ from isoviz.errors import InputError, input_error, unknown_name
 from isoviz.metrics.cloud import float64_matrix, is_tensor, resolution
 from isoviz.parameters import Paper, Params, ParamValue, parameter
 from isoviz.posthoc.affine_map import Affine
-from isoviz.posthoc.directions import stand_in
+from isoviz.posthoc.directions import surrogate_points
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points
@@ -114,7 +114,9 @@ class Transform:
         reads = self.fits_on
         if reads == "points":
             raise InputError(f"{self.slug} is fitted on the points themselves, not on their mean and covariance")
-        self._fit(_checked(stand_in(mean, covariance, n, "population" if reads == "population" else "sample")), eps)
+        self._fit(
+            _checked(surrogate_points(mean, covariance, n, "population" if reads == "population" else "sample")), eps
+        )
         return self
 
     def fit(self, points: Points) -> Self:

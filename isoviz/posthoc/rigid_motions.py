@@ -12,10 +12,8 @@ from isoviz.posthoc.factored import FactoredCloud
 from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
 
 ISOSCORE_PAPER = Paper(
-    short="Rudman et al. 2022",
-    title="IsoScore: Measuring the Uniformity of Embedding Space Utilization",
-    year=2022,
-    bibtex="""\
+    "Rudman et al. 2022",
+    """\
 @inproceedings{rudman2022isoscore,
   title={IsoScore: Measuring the Uniformity of Embedding Space Utilization},
   author={Rudman, William and Gillman, Nate and Rayne, Taylor and Eickhoff, Carsten},
@@ -152,12 +150,7 @@ class Rotation(CataloguedTransform):
     title = "Random rotation"
     summary = "Rotates the cloud about the origin without changing its shape."
     equation = r"y = xR,\quad R^\top R = I"
-    paper = Paper(
-        short="Mezzadri 2007",
-        title="How to Generate Random Matrices from the Classical Compact Groups",
-        year=2007,
-        bibtex=BIBTEX,
-    )
+    paper = Paper("Mezzadri 2007", BIBTEX)
     Params = RotationParams
     params: RotationParams
     traps = (

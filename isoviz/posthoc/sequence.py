@@ -77,8 +77,8 @@ class Chain(Transform):
         """The data that all steps need together: running sums pass through affine steps like points, but they cannot serve two
         divisors."""
         needed = {step.fits_on for step in self.steps} - {"mean"}
-        bent = any(getattr(step, "coordinates", None) is None for step in self.steps[:-1])
-        if len(needed) > 1 or bent:
+        nonlinear = any(getattr(step, "coordinates", None) is None for step in self.steps[:-1])
+        if len(needed) > 1 or nonlinear:
             return "points"
         return needed.pop() if needed else "mean"
 

@@ -136,20 +136,8 @@ class ZCA(Whitening):
         "(soft-ZCA), weak directions are stretched less."
     )
     equation = r"y = (x - \mu)\,(\Sigma + \epsilon I)^{-s/2}"
-    paper = Paper(
-        short="Bell & Sejnowski 1997",
-        title="The 'independent components' of natural scenes are edge filters",
-        year=1997,
-        bibtex=ZCA_BIBTEX,
-    )
-    variants = {
-        SOFT: Paper(
-            short="Diera et al. 2024",
-            title="Isotropy Matters: Soft-ZCA Whitening of Embeddings for Semantic Code Search",
-            year=2024,
-            bibtex=SOFT_BIBTEX,
-        )
-    }
+    paper = Paper("Bell & Sejnowski 1997", ZCA_BIBTEX)
+    variants = {SOFT: Paper("Diera et al. 2024", SOFT_BIBTEX)}
     Params = ZCAParams
     params: ZCAParams
     traps = (
@@ -218,12 +206,7 @@ class PCAWhitening(Whitening):
     title = "PCA whitening"
     summary = "Rotates to the principal directions and rescales them to equal variance; can keep only the first k."
     equation = r"y = (x - \mu)\,U_k \Lambda_k^{-s/2}"
-    paper = Paper(
-        short="Su et al. 2021",
-        title="Whitening Sentence Representations for Better Semantics and Faster Retrieval",
-        year=2021,
-        bibtex=PCA_BIBTEX,
-    )
+    paper = Paper("Su et al. 2021", PCA_BIBTEX)
     Params = PCAWhiteningParams
     params: PCAWhiteningParams
     traps = (

@@ -4,6 +4,7 @@
     pairs.py       pairs with similarity scores
     retrieval.py   queries, documents, relevance
     labels.py      labels
+    heads.py       a run's own output layer, and a refitted one
     cosines.py     the vectors alone
     reading.py     the catalogue, and comparisons with intervals and verdicts
     division.py    the rows that fit the transform, those shown, and those held back

@@ -13,6 +13,7 @@ Large sets are sampled (`MOST_*`, the first in the shuffle), because each move o
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -40,7 +41,9 @@ MOST_DOCUMENTS: Final = 20_000
 """Most documents: those that answer a query of the part, and random others."""
 MOST_CLASSES: Final = 100
 """Most distinct labels; more are probably ratings or names."""
-_LOOSE: Final = 0.4
+CROSSED: Final = 1_000
+"""Most labelled rows for which read-outs are also cross-validated over all rows, because thirds would be too small."""
+_MOST_CONNECTED: Final = 0.4
 """Largest share of the rows in one connected component for which rated pairs are divided by rows."""
 
 
@@ -49,6 +52,7 @@ class Division:
     """One part of a set.
 
     Attributes:
+        vectors: the set.
         fit: rows that transforms are fitted on.
         rows: rows of the part, in the order of its images.
         annotations: their annotations, by index in `rows`.
@@ -57,12 +61,36 @@ class Division:
         notes: what was left out, and why.
     """
 
+    vectors: VectorSet = field(repr=False)
     fit: NDArray[np.int64]
     rows: NDArray[np.int64]
     annotations: Annotations
     words: str
     rest: str = ""
     notes: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def train(self) -> NDArray[Any]:
+        """(n, d) points that transforms are fitted on."""
+        return _points(self.vectors, self.fit)
+
+    @cached_property
+    def validation(self) -> NDArray[Any]:
+        """(m, d) points of the part."""
+        return _points(self.vectors, self.rows)
+
+    @cached_property
+    def crossed(self) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
+        """All labelled points and their label codes, if they are so few that no rows need to be held back; else None."""
+        codes, _ = label_codes(self.vectors.columns)
+        if codes is None or self.annotations.labels is None or int((codes >= 0).sum()) > CROSSED:
+            return None
+        labelled = np.flatnonzero(codes >= 0)
+        return _points(self.vectors, labelled), codes[labelled]
+
+
+def _points(vectors: VectorSet, rows: NDArray[np.int64]) -> NDArray[Any]:
+    return np.asarray(vectors.points[rows] if len(rows) < vectors.n else vectors.points)
 
 
 def divide(vectors: VectorSet, part: Part = "shown") -> Division:
@@ -86,6 +114,7 @@ def divide(vectors: VectorSet, part: Part = "shown") -> Division:
     labels, notes = _labels(vectors.columns, rows)
     rest = len(thirds[2 if part == "shown" else 1])
     return Division(
+        vectors,
         fit,
         rows,
         Annotations(labels=labels),
@@ -187,7 +216,7 @@ def _queries(vectors: VectorSet, part: Part) -> Division:
         f"Transforms are fitted on {fitted}; the numbers are of {len(queries):,} of {len(answered_queries):,} queries."
     )
     rest = _rest(len(answered_queries) - len(every), "queries", part)
-    return Division(fit, rows, Annotations(queries=relevance), words, rest, notes)
+    return Division(vectors, fit, rows, Annotations(queries=relevance), words, rest, notes)
 
 
 def _pairs(vectors: VectorSet, part: Part) -> Division:
@@ -211,7 +240,7 @@ def _pairs(vectors: VectorSet, part: Part) -> Division:
     third[by_component] = np.minimum(3 * (np.cumsum(sizes[by_component]) - sizes[by_component]) // vectors.n, 2)
     of_row = third[component]
     pairs_of_third = np.bincount(of_row[left], minlength=3)
-    if sizes.max() > _LOOSE * vectors.n or pairs_of_third[1:].min() < FEWEST // 3:
+    if sizes.max() > _MOST_CONNECTED * vectors.n or pairs_of_third[1:].min() < FEWEST // 3:
         order = np.argsort(rank[left] * vectors.n + rank[right], kind="stable")
         edge = len(order) * 2 // 3
         chosen_pairs = np.sort((order[:edge] if part == "shown" else order[edge:])[:MOST_ROWS])
@@ -231,7 +260,7 @@ def _pairs(vectors: VectorSet, part: Part) -> Division:
     rows, inverse = np.unique(np.concatenate([left[chosen_pairs], right[chosen_pairs]]), return_inverse=True)
     rated = RatedPairs(inverse[: len(chosen_pairs)], inverse[len(chosen_pairs) :], every_score[chosen_pairs])
     labels, notes = _labels(vectors.columns, rows)
-    return Division(fit, rows, Annotations(pairs=rated, labels=labels), words, notes=notes)
+    return Division(vectors, fit, rows, Annotations(pairs=rated, labels=labels), words, notes=notes)
 
 
 def _labels(columns: pd.DataFrame, rows: NDArray[np.int64]) -> tuple[Labels | None, tuple[str, ...]]:

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.readouts import cosines, labels, pairs, retrieval
+from isoviz.readouts.heads import HeadRows
 from isoviz.readouts.image import Image
 from isoviz.readouts.pairs import RatedPairs
 from isoviz.readouts.retrieval import Relevance
 from isoviz.statistics.paired_bootstrap import Difference, Statistic, difference
 
-Needs = Literal["pairs", "queries", "labels", "nothing"]
+Needs = Literal["head", "pairs", "queries", "labels", "nothing"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,15 @@ CATALOGUE: Final[Mapping[str, ReadOut]] = {
         ReadOut("silhouette", "Silhouette", "labels", "rows", "Are rows closer to their own label than to another? −1 to 1, by cosine."),
         ReadOut("probe", "Linear probe", "labels", "rows", "Accuracy of a tuned logistic regression, 5-fold cross-validated.", slow=True),
         ReadOut("nmi", "k-means NMI", "labels", "rows", "How well k-means recovers the labels: normalised mutual information.", slow=True),
+        ReadOut("frozen", "Frozen head", "head", "validation rows", "The run's own output layer, unchanged, on the transformed rows."),
+        ReadOut(
+            "refitted",
+            "Refitted head",
+            "head",
+            "validation rows",
+            "A new linear head, fitted on the transformed training rows; before: fitted and measured without transform.",
+            slow=True,
+        ),
         ReadOut("random_pairs", "Cosine, random pairs", "nothing", "rows", "Mean cosine of all pairs of at most 1,500 rows.", aim=""),
         ReadOut("nearest", "Cosine, nearest row", "nothing", "rows", "Mean cosine of each row with its nearest other row.", aim=""),
     )
@@ -99,18 +109,25 @@ class Labels:
 
 @dataclass(frozen=True)
 class Annotations:
-    """Pairs, relevance and labels of an image's rows. All are optional."""
+    """Pairs, relevance and labels of an image's rows, or a run's head and labels. All are optional."""
 
     pairs: RatedPairs | None = None
     queries: Relevance | None = None
     labels: Labels | None = None
+    head: HeadRows | None = None
 
     @property
     def needs(self) -> tuple[Needs, ...]:
-        """Annotations present, the most informative first."""
+        """Annotations present, the most informative first. A run is judged by its head alone."""
+        if self.head is not None:
+            return ("head",)
         by_name: dict[Needs, object] = {"queries": self.queries, "pairs": self.pairs, "labels": self.labels}
         present = [name for name, value in by_name.items() if value is not None]
         return (*present, "nothing")
+
+    def title_of(self, readout: ReadOut) -> str:
+        """A read-out's name on screen, with the metric that a head is measured by."""
+        return readout.title if self.head is None else f"{self.head.metric}, {readout.title.lower()}"
 
 
 def applicable(annotations: Annotations, *, slow: bool | None = None) -> list[ReadOut]:

@@ -11,10 +11,8 @@ from isoviz.errors import unknown_name
 from isoviz.parameters import Paper
 
 CALIBRATION: Final = Paper(
-    short="Ding et al. 2022",
-    title="On Isotropy Calibration of Transformer Models",
-    year=2022,
-    bibtex="""@inproceedings{ding2022isotropy,
+    "Ding et al. 2022",
+    """@inproceedings{ding2022isotropy,
   title={On Isotropy Calibration of Transformer Models},
   author={Ding, Yue and Martinkus, Karolis and Pascual, Damian and Clematide, Simon and Wattenhofer, Roger},
   booktitle={Proceedings of the Third Workshop on Insights from Negative Results in NLP},

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from isoviz import methods, posthoc
 from isoviz.errors import InputError, input_error, unknown_name
-from isoviz.parameters import Paper, Params
-from isoviz.posthoc.factored import Kind
+from isoviz.parameters import Params
 from isoviz.posthoc.protocol import InTraining
 from isoviz.whatif.layer import IsoLayerTransform
 
@@ -20,21 +19,6 @@ MOST_STEPS: Final = 8
 LONGEST: Final = 1_000
 NONE: Final = "none"
 """Text of the empty chain."""
-
-
-class StepClass(Protocol):
-    """The class of a step: a transform of the catalogue, or the layer trained on labels."""
-
-    slug: ClassVar[str]
-    title: ClassVar[str]
-    summary: ClassVar[str]
-    equation: ClassVar[str]
-    paper: ClassVar[Paper]
-    traps: ClassVar[tuple[str, ...]]
-    variants: ClassVar[Mapping[str, Paper]]
-    Params: ClassVar[type[Params]]
-    coordinates: ClassVar[Kind | None]
-    needs_labels: ClassVar[bool]
 
 
 @dataclass(frozen=True)
@@ -51,7 +35,7 @@ class Step:
 
     @property
     def kind(self) -> Any:
-        """The step's class (`StepClass`)."""
+        """The step's class."""
         return catalogue()[self.slug]
 
     @property
@@ -93,7 +77,7 @@ class Step:
         return transform
 
 
-def catalogue() -> Mapping[str, type[StepClass]]:
+def catalogue() -> Mapping[str, type[posthoc.CataloguedTransform]]:
     """Classes of the possible steps, by slug."""
     return {**posthoc.catalogue(), IsoLayerTransform.slug: IsoLayerTransform}
 

@@ -16,10 +16,10 @@ from isoviz.demo import EXAMPLE
 from isoviz.errors import InputError
 from isoviz.jobs import scheduling
 from isoviz.jobs.results import ARRAYS, FACTS
-from isoviz.readouts.labels import linear_head
+from isoviz.readouts.heads import FrozenHead, HeadRows, primary
+from isoviz.readouts.reading import Annotations
 from isoviz.whatif import encoding
-from isoviz.whatif.heads import FrozenHead, primary
-from isoviz.whatif.layer import IsoLayerTransform, LabelledRows
+from isoviz.whatif.layer import IsoLayerTransform
 from isoviz.whatif.request import STORE, request_for
 
 if TYPE_CHECKING:
@@ -73,18 +73,22 @@ class Embeddings:
 
     def refitted_metric(self, train_points: Any, points: Any) -> float | None:
         """The same for a head refitted on (n, k) `train_points` instead of `train`."""
-        predicted = linear_head(train_points, self.train_labels, points, self.facts["kind"])
-        return primary(self.facts["primary"], self.labels, predicted)
+        return self._head_rows.refitted(train_points, points).value
 
     def isolayer(self, **params: Any) -> IsoLayerTransform:
         """An untrained IsoLayer for these rows' labels, as a step of a chain."""
-        return IsoLayerTransform(self.labelled_rows, **params)
+        return IsoLayerTransform(self._head_rows, **params)
 
     @property
-    def labelled_rows(self) -> LabelledRows:
-        """Training data of an IsoLayer besides the vectors."""
+    def annotations(self) -> Annotations:
+        """What read-outs know about the validation rows."""
+        return Annotations(head=self._head_rows)
+
+    @property
+    def _head_rows(self) -> HeadRows:
         facts = self.facts
-        return LabelledRows(self.train_labels, self.head, facts["kind"], facts["primary"], int(facts["seed"]))
+        metric, seed = str(facts["primary"]), int(facts["seed"])
+        return HeadRows(self.train_labels, self.labels, self.head, facts["kind"], metric, seed)
 
 
 def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Cloud = "head") -> Embeddings:

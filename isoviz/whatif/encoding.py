@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from isoviz import devices, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
+from isoviz.exploring.jobs import PREPARE
+from isoviz.jobs.kinds import ENCODERS, Job, JobKind
 from isoviz.tasks import metrics as task_metrics
 from isoviz.training.weights import epoch_of
-from isoviz.whatif.request import EncodingRequest, fingerprint, refuse_kind
+from isoviz.whatif.request import STORE, EncodingRequest, fingerprint, refuse_kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,14 +50,6 @@ def compute(request: EncodingRequest, report: Report) -> tuple[dict[str, Any], d
     if request.data_fingerprint and data.fingerprint != request.data_fingerprint:
         notes.append("The task's rows have changed since this run was trained.")
     epoch = epoch_of(Path(request.checkpoint))
-    if epoch is not None and request.reported_epoch not in (
-        None,
-        epoch,
-    ):  # written by an older version with `select=best`
-        notes.append(
-            f"The run's page reports epoch {request.reported_epoch}, but these vectors and this head are from epoch {epoch}: "
-            "this run saved its last weights. A new run with these settings saves the weights that it reports."
-        )
     report(20, 1000, "loading the checkpoint")
     model, head = _reloaded(config, Path(request.checkpoint))
     total = sum(map(len, frames.values()))
@@ -163,3 +157,11 @@ def _packed(frame: pd.DataFrame, columns: tuple[str, ...]) -> NDArray[np.uint8]:
     """The texts as the bytes of a JSON list, because a result's file holds only arrays."""
     texts = frame[list(columns)].agg(" ⏐ ".join, axis=1).tolist()
     return np.frombuffer(json.dumps(texts, ensure_ascii=False).encode(), dtype=np.uint8)
+
+
+def _work(job: Job) -> None:
+    job.publish(*compute(EncodingRequest(**job.request), job.report))
+
+
+ENCODING: Final = JobKind(name="encoding", room=__name__, work=_work, results=STORE, lane=ENCODERS, prepare=PREPARE)
+"""Jobs for an `EncodingRequest`."""

@@ -1,8 +1,12 @@
-"""The effect of a chain on a run's embeddings: closed-form numbers instantly, the others in the background."""
+"""The effect of a chain on a cloud: closed-form numbers instantly, the others in the background.
+
+The cloud is a run's (`Embeddings`) or a part of a set of vectors (`Division`). They differ in their annotations, which say which
+read-outs apply, and in the slow numbers that follow.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -10,7 +14,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import metrics, posthoc
+from isoviz import metrics, posthoc, vectors
+from isoviz.errors import InputError
+from isoviz.exploring.jobs import PREPARE
+from isoviz.jobs.kinds import Job, JobKind, Lane
 from isoviz.metrics.measuring import reading_of
 from isoviz.metrics.moments import Moments, sum_of_squares
 from isoviz.metrics.protocol import Metric
@@ -18,14 +25,21 @@ from isoviz.metrics.sample import Directions, Sample
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.posthoc.factored import FactoredCloud, Matrix
-from isoviz.readouts.labels import linear_head
-from isoviz.statistics.paired_bootstrap import Difference
+from isoviz.readouts import cosines, labels, reading
+from isoviz.readouts.cosines import Cosines
+from isoviz.readouts.division import Division, Part, divide
+from isoviz.readouts.image import Image
+from isoviz.readouts.reading import Comparison
+from isoviz.statistics import paired_bootstrap
+from isoviz.statistics.paired_bootstrap import Difference, Statistic
 from isoviz.whatif import chains, layer
 from isoviz.whatif.chains import Step
 from isoviz.whatif.embeddings import Cloud, Embeddings, load
-from isoviz.whatif.heads import paired_difference, primary
 from isoviz.whatif.images import Images, NotReadyError, SharedCache
-from isoviz.whatif.request import LayerRequest
+from isoviz.whatif.request import STORE, LayerRequest
+
+_ANSWERS, _FULLS, _CURVES = 256, 64, 64
+"""Chains whose numbers are cached for one cloud."""
 
 
 def instant_metrics() -> list[Metric]:
@@ -75,19 +89,17 @@ class Answer:
         n, d: points and dimensions.
         measures: values of `instant_metrics()` by slug; None if undefined.
         ev: (k,) EV_1 … EV_k, k at most `EV_KEPT`; None if undefined.
-        frozen: the task's primary metric with the run's own head; None if it cannot read the image.
+        readouts: quick read-outs by slug.
         reasons: name of an undefined value → reason.
-        predicted: (n,) predictions of the run's own head, as class codes or numbers; None if it cannot read the image.
         only_rounding: only rounding error is left (`FactoredCloud.only_rounding`).
     """
 
     n: int
     d: int
     measures: Mapping[str, float | None]
-    ev: NDArray[np.float64] | None
-    frozen: float | None
-    reasons: Mapping[str, str]
-    predicted: NDArray[Any] | None = field(repr=False, default=None)
+    ev: NDArray[np.float64] | None = None
+    readouts: Mapping[str, Statistic] = field(repr=False, default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
     only_rounding: bool = False
 
 
@@ -96,89 +108,148 @@ class Full:
     """Slow numbers that follow an `Answer`.
 
     Attributes:
-        measures: values of `slow_metrics()` by slug; None if undefined.
-        refitted: the primary metric of a head refitted on the training image.
-        frozen_difference, refitted_difference: each head against itself without a transform; None if undefined.
-        map: (m, 2) the two strongest principal components of the image, m = n.
-        map_shares: their shares of the variance.
-        refitted_predicted: (m,) predictions of the refitted head.
+        comparisons: all read-outs against no transform, with intervals.
+        readouts: slow read-outs by slug.
+        measures: of a run: values of `slow_metrics()` by slug; None if undefined.
         reasons: name of an undefined measure → reason.
+        map: of a run: (m, 2) the two strongest principal components of the image.
+        map_shares: their shares of the variance.
+        crossed: of a small labelled set: a probe and neighbours against no transform, cross-validated over all labelled rows.
+        overlap: of a set: share of nearest neighbours that stay, with its interval.
+        cosines: of a set: cosines of random pairs and neighbours.
     """
 
-    measures: Mapping[str, float | None]
-    refitted: float | None
-    frozen_difference: Difference | None
-    refitted_difference: Difference | None
-    map: NDArray[np.float32]
-    map_shares: tuple[float, float]
-    refitted_predicted: NDArray[Any] = field(repr=False)
+    comparisons: Sequence[Comparison]
+    readouts: Mapping[str, Statistic] = field(repr=False, default_factory=dict)
+    measures: Mapping[str, float | None] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
+    map: NDArray[np.float32] = field(repr=False, default_factory=lambda: np.zeros((0, 2), np.float32))
+    map_shares: tuple[float, float] = (0.0, 0.0)
+    crossed: Sequence[Comparison] = ()
+    overlap: Difference | None = None
+    cosines: Cosines | None = field(repr=False, default=None)
+
+    def difference(self, slug: str) -> Difference:
+        """One read-out against no transform."""
+        return next(one.difference for one in self.comparisons if one.readout.slug == slug)
 
 
-class WhatIf(Images[Answer, Full]):
-    """Chains over one cloud of a run. Thread-safe.
+class WhatIf(Images):
+    """Chains over one cloud. Thread-safe.
 
     Args:
-        embeddings: embeddings of the cloud.
+        source: the cloud: one of a run's `Embeddings`, or a part of a set of vectors.
         trains: train layers in this process (imports torch); otherwise use only layers trained by a job.
     """
 
-    def __init__(self, embeddings: Embeddings, *, trains: bool = False) -> None:
-        super().__init__(embeddings.train, embeddings.validation)
-        self.embeddings = embeddings
+    def __init__(self, source: Embeddings | Division, *, trains: bool = False) -> None:
+        super().__init__(source.train, source.validation)
+        self.source = source
+        self.annotations = source.annotations
         self.trains = trains
+        self.curves = SharedCache(limit=_CURVES)
+        self._answers = SharedCache(limit=_ANSWERS)
+        self._fulls = SharedCache(limit=_FULLS)
 
     def _transform(self, step: Step, before: str) -> tuple[posthoc.Transform, bool]:
-        """The transform of a step that moves points, and whether it is already fitted."""
         if not step.kind.needs_labels:
-            return step.make(), False
-        rows = self.embeddings.labelled_rows
-        request = LayerRequest(self.embeddings.key, self.embeddings.cloud, before, step.params.model_dump())
+            return super()._transform(step, before)
+        rows = self.annotations.head
+        if rows is None or not isinstance(self.source, Embeddings):
+            raise InputError("it is trained on a run's labels and head", field="chain")
+        request = LayerRequest(self.source.key, self.source.cloud, before, step.params.model_dump())
         trained = layer.trained(request, rows)
         if trained is None and not self.trains:
             raise NotReadyError(request)
         return trained or step.kind(rows, **step.params.model_dump()), trained is not None
 
-    # ------------------------------------------------------------------ its numbers
+    # ------------------------------------------------------------------ the instant numbers
+
+    def answer(self, steps: Sequence[Step], *, build: bool = True) -> Answer:
+        """The instant numbers. With `build=False`, raises `NotReadyError` if the image takes long to compute."""
+        answer = self.cached_answer(steps)
+        if answer is None:
+            cloud = self.image(steps, build=build)
+            answer = self._answers.get(chains.write(steps), lambda: self._answer(cloud))
+        assert answer is not None
+        return answer
+
+    def cached_answer(self, steps: Sequence[Step]) -> Answer | None:
+        """`answer`, if cached."""
+        answer: Answer | None = self._answers.get(chains.write(steps))
+        return answer
 
     def _answer(self, cloud: FactoredCloud) -> Answer:
-        sample, values, reasons, ev = shape_of(cloud, self.embeddings.head.weight)
-        frozen, predicted = None, None
-        if sample.logits is None:
-            head_width = self.embeddings.head.width
-            reasons["frozen"] = f"the frozen head reads {head_width} numbers, the chain leaves {sample.d}"
+        rows = self.annotations.head
+        sample = ImageSample(cloud, np.zeros((0, cloud.width)) if rows is None else rows.head.weight)
+        values, reasons = _measured(instant_metrics(), sample)
+        spectrum = sample.eigenvalues
+        ev = None if spectrum is None else cumulative_shares(spectrum, min(EV_KEPT, sample.n, sample.d))
+        readouts: dict[str, Statistic] = {}
+        if rows is None:
+            quick = [readout.slug for readout in reading.applicable(self.annotations, slow=False)]
+            readouts = reading.measure(image_of(cloud), self.annotations, quick)
         else:
-            predicted = self.embeddings.head.decide(sample.logits + self.embeddings.head.bias)
-            frozen = primary(self._metric, self.embeddings.labels, predicted)
-            if frozen is None:
+            readouts["frozen"] = frozen = rows.frozen(sample.logits)
+            if frozen.predicted is None:
+                reasons["frozen"] = f"the frozen head reads {rows.head.width} numbers, the chain leaves {sample.d}"
+            elif frozen.value is None:
                 reasons["frozen"] = "the metric is undefined for these predictions"
-        return Answer(sample.n, sample.d, values, ev, frozen, reasons, predicted, cloud.only_rounding)
+        return Answer(sample.n, sample.d, values, ev, readouts, reasons, cloud.only_rounding)
 
-    @property
-    def _metric(self) -> str:
-        return str(self.embeddings.facts["primary"])
+    def comparison(self, steps: Sequence[Step], slug: str) -> Comparison:
+        """One read-out of a set against no transform."""
+        readings = [reading.measure(image_of(self.image(chain)), self.annotations, [slug]) for chain in ((), steps)]
+        return reading.compared(*readings)[0]
 
-    def _stages(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
-        first = (yield from self.stages(())) if steps else None
-        embeddings, kind = self.embeddings, self.embeddings.facts["kind"]
-        cloud, answer = self.image(steps), self.answer(steps)
-        start = self.answer(()).predicted
+    # ------------------------------------------------------------------ the slow numbers
+
+    def full(self, steps: Sequence[Step]) -> Full:
+        """The slow numbers."""
+        stages = self.stages(steps)
+        while True:
+            try:
+                next(stages)
+            except StopIteration as end:
+                full: Full = end.value
+                return full
+
+    def stages(self, steps: Sequence[Step]) -> Generator[None, None, Full]:
+        """`full` as a generator that yields between stages, so that the caller can do other work."""
+        full = self.cached_full(steps)
+        if full is None:
+            first = (yield from self.stages(())) if steps else None
+            computed = yield from (self._of_set if self.annotations.head is None else self._of_run)(steps, first)
+            full = self._fulls.get(chains.write(steps), lambda: computed)
+        assert full is not None
+        return full
+
+    def cached_full(self, steps: Sequence[Step]) -> Full | None:
+        """`full`, if cached."""
+        full: Full | None = self._fulls.get(chains.write(steps))
+        return full
+
+    def _compared(self, steps: Sequence[Step], first: Full | None, slow: Mapping[str, Statistic]) -> list[Comparison]:
+        """All read-outs against no transform, whose slow numbers are `first`; None for no transform itself."""
+        before = {**self.answer(()).readouts, **(first.readouts if first else slow)}
+        return reading.compared(before, {**self.answer(steps).readouts, **slow})
+
+    def _of_run(self, steps: Sequence[Step], first: Full | None) -> Generator[None, None, Full]:
+        """The refitted head, the map, and the slow metrics."""
+        assert self.annotations.head is not None
+        cloud = self.image(steps)
+        self.answer(())
         yield
         alive = cloud.factors != 0
         if not alive.any():  # the chain removed all directions
             alive[0] = True
         points = cloud.validation[:, alive]
-        refitted = linear_head(cloud.train[:, alive], embeddings.train_labels, points, kind, width=cloud.width)
+        slow = {"refitted": self.annotations.head.refitted(cloud.train[:, alive], points, cloud.width)}
         yield
-
-        def difference(before: NDArray[Any] | None, after: NDArray[Any] | None) -> Difference | None:
-            if before is None or after is None:
-                return None
-            return paired_difference(self._metric, embeddings.labels, before, after, kind)
-
-        frozen_difference = difference(start, answer.predicted)
-        refitted_difference = difference(first.refitted_predicted if first else refitted, refitted)
+        comparisons = self._compared(steps, first, slow)
         places, shares = _map(cloud)
+        if first is not None:
+            places = _with_signs_of(places, first.map)
         yield
         inputs = {"shrinkage_cov": cloud.train_covariance, "zeta": REPORTED_ZETA}
         image = Sample(cloud.image(cloud.validation), inputs=inputs)
@@ -189,36 +260,84 @@ class WhatIf(Images[Answer, Full]):
             value, reason = _measured([metric], image)
             measures |= value
             reasons |= reason
-        return Full(
-            measures=measures,
-            refitted=primary(self._metric, embeddings.labels, refitted),
-            frozen_difference=frozen_difference,
-            refitted_difference=refitted_difference,
-            map=_with_signs_of(places, first.map) if first else places,
-            map_shares=shares,
-            refitted_predicted=refitted,
-            reasons=reasons,
-        )
+        return Full(comparisons, slow, measures, reasons, places, shares)
+
+    def _of_set(self, steps: Sequence[Step], first: Full | None) -> Generator[None, None, Full]:
+        """The slow read-outs, those cross-validated over all rows, and what the nearest neighbours do."""
+        image = image_of(self.image(steps))
+        slow: dict[str, Statistic] = {}
+        for readout in reading.applicable(self.annotations, slow=True):
+            slow |= reading.measure(image, self.annotations, [readout.slug])
+            yield
+        comparisons = self._compared(steps, first, slow)
+        yield
+        crossed = self._crossed(steps) if steps else []
+        yield
+        overlap = paired_bootstrap.interval(cosines.overlap(image_of(self.image(())), image))
+        yield
+        distribution = cosines.distribution(image)
+        return Full(comparisons, slow, crossed=crossed, overlap=overlap, cosines=distribution)
+
+    def _crossed(self, steps: Sequence[Step]) -> list[Comparison]:
+        labelled = self.source.crossed if isinstance(self.source, Division) else None
+        if labelled is None:
+            return []
+
+        def fitted(train: NDArray[Any]) -> Callable[[Any], Any]:
+            return posthoc.chain([step.make() for step in steps]).fit(train).transform
+
+        readings = labels.cross_fitted(*labelled, fitted)
+        before, after = ({slug: pair[index] for slug, pair in readings.items()} for index in (0, 1))
+        return reading.compared(before, after)
 
 
 CLOUDS: Final = SharedCache(lambda engine: engine.nbytes, 1 / 8)
 """Engines of the clouds in use."""
 
 
-def engine_of(key: str, cloud: Cloud) -> WhatIf:
-    """The engine of a cloud, shared by all sessions. Raises `KeyError` if its embeddings are no longer cached."""
-    embeddings = load(key, cloud)
-    engine: WhatIf = CLOUDS.get((embeddings.folder, cloud), lambda: WhatIf(embeddings))
+def engine_of(key: str, part: Cloud | Part = "shown") -> WhatIf:
+    """The engine of a run's cloud or of a part of a stored set, shared by all sessions.
+
+    Raises:
+        KeyError: the embeddings are no longer cached, or the set no longer exists.
+        InputError: the set has too few rows to divide.
+    """
+    engine: WhatIf
+    if part == "shown" or part == "held back":
+        engine = CLOUDS.get((key, part), lambda: WhatIf(divide(vectors.load(key), part)))
+    else:
+        embeddings = load(key, part)
+        engine = CLOUDS.get((embeddings.folder, part), lambda: WhatIf(embeddings))
     return engine
 
 
+def forget(keys: Collection[str]) -> None:
+    """Remove the engines of deleted sets, with their chains."""
+    CLOUDS.forget(lambda key: key[0] in keys)
+
+
 def train_layer(request: LayerRequest, report: layer.Report) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Facts and arrays (`linear`, `offset`) of a layer trained after the chain `request.before`."""
+    """Facts and arrays (`matrix`, `offset`) of a layer trained after the chain `request.before`."""
     embeddings = load(request.embeddings, request.cloud)  # type: ignore[arg-type]
     image = WhatIf(embeddings, trains=True).image(chains.read(request.before))
-    trained = layer.IsoLayerTransform(embeddings.labelled_rows, report=report, **request.params)
-    linear, offset = trained.fit(image.image(image.train)).affine()
-    return {"request": request.as_json()}, {"linear": linear, "offset": offset}
+    trained = embeddings.isolayer(report=report, **request.params)
+    return {"request": request.as_json()}, trained.fit(image.image(image.train)).learnt.arrays
+
+
+def _train(job: Job) -> None:
+    job.publish(*train_layer(LayerRequest(**job.request), job.report))
+
+
+LAYER: Final = JobKind(
+    name="layer",
+    room=__name__,
+    work=_train,
+    results=STORE,
+    lane=Lane("layers", cores=2),
+    prepare=PREPARE,
+    warm_seconds=60.0,
+)
+"""Jobs for a `LayerRequest`; the next move of a slider requests another one."""
 
 
 class ImageSample(Sample):
@@ -240,7 +359,7 @@ class ImageSample(Sample):
         self._points -= shift
         self._squares = np.einsum("ij,ij->i", self._points, self._points)
         reads = cloud.width == weight.shape[1]
-        columns = [self._mean[:, None], *([cloud.read_by(weight)] if reads else [])]
+        columns = [self._mean[:, None], *([cloud.logit_weights(weight)] if reads else [])]
         products = self._points @ np.concatenate(columns, axis=1)
         self._along_mean = products[:, 0]
         self.logits = products[:, 1:] + (shift @ columns[1] + weight @ cloud.mean) if reads else None
@@ -282,15 +401,22 @@ class ImageSample(Sample):
         return Directions(weights @ self._points + self._mean * weights.sum(), 0)
 
 
-def shape_of(
-    cloud: FactoredCloud, weight: Matrix
-) -> tuple[ImageSample, dict[str, float | None], dict[str, str], NDArray[np.float64] | None]:
-    """The validation image, its instant metrics, reasons for undefined ones, and EV_k."""
-    sample = ImageSample(cloud, weight)
-    values, reasons = _measured(instant_metrics(), sample)
-    spectrum = sample.eigenvalues
-    ev = None if spectrum is None else cumulative_shares(spectrum, min(EV_KEPT, sample.n, sample.d))
-    return sample, values, reasons, ev
+def image_of(cloud: FactoredCloud) -> Image:
+    """The image for read-outs, rotated into the base's coordinates, which changes neither cosines nor dot products."""
+    alive: Any = cloud.factors != 0
+    if alive.all():
+        alive = slice(None)  # a view, not a copy
+    shift = cloud.shift[alive]
+    points = cloud.base.validation[:, alive] * cloud.factors[alive]
+    points += shift
+    remainder = float(cloud.mean @ cloud.mean) - float(
+        shift @ shift
+    )  # squared length of the mean outside these coordinates
+    if remainder > 1e-12 * float(cloud.mean @ cloud.mean):
+        points = np.column_stack([points, np.full(len(points), np.sqrt(remainder))])
+    if points.shape[1] == 0:
+        points = np.zeros((len(points), 1))
+    return Image(points)
 
 
 def _measured(metrics_to_measure: Iterable[Metric], sample: Sample) -> tuple[dict[str, float | None], dict[str, str]]:

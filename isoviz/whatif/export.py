@@ -26,12 +26,12 @@ from isoviz.models import prefixes, sources
 from isoviz.posthoc import export
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.export import Effect, Origin
+from isoviz.readouts.division import divide
 from isoviz.readouts.reading import Comparison
 from isoviz.whatif import chains
 from isoviz.whatif.chains import Step
 from isoviz.whatif.embeddings import Embeddings, load
-from isoviz.whatif.engine import Answer, Full, WhatIf
-from isoviz.whatif.vectors import VectorsWhatIf
+from isoviz.whatif.engine import Full, WhatIf
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -49,64 +49,31 @@ _COMPARED: Final = 2_000
 """Most rows of a fit set that are compared with the exported model's vectors."""
 
 
-def of_run(engine: WhatIf, steps: Sequence[Step], effects: Sequence[Effect] = ()) -> tuple[Affine, Origin]:
-    """The matrix of a chain on a run's vectors, and its origin.
+def matrix_of(engine: WhatIf, steps: Sequence[Step], full: Full | None = None) -> tuple[Affine, Origin]:
+    """The matrix of a chain, and its origin with the effects measured on rows that it was not fitted on.
 
     Raises:
         InputError: a step is not affine, or cannot be fitted (field `chain`).
         NotReadyError: an IsoLayer has to be trained first.
     """
-    embeddings = engine.embeddings
-    origin = Origin(
-        chain=chains.write(steps),
-        data=f"run {embeddings.facts['run']}, {embeddings.facts['task']}",
-        key=embeddings.key,
-        rows=len(embeddings.train),
-        split="train",
-        vectors="input of the run's output layer"
-        + (" before the method" if embeddings.cloud == "pooled" and embeddings.differs else ""),
-        effects=tuple(effects),
-    )
-    return engine.affine(steps), origin
+    source, chain = engine.source, chains.write(steps)
+    effects = effects_of(engine, full.comparisons) if full else ()
+    if isinstance(source, Embeddings):
+        split, data = "train", f"run {source.facts['run']}, {source.facts['task']}"
+        before = " before the method" if source.cloud == "pooled" and source.differs else ""
+        made_by = f"input of the run's output layer{before}"
+        start, answer = (engine.answer(moved).measures["isoscore"] for moved in ((), steps))
+        effects += (Effect.of("IsoScore", start, answer, rows=f"{len(engine.validation):,} validation rows"),)
+        key = source.key
+    else:
+        facts, data, key = source.vectors.facts, source.vectors.name, source.vectors.key
+        searches = engine.annotations.queries is not None
+        split = "the documents" if searches else f"of {source.vectors.n:,}, drawn with seed 0"
+        made_by = ", ".join(f"{name} {facts[name]}" for name in _MADE_BY if facts.get(name) is not None)
+    return engine.affine(steps), Origin(chain, data, key, len(engine.train), split, made_by, effects)
 
 
-def effects_of(embeddings: Embeddings, start: Answer, answer: Answer, first: Full, full: Full) -> list[Effect]:
-    """Effects measured on the page: the task's metric with both heads, and IsoScore."""
-    metric, rows = embeddings.facts["primary"], f"{answer.n:,} validation rows"
-    return [
-        Effect.of(f"{metric}, own head", start.frozen, answer.frozen, full.frozen_difference, rows),
-        Effect.of(f"{metric}, refitted head", first.refitted, full.refitted, full.refitted_difference, rows),
-        Effect.of("IsoScore", start.measures["isoscore"], answer.measures["isoscore"], rows=rows),
-    ]
-
-
-def of_set(engine: VectorsWhatIf, steps: Sequence[Step], measured: Sequence[Comparison] = ()) -> tuple[Affine, Origin]:
-    """The matrix of a chain on a set of vectors, and its origin. Raises like `of_run`.
-
-    Args:
-        measured: read-outs on rows that the chain was not fitted on.
-    """
-    vector_set = engine.vector_set
-    origin_facts = ", ".join(
-        f"{name} {vector_set.facts[name]}" for name in _MADE_BY if vector_set.facts.get(name) is not None
-    )
-    fitted = len(engine.division.fit)
-    fitted_rows = (
-        "the documents" if engine.annotations.queries is not None else f"of {vector_set.n:,}, drawn with seed 0"
-    )
-    origin = Origin(
-        chains.write(steps),
-        vector_set.name,
-        vector_set.key,
-        fitted,
-        fitted_rows,
-        origin_facts,
-        effects_of_readouts(measured),
-    )
-    return engine.affine(steps), origin
-
-
-def effects_of_readouts(measured: Sequence[Comparison], rows_note: str = "") -> tuple[Effect, ...]:
+def effects_of(engine: WhatIf, measured: Sequence[Comparison], rows_note: str = "") -> tuple[Effect, ...]:
     """Read-outs in the form stored in an export.
 
     Args:
@@ -114,7 +81,7 @@ def effects_of_readouts(measured: Sequence[Comparison], rows_note: str = "") -> 
     """
     return tuple(
         Effect.of(
-            result.readout.title,
+            engine.annotations.title_of(result.readout),
             result.before,
             result.after,
             result.difference,
@@ -130,9 +97,9 @@ def measured_on(vectors: VectorSet, steps: Sequence[Step]) -> tuple[Effect, ...]
     Raises:
         InputError: too few rows to divide.
     """
-    engine = VectorsWhatIf(vectors)
-    fitted = len(engine.division.fit)
-    return effects_of_readouts(engine.full(steps).comparisons, f", with the chain fitted on {fitted:,} other rows")
+    engine = WhatIf(divide(vectors))
+    note = f", with the chain fitted on {len(engine.train):,} other rows"
+    return effects_of(engine, engine.full(steps).comparisons, note)
 
 
 def spec_of_run(config: RunConfig, checkpoint: Path, cloud: str, embeddings: str) -> dict[str, Any]:

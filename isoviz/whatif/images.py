@@ -1,14 +1,13 @@
-"""Images of a cloud under chains of transforms, stored as factors if possible; shared by the engines."""
+"""Images of a cloud under chains of transforms, stored as factors if possible, and the cache that all sessions share."""
 
 from __future__ import annotations
 
 import threading
-from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +22,6 @@ from isoviz.whatif.chains import Step
 from isoviz.whatif.request import LayerRequest
 
 _GIB: Final = 1 << 30
-_ANSWERS, _FULLS = 256, 64
-"""Chains whose numbers are cached for one cloud."""
 
 
 class SharedCache:
@@ -113,12 +110,8 @@ class NotReadyError(Exception):
         self.request = request
 
 
-AnswerT = TypeVar("AnswerT")
-FullT = TypeVar("FullT")
-
-
-class Images(ABC, Generic[AnswerT, FullT]):
-    """The images of two splits under chains, and what is measured on them. Thread-safe.
+class Images:
+    """The images of two splits under chains. Thread-safe.
 
     Args:
         train: (n, d) points that transforms are fitted on.
@@ -130,61 +123,13 @@ class Images(ABC, Generic[AnswerT, FullT]):
         self.validation = validation
         self.resolution = resolution(train)
         self._start: FactoredCloud | None = None
-        self._images = object()  # part of the keys of IMAGES: unique to this engine
-        self._answers = SharedCache(limit=_ANSWERS)
-        self._fulls = SharedCache(limit=_FULLS)
-
-    @abstractmethod
-    def _answer(self, cloud: FactoredCloud) -> AnswerT:
-        """The instant numbers of an image."""
-
-    @abstractmethod
-    def _stages(self, steps: Sequence[Step]) -> Generator[None, None, FullT]:
-        """The slow numbers, see `stages`."""
+        self._images = object()  # part of the keys of IMAGES: unique to these splits
 
     @property
     def nbytes(self) -> int:
         """Memory in bytes, without images whose points were moved."""
         points_bytes = self.train.nbytes + self.validation.nbytes
         return points_bytes if self._start is None else 5 * points_bytes  # plus float64 copies in both bases
-
-    def answer(self, steps: Sequence[Step], *, build: bool = True) -> AnswerT:
-        """The instant numbers. With `build=False`, raises `NotReadyError` if the image takes long to compute."""
-        answer = self.cached_answer(steps)
-        if answer is None:
-            cloud = self.image(steps, build=build)
-            answer = self._answers.get(chains.write(steps), lambda: self._answer(cloud))
-        assert answer is not None
-        return answer
-
-    def cached_answer(self, steps: Sequence[Step]) -> AnswerT | None:
-        """`answer`, if cached."""
-        answer: AnswerT | None = self._answers.get(chains.write(steps))
-        return answer
-
-    def full(self, steps: Sequence[Step]) -> FullT:
-        """The slow numbers."""
-        stages = self.stages(steps)
-        while True:
-            try:
-                next(stages)
-            except StopIteration as end:
-                full: FullT = end.value
-                return full
-
-    def stages(self, steps: Sequence[Step]) -> Generator[None, None, FullT]:
-        """`full` as a generator that yields between stages, so that the caller can do other work."""
-        full = self.cached_full(steps)
-        if full is None:
-            computed = yield from self._stages(steps)
-            full = self._fulls.get(chains.write(steps), lambda: computed)
-        assert full is not None
-        return full
-
-    def cached_full(self, steps: Sequence[Step]) -> FullT | None:
-        """`full`, if cached."""
-        full: FullT | None = self._fulls.get(chains.write(steps))
-        return full
 
     def image(self, steps: Sequence[Step], *, build: bool = True) -> FactoredCloud:
         """The image under a chain; each step is fitted on the training image of the previous steps.
@@ -233,15 +178,13 @@ class Images(ABC, Generic[AnswerT, FullT]):
         return step.make().act(cloud)
 
     def _along(self, coordinates: Kind, cloud: FactoredCloud, before: str, build: bool) -> FactoredCloud:
-        if cloud.knows(coordinates):
+        if cloud.has_cached(coordinates):
             return cloud.along(coordinates)
 
         return self._stored(f"{before}|{coordinates}", lambda: cloud.along(coordinates), build)
 
     def _transform(self, step: Step, before: str) -> tuple[posthoc.Transform, bool]:
         """The transform of a step that moves points, and whether it is fitted already."""
-        if step.kind.needs_labels:
-            raise InputError("it is trained on a run's labels and head", field="chain")
         return step.make(), False
 
     def _stored(self, key: str, make: Callable[[], FactoredCloud], build: bool) -> FactoredCloud:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, NamedTuple, cast
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,32 +13,12 @@ from numpy.typing import NDArray
 from isoviz import methods
 from isoviz.errors import InputError
 from isoviz.methods.isolayer import IsoLayer, IsoLayerParams
-from isoviz.metrics.cloud import is_tensor
 from isoviz.parameters import declared_in
-from isoviz.posthoc.affine_map import Affine
-from isoviz.posthoc.protocol import InTraining, Paper, Params, State, Transform
-from isoviz.tasks.protocol import HeadKind
-from isoviz.whatif.heads import FrozenHead
+from isoviz.posthoc.protocol import CataloguedTransform, InTraining, Learnt, Paper, Params
+from isoviz.readouts.heads import HeadRows, primary
 from isoviz.whatif.request import STORE, LayerRequest
 
 Report = Callable[[int, int, str], None]
-
-
-class LabelledRows(NamedTuple):
-    """The training rows of a run, without their vectors.
-
-    Attributes:
-        labels: (n,) class codes, or numbers for regression.
-        head: the run's output layer.
-        kind, primary: the task's kind, `classification` or `regression`, and its metric.
-        seed: the run's seed.
-    """
-
-    labels: NDArray[Any]
-    head: FrozenHead
-    kind: HeadKind
-    primary: str
-    seed: int
 
 
 class LayerParams(Params):
@@ -47,7 +28,7 @@ class LayerParams(Params):
     isotropy: Literal["batch", "full"] = declared_in(IsoLayerParams, "isotropy")
 
 
-class IsoLayerTransform(Transform):
+class IsoLayerTransform(CataloguedTransform):
     """y = xA + b with the A and b that `isoviz.methods.isolayer` learns on the rows of a run; the head stays frozen.
 
     Unlike a post-hoc transform it uses labels, so it can be fitted only on the image of that run's training rows.
@@ -64,12 +45,11 @@ class IsoLayerTransform(Transform):
     equation = IsoLayer.equation
     paper = cast(Paper, IsoLayer.paper)  # only the baseline has no paper
     traps = IsoLayer.traps
-    variants: ClassVar[Mapping[str, Paper]] = {}
     Params = LayerParams
-    coordinates: ClassVar[None] = None
-    needs_labels: ClassVar[bool] = True
+    ARRAYS = {"matrix": "dk", "offset": "k"}
+    needs_labels = True
 
-    def __init__(self, rows: LabelledRows, *, report: Report | None = None, **params: Any) -> None:
+    def __init__(self, rows: HeadRows, *, report: Report | None = None, **params: Any) -> None:
         checked: Any = methods.check_params(self.slug, params)
         settings: Any = IsoLayerParams(**checked)
         self.params = settings
@@ -77,81 +57,48 @@ class IsoLayerTransform(Transform):
             raise InputError("isolayer: What-if trains one affine layer before the frozen head", field="chain")
         self._rows = rows
         self._report = report
-        self._affine: Affine | None = None
-
-    def affine(self) -> Affine:
-        """A and b, once fitted."""
-        if self._affine is None:
-            raise InputError("isolayer is not fitted yet: call fit(points) first")
-        return self._affine
-
-    def state(self) -> State:
-        """A and b with the parameters."""
-        linear, offset = self.affine()
-        return {
-            "spec": {"slug": self.slug, "params": self.params.model_dump()},
-            "arrays": {"linear": linear, "offset": offset},
-        }
-
-    def with_map(self, linear: NDArray[np.float64], offset: NDArray[np.float64]) -> IsoLayerTransform:
-        """Set a map that was learnt before; returns the transform."""
-        self._affine = Affine(linear, offset)
-        return self
-
-    @classmethod
-    def name(cls, params: Any) -> str:
-        """Title on screen."""
-        return cls.title
+        self._learnt: Learnt | None = None
 
     @classmethod
     def in_training(cls, params: Any) -> InTraining:
-        """The method itself."""
         note = "The run fine-tunes first, then trains the layer on all its training rows."
         return InTraining("isolayer", params.model_dump(), note)
 
-    def _fit(self, x: NDArray[np.float64], eps: float) -> None:
+    def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         rows = self._rows
-        if len(x) != len(rows.labels):
-            raise InputError(f"isolayer learns from labels: it needs all {len(rows.labels)} training rows")
+        if len(x) != len(rows.train_labels):
+            raise InputError(f"isolayer learns from labels: it needs all {len(rows.train_labels)} training rows")
         if x.shape[1] != rows.head.width:
             raise InputError(f"isolayer feeds the frozen head, which reads {rows.head.width} numbers, not {x.shape[1]}")
-        self._affine = _train(self.params, x, rows, self._report)
-
-    def _map(self, x: Any) -> Any:
-        linear, offset = self.affine()
-        if is_tensor(x):
-            import torch
-
-            return x @ torch.from_numpy(linear).to(x) + torch.from_numpy(offset).to(x)
-        return x @ linear + offset
-
-    def _width(self) -> int:
-        return len(self.affine().linear)
+        return Learnt(_train(self.params, x, rows, self._report))
 
 
-def trained(request: LayerRequest, rows: LabelledRows) -> IsoLayerTransform | None:
+def trained(request: LayerRequest, rows: HeadRows) -> IsoLayerTransform | None:
     """The layer trained by a job; None if it is not trained yet."""
     stored = STORE.find(request.key)
     if stored is None:
         return None
-    linear, offset = stored.arrays["linear"], stored.arrays["offset"]
-    return IsoLayerTransform(rows, **request.params).with_map(linear, offset)
+    transform = IsoLayerTransform(rows, **request.params)
+    transform._learnt = Learnt(stored.arrays)
+    return transform
 
 
-def _train(params: Any, x: NDArray[np.float64], rows: LabelledRows, report: Report | None) -> Affine:
+def _train(
+    params: Any, x: NDArray[np.float64], rows: HeadRows, report: Report | None
+) -> dict[str, NDArray[np.float64]]:
     """Like `isoviz.training.second_stage.fit`, but without a model: the same hook on the same kind of vectors."""
     import torch
     from torch import nn
 
     from isoviz.methods.protocol import Frozen
-    from isoviz.tasks import metrics as task_metrics
 
     method = methods.get("isolayer")(params)
     output = nn.Linear(rows.head.width, len(rows.head.bias))
     with torch.no_grad():
         output.weight.copy_(torch.from_numpy(rows.head.weight))
         output.bias.copy_(torch.from_numpy(rows.head.bias))
-    method.attach(_Width(rows.head.width))  # type: ignore[arg-type]
+    model: Any = SimpleNamespace(head_width=rows.head.width)  # all that it reads of a model
+    method.attach(model)
     classes = rows.kind == "classification"
 
     def task_loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -161,7 +108,7 @@ def _train(params: Any, x: NDArray[np.float64], rows: LabelledRows, report: Repo
 
     def metric(logits: torch.Tensor, labels: torch.Tensor) -> float:
         predicted = (logits.argmax(dim=1) if classes else logits[:, 0]).numpy()
-        value = task_metrics.compute([rows.primary], labels.numpy(), predicted, rows.kind)[rows.primary]
+        value = primary(rows.metric, labels.numpy(), predicted)
         return -math.inf if value is None else value
 
     steps, total = 0, max(1, method.frozen_steps(len(x)))
@@ -175,7 +122,7 @@ def _train(params: Any, x: NDArray[np.float64], rows: LabelledRows, report: Repo
     seed = rows.seed
     frozen = Frozen(
         pooled=torch.from_numpy(x).float(),
-        labels=torch.from_numpy(np.asarray(rows.labels)).to(torch.int64 if classes else torch.float32),
+        labels=torch.from_numpy(np.asarray(rows.train_labels)).to(torch.int64 if classes else torch.float32),
         output=output,
         task_loss=task_loss,
         metric=metric,
@@ -188,11 +135,4 @@ def _train(params: Any, x: NDArray[np.float64], rows: LabelledRows, report: Repo
         method.fit_frozen(frozen)
     learnt: Any = method.state
     weight, bias = learnt[0].weight.detach().double().numpy(), learnt[0].bias.detach().double().numpy()
-    return Affine(np.ascontiguousarray(weight.T), bias.copy())
-
-
-class _Width:
-    """The part of a model that `IsoLayer.attach` reads."""
-
-    def __init__(self, head_width: int) -> None:
-        self.head_width = head_width
+    return {"matrix": np.ascontiguousarray(weight.T), "offset": bias.copy()}

@@ -42,7 +42,6 @@ class EncodingRequest:
         checkpoint: the folder of the checkpoint.
         data_fingerprint: fingerprint of the run's rows; empty if unknown.
         rows: most rows of each split.
-        reported_epoch: the epoch whose numbers the run reports; None if unknown.
     """
 
     run: str
@@ -50,11 +49,10 @@ class EncodingRequest:
     checkpoint: str
     data_fingerprint: str = ""
     rows: int = ROWS
-    reported_epoch: int | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """JSON form; `request_of` reads it."""
-        return {"what": "encoding", **asdict(self)}
+        """JSON form."""
+        return asdict(self)
 
     @property
     def key(self) -> str:
@@ -81,23 +79,13 @@ class LayerRequest:
     params: Mapping[str, Any]
 
     def as_json(self) -> dict[str, Any]:
-        """JSON form; `request_of` reads it."""
-        return {"what": "layer", **asdict(self)}
+        """JSON form."""
+        return asdict(self)
 
     @property
     def key(self) -> str:
         """Equal for equal content and settings."""
-        return _key(format=FORMAT, **self.as_json())
-
-
-Request = EncodingRequest | LayerRequest
-
-
-def request_of(fields: Mapping[str, Any]) -> Request:
-    """The inverse of `as_json`."""
-    content = dict(fields)
-    kind = {"encoding": EncodingRequest, "layer": LayerRequest}[content.pop("what")]
-    return kind(**content)
+        return _key(what="layer", format=FORMAT, **self.as_json())
 
 
 def request_for(run: RunRow, folder: Path, data_fingerprint: str = "") -> EncodingRequest:
@@ -112,14 +100,7 @@ def request_for(run: RunRow, folder: Path, data_fingerprint: str = "") -> Encodi
     checkpoint = newest(folder)
     if checkpoint is None or not (checkpoint / FILE).is_file():
         raise InputError(f"run: the checkpoint of '{run.id}' no longer exists; train it again", field="run")
-    epoch = run.result.metrics.get("epoch") if run.result else None
-    return EncodingRequest(
-        run.id,
-        run.config.model_dump(mode="json"),
-        str(checkpoint),
-        data_fingerprint,
-        reported_epoch=None if epoch is None else int(epoch),
-    )
+    return EncodingRequest(run.id, run.config.model_dump(mode="json"), str(checkpoint), data_fingerprint)
 
 
 def can_serve(config: RunConfig) -> bool:

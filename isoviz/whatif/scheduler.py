@@ -75,7 +75,7 @@ class Scheduler:
         self._threads: list[threading.Thread] = []
         self._closed = False
 
-    def ask(self, viewer: str, key: str, work: Work, rank: Rank = Rank.FOLLOW) -> Future[Any]:
+    def submit(self, viewer: str, key: str, work: Work, rank: Rank = Rank.FOLLOW) -> Future[Any]:
         """The future of `work()`, shared by all questions with this key. Drops the viewer's previous question.
 
         A question that no viewer has any more is cancelled before its next stage.

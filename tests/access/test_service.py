@@ -26,12 +26,10 @@ from isoviz.runs.store import Store
 from isoviz.tasks.own import OwnTask
 from isoviz.vectors import intake
 from isoviz.vectors.intake import ImportRequest
-from isoviz.whatif import vectors as whatif_vectors
-from isoviz.whatif.request import LayerRequest
+from isoviz.whatif.engine import engine_of
 
 ANNA, BEN = Visitor("anna", Role.RUNNER), Visitor("ben", Role.RUNNER)
 LOOKER = Visitor("lena", Role.VIEWER)
-LAYER = LayerRequest("e" * 32, "head", "", {})
 KEY = "k" * 32
 TABLE = b"sentence,label\nThe cat sleeps.,1\nCat the sleep.,0\n"
 FILES = {"train": ("t.csv", TABLE), "validation": ("v.csv", b"sentence,label\nThe dog runs.,1\nDog run the.,0\n")}
@@ -52,8 +50,6 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
     "forget_vectors": lambda service, run: service.forget_vectors(KEY),
     "start_view": lambda service, run: service.start_view(ViewRequest("demo/tiny-bert", "demo/sentiment"), KEY),
     "show_vectors": lambda service, run: service.show_vectors(ViewRequest("", "vectors", KEY, "all"), KEY),
-    "start_whatif": lambda service, run: service.start_whatif(LAYER),
-    "stop_whatif": lambda service, run: service.stop_whatif(LAYER),
     "start_job": lambda service, run: service.start_job(VIEW, KEY, {}),
     "ask_job": lambda service, run: service.ask_job(MAP, {"view": KEY}),
     "retry_job": lambda service, run: service.retry_job(VIEW, KEY),
@@ -61,7 +57,7 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
     "require": lambda service, run: service.require(),
 }
 """Every method that changes or starts something, and how it is called with a run that is there."""
-SILENT = {"release", "release_whatif"}
+SILENT = {"release"}
 """These stop what the visitor no longer needs, and only what the visitor may stop."""
 READS = {"refusal", "launch_refusal", "queue_refusal", "roots", "resolve_paths", "computing"}
 
@@ -294,14 +290,14 @@ def test_a_deleted_set_takes_its_views_encodings_and_chains_along(acting: Callab
     other = vectors.keep(vectors.from_points(rng.normal(size=(40, 4))))
     for index, data in enumerate((texts, "e" * 32, other)):
         results.STORE.publish(str(index) * 32, {"request": {"data": data}}, {"x": np.zeros(2)})
-    engine = whatif_vectors.engine_of(other)
-    whatif_vectors.engine_of("e" * 32)
+    engine = engine_of(other)
+    engine_of("e" * 32)
     acting(OPERATOR).forget_vectors(texts)
     assert results.STORE.keys(lambda _: True) == ["2" * 32]
     assert vectors.STORE.keys(lambda _: True) == [other]
-    assert whatif_vectors.engine_of(other) is engine
+    assert engine_of(other) is engine
     with pytest.raises(KeyError):
-        whatif_vectors.engine_of("e" * 32)
+        engine_of("e" * 32)
 
 
 def test_paths_outside_the_roots_do_not_enter_runs_or_jobs(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from playwright.sync_api import Page, expect
 
 from isoviz import posthoc, vectors
-from isoviz.whatif.vectors import engine_of
+from isoviz.whatif.engine import engine_of
 from tests.browser.conftest import Server, becomes, steady
 from tests.jobs.here import end_all
 

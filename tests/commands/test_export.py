@@ -84,7 +84,7 @@ def test_a_run_in_both_forms(tiny_models, tmp_path, capsys, monkeypatch):
     run = train(tmp_path / "home", tiny_models, epochs=1)
     words = ["--chain", "all_but_the_top:remove=1", "--run", run, "--out"]
     code, out, _ = call(capsys, *words, tmp_path / "chain.zip")
-    assert code == 0 and "own head: " in out and "48 validation rows" in out
+    assert code == 0 and "frozen head: " in out and "48 validation rows" in out
     code, out, _ = call(capsys, *words, tmp_path / "chain")
     assert code == 0 and "a sentence-transformers model" in out and (tmp_path / "chain" / "modules.json").is_file()
     assert call(capsys, *words, tmp_path / "chain")[2] == (

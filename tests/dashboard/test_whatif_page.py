@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shared import learned
-from dashboard.whatif import panel, sections
+from dashboard.whatif import start, waiting
 from dashboard.whatif.to_train import form_address
 from isoviz import metrics
 from isoviz.access.service import Service
@@ -30,12 +28,11 @@ from isoviz.tasks.protocol import OwnTask
 from isoviz.training.weights import FILE, newest
 from isoviz.whatif import chains, embeddings
 from isoviz.whatif.engine import CLOUDS, instant_metrics, slow_metrics
-from isoviz.whatif.jobs import ENCODING
-from isoviz.whatif.request import STORE, LayerRequest, request_for
+from isoviz.whatif.request import ENCODING, STORE, request_for
 from isoviz.whatif.scheduler import SCHEDULER, Rank
 from tests.dashboard.conftest import PATIENCE, ROOT, OpenPage
 from tests.dashboard.made_up import config, finish
-from tests.dashboard.reading import drawn
+from tests.dashboard.reading import drawn, errors, mounted, texts
 from tests.jobs.here import work_here, write_job
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
@@ -61,16 +58,6 @@ def runs(original: tuple[Path, str, str], tmp_path: Path) -> tuple[str, str]:
 def _quiet() -> object:
     yield
     SCHEDULER.close()
-
-
-def errors(page: AppTest) -> list[str]:
-    assert not page.exception, page.exception[0].message
-    return [error.value.replace("\\", "") for error in page.error]
-
-
-def texts(page: AppTest) -> str:
-    shown = [*page.markdown, *page.caption, *page.header, *page.code]
-    return "\n".join(element.value for element in shown).replace("\\", "")
 
 
 def tiles(page: AppTest) -> dict[str, str]:
@@ -129,7 +116,7 @@ def test_a_chain_is_taken_home_as_a_matrix_and_as_a_model(
     monkeypatch.setattr(Service, "ask_job", work)
     page = open_page("whatif", run=runs[0], chain="zca:eps=0.01")
     button(page, "Prepare files").click().run()
-    assert errors(page) == [] and "matthews, own head: " in texts(page)
+    assert errors(page) == [] and "matthews, frozen head: " in texts(page)
     assert "Matrix (numpy)" in {element.proto.label for element in page.get("download_button")}
     button(page, "Build the model").click().run()
     assert errors(page) == []
@@ -208,12 +195,12 @@ def test_a_bad_link_is_reported_beside_the_chain(
 def test_a_step_that_cannot_be_fitted_leaves_nothing_pending(
     runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask = SCHEDULER.ask
+    submit = SCHEDULER.submit
 
     def slowly(viewer: str, key: str, work: Callable[[], object], rank: Rank) -> Future[object]:
-        return ask(viewer, key, lambda: (time.sleep(0.4), work())[1], rank)  # long enough to be called pending
+        return submit(viewer, key, lambda: (time.sleep(0.4), work())[1], rank)  # long enough to be called pending
 
-    monkeypatch.setattr(SCHEDULER, "ask", slowly)
+    monkeypatch.setattr(SCHEDULER, "submit", slowly)
     page = open_page("whatif", run=runs[0], chain="cluster_based:n_clusters=500")
     assert any("n_clusters must be at most 96" in error for error in errors(page))
     assert "pending" not in texts(page)
@@ -221,7 +208,7 @@ def test_a_step_that_cannot_be_fitted_leaves_nothing_pending(
 
 def test_the_rows_of_a_run_are_known_however_much_it_downloaded_before_its_start(store: Store) -> None:
     download = [Entered(phase="loading", detail=f"{megabytes} MB") for megabytes in range(200)]
-    assert sections._data_fingerprint(finish(store, config("baseline"), 0.5, 0.25, before=download)) == "d"
+    assert start._data_fingerprint(finish(store, config("baseline"), 0.5, 0.25, before=download)) == "d"
 
 
 def the_panel(run: object, key: str) -> None:
@@ -313,31 +300,31 @@ def test_a_run_that_is_not_finished_and_one_whose_files_are_gone(runs: tuple[str
 
 
 class Trainings:
-    """`isoviz.whatif.jobs` whose processes never end."""
+    """A queue whose processes never end."""
 
     def __init__(self) -> None:
         self.running: list[str] = []
 
-    def look(self, request: LayerRequest) -> JobState:
-        return JobState("running" if request.key in self.running else "none")
+    def look(self, _: JobKind, key: str) -> JobState:
+        return JobState("running" if key in self.running else "none")
 
-    def start(self, request: LayerRequest) -> JobState:
-        self.running.append(request.key)
-        return self.look(request)
+    def start(self, kind: JobKind, key: str, request: object) -> JobState:
+        self.running.append(key)
+        return self.look(kind, key)
 
-    def stop(self, request: LayerRequest) -> None:
-        self.running.remove(request.key)
+    def stop(self, _: JobKind, key: str) -> None:
+        self.running.remove(key)
 
 
 def test_a_layer_in_training_is_stopped_by_its_button_and_by_the_next_move(
     runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trainings = Trainings()
-    monkeypatch.setattr(panel, "jobs", trainings)
-    for name, action in (("start", trainings.start), ("stop", trainings.stop), ("release", trainings.stop)):
-        monkeypatch.setattr(Service, f"{name}_whatif", lambda _, request, action=action: action(request))
+    for name, action in (("start_job", trainings.start), ("stop_job", trainings.stop), ("release", trainings.stop)):
+        monkeypatch.setattr(Service, name, lambda _, *asked, action=action: action(*asked))
     open_page("whatif", run=runs[0], chain="none")  # what comes before the layer is known then
-    monkeypatch.setattr(panel, "PATIENCE", 0.0)
+    monkeypatch.setattr(waiting, "queue", trainings)
+    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
     page = open_page("whatif", run=runs[0], chain="isolayer:alpha=0.5")
     (first,) = trainings.running
     assert errors(page) == [] and "Training IsoLayer" in texts(page) and button(page, "Check again")
@@ -402,9 +389,9 @@ def test_the_sentence_is_above_the_tiles(
     paragraphs = [element.value for element in page.main if element.type == "markdown"]
     place = next(number for number, text in enumerate(paragraphs) if "isotropic" in text)
     assert kinds.index("metric") > place and "head" in paragraphs[place]  # a telephone shows one below the other
-    monkeypatch.setattr(panel, "PATIENCE", 0.0)
-    ask = SCHEDULER.ask
-    monkeypatch.setattr(SCHEDULER, "ask", lambda *asked: Future() if asked[-1] is Rank.FOLLOW else ask(*asked))
+    monkeypatch.setattr(waiting, "PATIENCE", 0.0)
+    submit = SCHEDULER.submit
+    monkeypatch.setattr(SCHEDULER, "submit", lambda *asked: Future() if asked[-1] is Rank.FOLLOW else submit(*asked))
     page = open_page("whatif", run=runs[0], chain="zca:strength=0.55")
     assert errors(page) == [] and "Still computing" in texts(page)
     assert "isotropic (IsoScore" in texts(page)  # already stated, from the immediate results
@@ -441,16 +428,14 @@ def test_another_run_is_chosen_and_another_address_followed(runs: tuple[str, str
 def test_saved_pictures_name_their_cloud_and_chain(runs: tuple[str, str], open_page: OpenPage) -> None:
     page = open_page("whatif", run=runs[0], chain="zca:strength=0.5")
     row = Store(None).get(runs[0])
-    sent = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
     source = f"{row.config.model} · glue/cola · validation · run {row.name} · head cloud · n = 48, d = 16 · "
-    assert {data["name"].removeprefix(f"what-if-{row.id}-"): data["about"] for data in sent if "spec" in data} == {
+    assert {data["name"].removeprefix(f"what-if-{row.id}-"): data["about"] for data in mounted(page)} == {
         "spectrum": source + "no transform and zca:strength=0.5",
         "map-before": source + "no transform",
         "map-after": source + "zca:strength=0.5",
     }
     page = open_page("whatif", run=runs[0], chain="none")
-    sent = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
-    assert {data["about"] for data in sent if "spec" in data} == {source + "no transform"}
+    assert {data["about"] for data in mounted(page)} == {source + "no transform"}
 
 
 def test_both_clouds_of_a_run_whose_method_changes_the_vector(runs: tuple[str, str], open_page: OpenPage) -> None:
@@ -459,9 +444,9 @@ def test_both_clouds_of_a_run_whose_method_changes_the_vector(runs: tuple[str, s
     assert float(tiles(page)["IsoScore"]) == pytest.approx(
         metrics.isoscore(embeddings(runs[1], cloud="pooled").validation), rel=6e-3
     )
-    assert 'embeddings("' + runs[1] + '", cloud="pooled")' in texts(page)
-    (link,) = [block.value for block in page.code if block.value.count("?") and "chain=" in block.value]
-    assert parse_qs(urlsplit(link).query) == {"run": [runs[1]], "cloud": ["pooled"], "chain": ["none"]}
+    assert f'embeddings("{runs[1]}", cloud="pooled")' in page.code[0].value
+    shared = {name: value if isinstance(value, str) else value[0] for name, value in page.query_params.items()}
+    assert shared == {"run": runs[1], "cloud": "pooled", "chain": "none"}  # the button copies the address
 
 
 def test_a_step_becomes_a_fine_tune_on_the_train_page(runs: tuple[str, str], open_page: OpenPage) -> None:
@@ -479,6 +464,3 @@ def test_a_step_becomes_a_fine_tune_on_the_train_page(runs: tuple[str, str], ope
     assert values["train_epochs"] == 2 and values["train_learning_rate"] == "0.002" and values["train_batch_size"] == 16
     chosen = {pill.key: pill.value for pill in filled.pills}
     assert chosen["train_methods"] == ["baseline", "isobn"] and chosen["train_isobn.form"] == ["code"]
-
-
-# ------------------------------------------------------------------------------------------------- words and figures

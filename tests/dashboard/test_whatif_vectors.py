@@ -10,15 +10,17 @@ from streamlit.testing.v1 import AppTest
 from dashboard.shared import menu
 from dashboard.whatif import plots, sentences
 from isoviz import vectors
-from isoviz.readouts import CATALOGUE, Comparison, cosines
+from isoviz.readouts import CATALOGUE, Comparison, cosines, division
+from isoviz.readouts.division import divide
 from isoviz.readouts.image import Image
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.vectors import VectorSet
 from isoviz.whatif import chains
-from isoviz.whatif import vectors as whatif_vectors
+from isoviz.whatif.curves import CurvePoint
+from isoviz.whatif.engine import WhatIf
 from isoviz.whatif.scheduler import SCHEDULER
-from isoviz.whatif.vectors import CurvePoint, VectorsWhatIf
 from tests.dashboard.conftest import OpenPage
+from tests.dashboard.reading import errors, texts
 
 RNG = np.random.default_rng(0)
 
@@ -40,15 +42,6 @@ def opened(open_page: OpenPage, key: str, **query: str) -> AppTest:
     return open_page("whatif", **menu.WHATIF_OWN, whatif_either=key, **query)
 
 
-def errors(page: AppTest) -> list[str]:
-    assert not page.exception, page.exception[0].message
-    return [error.value.replace("\\", "") for error in page.error]
-
-
-def texts(page: AppTest) -> str:
-    return "\n".join(element.value for element in (*page.markdown, *page.caption)).replace("\\", "")
-
-
 def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     key = stored_set()
     page = opened(open_page, key, chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
@@ -59,7 +52,7 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     assert "Cross-validated over all 90 labelled rows: Linear probe" in shown
     assert "The smallest difference that 90 rows can show is 0.067" in shown
     assert "Best on these 30 rows: ZCA whitening: strength s" in shown
-    engine = VectorsWhatIf(vectors.load(key))
+    engine = WhatIf(divide(vectors.load(key)))
     answer = engine.answer(chains.read("zca:strength=0.5"))
     tiles = {tile.label: tile.value for tile in page.metric}
     assert float(tiles["k-NN accuracy"]) == pytest.approx(answer.readouts["knn"].value, abs=6e-4)
@@ -81,7 +74,7 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
 
 
 def test_the_best_value_is_checked_once_on_rows_held_back(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whatif_vectors, "CROSSED", 50)
+    monkeypatch.setattr(division, "CROSSED", 50)
     page = opened(open_page, stored_set(), chain="zca:strength=0.5", whatif_readout="k-NN accuracy")
     assert "30 rows are held back." in texts(page) and "Cross-validated" not in texts(page)
     next(button for button in page.button if button.label == "Check on the held-back rows").click().run()
@@ -201,7 +194,7 @@ def test_the_card_has_a_line_for_each_purpose_and_a_file_field_for_each_that_can
     page = opened(open_page, stored_set(), chain="zca:strength=0.5")
     assert errors(page) == []
     shown = texts(page)
-    full = VectorsWhatIf(vectors.load(page.query_params["whatif_either"])).full(WHITEN)
+    full = WhatIf(divide(vectors.load(page.query_params["whatif_either"]))).full(WHITEN)
     crossed = {one.readout.slug: one for one in full.crossed}
     assert f"Classifier: {sentences.verdict(CLASSIFIER, crossed, WHITEN)[0]}." in shown
     assert "Search: needs queries." in shown and "Similarity: needs scored pairs." in shown
@@ -274,6 +267,6 @@ def test_labels_that_cannot_be_judged_are_not_asked_for_again(open_page: OpenPag
     page = opened(open_page, key, chain="zca:strength=0.5")
     assert errors(page) == [] and "Classifier: cannot tell." in texts(page) and "needs labels" not in texts(page)
     assert "whatif_add.labels" not in {field.key for field in page.get("file_uploader")}
-    full = VectorsWhatIf(vectors.load(key)).full(WHITEN)
+    full = WhatIf(divide(vectors.load(key))).full(WHITEN)
     found = {one.readout.slug: one for one in full.comparisons}
     assert f"Search: {sentences.verdict(SEARCH, found, WHITEN)[0]}." in texts(page)

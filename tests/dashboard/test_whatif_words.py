@@ -6,19 +6,22 @@ import numpy as np
 import pytest
 
 from dashboard.whatif import plots, sentences
+from isoviz.readouts import CATALOGUE, Comparison
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.whatif.engine import Answer, Full
 
 
-def answer(isoscore: float | None, frozen: float | None = 0.8) -> Answer:
-    return Answer(100, 4, {"isoscore": isoscore}, None, frozen, {})
+def answer(isoscore: float | None) -> Answer:
+    return Answer(100, 4, {"isoscore": isoscore})
 
 
-def full(frozen: tuple[float, float] | None, refitted: tuple[float, float] | None) -> Full:
-    def made(ends: tuple[float, float] | None) -> Difference | None:
-        return None if ends is None else Difference(sum(ends) / 2, *ends, 100, 2000)
-
-    return Full({"twonn": 2.0}, 0.8, made(frozen), made(refitted), np.zeros((2, 2)), (0.5, 0.2), np.zeros(2))  # type: ignore[arg-type]
+def full(**changes: tuple[float, float] | None) -> Full:
+    """A run's, with the intervals of its heads; None if undefined."""
+    made = {
+        slug: Difference(None, None, None, 100, 0) if ends is None else Difference(sum(ends) / 2, *ends, 100, 2000)
+        for slug, ends in changes.items()
+    }
+    return Full([Comparison(CATALOGUE[slug], 0.5, 0.8, change) for slug, change in made.items()])
 
 
 @pytest.mark.parametrize(
@@ -36,9 +39,10 @@ def full(frozen: tuple[float, float] | None, refitted: tuple[float, float] | Non
         ((0.1, 0.2), None, "cannot be compared"),
     ],
 )
-def test_the_two_heads_in_words(frozen: object, refitted: object, sentence: str) -> None:
-    shown = sentences.heads(answer(0.5), full(frozen, refitted))  # type: ignore[arg-type]
-    assert sentence in shown
+def test_the_two_heads_in_words(
+    frozen: tuple[float, float] | None, refitted: tuple[float, float] | None, sentence: str
+) -> None:
+    assert sentence in sentences.heads(100, full(frozen=frozen, refitted=refitted))
 
 
 def test_isotropy_in_words() -> None:

@@ -12,14 +12,14 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
 from isoviz import posthoc
 from isoviz.errors import InputError
-from isoviz.parameters import start_values
+from isoviz.parameters import bounds, start_values
 from isoviz.posthoc import chain, from_state
+from isoviz.posthoc.protocol import Effects
 from tests.posthoc.clouds import AWKWARD, cloud
 
 MAKE = {
@@ -68,11 +68,14 @@ def test_every_transform_explains_itself(slug):
     assert kind.traps
     assert "@" in kind.paper.bibtex
     assert "author=" in kind.paper.bibtex
-    assert issubclass(kind.Params, BaseModel)
+    assert kind.effects != Effects()
     for name, field in kind.Params.model_fields.items():
         assert field.title, name
         assert field.description, name
         assert field.json_schema_extra["source"], name
+        for bound, limit in bounds(field).items():
+            with pytest.raises(InputError, match=f"{name}: "):
+                kind(**{name: limit - 1 if bound in ("ge", "gt") else limit + 1})
 
 
 def test_names_that_do_not_exist():

@@ -27,18 +27,12 @@ def full_rank_clouds(draw):
     return rng.normal(size=(draw(st.integers(3 * d, 60)), d)) * spread @ rotation + draw(st.floats(-100, 100))
 
 
-def test_zca_against_the_matrix_square_root():
+@pytest.mark.parametrize("strength", [0, 0.25, 0.5, 0.9, 1])
+def test_zca_is_a_fractional_power_of_the_covariance(strength):
     train, dev = cloud(), cloud(20, seed=1)
-    expected = (dev - train.mean(0)) @ np.linalg.inv(scipy.linalg.sqrtm(np.cov(train.T)))
-    np.testing.assert_allclose(zca().fit(train).transform(dev), expected, rtol=1e-9, atol=1e-10)
-
-
-@pytest.mark.parametrize("strength", [0.25, 0.5, 0.9])
-def test_a_partial_strength_is_a_fractional_power(strength):
-    train = cloud()
     power = scipy.linalg.fractional_matrix_power(np.cov(train.T), -strength / 2)
-    whitened = zca(strength=strength).fit_transform(train)
-    np.testing.assert_allclose(whitened, (train - train.mean(0)) @ power, rtol=1e-9, atol=1e-10)
+    whitened = zca(strength=strength).fit(train).transform(dev)
+    np.testing.assert_allclose(whitened, (dev - train.mean(0)) @ power, rtol=1e-9, atol=1e-10)
 
 
 @pytest.mark.parametrize("components", [None, 1, 3, 8])
@@ -75,14 +69,6 @@ def test_both_share_their_gram_matrix(train, strength):
     a = zca(strength=strength).fit_transform(train)
     b = pca_whitening(strength=strength).fit_transform(train)
     np.testing.assert_allclose(a @ a.T, b @ b.T, rtol=1e-8, atol=1e-8 * np.abs(a @ a.T).max())
-
-
-def test_more_strength_is_more_isotropic():
-    train = cloud()
-    scores = [metrics.isoscore(zca(strength=s).fit_transform(train)) for s in np.linspace(0, 1, 6)]
-    assert scores[0] == pytest.approx(metrics.isoscore(train), rel=1e-9)
-    assert all(np.diff(scores) > 0)
-    assert scores[-1] == pytest.approx(1, abs=1e-12)
 
 
 def test_strength_zero_only_centres_even_outside_the_span():
@@ -149,5 +135,3 @@ def test_rounding_around_a_large_mean_is_not_whitened():
 def test_more_components_than_dimensions():
     with pytest.raises(InputError, match="components must be at most 8, .* got 9"):
         pca_whitening(components=9).fit(cloud())
-    with pytest.raises(InputError, match="strength: .* less than or equal to 1"):
-        zca(strength=1.5)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from isoviz.readouts.heads import FrozenHead
 from isoviz.whatif.embeddings import Cloud, Embeddings
-from isoviz.whatif.heads import FrozenHead
 
 
 def made(

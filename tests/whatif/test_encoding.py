@@ -21,11 +21,11 @@ from isoviz.jobs import queue, scheduling
 from isoviz.jobs.kinds import KINDS
 from isoviz.jobs.results import ERROR
 from isoviz.runs.store import Store
-from isoviz.whatif import chains, embeddings, encoding, jobs, notebook
+from isoviz.whatif import chains, embeddings, encoding, notebook
 from isoviz.whatif.embeddings import load
-from isoviz.whatif.engine import NotReadyError, WhatIf, train_layer
-from isoviz.whatif.jobs import ENCODING
-from isoviz.whatif.request import STORE, LayerRequest, refuse_kind, request_for
+from isoviz.whatif.engine import WhatIf, train_layer
+from isoviz.whatif.images import NotReadyError
+from isoviz.whatif.request import ENCODING, STORE, LayerRequest, refuse_kind, request_for
 from tests.jobs.here import fail_job, work_here
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
@@ -94,7 +94,7 @@ def test_fewer_rows_than_there_are(runs):
 
 
 def test_a_run_that_reports_its_best_epoch_is_read_at_it(tiny_models, tmp_path, monkeypatch):
-    """Metrics, isotropy and head of the reported epoch, here and in Explore; files of an older version are reported."""
+    """Metrics, isotropy and head of the reported epoch, here and in Explore."""
     home = tmp_path / "home"
     changes: dict[str, object] = {"epochs": 4, "learning_rate": 0.08, "schedule": "constant", "select": "best"}
     store = Store(home)
@@ -113,9 +113,6 @@ def test_a_run_that_reports_its_best_epoch_is_read_at_it(tiny_models, tmp_path, 
     assert (logits.argmax(axis=1) == stored.predicted).all()
     np.testing.assert_allclose(logits, stored.validation @ stored.head.weight.T + stored.head.bias, atol=1e-4)
 
-    older = replace(request_for(row, store.folder_of(row.id)), reported_epoch=3 if epoch != 3 else 2)
-    (note,) = encoding.compute(older, lambda done, total, text: None)[0]["notes"]
-    assert f"reports epoch {older.reported_epoch}, but these vectors and this head are from epoch {epoch:g}:" in note
     folder = store.folder_of(row.id)
     store.delete(row.id)
     assert not folder.exists()
@@ -151,9 +148,9 @@ def test_a_job_reads_in_a_process_of_its_own(runs):
     store = Store(None)
     request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
     shutil.rmtree(STORE.root / "results")
-    assert jobs.look(request).status == "none"
+    assert queue.look(ENCODING, request.key).status == "none"
     assert work_here(ENCODING, request.key, request.as_json()).status == "done"  # the process's work, in this one
-    assert jobs.start(request).status == "done"  # existing results start nothing
+    assert queue.start(ENCODING, request.key, request.as_json()).status == "done"  # existing results start nothing
     assert load(request.key).train.shape == (96, 16)
 
 
@@ -177,7 +174,7 @@ def test_a_job_that_cannot_work_says_why(runs):
 )
 def test_the_notebooks_lines_print_the_pages_numbers(runs, chain):
     steps = chains.read(chain)
-    source = notebook.source(runs[0], "head", steps, "matthews", embeddings(runs[0]).train.shape[1])
+    source = notebook.source(WhatIf(embeddings(runs[0])), steps)
     assert len(source.splitlines()) <= 10
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
@@ -189,10 +186,10 @@ def test_the_notebooks_lines_print_the_pages_numbers(runs, chain):
     }
     displayed = {re.sub(r" [-\d.e]+$", "", name): value for name, value in numbers.items()}
     assert displayed["IsoScore"] == pytest.approx(answer.measures["isoscore"], rel=1e-9)
-    assert displayed["matthews, refitted head"] == pytest.approx(full.refitted)
-    assert ("matthews, frozen head" in displayed) == (answer.frozen is not None)
-    if answer.frozen is not None:
-        assert displayed["matthews, frozen head"] == pytest.approx(answer.frozen)
+    assert displayed["matthews, refitted head"] == pytest.approx(full.readouts["refitted"].value)
+    assert ("matthews, frozen head" in displayed) == (answer.readouts["frozen"].value is not None)
+    if answer.readouts["frozen"].value is not None:
+        assert displayed["matthews, frozen head"] == pytest.approx(answer.readouts["frozen"].value)
     assert f"IsoScore {metrics.isoscore(embeddings(runs[0]).validation)}" in output.getvalue()
     assert first.measures["isoscore"] == pytest.approx(metrics.isoscore(embeddings(runs[0]).validation), rel=1e-9)
 
@@ -213,11 +210,11 @@ def test_an_isolayer_is_trained_on_the_spot(runs):
         engine.answer(steps, build=False)
     assert waiting.value.request is None
     answer = engine.answer(steps)
-    after = 3 * stored.validation.astype(np.float64) @ arrays["linear"] + arrays["offset"]
+    after = 3 * stored.validation.astype(np.float64) @ arrays["matrix"] + arrays["offset"]
     assert answer.measures["isoscore"] == pytest.approx(metrics.isoscore(after), rel=1e-9)
     assert answer.measures["isoscore"] > engine.answer(()).measures["isoscore"]
     again = stored.isolayer(alpha=0.5).fit(3 * stored.train.astype(np.float64))
-    np.testing.assert_allclose(again.affine().linear, arrays["linear"], atol=1e-6)
+    np.testing.assert_allclose(again.affine().linear, arrays["matrix"], atol=1e-6)
     assert again.transform(stored.validation[:3]).shape == (3, 16)
     with pytest.raises(InputError, match="needs all 96 training rows"):
         stored.isolayer().fit(stored.train[:10])

@@ -16,7 +16,8 @@ from isoviz.posthoc import chain
 from isoviz.tasks import metrics as task_metrics
 from isoviz.whatif import chains
 from isoviz.whatif.embeddings import Embeddings
-from isoviz.whatif.engine import NotReadyError, WhatIf, instant_metrics, slow_metrics
+from isoviz.whatif.engine import WhatIf, instant_metrics, slow_metrics
+from isoviz.whatif.images import NotReadyError
 from tests.whatif.made import made
 
 SINGLE = [
@@ -77,7 +78,7 @@ def transformed(stored: Embeddings, text: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check(engine: WhatIf, text: str, tolerance: float = 1e-9) -> None:
-    stored = engine.embeddings
+    stored = engine.source
     answer = engine.answer(chains.read(text))
     _, after = transformed(stored, text)
     assert (answer.n, answer.d) == after.shape
@@ -90,10 +91,14 @@ def check(engine: WhatIf, text: str, tolerance: float = 1e-9) -> None:
     if after.shape[1] == stored.head.width:
         predicted = (after @ stored.head.weight.T + stored.head.bias).argmax(axis=1)
         expected = task_metrics.compute(["accuracy"], stored.labels, predicted)["accuracy"]
-        assert answer.frozen == pytest.approx(expected, abs=1.5 / len(after))
-        assert (answer.predicted != predicted).sum() <= 1  # a tie to the last digit may fall either way
+        assert answer.readouts["frozen"].value == pytest.approx(expected, abs=1.5 / len(after))
+        assert (
+            answer.readouts["frozen"].predicted != predicted
+        ).sum() <= 1  # a tie to the last digit may fall either way
     else:
-        assert answer.frozen is None and "reads 12 numbers, the chain leaves" in answer.reasons["frozen"]
+        assert (
+            answer.readouts["frozen"].value is None and "reads 12 numbers, the chain leaves" in answer.reasons["frozen"]
+        )
 
 
 @pytest.mark.parametrize("text", ["none", *SINGLE])
@@ -114,7 +119,7 @@ def test_fewer_points_than_dimensions(narrow, text):
 def test_many_labels_and_no_label_lost():
     stored = made(labels=5, seed=2)
     check(WhatIf(stored), "isobn:beta=0.25")
-    assert (WhatIf(stored).answer(()).predicted == stored.predicted).all()
+    assert (WhatIf(stored).answer(()).readouts["frozen"].predicted == stored.predicted).all()
 
 
 def test_a_move_shows_what_one_covariance_and_one_pass_give():
@@ -125,7 +130,7 @@ def test_a_move_shows_what_one_covariance_and_one_pass_give():
 
 
 def test_what_follows_is_what_the_metrics_say(engine):
-    stored = engine.embeddings
+    stored = engine.source
     for text in ("zca:strength=0.5", "isobn~all_but_the_top:remove=2", "pca_whitening:components=3"):
         steps = chains.read(text)
         full = engine.full(steps)
@@ -139,22 +144,22 @@ def test_what_follows_is_what_the_metrics_say(engine):
         expected["abs_correlation"] = rho[~np.eye(len(rho), dtype=bool)].mean()
         assert full.measures == pytest.approx(expected, rel=1e-9)
         assert {"twonn", "isoscore_star", "rogue_share", "abs_correlation"} <= set(full.measures)
-        assert full.refitted == pytest.approx(stored.refitted_metric(train, after), abs=1e-9)
+        assert full.readouts["refitted"].value == pytest.approx(stored.refitted_metric(train, after), abs=1e-9)
         values, directions = np.linalg.eigh(np.cov(after.T))
         places = (after - after.mean(axis=0)) @ directions[:, [-1, -2]]
         np.testing.assert_allclose(np.abs(full.map), np.abs(places), atol=1e-4 * np.abs(places).max())
         assert full.map_shares == pytest.approx((values[-1] / values.sum(), values[-2] / values.sum()))
         assert engine.cached_full(steps) is full
-    assert engine.full(chains.read("pca_whitening:components=3")).frozen_difference is None
-    nothing = engine.full(()).frozen_difference
+    assert engine.full(chains.read("pca_whitening:components=3")).difference("frozen").value is None
+    nothing = engine.full(()).difference("frozen")
     assert (nothing.value, nothing.low, nothing.high) == (0, 0, 0)
 
 
 def test_a_rotation_breaks_the_frozen_head_and_not_the_refitted_one(engine):
     full, start = engine.full(chains.read("rotation")), engine.full(())
-    assert full.refitted == pytest.approx(start.refitted, abs=1 / 160)
-    assert full.frozen_difference.excludes_zero and full.frozen_difference.value < -0.1
-    assert not full.refitted_difference.excludes_zero
+    assert full.readouts["refitted"].value == pytest.approx(start.readouts["refitted"].value, abs=1 / 160)
+    assert full.difference("frozen").excludes_zero and full.difference("frozen").value < -0.1
+    assert not full.difference("refitted").excludes_zero
 
 
 def test_sliders_move_without_waiting_once_the_cloud_is_there():
@@ -218,5 +223,7 @@ def test_regression_has_numbers_too():
     full = engine.full(chains.read("isobn"))
     answer = engine.answer(chains.read("isobn"))
     _, after = transformed(stored, "isobn")
-    assert answer.frozen == pytest.approx(np.corrcoef(stored.labels, after @ stored.head.weight[0])[0, 1])
-    assert full.refitted > 0.5 and full.refitted_difference.low is not None
+    assert answer.readouts["frozen"].value == pytest.approx(
+        np.corrcoef(stored.labels, after @ stored.head.weight[0])[0, 1]
+    )
+    assert full.readouts["refitted"].value > 0.5 and full.difference("refitted").low is not None

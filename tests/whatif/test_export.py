@@ -20,11 +20,11 @@ from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.models.hooks import Hooks
 from isoviz.posthoc import export as posthoc_export
+from isoviz.readouts.division import divide
 from isoviz.runs.store import Store
 from isoviz.whatif import chains, embeddings, export
 from isoviz.whatif.engine import WhatIf
 from isoviz.whatif.request import request_for
-from isoviz.whatif.vectors import VectorsWhatIf
 from tests.jobs.here import work_here
 from tests.models.sentence_folders import TEXTS
 from tests.tiny import TinyModels
@@ -49,9 +49,8 @@ def test_a_run_is_exported_as_its_own_model_with_the_chain(
     shutil.copytree(original[0], tmp_path / "home")
     engine = WhatIf(embeddings(original[1], cloud=cloud))
     steps = chains.read(CHAIN)
-    start, answer, first, full = engine.answer(()), engine.answer(steps), engine.full(()), engine.full(steps)
-    affine, origin = export.of_run(engine, steps, export.effects_of(engine.embeddings, start, answer, first, full))
-    image = affine.of_points(engine.embeddings.validation.astype(np.float64))
+    affine, origin = export.matrix_of(engine, steps, engine.full(steps))
+    image = affine.of_points(engine.source.validation.astype(np.float64))
     cloud_image = engine.image(steps)
     np.testing.assert_allclose(
         np.linalg.norm(image, axis=1), np.linalg.norm(cloud_image.image(cloud_image.validation), axis=1)
@@ -60,7 +59,7 @@ def test_a_run_is_exported_as_its_own_model_with_the_chain(
     store = Store(None)
     row = store.get(original[1])
     checkpoint = Path(request_for(row, store.folder_of(row.id)).checkpoint)
-    order = export.spec_of_run(row.config, checkpoint, cloud, engine.embeddings.key)
+    order = export.spec_of_run(row.config, checkpoint, cloud, engine.source.key)
     request = export.request(order, affine, origin)
     key = queue.content_key(export.EXPORT, *request)
     assert work_here(export.EXPORT, key, *request).status == "done"
@@ -69,7 +68,7 @@ def test_a_run_is_exported_as_its_own_model_with_the_chain(
     with zipfile.ZipFile(io.BytesIO(result.arrays[export.ARCHIVE].tobytes())) as archive:
         archive.extractall(tmp_path / "model")
     model = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
-    encoded = model.encode(engine.embeddings.texts)  # the words before each text are its default prompt
+    encoded = model.encode(engine.source.texts)  # the words before each text are its default prompt
     np.testing.assert_allclose(encoded, image, atol=1e-5 * np.linalg.norm(image, axis=1).max())
     readme = (tmp_path / "model" / "README.md").read_text()
     assert f"Chain: `{chains.write(steps)}`" in readme and "refitted head" in readme and "64 rows" in readme
@@ -111,13 +110,14 @@ def test_embedded_texts_take_their_model_along(tmp_path: Path) -> None:
     points = encode("demo/tiny-bert", texts, pooling="mean")
     known = pd.DataFrame({"text": texts, "label": [text.split()[1] for text in texts]})
     facts = {"model": "demo/tiny-bert", "pooling": "mean", "layer": 4, "max_length": 256}
-    engine = VectorsWhatIf(vectors.from_points(points, known, name="own texts", facts=facts))
+    own_set = vectors.from_points(points, known, name="own texts", facts=facts)
+    engine = WhatIf(divide(own_set))
     steps = chains.read("zca:eps=0.1")
-    affine, origin = export.of_set(engine, steps, [engine.comparison(steps, "knn")])
+    affine, origin = export.matrix_of(engine, steps, engine.full(steps))
     expected = engine.image(steps)
     np.testing.assert_allclose(affine.of_points(engine.validation), expected.image(expected.validation), atol=1e-9)
-    assert origin.rows == len(engine.division.fit) < len(texts) and "k-NN accuracy" in origin.words
-    order = export.spec_of_model(engine.vector_set.facts)
+    assert origin.rows == len(engine.train) < len(texts) and "k-NN accuracy" in origin.words
+    order = export.spec_of_model(own_set.facts)
     assert export.write_model(order, affine, origin, tmp_path / "model") <= posthoc_export.TOLERANCE
     encoded, image = encode(str(tmp_path / "model"), texts), affine.of_points(points.astype(np.float64))
     np.testing.assert_allclose(encoded, image, atol=1e-5 * np.linalg.norm(image, axis=1).max())

@@ -36,7 +36,7 @@ def one_core() -> Iterator[Scheduler]:
 
 def hold(one: Scheduler, rank: Rank, number: int = 0) -> Gate:
     gate = Gate()
-    one.ask(f"holder {number} of {rank}", f"gate {number} of {rank}", gate, rank)
+    one.submit(f"holder {number} of {rank}", f"gate {number} of {rank}", gate, rank)
     assert gate.begun.wait(PATIENCE)
     return gate
 
@@ -51,17 +51,17 @@ def noted(order: list[str], name: str) -> Callable[[], str]:
 
 def test_a_move_does_not_wait_for_slow_work(one_core: Scheduler) -> None:
     gate = hold(one_core, Rank.FOLLOW)
-    assert one_core.ask("me", "a", lambda: "a", Rank.MOVE).result(PATIENCE) == "a"
-    assert not one_core.ask("you", "b", lambda: "b", Rank.BUILD).done()  # slow too: one core, one at a time
+    assert one_core.submit("me", "a", lambda: "a", Rank.MOVE).result(PATIENCE) == "a"
+    assert not one_core.submit("you", "b", lambda: "b", Rank.BUILD).done()  # slow too: one core, one at a time
     gate.open.set()
-    assert one_core.ask("you", "b", lambda: "b", Rank.BUILD).result(PATIENCE) == "b"
+    assert one_core.submit("you", "b", lambda: "b", Rank.BUILD).result(PATIENCE) == "b"
 
 
 def test_moves_come_first_then_builds_then_what_follows_each_in_turn(one_core: Scheduler) -> None:
     slow, move = hold(one_core, Rank.FOLLOW), hold(one_core, Rank.MOVE)  # both threads are taken
     order: list[str] = []
     requests = [
-        one_core.ask(f"{rank.name} {number}", f"{rank.name} {number}", noted(order, f"{rank.name} {number}"), rank)
+        one_core.submit(f"{rank.name} {number}", f"{rank.name} {number}", noted(order, f"{rank.name} {number}"), rank)
         for rank in reversed(Rank)
         for number in range(3)
     ]
@@ -87,8 +87,8 @@ def test_what_follows_takes_turns_by_stages(one_core: Scheduler) -> None:
             yield
         return name
 
-    first = one_core.ask("me", "a", lambda: stages("a"))
-    second = one_core.ask("you", "b", lambda: stages("b"))
+    first = one_core.submit("me", "a", lambda: stages("a"))
+    second = one_core.submit("you", "b", lambda: stages("b"))
     gate.open.set()
     assert (first.result(PATIENCE), second.result(PATIENCE)) == ("a", "b")
     assert order == ["a0", "b0", "a1", "b1", "a2", "b2"]
@@ -96,10 +96,10 @@ def test_what_follows_takes_turns_by_stages(one_core: Scheduler) -> None:
 
 def test_the_newest_question_of_a_viewer_counts(one_core: Scheduler) -> None:
     gate = hold(one_core, Rank.FOLLOW)
-    first = one_core.ask("me", "a", lambda: "a")
-    shared = one_core.ask("you", "a", lambda: "never computed")
-    second = one_core.ask("me", "b", lambda: "b")
-    third = one_core.ask("me", "c", lambda: "c")
+    first = one_core.submit("me", "a", lambda: "a")
+    shared = one_core.submit("you", "a", lambda: "never computed")
+    second = one_core.submit("me", "b", lambda: "b")
+    third = one_core.submit("me", "c", lambda: "c")
     assert shared is first  # one answer per key, kept because it is still needed
     assert second.cancelled()
     gate.open.set()
@@ -115,9 +115,9 @@ def test_an_outdated_question_ends_after_its_stage(one_core: Scheduler) -> None:
         reached.append("second stage")
         return "late"
 
-    first = one_core.ask("me", "a", stages)
+    first = one_core.submit("me", "a", stages)
     assert gate.begun.wait(PATIENCE)
-    second = one_core.ask("me", "b", lambda: "b")
+    second = one_core.submit("me", "b", lambda: "b")
     gate.open.set()
     assert second.result(PATIENCE) == "b"
     assert first.cancelled() and reached == []
@@ -128,8 +128,8 @@ def test_constant_moving_does_not_starve_what_follows(one_core: Scheduler, monke
     monkeypatch.setattr(scheduler, "HEAD_START", dict.fromkeys(Rank, 0.0))
     gates = [hold(one_core, Rank.MOVE, number) for number in range(2)]  # both threads are taken
     order: list[str] = []
-    requests = [one_core.ask("me", "slow", noted(order, "slow"))]
-    requests += [one_core.ask(f"mover {n}", f"move {n}", noted(order, "move"), Rank.MOVE) for n in range(20)]
+    requests = [one_core.submit("me", "slow", noted(order, "slow"))]
+    requests += [one_core.submit(f"mover {n}", f"move {n}", noted(order, "move"), Rank.MOVE) for n in range(20)]
     gates[0].open.set()
     for future in requests:
         future.result(PATIENCE)
@@ -138,9 +138,9 @@ def test_constant_moving_does_not_starve_what_follows(one_core: Scheduler, monke
 
 
 def test_in_a_class_what_follows_waits_until_its_viewer_is_still(one_core: Scheduler) -> None:
-    one_core.ask("you", "a", lambda: "a", Rank.MOVE).result(PATIENCE)
+    one_core.submit("you", "a", lambda: "a", Rank.MOVE).result(PATIENCE)
     began = time.monotonic()
-    assert one_core.ask("me", "b", lambda: "b").result(PATIENCE) == "b"
+    assert one_core.submit("me", "b", lambda: "b").result(PATIENCE) == "b"
     assert time.monotonic() - began >= scheduler.SETTLED
 
 
@@ -149,14 +149,14 @@ def test_an_error_reaches_every_waiter_and_is_retried(one_core: Scheduler) -> No
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        one_core.ask("me", "a", fail).result(PATIENCE)
-    assert one_core.ask("me", "a", lambda: "yes").result(PATIENCE) == "yes"
+        one_core.submit("me", "a", fail).result(PATIENCE)
+    assert one_core.submit("me", "a", lambda: "yes").result(PATIENCE) == "yes"
 
 
 def test_closing_cancels_what_waits_and_the_next_question_opens_it_again(one_core: Scheduler) -> None:
     gate = hold(one_core, Rank.FOLLOW)
-    waiting = one_core.ask("me", "a", lambda: "a")
+    waiting = one_core.submit("me", "a", lambda: "a")
     threading.Timer(0.1, gate.open.set).start()
     one_core.close()
     assert waiting.cancelled()
-    assert one_core.ask("me", "a", lambda: "a").result(PATIENCE) == "a"
+    assert one_core.submit("me", "a", lambda: "a").result(PATIENCE) == "a"

@@ -14,9 +14,9 @@ from isoviz.metrics import isoscore
 from isoviz.readouts.division import divide
 from isoviz.vectors import VectorSet, demo_sets
 from isoviz.whatif import chains, notebook
-from isoviz.whatif import vectors as engines
+from isoviz.whatif.curves import axes, best, cached_curve, curve
+from isoviz.whatif.engine import WhatIf, engine_of, image_of
 from isoviz.whatif.images import NotReadyError
-from isoviz.whatif.vectors import VectorsWhatIf, axes, best, engine_of, image_of
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 2, 150)
@@ -38,7 +38,7 @@ CHAINS = (
 @pytest.mark.parametrize("text", CHAINS)
 def test_read_outs_match_transformed_points(text: str) -> None:
     steps, part = chains.read(text), divide(LABELLED)
-    engine = VectorsWhatIf(LABELLED)
+    engine = WhatIf(divide(LABELLED))
     chain = posthoc.chain([step.make() for step in steps]).fit(LABELLED.points[part.fit])
     after = np.asarray(chain.transform(LABELLED.points[part.rows]))
     assert image_of(engine.image(steps)).cosines == pytest.approx(readouts.image.Image(after).cosines, abs=1e-5)
@@ -52,7 +52,7 @@ def test_read_outs_match_transformed_points(text: str) -> None:
 
 
 def test_what_follows_has_intervals_and_what_comes_at_once() -> None:
-    engine = VectorsWhatIf(LABELLED)
+    engine = WhatIf(divide(LABELLED))
     steps = chains.read("zca")
     with pytest.raises(NotReadyError):
         engine.answer(steps, build=False)
@@ -80,16 +80,16 @@ def _run(stages):  # type: ignore[no-untyped-def]
 
 
 def test_a_curve_moves_one_parameter_and_ends_where_the_chain_is() -> None:
-    engine = VectorsWhatIf(LABELLED)
+    engine = WhatIf(divide(LABELLED))
     steps = chains.read("all_but_the_top:remove=1~zca:strength=0.4")
     by_step = {(axis.place, axis.name): axis for axis in axes(steps, 10)}
     assert set(by_step) == {(0, "remove"), (1, "strength"), (1, "eps")}
     assert by_step[0, "remove"].values == (0, 1, 2, 3, 5, 8)
     axis = by_step[1, "strength"]
     assert {0.0, 0.4, 1.0} <= set(axis.values) and axis.current == 0.4
-    stages = engine.curve(steps, axis, "knn")
+    stages = curve(engine, steps, axis, "knn")
     next(stages)
-    assert len(engine.cached_curve(steps, axis, "knn")) == 1
+    assert len(cached_curve(engine, steps, axis, "knn")) == 1
     points = _run(stages)
     assert [point.value for point in points] == list(axis.values)
     here = next(point for point in points if point.value == 0.4)
@@ -106,22 +106,22 @@ def test_dimensions_kept_and_what_has_no_curve() -> None:
         and axis.moved(chains.read("truncation:keep=3"), 4)[0].text == "truncation:keep=4"
     )
     assert axes(chains.read("rotation"), 10) == []
-    engine = VectorsWhatIf(LABELLED)
-    points = _run(engine.curve(chains.read("truncation:keep=3"), axis, "knn"))
+    engine = WhatIf(divide(LABELLED))
+    points = _run(curve(engine, chains.read("truncation:keep=3"), axis, "knn"))
     assert [point.value for point in points] == list(axis.values)
     assert points[-1].readout == engine.answer(()).readouts["knn"].value  # all dimensions kept
 
 
 def test_held_back_rows_are_others_under_the_same_fit() -> None:
-    shown, held_back = VectorsWhatIf(LABELLED), VectorsWhatIf(LABELLED, "held back")
+    shown, held_back = WhatIf(divide(LABELLED)), WhatIf(divide(LABELLED, "held back"))
     assert np.array_equal(shown.train, held_back.train)
-    assert set(shown.division.rows).isdisjoint(held_back.division.rows)
+    assert set(shown.source.rows).isdisjoint(held_back.source.rows)
     assert held_back.comparison(chains.read("zca"), "knn").difference.n == 50
 
 
 def test_a_layer_that_needs_a_run_is_refused_in_words() -> None:
     with pytest.raises(InputError, match="trained on a run's labels and head"):
-        VectorsWhatIf(LABELLED).image(chains.read("isolayer"))
+        WhatIf(divide(LABELLED)).image(chains.read("isolayer"))
 
 
 def test_kept_vectors_have_one_engine() -> None:
@@ -135,13 +135,13 @@ def test_kept_vectors_have_one_engine() -> None:
 def test_the_demo_search_is_not_trivial_and_a_transform_shows() -> None:
     key = demo_sets.RECORDED[demo_sets.RETRIEVAL]
     engine = engine_of(key)
-    assert engine.vector_set.facts.items() >= {"model": "demo/tiny-bert", "pooling": "mean", "layer": 2}.items()
+    assert engine.source.vectors.facts.items() >= {"model": "demo/tiny-bert", "pooling": "mean", "layer": 2}.items()
     plain = engine.answer(()).readouts["ndcg_cosine"].value
     chance = 10 / 2_000
     assert 20 * chance < plain < 0.8
     change = engine.comparison(chains.read("all_but_the_top:remove=3"), "ndcg_cosine").difference
     assert change.low > 0.05
-    assert engines.engine_of(key, "held back").comparison((), "ndcg_cosine").difference.n == 67
+    assert engine_of(key, "held back").comparison((), "ndcg_cosine").difference.n == 67
 
 
 def test_the_notebooks_lines_give_the_pages_numbers(capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,7 +149,7 @@ def test_the_notebooks_lines_give_the_pages_numbers(capsys: pytest.CaptureFixtur
     engine = engine_of(key)
     full = _run(engine.stages(steps))
     scope: dict[str, Any] = {}
-    exec(notebook.of_vectors(key, steps), scope)
+    exec(notebook.source(engine, steps), scope)
     printed = capsys.readouterr().out.splitlines()
     scores = [engine.answer(chain).measures["isoscore"] for chain in ((), steps)]
     assert [float(part) for part in printed[0].removeprefix("IsoScore ").split(" -> ")] == pytest.approx(scores)
@@ -160,10 +160,10 @@ def test_the_notebooks_lines_give_the_pages_numbers(capsys: pytest.CaptureFixtur
 
 
 def test_a_curve_has_gaps_where_nothing_is_left() -> None:
-    engine = VectorsWhatIf(VectorSet(np.outer(RNG.normal(size=60), np.ones(3)), pd.DataFrame(index=range(60))))
+    engine = WhatIf(divide(VectorSet(np.outer(RNG.normal(size=60), np.ones(3)), pd.DataFrame(index=range(60)))))
     steps = chains.read("all_but_the_top:remove=1")
     (axis,) = axes(steps, 3)
-    points = {point.value: point for point in _run(engine.curve(steps, axis, "nearest"))}
+    points = {point.value: point for point in _run(curve(engine, steps, axis, "nearest"))}
     assert points[0].isoscore == pytest.approx(0.0, abs=1e-9)
     assert points[0].readout is not None
     assert points[2].isoscore is points[2].isoscore_low is points[2].readout is None

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
+from isoviz.readouts.heads import Score
 from isoviz.readouts.labels import linear_head
+from isoviz.statistics.paired_bootstrap import Difference, difference
 from isoviz.tasks import metrics as task_metrics
-from isoviz.whatif import heads
-from isoviz.whatif.heads import paired_difference
 
 
 def predictions(n: int = 240, classes: int = 2, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -20,25 +20,26 @@ def predictions(n: int = 240, classes: int = 2, seed: int = 0) -> tuple[np.ndarr
     return labels, before, after
 
 
+def change(metric: str, labels: np.ndarray, before: np.ndarray, after: np.ndarray) -> Difference:
+    return difference(Score(metric, labels, before), Score(metric, labels, after))
+
+
 @pytest.mark.parametrize(
-    "metric, classes", [("accuracy", 2), ("accuracy", 4), ("matthews", 2), ("matthews", 4), ("f1", 2)]
+    "metric, classes", [("accuracy", 4), ("matthews", 2), ("matthews", 4), ("f1", 2), ("macro-f1", 3)]
 )
-def test_metrics_from_counts_are_the_metrics(metric, classes):
+def test_resampled_metrics_are_the_metrics_of_resampled_rows(metric, classes):
     labels, predicted, _ = predictions(classes=classes)
-    cells, counts = np.unique(np.stack([labels, predicted], axis=1), axis=0, return_counts=True)
-    drawn = np.random.default_rng(1).multinomial(240, counts / 240, size=6)
-    drawn = np.vstack([drawn, np.eye(len(cells), dtype=np.int64)[:1] * 240])  # one label, one prediction throughout
-    scores = heads._FROM_COUNTS[metric](cells[:, 0], cells[:, 1], drawn)
-    for value, row in zip(scores, drawn, strict=True):
-        rows = np.repeat(cells, row, axis=0)
-        expected = task_metrics.compute([metric], rows[:, 0], rows[:, 1])[metric]
+    drawn = np.random.default_rng(1).multinomial(240, np.full(240, 1 / 240), size=6)
+    drawn = np.vstack([drawn, 240 * np.eye(240, dtype=np.int64)[:1]]).astype(np.float32)  # one label throughout
+    for value, row in zip(Score(metric, labels, predicted).resampled(drawn), drawn.astype(np.int64), strict=True):
+        expected = task_metrics.compute([metric], np.repeat(labels, row), np.repeat(predicted, row))[metric]
         assert value == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "matthews"])
 def test_the_interval_is_scipys_paired_percentile_bootstrap(metric):
     labels, before, after = predictions()
-    resampled = paired_difference(metric, labels, before, after, "classification")
+    resampled = change(metric, labels, before, after)
     statistic = {"accuracy": lambda y, p: np.mean(y == p), "matthews": lambda y, p: np.corrcoef(y, p)[0, 1]}[metric]
 
     def difference(y, a, b):
@@ -59,17 +60,17 @@ def test_numbers_are_resampled_row_by_row():
     random = np.random.default_rng(0)
     labels = random.normal(size=80)
     before, after = labels + 2 * random.normal(size=80), labels + 0.3 * random.normal(size=80)
-    difference = paired_difference("pearson", labels, before, after, "regression")
-    assert difference.excludes_zero and difference.low < difference.value < difference.high
-    assert (
-        paired_difference("pearson", labels, np.zeros(80), after, "regression").value is None
-    )  # undefined stays undefined
+    for metric in ("pearson", "spearman", "mse"):
+        gain = change(metric, labels, before, after)
+        assert gain.excludes_zero and gain.low < gain.value < gain.high
+    assert change("pearson", labels, np.zeros(80), after).value is None  # undefined stays undefined
+    assert change("pearson", labels, None, after).value is None  # a head that cannot read the vectors
 
 
 def test_equal_predictions_differ_by_nothing():
     labels, before, _ = predictions()
-    difference = paired_difference("matthews", labels, before, before, "classification")
-    assert (difference.value, difference.low, difference.high, difference.excludes_zero) == (0.0, 0.0, 0.0, False)
+    none = change("matthews", labels, before, before)
+    assert (none.value, none.low, none.high, none.excludes_zero) == (0.0, 0.0, 0.0, False)
 
 
 def test_a_refitted_head_sees_neither_unit_nor_origin_nor_axes():

@@ -1,0 +1,214 @@
+"""What removes directions, means or dimensions, against loops over points."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isoviz import metrics
+from isoviz.errors import InputError
+from isoviz.posthoc import all_but_the_top, chain, cluster_based, mean_removal, truncation, zca
+from tests.posthoc.clouds import cloud
+
+# ------------------------------------------------------------------------------------------------------ clusters
+
+
+def blobs(sizes=(40, 25, 30), d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    label = np.repeat(np.arange(len(sizes)), sizes)
+    rng.shuffle(label)
+    centres = 60 * np.eye(len(sizes), d)
+    return centres[label] + rng.normal(size=(len(label), d)) * np.linspace(3, 1, d), label
+
+
+def looped(train, labels, points, assigned, remove):
+    image = np.empty_like(points)
+    for i, point in enumerate(points):
+        members = train[labels == assigned[i]]
+        mean = members.mean(axis=0)
+        centred = point - mean
+        _, _, rows = np.linalg.svd(members - mean)
+        for u in rows[: min(remove, len(members) - 1)]:
+            centred = centred - (u @ (point - mean)) * u
+        image[i] = centred
+    return image
+
+
+@pytest.mark.parametrize("remove", [0, 1, 2])
+def test_against_the_loop_on_train_and_dev(remove):
+    train, labels = blobs()
+    dev, dev_labels = blobs(seed=1)
+    transform = cluster_based(n_clusters=3, remove=remove).fit(train)
+    np.testing.assert_allclose(transform.transform(train), looped(train, labels, train, labels, remove), atol=1e-9)
+    np.testing.assert_allclose(transform.transform(dev), looped(train, labels, dev, dev_labels, remove), atol=1e-9)
+    assert transform.flattened == 0
+
+
+def test_one_cluster_is_all_but_the_top():
+    train, dev = cloud(), cloud(10, seed=1)
+    np.testing.assert_allclose(
+        cluster_based(n_clusters=1, remove=2).fit(train).transform(dev),
+        all_but_the_top(remove=2).fit(train).transform(dev),
+        atol=1e-10,
+    )
+
+
+def test_cluster_means_are_gone():
+    train, labels = blobs()
+    image = cluster_based(n_clusters=3, remove=1).fit_transform(train)
+    for cluster in range(3):
+        np.testing.assert_allclose(image[labels == cluster].mean(axis=0), 0, atol=1e-9)
+    assert metrics.isoscore(image) > metrics.isoscore(train)
+
+
+def test_clusters_too_small_become_zero_and_are_counted():
+    train, labels = blobs(sizes=(40, 3, 30))
+    transform = cluster_based(n_clusters=3, remove=2).fit(train)
+    assert transform.flattened == 1
+    image = transform.transform(train)
+    np.testing.assert_allclose(image[labels == 1], 0, atol=1e-9)
+    assert np.abs(image[labels == 0]).max() > 1
+    # a cluster of 3 points spans 2 directions: a new point keeps its other 4
+    other = train[labels == 1].mean(axis=0) + np.eye(6)
+    assert np.linalg.matrix_rank(transform.transform(other), tol=1e-6) == 4
+
+
+def test_the_seed_fixes_the_clusters():
+    train = cloud(150, 5)
+    first = cluster_based(n_clusters=10, remove=1, seed=3).fit_transform(train)
+    np.testing.assert_array_equal(first, cluster_based(n_clusters=10, remove=1, seed=3).fit_transform(train))
+    assert not np.array_equal(first, cluster_based(n_clusters=10, remove=1, seed=4).fit_transform(train))
+
+
+def test_too_many_clusters_or_directions():
+    train = np.repeat(cloud(6, 4), 5, axis=0)
+    with pytest.raises(InputError, match="n_clusters must be at most 6, the number of distinct points, got 7"):
+        cluster_based(n_clusters=7, remove=1).fit(train)
+    assert cluster_based(n_clusters=6, remove=1).fit(train).flattened == 6
+    with pytest.raises(InputError, match="remove must be at most 4, .* got 5"):
+        cluster_based(n_clusters=2, remove=5).fit(train)
+    with pytest.raises(InputError, match="n_clusters must be at most 6, .* got 27"):
+        cluster_based(remove=1).fit(train)
+
+
+# ------------------------------------------------------------------------------------------------------ top directions
+
+
+def without_top(train, points, remove, literal):
+    mean = train.mean(axis=0)
+    _, _, rows = np.linalg.svd(train - mean)
+    image = []
+    for point in points:
+        centred = point - mean
+        for u in rows[:remove]:
+            centred = centred - (u @ (point if literal else point - mean)) * u
+        image.append(centred)
+    return np.array(image)
+
+
+@pytest.mark.parametrize("shape", [(120, 8), (6, 8)])
+@pytest.mark.parametrize("remove", [0, 1, 3])
+@pytest.mark.parametrize("literal", [False, True])
+def test_against_the_loop(shape, remove, literal):
+    train, dev = cloud(*shape), cloud(10, 8, seed=1)
+    transform = all_but_the_top(remove=remove, literal=literal).fit(train)
+    assert transform.removed == remove
+    np.testing.assert_allclose(transform.transform(dev), without_top(train, dev, remove, literal), rtol=1e-9, atol=1e-9)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 2**32), remove=st.integers(0, 6), literal=st.booleans())
+def test_removed_directions_keep_no_variance(seed, remove, literal):
+    train = cloud(50, 6, seed)
+    values, vectors = np.linalg.eigh(np.cov(train.T))
+    image = all_but_the_top(remove=remove, literal=literal).fit_transform(train)
+    left = np.var(image @ vectors[:, ::-1], axis=0, ddof=1)
+    np.testing.assert_allclose(left, np.where(np.arange(6) < remove, 0, values[::-1]), atol=1e-9 * values[-1])
+
+
+def test_the_default_is_a_hundredth_of_the_width():
+    assert all_but_the_top().fit(cloud(30, 8)).removed == 1
+    assert all_but_the_top().fit(np.random.default_rng(0).normal(size=(40, 260))).removed == 3
+
+
+def test_no_more_than_the_rank_is_removed():
+    transform = all_but_the_top(remove=7).fit(cloud(4, 9))
+    assert transform.removed == 3
+    dev = cloud(5, 9, seed=1)
+    assert np.linalg.matrix_rank(transform.transform(dev)) == 5  # the rest of the space is left alone
+
+
+def test_all_directions_and_too_many():
+    np.testing.assert_allclose(all_but_the_top(remove=8).fit_transform(cloud()), 0, atol=1e-12)
+    with pytest.raises(InputError, match="remove must be at most 8, .* got 9"):
+        all_but_the_top(remove=9).fit(cloud())
+
+
+# ------------------------------------------------------------------------------------------------------ mean, dimensions
+
+
+def without_mean(train, points):
+    d = train.shape[1]
+    mean = [sum(row[j] for row in train) / len(train) for j in range(d)]
+    length = math.sqrt(sum(value * value for value in mean))
+    unit = [value / length for value in mean]
+    image = []
+    for x in points:
+        along = sum(x[j] * unit[j] for j in range(d))
+        rest = [x[j] - along * unit[j] for j in range(d)]
+        stretch = math.sqrt(sum(v * v for v in x)) / math.sqrt(sum(v * v for v in rest))
+        image.append([v * stretch for v in rest])
+    return np.array(image)
+
+
+def test_against_a_loop():
+    train, dev = cloud(), cloud(9, seed=1)
+    transform = mean_removal().fit(train)
+    image = transform.transform(dev)
+    np.testing.assert_allclose(image, without_mean(train, dev), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(image, axis=1), np.linalg.norm(dev, axis=1), rtol=1e-12)
+    np.testing.assert_allclose(image @ train.mean(axis=0), 0, atol=1e-10)
+    assert transform.removed == 1 and transform.affine() is None
+
+
+def test_a_cone_opens():
+    cone = np.random.default_rng(0).normal(size=(400, 12)) + 10 * np.eye(12)[3]
+    image = mean_removal().fit_transform(cone)
+    assert metrics.mean_cosine(cone) > 0.85 and abs(metrics.mean_cosine(image)) < 0.02
+    assert metrics.explained_variance(image)[10] == pytest.approx(1)
+    assert metrics.isoscore(image) < (12 - 2) / (12 - 1) + 1e-9
+
+
+def test_points_on_the_line_of_the_mean_map_to_zero():
+    train = cloud()
+    mean = train.mean(axis=0)
+    points = np.stack([mean, -3 * mean, mean + 1e-3 * np.eye(8)[0], np.zeros(8)])
+    image = mean_removal().fit(train).transform(points)
+    np.testing.assert_array_equal(image[[0, 1, 3]], 0)
+    assert np.linalg.norm(image[2]) == pytest.approx(np.linalg.norm(points[2]))
+    single = mean_removal().fit(train.astype(np.float32)).transform(mean.astype(np.float32)[None])
+    assert np.linalg.norm(single) in (
+        0,
+        pytest.approx(np.linalg.norm(mean), rel=1e-6),
+    )  # rounding may leave a direction
+
+
+def test_without_a_mean_nothing_is_removed():
+    for train in (zca().fit_transform(cloud()), np.array([[1.0, 2.0], [-1.0, -2.0]])):
+        transform = mean_removal().fit(train)
+        assert transform.removed == 0
+        np.testing.assert_array_equal(transform.transform(train), train)
+    again = chain([mean_removal(), mean_removal()]).fit(cloud())
+    assert [step.removed for step in again.steps] == [1, 1]  # the image's own mean points elsewhere
+
+
+def test_truncation_keeps_the_first_dimensions_as_they_are():
+    points = cloud(40, 6)
+    assert truncation(keep=2).fit_transform(points) == pytest.approx(points[:, :2])
+    assert truncation().fit_transform(points) == pytest.approx(points)
+    with pytest.raises(InputError, match="at most 6"):
+        truncation(keep=7).fit(points)
