@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from dashboard.shared import wording
 from isoviz.readouts import Comparison
 from isoviz.readouts.reading import Needs
-from isoviz.statistics.paired_bootstrap import Difference
+from isoviz.statistics.paired_bootstrap import Difference, Outcome
 from isoviz.statistics.resolution import smallest_difference
 from isoviz.whatif.chains import Step
 from isoviz.whatif.engine import Answer, Full
@@ -56,36 +56,41 @@ def isotropy(before: Answer, after: Answer) -> str:
 
 def heads(n: int, full: Full) -> str:
     """Whether the transform helps, hurts, or only breaks the fit of the frozen head on n rows, and what the intervals leave out."""
-    frozen, refitted = full.difference("frozen"), full.difference("refitted")
-    sentence = _heads(n, frozen, refitted)
-    differ = frozen.excludes_zero or refitted.excludes_zero
+    outcomes = full.difference("frozen").outcome, full.difference("refitted").outcome
+    sentence = _heads(n, *outcomes)
+    differ = not {"higher", "lower"}.isdisjoint(outcomes)
     return f"{sentence} The intervals do not cover another fit of the transform or of the head." if differ else sentence
 
 
-def _heads(n: int, frozen: Difference, refitted: Difference) -> str:
-    if refitted.low is None:
+def _heads(n: int, frozen: Outcome, refitted: Outcome) -> str:
+    if refitted in ("undefined", "no interval"):
         return "The metric is undefined for one of the heads, so they cannot be compared."
-    if frozen.low is None:
-        return "The frozen head cannot read these vectors. " + _refitted_only(refitted)
-    if frozen.low == frozen.high == refitted.low == refitted.high == 0:
+    if frozen in ("undefined", "no interval"):
+        known = {
+            "higher": "better than one refitted without the transform",
+            "lower": "worse than one refitted without the transform",
+        }
+        does = known.get(refitted, "as well as before")
+        return f"The frozen head cannot read these vectors. On these rows, a head refitted on the training rows does {does}."
+    if frozen == refitted == "same":
         return f"Neither head is affected: on these {n:,} rows, both score exactly as without the transform."
-    if not frozen.excludes_zero and not refitted.excludes_zero:
+    if {frozen, refitted} <= {"same", "unclear"}:
         return f"Neither head changes by more than chance would on {n:,} rows. This is no evidence for or against the transform."
-    if frozen.excludes_zero and (frozen.value or 0) < 0 and not (refitted.excludes_zero and (refitted.value or 0) < 0):
-        better = " (even better)" if refitted.excludes_zero else ""
+    if frozen == "lower" and refitted != "lower":
+        better = " (even better)" if refitted == "higher" else ""
         return (
             "The frozen head no longer fits, because it was trained on the old coordinates. The information is still there: a head "
             f"refitted on the training rows does as well as before{better}."
         )
-    if refitted.excludes_zero and (refitted.value or 0) < 0:
+    if refitted == "lower":
         harder = "The information that the task needs has become harder to read"
-        if frozen.excludes_zero and (frozen.value or 0) < 0:
+        if frozen == "lower":
             return f"{harder}: the frozen head does worse, and so does one refitted on the training rows."
         return (
             f"{harder} for a head refitted on the training rows, which does worse; the frozen head "
             "loses no more than chance explains."
         )
-    if refitted.excludes_zero:
+    if refitted == "higher":
         return "A head refitted on the training rows does better than one refitted without the transform: here, the transform helps."
     return "The frozen head does better, but a refitted head does not: the transform suits the old head without adding information."
 
@@ -93,13 +98,6 @@ def _heads(n: int, frozen: Difference, refitted: Difference) -> str:
 def cloud(name: str) -> str:
     """Name and description of a cloud."""
     return f"{name.capitalize()} cloud ({_CLOUD_TEXTS.get(name, _CLOUD_TEXTS['pooled'])})"
-
-
-def _refitted_only(refitted: Difference) -> str:
-    if not refitted.excludes_zero:
-        return "On these rows, a head refitted on the training rows does as well as before."
-    direction = "better" if (refitted.value or 0) > 0 else "worse"
-    return f"A head refitted on the training rows does {direction} than one refitted without the transform."
 
 
 def difference(interval: Difference) -> str:
@@ -153,22 +151,13 @@ def verdict(purpose: Purpose, comparisons: Mapping[str, Comparison], steps: Sequ
         comparisons: read-outs of the chain against no transform, by slug.
     """
     first, *others = [comparisons[slug] for slug in purpose.readouts if slug in comparisons]
-    direction = _direction(first)
-    differing = [other for other in others if _direction(other) not in (0, direction)]
+    differing = [other for other in others if other.gain not in (0, first.gain)]
     reason = "; ".join(map(change_in_points, [first, *differing])) + "."
-    if first.difference.low == first.difference.high == 0:
+    if first.difference.outcome == "same":
         return "no difference", reason
-    if not direction or differing:
+    if not first.gain or differing:
         return "cannot tell", reason
-    return (_verb(steps) if direction > 0 else f"do not {_verb(steps)}"), reason
-
-
-def _direction(comparison: Comparison) -> int:
-    """1 for a significant gain, −1 for a significant loss, else 0."""
-    change = comparison.difference
-    if not change.excludes_zero or change.low is None:
-        return 0
-    return (1 if change.low > 0 else -1) * (-1 if comparison.readout.aim == "down" else 1)
+    return (_verb(steps) if first.gain > 0 else f"do not {_verb(steps)}"), reason
 
 
 def change_in_points(comparison: Comparison) -> str:

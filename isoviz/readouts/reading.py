@@ -188,19 +188,23 @@ class Comparison:
     difference: Difference = field(repr=False)
 
     @property
+    def gain(self) -> int:
+        """1 for a significant gain, −1 for a significant loss, else 0."""
+        change = {"higher": 1, "lower": -1}.get(self.difference.outcome, 0)
+        return -change if self.readout.aim == "down" else change
+
+    @property
     def verdict(self) -> str:
         """A sentence on what the interval shows. The interval covers other units, not another fit of the transform."""
-        change, units = self.difference, f"{self.difference.n:,} {self.readout.unit}"
-        if change.value is None:
-            return f"Undefined on these {units}."
-        if change.low is None or change.high is None:
-            return f"Too few {self.readout.unit} for an interval."
-        if change.low == change.high == 0:
-            return f"The same on these {units}."
-        if not change.excludes_zero:
-            return f"No difference detectable with these {units}."
-        direction = "higher" if change.low > 0 else "lower"
-        return f"Significantly {direction} on these {units}; another fit of the transform may differ."
+        outcome, units = self.difference.outcome, f"{self.difference.n:,} {self.readout.unit}"
+        sentences = {
+            "undefined": f"Undefined on these {units}.",
+            "no interval": f"Too few {self.readout.unit} for an interval.",
+            "same": f"The same on these {units}.",
+            "unclear": f"No difference detectable with these {units}.",
+        }
+        significant = f"Significantly {outcome} on these {units}; another fit of the transform may differ."
+        return sentences.get(outcome, significant)
 
 
 def compared(before: Mapping[str, Statistic], after: Mapping[str, Statistic]) -> list[Comparison]:

@@ -14,12 +14,13 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[Any]
+Outcome = Literal["undefined", "no interval", "same", "unclear", "higher", "lower"]
 
 LEVEL: Final = 0.95
 RESAMPLES: Final = 1_000
@@ -52,6 +53,19 @@ class Difference:
     def excludes_zero(self) -> bool:
         """Whether the interval excludes zero."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the interval shows; "higher" and "lower" are significant."""
+        if self.value is None:
+            return "undefined"
+        if self.low is None or self.high is None:
+            return "no interval"
+        if self.low == self.high == 0:
+            return "same"
+        if not self.excludes_zero:
+            return "unclear"
+        return "higher" if self.low > 0 else "lower"
 
 
 class Statistic(Protocol):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Server
-from tests.browser.test_journey import LONG, serving, wait_for_status  # noqa: F401
+from tests.browser.conftest import Server, becomes
+from tests.browser.test_journey import LONG, serving  # noqa: F401
 
 GOOD, BAD = ["fine", "lovely", "great"], ["dull", "poor", "awful"]
 
@@ -79,7 +79,7 @@ def test_upload_correct_inspect_launch_and_read_the_errors(
     launch.click()
     expect(page.get_by_role("heading", name="Live", exact=True)).to_be_visible()
     (run,) = serving.store.list()
-    wait_for_status(serving, run.id, "finished")
+    becomes(page, lambda: serving.store.get(run.id).status, "finished")
     task = run.config.own
     assert task is not None
     assert (task.text, task.label, task.label_names) == ("Gesagt", "Laune", ("froh", "trüb"))

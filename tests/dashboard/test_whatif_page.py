@@ -27,8 +27,9 @@ from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
 from isoviz.training.weights import FILE, newest
 from isoviz.whatif import chains, embeddings
+from isoviz.whatif.encoding import ENCODING
 from isoviz.whatif.engine import CLOUDS, instant_metrics, slow_metrics
-from isoviz.whatif.request import ENCODING, STORE, request_for
+from isoviz.whatif.request import STORE, request_for
 from isoviz.whatif.scheduler import SCHEDULER, Rank
 from tests.dashboard.conftest import PATIENCE, ROOT, OpenPage
 from tests.dashboard.made_up import config, finish

@@ -23,9 +23,10 @@ from isoviz.jobs.results import ERROR
 from isoviz.runs.store import Store
 from isoviz.whatif import chains, embeddings, encoding, notebook
 from isoviz.whatif.embeddings import load
+from isoviz.whatif.encoding import ENCODING
 from isoviz.whatif.engine import WhatIf, train_layer
 from isoviz.whatif.images import NotReadyError
-from isoviz.whatif.request import ENCODING, STORE, LayerRequest, refuse_kind, request_for
+from isoviz.whatif.request import STORE, LayerRequest, refuse_kind, request_for
 from tests.jobs.here import fail_job, work_here
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
