@@ -48,7 +48,7 @@ class MeanRemoval(CataloguedTransform):
     )
     ARRAYS = {"direction": "d", "floor": "k"}
     COUNTS = ("removed",)
-    reads = "mean"
+    fits_on = "mean"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         _, mean = centre(x)

@@ -1,4 +1,4 @@
-"""All-but-the-top: centre, and remove the directions of largest variance."""
+"""Removal of the directions of largest variance: all-but-the-top, and the same inside each cluster."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
+from isoviz.metrics.moments import centre
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.directions import principal_axes
 from isoviz.posthoc.factored import FactoredCloud
@@ -80,7 +81,7 @@ class AllButTheTop(CataloguedTransform):
     ARRAYS = {"mean": "d", "directions": "dr"}
     COUNTS = ("removed",)
     coordinates = "principal"
-    reads = "sample"
+    fits_on = "sample"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         axes = principal_axes(x, eps)
@@ -121,3 +122,138 @@ class AllButTheTop(CataloguedTransform):
         mean, directions = self.learnt.arrays["mean"], self.learnt.arrays["directions"]
         matrix = np.eye(len(mean)) - directions @ directions.T
         return Affine(matrix, -mean if self.params.literal else -mean @ matrix)
+
+
+CLUSTER_BIBTEX = """\
+@inproceedings{rajaee2021cluster,
+  title={A Cluster-based Approach for Improving Isotropy in Contextual Embedding Space},
+  author={Rajaee, Sara and Pilehvar, Mohammad Taher},
+  booktitle={Proceedings of the 59th Annual Meeting of the Association for Computational Linguistics and the 11th
+    International Joint Conference on Natural Language Processing (Volume 2: Short Papers)},
+  pages={575--584},
+  year={2021}
+}
+"""
+
+
+class ClusterBasedParams(Params):
+    """Parameters of the cluster-based transform."""
+
+    n_clusters: int = parameter(
+        27,
+        label="Clusters",
+        symbol="k",
+        help="Number of k-means clusters.",
+        source="Rajaee & Pilehvar 2021, the authors' notebook for BERT",
+        ge=1,
+        slider=(1, 50, 1),
+        start=5,
+    )
+    remove: int = parameter(
+        12,
+        label="Directions removed",
+        symbol="D",
+        help="Number of top directions (those with the most variance) to remove from each cluster.",
+        source="Rajaee & Pilehvar 2021, the authors' notebook for BERT",
+        ge=0,
+        slider=(0, 40, 1),
+        start=2,
+    )
+    seed: int = parameter(
+        0,
+        label="Seed",
+        symbol="",
+        help="Sets the starting point of k-means.",
+        source="our addition: the authors' code sets no seed",
+        ge=0,
+        le=2**31 - 1,
+    )
+
+
+class ClusterBased(CataloguedTransform):
+    """Finds clusters by k-means and removes from each point its cluster's mean and top directions.
+
+    New points belong to the cluster with the nearest centroid. Cluster means are not added back, as in the authors' code.
+
+    Learnt, with c clusters: `centroids` (c, d) relative to `origin` (d,), `means` (c, d), `directions` (c, d, r), where a
+    cluster with fewer than r directions to remove has columns of zeros. A cluster of m points spans at most m − 1 directions;
+    all fit points of a cluster that spans at most D directions become zero (`flattened` counts these clusters).
+    """
+
+    slug = "cluster_based"
+    title = "Cluster-based"
+    summary = "Splits the cloud into clusters, centres each one and removes its directions of largest variance."
+    equation = (
+        r"y = \tilde x - \sum_{i \le D} (u^{(c)}_i \cdot \tilde x)\, u^{(c)}_i,\quad \tilde x = x - \mu_c,\; c = c(x)"
+    )
+    paper = Paper("Rajaee & Pilehvar 2021", CLUSTER_BIBTEX)
+    Params = ClusterBasedParams
+    params: ClusterBasedParams
+    traps = (
+        "All points of a cluster with at most D + 1 points become zero; `flattened` counts these clusters.",
+        "Cluster means are not added back: if the clusters match the classes, the transform removes what separates them.",
+        "The map is not affine: it jumps at the border between clusters. It also depends on the k-means seed.",
+    )
+    effects = Effects(
+        isoscore="usually up: the spread between clusters is removed",
+        ev="usually down",
+        mean_cosine="centred in each cluster",
+    )
+    training = "its clusters come from a finished cloud and would have to be recomputed at every step"
+    ARRAYS = {"origin": "d", "centroids": "cd", "means": "cd", "directions": "cdr"}
+    COUNTS = ("flattened", "clusters")
+
+    def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
+        clusters, remove = self.params.n_clusters, self.params.remove
+        n, d = x.shape
+        if remove > d:
+            raise InputError(f"remove must be at most {d}, the dimensions of the points, got {remove}")
+        distinct = len(np.unique(x, axis=0)) if clusters > 1 else 1
+        if clusters > distinct:
+            raise InputError(f"n_clusters must be at most {distinct}, the number of distinct points, got {clusters}")
+        centred, origin = centre(x)
+        centroids = _centroids(centred, clusters, self.params.seed)
+        labels = _nearest(centred, centroids)
+        occupied = np.unique(labels)  # rounding can leave a centroid without points
+        means = np.empty((len(occupied), d))
+        directions = np.zeros((len(occupied), d, min(remove, d, n - 1)))
+        flattened = 0
+        for index, label in enumerate(occupied):
+            axes = principal_axes(x[labels == label], eps)
+            leading = axes.leading(remove)
+            means[index] = axes.mean
+            directions[index, :, : leading.shape[1]] = leading
+            flattened += axes.rank <= remove
+        arrays = {"origin": origin, "centroids": centroids[occupied], "means": means, "directions": directions}
+        return Learnt(arrays, {"flattened": flattened, "clusters": len(occupied)})
+
+    def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
+        labels = _nearest(x - learnt["origin"], learnt["centroids"])
+        image = x - learnt["means"][labels]
+        for cluster, directions in enumerate(learnt["directions"]):
+            rows = labels == cluster
+            members = image[rows]
+            image[rows] = members - (members @ directions) @ directions.T
+        return image
+
+    @property
+    def flattened(self) -> int:
+        """The number of clusters whose points all became zero because every direction was removed."""
+        return self.learnt.counts["flattened"]
+
+
+def _centroids(centred: NDArray[np.float64], count: int, seed: int) -> NDArray[np.float64]:
+    if count == 1:
+        return np.zeros((1, centred.shape[1]))
+    from sklearn.cluster import KMeans
+
+    unit = float(np.abs(centred).max())  # keeps the squares in k-means within range
+    # its warning about too few distinct clusters is not suppressed: filters are process-wide, and What-if fits in threads
+    fitted = KMeans(n_clusters=count, n_init=1, random_state=seed).fit(centred / unit)
+    centroids: NDArray[np.float64] = fitted.cluster_centers_ * unit
+    return centroids
+
+
+def _nearest(x: Any, centroids: Any) -> Any:
+    """argmin ‖x − c‖² over the centroids, (n,), for numpy and torch; ‖x‖² does not depend on the centroid."""
+    return (0.5 * (centroids * centroids).sum(1) - x @ centroids.T).argmin(1)

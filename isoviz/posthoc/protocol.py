@@ -94,14 +94,14 @@ class Effects:
 
 
 class Transform:
-    """Base class of everything that is fitted on one cloud and applied to others."""
+    """Base class of everything that is fitted on one cloud and applied to others.
+
+    Attributes:
+        fits_on: the data that `fit` needs; unless this is "points", a file larger than memory is fitted in one pass.
+    """
 
     slug: ClassVar[str]
-
-    @property
-    def fits_on(self) -> FitsOn:
-        """The data that `fit` needs."""
-        return "points"
+    fits_on: FitsOn = "points"
 
     def fit_sums(self, mean: NDArray[np.float64], covariance: NDArray[np.float64], n: int, eps: float) -> Self:
         """Like `fit`, but from the running sums of n points; not available if `fits_on` is "points".
@@ -111,11 +111,11 @@ class Transform:
             n: at least d, because fewer points span fewer directions.
             eps: `isoviz.metrics.cloud.resolution` of the points.
         """
-        reads = self.fits_on
-        if reads == "points":
+        if self.fits_on == "points":
             raise InputError(f"{self.slug} is fitted on the points themselves, not on their mean and covariance")
         self._fit(
-            _checked(surrogate_points(mean, covariance, n, "population" if reads == "population" else "sample")), eps
+            _checked(surrogate_points(mean, covariance, n, "population" if self.fits_on == "population" else "sample")),
+            eps,
         )
         return self
 
@@ -198,7 +198,6 @@ class CataloguedTransform(Transform):
             on one: What-if then moves every point and marks the step as slower.
         needs_labels: whether it also needs labels, so that `fit(points)` cannot fit it.
         training: the corresponding training method, or the reason why there is none; see `in_training`.
-        reads: the data that `learn` needs; unless this is "points", a file larger than memory is fitted in one pass.
     """
 
     title: ClassVar[str]
@@ -214,7 +213,6 @@ class CataloguedTransform(Transform):
     coordinates: ClassVar[Kind | None] = None
     needs_labels: ClassVar[bool] = False
     training: ClassVar[InTraining | str] = "no training method does the same"
-    reads: ClassVar[FitsOn] = "points"
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -237,10 +235,6 @@ class CataloguedTransform(Transform):
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.params.model_dump().items())
         return f"{self.slug}({arguments})"
-
-    @property
-    def fits_on(self) -> FitsOn:
-        return self.reads
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         """Hook: fit on the validated cloud x (n, d); eps is the resolution of its original number type."""

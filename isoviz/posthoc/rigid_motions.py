@@ -61,7 +61,7 @@ class Shift(CataloguedTransform):
     training = "a head in training absorbs a shift into its bias, so nothing would change"
     ARRAYS = {"offset": "d"}
     coordinates = "any"
-    reads = "population"
+    fits_on = "population"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         std = np.asarray(dimension_std(x))
@@ -105,7 +105,7 @@ class Scale(CataloguedTransform):
     training = "a head in training absorbs the unit into its weights; the effect is that of a different learning rate"
     ARRAYS = {"scale": "d"}
     coordinates = "any"
-    reads = "mean"
+    fits_on = "mean"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         return Learnt({"scale": np.full(x.shape[1], self.params.factor)})
@@ -165,7 +165,7 @@ class Rotation(CataloguedTransform):
     training = "a head in training rotates with the cloud, so nothing would change"
     ARRAYS = {"matrix": "dd"}
     coordinates = "any"
-    reads = "mean"
+    fits_on = "mean"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
         return Learnt({"matrix": rotation_matrix(x.shape[1], self.params.seed).copy()})

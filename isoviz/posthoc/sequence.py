@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.posthoc.affine_map import Affine
-from isoviz.posthoc.protocol import FitsOn, State, Transform
+from isoviz.posthoc.protocol import State, Transform
 
 
 class Chain(Transform):
@@ -28,6 +28,10 @@ class Chain(Transform):
         if len({id(step) for step in self.steps}) < len(self.steps):
             raise InputError("each step of a chain must be a separate transform, got the same object twice")
         self._given_width: int | None = None
+        # running sums pass through affine steps like points, but they cannot serve two divisors
+        needed = {step.fits_on for step in self.steps} - {"mean"}
+        nonlinear = any(getattr(step, "coordinates", None) is None for step in self.steps[:-1])
+        self.fits_on = "points" if len(needed) > 1 or nonlinear else needed.pop() if needed else "mean"
 
     def __repr__(self) -> str:
         return f"chain([{', '.join(repr(step) for step in self.steps)}])"
@@ -71,16 +75,6 @@ class Chain(Transform):
         restored = cls(steps)
         restored._given_width = spec["width"]
         return restored
-
-    @property
-    def fits_on(self) -> FitsOn:
-        """The data that all steps need together: running sums pass through affine steps like points, but they cannot serve two
-        divisors."""
-        needed = {step.fits_on for step in self.steps} - {"mean"}
-        nonlinear = any(getattr(step, "coordinates", None) is None for step in self.steps[:-1])
-        if len(needed) > 1 or nonlinear:
-            return "points"
-        return needed.pop() if needed else "mean"
 
     def _fit(self, x: NDArray[np.float64], eps: float) -> None:
         width = x.shape[1]

@@ -50,7 +50,7 @@ class Whitening(CataloguedTransform):
     params: WhiteningParams
     COUNTS = ("dropped",)
     coordinates = "principal"
-    reads = "sample"
+    fits_on = "sample"
     training = "it needs the full covariance, which changes at every step; batch normalisation and IsoBN scale single dimensions"
 
     def _axes(self, x: NDArray[np.float64], eps: float) -> tuple[Axes, NDArray[np.float64]]:

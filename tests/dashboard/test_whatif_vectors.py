@@ -97,22 +97,22 @@ def test_a_chain_without_numbers_has_no_curve(open_page: OpenPage) -> None:
     assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
 
 
-def comparison(low: float, high: float, n: int) -> Comparison:
+def changed(slug: str, low: float, high: float, n: int = 1_000) -> Comparison:
     middle = (low + high) / 2
-    return Comparison(CATALOGUE["probe"], 0.5, 0.5 + middle, Difference(middle, low, high, n, 1_000))
+    return Comparison(CATALOGUE[slug], 0.5, 0.5 + middle, Difference(middle, low, high, n, 1_000))
 
 
 def test_words_for_a_small_set() -> None:
-    sentence = sentences.crossed(comparison(-0.1, 0.2, 60))
+    sentence = sentences.crossed(changed("probe", -0.1, 0.2, 60))
     assert sentence.startswith(
         "Cross-validated over all 60 labelled rows: Linear probe 0.5 → 0.55, +0.050 (95 % interval"
     )
     assert (
         "No difference detectable with these 60 rows. The smallest difference that 60 rows can show is 0.1." in sentence
     )
-    assert sentences.crossed(comparison(-0.1, 0.2, 5)).endswith("These are too few rows to show any difference.")
+    assert sentences.crossed(changed("probe", -0.1, 0.2, 5)).endswith("These are too few rows to show any difference.")
     assert "Significantly higher on these 60 rows; another fit of the transform may differ." in sentences.crossed(
-        comparison(0.1, 0.2, 60)
+        changed("probe", 0.1, 0.2, 60)
     )
 
 
@@ -152,11 +152,6 @@ def test_a_parameter_that_is_gone_gives_way_to_the_next(open_page: OpenPage) -> 
 
 WHITEN = chains.read("zca:strength=0.5")
 CLASSIFIER, SEARCH, SIMILARITY = sentences.PURPOSES
-
-
-def changed(slug: str, low: float, high: float) -> Comparison:
-    middle = (low + high) / 2
-    return Comparison(CATALOGUE[slug], 0.5, 0.5 + middle, Difference(middle, low, high, 1_000, 1_000))
 
 
 def advice(*comparisons: Comparison, chain: str = "zca:strength=0.5") -> str:

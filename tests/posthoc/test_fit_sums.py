@@ -14,7 +14,7 @@ RNG = np.random.default_rng(3)
 POINTS = RNG.normal(size=(500, 12)) @ RNG.normal(size=(12, 12)) + np.linspace(-3, 5, 12)
 FLAT = np.c_[POINTS, POINTS[:, 0] - POINTS[:, 1]]
 """One direction has no variance."""
-FROM_SUMS = [slug for slug in posthoc.catalogue() if posthoc.get(slug).reads != "points"]
+FROM_SUMS = [slug for slug in posthoc.catalogue() if posthoc.get(slug).fits_on != "points"]
 
 
 def _from_sums(transform: posthoc.Transform, points: np.ndarray) -> posthoc.Transform:
