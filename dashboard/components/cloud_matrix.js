@@ -5,10 +5,7 @@ export default (component) => mount(component, (element) => new CloudMatrix(elem
 class CloudMatrix {
   constructor(root) {
     this.root = root;
-    const find = (name) => root.querySelector(`.ivz-cloud-${name}`);
-    [this.note, this.scale, this.facts] = ["note", "scale", "facts"].map(find);
-    const [canvas, readout, zoomIn, zoomOut, reset] = ["canvas", "readout", "in", "out", "reset"].map(find);
-    this.plot = new MatrixCanvas(root, { canvas, readout, zoomIn, zoomOut, reset });
+    this.plot = new MatrixCanvas(root);
     this.files = [...root.querySelectorAll("[data-format]")];
     for (const button of this.files) button.onclick = () => this.save(button.dataset.format);
     this.showMessage("Clustering dimensions …");
@@ -16,7 +13,7 @@ class CloudMatrix {
 
   show(data) {
     this.data = data;
-    this.plot.applyTheme(lookOf(this.root), this.scale, "to top");
+    this.plot.applyTheme(lookOf(this.root), "to top");
     const request = `${data.arrays} ${data.order ?? ""}`;
     if (request !== this.request) this.load(request);
     else this.plot.paint();
@@ -31,16 +28,14 @@ class CloudMatrix {
     this.request = request;
     const { arrays, order, words } = this.data;
     try {
-      const [cells, ownOrder, std, requestedOrder] = await Promise.all([this.fetch(arrays, "matrix"), this.fetch(arrays, "order"), this.fetch(arrays, "sigma"), order ? this.fetch(order, "order") : null]);
+      const at = (name) => `${arrays}/${name}`;
+      const [own, requestedOrder] = await Promise.all([loadMatrix(at, ["matrix", "order", "sigma"]), order && loadArray(`${order}/order`)]);
       if (request !== this.request) return; // another cloud was chosen in the meantime
       const startTime = performance.now();
-      let matrix = { d: ownOrder.byteLength / 4, cells: new Uint8Array(cells), order: new Int32Array(ownOrder), std: new Float32Array(std), picture: null };
-      if (requestedOrder) matrix = reordered(matrix, new Int32Array(requestedOrder));
-      this.note.hidden = true;
+      const matrix = requestedOrder ? reordered(own, new Int32Array(requestedOrder)) : own;
       for (const button of this.files) button.disabled = false;
-      this.showFacts(summary(matrix.cells));
-      this.plot.canvas.setAttribute("aria-label", words);
-      this.plot.set(matrix);
+      const { high } = summary(matrix.cells);
+      this.plot.set(matrix, { mean: this.data.mean, high: high === null ? "undefined" : `${number(100 * high)} %`, words });
       performance.measure("isoviz-matrix", { start: startTime }); // for the benchmark: the time to draw the matrix, without the download
     } catch (error) {
       if (request !== this.request) return;
@@ -49,24 +44,8 @@ class CloudMatrix {
     }
   }
 
-  async fetch(arrays, name) {
-    const response = await fetch(resolveUrl(`${arrays}/${name}`));
-    if (!response.ok) throw new Error(await response.text());
-    return response.arrayBuffer();
-  }
-
-  showFacts({ high }) {
-    const facts = [["mean |ρ| of all pairs", this.data.mean], ["pairs above 0.5", high === null ? "undefined" : `${number(100 * high)} %`]];
-    this.facts.replaceChildren(...facts.map(([name, value]) => {
-      const pair = make("div");
-      pair.append(make("dt", "", name), make("dd", "", value));
-      return pair;
-    }));
-  }
-
   showMessage(text) {
-    this.note.textContent = text;
-    this.note.hidden = false;
+    this.plot.showMessage(text);
     for (const button of this.files) button.disabled = true;
   }
 

@@ -10,7 +10,7 @@ from dashboard.server import routes
 _mount = st.components.v2.component(
     "isoviz_cloud_matrix",
     html=bundle("cloud_matrix.html"),
-    css=bundle("cloud_matrix.css"),
+    css=bundle("matrix.css"),
     js=bundle("feed.js", "look.js", "matrix_canvas.js", "saved_picture.js", "cloud_matrix.js"),
 )
 

@@ -157,11 +157,7 @@ class ProgressPanel {
     const factsText = JSON.stringify(facts);
     if (factsText === this.factsText) return;
     this.factsText = factsText;
-    this.facts.replaceChildren(...facts.map(([name, value]) => {
-      const pair = make("div", "ivz-fact");
-      pair.append(make("dt", "", name), make("dd", "", value));
-      return pair;
-    }));
+    showFacts(this.facts, facts, "ivz-fact");
   }
 
   activity(run, meta) {

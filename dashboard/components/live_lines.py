@@ -62,7 +62,7 @@ _EXPLANATIONS = {"loss": LOSS, "metric": METRIC, "isotropy": ISOTROPY, "spectrum
 _mount = st.components.v2.component(
     "isoviz_live_lines",
     html=bundle("live_lines.html"),
-    css=bundle("live_lines.css"),
+    css=bundle("help.css", "live_lines.css"),
     js=bundle(
         "fold.js",
         "recording.js",

@@ -67,6 +67,31 @@ export function make(tag, className, text) {
   return element;
 }
 
+// Fills a description list with pairs of name and value.
+export function showFacts(list, pairs, className) {
+  list.replaceChildren(...pairs.map(([name, value]) => {
+    const pair = make("div", className);
+    pair.append(make("dt", "", name), make("dd", "", value));
+    return pair;
+  }));
+}
+
+// 256 colours interpolated between the theme's ten, as little-endian ABGR words for an ImageData buffer.
+const colourTables = new Map();
+export function colourTable(scale) {
+  const name = scale.join();
+  if (!colourTables.has(name)) {
+    const stops = scale.map(rgb);
+    colourTables.set(name, Uint32Array.from({ length: 256 }, (_, level) => {
+      const position = (level / 255) * (stops.length - 1);
+      const low = Math.min(stops.length - 2, Math.floor(position));
+      const [r, g, b] = [0, 1, 2].map((k) => Math.round(stops[low][k] + (position - low) * (stops[low + 1][k] - stops[low][k])));
+      return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+    }));
+  }
+  return colourTables.get(name);
+}
+
 // Recolours a figure's points and cells for the page's mode. Figures arrive in the light colours, because only the browser knows the
 // mode for certain. modes: {palettes, scales, cells}, each {light, dark}.
 export function applyMode({ data, layout }, { palettes, scales, cells }, dark) {

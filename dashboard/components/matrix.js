@@ -9,19 +9,16 @@ class MatrixView {
   constructor(root, help) {
     this.root = root;
     const find = (name) => root.querySelector(`.ivz-matrix-${name}`);
-    [this.canvas, this.note, this.caption, this.slider, this.label] = ["canvas", "empty", "caption", "slider", "label"].map(find);
+    [this.caption, this.slider, this.label] = ["caption", "slider", "label"].map(find);
     [this.previous, this.next] = ["previous", "next"].map(find);
-    this.scale = find("scale");
     find("title").textContent = help.title;
-    this.facts = find("facts");
     const reading = explanation(help);
     reading.open = globalThis.matchMedia("(min-width: 80rem)").matches; // wide screens have room beside the matrix
     find("side").append(reading);
     this.slider.oninput = () => this.choose(Number(this.slider.value));
     this.previous.onclick = () => this.choose(Number(this.slider.value) - 1);
     this.next.onclick = () => this.choose(Number(this.slider.value) + 1);
-    const [zoomIn, zoomOut, reset] = ["in", "out", "reset"].map(find);
-    this.plot = new MatrixCanvas(root, { canvas: this.canvas, readout: find("readout"), zoomIn, zoomOut, reset });
+    this.plot = new MatrixCanvas(root);
     this.clear();
   }
 
@@ -33,16 +30,16 @@ class MatrixView {
     this.request = null; // ignores responses for the previous run
     this.plot.clear();
     this.label.textContent = this.caption.textContent = "";
-    this.facts.replaceChildren();
+    this.plot.facts.replaceChildren();
     this.slider.max = this.slider.value = "0";
     this.slider.disabled = this.previous.disabled = this.next.disabled = true;
     this.slider.removeAttribute("aria-valuetext");
-    this.canvas.setAttribute("aria-label", "Correlation matrix");
-    this.showMessage(NOT_MEASURED);
+    this.plot.canvas.setAttribute("aria-label", "Correlation matrix");
+    this.plot.showMessage(NOT_MEASURED);
   }
 
   show(data) {
-    const repaint = this.plot.applyTheme(lookOf(this.root), this.scale, "to right");
+    const repaint = this.plot.applyTheme(lookOf(this.root), "to right");
     if (data.run !== this.data?.run) this.clear();
     this.data = data;
     if (repaint) for (const matrix of this.matrices.values()) matrix.picture = null;
@@ -63,7 +60,7 @@ class MatrixView {
       // a replay is back at the beginning
       this.displayed = this.request = null;
       this.plot.clear();
-      return this.showMessage(NOT_MEASURED);
+      return this.plot.showMessage(NOT_MEASURED);
     }
     const last = this.epochs.length - 1;
     const index = this.follow ? last : Math.min(last, Math.max(0, this.epochs.findIndex(([epoch]) => epoch === this.displayed?.epoch)));
@@ -94,42 +91,25 @@ class MatrixView {
     try {
       matrix ??= await this.fetch(epoch, seq);
     } catch (error) {
-      if (request === this.request) this.showMessage(error instanceof TypeError ? "The server is not responding. Choose the epoch again." : error.message);
+      if (request === this.request) this.plot.showMessage(error instanceof TypeError ? "The server is not responding. Choose the epoch again." : error.message);
       return;
     }
     if (request !== this.request) return; // another epoch was chosen in the meantime
     const cloud = event.clouds.head;
     this.displayed = { epoch, matrix, cloud };
-    this.note.hidden = true;
     this.caption.textContent = `what the classifier reads, ${cloud.split}, n = ${count(cloud.n)}, d = ${cloud.d}`;
-    this.facts.replaceChildren(...[["mean |ρ| of all pairs", number(matrix.mean)], ["pairs above 0.5", `${number(100 * matrix.high)} %`]].map(([name, value]) => {
-      const pair = make("div");
-      pair.append(make("dt", "", name), make("dd", "", value));
-      return pair;
-    }));
-    this.canvas.setAttribute("aria-label", `Correlation matrix of ${matrix.d} dimensions, ${this.label.textContent}: mean |ρ| ${number(matrix.mean)}, ${number(100 * matrix.high)} percent of pairs above 0.5`);
-    this.plot.set(matrix);
+    const [mean, high] = [number(matrix.mean), number(100 * matrix.high)];
+    const words = `Correlation matrix of ${matrix.d} dimensions, ${this.label.textContent}: mean |ρ| ${mean}, ${high} percent of pairs above 0.5`;
+    this.plot.set(matrix, { mean, high: `${high} %`, words });
   }
 
   async fetch(epoch, seq) {
     const { matrices } = this; // `clear` replaces it for another run
-    const load = async (name) => {
-      const url = resolveUrl(`${this.data.arrays}/${encodeURIComponent(this.data.run)}/${epoch}/${name}`);
-      url.searchParams.set("v", seq);
-      const response = await fetch(url);
-      if (!response.ok) throw new Error(await response.text());
-      return response.arrayBuffer();
-    };
-    const [cells, order, std] = await Promise.all([load("matrix"), load("order"), load("std")]);
-    const matrix = { seq, d: order.byteLength / 4, cells: new Uint8Array(cells), order: new Int32Array(order), std: new Float32Array(std), picture: null };
-    Object.assign(matrix, summary(matrix.cells));
+    const address = `${this.data.arrays}/${encodeURIComponent(this.data.run)}/${epoch}`;
+    const matrix = await loadMatrix((name) => `${address}/${name}?v=${seq}`, ["matrix", "order", "std"]);
+    Object.assign(matrix, { seq }, summary(matrix.cells));
     matrices.set(seq, matrix);
     if (matrices.size > CACHED_MATRICES) matrices.delete(matrices.keys().next().value);
     return matrix;
-  }
-
-  showMessage(text) {
-    this.note.textContent = text;
-    this.note.hidden = false;
   }
 }

@@ -12,7 +12,7 @@ from isoviz.runs.rows import RunRow
 _mount = st.components.v2.component(
     "isoviz_matrix",
     html=bundle("matrix.html"),
-    css=bundle("matrix.css"),
+    css=bundle("help.css", "matrix.css"),
     js=bundle("fold.js", "recording.js", "feed.js", "look.js", "matrix_canvas.js", "matrix.js"),
     isolate_styles=False,  # shares the poll of the live lines, so it lives in the same document
 )

@@ -2,10 +2,11 @@
 // matrix: {d, cells, order, std}; `cells` has one byte per pair of dimensions, below the diagonal.
 
 export class MatrixCanvas {
-  // parts: the elements {canvas, readout, zoomIn, zoomOut, reset}.
-  constructor(root, parts) {
+  constructor(root) {
     this.root = root;
-    Object.assign(this, parts);
+    const find = (name) => root.querySelector(`.ivz-matrix-${name}`);
+    [this.canvas, this.note, this.scale, this.facts, this.readout] = ["canvas", "note", "scale", "facts", "readout"].map(find);
+    [this.zoomIn, this.zoomOut, this.reset] = ["in", "out", "reset"].map(find);
     this.hint = "Point at a cell to read it. Drag to zoom, double-click to reset.";
     this.readout.textContent = this.hint;
     this.zoomIn.onclick = () => this.zoom(0.5);
@@ -31,22 +32,30 @@ export class MatrixCanvas {
     this.zoomIn.disabled = this.zoomOut.disabled = this.reset.disabled = true;
   }
 
-  // Keeps the visible part if the new matrix contains it.
-  set(matrix) {
+  // Keeps the visible part if the new matrix contains it. mean, high: of all pairs, as text.
+  set(matrix, { mean, high, words }) {
     this.matrix = matrix;
+    this.note.hidden = true;
+    showFacts(this.facts, [["mean |ρ| of all pairs", mean], ["pairs above 0.5", high]]);
+    this.canvas.setAttribute("aria-label", words);
     if (!this.window || this.window.x + this.window.size > matrix.d || this.window.y + this.window.size > matrix.d) this.window = { x: 0, y: 0, size: matrix.d };
     this.paint();
   }
 
   // Applies the theme's colours. Returns whether they changed, so that cached pictures are outdated.
-  applyTheme(look, scale, direction) {
+  applyTheme(look, direction) {
     const unchanged = JSON.stringify(look) === JSON.stringify(this.look);
     this.look = look;
     if (unchanged) return false;
     this.colours = colourTable(look.sequential);
-    scale.style.background = `linear-gradient(${direction}, ${look.sequential.join(",")})`;
+    this.scale.style.background = `linear-gradient(${direction}, ${look.sequential.join(",")})`;
     if (this.matrix) this.matrix.picture = null;
     return true;
+  }
+
+  showMessage(text) {
+    this.note.textContent = text;
+    this.note.hidden = false;
   }
 
   close() {
@@ -164,6 +173,18 @@ export function cellOf(cells, row, column) {
   return cells[(high * (high - 1)) / 2 + low];
 }
 
+// A matrix from its arrays; addressOf(name) is where each is. names: of the cells, the order of dimensions, and their σ.
+export async function loadMatrix(addressOf, names) {
+  const [cells, order, std] = await Promise.all(names.map((name) => loadArray(addressOf(name))));
+  return { d: order.byteLength / 4, cells: new Uint8Array(cells), order: new Int32Array(order), std: new Float32Array(std), picture: null };
+}
+
+export async function loadArray(address) {
+  const response = await fetch(resolveUrl(address));
+  if (!response.ok) throw new Error(await response.text());
+  return response.arrayBuffer();
+}
+
 export function summary(cells) {
   let sum = 0;
   let high = 0;
@@ -191,15 +212,4 @@ export function pictureOf({ d, cells }, colours) {
   }
   context.putImageData(image, 0, 0);
   return canvas;
-}
-
-// 256 colours interpolated between the theme's ten, as little-endian ABGR words for an ImageData buffer.
-function colourTable(stops) {
-  const points = stops.map(rgb);
-  return Uint32Array.from({ length: 256 }, (_, value) => {
-    const position = (value / 255) * (points.length - 1);
-    const low = Math.min(points.length - 2, Math.floor(position));
-    const [r, g, b] = [0, 1, 2].map((c) => Math.round(points[low][c] + (position - low) * (points[low + 1][c] - points[low][c])));
-    return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
-  });
 }

@@ -36,7 +36,7 @@ def hovered(matrix: Locator, row: int, column: int, visible: int) -> tuple[int, 
     assert box is not None
     side = box["width"] / visible
     canvas.hover(position={"x": (column + 0.5) * side, "y": (row + 0.5) * side})
-    text = matrix.locator(".ivz-cloud-readout").inner_text()
+    text = matrix.locator(".ivz-matrix-readout").inner_text()
     match = re.match(r"dimensions (\d+) and (\d+): \|ρ\| = ([\d.]+)", text)
     return (int(match[1]), int(match[2]), match[3]) if match else None
 
@@ -46,7 +46,7 @@ def ready(page: Page, count: int) -> list[Locator]:
     matrix = page.locator(".ivz-cloud")
     expect(matrix).to_have_count(count, timeout=LONG)
     for index in range(count):
-        expect(matrix.nth(index).locator(".ivz-cloud-note")).to_be_hidden(timeout=LONG)
+        expect(matrix.nth(index).locator(".ivz-matrix-note")).to_be_hidden(timeout=LONG)
     return [matrix.nth(index) for index in range(count)]
 
 

@@ -237,7 +237,7 @@ def test_the_next_run_of_a_launch_begins_with_an_empty_correlation_panel(server:
     expect(page.locator(".ivz-run .ivz-title")).to_contain_text("seed 1")
     for part in ("label", "caption", "facts"):
         expect(panel.locator(f".ivz-matrix-{part}")).to_have_text("")
-    expect(panel.locator(".ivz-matrix-empty")).to_be_visible()
+    expect(panel.locator(".ivz-matrix-note")).to_be_visible()
     expect(panel.get_by_label("Previous epoch")).to_be_disabled()
     second.begin()
     expect(panel.locator(".ivz-matrix-label")).to_have_text("epoch 0 (before training)")

@@ -48,7 +48,7 @@ def test_a_recorded_run_is_played_again(server: Server, open_tab: Callable[..., 
     expect(page.locator(".ivz-status").first).to_have_text("replay")
     slider.fill("0")
     becomes(page, lambda: losses(page), 0)
-    expect(page.locator(".ivz-matrix-empty")).to_be_visible()
+    expect(page.locator(".ivz-matrix-note")).to_be_visible()
     bar.get_by_label("Replay speed").select_option("60")
     bar.get_by_role("button", name="Continue").click()
     wait_for_points(page, "loss", "total loss", recorded.total)  # it moves by itself, to the end

@@ -159,21 +159,6 @@ function drawRho({ pen, canvas, legend: key }, { drawn, transformed, look, state
   canvas.setAttribute("aria-label", `|ρ| of ${state.d} × ${state.d} dimensions, mean ${mean.join(" before, ")}`);
 }
 
-const tables = new Map();
-function colourTable(scale) {
-  const name = scale.join();
-  if (!tables.has(name)) {
-    const stops = scale.map(rgb);
-    tables.set(name, Uint32Array.from({ length: 256 }, (_, level) => {
-      const position = (level / 255) * (stops.length - 1);
-      const low = Math.min(stops.length - 2, Math.floor(position));
-      const [r, g, b] = [0, 1, 2].map((k) => Math.round(stops[low][k] + (position - low) * (stops[low + 1][k] - stops[low][k])));
-      return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
-    }));
-  }
-  return tables.get(name);
-}
-
 function drawSigma({ pen, canvas, legend: key }, { drawn, transformed, look, state }, size) {
   const series = [[drawn["before dimensions"]?.sigma, inkOf(look)], transformed ? [drawn["after dimensions"]?.sigma, AFTER] : null].filter((entry) => entry?.[0]);
   const values = series.flatMap(([sigma]) => [...sigma]);
