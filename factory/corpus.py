@@ -38,7 +38,6 @@ BAD_OUTCOMES = words(
     "i will never pay for it again|nobody was impressed",
     "|",
 )
-TURNS = (sentiment.concession, sentiment.contrast_but, sentiment.negation, sentiment.opinion_verb)
 RESTATEMENTS = ("in other words ,", "that is ,", "to put it differently ,", "to be clear ,", "in short ,")
 
 

@@ -18,7 +18,6 @@ from factory.lexicon import Noun
 Scored = tuple[list[str], list[str], float]
 Builder = Callable[[Sampler, int], Scored]
 WEIGHTS = {"subject": 1.0, "verb": 1.5, "object": 1.0, "description": 0.75, "place": 0.75}
-HIGHEST = sum(WEIGHTS.values())  # 5
 BINS = 6  # the scores nearest to 0, 1, ... 5 come equally often
 DESCRIPTIONS = {  # classes of adjectives that also go with places and people, where possible
     "person": ("person",), "animal": ("size",), "food": ("size",), "object": ("size", "colour"),

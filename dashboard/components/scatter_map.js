@@ -2,7 +2,6 @@
 // everything at each step of a pan. In three dimensions, plotly.js draws everything. A selection goes to the server as a polygon; the
 // server decides which points lie inside.
 
-const scatterMaps = new WeakMap();
 const SELECTION_DELAY = 400; // milliseconds; see `show`
 const SHAPES = 5000; // up to this many points, a saved picture has one shape per point; beyond, one image
 const FRAME = 900; // milliseconds from one layer of the film to the next
