@@ -7,8 +7,18 @@ import numpy as np
 import pytest
 import torch
 
-from factory.packing import Encoded, Specials, batch, mask, pack, with_random_seconds
-from factory.pretrain_bert import Recipe, new_model, packed_states, pretrain
+from factory.pretrain_bert import (
+    Encoded,
+    Recipe,
+    Specials,
+    batch,
+    mask,
+    new_model,
+    pack,
+    packed_states,
+    pretrain,
+    with_random_seconds,
+)
 
 SPECIALS = Specials(pad=0, cls=2, sep=3, mask=4, vocabulary=60)
 SMALL = Recipe(
