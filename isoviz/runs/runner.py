@@ -299,7 +299,7 @@ class Runner:
     def _start(self, row: RunRow, slot: LocalSlot, names: Sequence[str]) -> _Training:
         log = self._store.folder_of(row.id) / LOG
         log_size = _size(log)
-        self.expect()  # another run may follow soon
+        slot.spare.expect()  # another run may follow soon
         worker = slot.spare.take() or slot.spare.new()
         slot.spare.postpone(_SPARE_DELAY_SECONDS)
         # The store first: if this process dies in between, the spare dies with it, and its recorded id shows that.

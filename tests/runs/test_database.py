@@ -54,32 +54,23 @@ def test_other_addresses_are_refused(url: str, message: str) -> None:
         Store(url)
 
 
-def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_no_store_is_named(tmp_path: Path) -> None:
     (tmp_path / "isoviz.db").write_text("hello " * 1000)
-    with pytest.raises(StoreError, match=r"cannot open the store .*isoviz\.db: file is not a database"):
+    with pytest.raises(StoreError, match=r"isoviz\.db: file is not a database"):
         Store(tmp_path)
-
-
-def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match=r"cannot create the store's folder .*file"):
-        Store(tmp_path / "file" / "store")
-
-
-def test_a_server_that_is_away_is_named_without_its_password() -> None:
-    with pytest.raises(StoreError, match="cannot open the store postgresql") as caught:
-        Store("postgresql://user:secret@127.0.0.1:1/d")
-    assert "secret" not in str(caught.value)
+    with pytest.raises(StoreError, match="cannot create the store's folder"):
+        Store(tmp_path / "isoviz.db" / "store")
 
 
 @pytest.mark.parametrize(
     "url",
     [
+        "postgresql://user:secret@127.0.0.1:1/d",  # no server there
         "postgresql://user:half@secret@127.0.0.1:1/d",
         "postgresql://user@127.0.0.1:1/d?Password=secret&sslPassword=secret",
     ],
 )
-def test_an_address_with_a_mistake_is_named_without_its_password(url: str) -> None:
+def test_an_address_that_fails_is_named_without_its_password(url: str) -> None:
     with pytest.raises(StoreError) as caught:
         Store(url)
     assert "secret" not in f"{caught.value} {caught.value.advice}"

@@ -20,12 +20,6 @@ def test_every_setup_gets_the_same_new_seeds() -> None:
     setups = {config.setup_key() for config in existing}
     assert {config.setup_key() for config in more} == setups
     assert not {(c.setup_key(), c.seed) for c in more} & {(c.setup_key(), c.seed) for c in existing}
-
-
-def test_threads_do_not_make_another_setup() -> None:
-    plain = RunConfig(method="baseline", params={}, threads=1)
-    assert len(more_seeds([plain, plain.model_copy(update={"threads": 2, "seed": 1})], 3)) == 3
-
-
-def test_no_runs_give_no_more_seeds() -> None:
+    threads = plain.model_copy(update={"threads": plain.threads + 1, "seed": 1})
+    assert len(more_seeds([plain, threads], 3)) == 3, "threads do not make another setup"
     assert more_seeds([], 3) == []
