@@ -19,7 +19,7 @@ from isoviz.operations.measure import Measured, MeasureRequest, measure
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the verb."""
-    add_fields(parser, MeasureRequest)
+    add_fields(parser, MeasureRequest, text="NAME")
     add_own(parser)
     add_json(parser)
 

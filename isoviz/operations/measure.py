@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from isoviz import metrics
 from isoviz.config import RunConfig
@@ -31,6 +31,7 @@ MOST_PAIRED = 20_000
 """Points for metrics over pairs where there is one cloud only; the table takes fewer per cloud."""
 _OF_FILES = ("column", "labels", "pairs", "as_weights")
 _SETTINGS = RunConfig.model_fields
+_FILE: Final[dict[str, JsonValue]] = {"metavar": "FILE"}
 
 Progress = Callable[[int, int, str], None]
 """Called with the steps done, all steps, and what they are."""
@@ -42,13 +43,18 @@ class MeasureRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     embeddings: str | None = Field(
-        None, description="vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl"
+        None,
+        description="vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl",
+        json_schema_extra=_FILE,
     )
     model: str | None = Field(
-        None, description="bundled model, local directory or hub id, which may end in @REVISION; run:ID for a run"
+        None,
+        description="bundled model, local directory or hub id, which may end in @REVISION; run:ID for a run; or --embeddings",
     )
     task: str = Field("demo/acceptability", description="the task whose texts are read")
-    data: str | None = Field(None, description="the task's files; for --task own also one file")
+    data: str | None = Field(
+        None, description="the task's files; for --task own also one file", json_schema_extra={"metavar": "DIR"}
+    )
     direction: str | None = Field(None, description=_SETTINGS["direction"].description)
     own: OwnTask | None = None
     split: str = Field("validation", description="split of the task")
@@ -68,7 +74,9 @@ class MeasureRequest(BaseModel):
         None, description="column of its labels, or a table with a column 'label': read-outs of labels too"
     )
     pairs: str | None = Field(
-        None, description="scored pairs of ids, or relevance of documents to queries; adds their read-outs"
+        None,
+        description="scored pairs of ids, or relevance of documents to queries; adds their read-outs",
+        json_schema_extra=_FILE,
     )
     as_weights: bool = Field(False, description="also I1 and I2, the file's rows read as output vectors")
     max_eval: int | None = Field(None, ge=1, description="use the first N rows")
