@@ -54,7 +54,6 @@ TASK = """
             columns=("sentence",),
             label_names=("gloomy", "cheerful"),
             metrics=("accuracy",),
-            primary="accuracy",
             source="The lab",
             licence="CC0",
         ),

@@ -11,10 +11,8 @@ TASKS = (
         description="Summarise a news article in a few sentences.",
         columns=("source", "target"),
         places=(("source", "article"), ("target", "highlights")),
-        label_names=(),
         # the R-L of Ding et al. 2022 is rougeL by its size, not rougeLsum
         metrics=("rouge1", "rouge2", "rougeL", "rougeLsum"),
-        primary="rouge1",
         kind="seq2seq",
         guess="first three sentences",
         source="Hermann et al. 2015, See et al. 2017",

@@ -9,8 +9,11 @@ from isoviz.tasks.protocol import Task
 _PAIR = ("sentence1", "sentence2")
 
 
-def _glue(name: str, title: str, **options: Any) -> Task:
-    return Task(slug=f"glue/{name}", title=title, hub=("nyu-mll/glue", name), **options)
+def _glue(name: str, title: str, source: str, cites: tuple[str, ...], **options: Any) -> Task:
+    cites = (*cites, "wang2019glue")
+    return Task(
+        slug=f"glue/{name}", title=title, source=f"{source}, GLUE", cites=cites, hub=("nyu-mll/glue", name), **options
+    )
 
 
 TASKS = (
@@ -21,9 +24,8 @@ TASKS = (
         columns=("sentence",),
         label_names=("unacceptable", "acceptable"),
         metrics=("matthews", "accuracy"),
-        primary="matthews",
-        source="Warstadt et al. 2019, GLUE",
-        cites=("warstadt2019neural", "wang2019glue"),
+        source="Warstadt et al. 2019",
+        cites=("warstadt2019neural",),
         licence="No licence; excerpts of published works, research use expected to be fair use.",
     ),
     _glue(
@@ -33,9 +35,8 @@ TASKS = (
         columns=("sentence",),
         label_names=("negative", "positive"),
         metrics=("accuracy", "matthews"),
-        primary="accuracy",
-        source="Socher et al. 2013, GLUE",
-        cites=("socher2013recursive", "wang2019glue"),
+        source="Socher et al. 2013",
+        cites=("socher2013recursive",),
         licence="No licence given; asks for a citation.",
     ),
     _glue(
@@ -46,9 +47,8 @@ TASKS = (
         label_names=("not_equivalent", "equivalent"),
         # accuracy in three papers, F1 in Ding et al. 2022: both are kept
         metrics=("accuracy", "f1"),
-        primary="accuracy",
-        source="Dolan & Brockett 2005, GLUE",
-        cites=("dolan2005automatically", "wang2019glue"),
+        source="Dolan & Brockett 2005",
+        cites=("dolan2005automatically",),
         licence="Microsoft Research Paraphrase Corpus agreement.",
     ),
     _glue(
@@ -58,9 +58,8 @@ TASKS = (
         columns=("question1", "question2"),
         label_names=("not_duplicate", "duplicate"),
         metrics=("accuracy", "f1"),
-        primary="accuracy",
-        source="Iyer et al. 2017 (Quora), GLUE",
-        cites=("iyer2017quora", "wang2019glue"),
+        source="Iyer et al. 2017 (Quora)",
+        cites=("iyer2017quora",),
         licence="Quora's terms of service; non-commercial use.",
     ),
     _glue(
@@ -68,13 +67,11 @@ TASKS = (
         "STS-B",
         description="How similar in meaning are these two sentences, from 0 to 5?",
         columns=_PAIR,
-        label_names=(),
         # Pearson in 001 and 003; 002 does not say which
         metrics=("pearson", "spearman", "mse"),
-        primary="pearson",
         kind="regression",
-        source="Cer et al. 2017, GLUE",
-        cites=("cer2017semeval", "wang2019glue"),
+        source="Cer et al. 2017",
+        cites=("cer2017semeval",),
         licence="Scores CC BY-SA 4.0; each part of the text has its own licence.",
     ),
     _glue(
@@ -84,11 +81,10 @@ TASKS = (
         columns=("premise", "hypothesis"),
         label_names=("entailment", "neutral", "contradiction"),
         metrics=("accuracy", "macro-f1"),
-        primary="accuracy",
         validation="validation_matched",
         extra=(("mismatched", "validation_mismatched"),),
-        source="Williams et al. 2018, GLUE",
-        cites=("williams2018broad", "wang2019glue"),
+        source="Williams et al. 2018",
+        cites=("williams2018broad",),
         licence="OANC's licence, CC BY-SA 3.0 and CC BY 3.0, by genre.",
     ),
     _glue(
@@ -98,9 +94,8 @@ TASKS = (
         columns=("question", "sentence"),
         label_names=("entailment", "not_entailment"),
         metrics=("accuracy", "matthews"),
-        primary="accuracy",
-        source="Rajpurkar et al. 2016, GLUE",
-        cites=("rajpurkar2016squad", "wang2019glue"),
+        source="Rajpurkar et al. 2016",
+        cites=("rajpurkar2016squad",),
         licence="CC BY-SA 4.0.",
     ),
     _glue(
@@ -110,9 +105,8 @@ TASKS = (
         columns=_PAIR,
         label_names=("entailment", "not_entailment"),
         metrics=("accuracy", "matthews"),
-        primary="accuracy",
-        source="Dagan et al. 2005 to Bentivogli et al. 2009, GLUE",
-        cites=("dagan2006pascal", "barhaim2006second", "giampiccolo2007third", "bentivogli2009fifth", "wang2019glue"),
+        source="Dagan et al. 2005 to Bentivogli et al. 2009",
+        cites=("dagan2006pascal", "barhaim2006second", "giampiccolo2007third", "bentivogli2009fifth"),
         licence="No licence given; research use.",
     ),
     _glue(
@@ -122,9 +116,8 @@ TASKS = (
         columns=_PAIR,
         label_names=("not_entailment", "entailment"),
         metrics=("accuracy", "matthews"),
-        primary="accuracy",
-        source="Levesque et al. 2012, GLUE",
-        cites=("levesque2012winograd", "wang2019glue"),
+        source="Levesque et al. 2012",
+        cites=("levesque2012winograd",),
         licence="CC BY 4.0.",
     ),
 )

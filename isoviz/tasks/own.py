@@ -243,7 +243,6 @@ def task(columns: OwnTask) -> Task:
         label_names=columns.label_names if kind == "classification" else (),
         label=columns.label,
         metrics=metrics,
-        primary=metrics[0],
         source="Own data",
         licence="Their owner's.",
         kind=kind,

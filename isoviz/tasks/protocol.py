@@ -72,8 +72,7 @@ class Task:
         columns: the text columns of `TaskData`: one or two (classification, regression), question and context (span), or
             source and target (seq2seq), in this order.
         label_names: names of the classes, in the order of their codes; empty for the other kinds.
-        metrics: names of the metrics reported, from `isoviz.tasks.metrics` (which knows their scale).
-        primary: the metric by which runs are compared.
+        metrics: names of the metrics reported, from `isoviz.tasks.metrics` (which knows their scale); runs are compared by the first.
         source, licence: where the data come from and on whose terms.
         cites: keys of its papers in `isoviz.bibliography`.
         hub: (dataset id, configuration) on the Hugging Face hub, if it has one.
@@ -92,11 +91,10 @@ class Task:
     title: str
     description: str
     columns: tuple[str, ...]
-    label_names: tuple[str, ...]
     metrics: tuple[str, ...]
-    primary: str
     source: str
     licence: str
+    label_names: tuple[str, ...] = ()
     hub: tuple[str, str] | None = None
     generated: bool = False
     label: str = "label"
@@ -109,6 +107,11 @@ class Task:
     guess: str | None = None
     own: OwnTask | None = None
     cites: tuple[str, ...] = ()
+
+    @property
+    def primary(self) -> str:
+        """The metric by which runs are compared."""
+        return self.metrics[0]
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -8,8 +8,10 @@ from dataclasses import replace
 from isoviz import tasks
 from isoviz.errors import DataError
 from isoviz.tasks import files, own
-from isoviz.tasks.own import Guess, Preview
-from isoviz.tasks.protocol import DataReport, OwnTask, Problems, Task
+from isoviz.tasks.own import Preview, completed, guess
+from isoviz.tasks.protocol import DataReport, OwnTask, Problems
+
+__all__ = ["check", "check_tables", "completed", "counted", "guess", "plain", "preview", "problems", "report"]
 
 LONGEST_TEXT = 2_000
 """Characters of a cell that are shown of a file; a page cuts them further."""
@@ -24,19 +26,9 @@ def preview(data: str) -> Preview:
     return replace(raw, rows=rows)
 
 
-def guess(data: str, columns: OwnTask) -> Guess:
-    """See `isoviz.tasks.own.guess`."""
-    return own.guess(data, columns)
-
-
-def completed(data: str | None, columns: OwnTask) -> OwnTask:
-    """See `isoviz.tasks.own.completed`."""
-    return own.completed(data, columns)
-
-
 def report(slug: str, columns: OwnTask | None, data: str | None, direction: str | None) -> DataReport:
     """See `isoviz.tasks.check_data`; long cells of the preview are shortened."""
-    data_report = tasks.check_data(_task(slug, columns), data, direction)
+    data_report = tasks.check_data(tasks.get(slug, columns), data, direction)
     rows_by_split = {
         split: [{k: plain(v) for k, v in row.items()} for row in rows] for split, rows in data_report.preview.items()
     }
@@ -45,7 +37,7 @@ def report(slug: str, columns: OwnTask | None, data: str | None, direction: str 
 
 def problems(slug: str, columns: OwnTask | None, data: str | None, direction: str | None) -> Problems:
     """See `isoviz.tasks.problems`."""
-    return tasks.problems(_task(slug, columns), data, direction)
+    return tasks.problems(tasks.get(slug, columns), data, direction)
 
 
 def check(
@@ -57,7 +49,7 @@ def check(
     max_eval: int | None = None,
 ) -> str:
     """Read and check what `isoviz.tasks.load` would give; its fingerprint."""
-    return tasks.load(_task(slug, columns), data, direction, max_train, max_eval).fingerprint
+    return tasks.load(tasks.get(slug, columns), data, direction, max_train, max_eval).fingerprint
 
 
 def counted(slug: str, data: str | None) -> tuple[str, dict[str, int]]:
@@ -95,7 +87,3 @@ def plain(value: object, depth: int = _DEPTH) -> object:
     text = value if isinstance(value, str) else str(value)
     text = text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
     return text.encode("utf-8", "replace").decode()
-
-
-def _task(slug: str, columns: OwnTask | None) -> Task:
-    return tasks.get(slug, columns)

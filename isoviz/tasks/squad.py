@@ -10,10 +10,8 @@ TASKS = (
         title="SQuAD 1.1",
         description="Which stretch of this paragraph answers the question?",
         columns=("question", "context"),
-        label_names=(),
         # Rudman & Eickhoff 2024 print both and choose their checkpoint by exact match
         metrics=("exact_match", "f1"),
-        primary="exact_match",
         kind="span",
         label="answers",
         source="Rajpurkar et al. 2016",

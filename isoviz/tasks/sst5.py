@@ -12,7 +12,6 @@ TASKS = (
         columns=("text",),
         label_names=("very negative", "negative", "neutral", "positive", "very positive"),
         metrics=("accuracy", "macro-f1"),
-        primary="accuracy",
         source="Socher et al. 2013",
         cites=("socher2013recursive",),
         licence="No licence given; asks for a citation.",

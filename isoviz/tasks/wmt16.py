@@ -11,10 +11,8 @@ def _pair(code: str, language: str) -> Task:
         title=f"WMT16 {language}–English",
         description=f"Translate {language} news into English, or English news into {language}.",
         columns=("source", "target"),
-        label_names=(),
         # Ding et al. 2022 print BLEU, of English to Romanian and of German to English
         metrics=("bleu", "chrf"),
-        primary="bleu",
         kind="seq2seq",
         directions=(f"{code}-en", f"en-{code}"),
         source="Bojar et al. 2016",

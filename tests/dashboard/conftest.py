@@ -23,11 +23,12 @@ from isoviz.jobs import guarded, guarded_worker
 from isoviz.jobs.worker import load
 from isoviz.limits import Limits
 from isoviz.runs.store import Store
-from tests.dashboard.reading import ROWS, keep, packages_scanned_once
+from tests.dashboard.reading import ROWS, address, keep, packages_scanned_once
 from tests.tiny import TinyModels, write_cola
 
 ROOT = Path(__file__).resolve().parents[2]
 OpenPage = Callable[..., AppTest]
+Opened = Callable[..., AppTest]
 PATIENCE = 180.0
 """Seconds that a run of a page may take on a busy machine."""
 
@@ -123,3 +124,9 @@ def explored(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) 
 def kept_view(explored: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[type-arg]
     """That view, where the pages of this test find it."""
     return keep(explored)
+
+
+@pytest.fixture
+def opened(open_page: OpenPage, kept_view: ViewResult, explored: tuple[ViewRequest, dict, dict]) -> Opened:  # type: ignore[type-arg]
+    """`opened(explore_layer="1")`: Explore with that view and these query parameters."""
+    return lambda **query: open_page("explore", **address(explored[0], **query))

@@ -29,7 +29,7 @@ from isoviz.jobs.progress import Progress, write_json
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import ERROR
 from isoviz.models import sources
-from tests.dashboard.conftest import ROOT, OpenPage
+from tests.dashboard.conftest import ROOT, Opened, OpenPage
 from tests.dashboard.reading import address, drawn, errors, keep, texts
 from tests.jobs.here import work_here
 from tests.tiny import embed
@@ -53,6 +53,12 @@ def made() -> tuple[ViewRequest, dict, dict]:  # type: ignore[type-arg]
 @pytest.fixture
 def view(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[type-arg]
     return keep(made)
+
+
+@pytest.fixture
+def opened(open_page: OpenPage, view: ViewResult, made: Any) -> Opened:
+    """Explore with that view and these query parameters."""
+    return lambda **query: open_page("explore", **address(made[0], **query))
 
 
 @pytest.fixture
@@ -102,9 +108,9 @@ def line_around(page: AppTest, corners: list[tuple[float, float]]) -> str:
 
 
 def test_a_folded_section_computes_nothing_and_keeps_its_fields(
-    open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = open_page("explore", **address(made[0], explore_ev_axis="log axis"))
+    page = opened(explore_ev_axis="log axis")
     every = len(drawn(page))
     with monkeypatch.context() as folded:
         folded.setattr(sections, "_figures", None)
@@ -120,8 +126,8 @@ def test_a_folded_section_computes_nothing_and_keeps_its_fields(
     assert page.segmented_control(key="explore_ev_axis").value == "log axis"
 
 
-def test_every_point_is_drawn_where_pca_puts_it(open_page: OpenPage, view: ViewResult, made: Any) -> None:
-    page = open_page("explore", **address(made[0], explore_layer="1", explore_pooling="mean"))
+def test_every_point_is_drawn_where_pca_puts_it(opened: Opened, view: ViewResult) -> None:
+    page = opened(explore_layer="1", explore_pooling="mean")
     assert errors(page) == []
     (data,) = figures(page)
     figure = json.loads(data["figure"])
@@ -134,17 +140,15 @@ def test_every_point_is_drawn_where_pca_puts_it(open_page: OpenPage, view: ViewR
     assert "choose a finished run" in page.selectbox(key="explore_colour").help
 
 
-def test_line_in_the_address_selects_and_a_point_has_its_neighbours(
-    open_page: OpenPage, view: ViewResult, made: Any
-) -> None:
-    page = open_page("explore", **address(made[0]))
+def test_line_in_the_address_selects_and_a_point_has_its_neighbours(opened: Opened, view: ViewResult) -> None:
+    page = opened()
     coordinates = maps.pca(view.points(4, "cls")).coordinates
     middle = float(np.median(coordinates[:, 0]))
     right = [(middle, -99.0), (99.0, -99.0), (99.0, 99.0), (middle, 99.0)]
     inside = np.flatnonzero(maps.inside(coordinates, maps.shortened_line(right)))
     assert 0 < len(inside) < ROWS
     point = int(inside[0])
-    again = open_page("explore", **address(made[0]), explore_lasso=line_around(page, right), explore_point=str(point))
+    again = opened(explore_lasso=line_around(page, right), explore_point=str(point))
     assert errors(again) == [] and f"{len(inside)} of 24 points selected" in texts(again)
     table, near = again.dataframe[0].value, again.dataframe[1].value
     assert table["row"].tolist() == inside.tolist() and {"sentence", "label", "length"} <= set(table.columns)
@@ -155,19 +159,19 @@ def test_line_in_the_address_selects_and_a_point_has_its_neighbours(
     np.testing.assert_allclose(near["cosine"], np.sort(cosines)[::-1][:10], atol=1e-9)
     assert figures(again)[0]["selection"]
 
-    other = open_page("explore", **address(made[0]), explore_lasso=line_around(page, right), explore_layer="1")
+    other = opened(explore_lasso=line_around(page, right), explore_layer="1")
     assert errors(other) == [] and "points selected" not in texts(other)  # drawn on another map
     here = line_around(page, right)  # a point of thousands of digits is no number for Python
-    assert errors(open_page("explore", **address(made[0]), explore_lasso=here, explore_point="9" * 5_000)) == []
+    assert errors(opened(explore_lasso=here, explore_point="9" * 5_000)) == []
     for junk in ("x", "a:1,2", f"{figures(page)[0]['revision']}:1,2;3,4", "::"):
-        assert errors(open_page("explore", **address(made[0]), explore_lasso=junk, explore_point="99999")) == []
+        assert errors(opened(explore_lasso=junk, explore_point="99999")) == []
 
 
 def test_own_sentences_are_placed_with_their_neighbours(
-    open_page: OpenPage, view: ViewResult, made: Any, answered: list[str]
+    opened: Opened, view: ViewResult, made: Any, answered: list[str]
 ) -> None:
     lines = ["the dog sleeps", "the cats sleep"]
-    page = open_page("explore", **address(made[0]), explore_own="\n".join(lines))
+    page = opened(explore_own="\n".join(lines))
     assert errors(page) == [] and "sentences" in answered
     own = json.loads(figures(page)[0]["figure"])["data"][-1]
     points = embed(sources.resolve(made[0].model), [lines], layer=4)
@@ -184,30 +188,26 @@ def test_own_sentences_are_placed_with_their_neighbours(
     page.segmented_control(key="explore_own_near").set_value("euclidean").run()
     assert page.dataframe[0].value["row"].iloc[0] == nearest
 
-    long = open_page("explore", **address(made[0]), explore_own="word " * 2_000)
+    long = opened(explore_own="word " * 2_000)
     assert errors(long) == [] and "Only the first 2,000 of 10,000 characters are used." in texts(long)
     assert len(long.dataframe[0].value["yours"].iloc[0]) < 2_010
 
-    tokens = open_page("explore", **address(made[0]), explore_own="the dog", explore_pooling="tokens")
+    tokens = opened(explore_own="the dog", explore_pooling="tokens")
     assert errors(tokens) == [] and "1. [CLS] · the dog" in tokens.dataframe[0].value["yours"].tolist()
 
 
-def test_umap_comes_from_the_desk_and_places_own_sentences(
-    open_page: OpenPage, view: ViewResult, made: Any, answered: list[str]
-) -> None:
-    page = open_page("explore", **address(made[0]), explore_map="UMAP", explore_size="3-D", explore_own="w1")
+def test_umap_comes_from_the_desk_and_places_own_sentences(opened: Opened, answered: list[str]) -> None:
+    page = opened(explore_map="UMAP", explore_size="3-D", explore_own="w1")
     assert errors(page) == [] and answered.count("map") >= 2
     figure = json.loads(figures(page)[0]["figure"])
     assert figure["layout"]["scene"]["xaxis"]["title"]["text"] == "UMAP 1" and figures(page)[0]["solid"]
     assert figure["data"][-1]["name"] == "own sentences"
 
 
-def test_running_and_failed_jobs_are_shown(
-    open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_running_and_failed_jobs_are_shown(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     replies = [JobState("running", "x", progress=Progress(30, 100, "laying out the map, step 60 of 200"))]
     monkeypatch.setattr(Service, "ask_job", lambda _, *asked: replies[-1])
-    page = open_page("explore", **address(made[0]), explore_map="UMAP")
+    page = opened(explore_map="UMAP")
     (bar,) = page.get("progress")
     assert errors(page) == [] and bar.proto.value == 30 and "step 60 of 200" in bar.proto.text
     dropped: list[str] = []
@@ -224,11 +224,9 @@ def test_running_and_failed_jobs_are_shown(
     assert retried == ["x"]
 
 
-def test_sentences_that_failed_once_are_retried_from_the_page(
-    open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sentences_that_failed_once_are_retried_from_the_page(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduling, "_spawn", lambda kind: None)
-    page = open_page("explore", **address(made[0]), explore_own="w1 w2")
+    page = opened(explore_own="w1 w2")
     assert errors(page) == [] and "Your sentences: starting" in texts(page)
     (folder,) = (QUESTIONS.root / "jobs").iterdir()
     failure = {"status": "failed", "message": "the weights are not there", "field": None, "advice": "Bring them back."}
@@ -240,7 +238,7 @@ def test_sentences_that_failed_once_are_retried_from_the_page(
 
 
 def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(
-    open_page: OpenPage, view: ViewResult, made: Any, monkeypatch: pytest.MonkeyPatch
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     under_way: dict[str, Any] = {}
 
@@ -252,7 +250,7 @@ def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(
     monkeypatch.setattr(Service, "ask_job", lambda _, *asked: ask(*asked))
     monkeypatch.setattr(queue, "release", lambda kind, key: under_way.pop(key))
     second = {"explore2_layer": "1", "explore2_rows": str(ROWS)}
-    page = open_page("explore", **address(made[0]), explore_views="2", **second, explore_map="UMAP")
+    page = opened(explore_views="2", **second, explore_map="UMAP")
     assert errors(page) == [] and sorted(question["layer"] for question in under_way.values()) == [1, 4]
     page.number_input(key="explore_neighbours").set_value(20).run()
     assert [question["map"]["neighbours"] for question in under_way.values()] == [
@@ -274,35 +272,33 @@ def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(
     ("name", "value"),
     [("lasso", "nonsense"), ("lasso", "0123456789abcdef:1,2;3"), ("point", "-1"), ("point", "9" * 5000)],
 )
-def test_undrawable_lines_and_points_are_reported_and_left_out(
-    open_page: OpenPage, view: ViewResult, made: Any, name: str, value: str
-) -> None:
-    page = open_page("explore", **address(made[0]), **{f"explore_{name}": value})
+def test_undrawable_lines_and_points_are_reported_and_left_out(opened: Opened, name: str, value: str) -> None:
+    page = opened(**{f"explore_{name}": value})
     assert errors(page) == [] and f"explore_{name}" not in page.query_params
     (toast,) = page.toast
     assert f"explore_{name}={value[:30]}" in toast.value.replace("\\", "")
     assert not page.run().toast  # once
 
 
-def test_an_invalid_value_for_a_later_field_is_reported_when_the_field_appears(open_page: OpenPage, made: Any) -> None:
-    page = open_page("explore", **address(made[0]), explore_layer="99")
+def test_an_invalid_value_for_a_later_field_is_reported_when_the_field_appears(opened: Opened, made: Any) -> None:
+    page = opened(explore_layer="99")
     assert errors(page) == [] and not page.toast  # there is no layer to choose before there is a view
     keep(made)
     page = page.run()
     assert errors(page) == [] and "explore_layer=99" in page.toast[0].value.replace("\\", "")
 
 
-def test_line_on_another_map_stays_in_the_address(open_page: OpenPage, view: ViewResult, made: Any) -> None:
-    page = open_page("explore", **address(made[0]))
+def test_line_on_another_map_stays_in_the_address(opened: Opened) -> None:
+    page = opened()
     line = line_around(page, [(-99, -99), (99, -99), (99, 99)])
-    other = open_page("explore", **address(made[0]), explore_lasso=line, explore_point="3", explore_layer="1")
+    other = opened(explore_lasso=line, explore_point="3", explore_layer="1")
     assert errors(other) == [] and not other.toast and line in other.query_params["explore_lasso"]
-    far = open_page("explore", **address(made[0]), explore_lasso=line, explore_point=str(ROWS))
+    far = opened(explore_lasso=line, explore_point=str(ROWS))
     assert errors(far) == [] and f"explore_point={ROWS}" in far.toast[0].value.replace("\\", "")
 
 
-def test_saved_picture_names_its_cloud(open_page: OpenPage, view: ViewResult, made: Any) -> None:
-    page = open_page("explore", **address(made[0]), explore_layer="1", explore_pooling="mean")
+def test_saved_picture_names_its_cloud(opened: Opened, view: ViewResult) -> None:
+    page = opened(explore_layer="1", explore_pooling="mean")
     named = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
     source = "demo/tiny-bert · demo/acceptability · validation · "
     about = {data["name"].split("-validation-")[-1]: data["about"] for data in named if "about" in data}
@@ -317,9 +313,9 @@ def test_saved_picture_names_its_cloud(open_page: OpenPage, view: ViewResult, ma
     assert set(about.values()) == {source + "layer 1 · mean · n = 24, d = 128"}
 
 
-def test_views_side_by_side_on_the_same_axes(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+def test_views_side_by_side_on_the_same_axes(opened: Opened, view: ViewResult) -> None:
     second = {"explore2_layer": "1", "explore2_pooling": "mean", "explore2_rows": str(ROWS)}
-    page = open_page("explore", **address(made[0]), explore_views="2", **second)
+    page = opened(explore_views="2", **second)
     assert len(page.dataframe) == 1 and texts(page).count("| as defined |") == 1  # both views are of the same thing
     charts = drawn(page)
     assert errors(page) == [] and len(charts) == 14 and len(figures(page)) == 2
@@ -377,8 +373,8 @@ def test_rows_of_another_split_are_not_linked() -> None:
     assert matched_by(shown(1), shown(2, data="elsewhere")) is None
 
 
-def test_added_view_begins_as_a_copy(open_page: OpenPage, view: ViewResult, made: Any) -> None:
-    page = open_page("explore", **address(made[0]))
+def test_added_view_begins_as_a_copy(opened: Opened, made: Any) -> None:
+    page = opened()
     page.segmented_control(key="explore_views").set_value(3).run()
     assert errors(page) == []
     assert page.selectbox(key="explore3_model").value == made[0].model
@@ -389,9 +385,9 @@ def test_added_view_begins_as_a_copy(open_page: OpenPage, view: ViewResult, made
 
 
 @pytest.mark.parametrize("size", ["2-D", point_map.FILM])
-def test_the_same_in_python(size: str, open_page: OpenPage, view: ViewResult, made: Any) -> None:
+def test_the_same_in_python(opened: Opened, size: str, view: ViewResult) -> None:
     chosen = {"explore_layer": "1", "explore_pooling": "mean", "explore_points": "1000", "explore_size": size}
-    page = open_page("explore", **address(made[0], **chosen))
+    page = opened(**chosen)
     assert not page.code  # its colours are not loaded before it is shown
     page.session_state["explore_python"] = True
     (code,) = [block.value for block in page.run().code if "ViewRequest" in block.value]
@@ -405,11 +401,9 @@ def test_the_same_in_python(size: str, open_page: OpenPage, view: ViewResult, ma
     np.testing.assert_allclose(np.sort(coordinates[:, 0]), np.sort(x), rtol=1e-5)
 
 
-def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(
-    open_page: OpenPage, view: ViewResult, made: Any
-) -> None:
+def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(opened: Opened, view: ViewResult) -> None:
     query = {"explore_measure": "IsoScore*", "explore_layer": "3", "explore_pooling": "tokens"}
-    page = open_page("explore", **address(made[0]), **query, explore_points="1000")
+    page = opened(**query, explore_points="1000")
     page.session_state["explore_python"] = True
     (code,) = [block.value for block in page.run().code if "ViewRequest" in block.value]
     output = io.StringIO()
@@ -420,16 +414,14 @@ def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(
     assert output.getvalue().split()[:2] == list(map(repr, expected))
 
 
-def test_a_field_that_a_button_sets_is_not_reported_as_ignored(
-    open_page: OpenPage, view: ViewResult, made: Any
-) -> None:
-    page = open_page("explore", **address(made[0]), explore_layer="1")
+def test_a_field_that_a_button_sets_is_not_reported_as_ignored(opened: Opened) -> None:
+    page = opened(explore_layer="1")
     page.session_state["explore_layer"] = 4  # as a callback does
     assert page.run().slider(key="explore_layer").value == 4 and not page.toast and errors(page) == []
 
 
-def test_numbers_that_colour_the_points_are_explained(open_page: OpenPage, view: ViewResult, made: Any) -> None:
-    page = open_page("explore", **address(made[0]), explore_colour="length")
+def test_numbers_that_colour_the_points_are_explained(opened: Opened) -> None:
+    page = opened(explore_colour="length")
     assert errors(page) == [] and "24 points, d = 128; length: in tokens." in texts(page)
     assert "probability" in point_map.meaning("error", pd.DataFrame({"prediction": ["yes"], "error": [0.2]}))
     assert "distance between" in point_map.meaning("error", pd.DataFrame({"prediction": [1.5], "error": [0.2]}))
@@ -447,9 +439,9 @@ def test_pairs_are_on_one_line() -> None:
     assert points._columns(["a", "c"], 2) == [["a", "c"]] and points._columns(["a || b"], 1) == [["a || b"]]
 
 
-def test_clusters_and_density_lines_live_in_the_address(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+def test_clusters_and_density_lines_live_in_the_address(opened: Opened) -> None:
     chosen = {"explore_colour": point_map.CLUSTERS, "explore_density": "true", "explore_pooling": "mean"}
-    page = open_page("explore", **address(made[0], **chosen))
+    page = opened(**chosen)
     assert errors(page) == [] and "of the map, not of the space" in texts(page)
     traces = json.loads(figures(page)[0]["figure"])["data"]
     assert next(trace["name"] for trace in traces if trace.get("mode") == "lines") == "90 % of the points"
@@ -460,14 +452,14 @@ def test_clusters_and_density_lines_live_in_the_address(open_page: OpenPage, vie
 
 @pytest.mark.parametrize("kind", ["PCA", "UMAP"])
 def test_film_of_layers(
-    kind: str, open_page: OpenPage, view: ViewResult, made: Any, answered: list[str], monkeypatch: pytest.MonkeyPatch
+    opened: Opened, kind: str, view: ViewResult, answered: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def by_pca(clouds: Any, request: MapRequest) -> Any:
         return np.stack([layer.coordinates for layer in maps.aligned_pca(clouds)]).astype(np.float32)
 
     monkeypatch.setattr(maps, "aligned_umap", by_pca)
     chosen = {"explore_size": point_map.FILM, "explore_map": kind, "explore_pooling": "mean", "explore_layer": "1"}
-    page = open_page("explore", **address(made[0], **chosen))
+    page = opened(**chosen)
     assert errors(page) == [] and answered == ["map"] * (kind == "UMAP")
     (data,) = figures(page)
     assert data["frames"] == [f"layer {number}" for number in range(5)] and data["frame"] == 1

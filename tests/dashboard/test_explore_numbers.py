@@ -18,8 +18,8 @@ from isoviz.exploring.results import ViewResult
 from isoviz.jobs.progress import write_json
 from isoviz.jobs.results import FACTS
 from isoviz.metrics.record import Reading
-from tests.dashboard.conftest import OpenPage
-from tests.dashboard.reading import address, drawn, errors, key_for, texts
+from tests.dashboard.conftest import Opened
+from tests.dashboard.reading import drawn, errors, key_for, texts
 from tests.measured import cloud
 
 
@@ -28,26 +28,10 @@ def _fresh_cache() -> None:
     st.cache_data.clear()
 
 
-def test_what_a_measure_cannot_see_is_stated(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
-    page = open_page("explore", **address(explored[0]))
-    assert "How evenly the variance is spread over all d directions." in texts(page)
-    assert "Cannot see the mean" in texts(page)
-    page = open_page("explore", **address(explored[0], explore_measure="Length of the mean vector"))
-    assert errors(page) == [] and "How far the centre of the cloud lies from the origin" in texts(page)
-
-
-def test_a_number_tells_on_how_many_points_it_was_taken(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
+def test_a_number_tells_on_how_many_points_it_was_taken(opened: Opened, kept_view: ViewResult) -> None:
     n = kept_view.entry(2, "tokens").n
     more = {"explore_pooling": "tokens", "explore_measure": "IsoScore, unbiased"}
-    page = open_page("explore", **address(explored[0], **more))
+    page = opened(**more)
     rows = kept_view.facts["rows"]
     assert errors(page) == [] and f"(n = {rows} of {n}, d = " in texts(page)  # tokens of one row are not independent
     hover = next(line for line in drawn(page)[0]["data"] if line["name"] == "every token")["customdata"]
@@ -57,35 +41,28 @@ def test_a_number_tells_on_how_many_points_it_was_taken(
     facts = {**kept_view.facts, "token_sample": 30}
     write_json(kept_view.folder / FACTS, facts)
     note = "The matrix uses a random sample of 30 of these points; the mean uses all."
-    assert note in texts(open_page("explore", **address(explored[0], **more)))
+    assert note in texts(opened(**more))
     some = cloud("head", 5184, 4).with_readings({"twonn": Reading(value=3.0, points=2000)})
     assert numbers.points_of(some, "twonn") == "2,000 of 5,184"
     assert numbers.points_of(cloud("head", 5184, 4), "twonn") == "5,184"  # of a measure that is still pending
 
 
-def test_the_effect_of_few_points_is_stated_beside_the_number(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
+def test_limits_of_the_numbers_are_stated_beside_them(opened: Opened, kept_view: ViewResult) -> None:
     note = "below 5: IsoScore, participation ratio"
-    page = open_page("explore", **address(explored[0]))
+    page = opened()
+    assert errors(page) == [] and "Cannot see the mean" in texts(page)
+    assert "This checkpoint is an encoder alone" in texts(page)  # below "Output matrix"
     n, d = kept_view.entry(2, "cls").n, kept_view.entry(2, "cls").d
     assert note in texts(page) and f"Reads high with so few points: n/d = {n / d:.2g}." in texts(page)
-    for measure in ("IsoScore, unbiased", "Mean cosine"):
-        assert note not in texts(open_page("explore", **address(explored[0], explore_measure=measure)))
+    page = opened(explore_measure="Length of the mean vector")
+    assert note not in texts(page) and "How far the centre of the cloud lies from the origin" in texts(page)
     entry = cloud("head", 2, 4, isoscore=0.5).with_readings({"twonn": Reading(undefined="it needs at least 3")})
     assert numbers.notes_on(entry, "twonn") == ["intrinsic dimension (TwoNN) is undefined: it needs at least 3"]
 
 
 @pytest.mark.parametrize("name", ["Mean |ρ|", "Mean |ρ| of two dimensions"])  # the latter in old links
-def test_mean_correlation_of_every_layer(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-    name: str,
-) -> None:
-    page = open_page("explore", **address(explored[0], explore_measure=name))
+def test_mean_correlation_of_every_layer(opened: Opened, kept_view: ViewResult, name: str) -> None:
+    page = opened(explore_measure=name)
     line = next(line for line in drawn(page)[0]["data"] if line["name"] == "mean of the tokens")
     assert (
         line["y"] == [kept_view.entry(layer, "mean").number("abs_correlation") for layer in range(3)]
@@ -93,13 +70,9 @@ def test_mean_correlation_of_every_layer(
     )
 
 
-def test_isoscore_star_of_every_layer_and_of_all_together(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
+def test_isoscore_star_of_every_layer_and_of_all_together(opened: Opened, kept_view: ViewResult) -> None:
     chosen = {"explore_measure": "IsoScore*", "explore_layer": "1", "explore_pooling": "tokens"}
-    page = open_page("explore", **address(explored[0], **chosen))
+    page = opened(**chosen)
     assert errors(page) == []
     together = kept_view.together
     assert together is not None
@@ -119,13 +92,13 @@ def test_isoscore_star_of_every_layer_and_of_all_together(
     last = shown.iloc[-1]
     assert last["IsoScore*"] == together.number("isoscore_star") and last["n"] == together.n
     assert shown["Layer"].isna().sum() == 1 and "as one cloud" in read
-    page = open_page("explore", **address(explored[0], explore_measure="IsoScore*"))
+    page = opened(explore_measure="IsoScore*")
     assert errors(page) == [] and "Layer 2, cls: undefined" in texts(page)
     assert "IsoScore* is undefined: Σ_S is of training tokens" in texts(page)
 
 
 def test_cut_axis_is_reported_with_the_outlier_and_its_value(
-    open_page: OpenPage,
+    opened: Opened,
     kept_view: ViewResult,
     explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
 ) -> None:
@@ -140,27 +113,13 @@ def test_cut_axis_is_reported_with_the_outlier_and_its_value(
     key = key_for(request)
     changed = arrays | {results.array_name(2, "cls", "mean"): mean}
     results.publish(key, {**facts, "entries": entries}, changed)
-    page = open_page("explore", **address(request))
+    page = opened()
     assert errors(page) == []
     note = "Rogue dimensions by mean: 4; the axis is cut to −0.7 to 0.7, to keep the rest readable; beyond it: dimension 4 at −7.25."
     assert note in texts(page)
 
 
-def test_an_encoder_alone_has_no_output_matrix_and_says_so(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
-    page = open_page("explore", **address(explored[0]))
-    assert errors(page) == [] and "Output matrix" in texts(page)
-    assert "This checkpoint is an encoder alone" in texts(page)
-
-
-def test_numbers_behind_the_figures_are_files(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
+def test_numbers_behind_the_figures_are_files(opened: Opened, kept_view: ViewResult) -> None:
     table = numbers.figure_data(kept_view, 1, "mean")
     for name in ("sigma", "mean"):
         part = table[table.figure == name]
@@ -174,7 +133,7 @@ def test_numbers_behind_the_figures_are_files(
     assert (cosines["at"].min(), cosines["at"].iloc[100], cosines["value"].sum()) == (-1, 0, pairs)
     back = pd.read_parquet(io.BytesIO(downloads.parquet(table)))
     pd.testing.assert_frame_equal(back, table)
-    offered = [button.proto.label for button in open_page("explore", **address(explored[0])).get("download_button")]
+    offered = [button.proto.label for button in opened().get("download_button")]
     assert offered.count("Parquet") == offered.count("CSV") >= 3  # of the map, of these figures, of all numbers
 
 

@@ -26,7 +26,7 @@ from isoviz.jobs.processes import is_alive
 from isoviz.jobs.progress import ProgressFile, write_json
 from isoviz.jobs.queue import JobState
 from isoviz.models.extract import encode
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import Opened, OpenPage
 from tests.dashboard.reading import ROWS, address, drawn, errors, key_for, texts
 from tests.jobs.here import fail_job, write_job
 from tests.models.sentence_folders import make
@@ -182,12 +182,8 @@ def test_one_button_stops_the_jobs_of_all_views_and_each_is_listed_once(
     assert errors(page) == [] and running == set() and not page.get("progress")
 
 
-def test_finished_view_is_shown_at_once_with_its_numbers(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
-    page = open_page("explore", **address(explored[0]))
+def test_finished_view_is_shown_at_once_with_its_numbers(opened: Opened, kept_view: ViewResult) -> None:
+    page = opened()
     assert errors(page) == [] and "Pick a model and a task, then press Analyse" not in texts(page)
     assert len(drawn(page)) == 6  # the map and the matrix are components
     markers = [chart["data"][0].get("marker", {}) for chart in drawn(page)]
@@ -206,13 +202,9 @@ def test_finished_view_is_shown_at_once_with_its_numbers(
     assert f"The first {ROWS} of 32 rows of validation" in texts(page)
 
 
-def test_measure_layer_and_pooling_live_in_the_address(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
+def test_measure_layer_and_pooling_live_in_the_address(opened: Opened, kept_view: ViewResult) -> None:
     chosen = {"explore_measure": "Mean cosine", "explore_layer": "1", "explore_pooling": "mean"}
-    page = open_page("explore", **address(explored[0], **chosen))
+    page = opened(**chosen)
     assert errors(page) == []
     assert page.slider(key="explore_layer").value == 1
     profile = drawn(page)[0]
@@ -222,34 +214,17 @@ def test_measure_layer_and_pooling_live_in_the_address(
     assert "Layer 1, mean of the tokens" in texts(page)
 
 
-def test_layer_of_a_deeper_model_falls_back_to_the_last(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
-    page = open_page("explore", **address(explored[0], explore_layer="11"))
-    assert errors(page) == [] and page.slider(key="explore_layer").value == 2
-
-
-def test_axis_of_the_spectrum_lives_in_the_address(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
+def test_axis_of_the_spectrum_lives_in_the_address(opened: Opened) -> None:
     def axis(page: AppTest) -> str | None:
         assert errors(page) == []
         (layout,) = [c["layout"] for c in drawn(page) if c["layout"]["yaxis"]["title"]["text"] == "EV_k"]
         return layout["xaxis"].get("type")
 
-    assert axis(open_page("explore", **address(explored[0]))) is None
-    assert axis(open_page("explore", **address(explored[0], explore_ev_axis="log axis"))) == "log"
+    assert axis(opened()) is None
+    assert axis(opened(explore_ev_axis="log axis")) == "log"
 
 
-def test_unknown_parts_of_an_address_are_reported(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
+def test_unknown_parts_of_an_address_are_reported(opened: Opened) -> None:
     wrong = {
         "explore_layer": "abc",
         "explore_split": "test",
@@ -258,33 +233,25 @@ def test_unknown_parts_of_an_address_are_reported(
         "unit": "3",
     }
     usual = {"explore_min_dist": "0.10", "explore_map": "PCA", "explore_neighbours": "15"}
-    page = open_page("explore", **address(explored[0], **wrong, **usual))
+    page = opened(**wrong, **usual)
     assert errors(page) == [] and page.slider(key="explore_layer").value == 2
     (message,) = page.toast
     assert message.value.replace("\\", "").endswith(
         "of the link: explore_layer=abc, explore_split=test, explore_points=7"
     )
-    assert not open_page("explore", **address(explored[0], explore_layer="1")).toast
+    assert not opened(explore_layer="1").toast
+    assert opened(explore_layer="11").slider(key="explore_layer").value == 2  # left over from a deeper model
 
 
-def test_names_that_no_field_can_have(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
+def test_names_that_no_field_can_have(opened: Opened) -> None:
     """Streamlit accepts neither as a key, and raises where it needs one."""
-    assert errors(open_page("explore", **address(explored[0]), **{"": "x", "$$ID-x-none": "x"})) == []
+    assert errors(opened(**{"": "x", "$$ID-x-none": "x"})) == []
 
 
-def test_numbers_that_are_infinite_once_read(
-    open_page: OpenPage,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
+def test_numbers_that_are_infinite_once_read(opened: Opened, open_page: OpenPage) -> None:
     """Streamlit raises on such a number in an integer field."""
     digits = "9" * 400
-    query = address(explored[0], explore_layer=digits, explore_neighbours=f"-{digits}")
-    assert errors(open_page("explore", **query)) == []
+    assert errors(opened(explore_layer=digits, explore_neighbours=f"-{digits}")) == []
     assert errors(open_page("explore", explore_rows=digits)) == []
     page = open_page("train", train_max_eval=digits, train_epochs="1e309")
     assert errors(page) == [] and page.number_input(key="train_epochs").value == 3

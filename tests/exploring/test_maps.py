@@ -1,4 +1,4 @@
-"""PCA against the definition by numpy's own decomposition; UMAP reproducible, its transform at home in its own map."""
+"""Maps: PCA by its definition, UMAP reproducible; clusters, density lines and the points inside a line on maps made by hand."""
 
 from __future__ import annotations
 
@@ -127,3 +127,98 @@ def test_layers_of_a_film_are_turned_onto_the_one_before() -> None:
     np.testing.assert_allclose(other.place(7 * first @ turn + 3), other.coordinates, atol=1e-9)
     film = MapRequest(film=True)
     assert film.key(1, "cls") != MapRequest().key(1, "cls") and len(maps.sampled(9_000, film)) == 2_000
+
+
+RANDOM = np.random.default_rng(0)
+GROUPS = [(0, 0, 120), (9, 0, 60), (0, 9, 30)]
+MAP = np.concatenate([RANDOM.normal((x, y), 0.5, size=(count, 2)) for x, y, count in GROUPS])
+TRUTH = np.repeat([0, 1, 2], [count for *_, count in GROUPS])
+
+
+def test_clusters_are_ordered_by_size_and_the_rest_has_none() -> None:
+    labels = maps.clusters(MAP)
+    for group in range(3):
+        assigned = labels[group == TRUTH]
+        assert set(assigned) <= {group, -1} and (assigned == group).mean() > 0.8
+    assert set(maps.clusters(MAP[:10])) == {-1}
+
+
+def test_points_beyond_the_sample_join_their_nearest_neighbour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maps, "MOST_CLUSTERED", 100)
+    labels = maps.clusters(MAP)
+    assert len(labels) == len(MAP) and all(set(labels[group == TRUTH]) <= {group, -1} for group in range(3))
+
+
+def test_words_weigh_by_hand() -> None:
+    labels = np.array([0, 0, 1, -1])
+    words = maps.distinguishing_words(["the cat cat", "the cat", "the dog dog", "bird"], labels)
+    # cluster 0: cat 3/5 · log(1 + 4/3) > the 2/5 · log(1 + 4/3); the bird is in none
+    assert words == ["cat, the", "dog, the"]
+    assert maps.distinguishing_words(["! ?", "…"], np.array([0, 1])) == ["", ""]
+    assert maps.distinguishing_words(["cat"], np.array([-1])) == []
+
+
+@pytest.mark.parametrize("count", [400, 4_000])
+def test_a_line_encloses_its_share_of_the_points(count: int) -> None:
+    points = np.random.default_rng(1).normal(size=(count, 2)) * (1, 20)
+    for share, lines in maps.density_lines(points):
+        inside = np.zeros(count, dtype=bool)
+        for line in lines:
+            inside ^= maps.inside(points, line[:-1])
+        assert inside.mean() == pytest.approx(share, abs=0.05)
+    assert maps.density_lines(np.ones((50, 2))) == [] == maps.density_lines(points[:5])
+
+
+STAR = [(0, 3), (2, -3), (-3, 1), (3, 1), (-2, -3)]
+"""A five-pointed star drawn in one line: its middle is gone around twice."""
+
+
+def test_known_places() -> None:
+    square = [(0, 0), (2, 0), (2, 2), (0, 2)]
+    points = [(1, 1), (3, 1), (1, -1), (1.999, 0.001), (-1e-9, 1)]
+    assert maps.inside(points, square).tolist() == [True, False, False, True, False]
+    assert maps.inside([(0, 2.5), (0, 0)], STAR).tolist() == [True, False]
+    horseshoe = [(0, 0), (3, 0), (3, 3), (2, 3), (2, 1), (1, 1), (1, 3), (0, 3)]
+    assert maps.inside([(0.5, 2), (1.5, 2), (2.5, 2), (1.5, 0.5)], horseshoe).tolist() == [True, False, True, True]
+
+
+def test_shared_edge_belongs_to_one_side() -> None:
+    left, right = [(0, 0), (1, 0), (1, 1), (0, 1)], [(1, 0), (2, 0), (2, 1), (1, 1)]
+    edge = [(1, y) for y in (0.0, 0.25, 0.5)]
+    both = maps.inside(edge, left).astype(int) + maps.inside(edge, right)
+    assert both.tolist() == [1, 1, 1]
+
+
+def test_agrees_with_counting_crossings_one_by_one() -> None:
+    generator = np.random.default_rng(0)
+    points, corners = generator.uniform(-3, 3, (500, 2)), generator.uniform(-3, 3, (9, 2))
+    expected = []
+    for x, y in points:  # a ray to the right, solved edge by edge as two equations
+        crossings = 0
+        for one, other in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+            edge = other - one
+            if abs(edge[1]) > 1e-12:
+                share = (y - one[1]) / edge[1]
+                crossings += bool(0 <= share < 1 and one[0] + share * edge[0] > x)
+        expected.append(crossings % 2 == 1)
+    assert maps.inside(points, corners).tolist() == expected
+
+
+def test_long_line_is_shortened_and_still_holds_the_same() -> None:
+    angle = np.linspace(0, 2 * np.pi, 400, endpoint=False)
+    lasso = np.stack([50 + 30 * np.cos(angle), 20 + 10 * np.sin(angle)], axis=1)
+    short = maps.shortened_line(lasso)
+    assert len(short) == maps.MOST_CORNERS
+    points = np.random.default_rng(1).uniform((0, 0), (100, 40), (2_000, 2))
+    assert (maps.inside(points, lasso) != maps.inside(points, short)).mean() < 0.005
+    assert maps.line_of(maps.line_text(short)) == short
+
+
+@pytest.mark.parametrize("text", ["", "1,2", "1,2;3,4", "a,b;c,d;e,f", "1,2;3;4,5", "1,nan;2,3;4,5", "1,2;3,4;5,inf"])
+def test_text_that_is_no_line(text: str) -> None:
+    assert maps.line_of(text) is None
+
+
+def test_two_corners_hold_nothing() -> None:
+    with pytest.raises(InputError, match="at least 3 corners"):
+        maps.inside([(0, 0)], [(0, 0), (1, 1)])

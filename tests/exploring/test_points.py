@@ -1,15 +1,19 @@
-"""Nearest points against a loop over all of them."""
+"""Nearest points against a loop over all of them; how many points a correlation matrix uses."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
+from isoviz import metrics
 from isoviz.errors import InputError
 from isoviz.exploring import points as exploring_points
+from isoviz.exploring import results
 from isoviz.exploring.points import METRICS, Metric, nearest
+from isoviz.exploring.results import array_name
 
 
 def by_loop(points: np.ndarray, to: np.ndarray, metric: str, leave_out: int | None) -> list[tuple[float, int]]:  # type: ignore[type-arg]
@@ -55,3 +59,40 @@ def test_wrong_questions() -> None:
         nearest(np.zeros((3, 2)), [0, 0], metric="manhattan")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="a point of 2 dimensions"):
         nearest(np.zeros((3, 2)), [0, 0, 0])
+
+
+KEPT = 12
+
+
+def made(**facts: Any) -> results.ViewResult:
+    """A view of two layers and two poolings that stores few points."""
+    rng = np.random.default_rng(0)
+    clouds = [(layer, pooling) for pooling in ("cls", "tokens") for layer in (0, 1)]
+    arrays = {array_name(*cloud, "cloud"): rng.normal(size=(KEPT, 5)).astype(np.float32) for cloud in clouds}
+    for pooling in ("cls", "tokens"):
+        arrays[array_name(1, pooling, "order")] = np.arange(5, dtype=np.int32)
+        arrays[array_name(1, pooling, "correlation")] = np.full((5, 5), 255, dtype=np.uint8)
+    entries = [
+        {"cloud": f"layer_{layer}", "layer": layer, "pooling": pooling, "n": 900, "d": 5, "readings": {}}
+        for layer, pooling in clouds
+    ]
+    results.publish("0" * 32, {"depth": 1, "entries": entries, **facts}, arrays)
+    view = results.find("0" * 32)
+    assert view is not None
+    return view
+
+
+def test_points_of_a_picture_are_those_it_was_computed_from() -> None:
+    view = made(token_sample=500)
+    assert view.points_in_matrix(1, "cls") == 900  # computed with the view, before points were dropped
+    assert view.points_in_matrix(1, "tokens") == 500
+    assert view.points_in_matrix(0, "cls") == view.points_in_matrix(0, "tokens") == view.stored_points(0, "cls") == KEPT
+    cells, order = view.matrix(0, "cls")
+    expected = np.asarray(metrics.abs_correlation(view.points(0, "cls")))[np.ix_(order, order)]
+    np.testing.assert_array_equal(cells, np.rint(255 * expected))
+    with pytest.raises(KeyError):
+        view.stored_points(2, "cls")
+
+
+def test_a_view_that_does_not_tell_its_sample_has_what_it_kept() -> None:
+    assert made().points_in_matrix(1, "tokens") == KEPT
