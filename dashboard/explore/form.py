@@ -11,8 +11,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.inputs import model_form, vectors_form
-from dashboard.inputs.data_form import FROM_FOLDER, FROM_HUB, Stamp, folder_field, stamp
-from dashboard.shared import actions, examples, forms, menu, reading, resources, wording
+from dashboard.inputs.data_form import FROM_FOLDER, FROM_HUB, Stamp, folder_field, hub_requested, stamp
+from dashboard.shared import examples, forms, menu, reading, resources, wording
 from dashboard.shared.steady import steady
 from isoviz import tasks
 from isoviz.config import RunConfig
@@ -365,7 +365,7 @@ def _data_field(task: Task, form: ViewForm) -> tuple[str | None, bool]:
         sources = [FROM_FOLDER, *([FROM_HUB] if task.hub else [])]
         origin = choice("Rows come from", sources, f"{form.prefix}from.{task.slug}")
         folder = None if origin == FROM_HUB else folder_field(f"{form.prefix}data.{task.slug}", " Train takes uploads.")
-        ready = _hub_requested(task, form.prefix) if origin == FROM_HUB else folder is not None
+        ready = hub_requested(task, form.prefix) if origin == FROM_HUB else folder is not None
         form.error_slots["data"] = st.container()
     return folder, ready
 
@@ -381,15 +381,6 @@ def _direction_field(task: Task, prefix: str) -> str | None:
         "Source and target language. The encoder reads the source texts.",
     )
     return None if selected == task.directions[0] else selected
-
-
-def _hub_requested(task: Task, prefix: str) -> bool:
-    name = "/".join(task.hub or ())
-    request_key = f"{prefix}hub_asked_{task.slug}"
-    st.caption(wording.plain(f"{name}: read from this machine's hub cache, or downloaded."))
-    if actions.button("Load and check", key=f"{prefix}hub_{task.slug}", icon=":material/cloud_download:"):
-        st.session_state[request_key] = actions.perform(resources.service().require)
-    return bool(st.session_state.get(request_key))
 
 
 @st.cache_data(show_spinner="Reading the rows …", max_entries=64, ttl=900)

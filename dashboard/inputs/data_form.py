@@ -60,7 +60,7 @@ def data_field(slug: str) -> Source:
             bind="query-params",
         )
         if source == FROM_HUB:
-            return Source(None, direction, ready=_hub(task, direction))
+            return Source(None, direction, ready=hub_requested(task) and check_rows(task, None, direction))
         with st.container():  # keeps the field's position, see `dashboard.shared.steady`
             if source == FROM_UPLOAD:
                 _upload(task)
@@ -149,13 +149,18 @@ def _problem_key(slug: str) -> str:
     return f"upload_problem_{slug}"
 
 
-def _hub(task: Task, direction: str | None) -> bool:
+def hub_requested(task: Task, prefix: str = "") -> bool:
+    """The button that reads a task's rows from the hub, and whether it was pressed in this session.
+
+    Args:
+        prefix: prefix of the widget keys.
+    """
     name = "/".join(task.hub or ())
-    request_key = f"hub_asked_{task.slug}"
+    request_key = f"{prefix}hub_asked_{task.slug}"
     st.caption(wording.plain(f"{name}: read from this machine's hub cache, or downloaded."))
-    if actions.button("Load and check", key=f"hub_{task.slug}", icon=":material/cloud_download:"):
+    if actions.button("Load and check", key=f"{prefix}hub_{task.slug}", icon=":material/cloud_download:"):
         st.session_state[request_key] = actions.perform(resources.service().require)
-    return bool(st.session_state.get(request_key)) and check_rows(task, None, direction)
+    return bool(st.session_state.get(request_key))
 
 
 # ---------------------------------------------------------------------------------------------------- checking the rows

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from isoviz.errors import InputError
 from isoviz.tables import formats
@@ -94,10 +93,6 @@ def describe(key: str) -> SetSummary | None:
     facts = sets.facts_of(key)
     if facts is None:
         return None
-    return _summary(key, facts)
-
-
-def _summary(key: str, facts: Mapping[str, Any]) -> SetSummary:
     read = facts.get("facts", {})
     return SetSummary(
         key,

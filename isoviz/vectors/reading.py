@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from isoviz.vectors.sets import TextSet, VectorSet
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+Content = TypeVar("Content", VectorSet, TextSet)
 
 SUFFIXES: Final = (*arrays.SUFFIXES, *formats.SUFFIXES)
 TEXT_SUFFIXES: Final = (".txt", *formats.SUFFIXES)
@@ -129,11 +131,15 @@ def _vectors_of(
             field=field,
         )
     title = name or Path(path_text).name
-    vector_set = from_points(points, row_data, name=title, facts=facts, field=field)
+    return _with_pairs(from_points(points, row_data, name=title, facts=facts, field=field), relations)
+
+
+def _with_pairs(content: Content, relations: str | Path | None) -> Content:
+    """The set with the pairs of a file, if there is one."""
     if relations is None:
-        return vector_set
-    rated, relation = pairs.read(relations, vector_set.columns)
-    return replace(vector_set, pairs=rated, relation=relation)
+        return content
+    rated, relation = pairs.read(relations, content.columns)
+    return replace(content, pairs=rated, relation=relation)
 
 
 def array(name: str, column: str | None = None, field: str = "vectors") -> NDArray[Any]:
@@ -208,10 +214,7 @@ def read_texts(
                 raise InputError(
                     f"{field}: {title} is not UTF-8 (byte {error.start:,}); save it as UTF-8", field=field
                 ) from None
-        lines = from_texts(content.splitlines(), name=title, field=field)
-        if relations is not None:
-            pairs.read(relations, lines.columns)  # raises: lines have no ids
-        return lines
+        return _with_pairs(from_texts(content.splitlines(), name=title, field=field), relations)
     _require_known(str(path), TEXT_SUFFIXES, field)
     return _texts_of(formats.read(path, field, _as_text(columns)), str(path), columns, relations, name, field)
 
@@ -228,11 +231,7 @@ def _texts_of(
                 f"{field}: name the column of the texts (columns: {listed(table.column_names, 120)})", field=field
             )
         row_data = _columns_of(table, replace(columns, text=texts[0]), field)
-    text_set = _checked_texts(row_data, name or Path(path).name, field)
-    if relations is None:
-        return text_set
-    rated, relation = pairs.read(relations, text_set.columns)
-    return replace(text_set, pairs=rated, relation=relation)
+    return _with_pairs(_checked_texts(row_data, name or Path(path).name, field), relations)
 
 
 def from_texts(lines: Sequence[str], *, name: str = "pasted texts", field: str = "texts") -> TextSet:
@@ -298,10 +297,7 @@ def annotated(
             )
         else:
             row_data["label"] = table["label"]
-    if relations is None:
-        return replace(content, columns=row_data)
-    rated, relation = pairs.read(relations, row_data)
-    return replace(content, columns=row_data, pairs=rated, relation=relation)
+    return _with_pairs(replace(content, columns=row_data), relations)
 
 
 # ------------------------------------------------------------------------------------------------------------- helpers
