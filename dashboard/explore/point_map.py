@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dashboard.components.scatter_map import scatter_map
 from dashboard.explore import map_figure, points
 from dashboard.explore.form import PREFIX, Pane, choice, cloud_file
-from dashboard.explore.points import Cloud, Layout, Marks, cloud_of, cloud_points
+from dashboard.explore.points import Cloud, Layout, Shown, cloud_of, cloud_points
 from dashboard.shared import downloads, explanations, forms, job_progress, resources, wording
 from dashboard.shared.steady import steady
 from isoviz.errors import InputError
@@ -49,37 +49,33 @@ def section(panes: list[Pane]) -> MapRequest:
 
 
 def _section(panes: list[Pane]) -> None:
-    clouds = [cloud_of(pane) for pane in panes]
+    shown = [Shown(pane, cloud_of(pane)) for pane in panes]
     begin()
-    request, colour = _settings(panes, clouds)
+    request, colour = _settings(panes, [each.cloud for each in shown])
     shared = _axes_shared(len(panes))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         search = points.search_field()
         contours = not request.film and _contours_field(request)
     lines = points.sentence_field(panes)
-    replies = [points.embed_sentences(pane, lines) for pane in panes]
-    layouts = [layout_of(pane, cloud, request) for pane, cloud in zip(panes, clouds, strict=True)]
-    own = [
-        own_places(pane, request, layout, reply) for pane, layout, reply in zip(panes, layouts, replies, strict=True)
-    ]
-    known = [layout.extent for layout in layouts if isinstance(layout, Layout)]
+    for each in shown:
+        each.sentences = points.embed_sentences(each.pane, lines)
+        each.layout = layout_of(each.pane, each.cloud, request)
+        each.placed = own_places(each, request)
+    points.mark(shown, search)
+    known = [each.layout.extent for each in shown if isinstance(each.layout, Layout)]
     room = np.concatenate(known) if shared and known else None
-    linked = points.marked(panes, clouds, layouts)
-    if search:
-        linked = [points.containing(search, cloud, layout) for cloud, layout in zip(clouds, layouts, strict=True)]
-    for pane, cloud, layout, reply, placed, marks, column in zip(
-        panes, clouds, layouts, replies, own, linked, st.columns(len(panes), gap="medium"), strict=True
-    ):
+    for each, column in zip(shown, st.columns(len(panes), gap="medium"), strict=True):
         with column:
-            if isinstance(layout, Layout):
-                picture(pane, cloud, layout, request, colour, contours, reply, placed, room, marks)
-            else:
-                show_progress(pane, layout)
-            points.progress_of(pane, SENTENCES, reply)
-            if isinstance(placed, JobState):
-                points.progress_of(pane, MAP, placed)
-    umaps = [item for item in layouts if isinstance(item, JobState)]
-    release_others([*umaps, *(item for item in own if isinstance(item, JobState))])
+            if isinstance(each.layout, Layout):
+                picture(each, each.layout, request, colour, contours, room)
+            elif each.layout is not None:
+                show_progress(each.pane, each.layout)
+            points.progress_of(each.pane, SENTENCES, each.sentences)
+            if isinstance(each.placed, JobState):
+                points.progress_of(each.pane, MAP, each.placed)
+    umaps = [each.layout for each in shown if isinstance(each.layout, JobState)]
+    placing = [each.placed for each in shown if isinstance(each.placed, JobState)]
+    release_others([*umaps, *placing])
     if pending_umaps := [reply for reply in umaps if reply.under_way]:
         stop(pending_umaps)
     with st.container(horizontal=True):
@@ -88,12 +84,12 @@ def _section(panes: list[Pane]) -> None:
             explanations.show(map_figure.FILM, "How layers are aligned")
         if colour == CLUSTERS:
             explanations.show(map_figure.CLUSTERS, "How clusters are found")
-    for pane, cloud, layout in zip(panes, clouds, layouts, strict=True):
-        if isinstance(layout, Layout):
-            points.selected(pane, cloud, layout)
-    points.neighbours_of(panes, clouds, lines, replies)
-    pending = [item for item in (*layouts, *replies, *own) if isinstance(item, JobState)]
-    waiting = any(reply.under_way for reply in pending)
+    for each in shown:
+        if isinstance(each.layout, Layout):
+            points.selected(each.pane, each.cloud, each.layout)
+    points.neighbours_of(shown, lines)
+    embedding = [each.sentences for each in shown if each.sentences is not None]
+    waiting = any(job.under_way for job in (*umaps, *placing, *embedding))
     before = bool(st.session_state.get(_WAITING)), st.session_state.get(_REQUEST, request)
     st.session_state[_WAITING], st.session_state[_REQUEST] = waiting, request
     if before != (waiting, request):  # the rest of the page depends on it
@@ -250,18 +246,17 @@ def _map_request(pane: Pane, request: MapRequest) -> dict[str, Any]:
     return map_request
 
 
-def own_places(
-    pane: Pane, request: MapRequest, layout: Layout | JobState | InputError, reply: JobState | None
-) -> NDArray[np.floating] | JobState | None:
+def own_places(shown: Shown, request: MapRequest) -> NDArray[np.floating] | JobState | None:
     """Coordinates of the user's sentences in the map, or the state of their job; None without sentences or a map."""
-    if reply is None or reply.status != "done" or reply.result is None or not isinstance(layout, Layout):
+    layout = shown.layout
+    if shown.embedded is None or not isinstance(layout, Layout):
         return None
     if layout.film is not None:  # they would not move with the other points
         return None
-    embedded = reply.result.arrays["points"]
+    embedded = shown.embedded.arrays["points"]
     if layout.pca is not None:
         return layout.pca.place(embedded)
-    placed = job_progress.ask(MAP, _map_request(pane, request), {"points": embedded})
+    placed = job_progress.ask(MAP, _map_request(shown.pane, request), {"points": embedded})
     return placed if placed.status != "done" or placed.result is None else placed.result.arrays["coordinates"]
 
 
@@ -333,31 +328,21 @@ def _clusters(key: str, _layout: Layout, _cloud: Cloud) -> pd.Series:
 
 
 def picture(
-    pane: Pane,
-    cloud: Cloud,
-    layout: Layout,
-    request: MapRequest,
-    colour: str,
-    contours: bool,
-    reply: JobState | None,
-    placed: NDArray[np.floating] | JobState | None,
-    room: NDArray[Any] | None,
-    marks: Marks | None,
+    shown: Shown, layout: Layout, request: MapRequest, colour: str, contours: bool, room: NDArray[Any] | None
 ) -> None:
     """The map with its caption and downloads.
 
     Args:
         colour: the column that colours the points, or `CLUSTERS`.
         contours: draw lines of equal density.
-        reply, placed: the user's sentences, and their coordinates.
         room: points that determine the axes' ranges; None for the map's own points.
-        marks: points selected in other views. A line drawn on this map takes precedence.
     """
+    pane, cloud, marks = shown.pane, shown.cloud, shown.marks
     line = points.corners(pane, layout)
     column = cloud.table[colour].iloc[layout.rows] if colour in cloud.table else None
     if colour == CLUSTERS:
         column = _clusters(layout.key, layout, cloud)
-    own = placed if isinstance(placed, np.ndarray) else None
+    own = shown.placed if isinstance(shown.placed, np.ndarray) else None
     count = len(layout.rows)
     figure = map_figure.cloud_map(
         layout.coordinates,
@@ -365,7 +350,7 @@ def picture(
         column,
         [cloud.texts[place] for place in layout.rows] if count <= maps.MOST_FITTED else layout.rows,
         own=own,
-        own_texts=[] if own is None or reply is None or reply.result is None else points.labels(reply.result),
+        own_texts=[] if own is None or shown.embedded is None else points.labels(shown.embedded),
         range_of=layout.extent if room is None else room,
         film=layout.film,
         equal=(request.kind == "pca" or request.film) and pane.views == 1,

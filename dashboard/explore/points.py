@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dashboard.components.scatter_map import drawn
 from dashboard.explore.form import PREFIX, Pane, choice
 from dashboard.shared import address, job_progress, wording
+from isoviz.errors import InputError
 from isoviz.exploring import maps, results, user_sets
 from isoviz.exploring.jobs import SENTENCES
 from isoviz.exploring.points import METRICS, Metric, Neighbours, nearest, texts
@@ -160,6 +161,30 @@ class Marks:
         return f"views {', '.join(most)} and {last}" if most else f"view {last}"
 
 
+@dataclass
+class Shown:
+    """One view's map, with what is drawn on it.
+
+    Attributes:
+        layout: the map, the state of its job, or the error.
+        sentences: the job that embeds the user's sentences; None without sentences.
+        placed: coordinates of the sentences in the map, or the state of their job.
+        marks: points to highlight. A line drawn on this map takes precedence.
+    """
+
+    pane: Pane
+    cloud: Cloud
+    layout: Layout | JobState | InputError | None = None
+    sentences: JobState | None = None
+    placed: NDArray[np.floating] | JobState | None = None
+    marks: Marks | None = None
+
+    @property
+    def embedded(self) -> Result | None:
+        """The user's sentences as points, once they are embedded."""
+        return self.sentences.result if self.sentences is not None and self.sentences.status == "done" else None
+
+
 def search_field() -> str:
     """Field for a search in the texts of the points."""
     text = st.text_input(
@@ -173,41 +198,33 @@ def search_field() -> str:
     return (text or "").strip()
 
 
-def containing(search: str, cloud: Cloud, layout: object) -> Marks | None:
-    """Points of a map whose texts contain the search text; None without a search or a map."""
-    if not search or not isinstance(layout, Layout):
-        return None
-    needle = search.casefold()
-    return Marks(np.array([needle in cloud.texts[place].casefold() for place in layout.rows]), search=search)
-
-
-def marked(panes: Sequence[Pane], clouds: Sequence[Cloud], layouts: Sequence[object]) -> list[Marks | None]:
-    """For each view, the points of its map selected in other views of the same rows; None without such points or without a map.
+def mark(shown: Sequence[Shown], search: str) -> None:
+    """Mark the points of each map whose texts contain the search text; without one, those selected in other views of the same rows.
 
     Rows match across layers, poolings, models and directions; tokens match by their row. Rows of the user's sets match by id, if both
     sets have ids.
     """
-    rows: list[pd.DataFrame | None] = []
-    for pane, cloud, layout in zip(panes, clouds, layouts, strict=True):
-        line = corners(pane, layout) if isinstance(layout, Layout) else []
-        if isinstance(layout, Layout) and line:
-            rows.append(cloud.table.iloc[layout.rows[maps.inside(layout.coordinates, line)]])
-        else:
-            rows.append(None)
-    marks: list[Marks | None] = []
-    for pane, cloud, layout in zip(panes, clouds, layouts, strict=True):
-        others = [
-            (other.number, selected[name].to_numpy(), name)
-            for other, selected in zip(panes, rows, strict=True)
-            if other is not pane and selected is not None and (name := _same_rows(pane, other, cloud.table, selected))
-        ]
-        if not others or not isinstance(layout, Layout):
-            marks.append(None)
+    needle = search.casefold()
+    selections: list[tuple[Pane, pd.DataFrame]] = []
+    for each in shown:
+        if isinstance(each.layout, Layout) and (line := corners(each.pane, each.layout)):
+            inside = each.layout.rows[maps.inside(each.layout.coordinates, line)]
+            selections.append((each.pane, each.cloud.table.iloc[inside]))
+    for each in shown:
+        if not isinstance(each.layout, Layout):
             continue
-        table = cloud.table.iloc[layout.rows]
-        points = np.any([np.isin(table[name].to_numpy(), selected) for _, selected, name in others], axis=0)
-        marks.append(Marks(points, tuple(number for number, _, _ in others)))
-    return marks
+        if needle:
+            texts = (each.cloud.texts[place].casefold() for place in each.layout.rows)
+            each.marks = Marks(np.array([needle in text for text in texts]), search=search)
+            continue
+        table = each.cloud.table
+        others = [
+            (other.number, np.isin(table[name].iloc[each.layout.rows].to_numpy(), selected[name].to_numpy()))
+            for other, selected in selections
+            if other is not each.pane and (name := _same_rows(each.pane, other, table, selected))
+        ]
+        if others:
+            each.marks = Marks(np.any([points for _, points in others], axis=0), tuple(number for number, _ in others))
 
 
 def _same_rows(pane: Pane, other: Pane, table: pd.DataFrame, selected: pd.DataFrame) -> str | None:
@@ -355,15 +372,9 @@ def progress_of(pane: Pane, kind: JobKind, state: JobState | None) -> None:
     st.caption(f":material/hourglass_top: Your sentences: {wording.plain(job_progress.step(state))} …")
 
 
-def neighbours_of(
-    panes: list[Pane], clouds: Sequence[Cloud], lines: Sequence[str], replies: Sequence[JobState | None]
-) -> None:
+def neighbours_of(shown: Sequence[Shown], lines: Sequence[str]) -> None:
     """The rows nearest to each of the user's sentences, in the full space."""
-    embedded = [
-        (pane, cloud, reply.result)
-        for pane, cloud, reply in zip(panes, clouds, replies, strict=True)
-        if reply is not None and reply.status == "done" and reply.result is not None
-    ]
+    embedded = [(each.pane, each.cloud, each.embedded) for each in shown if each.embedded is not None]
     if not embedded:
         return
     with st.container(border=True, key=PREFIX + "own_neighbours"):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-Content = TypeVar("Content", VectorSet, TextSet)
+Content = TypeVar("Content", bound=VectorSet | TextSet)
 
 SUFFIXES: Final = (*arrays.SUFFIXES, *formats.SUFFIXES)
 TEXT_SUFFIXES: Final = (".txt", *formats.SUFFIXES)
