@@ -280,8 +280,8 @@ def test_undrawable_lines_and_points_are_reported_and_left_out(opened: Opened, n
     assert not page.run().toast  # once
 
 
-def test_an_invalid_value_for_a_later_field_is_reported_when_the_field_appears(opened: Opened, made: Any) -> None:
-    page = opened(explore_layer="99")
+def test_an_invalid_value_for_a_later_field_is_reported_when_the_field_appears(open_page: OpenPage, made: Any) -> None:
+    page = open_page("explore", **address(made[0], explore_layer="99"))
     assert errors(page) == [] and not page.toast  # there is no layer to choose before there is a view
     keep(made)
     page = page.run()
