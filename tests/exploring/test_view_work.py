@@ -27,27 +27,29 @@ def request_(tiny_models: TinyModels, cola: Path) -> ViewRequest:
     return ViewRequest(str(tiny_models("distilbert")), "glue/cola", str(cola), max_rows=6)
 
 
+@pytest.fixture
+def key(request_: ViewRequest) -> str:
+    return key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
+
+
 def work(request: ViewRequest, key: str) -> JobState:
     return work_here(VIEW, key, request.as_json())
 
 
-def test_model_that_changed_name_by_arriving_is_kept_under_its_content(request_: ViewRequest) -> None:
+def test_model_that_changed_name_by_arriving_is_kept_under_its_content(request_: ViewRequest, key: str) -> None:
     assert work(request_, "asked-before-the-download").status == "none"
-    true = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
-    assert queue.look(VIEW, true).status == "done"
+    assert queue.look(VIEW, key).status == "done"
 
 
-def test_older_views_make_room(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_older_views_make_room(request_: ViewRequest, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arrays = {"0.cls.sigma": np.zeros(500, dtype=np.float32)}
     results.publish("old", {"depth": 0, "entries": []}, arrays)
     monkeypatch.setenv("ISOVIZ_VIEWS_LIMIT", "0.000001")  # a kilobyte
-    key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
     assert work(request_, "asked-before-the-download").status == "none"
     assert results.find("old") is None and results.find(key) is not None  # the one just made stays
 
 
-def test_pictures_are_there_before_twonn_is(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
+def test_pictures_are_there_before_twonn_is(request_: ViewRequest, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = measuring.compute(request_, lambda *words: None)
     early: list[results.ViewResult] = []
     completed = profile.completed
@@ -74,8 +76,9 @@ def test_pictures_are_there_before_twonn_is(request_: ViewRequest, monkeypatch: 
     assert {*map(str, load_file(view.folder / ARRAYS))} == {*expected[1]}
 
 
-def test_isoscore_star_comes_last_and_holds_up_nothing(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
+def test_isoscore_star_comes_last_and_holds_up_nothing(
+    request_: ViewRequest, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = shrinkage.target
     early: list[results.ViewResult] = []
 
@@ -98,9 +101,8 @@ def test_isoscore_star_comes_last_and_holds_up_nothing(request_: ViewRequest, mo
 
 
 def test_numbers_that_are_there_stay_while_the_rest_is_computed_again(
-    request_: ViewRequest, monkeypatch: pytest.MonkeyPatch
+    request_: ViewRequest, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
 
     def fail(*arguments: object) -> None:
         raise MemoryError
@@ -123,17 +125,17 @@ def test_numbers_that_are_there_stay_while_the_rest_is_computed_again(
     assert {*seen} == {("isoscore_star",)} and view is not None and not view.pending
 
 
-def test_view_of_before_isoscore_star_has_another_key(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_view_of_before_isoscore_star_has_another_key(
+    request_: ViewRequest, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source, rows = sources.resolve(request_.model), rows_of(request_.task, request_.data)
-    now = key_of(request_, source, rows)
     monkeypatch.setattr(requests, "FORMAT", 3)
-    assert key_of(request_, source, rows) != now
+    assert key_of(request_, source, rows) != key
 
 
 def test_pictures_stay_when_twonn_fails_and_the_next_time_completes_them(
-    request_: ViewRequest, monkeypatch: pytest.MonkeyPatch
+    request_: ViewRequest, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
 
     def fail(*arguments: object, **options: object) -> None:
         raise MemoryError
@@ -151,8 +153,9 @@ def test_pictures_stay_when_twonn_fails_and_the_next_time_completes_them(
     assert all(entry.number("twonn") for entry in view.entries if entry.pooling == "tokens" and entry.layer == 2)
 
 
-def test_view_evicted_before_completion_is_restored(request_: ViewRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    key = key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
+def test_view_evicted_before_completion_is_restored(
+    request_: ViewRequest, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     completed = profile.completed
 
     def crowded(*arguments: Any, **options: Any) -> Any:
