@@ -37,8 +37,8 @@ def draw(view: View, full: Callable[[], Full | None]) -> None:
     if not steps:
         st.caption("Add a transform to export it.")
         return
-    content = view.embeddings if view.run else view.vectors  # by key, because two sets may share a name
-    prepared = f"{content.key}|{getattr(content, 'cloud', '')}|{chains.write(steps)}"
+    cloud = view.embeddings.cloud if view.run else ""
+    prepared = f"{engine.key}|{cloud}|{chains.write(steps)}"  # by key, because two sets may share a name
     if st.session_state.get(KEY, ("",))[0] != prepared:
         st.caption(
             "Apply this chain anywhere: as a matrix with six lines of numpy, or as a sentence-transformers model."

@@ -41,7 +41,7 @@ class Card:
     def __init__(self, engine: WhatIf, steps: Sequence[Step]) -> None:
         assert isinstance(engine.source, Division)
         self._engine, self._steps = engine, tuple(steps)
-        self._vectors, self._key = engine.source.vectors, engine.source.vectors.key
+        self._vectors, self._key = engine.source.vectors, engine.key
         self._crosses = engine.source.crossed is not None
         self._present = [purpose for purpose in PURPOSES if purpose.needs in engine.annotations.needs]
         self._searches = self._vectors.relation == "relevance"

@@ -139,12 +139,14 @@ class WhatIf(Images):
 
     Args:
         source: the cloud: one of a run's `Embeddings`, or a part of a set of vectors.
+        key: key under which the embeddings or the set are stored; "" if they are not.
         trains: train layers in this process (imports torch); otherwise use only layers trained by a job.
     """
 
-    def __init__(self, source: Embeddings | Division, *, trains: bool = False) -> None:
+    def __init__(self, source: Embeddings | Division, key: str = "", *, trains: bool = False) -> None:
         super().__init__(source.train, source.validation)
         self.source = source
+        self.key = key
         self.annotations = source.annotations
         self.trains = trains
         self.curves = SharedCache(limit=_CURVES)
@@ -304,10 +306,10 @@ def engine_of(key: str, part: Cloud | Part = "shown") -> WhatIf:
     """
     engine: WhatIf
     if part == "shown" or part == "held back":
-        engine = CLOUDS.get((key, part), lambda: WhatIf(divide(vectors.load(key), part)))
+        engine = CLOUDS.get((key, part), lambda: WhatIf(divide(vectors.load(key), part), key))
     else:
         embeddings = load(key, part)
-        engine = CLOUDS.get((embeddings.folder, part), lambda: WhatIf(embeddings))
+        engine = CLOUDS.get((embeddings.folder, part), lambda: WhatIf(embeddings, key))
     return engine
 
 

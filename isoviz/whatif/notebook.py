@@ -35,7 +35,7 @@ print("{metric}, refitted head", cloud.refitted_metric(cloud.train, cloud.valida
 from isoviz.posthoc import {names}
 from isoviz.readouts.division import divide
 
-cloud = divide(vectors.load("{cloud.vectors.key}"))
+cloud = divide(vectors.load("{engine.key}"))
 {transform}.fit(cloud.train)
 after = transform.transform(cloud.validation)
 print("IsoScore", metrics.isoscore(cloud.validation), "->", metrics.isoscore(after))

@@ -136,6 +136,8 @@ def test_the_demo_search_is_not_trivial_and_a_transform_shows() -> None:
     key = demo_sets.RECORDED[demo_sets.RETRIEVAL]
     engine = engine_of(key)
     assert engine.source.vectors.facts.items() >= {"model": "demo/tiny-bert", "pooling": "mean", "layer": 2}.items()
+    assert engine.key == key != engine.source.vectors.key  # recorded by its request, not by its content
+    assert f'vectors.load("{key}")' in notebook.source(engine, ())
     plain = engine.answer(()).readouts["ndcg_cosine"].value
     chance = 10 / 2_000
     assert 20 * chance < plain < 0.8
