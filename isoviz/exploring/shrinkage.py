@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from isoviz import metrics
 from isoviz.errors import IsoVizError
 from isoviz.metrics.cloud import too_few
-from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.metrics.measuring import measure_cloud, reading_of
 from isoviz.metrics.record import CloudRecord, Reading
 from isoviz.metrics.scores import REPORTED_ZETA
+from isoviz.metrics.streaming import CloudStream
 from isoviz.models.views import Views
 
 if TYPE_CHECKING:
@@ -129,10 +129,4 @@ def _reading(cloud: CloudStream, training: CloudStream, shrinkage_target: Target
 
 
 def _union(depth: int, streams: Mapping[int, CloudStream]) -> CloudStream:
-    from isoviz.training.measuring import TokenClouds
-
-    layers = range(min(1, depth), depth + 1)
-    clouds = TokenClouds(len(layers), streams[depth].sums.d)
-    for own, layer in zip(clouds.layers, layers, strict=True):
-        own.merge(streams[layer])
-    return clouds.union()
+    return CloudStream.union(streams[layer] for layer in range(min(1, depth), depth + 1))

@@ -161,7 +161,7 @@ class StreamedSample(Sample):
     def __init__(
         self,
         sums: CovarianceAccumulator,
-        directions: Directions,
+        directions: Directions | None,
         eps: float,
         *,
         inputs: Mapping[str, Any] | None = None,
@@ -170,7 +170,8 @@ class StreamedSample(Sample):
         self.n, self.d = sums.count, sums.d
         self.eps = eps
         self.inputs = dict(inputs or {})
-        self.directions = directions
+        if directions is not None:
+            self.directions = directions
         self._sums = sums
 
     @cached_property

@@ -1,18 +1,20 @@
-"""Mean, covariance and scores of a cloud that arrives in batches, or from several processes."""
+"""A cloud that arrives in batches, or from several processes: exact running sums, whose memory does not grow with its points."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import check_shape, float64_matrix, is_tensor, resolution, too_few, undefined, warn_undefined
 from isoviz.metrics.moments import Moments, plug_in_estimate, unbiased_estimate
+from isoviz.metrics.sample import Directions, StreamedSample, as_float64
 
 if TYPE_CHECKING:
-    from isoviz.metrics.cloud import Array, Points
+    from isoviz.metrics.cloud import Array, Estimate, Points
 
 
 _SUMS = ("anchor", "offset", "scatter", "cubic", "quartic")
@@ -230,21 +232,9 @@ class CovarianceAccumulator:
         """The unbiased score of everything added so far (see `isoviz.metrics.isoscore_unbiased`)."""
         return self._score("isoscore_unbiased", unbiased_estimate)
 
-    def _score(self, metric: str, estimator: Any) -> float:
-        if self.count < 2:
-            warn_undefined(metric, too_few(self.count), depth=2)
-            return float("nan")
-        n = self.count
-        variances = self._scatter.diagonal() / (n - 1)
-        unit = float(variances.sum()) or 1.0
-        collapsed = bool((variances <= (self._eps * (self._anchor + self._offset)) ** 2).all())
-        frobenius = float(((self._scatter / ((n - 1) * unit)) ** 2).sum())
-        quartic = float(self._quartic) / ((n - 1) * unit) / unit
-        moments = Moments(n, self.d, 0.0 if collapsed else 1.0, frobenius, quartic, None, collapsed)
-        estimate = estimator(moments)
-        # Fourth powers overflow float64 long before the points do, and streamed sums cannot be rescaled.
-        if not collapsed and not (np.isfinite(frobenius) and 1e-280 < float(self._quartic) < np.inf):
-            estimate = undefined(f"a total variance of {unit:.3g} is out of range for its sums; rescale the points")
+    def _score(self, metric: str, estimator: Callable[[Moments], Estimate]) -> float:
+        moments = StreamedSample(self, None, self._eps).moments
+        estimate = undefined(too_few(self.count)) if moments is None else estimator(moments)
         if estimate.problem:
             warn_undefined(metric, estimate.problem, depth=2)
         return float(estimate.value)
@@ -253,3 +243,88 @@ class CovarianceAccumulator:
 def _home(value: Any) -> str:
     """Where the sums are stored: "numpy", or the device of the tensors."""
     return f"tensors on {value.device}" if is_tensor(value) else "numpy"
+
+
+class CloudStream:
+    """Running sums for all metrics that need no points. Accepts batches (n_k, d) as `CovarianceAccumulator` does.
+
+    Attributes:
+        sums: count, mean and covariance.
+        zeros: number of vectors of length zero so far, which have no cosine.
+        eps: machine epsilon of the points' number type.
+    """
+
+    def __init__(self, d: int, eps: float = float(np.finfo(np.float32).eps)) -> None:
+        self.sums = CovarianceAccumulator(d)
+        self.zeros = 0
+        self.eps = eps
+        self._direction: Any = np.zeros(d)  # Σ x/‖x‖
+
+    @property
+    def count(self) -> int:
+        """n, the number of points so far."""
+        return self.sums.count
+
+    def update(self, batch: Points) -> None:
+        """Add the rows of a batch (n_k, d), all finite."""
+        if len(batch) == 0:  # type: ignore[arg-type]
+            return
+        self.sums.update(batch)
+        if is_tensor(batch):
+            tensor: Any = batch
+            lengths: Any = tensor.norm(dim=1)
+            nonzero: Any = lengths > 0
+            total = (tensor[nonzero] / lengths[nonzero][:, None]).double().sum(dim=0).cpu().numpy()
+        else:
+            total, nonzero = _directions(np.asarray(batch, dtype=np.float64))
+        self._direction = self._direction + total
+        self.zeros += len(nonzero) - int(nonzero.sum())
+
+    def merge(self, other: CloudStream) -> None:
+        """Add the points of another stream; `other` does not change."""
+        self.sums.merge(other.sums)
+        self._direction = self._direction + other._direction
+        self.zeros += other.zeros
+
+    def reduce(self, gather: Callable[[Any], list[Any]]) -> CloudStream:
+        """The stream over the points of all processes, identical on each; `gather` as in `CovarianceAccumulator.reduce`."""
+        total = CloudStream(self.sums.d, self.eps)
+        total.sums = self.sums.reduce(gather)
+        for direction, zeros in gather((self._direction, self.zeros)):
+            total._direction = total._direction + direction
+            total.zeros += zeros
+        return total
+
+    @classmethod
+    def union(cls, streams: Iterable[CloudStream]) -> CloudStream:
+        """All points of several streams as one cloud."""
+        first, *others = streams
+        total = cls(first.sums.d, first.eps)
+        for stream in (first, *others):
+            total.merge(stream)
+        return total
+
+    def sample(self, **inputs: Any) -> StreamedSample:
+        """The points so far as a sample for metrics, with the additional inputs that some need (`Metric.inputs`)."""
+        return StreamedSample(self.sums, Directions(self._direction, self.zeros), self.eps, inputs=inputs)
+
+    def mean(self) -> NDArray[np.float64]:
+        """(d,) mean activation."""
+        return as_float64(self.sums.mean)
+
+    def covariance(self) -> NDArray[np.float64]:
+        """(d, d), divisor n − 1, n >= 2."""
+        return as_float64(self.sums.covariance)
+
+
+def _directions(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Σ x/‖x‖ of a batch, (d,), and which of its vectors are not zero, (n,)."""
+    squares = np.einsum("ij,ij->i", x, x)
+    if (
+        squares.size and squares.min() > 1e-280 and squares.max() < 1e280
+    ):  # nothing overflows or underflows: no copy needed
+        return (1.0 / np.sqrt(squares)) @ x, np.ones(len(x), dtype=bool)
+    biggest = np.abs(x).max(axis=1)
+    nonzero = biggest > 0
+    unit = x[nonzero] / biggest[nonzero][:, None]
+    return (1.0 / np.sqrt(np.einsum("ij,ij->i", unit, unit))) @ unit, nonzero

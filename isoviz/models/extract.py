@@ -16,7 +16,7 @@ from torch import Tensor
 
 from isoviz import devices
 from isoviz.errors import InputError, ModelError
-from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.streaming import CloudStream
 from isoviz.models import encoder, folders, hub, sentences, sources, unknown_tokens
 from isoviz.models.encoder import Encoder
 from isoviz.models.loading import reading

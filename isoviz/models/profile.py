@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.metrics.cloud import blocks, check_shape, resolution
-from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.metrics.measuring import measure_cloud, readings_of
 from isoviz.metrics.protocol import COSTS, QUICK, CloudKind, Cost
 from isoviz.metrics.record import CloudRecord
 from isoviz.metrics.sample import Sample
+from isoviz.metrics.streaming import CloudStream
 from isoviz.models.views import POOLINGS, Pooling, Views
 
 MOST_PAIRED = 5_000

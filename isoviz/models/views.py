@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.streaming import CloudStream
 from isoviz.models import architectures
 from isoviz.models.families import CLASSIFIERS
 

@@ -192,7 +192,7 @@ def _checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def intact(run_dir: Path) -> tuple[Path | None, list[str]]:
+def newest_valid(run_dir: Path) -> tuple[Path | None, list[str]]:
     """The newest checkpoint to continue from, and descriptions of damaged newer ones.
 
     Damaged checkpoints are moved aside, because the run reaches their steps again.
@@ -281,7 +281,7 @@ def _load_weights(model: nn.Module, file: Path) -> None:
         load_model(model, str(file))  # read on the CPU: the reader does not know every kind of device
 
 
-def settle(run_dir: Path, progress: Progress, best: int | None) -> None:
+def keep_final_weights(run_dir: Path, progress: Progress, best: int | None) -> None:
     """Keep only the final weights of a finished run.
 
     A kill during or after this function loses nothing: the resumed run reports from the existing files.

@@ -32,7 +32,6 @@ from isoviz.training import (
     checkpoints,
     distributed,
     divergence,
-    extra_splits,
     measuring,
     memory,
     outcome,
@@ -45,7 +44,7 @@ from isoviz.training import (
     weights,
 )
 from isoviz.training.checkpoints import Epoch, Progress
-from isoviz.training.second_stage import Stage
+from isoviz.training.evaluation import Evaluator
 from isoviz.training.setup import Setup, load_setup
 
 MAX_STEP_EVENTS = 400
@@ -115,7 +114,7 @@ def _attempt(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Pa
         return 0
     try:
         with tracking.reporting(config, run_dir, emit, here=setup.processes.is_main) as also_tracked:
-            _Run(setup, also_tracked, should_stop, began).to_the_end(resume)
+            _Run(setup, also_tracked, should_stop, began).run(resume)
     except (RuntimeError, MemoryError) as error:
         if not memory.is_short(error):
             raise
@@ -150,8 +149,11 @@ class _Run:
         self.session_rows = 0
         self.session_seconds = 0.0
         self.saved = time.perf_counter()
+        self.evaluator = Evaluator(
+            setup.plain, setup.head, setup.rows, setup.accelerator, setup.processes.gather, self.check
+        )
 
-    def to_the_end(self, resume: bool) -> None:
+    def run(self, resume: bool) -> None:
         """Train and measure epoch by epoch, until the run is over or a stop is requested."""
         try:
             self.start(resume)
@@ -172,8 +174,8 @@ class _Run:
         """Load the newest undamaged checkpoint when resuming, and report the run's environment."""
         setup, rows = self.setup, self.setup.rows
         if resume:
-            checkpoint = checkpoints.intact(setup.run_dir) if setup.processes.is_main else (None, [])
-            folder, damage = setup.processes.agree(checkpoint)
+            checkpoint = checkpoints.newest_valid(setup.run_dir) if setup.processes.is_main else (None, [])
+            folder, damage = setup.processes.broadcast(checkpoint)
             damage = [*damage, *checked_arrays.damaged(setup.run_dir / "arrays")]
             if folder is not None:
                 self.progress, self.generators = checkpoints.load(
@@ -286,7 +288,7 @@ class _Run:
         """
         seconds = 60 * self.setup.config.checkpoint_minutes
         due = seconds > 0 and time.perf_counter() - self.saved >= seconds
-        match self.setup.processes.agree("stop" if self.should_stop() else "save" if due else ""):
+        match self.setup.processes.broadcast("stop" if self.should_stop() else "save" if due else ""):
             case "stop":
                 raise _StopRequestedError
             case "save":
@@ -327,16 +329,12 @@ class _Run:
 
         began = time.perf_counter()
         progress.step += second_stage.fit(
-            setup.plain,
+            self.evaluator,
             setup.method,
-            setup.rows.sample(None),
-            setup.accelerator,
-            setup.processes.gather,
-            setup.head,
-            setup.config.seed,
-            Stage(first, progress.epoch, max(1, setup.frozen_steps)),
             report,
-            self.check,
+            step=first,
+            epoch=progress.epoch,
+            most_steps=max(1, setup.frozen_steps),
         )
         progress.train_seconds += time.perf_counter() - began
         progress.epoch += 1
@@ -345,17 +343,14 @@ class _Run:
 
     def _training_sample(self, tokens: int) -> Iterator[Representations]:
         """Representations for `Sample.representations`."""
-        setup = self.setup
-        setup.plain.eval()
-        for batch in setup.rows.sample(tokens):
-            self.check()
-            batch = {name: value.to(setup.accelerator.device) for name, value in batch.items() if name != "item"}
-            with torch.no_grad(), setup.accelerator.autocast():
-                yield setup.plain.represent(**batch)
+        for _, batch in self.evaluator.batches(self.setup.rows.sample(tokens)):
+            with torch.no_grad(), self.setup.accelerator.autocast():
+                yield self.setup.plain.represent(**batch)
 
     # ---- measuring ---------------------------------------------------------------------------------------------
 
     def measure(self) -> None:
+        """Evaluate and measure the current weights, as the next entry of the history."""
         with sharding.whole(self.setup.plain):
             self._measure()
 
@@ -364,40 +359,34 @@ class _Run:
         self.emit(Entered(phase="evaluating", detail=f"epoch {progress.epoch}"))
         divergence.check_weights(setup.plain, progress.step)
         began = time.perf_counter()
-        evaluation = measuring.run_pass(
-            setup.plain,
-            setup.head,
-            setup.rows.validation,
-            setup.rows.evaluation,
-            setup.accelerator,
-            setup.processes.gather,
-            setup.config.probe_size,
-            setup.config.seed,
-            self.check,
-        )
-        divergence.check({divergence.VALIDATION: evaluation.loss}, progress.step, setup.method.title)
-        answers = setup.head.answers(setup.rows.frame, setup.rows.validation, evaluation.predictions)
-        values = setup.head.evaluate(setup.rows.frame, answers)
-        values |= extra_splits.metrics(
-            setup.plain, setup.head, setup.rows.extra, setup.accelerator, setup.processes.gather, self.check
-        )
+        validated = self.evaluator.validate(setup.config.probe_size)
+        divergence.check({divergence.VALIDATION: validated.loss}, progress.step, setup.method.title)
+        answers = setup.head.answers(setup.rows.frame, setup.rows.validation, validated.predictions)
         evaluated = Evaluated(
             step=progress.step,
             epoch=progress.epoch,
-            loss=evaluation.loss,
-            metrics=values,
+            loss=validated.loss,
+            metrics=setup.head.evaluate(setup.rows.frame, answers) | self.evaluator.extra_metrics(),
             primary=setup.task.primary,
             collapsed=outcomes.collapse(setup.task, setup.rows.frame, answers.values),
         )
         self.emit(evaluated)
         ended = time.perf_counter()
-        progress.evaluate_seconds += ended - began - evaluation.cloud_seconds
+        progress.evaluate_seconds += ended - began - validated.cloud_seconds
         self.emit(Entered(phase="measuring", detail=f"epoch {progress.epoch}"))
+        arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
         # for small d × d matrices, synchronising BLAS threads costs more than it saves
         with threadpool_limits(limits=1, user_api="blas"):
-            measured = self._measured(evaluation)
-        progress.measure_seconds += time.perf_counter() - ended + evaluation.cloud_seconds
-        measured = measured.model_copy(update={"timing": progress.timing})
+            isotropy = measuring.measurement(
+                validated,
+                shrinkage.estimate(self.evaluator),
+                sharding.own_copy(setup.plain.output.weight),
+                setup.run_dir / arrays if setup.processes.is_main else None,
+            )
+        progress.measure_seconds += time.perf_counter() - ended + validated.cloud_seconds
+        measured = Measured(
+            step=progress.step, epoch=progress.epoch, isotropy=isotropy, arrays=arrays, timing=progress.timing
+        )
         self.emit(measured)
         progress.history.append(Epoch(evaluated=evaluated, measured=measured))
         if (
@@ -407,21 +396,13 @@ class _Run:
             predictions.save(setup.run_dir, setup.task, setup.rows.frame, answers, progress.epoch)
         progress.measured = progress.epoch
 
-    def _measured(self, evaluation: measuring.Pass) -> Measured:
-        setup, progress = self.setup, self.progress
-        target = shrinkage.estimate(setup.plain, setup.rows, setup.accelerator, setup.processes.gather, self.check)
-        arrays = f"arrays/epoch-{progress.epoch:03d}.safetensors"
-        folder = setup.run_dir if setup.processes.is_main else None
-        weight, step, epoch = sharding.own_copy(setup.plain.output.weight), progress.step, progress.epoch
-        return measuring.measured(evaluation, target, weight, step=step, epoch=epoch, arrays=arrays, folder=folder)
-
     # ---- ending ------------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
         setup = self.setup
         if not setup.processes.is_main:
             return
-        checkpoints.settle(setup.run_dir, self.progress, self._best_step())
+        checkpoints.keep_final_weights(setup.run_dir, self.progress, self._best_step())
         saved_weights = weights.saved(setup.run_dir)
         seconds = time.perf_counter() - self.began
         self.emit(

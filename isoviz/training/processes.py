@@ -55,7 +55,7 @@ class Processes:
     def is_main(self) -> bool:
         return self.rank == 0
 
-    def agree(self, answer: Answer) -> Answer:
+    def broadcast(self, answer: Answer) -> Answer:
         """The main process's value, on all processes."""
         return answer if self.count == 1 else broadcast(answer)
 

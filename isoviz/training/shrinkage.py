@@ -7,24 +7,19 @@ and the same after every epoch, and the score has a sampling error.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from isoviz.metrics.cloud import is_tensor
 from isoviz.metrics.moments import sum_of_squares
+from isoviz.metrics.sample import as_float64
 from isoviz.metrics.streaming import CovarianceAccumulator
-from isoviz.models.adapter import HeadedModel
-
-if TYPE_CHECKING:
-    from accelerate import Accelerator
-
-    from isoviz.training.rows import Rows
+from isoviz.training.batches import Rows
+from isoviz.training.evaluation import Buffered, Evaluator
 
 POINTS = 250_000
 """Most points over all layers, as in the I-STAR paper."""
@@ -34,7 +29,6 @@ LEAST = 2_000
 """Fewest tokens read, if available. With all layers, these are tens of points per dimension."""
 PARTS = 10
 """Number of parts of the sampled rows, for the jackknife."""
-_HELD = 2_048  # buffered points, because merging sums costs d² for any number of points
 
 Matrix = NDArray[np.float64]
 
@@ -55,7 +49,7 @@ class Shrinkage:
     @property
     def covariance(self) -> Matrix:
         """(d, d) Σ_S, divisor n − 1."""
-        return _numpy(self._total.covariance)
+        return as_float64(self._total.covariance)
 
     def half_width(self, cloud: Matrix, zeta: float) -> float | None:
         """Half-width of the 95 % interval of IsoScore* from sampling the training rows; None if all were read.
@@ -90,73 +84,41 @@ def tokens_to_read(rows: Rows, layers: int) -> int:
     return min(POINTS // layers, max(LEAST, int(rows.train.points.sum()) // SHARE))
 
 
-def estimate(
-    model: HeadedModel,
-    rows: Rows,
-    accelerator: Accelerator,
-    gather: Callable[[Any], list[Any]],
-    check: Callable[[], None],
-) -> Shrinkage:
-    """Σ_S of token vectors of training rows, all layers, evaluation mode; the same on every process.
-
-    Args:
-        gather: collects every process's item on all processes.
-        check: called between batches; raises to abort.
-    """
-    model.eval()
+def estimate(evaluator: Evaluator) -> Shrinkage:
+    """Σ_S of token vectors of training rows, all layers, evaluation mode; the same on every process."""
+    model, rows = evaluator.model, evaluator.rows
     place = np.random.default_rng((rows.seed, 3)).permutation(int(rows.train.rows.max()) + 1) % PARTS
-    sums = [_Sums(model.width) for _ in range(PARTS)]
+    sums = [Buffered(CovarianceAccumulator(model.width)) for _ in range(PARTS)]
     read: set[int] = set()
     with torch.inference_mode():
-        for batch in rows.sample(tokens_to_read(rows, model.num_layers)):
-            check()
-            numbers = rows.train.rows[batch.pop("item").numpy()]
+        for items, batch in evaluator.batches(rows.sample(tokens_to_read(rows, model.num_layers))):
+            numbers = rows.train.rows[items.numpy()]
             read.update(numbers.tolist())
-            batch = {name: value.to(accelerator.device) for name, value in batch.items()}
-            with accelerator.autocast():
+            with evaluator.accelerator.autocast():
                 reps = model.represent(**batch)
             keep = reps.attention_mask.bool()
             points = torch.stack([hidden[keep] for hidden in reps.hidden_states]).float()
             parts = torch.from_numpy(place[numbers]).to(keep.device)[:, None].expand(keep.shape)[keep]
             for part in np.unique(place[numbers]):
                 sums[part].add(points[:, parts == int(part)].flatten(0, 1))
-    rows_read = set().union(*gather(read))
-    return Shrinkage(len(rows_read), rows.train_count, tuple(_in_numpy(part.total().reduce(gather)) for part in sums))
-
-
-class _Sums:
-    """Running sums that add buffered points in bulk."""
-
-    def __init__(self, width: int) -> None:
-        self._sums = CovarianceAccumulator(width)
-        self._held: list[Tensor] = []
-
-    def add(self, points: Tensor) -> None:
-        """Add (n, d) points of one batch."""
-        self._held.append(points)
-        if sum(map(len, self._held)) >= _HELD:
-            self.total()
-
-    def total(self) -> CovarianceAccumulator:
-        """Everything so far."""
-        if self._held:
-            self._sums.update(torch.cat(self._held))
-            self._held.clear()
-        return self._sums
+    rows_read = set().union(*evaluator.gather(read))
+    totals = (part.total().reduce(evaluator.gather) for part in sums)
+    return Shrinkage(len(rows_read), rows.train_count, tuple(map(_in_numpy, totals)))
 
 
 def _in_numpy(sums: CovarianceAccumulator) -> CovarianceAccumulator:
     """The sums as numpy arrays, because some processes may have no points of a part, whose sums would not merge with tensors."""
-    return CovarianceAccumulator.from_state({name: _array(value) for name, value in sums.state().items()})
+    state = {name: value.cpu().numpy() if is_tensor(value) else value for name, value in sums.state().items()}
+    return CovarianceAccumulator.from_state(state)
 
 
 def _without(total: CovarianceAccumulator, part: CovarianceAccumulator) -> Matrix:
     """(d, d) covariance of a cloud without one part."""
     remaining = total.count - part.count
-    scatter = _numpy(total.covariance) * (total.count - 1)
+    scatter = as_float64(total.covariance) * (total.count - 1)
     if part.count > 1:
-        scatter = scatter - _numpy(part.covariance) * (part.count - 1)
-    gap = _numpy(part.mean) - _numpy(total.mean)
+        scatter = scatter - as_float64(part.covariance) * (part.count - 1)
+    gap = as_float64(part.mean) - as_float64(total.mean)
     return (scatter - (total.count * part.count / remaining) * np.outer(gap, gap)) / (remaining - 1)
 
 
@@ -165,11 +127,3 @@ def _score(covariance: Matrix) -> float:
     scaled = covariance / covariance.diagonal().max()
     participation = float(scaled.diagonal().sum()) ** 2 / sum_of_squares(scaled)
     return (participation - 1) / (len(scaled) - 1)
-
-
-def _numpy(value: Any) -> Matrix:
-    return np.asarray(_array(value), dtype=np.float64)
-
-
-def _array(value: Any) -> NDArray[Any]:
-    return np.asarray(value.cpu() if isinstance(value, Tensor) else value)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from isoviz import metrics, tasks
 from isoviz.exploring import measuring, points
 from isoviz.exploring.request import ViewRequest
-from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.metrics.record import CloudRecord
+from isoviz.metrics.streaming import CloudStream
 from isoviz.models import sources
 from isoviz.models.adapter import load_tokenizer
 from isoviz.models.extract import layer_views

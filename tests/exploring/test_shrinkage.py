@@ -16,13 +16,13 @@ from isoviz import tasks
 from isoviz.errors import DataError, InputError
 from isoviz.exploring import measuring, shrinkage
 from isoviz.exploring.request import ViewRequest
-from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.metrics.measuring import notes_of
 from isoviz.metrics.record import CloudRecord
 from isoviz.metrics.scores import REPORTED_ZETA
+from isoviz.metrics.streaming import CloudStream
 from isoviz.models import extract
 from isoviz.models.views import TokenView, Views
-from isoviz.training.measuring import TokenClouds, layers_record
+from isoviz.training.measuring import layers_record
 from isoviz.training.shrinkage import Shrinkage
 from tests import tiny
 from tests.tiny import TinyModels
@@ -102,11 +102,11 @@ def test_all_layers_together_are_what_a_run_would_report(seen: tuple[dict[str, A
     assert together.dimensions is not None and together.dimensions.mean_norm == pytest.approx(
         np.linalg.norm(cloud.mean(axis=0)), rel=1e-5
     )
-    clouds = [TokenClouds(2, 16), TokenClouds(2, 16)]
+    clouds = [[CloudStream(16), CloudStream(16)], [CloudStream(16), CloudStream(16)]]
     for streams, points in zip(clouds, (own, training), strict=True):
-        for stream, layer in zip(streams.layers, points[1:], strict=True):
+        for stream, layer in zip(streams, points[1:], strict=True):
             stream.update(layer)
-    reported = layers_record(clouds[0], Shrinkage(ROWS, ROWS, (clouds[1].union().sums,)))
+    reported = layers_record(clouds[0], Shrinkage(ROWS, ROWS, (CloudStream.union(clouds[1]).sums,)))
     assert together.number("isoscore_star") == pytest.approx(reported.number("isoscore_star"), rel=1e-5)
     assert together.readings.keys() == reported.readings.keys()
 

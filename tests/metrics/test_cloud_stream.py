@@ -10,7 +10,7 @@ import torch
 
 from isoviz import metrics
 from isoviz.metrics.cloud import Estimate
-from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.streaming import CloudStream
 
 
 def streamed(points: np.ndarray, parts: int = 3) -> CloudStream:

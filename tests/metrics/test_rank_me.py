@@ -10,7 +10,7 @@ from test_enough_points import worst_error
 
 from isoviz import metrics
 from isoviz.metrics import UndefinedWarning, rankme
-from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.streaming import CloudStream
 
 
 def by_singular_values(x):

@@ -7,10 +7,10 @@ import pytest
 from reference_clouds import spread_cloud
 
 from isoviz import metrics
-from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.metrics.measuring import DEPENDENT, POINTS_NEEDED, applicable, measure_cloud, measure_weights, notes_of
 from isoviz.metrics.record import CloudRecord
 from isoviz.metrics.sample import Sample
+from isoviz.metrics.streaming import CloudStream
 
 X = spread_cloud(60, 5)
 

@@ -8,9 +8,9 @@ import torch
 
 from isoviz import metrics
 from isoviz.errors import InputError, ModelError
-from isoviz.metrics.cloud_stream import CloudStream
 from isoviz.metrics.measuring import measure_cloud, notes_of
 from isoviz.metrics.protocol import QUICK
+from isoviz.metrics.streaming import CloudStream
 from isoviz.metrics.summary import as_json
 from isoviz.models import encoder, extract, sources
 from isoviz.models.adapter import load_network, load_tokenizer

@@ -24,10 +24,11 @@ from isoviz.errors import InputError
 from isoviz.events import Evaluated, Event, Measured
 from isoviz.metrics.record import Measurement
 from isoviz.training import checkpoints, measuring, outcome, processes, shrinkage, train, weights
+from isoviz.training.batches import Rows
 from isoviz.training.checkpoints import Epoch, Progress
+from isoviz.training.evaluation import Evaluator
 from isoviz.training.processes import Processes
 from isoviz.training.reload import reload
-from isoviz.training.rows import Rows
 from tests import tiny
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -108,13 +109,11 @@ def evaluated_again(cfg: RunConfig, run_dir: Path) -> tuple[dict[str, float | No
     gather = Processes(accelerator).gather
     task = tasks.get(cfg.task)
     rows = Rows(tasks.load(task, cfg.data), head, cfg, (0, 1))
-    evaluation = measuring.run_pass(
-        model, head, rows.validation, rows.evaluation, accelerator, gather, cfg.probe_size, cfg.seed, lambda: None
-    )
-    answers = head.answers(rows.frame, rows.validation, evaluation.predictions)
-    target = shrinkage.estimate(model, rows, accelerator, gather, lambda: None)
-    measured = measuring.measured(evaluation, target, model.output.weight, step=0, epoch=0, arrays="")
-    return {**head.evaluate(rows.frame, answers), "loss": evaluation.loss}, measured
+    evaluator = Evaluator(model, head, rows, accelerator, gather, lambda: None)
+    validated = evaluator.validate(cfg.probe_size)
+    answers = head.answers(rows.frame, rows.validation, validated.predictions)
+    isotropy = measuring.measurement(validated, shrinkage.estimate(evaluator), model.output.weight)
+    return {**head.evaluate(rows.frame, answers), "loss": validated.loss}, isotropy
 
 
 @pytest.mark.parametrize(("method", "params"), METHODS)
@@ -124,9 +123,9 @@ def test_stored_values_give_the_reported_ones(tiny_models, data, tmp_path, metho
     epoch = int(finished.metrics["epoch"])
     step = of(events, "checkpointed")[epoch - 1].step
     assert finished.weights.model_dump() == {"epoch": epoch, "step": step, "path": f"checkpoints/step-{step:07d}"}
-    metrics, measured = evaluated_again(cfg, folder)
+    metrics, isotropy = evaluated_again(cfg, folder)
     assert {**metrics, "epoch": epoch} == finished.metrics  # the same bits, so the same numbers
-    assert measured.isotropy == finished.isotropy
+    assert isotropy == finished.isotropy
     assert names(folder) == only_weights(f"step-{step:07d}")
 
 
@@ -231,9 +230,9 @@ def test_a_second_stage_keeps_the_last(tiny_models, data, tmp_path):
     train(cfg, emit, lambda: False, tmp_path)
     assert beside == [1, 2, 2, 2, 2, 2]  # the last two, and no best one
     assert events[-1].weights.epoch == events[-1].metrics["epoch"] == 6
-    metrics, measured = evaluated_again(cfg, tmp_path)
+    metrics, isotropy = evaluated_again(cfg, tmp_path)
     assert {**metrics, "epoch": 6} == events[-1].metrics
-    assert measured.isotropy == events[-1].isotropy
+    assert isotropy == events[-1].isotropy
     assert names(tmp_path) == only_weights(Path(events[-1].weights.path).name)
 
 
@@ -325,9 +324,9 @@ def test_a_real_kill_after_the_best_epoch(best_run, tmp_path):
     again = run(cfg, tmp_path / "run", resume=True)
     assert of(again, "resumed")[0].step == step - step % 6
     check_the_same(events, alone, again, tmp_path / "run")
-    metrics, measured = evaluated_again(cfg, tmp_path / "run")
+    metrics, isotropy = evaluated_again(cfg, tmp_path / "run")
     assert {**metrics, "epoch": events[-1].weights.epoch} == events[-1].metrics
-    assert measured.isotropy == events[-1].isotropy
+    assert isotropy == events[-1].isotropy
 
 
 @pytest.fixture(scope="module")
@@ -342,7 +341,7 @@ def ends(best_run, tmp_path_factory) -> dict[str, Any]:
             events.append((progress, best))
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(checkpoints, "settle", settle)
+            patch.setattr(checkpoints, "keep_final_weights", settle)
             run(cfg, folder)
         alone = tmp_path_factory.mktemp("alone")
         folders[name] = (cfg, run(cfg, alone), alone, folder, events[0])
@@ -378,7 +377,7 @@ def test_killed_while_the_end_is_tidied_up(ends, tmp_path, monkeypatch, name, mo
             plain = getattr(owner, action)
             patch.setattr(owner, action, counted)
         with pytest.raises(Killed):
-            checkpoints.settle(tmp_path / "run", progress, best)
+            checkpoints.keep_final_weights(tmp_path / "run", progress, best)
             assert action == "nothing"
             raise Killed
     again = run(cfg, tmp_path / "run", resume=True)

@@ -15,10 +15,8 @@ from isoviz.events import Event
 from isoviz.models import sources
 from isoviz.models.adapter import load_tokenizer
 from isoviz.training import heads, token_cache, train
-from isoviz.training.heads import protocol
-from isoviz.training.heads.classification import Classification
-from isoviz.training.heads.span import EncodedSpans
-from isoviz.training.rows import Rows
+from isoviz.training.batches import Rows
+from isoviz.training.heads import Classification, EncodedSpans
 from tests import tiny
 
 
@@ -127,7 +125,7 @@ def test_many_rows_are_tokenised_in_parts_with_progress(tiny_models, tmp_path, m
     folder = tiny.write(kind, tmp_path / "data")
     expected = rows_of(config(tiny_models, kind, folder)).train
     shutil.rmtree(token_cache.folder())
-    monkeypatch.setattr(protocol, "PART", 10)
+    monkeypatch.setattr(heads, "PART", 10)
     events: list[Event] = []
     train(config(tiny_models, kind, folder), events.append, lambda: False, tmp_path / "run")
     details = [event.detail for event in events if event.kind == "entered" and event.phase == "tokenising"]
@@ -139,7 +137,7 @@ def test_many_rows_are_tokenised_in_parts_with_progress(tiny_models, tmp_path, m
 
 def test_a_stop_does_not_wait_for_the_rest(tiny_models, tmp_path, monkeypatch):
     folder = tiny.write("classification", tmp_path / "data")
-    monkeypatch.setattr(protocol, "PART", 10)
+    monkeypatch.setattr(heads, "PART", 10)
     events: list[Event] = []
     stop = lambda: any(event.kind == "entered" and "of 24" in event.detail for event in events)  # noqa: E731
     train(config(tiny_models, "classification", folder), events.append, stop, tmp_path / "run")

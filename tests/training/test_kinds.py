@@ -17,7 +17,7 @@ from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.tasks import metrics
 from isoviz.training import checkpoints, heads, train
-from isoviz.training.rows import Rows
+from isoviz.training.batches import Rows
 from tests import tiny
 
 ENCODER_KINDS = ("classification", "regression", "span")
@@ -91,7 +91,7 @@ def check(events: list[Event], cfg: RunConfig, folder: Path, kind: str) -> None:
     model, _, rows = reloaded(cfg, folder, seed=cfg.seed + 1)
     loss = count = 0.0
     with torch.no_grad():
-        for batch in rows.evaluation:
+        for batch in rows.part_of(rows.validation):
             batch.pop("item")
             outputs = model(**batch)
             loss, count = loss + float(outputs.terms["task"]) * outputs.count, count + outputs.count
@@ -194,7 +194,7 @@ def test_beams_and_length_reach_the_generation(tiny_models, data):
     longest = max(map(len, greedy[2].train.labels))
     written = []
     for model, head, rows in (greedy, beams):
-        batch = next(iter(rows.evaluation))
+        batch = next(iter(rows.part_of(rows.validation)))
         batch.pop("item")
         with torch.no_grad():
             outputs = model(**batch)
@@ -218,7 +218,7 @@ def test_mbart_writes_in_the_language_of_the_direction(data, tmp_path, fifty):
         position = 0 if fifty else -1
         assert {ids[position] for ids in rows.train.inputs["input_ids"]} == {read}
         assert {ids[position] for ids in rows.train.labels} == {written}
-        batch = next(iter(rows.evaluation))
+        batch = next(iter(rows.part_of(rows.validation)))
         tokens = model.generate(batch["input_ids"], batch["attention_mask"], **head.generation)
         assert set(tokens[:, 1 if fifty else 0].tolist()) == {written}
     assert run(cfg, tmp_path / "run")[-1].kind == "finished"

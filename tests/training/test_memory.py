@@ -15,7 +15,7 @@ from isoviz.errors import IsoVizError
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.training import heads, memory, processes, train
-from isoviz.training.rows import Rows
+from isoviz.training.batches import Rows
 from tests import tiny
 
 SHORT = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8.00 GiB"

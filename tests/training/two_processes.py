@@ -23,7 +23,7 @@ def refuse(*args: object) -> None:
 
 if __name__ == "__main__":
     if os.environ.get("RANK", "0") != "0":
-        checkpoints._write = checkpoints.settle = refuse  # type: ignore[assignment]
+        checkpoints._write = checkpoints.keep_final_weights = refuse  # type: ignore[assignment]
     for path in sorted(Path(sys.argv[1]).glob("*/config.json")):
         os.environ.pop("ISOVIZ_FSDP", None)
         if (path.parent / "fsdp").exists():

@@ -1,0 +1,175 @@
+"""A run's model in evaluation mode: predictions for the task's metrics, point clouds for the isotropy."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from isoviz.metrics.streaming import CloudStream, CovarianceAccumulator
+from isoviz.models.adapter import HeadedModel
+from isoviz.training.batches import Rows
+from isoviz.training.heads import Head
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
+
+ONE_TOKEN = "one random token of each row"
+"""How the `head` and `pooled` clouds are sampled if the output layer reads every token."""
+_HELD_TOKENS, _HELD_BYTES = 2_048, 64 * 2**20
+"""Most points buffered before summing."""
+
+Batch = dict[str, Tensor]
+Sums = TypeVar("Sums", CloudStream, CovarianceAccumulator)
+
+
+class Buffered(Generic[Sums]):
+    """Running sums that add buffered points in bulk, because each addition costs d² for any number of points."""
+
+    def __init__(self, sums: Sums, most: float = _HELD_TOKENS) -> None:
+        self._sums: Sums = sums
+        self._most = most
+        self._held: list[Tensor] = []
+
+    def add(self, points: Tensor) -> None:
+        """Add (n, d) points of one batch."""
+        self._held.append(points)
+        if sum(map(len, self._held)) >= self._most:
+            self.total()
+
+    def total(self) -> Sums:
+        """The sums over all points so far."""
+        if self._held:
+            self._sums.update(torch.cat(self._held))
+            self._held.clear()
+        return self._sums
+
+
+@dataclass
+class Pass:
+    """The result of one pass over the validation rows.
+
+    Attributes:
+        loss: mean task loss over the rows.
+        predictions: the head's prediction for each item, in order.
+        pooled, head: (p, h) one vector of each probe row before and after the method, in row order.
+        drawn: how these vectors were sampled if a row has several; otherwise "".
+        layers: the probe rows' unpadded tokens, of each layer.
+        cloud_seconds: additional seconds for collecting the clouds.
+    """
+
+    loss: float
+    predictions: list[Any]
+    pooled: np.ndarray
+    head: np.ndarray
+    drawn: str
+    layers: list[CloudStream]
+    cloud_seconds: float
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Reads a run's rows through its model, without gradient. Each process reads its part.
+
+    Attributes:
+        model, head, rows: of the run.
+        accelerator: the device and the precision.
+        gather: collects every process's item on all processes.
+        check: called between batches; raises to abort (after a request to stop).
+    """
+
+    model: HeadedModel
+    head: Head
+    rows: Rows
+    accelerator: Accelerator
+    gather: Callable[[Any], list[Any]]
+    check: Callable[[], None]
+
+    def batches(self, batches: Iterable[Batch]) -> Iterator[tuple[Tensor, Batch]]:
+        """The numbers of the items of each batch, and its inputs on the device."""
+        self.model.eval()
+        for batch in batches:
+            self.check()
+            items = batch.pop("item")
+            yield items, {name: value.to(self.accelerator.device) for name, value in batch.items()}
+
+    def validate(self, probe_rows: int) -> Pass:
+        """Predict all validation items; collect clouds of the first items of the first `probe_rows` rows.
+
+        If the output layer reads every token, the `pooled` and `head` clouds have one token per row, sampled by seed and row,
+        because neighbouring tokens are not independent points.
+        """
+        model, encoded = self.model, self.rows.validation
+        most = min(_HELD_TOKENS, _HELD_BYTES / (4 * model.width * model.num_layers))
+        layers = [Buffered(CloudStream(model.width), most) for _ in range(model.num_layers)]
+        probed = encoded.firsts(probe_rows)
+        shares = np.random.default_rng((self.rows.seed, 2)).random(len(encoded))
+        predictions: list[tuple[int, Any]] = []
+        vectors: list[tuple[np.ndarray, ...]] = []
+        loss, labels, cloud_seconds = 0.0, 0, 0.0
+        with torch.inference_mode():
+            for numbers, batch in self.batches(self.rows.part_of(encoded)):
+                items = numbers.numpy()
+                with self.accelerator.autocast():
+                    outputs = model(**batch)
+                    predictions += zip(items.tolist(), self.head.predict(model, outputs, batch), strict=True)
+                loss += float(outputs.terms["task"]) * outputs.count
+                labels += outputs.count
+                began = time.perf_counter()
+                probe, mask = probed[items], outputs.reps.attention_mask
+                places = np.arange(len(items))
+                if model.per_token:
+                    counts = mask.sum(dim=1).cpu().numpy()
+                    places = np.cumsum(counts) - counts + (shares[items] * counts).astype(np.int64)
+                positions = torch.from_numpy(places[probe]).to(mask.device)
+                layers_read = (outputs.reps.pooled[positions].float(), outputs.head[positions].float())
+                vectors.append((items[probe], *(value.cpu().numpy() for value in layers_read)))
+                keep = mask.bool() & torch.from_numpy(probe).to(mask.device)[:, None]
+                for layer, hidden in zip(layers, outputs.reps.hidden_states, strict=True):
+                    layer.add(hidden[keep].float())
+                cloud_seconds += time.perf_counter() - began
+        results = self.gather((loss, labels, vectors))
+        mean_loss = sum(result[0] for result in results) / sum(result[1] for result in results)
+        clouds: list[CloudStream] = []
+        if math.isfinite(mean_loss):  # otherwise there are no clouds, and the caller ends the run
+            began = time.perf_counter()
+            clouds = [layer.total().reduce(self.gather) for layer in layers]
+            cloud_seconds += time.perf_counter() - began
+        parts = [part for result in results for part in result[2]]
+        numbered, pooled, head = (np.concatenate(column) for column in zip(*parts, strict=True))
+        order = np.argsort(numbered, kind="stable")
+        return Pass(
+            loss=mean_loss,
+            predictions=self._in_order(predictions),
+            pooled=pooled[order],
+            head=head[order],
+            drawn=ONE_TOKEN if model.per_token else "",
+            layers=clouds,
+            cloud_seconds=cloud_seconds,
+        )
+
+    def extra_metrics(self) -> dict[str, float | None]:
+        """`METRIC_SPLIT` → value, for every metric of the task on every further validation split."""
+        values: dict[str, float | None] = {}
+        for name, (frame, encoded) in self.rows.extra.items():
+            predictions: list[tuple[int, Any]] = []
+            with torch.inference_mode():
+                for items, batch in self.batches(self.rows.part_of(encoded)):
+                    with self.accelerator.autocast():
+                        predicted = self.head.predict(self.model, self.model(**batch), batch)
+                    predictions += zip(items.tolist(), predicted, strict=True)
+            answers = self.head.answers(frame, encoded, self._in_order(predictions))
+            values |= {f"{metric}_{name}": value for metric, value in self.head.evaluate(frame, answers).items()}
+        return values
+
+    def _in_order(self, predictions: list[tuple[int, Any]]) -> list[Any]:
+        """The predictions of all processes, in the order of their items."""
+        pairs = (pair for part in self.gather(predictions) for pair in part)
+        return [value for _, value in sorted(pairs, key=itemgetter(0))]

@@ -1,0 +1,279 @@
+"""The head kinds in training: each encodes rows, predicts, and scores its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from isoviz import tasks
+from isoviz.models import prefixes
+from isoviz.tasks import metrics, spans
+from isoviz.training import token_cache
+from isoviz.training.batches import Encoded, tokenise
+from isoviz.training.token_cache import Ragged
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from torch import Tensor
+    from transformers import PreTrainedTokenizerBase
+
+    from isoviz.config import RunConfig
+    from isoviz.models.adapter import HeadedModel, Outputs
+    from isoviz.tasks.protocol import Task
+
+PART = 10_000
+"""Rows that are tokenised at a stretch: between them there is time to tell how far it is, and to stop."""
+
+Report = Callable[[int, int], None]
+"""Called with rows done and rows in total."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A head's answer for each row.
+
+    Attributes:
+        values: one per row: class code, number or text.
+        confidence: the probability given to the predicted class, one per row; None for kinds that have none.
+    """
+
+    values: list[Any]
+    confidence: list[float] | None = None
+
+
+class Head:
+    """One head kind on one task. An *item* is what goes through the network once: a row, or a window of a long one.
+
+    Attributes:
+        per_token: see `HeadedModel`; then evaluation takes no larger batches than training, because it costs more memory.
+        num_labels: outputs of the output layer, where the task decides it.
+        read: the columns that `tokenise` looks at.
+        settings: settings that the tokens depend on, beside rows and tokenizer.
+        generation: how texts are written, as options of `transformers.GenerationConfig`; `prepare` fills it in.
+    """
+
+    per_token = False
+    num_labels = 1
+
+    def __init__(self, task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> None:
+        self.task = task
+        self.tokenizer = tokenizer
+        self.config = config
+        self.read = task.columns
+        self.settings = {"max_length": config.max_length}
+        self.generation: dict[str, int | None] = {}
+        self._tokenizer = token_cache.fingerprint(tokenizer)
+
+    def encode(self, frame: pd.DataFrame, report: Report = lambda done, total: None) -> Encoded:
+        """Tokens and labels of these rows. Tokens are cached on this machine.
+
+        Args:
+            report: called where tokenising takes a while; may raise to abort.
+        """
+        read = self.prefixed(frame[list(self.read)].reset_index(drop=True))
+        key = token_cache.key(tasks.fingerprint({"rows": read}), self._tokenizer, kind=self.task.kind, **self.settings)
+
+        def tokenise_in_parts() -> Ragged:
+            whole: Ragged = {}
+            for begin in range(0, len(read), PART):
+                for name, lists in self.tokenise(read.iloc[begin : begin + PART]).items():
+                    whole.setdefault(name, []).extend(lists)
+                if len(read) > PART:
+                    report(min(begin + PART, len(read)), len(read))
+            return whole
+
+        return self.assemble(frame, token_cache.cached(key, tokenise_in_parts, lambda: report(0, len(read))))
+
+    def prefixed(self, read: pd.DataFrame) -> pd.DataFrame:
+        """The columns that are read, with the configuration's prefixes before their texts."""
+        for column, prefix in zip(self.task.inputs, prefixes.split_prefix(self.config.prefix), strict=False):
+            if prefix:
+                read[column] = prefix + " " + read[column]
+        return read
+
+    def tokenise(self, read: pd.DataFrame) -> Ragged:
+        """Everything that takes time to make, as lists of whole numbers per item.
+
+        Args:
+            read: the columns `read` of some rows, indexed by their numbers among all.
+        """
+        return tokenise(read, self.read, self.tokenizer, self.config.max_length)
+
+    def assemble(self, frame: pd.DataFrame, tokens: Ragged) -> Encoded:
+        """The items, from what `tokenise` made of the same rows, now or earlier."""
+        return Encoded(tokens, frame["label"].to_numpy(), np.arange(len(frame)))
+
+    def prepare(self, model: HeadedModel, train: Encoded) -> None:
+        """Called once, before anything is predicted."""
+
+    def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
+        """The values that `answers` needs for each item of a batch."""
+        raise NotImplementedError
+
+    def answers(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> Answers:
+        """The answer for each row, from the predictions in the order of items; they are equal where a row is an item."""
+        return Answers(predictions)
+
+    def evaluate(self, frame: pd.DataFrame, answers: Answers) -> dict[str, float | None]:
+        """The task's metrics on these rows."""
+        references = frame[self.task.reference].tolist()
+        return metrics.compute(self.task.metrics, references, answers.values, kind=self.task.kind)
+
+    def primary_of(self, logits: Tensor, labels: Tensor) -> float | None:
+        """The primary metric of logits, for kinds with one vector per row: a method's second stage."""
+        predicted = self.decide(logits).tolist()
+        return metrics.compute([self.task.primary], labels.tolist(), predicted, self.task.kind)[self.task.primary]
+
+    def decide(self, logits: Tensor) -> Tensor:
+        """(B,) answers for logits (B, labels), for kinds with one vector per row."""
+        raise NotImplementedError
+
+
+class Classification(Head):
+    """Labels are codes (n,) int64; a prediction is a code with its probability."""
+
+    def __init__(self, task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> None:
+        super().__init__(task, tokenizer, config)
+        self.num_labels = len(task.label_names)
+
+    def decide(self, logits: Tensor) -> Tensor:
+        return logits.argmax(dim=1)
+
+    def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
+        shares = outputs.logits.float().softmax(dim=1).max(dim=1).values
+        return list(zip(self.decide(outputs.logits).tolist(), shares.tolist(), strict=True))
+
+    def answers(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> Answers:
+        return Answers([code for code, _ in predictions], [share for _, share in predictions])
+
+
+class Regression(Head):
+    """Labels are numbers (n,) float64, and so are predictions."""
+
+    def decide(self, logits: Tensor) -> Tensor:
+        return logits.squeeze(-1).float()
+
+    def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
+        return self.decide(outputs.logits).tolist()
+
+
+OFFSETS = ("offset_start", "offset_end")
+"""Names under which characters into the context are kept, per token."""
+NOWHERE = -1
+"""Stands there for a token outside the context."""
+
+
+@dataclass
+class EncodedSpans(Encoded):
+    """Windows with (m, 2) first and last token of the answer as labels."""
+
+    features: spans.SpanFeatures
+
+
+class Span(Head):
+    """An item is a window; it predicts (start, end) logits of its tokens, two (L,) float32."""
+
+    per_token = True
+    num_labels = 2
+
+    def __init__(self, task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> None:
+        super().__init__(task, tokenizer, config)
+        self.read = (*task.columns, "answer_starts", "answer_texts")
+        self.settings |= {"doc_stride": config.doc_stride}
+
+    def prefixed(self, read: pd.DataFrame) -> pd.DataFrame:
+        """Both around the question: the answers' places are counted from where the context begins."""
+        before, after = prefixes.split_prefix(self.config.prefix)
+        question = self.task.columns[0]
+        read[question] = [" ".join(filter(None, (before, text, after))) for text in read[question]]
+        return read
+
+    def tokenise(self, read: pd.DataFrame) -> Ragged:
+        questions, contexts, starts, texts = (read[column].tolist() for column in self.read)
+        features = spans.features(questions, contexts, self.tokenizer, self.config.max_length, self.config.doc_stride)
+        return {
+            **features.inputs,
+            "labels": spans.gold(features, starts, texts).tolist(),
+            "row": read.index.to_numpy()[features.row][:, None].tolist(),
+            **{
+                name: [[NOWHERE if place is None else place[end] for place in places] for places in features.offsets]
+                for end, name in enumerate(OFFSETS)
+            },
+        }
+
+    def assemble(self, frame: pd.DataFrame, tokens: Ragged) -> EncodedSpans:
+        inputs = {name: lists for name, lists in tokens.items() if name not in ("labels", "row", *OFFSETS)}
+        offsets: list[list[spans.Offset | None]] = [
+            [None if pair[0] == NOWHERE else pair for pair in zip(*places, strict=True)]
+            for places in zip(*(tokens[name] for name in OFFSETS), strict=True)
+        ]
+        labels, row = (np.asarray(tokens[name], dtype=np.int64) for name in ("labels", "row"))
+        return EncodedSpans(inputs, labels, row[:, 0], spans.SpanFeatures(inputs, row[:, 0], offsets))
+
+    def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
+        logits = outputs.logits.float().cpu().numpy()
+        lengths = batch["attention_mask"].sum(dim=1).tolist()
+        return [(row[:length, 0], row[:length, 1]) for row, length in zip(logits, lengths, strict=True)]
+
+    def answers(self, frame: pd.DataFrame, encoded: Encoded, predictions: list[Any]) -> Answers:
+        assert isinstance(encoded, EncodedSpans)
+        starts, ends = ([pair[end] for pair in predictions] for end in (0, 1))
+        return Answers(spans.best_answers(encoded.features, frame[self.task.columns[1]].tolist(), starts, ends))
+
+
+class Generation(Head):
+    """Labels are token lists of the targets, special tokens included; a prediction is a text."""
+
+    per_token = True
+
+    def tokenise(self, read: pd.DataFrame) -> Ragged:
+        source, target = (read[column].tolist() for column in self.read)
+        limit = {"truncation": True, "max_length": self.config.max_length}
+        tokens = self.tokenizer(source, **limit)
+        return {
+            **{name: tokens[name] for name in ("input_ids", "attention_mask")},
+            "labels": self.tokenizer(text_target=target, **limit)["input_ids"],
+        }
+
+    def assemble(self, frame: pd.DataFrame, tokens: Ragged) -> Encoded:
+        inputs = {name: lists for name, lists in tokens.items() if name != "labels"}
+        return Encoded(inputs, tokens["labels"], np.arange(len(frame)))
+
+    def prepare(self, model: HeadedModel, train: Encoded) -> None:
+        """How a text begins and how long it may be, as the training targets have it.
+
+        The decoder's start token is what it reads first in training (of mBART the language, of others a fixed token). A
+        special token that all targets begin with is not left to the network, which matters for the language of mBART-50.
+        """
+        device = next(model.parameters()).device
+        start = model.shifted(torch.tensor([train.labels[0]], device=device))[0, 0]
+        firsts = {labels[0] for labels in train.labels}
+        special = {*self.tokenizer.all_special_ids, *getattr(self.tokenizer, "lang_code_to_id", {}).values()}
+        self.generation = {
+            "decoder_start_token_id": int(start),
+            "forced_bos_token_id": firsts.pop() if len(firsts) == 1 and firsts <= special else None,
+            "max_new_tokens": max(map(len, train.labels)),
+            "num_beams": self.config.num_beams,
+            "do_sample": False,
+        }
+
+    def predict(self, model: HeadedModel, outputs: Outputs, batch: dict[str, Tensor]) -> list[Any]:
+        written = model.generate(batch["input_ids"], batch["attention_mask"], **self.generation)
+        return [text.strip() for text in self.tokenizer.batch_decode(written, skip_special_tokens=True)]
+
+
+_HEADS: dict[str, type[Head]] = {
+    "classification": Classification,
+    "regression": Regression,
+    "span": Span,
+    "seq2seq": Generation,
+}
+
+
+def head_for(task: Task, tokenizer: PreTrainedTokenizerBase, config: RunConfig) -> Head:
+    """The head of a task's kind."""
+    return _HEADS[task.kind](task, tokenizer, config)
