@@ -210,7 +210,7 @@ def _table(lines: Sequence[tuple[str, ...]], **widths: int) -> None:
 
 
 def _measured_on(isotropy: Measurement, slug: str) -> str:
-    home = isotropy.home(slug)
+    home = isotropy.headline_cloud(slug)
     if home == "output":
         return "output weights"
     cloud = isotropy.clouds[home]

@@ -130,7 +130,7 @@ def print_summary(rows: Sequence[RunRow], started: Beginning | None) -> None:
     if not results:
         return
     primary, slugs = _primary(rows[0].config.task, results[0].metrics), _headlines(results)
-    where = "; ".join(dict.fromkeys(_cloud(results[0], results[0].isotropy.home(slug)) for slug in slugs))
+    where = "; ".join(dict.fromkeys(_cloud(results[0], results[0].isotropy.headline_cloud(slug)) for slug in slugs))
     print(f"\nMean ± sample standard deviation over seeds. Isotropy of {where}.")
     lines = []
     for title, summary in zip(_titles([group[0].config for group in by_setup(rows)]), summary_json(rows), strict=True):

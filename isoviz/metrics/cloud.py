@@ -149,6 +149,13 @@ def like(points: Points, value: float | NDArray[Any]) -> Any:
     return torch.as_tensor(array, device="cpu").to(dtype=dtype).to(tensor.device)
 
 
+def answer(metric: str, points: Points, estimate: Estimate) -> Any:
+    """What a public function returns: the estimate in the type of the input, with a warning if it is undefined."""
+    if estimate.problem:
+        warn_undefined(metric, estimate.problem, depth=2)
+    return like(points, estimate.value)
+
+
 def symmetric_matrix(cov: Points, name: str) -> NDArray[np.float64]:
     """A validated covariance in float64: square, finite, symmetric and positive semidefinite up to round-off. The tolerance is
     1e-5 of its Frobenius norm, enough for a covariance summed in float32. Negative eigenvalues are refused because a score from

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isoviz.metrics.cloud import Estimate, like, warn_undefined
+from isoviz.metrics.cloud import Estimate, answer
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
 
@@ -17,10 +17,7 @@ def mean_cosine(points: Points) -> Value:
 
     It mainly reflects the mean of the cloud, which IsoScore ignores: a cloud with IsoScore 1 can have any mean cosine.
     """
-    estimate = mean_cosine_estimate(Sample(points))
-    if estimate.problem:
-        warn_undefined("mean_cosine", estimate.problem)
-    return like(points, estimate.value)
+    return answer("mean_cosine", points, mean_cosine_estimate(Sample(points)))
 
 
 def mean_cosine_estimate(sample: Sample) -> Estimate:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, float64_matrix, like, too_few, undefined, warn_undefined
+from isoviz.metrics.cloud import Estimate, answer, float64_matrix, like, too_few, undefined, warn_undefined
 from isoviz.metrics.moments import centre, std_of
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
@@ -127,10 +127,7 @@ def rogue_share(points: Points, top: int = 1) -> Value:
     """
     if top < 1:
         raise InputError(f"top must be at least 1, got {top}")
-    estimate = _rogue_share(Sample(points), top)
-    if estimate.problem:
-        warn_undefined("rogue_share", estimate.problem)
-    return like(points, estimate.value)
+    return answer("rogue_share", points, _rogue_share(Sample(points), top))
 
 
 def _rogue_share(sample: Sample, top: int = 1) -> Estimate:

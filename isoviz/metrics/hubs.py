@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, like, undefined, warn_undefined
+from isoviz.metrics.cloud import Estimate, answer, undefined
 from isoviz.metrics.nearest import nearest
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range
 from isoviz.metrics.sample import HUBNESS_POINTS, NEAREST, Sample
@@ -31,10 +31,7 @@ def hubness(points: Points, k: int = 10) -> Value:
     """
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}")
-    estimate = _estimate(Sample(points), k)
-    if estimate.problem:
-        warn_undefined("hubness", estimate.problem)
-    return like(points, estimate.value)
+    return answer("hubness", points, _estimate(Sample(points), k))
 
 
 def _estimate(sample: Sample, k: int = 10) -> Estimate:

@@ -8,7 +8,7 @@ draws points twice, and such pairs at distance 0 bring back the bias that the un
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
@@ -114,17 +114,8 @@ def participation_ratio_interval(
     """
     score = _checked_interval("participation_ratio_interval", points, groups, estimator, level)
     width = score.d - 1
-    return Interval(
-        estimate=1.0 + width * score.estimate,
-        low=1.0 + width * score.low,
-        high=1.0 + width * score.high,
-        standard_error=width * score.standard_error,
-        level=level,
-        n=score.n,
-        d=score.d,
-        groups=score.groups,
-        problem=score.problem,
-    )
+    estimate, low, high = (1.0 + width * value for value in (score.estimate, score.low, score.high))
+    return replace(score, estimate=estimate, low=low, high=high, standard_error=width * score.standard_error)
 
 
 def one_per_group(points: Points, groups: ArrayLike, seed: int = 0) -> Any:

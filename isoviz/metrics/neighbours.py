@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, like, warn_undefined
+from isoviz.metrics.cloud import Estimate, answer
 from isoviz.metrics.nearest import nearest
 from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import HUBNESS_POINTS, Sample
@@ -42,10 +42,7 @@ def twonn(
         raise InputError(f"discard_fraction must lie in [0, 1), got {discard_fraction}")
     if convention not in ("current", "pre-2024"):
         raise InputError(f"convention must be 'current' or 'pre-2024', got {convention!r}")
-    estimate = twonn_estimate(Sample(points), discard_fraction, convention)
-    if estimate.problem:
-        warn_undefined("twonn", estimate.problem)
-    return like(points, estimate.value)
+    return answer("twonn", points, twonn_estimate(Sample(points), discard_fraction, convention))
 
 
 def twonn_estimate(sample: Sample, discard_fraction: float = 0.1, convention: str = "current") -> Estimate:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.metrics.cloud import Estimate, is_tensor, undefined, warn_undefined
+from isoviz.metrics.cloud import Estimate, answer, is_tensor, undefined, warn_undefined
+from isoviz.metrics.moments import eigenvalues
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
-from isoviz.metrics.spectrum import eigenvalues
+from isoviz.metrics.spectrum import effective_rank_of
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
@@ -26,10 +27,7 @@ def rankme(points: Points) -> Value:
     """
     if is_tensor(points):
         return _of_tensor(points)
-    estimate = _estimate(Sample(points))
-    if estimate.problem:
-        warn_undefined("rankme", estimate.problem)
-    return float(estimate.value)
+    return answer("rankme", points, _estimate(Sample(points)))
 
 
 def _of_tensor(points: Any) -> Any:
@@ -52,11 +50,7 @@ def _estimate(sample: Sample) -> Estimate:
     if sample.n == 0:
         return undefined(_PROBLEMS[0])
     squares = eigenvalues(sample.second_moment)
-    if not squares[0] > 0:
-        return undefined(_PROBLEMS[1])
-    values = np.sqrt(squares[squares > 0])
-    shares = values / values.sum()
-    return Estimate(float(np.exp(-(shares @ np.log(shares)))))
+    return effective_rank_of(np.sqrt(squares[squares > 0])) if squares[0] > 0 else undefined(_PROBLEMS[1])
 
 
 METRICS = Metric(

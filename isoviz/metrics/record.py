@@ -48,34 +48,36 @@ class Reading(_Record):
         return {name: value for name, value in fields.items() if name == "value" or value not in (None, "", {})}
 
 
-class _Readings(_Record):
+class _Measured(_Record):
+    """Values of metrics by slug, from the readings that a subclass finds."""
+
+    def reading(self, slug: str) -> Reading | None:
+        """The reading of a metric; None if it was not measured here."""
+        raise NotImplementedError
+
+    def number(self, slug: str) -> float | None:
+        """The value of a scalar metric; None if it is undefined or was not measured."""
+        reading = self.reading(slug)
+        return None if reading is None or isinstance(reading.value, tuple) else reading.value
+
+    def curve(self, slug: str) -> Curve:
+        """The values of a curve metric; empty if it is undefined or was not measured."""
+        reading = self.reading(slug)
+        return reading.value if reading is not None and isinstance(reading.value, tuple) else ()
+
+
+class _Readings(_Measured):
     """Base of the records of clouds and weights."""
 
     readings: dict[str, Reading] = Field(default_factory=dict)
 
     def reading(self, slug: str) -> Reading | None:
-        """The reading of a metric; None if it was not measured here."""
         return self.readings.get(slug)
-
-    def number(self, slug: str) -> float | None:
-        """The value of a scalar metric; None if it is undefined or was not measured."""
-        reading = self.readings.get(slug)
-        return None if reading is None or isinstance(reading.value, tuple) else reading.value
-
-    def curve(self, slug: str) -> Curve:
-        """The values of a curve metric; empty if it is undefined or was not measured."""
-        reading = self.readings.get(slug)
-        return reading.value if reading is not None and isinstance(reading.value, tuple) else ()
 
     def interval(self, slug: str) -> tuple[float, float] | None:
         """(low, high) of a metric at 95 %; None if there is no interval."""
         reading = self.readings.get(slug)
         return reading.interval if reading else None
-
-    def why_undefined(self, slug: str) -> str:
-        """Why a metric has no value here; empty if it has one."""
-        reading = self.readings.get(slug)
-        return "not measured on this cloud" if reading is None else reading.undefined
 
 
 class Dimensions(_Record):
@@ -146,17 +148,17 @@ class WeightsRecord(_Readings):
     norm: float | None = None
 
 
-class Measurement(_Record):
+class Measurement(_Measured):
     """All clouds of a run at one point in time, by name, and the output matrix.
 
     `head` and `pooled` have one point per row, `layers` all layers' tokens together, `layer_k` those of layer k (counted from
-    the first that is measured).
+    the first that is measured). A metric's value is that of the cloud that represents the run for it (`headline_cloud`).
     """
 
     clouds: dict[str, CloudRecord] = Field(default_factory=dict)
     output: WeightsRecord | None = None
 
-    def home(self, slug: str) -> str:
+    def headline_cloud(self, slug: str) -> str:
         """The cloud that represents the run for a metric: `head` if it is measured there, else `layers`, else `output`."""
         for name in ("head", "layers"):
             if name in self.clouds and slug in self.clouds[name].readings:
@@ -168,22 +170,9 @@ class Measurement(_Record):
         return self.clouds.get(name)
 
     def reading(self, slug: str) -> Reading | None:
-        """A metric's reading on the cloud that represents the run (`home`)."""
-        home = self.home(slug)
-        if home == "output":
-            return self.output.reading(slug) if self.output else None
-        record = self.clouds.get(home)
+        name = self.headline_cloud(slug)
+        record = self.output if name == "output" else self.clouds.get(name)
         return record.reading(slug) if record else None
-
-    def number(self, slug: str) -> float | None:
-        """A metric's number on the cloud that represents the run (`home`); None if undefined."""
-        reading = self.reading(slug)
-        return None if reading is None or isinstance(reading.value, tuple) else reading.value
-
-    def curve(self, slug: str) -> Curve:
-        """A metric's curve on the cloud that represents the run (`home`); empty if undefined."""
-        reading = self.reading(slug)
-        return reading.value if reading is not None and isinstance(reading.value, tuple) else ()
 
     def layers(self) -> list[CloudRecord]:
         """The clouds of single layers, in layer order."""

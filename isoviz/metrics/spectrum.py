@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import (
-    Estimate,
-    float64_matrix,
-    like,
-    resolution,
-    too_few,
-    undefined,
-    warn_if_small,
-    warn_undefined,
-)
-from isoviz.metrics.moments import cloud_moments, eigenvalues, prefers_gram
+from isoviz.metrics.cloud import Estimate, answer, like, too_few, undefined, warn_if_small
+from isoviz.metrics.moments import eigenvalues
 from isoviz.metrics.protocol import (
     COVARIANCE_ONLY,
     AtIsotropy,
@@ -31,10 +23,10 @@ from isoviz.metrics.protocol import (
     constant,
     highest_rank,
 )
+from isoviz.metrics.sample import Sample
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points, Value
-    from isoviz.metrics.sample import Sample
 
 KEPT = 50
 """Maximum number of values of the explained-variance curve in a record."""
@@ -52,26 +44,12 @@ def explained_variance(points: Points, k: int | None = None, centre: bool = True
     """
     if k is not None and k < 1:
         raise InputError(f"k must be at least 1, got {k}")
-    x = float64_matrix(points)
-    n, d = x.shape
-    count = min(n, d) if k is None else k
-    spectrum: NDArray[np.float64] | None = None
-    problem = too_few(n)
-    if not centre:
-        problem = "all entries are zero" if n else "it needs at least 1 point, got 0"
-        biggest = float(np.abs(x).max()) if n else 0.0
-        if biggest > 0:
-            raw = x / biggest
-            spectrum = eigenvalues(raw @ raw.T if prefers_gram(n, d) else raw.T @ raw)
-    elif n >= 2:
-        moments = cloud_moments(x, resolution(points))
-        problem = "all points are equal"
-        if not moments.collapsed and moments.matrix is not None:
-            spectrum = eigenvalues(moments.matrix)
-    if spectrum is None:
-        warn_undefined("explained_variance", problem)
-        return like(points, np.full(count, np.nan))
-    warn_if_small("explained_variance", n, d)
+    sample = Sample(points)
+    count = min(sample.n, sample.d) if k is None else k
+    spectrum = _spectrum(sample) if centre else _raw_spectrum(sample)
+    if isinstance(spectrum, Estimate):
+        return answer("explained_variance", points, spectrum._replace(value=np.full(count, np.nan)))
+    warn_if_small("explained_variance", sample.n, sample.d)
     return like(points, cumulative_shares(spectrum, count))
 
 
@@ -80,21 +58,11 @@ def effective_rank(points: Points) -> Value:
 
     It lies between the participation ratio, its counterpart of order 2 on the same shares, and the rank.
     """
-    x = float64_matrix(points)
-    n, d = x.shape
-    if n < 2:
-        estimate = undefined(too_few(n))
-    else:
-        moments = cloud_moments(x, resolution(points))
-        if moments.collapsed or moments.matrix is None:
-            estimate = undefined("all points are equal")
-        else:
-            estimate = effective_rank_of(eigenvalues(moments.matrix))
-    if estimate.problem:
-        warn_undefined("effective_rank", estimate.problem)
-    else:
-        warn_if_small("effective_rank", n, d)
-    return like(points, estimate.value)
+    sample = Sample(points)
+    estimate = _rank(sample)
+    if not estimate.problem:
+        warn_if_small("effective_rank", sample.n, sample.d)
+    return answer("effective_rank", points, estimate)
 
 
 def cumulative_shares(spectrum: NDArray[np.float64], k: int) -> NDArray[np.float64]:
@@ -119,23 +87,23 @@ def _spectrum(sample: Sample) -> NDArray[np.float64] | Estimate:
     return variances
 
 
-def _curve(sample: Sample) -> Estimate:
-    variances = _spectrum(sample)
-    return (
-        variances
-        if isinstance(variances, Estimate)
-        else Estimate(cumulative_shares(variances, min(sample.n, sample.d, KEPT)))
-    )
+def _raw_spectrum(sample: Sample) -> NDArray[np.float64] | Estimate:
+    """Without centring."""
+    values = eigenvalues(sample.second_moment) if sample.n else np.zeros(1)
+    if values[0] > 0:
+        return values
+    return undefined("all entries are zero" if sample.n else "it needs at least 1 point, got 0")
 
 
-def _first(sample: Sample) -> Estimate:
-    variances = _spectrum(sample)
-    return variances if isinstance(variances, Estimate) else Estimate(float(cumulative_shares(variances, 1)[0]))
+def _of_spectrum(value: Callable[[NDArray[np.float64], Sample], Any]) -> Callable[[Sample], Estimate]:
+    def estimate(sample: Sample) -> Estimate:
+        variances = _spectrum(sample)
+        return variances if isinstance(variances, Estimate) else Estimate(value(variances, sample))
+
+    return estimate
 
 
-def _rank(sample: Sample) -> Estimate:
-    variances = _spectrum(sample)
-    return variances if isinstance(variances, Estimate) else effective_rank_of(variances)
+_rank = _of_spectrum(lambda variances, sample: effective_rank_of(variances).value)
 
 
 def _even_curve(n: int, d: int) -> Bound:
@@ -165,7 +133,7 @@ EV = Metric(
     paper=Citation("Zhou et al. 2021", "zhou2021isobn", 2021, "arXiv:2005.02178"),
     equation=r"\mathrm{EV}_k = \sum_{i \le k} \lambda_i \Big/ \sum_i \lambda_i",
     function=explained_variance,
-    estimate=_curve,
+    estimate=_of_spectrum(lambda variances, sample: cumulative_shares(variances, min(sample.n, sample.d, KEPT))),
     gives="curve",
     cost="eigenvalues",
 )
@@ -190,7 +158,7 @@ EV_1 = replace(
         reads="high",
     ),
     equation=r"\mathrm{EV}_1 = \lambda_1 \Big/ \sum_i \lambda_i",
-    estimate=_first,
+    estimate=_of_spectrum(lambda variances, sample: float(cumulative_shares(variances, 1)[0])),
     gives="number",
     options={"k": 1},
     part=0,

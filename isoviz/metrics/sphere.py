@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.metrics.cloud import Estimate, is_tensor, warn_undefined
+from isoviz.metrics.cloud import Estimate, answer, is_tensor, warn_undefined
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
 
@@ -27,10 +27,7 @@ def uniformity(points: Points) -> Value:
     """
     if is_tensor(points):
         return _of_tensor(points)
-    estimate = _estimate(Sample(points))
-    if estimate.problem:
-        warn_undefined("uniformity", estimate.problem)
-    return float(estimate.value)
+    return answer("uniformity", points, _estimate(Sample(points)))
 
 
 def _of_tensor(points: Any) -> Any:

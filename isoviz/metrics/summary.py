@@ -69,7 +69,7 @@ def measurement_json(isotropy: Measurement) -> dict[str, Any]:
     for slug in metrics.catalogue():
         if slug not in values and (reading := isotropy.reading(slug)) is not None:
             values[slug] = isotropy.number(slug)
-            cloud = isotropy.cloud(isotropy.home(slug))
+            cloud = isotropy.cloud(isotropy.headline_cloud(slug))
             if cloud is not None:
                 context = {"cloud": cloud.cloud, "split": cloud.split, "n": cloud.n, "d": cloud.d}
                 values[f"{slug}_cloud"] = {**context, **reading.settings}

@@ -165,7 +165,7 @@ def _add_isotropy(numbers: dict[str, dict[str, float | None]], isotropy: Measure
     for name, (n, d, record) in sizes.items():
         numbers.setdefault(POINTS, {})[name], numbers.setdefault(DIMENSIONS, {})[name] = n, d
         for slug, reading in record.readings.items():
-            if isotropy.home(slug) != name or isinstance(reading.value, tuple):
+            if isotropy.headline_cloud(slug) != name or isinstance(reading.value, tuple):
                 continue
             numbers.setdefault(name, {})[slug] = _finite(reading.value)
             for setting, value in reading.settings.items():

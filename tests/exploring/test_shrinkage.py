@@ -128,7 +128,7 @@ def test_the_source_of_sigma_s_is_stated(seen: tuple[dict[str, Any], Clouds, Clo
 def test_other_poolings_say_why_they_have_none(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
     facts = seen[0]
     assert stars(facts, "cls") == stars(facts, "mean") == [None, None, None]
-    reasons = {record.why_undefined("isoscore_star") for record in records(facts) if record.pooling != "tokens"}
+    reasons = {record.readings["isoscore_star"].undefined for record in records(facts) if record.pooling != "tokens"}
     assert reasons == {shrinkage.OF_TOKENS}
 
 
@@ -174,7 +174,7 @@ def test_training_texts_that_cannot_be_read_leave_the_rest_of_the_view(
     why = "its training rows cannot be read: data: 3 rows have no token"
     assert facts["shrinkage"] == {"reason": why} and facts["layers"] is None
     assert stars(facts) == [None] * 3
-    assert {record.why_undefined("isoscore_star") for record in records(facts)} == {why}
+    assert {record.readings["isoscore_star"].undefined for record in records(facts)} == {why}
     assert all(record.number("twonn") for record in records(facts) if record.pooling == "tokens" and record.layer == 2)
 
 

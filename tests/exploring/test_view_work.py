@@ -72,7 +72,7 @@ def test_pictures_are_there_before_twonn_is(request_: ViewRequest, key: str, mon
         later = {*measuring.slow_metrics(), "isoscore_star"}
         assert soon.readings.keys() == complete.readings.keys()
         assert {slug for slug in complete.readings if soon.readings[slug] != complete.readings[slug]} <= later
-        assert soon.why_undefined("twonn") == "still being computed"
+        assert soon.readings["twonn"].undefined == "still being computed"
     assert {*map(str, load_file(view.folder / ARRAYS))} == {*expected[1]}
 
 
@@ -94,7 +94,7 @@ def test_isoscore_star_comes_last_and_holds_up_nothing(
     assert view is not None and first.pending == ("isoscore_star",) and first.together is None
     assert "reason" in first.facts["output"] and first.facts["output"] == view.facts["output"]
     soon = "it is still being computed, from training tokens"
-    assert {entry.why_undefined("isoscore_star") for entry in first.entries} == {soon}
+    assert {entry.readings["isoscore_star"].undefined for entry in first.entries} == {soon}
     assert [entry.number("twonn") for entry in first.entries] == [entry.number("twonn") for entry in view.entries]
     assert view.together is not None and (view.together.number("isoscore_star") or 0) > 0
     assert all(entry.number("isoscore_star") for entry in view.entries if entry.pooling == "tokens")

@@ -27,9 +27,7 @@ def test_independent_points_are_measured_by_every_metric_of_rows():
     assert not any(reading.undefined or reading.points for reading in record.readings.values())
     for slug in ("isoscore", "mean_cosine", "rankme", "uniformity", "hubness", "twonn"):
         assert record.number(slug) == pytest.approx(getattr(metrics, slug)(X), rel=1e-9), slug
-    assert (
-        record.number("isoscore_star") is None and record.why_undefined("isoscore_star") == "not measured on this cloud"
-    )
+    assert record.number("isoscore_star") is None and record.reading("isoscore_star") is None
     low, high = record.interval("isoscore_unbiased")
     assert low < record.number("isoscore_unbiased") < high
     assert CloudRecord.model_validate_json(record.model_dump_json()) == record
@@ -37,8 +35,8 @@ def test_independent_points_are_measured_by_every_metric_of_rows():
 
 def test_tokens_give_one_per_row_or_a_reason():
     bare = measure_cloud(streamed(X), "layer_1", "tokens")
-    assert bare.why_undefined("isoscore_unbiased") == DEPENDENT
-    assert {bare.why_undefined(m.slug) for m in applicable("tokens") if not m.from_sums} == {POINTS_NEEDED}
+    assert bare.readings["isoscore_unbiased"].undefined == DEPENDENT
+    assert {bare.readings[m.slug].undefined for m in applicable("tokens") if not m.from_sums} == {POINTS_NEEDED}
     assert bare.number("isoscore") == pytest.approx(metrics.isoscore(X), rel=1e-9)
     full = measure_cloud(streamed(X), "layer_1", "tokens", independent=Sample(X[:20]), drawn=Sample(X[:30]), most=25)
     assert full.number("isoscore_unbiased") == pytest.approx(metrics.isoscore_unbiased(X[:20]))
