@@ -151,11 +151,3 @@ def test_half_precision_keeps_float32_statistics():
     mean, variance = method.moving()
     np.testing.assert_allclose(variance.numpy(), points.double().numpy().var(axis=0), rtol=1e-5)
     np.testing.assert_allclose(mean.numpy(), points.double().numpy().mean(axis=0), rtol=1e-5)
-
-
-def test_fitted_state_is_saved():
-    method, resumed = attached(), attached()
-    three_batches(method, [cloud(seed=s) for s in range(3)])
-    resumed.state.load_state_dict(method.state.state_dict())
-    new_batch = reps(cloud(seed=9))
-    assert torch.equal(resumed.transform(new_batch, training=False), method.transform(new_batch, training=False))

@@ -12,7 +12,8 @@ from isoviz import methods
 from isoviz.errors import InputError
 from isoviz.methods import composition
 from isoviz.runs import planning
-from tests.methods.test_conformance import built, config, run, sentences
+from tests.methods.test_conformance import built, config, sentences
+from tests.training.running import at_step, run
 
 SHORT = {"isolayer.layer_epochs": 4, "isolayer.layer_batch": 16}
 every_pair = pytest.mark.parametrize("slug", list(methods.combinations()))
@@ -127,12 +128,7 @@ def test_stop_and_resume_give_the_uninterrupted_run(tiny_models, cola, tmp_path,
     cfg = config(tiny_models("bert"), cola, slug, short)
     uninterrupted = run(cfg, tmp_path / "whole")
     assert {event.kind for event in uninterrupted} >= {"stepped", "finished"}
-    seen = {"step": 0}
-
-    def watch(event: object) -> None:
-        seen["step"] = event.step if event.kind == "stepped" else seen["step"]
-
-    assert run(cfg, tmp_path / "parts", lambda: seen["step"] >= 5, emit=watch)[-1].kind == "stopped"
+    assert run(cfg, tmp_path / "parts", at_step(5))[-1].kind == "stopped"
     second = run(cfg, tmp_path / "parts", resume=True)
     assert second[-1].metrics == uninterrupted[-1].metrics
     assert second[-1].isotropy == uninterrupted[-1].isotropy

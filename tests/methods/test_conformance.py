@@ -21,9 +21,10 @@ from isoviz.methods.protocol import Method, Params, Sample
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network
 from isoviz.tasks.protocol import HeadKind
-from isoviz.training import train
 from isoviz.training.optimisation import make_optimizer
 from tests.tiny import TinyModels
+from tests.training import running
+from tests.training.running import run
 
 SLUGS = list(methods.catalogue())
 every_method = pytest.mark.parametrize("slug", SLUGS)
@@ -149,26 +150,9 @@ def test_default_hooks_are_the_baseline_exactly(tiny_models):
 # ---- whole runs ----------------------------------------------------------------------------------------------------
 
 
-def config(model: Path, data: Path, slug: str, params: dict[str, object] | None = None, **more: object) -> RunConfig:
-    values: dict[str, object] = {"epochs": 2, "learning_rate": 3e-3, "batch_size": 16, "threads": 1, "precision": "no"}
-    params_ = methods.check_params(slug, PARAMS.get(slug, {}) | (params or {}))
-    return RunConfig.checked(
-        model=str(model), task="glue/cola", data=str(data), method=slug, params=params_, **(values | more)
-    )
-
-
-def run(
-    cfg: RunConfig, folder: Path, stop: Callable[[], bool] = lambda: False, resume: bool = False, emit=None
-) -> list[Event]:
-    events: list[Event] = []
-
-    def both(event: Event) -> None:
-        events.append(event)
-        if emit is not None:
-            emit(event)
-
-    train(cfg, both, stop, folder, resume)
-    return events
+def config(model: Path, data: Path, slug: str, params: dict[str, object] | None = None) -> RunConfig:
+    params = PARAMS.get(slug, {}) | (params or {})
+    return running.config(model, data, slug, params, epochs=2, learning_rate=3e-3, batch_size=16)
 
 
 Trained = Callable[[str, dict[str, object]], list[Any]]
@@ -229,9 +213,9 @@ def test_its_declared_effects_are_seen(tmp_path, slug):
     """On the bundled encoder."""
 
     def trained(slug: str, params: dict[str, object]) -> list[Event]:
-        cfg = RunConfig.checked(
-            model="demo/tiny-bert", task="demo/acceptability", method=slug, params=methods.check_params(slug, params),
-            epochs=2, learning_rate=6e-4, max_train=400, max_eval=300, max_length=48, precision="no", threads=1,
+        cfg = running.config(
+            "demo/tiny-bert", None, slug, params, task="demo/acceptability", epochs=2, learning_rate=6e-4,
+            batch_size=32, max_train=400, max_eval=300, max_length=48,
         )  # fmt: skip
         return run(cfg, new_folder(tmp_path))
 
@@ -290,12 +274,7 @@ def test_a_stop_in_the_second_stage_is_taken_up_again(tiny_models, cola, tmp_pat
     fine_tuning = 8  # 64 rows, batches of 16, two epochs
     assert max(event.step for event in uninterrupted if event.kind == "stepped") > fine_tuning
     assert [event.epoch for event in uninterrupted if event.kind == "measured"] == [0, 1, 2, 3]
-    seen = {"step": 0}
-
-    def watch(event: Event) -> None:
-        seen["step"] = event.step if event.kind == "stepped" else seen["step"]
-
-    first = run(cfg, tmp_path / "parts", lambda: seen["step"] > fine_tuning, emit=watch)
+    first = run(cfg, tmp_path / "parts", running.at_step(fine_tuning + 1))
     assert (first[-1].kind, first[-1].step) == ("stopped", fine_tuning)
     second = run(cfg, tmp_path / "parts", resume=True)
     assert second[-1].metrics == uninterrupted[-1].metrics

@@ -282,14 +282,6 @@ def test_the_noise_is_a_thousandth_and_resumes_where_it_stopped():
     )
 
 
-def test_fitted_state_is_saved():
-    method, resumed = attached(), attached()
-    train(method, skewed(), steps=20)
-    resumed.state.load_state_dict(method.state.state_dict())
-    points = skewed(seed=4)
-    assert torch.equal(resumed.transform(reps(points), training=False), method.transform(reps(points), training=False))
-
-
 def test_half_precision_is_mapped_in_float32():
     method = attached()
     points = skewed(32)

@@ -110,10 +110,6 @@ def test_code_form_does_step_by_step_what_the_authors_program_does(beta):
     np.testing.assert_allclose(out.numpy(), authors(batches[0], training=False), rtol=2e-6)
 
 
-def test_the_traps_say_that_statistics_follow_training_mode():
-    assert any("training mode" in trap and "dropout" in trap for trap in get("isobn").traps)
-
-
 def test_evaluation_before_training_changes_nothing():
     points = torch.randn(4, 5)
     assert torch.equal(attached(5).transform(reps(points), training=False), points)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +12,6 @@ from hypothesis import strategies as st
 from reference_clouds import spread_cloud
 
 from isoviz.metrics import CovarianceAccumulator, UndefinedWarning, isoscore, isoscore_unbiased
-from tests.ports import free_port
 
 SPLITS = {
     "at once": [500],
@@ -40,13 +37,6 @@ def check(accumulator, cloud, rtol):
     assert accumulator.trace == pytest.approx(np.trace(cov), rel=rtol)
     assert accumulator.isoscore() == pytest.approx(isoscore(cloud), rel=rtol)
     assert accumulator.isoscore_unbiased() == pytest.approx(isoscore_unbiased(cloud), rel=rtol)
-
-
-@pytest.mark.parametrize("sizes", SPLITS.values(), ids=SPLITS.keys())
-@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
-def test_any_split_gives_the_same_sums(kind, sizes):
-    cloud = spread_cloud(500, 12) * np.linspace(0.01, 5, 12)
-    check(accumulate(kind(cloud), sizes), cloud, rtol=1e-12)
 
 
 FAR = {
@@ -165,52 +155,6 @@ def test_reducing_leaves_the_parts_alone_and_keeps_the_kind():
         check_against_long_doubles(total, cloud)
         np.testing.assert_array_equal(total.covariance, totals[0].covariance)
     assert [torch.is_tensor(total.covariance) for total in totals] == [True, True, False]
-
-
-PROCESS = """
-import sys
-import numpy as np
-import torch
-import torch.distributed as distributed
-from isoviz.metrics import CovarianceAccumulator
-
-rank, port, folder = int(sys.argv[1]), sys.argv[2], sys.argv[3]
-distributed.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
-cloud = torch.from_numpy(np.load(folder + "/cloud.npy"))
-mine = CovarianceAccumulator(cloud.shape[1])
-for start in range(rank, len(cloud), 14):
-    mine.update(cloud[start : start + 14 : 2])
-
-def gather(state):
-    states = [None, None]
-    distributed.all_gather_object(states, state)
-    return states
-
-np.savez(f"{folder}/{rank}.npz", **{name: value.numpy() for name, value in mine.reduce(gather).state().items()})
-distributed.destroy_process_group()
-"""
-
-
-def test_two_processes_merge_to_the_full_cloud(tmp_path):
-    cloud = FAR["drift"]
-    np.save(tmp_path / "cloud.npy", cloud)
-    port = str(free_port())
-    commands = [[sys.executable, "-c", PROCESS, str(rank), port, str(tmp_path)] for rank in range(2)]
-    processes = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for command in commands]
-    try:
-        for process in processes:
-            _, errors = process.communicate(timeout=600)
-            assert process.returncode == 0, errors
-    finally:
-        for process in processes:
-            process.kill()
-    states = []
-    for rank in range(2):
-        with np.load(tmp_path / f"{rank}.npz") as stored:
-            states.append(dict(stored))
-    for name, value in states[0].items():
-        np.testing.assert_array_equal(value, states[1][name])
-    check_against_long_doubles(CovarianceAccumulator.from_state(states[0]), cloud)
 
 
 def test_points_equal_up_to_rounding_are_collapsed_here_too():

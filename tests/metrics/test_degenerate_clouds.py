@@ -37,6 +37,9 @@ OF_A_CLOUD = {
     "isoscore_interval": lambda x: in_kind(x, metrics.isoscore_interval(x).low),
     "participation_ratio_interval": lambda x: in_kind(x, metrics.participation_ratio_interval(x, None, "plain").high),
     "rogue_share": metrics.rogue_share,
+    "hubness": metrics.hubness,
+    "rankme": metrics.rankme,
+    "uniformity": metrics.uniformity,
     "std_histogram": lambda x: metrics.std_histogram(x, 5).percent,
     "outlier_dimensions": metrics.outlier_dimensions,
     "row_norms": metrics.row_norms,
@@ -173,8 +176,10 @@ FEWEST = {  # points from which a metric of distinct, spread points is defined
     **dict.fromkeys(["isoscore", "isoscore_star", "explained_variance", "participation_ratio", "effective_rank"], 2),
     **dict.fromkeys(["mean_cosine", "abs_correlation", "rogue_share"], 2),
     **dict.fromkeys(["partition", "dimension_std", "mean_activation", "std_histogram", "outlier_dimensions"], 1),
-    "row_norms": 1,
+    **dict.fromkeys(["row_norms", "rankme"], 1),
+    "uniformity": 2,
     "twonn": 3,
+    "hubness": 12,
 }
 
 

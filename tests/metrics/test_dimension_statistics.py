@@ -15,7 +15,6 @@ from isoviz.metrics import (
     abs_correlation,
     correlation_order,
     dimension_std,
-    mean_activation,
     outlier_dimensions,
     participation_ratio,
     rogue_share,
@@ -23,16 +22,6 @@ from isoviz.metrics import (
 )
 from isoviz.metrics.measuring import reading_of
 from isoviz.metrics.sample import Sample
-
-
-def test_std_and_mean_by_loops():
-    x = spread_cloud(40, 5)
-    means = [sum(column) / len(column) for column in x.T]
-    stds = [np.sqrt(sum((v - m) ** 2 for v in column) / len(column)) for column, m in zip(x.T, means, strict=True)]
-    np.testing.assert_allclose(mean_activation(x), means, rtol=1e-13)
-    np.testing.assert_allclose(dimension_std(x), stds, rtol=1e-12)
-    assert dimension_std(torch.from_numpy(x).float()).dtype == torch.float32
-    np.testing.assert_allclose(mean_activation(torch.from_numpy(x)), means, rtol=1e-13)
 
 
 def test_the_std_of_tiny_and_constant_dimensions():
@@ -43,16 +32,6 @@ def test_the_std_of_tiny_and_constant_dimensions():
     np.testing.assert_array_equal(dimension_std(x[:1]), 0.0)
 
 
-def test_correlation_by_loops():
-    x = spread_cloud(40, 5)
-    c = x - x.mean(0)
-    expected = [[abs(a @ b) / np.sqrt((a @ a) * (b @ b)) for a in c.T] for b in c.T]
-    np.testing.assert_allclose(abs_correlation(x), expected, rtol=1e-10)
-    matrix = abs_correlation(torch.from_numpy(x))
-    assert torch.equal(matrix, matrix.T)
-    assert matrix.max() == 1.0
-
-
 def test_a_dimension_without_variance_correlates_with_itself_only():
     x = np.random.default_rng(0).normal(size=(30, 4))
     x[:, 2] = 0.1
@@ -60,14 +39,6 @@ def test_a_dimension_without_variance_correlates_with_itself_only():
     assert np.isfinite(matrix).all()
     np.testing.assert_array_equal(matrix[2], [0, 0, 1, 0])
     np.testing.assert_array_equal(abs_correlation(np.ones((5, 3))), np.eye(3))
-
-
-def test_undefined_statistics():
-    for metric, shape in ((dimension_std, (3,)), (mean_activation, (3,)), (abs_correlation, (3, 3))):
-        with pytest.warns(UndefinedWarning):
-            assert np.isnan(metric(np.zeros((0, 3)))).all()
-        with pytest.warns(UndefinedWarning):
-            assert metric(torch.zeros(0, 3)).shape == shape
 
 
 def blocks(seed, sizes=(5, 4, 6), constant=2):

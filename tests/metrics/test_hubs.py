@@ -65,12 +65,3 @@ def test_a_star_has_a_hub_and_many_dimensions_have_hubs():
 def test_undefined(x, k, reason, kind):
     with pytest.warns(UndefinedWarning, match=reason):
         assert np.isnan(float(hubness(kind(x), k)))
-
-
-def test_bad_input_is_refused():
-    with pytest.raises(ValueError, match="k must be at least 1"):
-        hubness(np.eye(20), 0)
-    with pytest.raises(ValueError, match="shape"):
-        hubness(np.ones(4))
-    with pytest.raises(ValueError, match="finite"):
-        hubness(np.full((20, 2), np.nan))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import numpy as np
 import pytest
 import torch
@@ -18,20 +16,6 @@ def diagonal_cloud(n, seed, heavy_tails):
     spread = np.sqrt(np.array([10.0, 6.0, 4.0, 4.0] + [1.0] * 764))
     cloud = rng.normal(size=(n, 768)) * spread
     return cloud / np.sqrt(rng.chisquare(5, size=(n, 1)) / 5) if heavy_tails else cloud
-
-
-@pytest.mark.parametrize("d", [3, 20])
-def test_it_is_the_ratio_of_the_two_u_statistics(d):
-    """tr(Σ²) and tr(Σ)² are the means of these kernels over all quadruples of distinct points, for any distribution."""
-    x = np.random.default_rng(d).exponential(size=(7, d)) * np.arange(1, d + 1)
-    squares, products = [], []
-    for i, j, k, m in permutations(range(7), 4):
-        a, b = x[i] - x[j], x[k] - x[m]
-        squares.append((a @ b) ** 2 / 4)
-        products.append((a @ a) * (b @ b) / 4)
-    expected = (np.mean(products) / np.mean(squares) - 1) / (d - 1)
-    assert isoscore_unbiased(x) == pytest.approx(expected, rel=1e-12)
-    assert isoscore_unbiased(torch.from_numpy(x)).item() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
@@ -56,13 +40,6 @@ def test_it_agrees_with_the_plain_score_in_the_limit():
 def test_it_may_exceed_one_and_is_not_clamped():
     values = [isoscore_unbiased(np.random.default_rng(seed).normal(size=(20, 40))) for seed in range(20)]
     assert max(values) > 1
-
-
-@pytest.mark.parametrize("n", [2, 3])
-def test_it_needs_four_points(n):
-    for cloud in (np.eye(5)[:n], torch.eye(5)[:n]):
-        with pytest.warns(UndefinedWarning, match=f"at least 4 points, got {n}"):
-            assert np.isnan(float(isoscore_unbiased(cloud)))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy, lambda x: torch.from_numpy(x).float()])

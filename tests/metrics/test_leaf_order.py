@@ -7,7 +7,6 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-import torch
 from reference_clouds import ORACLE_CLOUDS, REFERENCE_CLOUDS
 from scipy.cluster.hierarchy import linkage, to_tree
 from scipy.spatial.distance import squareform
@@ -84,14 +83,6 @@ def test_the_blocks_of_the_shortest_order_do_not_show(monkeypatch):
 def test_the_shortest_order_of_one_and_of_two():
     np.testing.assert_array_equal(shortest_leaf_order(np.zeros((0, 4)), np.zeros((1, 1))), [0])
     np.testing.assert_array_equal(shortest_leaf_order(np.array([[1.0, 0, 0.3, 2]]), np.full((2, 2), 0.3)), [0, 1])
-
-
-@pytest.mark.parametrize("cloud", [*ORACLE_CLOUDS, *REFERENCE_CLOUDS])
-def test_the_order_of_dimensions_is_a_permutation(cloud):
-    matrix = correlations(cloud)
-    order = metrics.correlation_order(matrix)
-    assert sorted(order) == list(range(len(matrix)))
-    assert torch.equal(metrics.correlation_order(torch.from_numpy(matrix)), torch.from_numpy(np.asarray(order)))
 
 
 def test_the_order_of_dimensions_is_the_shortest_of_its_tree():

@@ -16,9 +16,3 @@ def test_each_metric_has_one_line_of_equal_width():
     assert [re.match(r"\| `(\w+)` \|", line).group(1) for line in lines] == list(metrics.catalogue())
     columns = len(re.findall(r"(?<!\\)\|", header))
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {columns}
-
-
-def test_the_page_keeps_its_sections():
-    text = PAGE.read_text(encoding="utf-8")
-    for section in ("**Closed form.**", "**Few points.**", "**Which cloud.**"):
-        assert section in text

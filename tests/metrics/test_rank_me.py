@@ -64,10 +64,3 @@ def test_enough_points():
 def test_undefined(x, reason, kind):
     with pytest.warns(UndefinedWarning, match=reason):
         assert np.isnan(float(rankme(kind(x))))
-
-
-def test_bad_clouds_are_refused():
-    with pytest.raises(ValueError, match="shape"):
-        rankme(np.ones(4))
-    with pytest.raises(ValueError, match="finite"):
-        rankme(torch.tensor([[1.0, float("inf")]]))

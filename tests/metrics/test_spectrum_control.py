@@ -49,22 +49,6 @@ def test_gradient_of_a_badly_conditioned_weight():
     torch.testing.assert_close(gradient, oracle, rtol=0, atol=1e-6)
 
 
-def test_gradient_against_differences_in_float32():
-    weight = (0.3 * matrix(3, 20)).float()
-    target = torch.tensor([1.0, 0.7, 0.5])
-    _, gradient = value_and_gradient(lambda w: spectrum_penalty(w, target), weight)
-    wide, step = weight.double().numpy(), 1e-6
-
-    def plain(w):
-        return sum((s - t) ** 2 for s, t in zip(np.linalg.svd(w, compute_uv=False), [1.0, 0.7, 0.5], strict=True))
-
-    for i, j in [(0, 0), (1, 7), (2, 19)]:
-        shift = np.zeros_like(wide)
-        shift[i, j] = step
-        slope = (plain(wide + shift) - plain(wide - shift)) / (2 * step)
-        assert float(gradient[i, j]) == pytest.approx(slope, rel=1e-3, abs=1e-4)
-
-
 def test_repeated_singular_values_give_the_gradient_of_their_whole_space():
     # all σ equal s: U diag(σ − t) Vᵀ with equal targets is (s − t)/s · W, whatever basis is chosen
     weight = 3.0 * torch.linalg.qr(matrix(12, 4))[0]
@@ -125,25 +109,10 @@ def test_matched_scale_carries_the_energy(kind, gamma, count):
     assert sum(t * t for t in spectrum_target(kind, count, c1, 0.1, gamma)) == pytest.approx(3.7, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("kind", "c2", "gamma", "field"),
-    [
-        ("polynomial", 1.0, 0.0, "params.gamma"),
-        ("polynomial", 1.0, 1.0, "params.gamma"),
-        ("exponential", 1.0, 0.0, "params.gamma"),
-        ("exponential", 1.0, -1.0, "params.gamma"),
-        ("exponential", 0.0, 1.0, "params.c2"),
-        ("exponential", -1.0, 1.0, "params.c2"),
-        ("polynomial", 1.0, math.nan, "params.gamma"),
-    ],
-)
-def test_a_spectrum_that_does_not_fall_is_refused(kind, c2, gamma, field):
+def test_refusals():
     with pytest.raises(InputError, match="decays with k only if") as caught:
-        spectrum_target(kind, 3, 1.0, c2, gamma)
-    assert caught.value.field == field
-
-
-def test_other_refusals():
+        spectrum_target("exponential", 3, 1.0, 0.0, 1.0)
+    assert caught.value.field == "params.c2"
     with pytest.raises(InputError, match="count"):
         spectrum_target("polynomial", 0, 1.0, 0.0, -1.0)
     with pytest.raises(InputError, match="c1 must be above 0"):

@@ -64,10 +64,3 @@ def test_gradient():
 def test_undefined(x, kind):
     with pytest.warns(UndefinedWarning, match="at least 2 vectors that are not zero"):
         assert np.isnan(float(uniformity(kind(x))))
-
-
-def test_bad_clouds_are_refused():
-    with pytest.raises(ValueError, match="shape"):
-        uniformity(np.ones(4))
-    with pytest.raises(ValueError, match="finite"):
-        uniformity(torch.tensor([[1.0, float("nan")]]))

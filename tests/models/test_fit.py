@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save_file
 from isoviz.errors import ModelError
 from isoviz.models import fit, sources
 from isoviz.models.adapter import load_network
+from isoviz.models.extract import layer_views
 from isoviz.models.families import families_of
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import HeadKind
@@ -190,3 +191,42 @@ def test_no_weights_are_read(tiny_models: TinyModels, tmp_path: Path) -> None:
     header = 8 + int.from_bytes(content[:8], "little")
     path.write_bytes(content[:header] + b"\xff" * (len(content) - header))
     fit.require(sources.resolve(str(folder)), "classification")
+
+
+# ---- loading
+
+
+@pytest.mark.parametrize("family", ["bert", "modernbert"])
+def test_renamed_tensors_are_refused_by_training_and_by_reading(
+    tiny_models: TinyModels, tmp_path: Path, family: str
+) -> None:
+    source = rewritten(tiny_models(family), tmp_path / "renamed", lambda name: f"other.{name}")
+    total = len(load_file(tiny_models(family) / "model.safetensors"))
+    for read in (lambda: load_network(source, 2, 0), lambda: layer_views(source, [["w1 w2"]])):
+        with pytest.raises(
+            ModelError, match=r"\d+ encoder weights are missing from the checkpoint \(.*, …\)"
+        ) as caught:
+            read()
+        assert caught.value.field == "model" and "--allow-random" in str(caught.value.advice)
+        assert abs(int(str(caught.value).split(" encoder weights")[0].split()[-1]) - total) <= 2  # but for a pooler
+
+
+def test_allowed_random_weights_are_named_in_what_is_read(tiny_models: TinyModels, tmp_path: Path) -> None:
+    source = rewritten(
+        tiny_models("bert"), tmp_path / "x", lambda name: None if "layer.0.output.dense.weight" in name else name
+    )
+    assert load_network(source, 2, 0, allow_random=True)
+    (note,) = layer_views(source, [["w1 w2"]], poolings="states", allow_random=True).warnings
+    assert note.startswith("random weights: 1 encoder weight is missing from the checkpoint (encoder.layer.0")
+
+
+def test_a_missing_pooler_and_a_language_model_head_are_no_fault(tiny_models: TinyModels, tmp_path: Path) -> None:
+    import transformers
+
+    bert = transformers.AutoModelForMaskedLM.from_pretrained(tiny_models("bert"))
+    shutil.copytree(tiny_models("bert"), tmp_path / "mlm")
+    bert.save_pretrained(tmp_path / "mlm")
+    source = sources.resolve(str(tmp_path / "mlm"))
+    assert any(name.startswith("cls.") for name in load_file(tmp_path / "mlm" / "model.safetensors"))
+    assert load_network(source, 2, 0)
+    assert layer_views(source, [["w1 w2"]], poolings="states").warnings == ()

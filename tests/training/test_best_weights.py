@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +14,7 @@ import torch
 from accelerate import Accelerator
 from safetensors.torch import load_file
 
-from isoviz import methods, tasks
+from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Evaluated, Event, Measured
@@ -30,6 +26,8 @@ from isoviz.training.evaluation import Evaluator
 from isoviz.training.processes import Processes
 from isoviz.training.reload import reload
 from tests import tiny
+from tests.training import running
+from tests.training.running import at_step, of, run
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS: list[tuple[str, dict[str, object]]] = [
@@ -45,20 +43,8 @@ class Killed(BaseException):
 
 
 def config(model: Path, data: Path, method: str = "baseline", params: Any = None, **changes: Any) -> RunConfig:
-    values = {
-        "epochs": 5, "learning_rate": 0.06, "batch_size": 8, "threads": 1, "precision": "no", "schedule": "constant",
-        "select": "best",
-    } | changes  # fmt: skip
-    params = methods.check_params(method, params or {})
-    return RunConfig.checked(
-        model=str(model), task=tiny.TASKS["regression"], data=str(data), method=method, params=params, **values
-    )
-
-
-def run(cfg: RunConfig, folder: Path, stop: Any = lambda: False, resume: bool = False) -> list[Event]:
-    events: list[Event] = []
-    train(cfg, events.append, stop, folder, resume)
-    return events
+    values = {"epochs": 5, "learning_rate": 0.06, "schedule": "constant", "select": "best"} | changes
+    return running.config(model, data, method, params, kind="regression", **values)
 
 
 def best_before(epoch: int, cfg: RunConfig, folder: Path) -> tuple[RunConfig, list[Event], Path]:
@@ -68,10 +54,6 @@ def best_before(epoch: int, cfg: RunConfig, folder: Path) -> tuple[RunConfig, li
         if events[-1].metrics["epoch"] < epoch:
             return cfg.model_copy(update={"seed": seed}), events, folder / str(seed)
     pytest.fail(f"none of eight runs had its best epoch before epoch {epoch}")
-
-
-def of(events: list[Event], kind: str) -> list[Any]:
-    return [event for event in events if event.kind == kind]
 
 
 def names(run_dir: Path) -> list[str]:
@@ -265,8 +247,7 @@ def check_the_same(events: list[Event], alone: Path, parts: list[Event], folder:
 @pytest.mark.parametrize("stop_at", [5, 13, 18, 27])
 def test_stop_and_resume_end_with_the_same_weights(best_run, tmp_path, stop_at):
     cfg, events, alone = best_run
-    first: list[Event] = []
-    train(cfg, first.append, lambda: any(e.kind == "stepped" and e.step >= stop_at for e in first), tmp_path)
+    first = run(cfg, tmp_path, at_step(stop_at))
     assert first[-1].kind == "stopped" and first[-1].step == stop_at
     again = run(cfg, tmp_path, resume=True)
     assert of(again, "resumed")[0].step == stop_at
@@ -294,39 +275,6 @@ def test_killed_around_the_best_epoch(best_run, tmp_path, monkeypatch, kind, lat
     again = run(cfg, tmp_path, resume=True)
     assert of(again, "resumed")[0].epoch == best + later
     check_the_same(events, alone, again, tmp_path)
-
-
-CHILD = """
-import os, signal, sys
-from pathlib import Path
-from isoviz.config import RunConfig
-from isoviz.training import train
-
-def emit(event):
-    print(event.kind, flush=True)
-    if event.kind == "stepped" and event.step == int(sys.argv[3]):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-train(RunConfig.model_validate_json(Path(sys.argv[1]).read_text()), emit, lambda: False, Path(sys.argv[2]))
-"""
-
-
-def test_a_real_kill_after_the_best_epoch(best_run, tmp_path):
-    cfg, events, alone = best_run
-    (tmp_path / "config.json").write_text(cfg.model_dump_json())
-    step = 6 * events[-1].weights.epoch + 9  # in the middle of the next epoch but one, or of the last
-    step = min(step, 28)
-    command = [sys.executable, "-c", CHILD, str(tmp_path / "config.json"), str(tmp_path / "run"), str(step)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=600)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    assert "finished" not in done.stdout.split()
-    again = run(cfg, tmp_path / "run", resume=True)
-    assert of(again, "resumed")[0].step == step - step % 6
-    check_the_same(events, alone, again, tmp_path / "run")
-    metrics, isotropy = evaluated_again(cfg, tmp_path / "run")
-    assert {**metrics, "epoch": events[-1].weights.epoch} == events[-1].metrics
-    assert isotropy == events[-1].isotropy
 
 
 @pytest.fixture(scope="module")
@@ -388,8 +336,7 @@ def test_killed_while_the_end_is_tidied_up(ends, tmp_path, monkeypatch, name, mo
 def test_a_run_from_before_best_weights_says_what_it_kept(best_run, tmp_path):
     """Its best epoch's weights are gone: the last ones are kept and reported."""
     cfg, events, _ = best_run
-    first: list[Event] = []
-    train(cfg, first.append, lambda: any(e.kind == "stepped" and e.step >= 27 for e in first), tmp_path)
+    run(cfg, tmp_path, at_step(27))
     shutil.rmtree(tmp_path / events[-1].weights.path)
     again = run(cfg, tmp_path, resume=True)
     assert again[-1].metrics == events[-1].metrics
@@ -400,8 +347,7 @@ def test_a_run_from_before_best_weights_says_what_it_kept(best_run, tmp_path):
 def test_without_its_last_state_a_run_is_not_trained_further(best_run, tmp_path):
     """Training must not continue from the best epoch's weights: its numbers would differ."""
     cfg, _, _ = best_run
-    first: list[Event] = []
-    train(cfg, first.append, lambda: any(e.kind == "stepped" and e.step >= 27 for e in first), tmp_path)
+    run(cfg, tmp_path, at_step(27))
     for step in ("step-0000024", "step-0000027"):
         shutil.rmtree(tmp_path / "checkpoints" / step)
     with pytest.raises(InputError, match="only the final weights of this run"):

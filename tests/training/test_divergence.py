@@ -5,21 +5,19 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from isoviz.config import RunConfig
 from isoviz.errors import DivergedError
 from isoviz.events import Diverged, Finished
 from isoviz.runs.execution import explain
-from isoviz.training import train
 from isoviz.training.divergence import check_weights
 from tests import tiny
 from tests.tiny import TinyModels
+from tests.training.running import config, run
 
 WEIGHT = "encoder.layer.1.output.dense.weight"
 
@@ -32,23 +30,6 @@ def changed(folder: Path, target: Path, change: Callable[[torch.Tensor], torch.T
     return target
 
 
-def run(model: Path, task: str, data: Path, folder: Path, **more: Any) -> list[Any]:
-    config = RunConfig.checked(
-        model=str(model),
-        task=task,
-        data=str(data),
-        epochs=1,
-        batch_size=8,
-        threads=1,
-        precision="no",
-        max_length=48,
-        **more,
-    )
-    events: list[Any] = []
-    train(config, events.append, lambda: False, folder, False)
-    return events
-
-
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_checkpoint_with_numbers_that_are_none(
     tiny_models: TinyModels, cola: Path, tmp_path: Path, value: float
@@ -57,7 +38,7 @@ def test_a_checkpoint_with_numbers_that_are_none(
         tiny_models("bert"), tmp_path / "model", lambda weight: weight.index_fill(0, torch.tensor(3), value)
     )
     with pytest.raises(DivergedError) as caught:
-        run(model, "glue/cola", cola, tmp_path / "run")
+        run(config(model, cola, epochs=1), tmp_path / "run")
     assert str(caught.value) == f"the weights of 'bert.{WEIGHT}' became non-finite at step 0"
     assert "checkpoint" in str(caught.value.advice)
     ending = explain(caught.value)
@@ -67,7 +48,7 @@ def test_a_checkpoint_with_numbers_that_are_none(
 def test_weights_too_large_to_compute_with(tiny_models: TinyModels, cola: Path, tmp_path: Path) -> None:
     model = changed(tiny_models("bert"), tmp_path / "model", lambda weight: torch.full_like(weight, 3e38))
     with pytest.raises(DivergedError, match="'validation' became non-finite at step 0"):
-        run(model, "glue/cola", cola, tmp_path / "run")
+        run(config(model, cola, epochs=1), tmp_path / "run")
 
 
 def test_running_statistics_count_and_whole_numbers_do_not() -> None:
@@ -85,8 +66,8 @@ def test_one_validation_row_leaves_measures_undefined_and_the_run_finished(
     tiny_models: TinyModels, tmp_path: Path, kind: str, family: str
 ) -> None:
     data = tiny.write(kind, tmp_path / "data", validation=1)
-    more = {"doc_stride": 16} if kind == "span" else {}
-    *_, ended = run(tiny_models(family), tiny.TASKS[kind], data, tmp_path / "run", **more)
+    cfg = config(tiny_models(family), data, kind=kind, epochs=1, max_length=48, doc_stride=16)
+    *_, ended = run(cfg, tmp_path / "run")
     assert isinstance(ended, Finished)
     for slug in ("isoscore", "isoscore_unbiased", "mean_cosine"):
         reading = ended.isotropy.reading(slug)

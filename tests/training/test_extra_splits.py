@@ -11,10 +11,9 @@ import pytest
 import torch
 from sklearn.metrics import accuracy_score
 
-from isoviz.config import RunConfig
-from isoviz.training import train
 from isoviz.training.loop import _Run
 from tests.tiny import WORDS
+from tests.training import running
 
 
 def write_mnli(folder: Path, **rows: int) -> Path:
@@ -33,11 +32,7 @@ def write_mnli(folder: Path, **rows: int) -> Path:
 
 
 def run(model: Path, folder: Path, out: Path, **changes: Any) -> list[Any]:
-    values = {"epochs": 2, "learning_rate": 5e-3, "batch_size": 8, "threads": 1, "precision": "no"} | changes
-    events: list[Any] = []
-    cfg = RunConfig.checked(model=str(model), task="glue/mnli", data=str(folder), **values)
-    train(cfg, events.append, lambda: False, out)
-    return events
+    return running.run(running.config(model, folder, task="glue/mnli", **({"epochs": 2} | changes)), out)
 
 
 def test_both_splits_are_scored_and_the_first_is_measured(tiny_models, tmp_path, monkeypatch):
@@ -57,11 +52,11 @@ def test_both_splits_are_scored_and_the_first_is_measured(tiny_models, tmp_path,
     assert events[-1].kind == "finished"
     assert names < set(events[-1].metrics)
     # the last value, computed another way: all rows in one plain loop over the trained model
-    model, rows = made[0].setup.plain.eval(), made[0].setup.rows.extra["mismatched"]
+    model, (frame, encoded) = made[0].setup.plain.eval(), made[0].setup.rows.extra["mismatched"]
     with torch.no_grad():
-        for item in range(len(rows.encoded)):
-            inputs = {name: torch.tensor([lists[item]]) for name, lists in rows.encoded.inputs.items()}
-            scored.append((int(rows.frame["label"].iloc[item]), int(model(**inputs).logits.argmax())))
+        for item in range(len(encoded)):
+            inputs = {name: torch.tensor([lists[item]]) for name, lists in encoded.inputs.items()}
+            scored.append((int(frame["label"].iloc[item]), int(model(**inputs).logits.argmax())))
     assert len(scored) == 27
     assert evaluated[-1].metrics["accuracy_mismatched"] == pytest.approx(
         accuracy_score(*zip(*scored, strict=True)), abs=1e-12

@@ -19,6 +19,8 @@ from isoviz.tasks import metrics
 from isoviz.training import checkpoints, heads, train
 from isoviz.training.batches import Rows
 from tests import tiny
+from tests.training import running
+from tests.training.running import at_step, of, run
 
 ENCODER_KINDS = ("classification", "regression", "span")
 PAPERS = [(family, kind) for family in tiny.FAMILIES for kind in ENCODER_KINDS]
@@ -34,23 +36,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def config(model: Path, folder: Path, kind: str, method: str = "baseline", **changes: Any) -> RunConfig:
-    values = {"epochs": 1, "learning_rate": 5e-3, "batch_size": 8, "threads": 1, "precision": "no"} | changes
-    params = methods.check_params(method, values.pop("params", {}))
-    if kind == "span":
-        values |= {"max_length": 24, "doc_stride": 8}
-    return RunConfig.checked(
-        model=str(model), task=tiny.TASKS[kind], data=str(folder), method=method, params=params, **values
-    )
-
-
-def run(cfg: RunConfig, folder: Path, **more: Any) -> list[Event]:
-    events: list[Event] = []
-    train(cfg, events.append, more.pop("stop", lambda: False), folder, **more)
-    return events
-
-
-def of(events: list[Event], kind: str) -> list[Any]:
-    return [event for event in events if event.kind == kind]
+    windows = {"max_length": 24, "doc_stride": 8} if kind == "span" else {}
+    return running.config(model, folder, method, kind=kind, **({"epochs": 1} | windows | changes))
 
 
 def reloaded(cfg: RunConfig, folder: Path | None, seed: int) -> tuple[HeadedModel, heads.Head, Rows]:
@@ -111,10 +98,7 @@ def test_end_to_end(tiny_models, data, tmp_path, family, kind):
 def test_stop_and_resume_give_the_uninterrupted_run(tiny_models, data, tmp_path, kind):
     cfg = config(tiny_models("bart" if kind == "seq2seq" else "bert"), data[kind], kind, "flow", epochs=2)
     uninterrupted = run(cfg, tmp_path / "whole")
-    seen: list[Event] = []
-    stop = lambda: any(event.kind == "stepped" and event.step >= 4 for event in seen)  # noqa: E731
-    train(cfg, seen.append, stop, tmp_path / "parts")
-    assert seen[-1].kind == "stopped"
+    assert run(cfg, tmp_path / "parts", at_step(4))[-1].kind == "stopped"
     again = run(cfg, tmp_path / "parts", resume=True)
     assert again[-1].metrics == uninterrupted[-1].metrics
     assert again[-1].isotropy == uninterrupted[-1].isotropy

@@ -4,43 +4,18 @@ from __future__ import annotations
 
 import math
 import shutil
-from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 import torch
 from safetensors.numpy import load_file, save_file
 
-from isoviz import methods
-from isoviz.config import RunConfig
 from isoviz.errors import DivergedError, InputError, ModelError
 from isoviz.events import Event, parse_event
 from isoviz.training import checkpoints, train
+from tests.training.running import config, of, run
 
 CHOICES = [("baseline", {}), ("isobn", {"beta": 0.5}), ("istar", {"lam": 1.0}), ("cosreg", {"lam": 1.0})]
-
-
-def config(model: Path, data: Path, method: str = "baseline", params: dict | None = None, **changes) -> RunConfig:
-    values = {"epochs": 3, "learning_rate": 5e-3, "batch_size": 8, "threads": 1, "precision": "no", **changes}
-    return RunConfig.checked(
-        model=str(model),
-        task="glue/cola",
-        data=str(data),
-        method=method,
-        params=methods.check_params(method, params or {}),
-        **values,
-    )
-
-
-def run(cfg: RunConfig, folder: Path, stop=lambda: False, resume: bool = False) -> list[Event]:
-    events: list[Event] = []
-    train(cfg, events.append, stop, folder, resume)
-    return events
-
-
-def of(events: list[Event], kind: str) -> list:
-    return [event for event in events if event.kind == kind]
 
 
 @pytest.mark.parametrize(("method", "params"), CHOICES)
@@ -102,34 +77,6 @@ def test_the_same_seed_gives_the_same_numbers_and_another_does_not(tiny_models, 
     assert losses[0] != losses[2]
 
 
-def test_methods_share_data_order_and_new_weights(tiny_models, cola, tmp_path):
-    # fair comparison by construction: before the first update every method sees the same loss
-    firsts = []
-    for method in ("baseline", "istar", "cosreg"):
-        events = run(config(tiny_models("bert"), cola, method, epochs=1), tmp_path / method)
-        firsts.append((of(events, "stepped")[0].losses["task"], of(events, "evaluated")[0].loss))
-    assert firsts[0] == firsts[1] == firsts[2]
-
-
-def test_resume_after_a_kill_uses_the_last_epochs_checkpoint(tiny_models, cola, tmp_path):
-    cfg = config(tiny_models("bert"), cola)
-    uninterrupted = run(cfg, tmp_path / "whole")
-
-    class Killed(BaseException):
-        pass
-
-    def emit(event: Event) -> None:
-        if event.kind == "stepped" and event.step == 12:
-            raise Killed
-
-    with pytest.raises(Killed):
-        train(cfg, emit, lambda: False, tmp_path / "parts")
-    events = run(cfg, tmp_path / "parts", resume=True)
-    assert of(events, "resumed")[0].step == 8
-    assert events[-1].isotropy == uninterrupted[-1].isotropy
-    assert events[-1].metrics == uninterrupted[-1].metrics
-
-
 def test_resume_without_a_checkpoint_starts_over(tiny_models, cola, tmp_path):
     events = run(config(tiny_models("bert"), cola, epochs=1), tmp_path, resume=True)
     assert of(events, "resumed")[0].step == 0
@@ -137,7 +84,7 @@ def test_resume_without_a_checkpoint_starts_over(tiny_models, cola, tmp_path):
 
 
 def test_stop_while_loading_leaves_nothing_half_made(tiny_models, cola, tmp_path):
-    events = run(config(tiny_models("bert"), cola), tmp_path, stop=lambda: True)
+    events = run(config(tiny_models("bert"), cola), tmp_path, stop_when=lambda event: True)
     assert events[-1].kind == "stopped"
     assert events[-1].step == 0
     assert checkpoints.newest(tmp_path) is None
@@ -187,19 +134,6 @@ def test_max_rows_are_the_same_choice_for_every_seed(tiny_models, cola, tmp_path
         assert (started.train_rows, started.eval_rows) == (20, 10)
         prints.add(of(events, "evaluated")[0].loss)
     assert len(prints) == 2  # other new weights, same rows
-
-
-@pytest.mark.parametrize("family", ["albert", "roberta", "distilbert"])
-def test_other_families_train(tiny_models, cola, tmp_path, family):
-    events = run(config(tiny_models(family), cola, "isobn", epochs=1), tmp_path)
-    assert events[-1].kind == "finished"
-    assert np.isfinite(events[-1].isotropy.number("isoscore"))
-
-
-def test_bf16_runs_on_request(tiny_models, cola, tmp_path):
-    events = run(config(tiny_models("bert"), cola, "istar", {"lam": 1.0}, epochs=1, precision="bf16"), tmp_path)
-    assert of(events, "started")[0].precision == "bf16"
-    assert all(math.isfinite(v) for e in of(events, "stepped") for v in e.losses.values())
 
 
 def test_a_checkpoint_that_lacks_weights_is_refused_or_marks_every_result(tiny_models, cola, tmp_path):

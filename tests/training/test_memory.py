@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +13,10 @@ from isoviz.config import RunConfig
 from isoviz.errors import IsoVizError
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
-from isoviz.training import heads, memory, processes, train
+from isoviz.training import heads, memory, processes
 from isoviz.training.batches import Rows
 from tests import tiny
+from tests.training.running import config, of, run
 
 SHORT = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 8.00 GiB"
 
@@ -36,21 +36,6 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
     monkeypatch.setattr(HeadedModel, "forward", forward)
     return limit
-
-
-def run(model: Path, folder: Path, out: Path, method: str = "baseline", **changes: Any) -> list[Any]:
-    values = {"epochs": 2, "learning_rate": 5e-3, "batch_size": 8, "threads": 1, "precision": "no"} | changes
-    events: list[Any] = []
-    params = methods.check_params(method, {})
-    cfg = RunConfig.checked(
-        model=str(model), task="glue/cola", data=str(folder), method=method, params=params, **values
-    )
-    train(cfg, events.append, lambda: False, out)
-    return events
-
-
-def of(events: list[Any], kind: str) -> list[Any]:
-    return [event for event in events if event.kind == kind]
 
 
 @pytest.mark.parametrize("kind", list(tiny.TASKS))
@@ -87,10 +72,10 @@ def test_parts_add_up_to_the_whole_batch(tiny_models, tmp_path, kind, parts):
 
 def test_a_run_continues_in_parts_to_the_same_numbers(tiny_models, cola, tmp_path, fits):
     model = tiny_models("bert", dropout=0.0)
-    full_batches = run(model, cola, tmp_path / "whole")
+    full_batches = run(config(model, cola, epochs=2), tmp_path / "whole")
     assert fits["seen"] == 16
     fits |= {"rows": 3, "after": 10, "seen": 0}  # it fits for an epoch, and no longer
-    parts = run(model, cola, tmp_path / "parts")
+    parts = run(config(model, cola, epochs=2), tmp_path / "parts")
     assert parts[-1].kind == "finished"
     assert [(event.step, event.epoch) for event in of(parts, "resumed")] == [(8, 1), (8, 1)]
     retries = [event.detail for event in of(parts, "entered") if "memory" in event.detail]
@@ -105,7 +90,7 @@ def test_a_run_continues_in_parts_to_the_same_numbers(tiny_models, cola, tmp_pat
 def test_what_depends_on_the_batch_fails_with_advice(tiny_models, cola, tmp_path, fits, slug):
     fits["rows"] = 4
     with pytest.raises(IsoVizError, match="out of memory with batches of 8 rows") as caught:
-        run(tiny_models("bert"), cola, tmp_path, slug)
+        run(config(tiny_models("bert"), cola, slug, epochs=1), tmp_path)
     assert caught.value.field == "batch_size"
     assert methods.get(slug).title in caught.value.advice
     assert "smaller batch size" in caught.value.advice
@@ -114,7 +99,7 @@ def test_what_depends_on_the_batch_fails_with_advice(tiny_models, cola, tmp_path
 def test_one_row_that_does_not_fit_ends_the_run(tiny_models, cola, tmp_path, fits):
     fits["rows"] = 0
     with pytest.raises(IsoVizError, match="of 8 rows, each split in 8"):
-        run(tiny_models("bert"), cola, tmp_path, epochs=1)
+        run(config(tiny_models("bert"), cola, epochs=1), tmp_path)
     assert fits["seen"] == 4  # 8, 4, 2 and 1 rows
 
 
@@ -124,7 +109,7 @@ def test_other_errors_are_not_taken_for_it(tiny_models, cola, tmp_path, monkeypa
 
     monkeypatch.setattr(memory, "backward", broken)
     with pytest.raises(RuntimeError, match="shapes"):
-        run(tiny_models("bert"), cola, tmp_path)
+        run(config(tiny_models("bert"), cola, epochs=1), tmp_path)
     assert memory.is_short(MemoryError())
     assert memory.is_short(RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried ..."))
 

@@ -7,15 +7,16 @@ import shutil
 
 import pytest
 
-from isoviz.config import RunConfig
 from isoviz.errors import DataError, ModelError
 from isoviz.models import sources
 from isoviz.runs.execution import explain
-from isoviz.training import checkpoints, origin, train
+from isoviz.training import checkpoints
 from isoviz.training.reload import reload
 from tests import tiny
 from tests.hub_client import looking_at
 from tests.loopback_hub import serving
+from tests.training import running
+from tests.training.running import at_step, run
 
 NAME = "acme/tiny"
 
@@ -31,17 +32,8 @@ def data(tmp_path):
     return tiny.write_cola(tmp_path / "data", train=16, validation=8)
 
 
-def config(model, data) -> RunConfig:
-    return RunConfig.checked(
-        model=str(model), task="glue/cola", data=str(data), epochs=2, batch_size=8, threads=1, precision="no"
-    )
-
-
-def run(cfg, folder, *, stop_at=None, resume=False):
-    events = []
-    stop = lambda: stop_at is not None and any(e.kind == "stepped" and e.step >= stop_at for e in events)  # noqa: E731
-    train(cfg, events.append, stop, folder, resume=resume)
-    return events
+def config(model, data):
+    return running.config(model, data, epochs=2)
 
 
 def started(events):
@@ -55,7 +47,7 @@ def test_a_commit_is_pinned_when_the_branch_has_moved(server, tiny_models, data,
     first = server.add(NAME, tiny_models("bert"))
     cfg = config(NAME, data)
     uninterrupted = run(cfg, tmp_path / "whole")
-    interrupted = run(cfg, tmp_path / "run", stop_at=1)
+    interrupted = run(cfg, tmp_path / "run", at_step(1))
     assert interrupted[-1].kind == "stopped" and started(interrupted).model_revision == first
     moved = server.add(NAME, tiny_models("roberta"))
     hf_hub_download(NAME, "config.json")  # another program looks: in the cache, too, main is elsewhere now
@@ -63,7 +55,7 @@ def test_a_commit_is_pinned_when_the_branch_has_moved(server, tiny_models, data,
     again = run(cfg, tmp_path / "run", resume=True)
     assert started(again).model_revision == first and again[-1].metrics == uninterrupted[-1].metrics
     # another machine, with an empty cache: that very commit is fetched
-    interrupted = run(config(f"{NAME}@{first}", data), tmp_path / "other", stop_at=1)
+    interrupted = run(config(f"{NAME}@{first}", data), tmp_path / "other", at_step(1))
     shutil.rmtree(tmp_path / "cache" / "models--acme--tiny")
     again = run(cfg, tmp_path / "other", resume=True)
     assert started(again).model_revision == first and again[-1].metrics == uninterrupted[-1].metrics
@@ -74,7 +66,7 @@ def test_a_commit_is_pinned_when_the_branch_has_moved(server, tiny_models, data,
 def test_a_commit_that_is_gone_is_reported(server, tiny_models, data, tmp_path, monkeypatch):
     first = server.add(NAME, tiny_models("bert"))
     cfg = config(NAME, data)
-    run(cfg, tmp_path / "run", stop_at=1)
+    run(cfg, tmp_path / "run", at_step(1))
     shutil.rmtree(tmp_path / "cache" / "models--acme--tiny")
     with (
         looking_at(server.endpoint, tmp_path / "cache", monkeypatch, offline=True),
@@ -93,7 +85,7 @@ def test_a_changed_folder_is_reported_with_advice(tiny_models, data, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(tiny_models("bert"), folder)
     cfg = config(folder, data)
-    run(cfg, tmp_path / "run", stop_at=1)
+    run(cfg, tmp_path / "run", at_step(1))
     before = sources.resolve(str(folder)).fingerprint
     about = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(about | {"hidden_dropout_prob": 0.3}))
@@ -109,18 +101,9 @@ def test_a_changed_folder_is_reported_with_advice(tiny_models, data, tmp_path):
 
 def test_rows_that_changed_are_reported(tiny_models, data, tmp_path):
     cfg = config(tiny_models("bert"), data)
-    run(cfg, tmp_path / "run", stop_at=1)
+    run(cfg, tmp_path / "run", at_step(1))
     tiny.write_cola(data, train=24, validation=8)
     with pytest.raises(DataError, match="^data: the rows have changed since this run began") as caught:
         run(cfg, tmp_path / "run", resume=True)
     assert "a run cannot change its" in caught.value.advice
     assert run(cfg, tmp_path / "run")[-1].kind == "finished"  # restarted, it uses the current version
-
-
-def test_older_runs_have_no_such_file(tiny_models, data, tmp_path):
-    cfg = config(tiny_models("bert"), data)
-    run(cfg, tmp_path / "run", stop_at=1)
-    (tmp_path / "run" / origin.FILE).unlink()
-    assert run(cfg, tmp_path / "run", resume=True)[-1].kind == "finished"
-    (tmp_path / "run" / origin.FILE).write_text("[]")
-    assert origin.find(tmp_path / "run") is None

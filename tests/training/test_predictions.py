@@ -16,7 +16,8 @@ from isoviz.tasks import metrics
 from isoviz.training import predictions, weights
 from isoviz.training.heads import Answers
 from tests import tiny
-from tests.training.test_kinds import config, of, run
+from tests.training.running import of, run
+from tests.training.test_kinds import config
 
 
 @pytest.mark.parametrize("kind", list(tiny.TASKS))

@@ -19,6 +19,8 @@ from isoviz.runs.execution import execute
 from isoviz.runs.recovery import lost
 from isoviz.runs.store import Store
 from isoviz.training import checkpoints, train
+from tests.training import running
+from tests.training.running import at_step, run
 
 ROOT = Path(__file__).resolve().parents[2]
 PARAMS: dict[str, dict[str, object]] = {"isolayer": {"layer_epochs": 3, "layer_batch": 16}}
@@ -28,31 +30,8 @@ _NOT_RESULTS = {"entered", "started", "resumed", "checkpointed", "stopped"}
 
 def config(model: Path, data: Path, method: str = "baseline", **changes: Any) -> RunConfig:
     """Two epochs of 8 optimiser steps, each of two batches."""
-    values: dict[str, Any] = {"epochs": 2, "learning_rate": 5e-3, "batch_size": 4, "grad_accum": 2, "select": "best"}
-    params = methods.check_params(method, PARAMS.get(method, {}))
-    return RunConfig.checked(
-        **{"model": str(model), "task": "glue/cola", "data": str(data), "method": method, "params": params,
-           "threads": 1, "precision": "no", **values, **changes}
-    )  # fmt: skip
-
-
-def run(
-    cfg: RunConfig, folder: Path, stop_when: Callable[[Event], bool] = lambda event: False, resume: bool = False
-) -> list[Event]:
-    """The events of a run that gets a stop request at the first event for which `stop_when` is true."""
-    events: list[Event] = []
-    reported: list[Event] = []
-
-    def emit(event: Event) -> None:
-        events.append(event)
-        reported.extend([event] if stop_when(event) else [])
-
-    train(cfg, emit, lambda: bool(reported), folder, resume)
-    return events
-
-
-def at_step(step: int) -> Callable[[Event], bool]:
-    return lambda event: event.kind == "stepped" and event.step == step
+    values: dict[str, Any] = {"epochs": 2, "batch_size": 4, "grad_accum": 2, "select": "best"} | changes
+    return running.config(model, data, method, PARAMS.get(method), **values)
 
 
 def results(*attempts: list[Event]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.training import shrinkage
 from isoviz.training.shrinkage import PARTS, Shrinkage
 from tests.tiny import TinyModels
-from tests.training.test_loop import config, of, run
+from tests.training.running import config, of, run
 
 ROWS, TOKENS, D = 400, 8, 12
 Rows = NDArray[np.float64]
