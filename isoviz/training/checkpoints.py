@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
 from pydantic import BaseModel
 from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor, nn
@@ -28,7 +27,7 @@ from isoviz.training import sharding
 from isoviz.training.weights import FILE, newest
 
 if TYPE_CHECKING:
-    from isoviz.training.processes import Processes
+    from isoviz.training.setup import Setup
 
 
 _TRAINING_STATE = ("optimizer.safetensors", "generators.safetensors")
@@ -89,15 +88,7 @@ class Progress:
         return cls(**{**data, "history": [Epoch.model_validate(epoch) for epoch in data["history"]]})
 
 
-def save(
-    run_dir: Path,
-    progress: Progress,
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    scheduler: Any,
-    processes: Processes,
-    best: int | None = None,
-) -> Path:
+def save(setup: Setup, progress: Progress, best: int | None = None) -> Path:
     """Write a checkpoint under a temporary name, rename it, then drop older ones. Returns its folder.
 
     If this step already has a checkpoint (the run was resumed from it, or measured since), only its progress is updated. Every process
@@ -106,16 +97,16 @@ def save(
     Args:
         best: the optimiser step of an older checkpoint whose weights are kept.
     """
-    root = run_dir / "checkpoints"
+    root = setup.run_dir / "checkpoints"
     final = _folder(root, progress.step)
-    generators = processes.gather(devices.generator_states())
-    shared = sharding.state_of(model) if sharding.wanted() else None
-    state = sharding.optimizer_state(optimizer)
-    if processes.is_main and final.exists():
+    generators = setup.processes.gather(devices.generator_states())
+    shared = sharding.state_of(setup.plain) if sharding.wanted() else None
+    state = sharding.optimizer_state(setup.optimizer)
+    if setup.processes.is_main and final.exists():
         _update_progress(final, progress)
-    elif processes.is_main:
+    elif setup.processes.is_main:
         before = max(filter(_has_training_state, root.glob("step-*")), default=None)
-        _write(root, final, progress, shared or model, state, scheduler, processes, generators)
+        _write(final, progress, setup, shared, state, generators)
         for older in root.glob("step-*"):
             if older in (final, before):
                 continue
@@ -123,36 +114,34 @@ def save(
                 _drop_training_state(older)
             else:
                 shutil.rmtree(older, ignore_errors=True)
-    processes.wait()
+    setup.processes.wait()
     return final
 
 
 def _write(
-    root: Path,
     final: Path,
     progress: Progress,
-    model: nn.Module | dict[str, Tensor],
+    setup: Setup,
+    shared: dict[str, Tensor] | None,
     state: dict[str, Any],
-    scheduler: Any,
-    processes: Processes,
     generators: list[dict[str, Tensor]],
 ) -> None:
-    _remove_partial(root)
-    partial = root / f".partial-{progress.step:07d}"
+    _remove_partial(final.parent)
+    partial = final.with_name(f".partial-{progress.step:07d}")
     partial.mkdir(parents=True)
-    scaler = processes.accelerator.scaler
+    scaler = setup.accelerator.scaler
     try:
-        if isinstance(model, nn.Module):
-            save_model(model, str(partial / FILE))
+        if shared is None:
+            save_model(setup.plain, str(partial / FILE))
         else:
-            save_file(model, partial / FILE)
+            save_file(shared, partial / FILE)
         save_file(_flatten(state["state"]), partial / "optimizer.safetensors")
         save_file(_flatten(dict(enumerate(generators))), partial / "generators.safetensors")
         trainer = {
             "version": 1,
             "progress": progress.as_json(),
             "param_groups": state["param_groups"],
-            "scheduler": scheduler.state_dict(),
+            "scheduler": setup.scheduler.state_dict(),
             "scaler": scaler.state_dict() if scaler is not None else None,
             "checksums": {name: _checksum(partial / name) for name in (FILE, *_TRAINING_STATE)},
         }
@@ -245,9 +234,7 @@ def _remove_partial(root: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def load(
-    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, scheduler: Any, processes: Processes
-) -> tuple[Progress, dict[str, Tensor]]:
+def load(folder: Path, setup: Setup) -> tuple[Progress, dict[str, Tensor]]:
     """Restore everything except the random generators, which are returned to be set directly before the first resumed step.
 
     They are empty if the run had finished and its training state was removed: it can be reported but not trained further.
@@ -257,21 +244,22 @@ def load(
     if (folder / _ENDED).is_file():
         return Progress.from_json(_read_sealed(folder / _ENDED)), {}
     trainer = _read_sealed(folder / _TRAINER)
+    progress = Progress.from_json(trainer["progress"])
     if not _has_training_state(folder):
-        _load_weights(model, folder / FILE)
-        return Progress.from_json(trainer["progress"]), {}
+        _load_weights(setup.plain, folder / FILE)
+        return progress, {}
     generators = _unflatten(load_file(folder / "generators.safetensors"))
-    if len(generators) != processes.count:
-        raise InputError(f"resume: the run had {len(generators)} processes, now there are {processes.count}")
-    _load_weights(model, folder / FILE)
-    state = _unflatten(load_file(folder / "optimizer.safetensors"))
-    state = sharding.split_state(state, optimizer)
-    optimizer.load_state_dict({"state": state, "param_groups": trainer["param_groups"]})
-    scheduler.load_state_dict(trainer["scheduler"])
-    scaler = processes.accelerator.scaler
+    count = setup.processes.count
+    if len(generators) != count:
+        raise InputError(f"resume: the run had {len(generators)} processes, now there are {count}")
+    _load_weights(setup.plain, folder / FILE)
+    state = sharding.split_state(_unflatten(load_file(folder / "optimizer.safetensors")), setup.optimizer)
+    setup.optimizer.load_state_dict({"state": state, "param_groups": trainer["param_groups"]})
+    setup.scheduler.load_state_dict(trainer["scheduler"])
+    scaler = setup.accelerator.scaler
     if scaler is not None and trainer["scaler"] is not None:
         scaler.load_state_dict(trainer["scaler"])
-    return Progress.from_json(trainer["progress"]), generators[processes.rank]
+    return progress, generators[setup.processes.rank]
 
 
 def _load_weights(model: nn.Module, file: Path) -> None:

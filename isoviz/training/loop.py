@@ -45,7 +45,7 @@ from isoviz.training import (
 )
 from isoviz.training.checkpoints import Epoch, Progress
 from isoviz.training.evaluation import Evaluator
-from isoviz.training.setup import Setup, load_setup
+from isoviz.training.setup import Setup
 
 MAX_STEP_EVENTS = 400
 """Steps reported per run, but at least one in 20: enough for a smooth curve on any screen."""
@@ -108,7 +108,7 @@ def _attempt(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Pa
             raise _StopRequestedError
 
     try:
-        setup = load_setup(config, run_dir, parts, resume, emit, check)
+        setup = Setup(config, run_dir, parts, resume, emit, check)
     except _StopRequestedError:
         emit(Stopped(step=weights.newest_step(run_dir)))
         return 0
@@ -178,9 +178,7 @@ class _Run:
             folder, damage = setup.processes.broadcast(checkpoint)
             damage = [*damage, *checked_arrays.damaged(setup.run_dir / "arrays")]
             if folder is not None:
-                self.progress, self.generators = checkpoints.load(
-                    folder, setup.plain, setup.optimizer, setup.scheduler, setup.processes
-                )
+                self.progress, self.generators = checkpoints.load(folder, setup)
             self.emit(
                 Resumed(
                     step=self.progress.step,
@@ -403,19 +401,8 @@ class _Run:
         if not setup.processes.is_main:
             return
         checkpoints.keep_final_weights(setup.run_dir, self.progress, self._best_step())
-        saved_weights = weights.saved(setup.run_dir)
-        seconds = time.perf_counter() - self.began
-        self.emit(
-            outcome.finished(
-                setup.config,
-                self.progress,
-                setup.task.primary,
-                saved_weights,
-                self.startup_seconds,
-                seconds,
-                setup.random_weights,
-            )
-        )
+        seconds = {"startup_seconds": self.startup_seconds, "total_seconds": time.perf_counter() - self.began}
+        self.emit(outcome.finished(setup, self.progress, seconds))
 
     def stop(self) -> None:
         if self.progress.measured >= 0:  # before the first measurement there is nothing to save
@@ -436,15 +423,7 @@ class _Run:
     def _checkpoint(self) -> None:
         setup = self.setup
         self.emit(Entered(phase="saving"))
-        folder = checkpoints.save(
-            setup.run_dir,
-            self.progress,
-            setup.plain,
-            setup.optimizer,
-            setup.scheduler,
-            setup.processes,
-            self._best_step(),
-        )
+        folder = checkpoints.save(setup, self.progress, self._best_step())
         self.saved = time.perf_counter()
         path = str(folder.relative_to(setup.run_dir))
         self.emit(Checkpointed(step=self.progress.step, epoch=self.progress.epoch, path=path))

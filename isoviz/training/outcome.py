@@ -5,21 +5,15 @@ from __future__ import annotations
 import math
 
 from isoviz.config import RunConfig
-from isoviz.events import Finished, Weights
+from isoviz.events import Finished
+from isoviz.training import weights
 from isoviz.training.checkpoints import Epoch, Progress
+from isoviz.training.setup import Setup
 
 
-def finished(
-    config: RunConfig,
-    progress: Progress,
-    primary: str,
-    weights: Weights | None,
-    startup_seconds: float,
-    total_seconds: float,
-    random_weights: str = "",
-) -> Finished:
-    """The final event, from the history of epochs; `weights` describes the saved weights."""
-    reported_epoch = reported(config, progress, primary)
+def finished(setup: Setup, progress: Progress, seconds_of_this_process: dict[str, float]) -> Finished:
+    """The final event, from the history of epochs."""
+    reported_epoch = reported(setup.config, progress, setup.task.primary)
     evaluated, measured = reported_epoch.evaluated, reported_epoch.measured
     seconds = progress.train_seconds
     return Finished(
@@ -29,12 +23,11 @@ def finished(
             **progress.timing,
             "seconds_per_epoch": seconds / max(1, progress.epoch),
             "samples_per_second": progress.rows / seconds if seconds else None,
-            "startup_seconds": startup_seconds,
-            "total_seconds": total_seconds,
+            **seconds_of_this_process,
         },
-        weights=weights,
+        weights=weights.saved(setup.run_dir),
         collapsed=evaluated.collapsed,
-        random_weights=random_weights,
+        random_weights=setup.random_weights,
     )
 
 
