@@ -40,7 +40,7 @@ from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.home import home
 from isoviz.jobs import queue, scheduling
 from isoviz.jobs.spares import SpareKeeper
-from isoviz.metrics.cloud_stream import CloudStream
+from isoviz.metrics.streaming import CloudStream
 from isoviz.models import sources
 from isoviz.models.profile import profile
 from isoviz.models.views import TokenView, Views

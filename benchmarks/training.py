@@ -31,6 +31,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 # threads wait as every worker's do (`isoviz.jobs.processes.share_cores`); torch reads it when it is loaded
@@ -71,8 +72,8 @@ from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.training import heads, processes, second_stage, train
 from isoviz.training.batches import Collator, Encoded, EpochBatches, fixed_batches
+from isoviz.training.evaluation import Evaluator
 from isoviz.training.processes import Processes
-from isoviz.training.second_stage import Stage
 
 PARTS = ("steps", "pace", "layer")
 PLAIN, AGAIN, OURS, EIGEN = "baseline", "baseline again", "istar", "istar by eigenvalues"
@@ -420,19 +421,11 @@ def second_stage_seconds(encoder: Encoder, encoded: Encoded, collator: Collator)
         if not starts:  # after the first step: the time left is that step's, once for each of the others
             starts.append(time.perf_counter() - event.eta_seconds / (planned - 1))  # when the vectors were ready
 
+    rows: Any = SimpleNamespace(seed=0, sample=lambda tokens: fixed_batches(encoded, collator, 2 * BATCH))
+    head = heads.head_for(tasks.get(TASK), load_tokenizer(sources.resolve(encoder.model)), RunConfig())
+    evaluator = Evaluator(model, head, rows, accelerator, Processes(accelerator).gather, lambda: None)
     begin = moment()
-    steps = second_stage.fit(
-        model,
-        method,
-        fixed_batches(encoded, collator, 2 * BATCH),
-        accelerator,
-        Processes(accelerator).gather,
-        heads.head_for(tasks.get(TASK), load_tokenizer(sources.resolve(encoder.model)), RunConfig()),
-        0,
-        Stage(0, 0, planned),
-        report,
-        lambda: None,
-    )
+    steps = second_stage.fit(evaluator, method, report, step=0, epoch=0, most_steps=planned)
     end = moment()
     assert steps == planned, "the layer stopped early"
     return starts[0] - begin, (end - starts[0]) / LAYER_EPOCHS
