@@ -13,10 +13,10 @@ from isoviz.models import folders
 from isoviz.models.families import CLASSIFIERS, Head
 from isoviz.models.sources import ModelSource
 
-_POOLING_WEIGHTS: dict[Head, tuple[str, ...]] = {
-    "pooler": ("pooler.dense.weight", "pooler.weight"),
-    "dense": ("classifier.dense.weight",),
-    "relu": ("pre_classifier.weight",),
+_POOLING_LAYERS: dict[Head, tuple[str, ...]] = {
+    "pooler": ("pooler.dense", "pooler"),
+    "dense": ("classifier.dense",),
+    "relu": ("pre_classifier",),
 }
 _POOLING_NAME: dict[Head, str] = {
     "pooler": "the pooler",
@@ -56,11 +56,8 @@ def tensors(folder: Path) -> dict[str, Path]:
 
 def untrained_pooling(source: ModelSource) -> str | None:
     """A sentence if the weights between the last layer and the classifier are not in the checkpoint, else None."""
-    folder = folder_of(source)
-    if folder is None:
-        return None
-    kind = CLASSIFIERS.get(str((folders.config_of(folder) or {}).get("model_type")))
-    if kind not in _POOLING_WEIGHTS or any(name.endswith(_POOLING_WEIGHTS[kind]) for name in tensors(folder)):
+    kind, stored = _pooling(source, ".weight")
+    if kind is None or stored:
         return None
     return f"{_POOLING_NAME[kind]} of this checkpoint is newly initialised: 'head' comes from random weights"
 
@@ -70,21 +67,26 @@ def pooling_as_initialised(source: ModelSource) -> str | None:
 
     Training moves a bias; encoders that are trained on other vectors, as most sentence encoders are, ship such a layer.
     """
-    folder = folder_of(source)
-    if folder is None:
-        return None
-    kind = CLASSIFIERS.get(str((folders.config_of(folder) or {}).get("model_type")))
-    ends = tuple(name.replace(".weight", ".bias") for name in _POOLING_WEIGHTS.get(kind, ())) if kind else ()
-    biases = {name: path for name, path in tensors(folder).items() if ends and name.endswith(ends)}
-    if kind is None or not biases:
+    kind, stored = _pooling(source, ".bias")
+    if kind is None or not stored:
         return None
     from safetensors import safe_open
 
-    for name, path in biases.items():
+    for name, path in stored.items():
         with safe_open(path, framework="pt") as stream:
             if stream.get_tensor(name).any():
                 return None
     return f"{_POOLING_NAME[kind]} of this checkpoint has a bias of exactly zero, as initialised: most likely it was never trained"
+
+
+def _pooling(source: ModelSource, parameter: str) -> tuple[Head | None, dict[str, Path]]:
+    """The kind of pooling layer of a family (None: it has none, or the files are not here), and its stored tensors."""
+    folder = folder_of(source)
+    kind = CLASSIFIERS.get(str((folders.config_of(folder) or {}).get("model_type"))) if folder else None
+    if folder is None or kind not in _POOLING_LAYERS:
+        return None, {}
+    ends = tuple(name + parameter for name in _POOLING_LAYERS[kind])
+    return kind, {name: path for name, path in tensors(folder).items() if name.endswith(ends)}
 
 
 def output_embeddings(source: ModelSource) -> NDArray[np.float32] | None:

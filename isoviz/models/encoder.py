@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from isoviz.errors import ModelError
-from isoviz.models import architectures, folders
+from isoviz.models import families, folders
 from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
-from isoviz.models.architectures import Architecture
 from isoviz.models.checkpoint import untrained_pooling
+from isoviz.models.families import Architecture
 from isoviz.models.hooks import Hooks
 from isoviz.models.loading import Mismatch, load_pretrained, reading
 from isoviz.models.sources import ModelSource
@@ -103,7 +103,7 @@ def load(
         ModelError: it cannot be loaded, or its weights do not fit its configuration.
     """
     config = folders.config_of(Path(source.location)) or {}
-    kind = architectures.architecture(config)
+    kind = families.architecture(config)
     tokenizer = load_tokenizer(source, direction)
     notes: list[str] = []
     module: nn.Module
@@ -134,7 +134,7 @@ def load(
         width=width,
         head_width=head_width or width,
         num_layers=depth,
-        longest=architectures.longest_input({**config, **_positions(network_config)}),
+        longest=families.longest_input({**config, **_positions(network_config)}),
         notes=tuple(notes),
     )
     with reading(source):  # sizes that fit the weights may still not fit each other, or the tokenizer

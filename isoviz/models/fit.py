@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from isoviz.models import architectures, sources
+from isoviz.models import families, sources
 from isoviz.models.loading import Mismatch, load_pretrained, refusal
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import HeadKind
@@ -49,7 +49,7 @@ def _compared(source: ModelSource, kind: HeadKind | None) -> Mismatch:
     if kind is None:
         from transformers import AutoModel
 
-        writes = architectures.architecture(sources.configuration(source)) == "encoder-decoder"
+        writes = families.architecture(sources.configuration(source)) == "encoder-decoder"
         part = "encoder" if writes else ""
         return load_pretrained(AutoModel, source, allow_random=True, part=part, device_map="meta")[1]
     from isoviz.models.adapter import class_for

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from isoviz import boundary
 from isoviz.errors import listed
-from isoviz.models import architectures
+from isoviz.models import families
 from isoviz.tasks.protocol import HeadKind
 
 MODULES: Final = "modules.json"
@@ -100,7 +100,7 @@ def problem_in(names: Collection[str], config: Mapping[str, Any], stored: int | 
     """The same for a repository, by the names of its files and its configuration; `stored` bytes of weights, if that is known."""
     if not isinstance(config.get("model_type"), str):
         return "has no model_type in its config.json, so transformers cannot load it"
-    if architectures.needs_own_code(config):
+    if families.needs_own_code(config):
         return (
             f"needs its own code (family '{config['model_type']}'), which is never run "
             "(trust_remote_code stays off); use a model of a family that transformers itself has"
@@ -121,18 +121,18 @@ def problem_in(names: Collection[str], config: Mapping[str, Any], stored: int | 
             return f"lacks some of its weights (no {missing[0]})"
     if not any(name in names for name in _TOKENIZERS):
         return "has no tokenizer (no tokenizer.json or vocabulary)"
-    return architectures.impossible_size(config, stored)
+    return families.impossible_size(config, stored)
 
 
 def head_problem(config: Mapping[str, Any], head: HeadKind) -> str | None:
     """Why a model cannot be fine-tuned with that kind of head, as the end of a sentence that begins with its name; else None."""
     family = str(config.get("model_type"))
-    can = architectures.heads(family)
+    can = families.heads(family)
     if head in can:
         return None
-    allowed = listed(sorted(architectures.TRAINABLE[head]))
+    allowed = listed(sorted(families.families_of(head)))
     of = f"is of the family '{family}'"
-    if architectures.architecture(config) == "decoder":
+    if families.architecture(config) == "decoder":
         of += ", a decoder"
     if not can:
         return f"{of}: it can be measured and explored, not fine-tuned (families for {head}: {allowed})"

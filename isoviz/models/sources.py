@@ -12,7 +12,7 @@ from typing import Any, Literal
 from isoviz import boundary, demo, fence
 from isoviz.errors import ModelError
 from isoviz.hub import offline
-from isoviz.models import architectures, cache, folders, hub
+from isoviz.models import cache, families, folders, hub
 from isoviz.tasks.protocol import HeadKind
 
 
@@ -105,7 +105,7 @@ def configuration(source: ModelSource) -> dict[str, Any]:
 
 def longest_input(source: ModelSource) -> int | None:
     """Tokens that a model can read at most; None where its configuration does not say."""
-    return architectures.longest_input(configuration(source))
+    return families.longest_input(configuration(source))
 
 
 def fingerprint(folder: Path) -> str:

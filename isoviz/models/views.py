@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.metrics.streaming import CloudStream
-from isoviz.models import architectures
-from isoviz.models.families import CLASSIFIERS
+from isoviz.models.families import CLASSIFIERS, architecture
 
 Pooling = Literal["sentence", "cls", "last", "mean", "tokens", "head"]
 
@@ -28,7 +27,7 @@ def poolings_of(config: Mapping[str, Any]) -> tuple[Pooling, ...]:
     The first token of a decoder has seen nothing but itself, so its last one stands for the text; the encoder of an
     encoder-decoder has no token that stands for it.
     """
-    kind = architectures.architecture(config)
+    kind = architecture(config)
     if kind != "encoder":
         return ("last", "mean", "tokens") if kind == "decoder" else ("mean", "tokens")
     return ("cls", "mean", "tokens", "head") if config.get("model_type") in CLASSIFIERS else ("cls", "mean", "tokens")
