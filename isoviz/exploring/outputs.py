@@ -16,7 +16,7 @@ from isoviz import metrics
 from isoviz.exploring import results
 from isoviz.home import make_private
 from isoviz.jobs.progress import read_json, write_json
-from isoviz.metrics.partition_function import Reading, partitions
+from isoviz.metrics.partition_function import Variant, partitions
 
 if TYPE_CHECKING:
     from isoviz.exploring.encoders import FinishedRun
@@ -28,10 +28,10 @@ BINS: Final = 40
 FEW_ROWS: Final = 40
 """Most rows for which every length is stored."""
 READINGS: Final = (
-    Reading(),
-    Reading(scale_free=True),
-    Reading(convention="published"),
-    Reading(convention="published", scale_free=True),
+    Variant(),
+    Variant(scale_free=True),
+    Variant(convention="published"),
+    Variant(convention="published", scale_free=True),
 )
 
 

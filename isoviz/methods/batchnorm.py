@@ -97,7 +97,7 @@ class BatchNorm(Method):
         """
         import torch
 
-        from isoviz.metrics.processes import gathered
+        from isoviz.metrics.collectives import gathered
 
         pooled = reps.pooled
         with torch.autocast(pooled.device.type, enabled=False):

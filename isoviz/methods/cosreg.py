@@ -64,7 +64,7 @@ class CosReg(Method):
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
         """{"cosreg": λ/M² Σ_{i≠j} x̂_i·x̂_j}, in closed form."""
         from isoviz.metrics import penalties
-        from isoviz.metrics.processes import gathered
+        from isoviz.metrics.collectives import gathered
 
         if self.params.lam == 0:
             return {}

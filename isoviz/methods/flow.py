@@ -314,7 +314,7 @@ class Flow(Method):
         """{"flow": weight × bits per dimension} of the pooled vectors with noise added, detached from the encoder."""
         import torch
 
-        from isoviz.metrics.processes import own_rows, own_share
+        from isoviz.metrics.collectives import own_rows, own_share
 
         with torch.autocast(reps.pooled.device.type, enabled=False):
             points = self._points(reps.pooled.detach())
@@ -333,7 +333,7 @@ class Flow(Method):
         """Initialise the actnorms from the data, unless the rows are equal up to rounding."""
         import torch
 
-        from isoviz.metrics.processes import gathered
+        from isoviz.metrics.collectives import gathered
 
         with torch.no_grad():
             points = gathered(points)  # several processes must start from the same numbers

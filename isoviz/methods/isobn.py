@@ -165,7 +165,7 @@ class IsoBN(Method):
     def _update(self, pooled: Tensor) -> None:
         import torch
 
-        from isoviz.metrics.processes import gathered
+        from isoviz.metrics.collectives import gathered
 
         with torch.no_grad(), torch.autocast(pooled.device.type, enabled=False):
             points = gathered(pooled.detach().float())

@@ -134,7 +134,7 @@ class IStar(Method):
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
         """{"istar": λ(1 − IsoScore*)}; a float32 scalar in any precision of the forward pass."""
         from isoviz.metrics import penalties
-        from isoviz.metrics.processes import gathered
+        from isoviz.metrics.collectives import gathered
 
         if self.params.lam == 0:
             return {}

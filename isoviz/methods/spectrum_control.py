@@ -11,7 +11,7 @@ from isoviz.methods.protocol import Method, Paper, Params, Representations, para
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from isoviz.metrics.spectrum_control import Kind
+    from isoviz.metrics.spectrum_control import Decay
     from isoviz.models.hooks import HookedModel
 
 BIBTEX = """\
@@ -56,7 +56,7 @@ def _scale(help: str, term: str) -> Any:
     )
 
 
-def _checked_decay(kind: Kind, c2: object, gamma: object) -> None:
+def _checked_decay(kind: Decay, c2: object, gamma: object) -> None:
     """Explain why a value is refused; the field's bound alone would give no reason."""
     from isoviz.metrics.spectrum_control import why_not_decaying
 
@@ -118,7 +118,7 @@ class _SpectrumControl(Method):
 
     paper = Paper("Wang et al. 2020", BIBTEX)
     params: SpectrumPolParams | SpectrumExpParams
-    curve: ClassVar[Kind]
+    curve: ClassVar[Decay]
     pulls = "the singular values of the output matrix"
     effects = {"penalty": "down"}
     acts_on = "i1"  # measured on the output weights

@@ -119,8 +119,8 @@ class _Moments(torch.autograd.Function):
                 grad += (image.to(grad_trace.dtype) * (of_frobenius * ctx.zeta)).to(centred.dtype)
             if squares is not None:
                 weights = (4.0 / (n - 1) * grad_fourth * squares).to(centred.dtype)
-                bent = centred * weights.unsqueeze(1)
-                grad += bent - bent.mean(0)  # the other terms are already centred
+                pull = centred * weights.unsqueeze(1)
+                grad += pull - pull.mean(0)  # the other terms are already centred
         return grad, None, None, None
 
 

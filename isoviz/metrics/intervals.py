@@ -206,7 +206,7 @@ def left_out(moments: Moments, codes: NDArray[np.int64] | None = None) -> Moment
     gram = prefers_gram(n, d)
     scatter = matrix * (n - 1)  # S = X̃ᵀX̃, or X̃X̃ᵀ
     squares = np.einsum("ij,ij->i", x, x)
-    bent = np.einsum("ij,ij->i", scatter, scatter) if gram else _quadratic_forms(x, scatter)  # x_iᵀSx_i
+    quadratic = np.einsum("ij,ij->i", scatter, scatter) if gram else _quadratic_forms(x, scatter)  # x_iᵀSx_i
     weighted = squares @ x  # Σ‖x‖²x
     trace, frobenius, quartic = squares.sum(), moments.frobenius * (n - 1) ** 2, moments.quartic * (n - 1)
 
@@ -215,11 +215,11 @@ def left_out(moments: Moments, codes: NDArray[np.int64] | None = None) -> Moment
     order = np.argsort(codes, kind="stable")
     starts = np.cumsum(sizes) - sizes
     single = len(sizes) == n
-    rows, squares, bent = x[order], squares[order], bent[order]
+    rows, squares, quadratic = x[order], squares[order], quadratic[order]
     sums = rows if single else np.add.reduceat(rows, starts)  # s_g
     along_sum = np.einsum("ij,ij->i", rows, rows if single else np.repeat(sums, sizes, axis=0))  # x_i·s_g
     if single:
-        of_sum = bent  # s_gᵀS s_g
+        of_sum = quadratic  # s_gᵀS s_g
     elif gram:
         of_sum = (np.add.reduceat(scatter[:, order], starts, axis=1) ** 2).sum(axis=0)
     else:
@@ -231,7 +231,7 @@ def left_out(moments: Moments, codes: NDArray[np.int64] | None = None) -> Moment
     other_trace = remaining_trace - moved
     other_frobenius = (
         frobenius
-        - 2 * (np.add.reduceat(bent, starts) + of_sum / remaining_n)
+        - 2 * (np.add.reduceat(quadratic, starts) + of_sum / remaining_n)
         + _own_norms(rows, starts, sizes)
         + 2 * inner / remaining_n
         + moved**2

@@ -25,7 +25,7 @@ Convention = Literal["definition", "published"]
 _BLOCK = 4_000_000  # entries of W, and of W Vᵀ, in memory as float64 at a time: 32 MB
 
 
-class Reading(NamedTuple):
+class Variant(NamedTuple):
     """One variant of (I1, I2); the options of `partition`."""
 
     signs: Signs = "positive"
@@ -74,12 +74,12 @@ def partition(
     if problem is not None:
         warn_undefined("partition", problem)
         return like(weights, float("nan")), like(weights, float("nan"))
-    ((i1, i2),) = _pairs(rows, [Reading(signs, convention, scale_free)])
+    ((i1, i2),) = _pairs(rows, [Variant(signs, convention, scale_free)])
     return like(weights, i1), like(weights, i2)
 
 
 def partitions(
-    weights: Points, readings: Sequence[Reading], tell: Callable[[int, int], None] | None = None
+    weights: Points, readings: Sequence[Variant], tell: Callable[[int, int], None] | None = None
 ) -> list[tuple[float, float] | None]:
     """(I1, I2) in several variants of `partition`, from a single pass over W (N, d).
 
@@ -155,7 +155,7 @@ class _Rows:
 
 
 def _pairs(
-    rows: _Rows, readings: Sequence[Reading], tell: Callable[[int, int], None] | None = None
+    rows: _Rows, readings: Sequence[Variant], tell: Callable[[int, int], None] | None = None
 ) -> list[tuple[float, float]]:
     """(I1, I2) in each defined variant."""
     gram, total = np.zeros((rows.d, rows.d)), np.zeros(rows.d)
@@ -231,7 +231,7 @@ class WeightSample:
     @cached_property
     def pair(self) -> tuple[float, float] | None:
         """(I1, I2); None without rows."""
-        return partitions(self.weights, [Reading()])[0]
+        return partitions(self.weights, [Variant()])[0]
 
 
 def _part(place: int) -> Callable[[WeightSample], Estimate]:

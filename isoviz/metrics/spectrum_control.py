@@ -16,7 +16,7 @@ from isoviz.errors import InputError
 if TYPE_CHECKING:
     from torch import Tensor
 
-Kind = Literal["polynomial", "exponential"]
+Decay = Literal["polynomial", "exponential"]
 
 FLOOR = 1e-7
 """Singular values below this share of the largest count as 0: a float64 Gram matrix resolves about 1.5e-8 of it."""
@@ -26,7 +26,7 @@ RISING_EXPONENT = "exp(−c₂ k^γ) decays with k only if γ is above 0; at 0 i
 RISING_RATE = "exp(−c₂ k^γ) decays with k only if c₂ is above 0; at 0 it is constant, below 0 it grows without limit"
 
 
-def why_not_decaying(kind: Kind, c2: float, gamma: float) -> tuple[str, str] | None:
+def why_not_decaying(kind: Decay, c2: float, gamma: float) -> tuple[str, str] | None:
     """The parameter (`gamma` or `c2`) that prevents the target from decaying, with the reason in one sentence; None if it
     decays."""
     if kind == "polynomial":
@@ -36,7 +36,7 @@ def why_not_decaying(kind: Kind, c2: float, gamma: float) -> tuple[str, str] | N
     return None if c2 > 0 else ("c2", RISING_RATE)
 
 
-def spectrum_target(kind: Kind, count: int, c1: float, c2: float, gamma: float) -> NDArray[np.float64]:
+def spectrum_target(kind: Decay, count: int, c1: float, c2: float, gamma: float) -> NDArray[np.float64]:
     """The target singular values t_k for k = 1 … count, shape (count,), decreasing (Ding et al. 2022, section 3).
 
     Args:
@@ -56,7 +56,7 @@ def spectrum_target(kind: Kind, count: int, c1: float, c2: float, gamma: float) 
     return c1 * _decay(kind, count, c2, gamma)
 
 
-def energy_matched_c1(kind: Kind, count: int, c2: float, gamma: float, energy: float) -> float:
+def energy_matched_c1(kind: Decay, count: int, c2: float, gamma: float, energy: float) -> float:
     """The c1 for which Σ t_k² equals `energy`; with energy = ‖W‖²_F the penalty cannot shrink W to nothing.
 
     Raises:
@@ -109,7 +109,7 @@ def spectrum_penalty(weight: Tensor, target: Tensor) -> Tensor:
     return value + ((weight - constant).to(dtype) * gradient).sum()
 
 
-def _decay(kind: Kind, count: int, c2: float, gamma: float) -> NDArray[np.float64]:
+def _decay(kind: Decay, count: int, c2: float, gamma: float) -> NDArray[np.float64]:
     problem = why_not_decaying(kind, c2, gamma)
     if problem is not None:
         raise InputError(f"{problem[0]}: {problem[1]}", field=f"params.{problem[0]}")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from isoviz.errors import InputError, ModelError
-from isoviz.metrics.processes import own_share
+from isoviz.metrics.collectives import own_share
 from isoviz.models.families import families_of
 from isoviz.models.hooks import Hooks, Representations
 from isoviz.models.loading import Mismatch, load_pretrained, reading

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from isoviz import boundary
 from isoviz.errors import ModelError
 from isoviz.models import folders
-from isoviz.models.families import CLASSIFIERS, Head
+from isoviz.models.families import CLASSIFIERS, HeadLayout
 from isoviz.models.sources import ModelSource
 
-_POOLING_LAYERS: dict[Head, tuple[str, ...]] = {
+_POOLING_LAYERS: dict[HeadLayout, tuple[str, ...]] = {
     "pooler": ("pooler.dense", "pooler"),
     "dense": ("classifier.dense",),
     "relu": ("pre_classifier",),
 }
-_POOLING_NAME: dict[Head, str] = {
+_POOLING_NAME: dict[HeadLayout, str] = {
     "pooler": "the pooler",
     "dense": "the dense layer of the classification head",
     "relu": "the map before the classifier",
@@ -79,7 +79,7 @@ def pooling_as_initialised(source: ModelSource) -> str | None:
     return f"{_POOLING_NAME[kind]} of this checkpoint has a bias of exactly zero, as initialised: most likely it was never trained"
 
 
-def _pooling(source: ModelSource, parameter: str) -> tuple[Head | None, dict[str, Path]]:
+def _pooling(source: ModelSource, parameter: str) -> tuple[HeadLayout | None, dict[str, Path]]:
     """The kind of pooling layer of a family (None: it has none, or the files are not here), and its stored tensors."""
     folder = folder_of(source)
     kind = CLASSIFIERS.get(str((folders.config_of(folder) or {}).get("model_type"))) if folder else None

@@ -5,7 +5,7 @@ The vectors of a sentence-transformers model take a pass of their own, through t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 MEMORY_LIMIT = 4 * 2**30
 """Bytes of points that one call may keep; above it there is an error that says how to ask for less."""
 
-Progress = Callable[[int, int, str], None]
-"""Called with rows done, rows in all, and what is being done."""
-
 
 def layer_views(
     source: ModelSource,
@@ -47,7 +44,7 @@ def layer_views(
     allow_random: bool = False,
     prompt: str | None = None,
     truncate: int | None = None,
-    progress: Progress | None = None,
+    progress: hub.Report | None = None,
 ) -> Views:
     """Every layer's clouds from one pass: each row goes through the encoder once, whatever is requested.
 
@@ -167,7 +164,7 @@ def encode(
     truncate: int | None = None,
     max_length: int | None = None,
     batch_size: int = 64,
-    progress: Progress | None = None,
+    progress: hub.Report | None = None,
 ) -> NDArray[np.float32]:
     """(n, d): one vector per text, of the last layer.
 
@@ -300,7 +297,7 @@ class _Collector:
                 view.one_per_row[rows] = points[torch.from_numpy(single)].cpu().numpy()
 
 
-def _fetching(progress: Progress | None, rows: int) -> hub.Tell | None:
+def _fetching(progress: hub.Report | None, rows: int) -> hub.Report | None:
     """Report a download through a progress that counts rows."""
     if progress is None:
         return None

@@ -12,9 +12,9 @@ from typing import Any, Final, Literal
 from isoviz.errors import repr_of, shortened
 from isoviz.tasks.protocol import HEAD_KINDS, HeadKind
 
-Head = Literal["pooler", "dense", "gelu", "relu", "context", "norm", "end"]
+HeadLayout = Literal["pooler", "dense", "gelu", "relu", "context", "norm", "end"]
 
-CLASSIFIERS: dict[str, Head] = {
+CLASSIFIERS: dict[str, HeadLayout] = {
     "bert": "pooler",
     "albert": "pooler",
     "roberta": "dense",

@@ -14,7 +14,7 @@ from isoviz.errors import ModelError
 from isoviz.hub import cache_folder, offline, reason, remembered
 from isoviz.models import folders
 
-Tell = Callable[[int, int, str], None]
+Report = Callable[[int, int, str], None]
 """Called with bytes done, bytes in all, and what is being done."""
 
 _REMEMBERED: Final = 60.0
@@ -101,21 +101,21 @@ def _look_up(name: str, revision: str | None) -> Remote:
     return Remote(name, commit, files, config)
 
 
-def fetch(remote: Remote, tell: Tell | None = None) -> Path:
+def fetch(remote: Remote, report: Report | None = None) -> Path:
     """Download its files into the cache; their folder. Files that are complete there are not fetched again.
 
     File by file, not by `snapshot_download`: that one starts all files at once and, interrupted, ends only when they are all
     downloaded.
 
     Args:
-        tell: called a few times per second.
+        report: called a few times per second.
 
     Raises:
         ModelError: the download broke off, and how far it was.
     """
     from huggingface_hub import hf_hub_download
 
-    meter = _Meter(remote.size, tell)
+    meter = _Meter(remote.size, report)
     folder = Path()
     for name, size in remote.files:
         meter.begin(size)
@@ -217,7 +217,7 @@ def _in_our_terms(subject: str, progress: Callable[[], str] | None = None) -> It
 
 
 def in_words(done: int, total: int, text: str) -> str:
-    """The arguments of a `Tell` as one text."""
+    """The arguments of a `Report` as one text."""
     return f"{text}, {_megabytes(done)} of {_megabytes(total)} MB"
 
 
@@ -228,8 +228,8 @@ def _megabytes(count: int) -> str:
 class _Meter:
     """Counts the bytes of all files together and reports them now and then."""
 
-    def __init__(self, total: int, tell: Tell | None) -> None:
-        self.total, self.tell = total, tell
+    def __init__(self, total: int, report: Report | None) -> None:
+        self.total, self.report = total, report
         self.before = self.now = self.size = 0
         self.step, self.last = 0, 0.0
 
@@ -265,9 +265,9 @@ class _Meter:
     def _report(self, force: bool = False) -> None:
         done = min(self.before + self.now, self.total)
         step = _MAX_REPORTS * done // max(1, self.total)
-        if self.tell and (force or (step > self.step and time.monotonic() - self.last > _SECONDS_BETWEEN_REPORTS)):
+        if self.report and (force or (step > self.step and time.monotonic() - self.last > _SECONDS_BETWEEN_REPORTS)):
             self.step, self.last = step, time.monotonic()
-            self.tell(done, self.total, "downloading the model")
+            self.report(done, self.total, "downloading the model")
 
 
 def _match(model: Any) -> Match:

@@ -82,18 +82,18 @@ def folder_of(model: str) -> Path | None:
     return boundary.folder(model, "model", ModelError)
 
 
-def fetch(source: ModelSource, tell: hub.Tell | None = None) -> ModelSource:
+def fetch(source: ModelSource, report: hub.Report | None = None) -> ModelSource:
     """The same model with all its files on this machine, so that `location` is a directory; at once unless it is on the hub.
 
     Args:
-        tell: called with bytes done, bytes in all, and what is being done.
+        report: called with bytes done, bytes in all, and what is being done.
 
     Raises:
         ModelError: the download broke off.
     """
     if source.kind != "hub":
         return source
-    folder = hub.fetch(hub.look(source.location, source.revision), tell)
+    folder = hub.fetch(hub.look(source.location, source.revision), report)
     return _in_folder(source.name, "cached", folder, None)
 
 

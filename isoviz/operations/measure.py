@@ -311,10 +311,10 @@ def _output_embeddings(source: ModelSource, run: FinishedRun | None) -> dict[str
 
 def _partition(weights: NDArray[Any]) -> dict[str, Any]:
     """I1 and I2 of W (N, d) as it is and divided by its root-mean-square row norm, for neither is free of scale."""
-    from isoviz.metrics.partition_function import Reading, partitions
+    from isoviz.metrics.partition_function import Variant, partitions
 
     norms = np.asarray(metrics.row_norms(weights))
-    plain, unit = (pair or (math.nan, math.nan) for pair in partitions(weights, [Reading(), Reading(scale_free=True)]))
+    plain, unit = (pair or (math.nan, math.nan) for pair in partitions(weights, [Variant(), Variant(scale_free=True)]))
     unit = plain if not norms.any() else unit
     return {
         "n": weights.shape[0],

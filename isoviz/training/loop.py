@@ -25,7 +25,7 @@ from isoviz.events import (
     Stopped,
 )
 from isoviz.methods.protocol import Representations, Sample
-from isoviz.metrics.processes import repeated
+from isoviz.metrics.collectives import repeated
 from isoviz.tasks import baselines, metrics, outcomes
 from isoviz.training import (
     checked_arrays,

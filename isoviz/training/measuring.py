@@ -18,12 +18,12 @@ from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.metrics.streaming import CloudStream
 from isoviz.training import checked_arrays
 from isoviz.training.evaluation import Pass
-from isoviz.training.shrinkage import Shrinkage
+from isoviz.training.shrinkage import SampledShrinkage
 
 SPLIT = "validation"
 
 
-def measurement(validated: Pass, target: Shrinkage, weight: Tensor, arrays: Path | None = None) -> Measurement:
+def measurement(validated: Pass, target: SampledShrinkage, weight: Tensor, arrays: Path | None = None) -> Measurement:
     """Everything measured on one validation pass.
 
     Args:
@@ -43,7 +43,7 @@ def measurement(validated: Pass, target: Shrinkage, weight: Tensor, arrays: Path
 _HEAD_ONLY = Reading(undefined="it compares all pairs of points, so every epoch it is taken on the head cloud only")
 
 
-def measured_clouds(validated: Pass, head: Sample, target: Shrinkage) -> dict[str, CloudRecord]:
+def measured_clouds(validated: Pass, head: Sample, target: SampledShrinkage) -> dict[str, CloudRecord]:
     """`head`, `pooled`, `layers` and `layer_k`, each with n and d; undefined values have a reason.
 
     Because every epoch waits for this, single layers get only closed forms, and only the head gets metrics over pairs of points.
@@ -65,7 +65,7 @@ def measured_clouds(validated: Pass, head: Sample, target: Shrinkage) -> dict[st
     return clouds
 
 
-def layers_record(layers: Sequence[CloudStream], target: Shrinkage) -> CloudRecord:
+def layers_record(layers: Sequence[CloudStream], target: SampledShrinkage) -> CloudRecord:
     """All layers' tokens as one cloud, with IsoScore* at ζ = 0.2 and its error from sampling Σ_S."""
     union = CloudStream.union(layers)
     sample = union.sample(shrinkage_cov=target.covariance, zeta=REPORTED_ZETA)

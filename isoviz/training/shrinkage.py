@@ -34,7 +34,7 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Shrinkage:
+class SampledShrinkage:
     """Σ_S and its origin.
 
     Attributes:
@@ -84,7 +84,7 @@ def tokens_to_read(rows: Rows, layers: int) -> int:
     return min(POINTS // layers, max(LEAST, int(rows.train.points.sum()) // SHARE))
 
 
-def estimate(evaluator: Evaluator) -> Shrinkage:
+def estimate(evaluator: Evaluator) -> SampledShrinkage:
     """Σ_S of token vectors of training rows, all layers, evaluation mode; the same on every process."""
     model, rows = evaluator.model, evaluator.rows
     place = np.random.default_rng((rows.seed, 3)).permutation(int(rows.train.rows.max()) + 1) % PARTS
@@ -103,7 +103,7 @@ def estimate(evaluator: Evaluator) -> Shrinkage:
                 sums[part].add(points[:, parts == int(part)].flatten(0, 1))
     rows_read = set().union(*evaluator.gather(read))
     totals = (part.total().reduce(evaluator.gather) for part in sums)
-    return Shrinkage(len(rows_read), rows.train_count, tuple(map(_in_numpy, totals)))
+    return SampledShrinkage(len(rows_read), rows.train_count, tuple(map(_in_numpy, totals)))
 
 
 def _in_numpy(sums: CovarianceAccumulator) -> CovarianceAccumulator:

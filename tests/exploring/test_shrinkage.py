@@ -23,7 +23,7 @@ from isoviz.metrics.streaming import CloudStream
 from isoviz.models import extract
 from isoviz.models.views import TokenView, Views
 from isoviz.training.measuring import layers_record
-from isoviz.training.shrinkage import Shrinkage
+from isoviz.training.shrinkage import SampledShrinkage
 from tests import tiny
 from tests.tiny import TinyModels
 
@@ -106,7 +106,7 @@ def test_all_layers_together_are_what_a_run_would_report(seen: tuple[dict[str, A
     for streams, points in zip(clouds, (own, training), strict=True):
         for stream, layer in zip(streams, points[1:], strict=True):
             stream.update(layer)
-    reported = layers_record(clouds[0], Shrinkage(ROWS, ROWS, (CloudStream.union(clouds[1]).sums,)))
+    reported = layers_record(clouds[0], SampledShrinkage(ROWS, ROWS, (CloudStream.union(clouds[1]).sums,)))
     assert together.number("isoscore_star") == pytest.approx(reported.number("isoscore_star"), rel=1e-5)
     assert together.readings.keys() == reported.readings.keys()
 

@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from isoviz.metrics import UndefinedWarning, partition, row_norms
-from isoviz.metrics.partition_function import Reading, partitions
+from isoviz.metrics.partition_function import Variant, partitions
 
 
 def by_loops(w, signs, convention, scale_free=False, centre=False):
@@ -193,7 +193,7 @@ def all_at_once(w, reading):
 
 
 READINGS = [
-    Reading(convention=convention, scale_free=scale_free)
+    Variant(convention=convention, scale_free=scale_free)
     for convention in ("definition", "published")
     for scale_free in (False, True)
 ]

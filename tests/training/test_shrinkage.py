@@ -13,7 +13,7 @@ from isoviz.metrics.measuring import notes_of
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.training import shrinkage
-from isoviz.training.shrinkage import PARTS, Shrinkage
+from isoviz.training.shrinkage import PARTS, SampledShrinkage
 from tests.tiny import TinyModels
 from tests.training.running import config, of, run
 
@@ -28,13 +28,13 @@ def dependent_rows(generator: np.random.Generator) -> Rows:
     return rows + generator.standard_normal((ROWS, TOKENS, D)) * spread * 0.7
 
 
-def dealt(rows: Rows, of_rows: int) -> Shrinkage:
+def dealt(rows: Rows, of_rows: int) -> SampledShrinkage:
     parts = []
     for number in range(PARTS):
         part = CovarianceAccumulator(D)
         part.update(rows[number::PARTS].reshape(-1, D))
         parts.append(part)
-    return Shrinkage(len(rows), of_rows, tuple(parts))
+    return SampledShrinkage(len(rows), of_rows, tuple(parts))
 
 
 def score(rows: Rows, cloud: NDArray[np.float64]) -> float:
