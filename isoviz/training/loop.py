@@ -238,7 +238,7 @@ class _Run:
             if batches == 0 and self._stopped_or_saved():
                 clock = time.perf_counter()
             del batch["item"]
-            with setup.accelerator.accumulate(setup.model), self._sharing(rows):
+            with setup.accelerator.accumulate(setup.model), self._split_or_repeat(rows):
                 terms = memory.backward(
                     setup.model, batch, setup.parts, setup.task.kind == "seq2seq", setup.accelerator
                 )
@@ -270,7 +270,7 @@ class _Run:
         progress.batch = 0
         self._checkpoint()
 
-    def _sharing(self, rows: int) -> AbstractContextManager[None]:
+    def _split_or_repeat(self, rows: int) -> AbstractContextManager[None]:
         """Around a batch: each process reads its part of the rows, or all of them where they are fewer than the processes."""
         if rows >= self.setup.processes.count:
             return nullcontext()
