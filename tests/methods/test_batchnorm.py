@@ -73,27 +73,6 @@ def test_evaluation_after_three_batches_by_hand(correct):
     np.testing.assert_allclose(out.numpy(), plain(new_batch, mean, variance), rtol=1e-4, atol=1e-5)
 
 
-def test_uncorrected_is_the_framework_layer_but_for_its_divisor():
-    batches = [cloud(n=4000, seed=s) for s in range(3)]  # m and m − 1 hardly differ
-    method = attached(momentum=0.1, bias_correction=False)
-    layer = torch.nn.BatchNorm1d(5, momentum=0.1, affine=False)
-    for points in batches:
-        tensor = torch.tensor(points, dtype=torch.float32)
-        torch.testing.assert_close(method.transform(reps(tensor), training=True), layer(tensor))
-    layer.eval()
-    new_batch = torch.tensor(cloud(seed=9), dtype=torch.float32)
-    torch.testing.assert_close(
-        method.transform(reps(new_batch), training=False), layer(new_batch), rtol=1e-3, atol=1e-3
-    )
-
-
-def test_first_batch_is_all_that_is_known_after_one():
-    points = cloud()
-    method = attached()
-    trained = method.transform(reps(points), training=True)
-    torch.testing.assert_close(method.transform(reps(points), training=False), trained, rtol=1e-4, atol=1e-5)
-
-
 def test_moving_statistics_in_training_are_constants():
     batches = [cloud(seed=s) for s in range(2)]
     method = attached(statistics="moving", momentum=0.5)

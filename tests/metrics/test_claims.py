@@ -376,19 +376,6 @@ def test_isoscore_star_sees_nothing_of_the_cloud_at_zeta_one():
     assert len({round(metrics.isoscore_star(cloud, cov, 1.0), 12) for cloud in clouds_}) == 1
 
 
-def test_the_unbiased_score_takes_dependent_points_for_independent_ones():
-    """30 correlated tokens of each of 16 sentences of an isotropic population, and one token of each."""
-    rng = np.random.default_rng(0)
-    together, alone = [], []
-    for _ in range(20):
-        sentences = rng.normal(size=(16, 1, 64))
-        tokens = (sentences + rng.normal(size=(16, 30, 64))) / np.sqrt(2)
-        together.append(metrics.isoscore_unbiased(tokens.reshape(-1, 64)))
-        alone.append(metrics.isoscore_unbiased(tokens[:, 0]))
-    assert np.mean(alone) == pytest.approx(1.0, abs=0.1)
-    assert np.mean(together) < 0.6
-
-
 def test_twonn_counts_directions_and_not_their_width():
     plane = np.random.default_rng(0).normal(size=(1500, 2))
     wide = plane * [8, 1]

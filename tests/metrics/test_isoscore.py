@@ -12,7 +12,6 @@ from isoviz.metrics import (
     isoscore,
     isoscore_from_covariance,
     isoscore_star,
-    participation_ratio,
 )
 from isoviz.metrics.moments import cloud_moments
 
@@ -57,19 +56,6 @@ def test_a_shrinkage_matrix_from_the_other_library_is_taken():
     expected = isoscore_star(cloud, cov, 0.3)
     assert isoscore_star(cloud, torch.from_numpy(cov), 0.3) == pytest.approx(expected, abs=1e-14)
     assert isoscore_star(torch.from_numpy(cloud), cov, 0.3).item() == pytest.approx(expected, abs=1e-14)
-
-
-def test_ends_of_the_scale():
-    assert isoscore(np.concatenate([np.eye(6), -np.eye(6)])) == pytest.approx(1.0, abs=1e-14)
-    assert isoscore(np.outer(np.arange(9.0), np.arange(1.0, 5.0))) == pytest.approx(0.0, abs=1e-14)
-    assert isoscore(spread_cloud(10, 40)) < 8 / 39  # (n − 2)/(d − 1)
-
-
-def test_participation_ratio_counts_the_directions():
-    cross = np.concatenate([np.eye(7)[:3], -np.eye(7)[:3]])
-    assert participation_ratio(cross) == pytest.approx(3.0)
-    assert participation_ratio(torch.from_numpy(cross)).item() == pytest.approx(3.0)
-    assert participation_ratio(np.arange(5.0)[:, None]) == pytest.approx(1.0)
 
 
 def test_float32_keeps_seven_digits_far_from_the_origin():

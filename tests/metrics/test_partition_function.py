@@ -103,11 +103,6 @@ def test_the_definition_respects_its_bound(seed, n, d, scale, mean, signs, scale
     assert i2 <= (1 - i1) / (2 * np.sqrt(i1)) * (1 + 1e-9) + 1e-12
 
 
-def test_it_is_not_free_of_scale():
-    w = np.random.default_rng(0).normal(size=(100, 16))
-    assert partition(w)[0] < 0.5 < 0.99 < partition(w * 1e-3)[0]
-
-
 @pytest.mark.parametrize("scale", [1e-200, 1e-3, 1.0, 40.0, 1e200])
 def test_scale_free_ignores_the_scale_and_the_rest_does_not(scale):
     w = np.random.default_rng(0).normal(size=(100, 8)) + 0.3
@@ -116,13 +111,6 @@ def test_scale_free_ignores_the_scale_and_the_rest_does_not(scale):
         assert partition(w * scale, scale_free=True, centre=centre) == pytest.approx(expected, rel=1e-9)
     unit = w / np.sqrt((w**2).sum() / 100)
     assert partition(w * scale, scale_free=True) == pytest.approx(partition(unit), rel=1e-9)
-
-
-def test_centred_sees_the_shape_alone():
-    """The mean drives I1: without it a shift of all rows changes nothing, with it nearly everything."""
-    w = np.random.default_rng(0).normal(size=(200, 8)) * 0.3
-    assert partition(w + 2.0, centre=True) == pytest.approx(partition(w, centre=True), rel=1e-8)
-    assert partition(w + 2.0)[0] < 0.1 < 0.5 < partition(w + 2.0, centre=True)[0]
 
 
 def test_rows_without_a_scale():

@@ -15,7 +15,7 @@ from isoviz.events import Event, parse_event
 from isoviz.training import checkpoints, train
 from tests.training.running import config, of, run
 
-CHOICES = [("baseline", {}), ("isobn", {"beta": 0.5}), ("istar", {"lam": 1.0}), ("cosreg", {"lam": 1.0})]
+CHOICES = [("isobn", {"beta": 0.5}), ("istar", {"lam": 1.0})]
 
 
 @pytest.mark.parametrize(("method", "params"), CHOICES)
