@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,8 +11,8 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import check_shape, float64_matrix, is_tensor, resolution, too_few, undefined, warn_undefined
-from isoviz.metrics.moments import Moments, plug_in_estimate, unbiased_estimate
-from isoviz.metrics.sample import Directions, StreamedSample, as_float64
+from isoviz.metrics.moments import Moments, plug_in_estimate, sum_of_squares, unbiased_estimate
+from isoviz.metrics.sample import Directions, Matrix, Sample, as_float64
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Estimate, Points
@@ -243,6 +244,72 @@ class CovarianceAccumulator:
 def _home(value: Any) -> str:
     """Where the sums are stored: "numpy", or the device of the tensors."""
     return f"tensors on {value.device}" if is_tensor(value) else "numpy"
+
+
+class StreamedSample(Sample):
+    """Running sums: everything except the points, in memory that does not grow with their number.
+
+    Args:
+        sums: count, mean, covariance and fourth moment.
+        directions: as `Sample.directions`; None if they were not summed.
+        eps: as `Sample.eps`.
+    """
+
+    def __init__(
+        self,
+        sums: CovarianceAccumulator,
+        directions: Directions | None,
+        eps: float,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.points = None
+        self.n, self.d = sums.count, sums.d
+        self.eps = eps
+        self.inputs = dict(inputs or {})
+        if directions is not None:
+            self.directions = directions
+        self._sums = sums
+
+    @cached_property
+    def true_covariance(self) -> Matrix:
+        """(d, d), divisor n − 1, n >= 2."""
+        return as_float64(self._sums.covariance)
+
+    @cached_property
+    def moments(self) -> Moments | None:
+        """As for points, but without the centred points; Q is nan if fourth powers overflowed float64."""
+        if self.n < 2:
+            return None
+        covariance = self.true_covariance
+        variances = covariance.diagonal()
+        collapsed = bool(np.all(variances <= (self.eps * self.mean) ** 2))
+        unit = float(variances.max()) or 1.0  # fourth powers overflow float64 before the points do
+        scaled = covariance / unit
+        total = self._sums.quartic
+        quartic = total / ((self.n - 1) * unit) / unit if 1e-280 < total < np.inf else float("nan")
+        trace = float(scaled.diagonal().sum())
+        return Moments(self.n, self.d, trace, sum_of_squares(scaled), quartic, scaled, collapsed)
+
+    @cached_property
+    def mean(self) -> Matrix:
+        return as_float64(self._sums.mean)
+
+    @cached_property
+    def std(self) -> Matrix:
+        if self.n < 2:
+            return np.zeros(self.d)
+        return np.sqrt(np.clip(self.true_covariance.diagonal(), 0, None) * ((self.n - 1) / self.n))
+
+    @cached_property
+    def covariance(self) -> Matrix:
+        return self.true_covariance
+
+    @cached_property
+    def second_moment(self) -> Matrix:
+        scatter = self.true_covariance * ((self.n - 1) / self.n) if self.n > 1 else np.zeros((self.d, self.d))
+        moment = scatter + np.outer(self.mean, self.mean)
+        return moment / (float(moment.diagonal().max()) or 1.0)
 
 
 class CloudStream:

@@ -12,14 +12,19 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader
 
 from isoviz.metrics.streaming import CloudStream, CovarianceAccumulator
 from isoviz.models.adapter import HeadedModel
-from isoviz.training.batches import Rows
-from isoviz.training.heads import Head
+from isoviz.tasks import baselines
+from isoviz.training.batches import Collator, Encoded, EpochBatches, fixed_batches
+from isoviz.training.heads import Head, Report
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
+
+    from isoviz.config import RunConfig
+    from isoviz.tasks.protocol import TaskData
 
 ONE_TOKEN = "one random token of each row"
 """How the `head` and `pooled` clouds are sampled if the output layer reads every token."""
@@ -50,6 +55,59 @@ class Buffered(Generic[Sums]):
             self._sums.update(torch.cat(self._held))
             self._held.clear()
         return self._sums
+
+
+class Rows:
+    """Training and validation rows of one run.
+
+    Attributes:
+        train_count: number of training rows; with windows over long rows, `train` has more items.
+        train, validation: the encoded items.
+        frame: the validation rows.
+        extra: further validation splits by name (MNLI's mismatched genres), which are scored but not measured: rows and items.
+        guess: the metrics of the task's simple guess.
+        order: decides the batches of an epoch.
+        loader: the training batches.
+        large: items per batch for evaluation, divided by `shrunk` if memory is short.
+    """
+
+    def __init__(
+        self,
+        data: TaskData,
+        head: Head,
+        config: RunConfig,
+        part: tuple[int, int] = (0, 1),
+        shrunk: int = 1,
+        report: Report = lambda done, total: None,
+    ) -> None:
+        self.frame = data.validation
+        self.train_count = len(data.train)
+        self.guess = baselines.guess(head.task, data.train, self.frame)
+        self.train, self.validation = head.encode(data.train, report), head.encode(self.frame, report)
+        self.extra = {name: (frame, head.encode(frame, report)) for name, frame in data.extra.items()}
+        self.seed, self.part = config.seed, part
+        self.collator = Collator(head.tokenizer.pad_token_id)
+        self.large = max(1, (config.batch_size if head.per_token else max(config.batch_size, 64)) // shrunk)
+        self.order = EpochBatches(
+            self.train.lengths, config.batch_size, config.seed, config.batching == "bucketed", part
+        )
+        self.loader: DataLoader[dict[str, Tensor]] = DataLoader(
+            self.train, batch_sampler=self.order, collate_fn=self.collator, generator=torch.Generator()
+        )
+
+    def part_of(self, encoded: Encoded, items: np.ndarray | None = None) -> DataLoader[dict[str, Tensor]]:
+        """This process's part of all items, or of the given ones, in batches for evaluation."""
+        return fixed_batches(encoded, self.collator, self.large, items, self.part)
+
+    def sample(self, tokens: int | None) -> DataLoader[dict[str, Tensor]]:
+        """This process's part of training items with about `tokens` tokens (None: all): sampled by the run's seed, then sorted by
+        length."""
+        items = None
+        if tokens is not None:
+            points = self.train.points
+            items = np.random.default_rng((self.seed, 1)).permutation(len(points))
+            items = items[: int(np.searchsorted(np.cumsum(points[items]), tokens)) + 1]
+        return self.part_of(self.train, items)
 
 
 @dataclass

@@ -20,7 +20,7 @@ from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_
 from isoviz.tasks import report
 from isoviz.tasks.protocol import TRAIN, VALIDATION
 from isoviz.training import heads, origin, sharding
-from isoviz.training.batches import Rows
+from isoviz.training.evaluation import Rows
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 from isoviz.training.origin import Origin
 from isoviz.training.processes import Processes, on_cpu

@@ -18,8 +18,7 @@ from isoviz.metrics.cloud import is_tensor
 from isoviz.metrics.moments import sum_of_squares
 from isoviz.metrics.sample import as_float64
 from isoviz.metrics.streaming import CovarianceAccumulator
-from isoviz.training.batches import Rows
-from isoviz.training.evaluation import Buffered, Evaluator
+from isoviz.training.evaluation import Buffered, Evaluator, Rows
 
 POINTS = 250_000
 """Most points over all layers, as in the I-STAR paper."""

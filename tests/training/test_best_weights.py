@@ -20,9 +20,8 @@ from isoviz.errors import InputError
 from isoviz.events import Evaluated, Event, Measured
 from isoviz.metrics.record import Measurement
 from isoviz.training import checkpoints, measuring, outcome, processes, shrinkage, train, weights
-from isoviz.training.batches import Rows
 from isoviz.training.checkpoints import Epoch, Progress
-from isoviz.training.evaluation import Evaluator
+from isoviz.training.evaluation import Evaluator, Rows
 from isoviz.training.processes import Processes
 from isoviz.training.reload import reload
 from tests import tiny

@@ -14,7 +14,7 @@ from isoviz.config import RunConfig
 from isoviz.models import sources
 from isoviz.models.adapter import load_tokenizer
 from isoviz.training import heads, token_cache
-from isoviz.training.batches import Rows
+from isoviz.training.evaluation import Rows
 from isoviz.training.heads import Classification, EncodedSpans
 from tests import tiny
 from tests.training import running

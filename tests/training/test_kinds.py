@@ -17,7 +17,7 @@ from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.tasks import metrics
 from isoviz.training import checkpoints, heads, train
-from isoviz.training.batches import Rows
+from isoviz.training.evaluation import Rows
 from tests import tiny
 from tests.training import running
 from tests.training.running import at_step, of, run

@@ -14,7 +14,7 @@ from isoviz.errors import IsoVizError
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.training import heads, memory, processes
-from isoviz.training.batches import Rows
+from isoviz.training.evaluation import Rows
 from tests import tiny
 from tests.training.running import config, of, run
 
