@@ -104,7 +104,7 @@ def test_vectors_with_labels_are_uploaded_coloured_transformed_and_restored(
     expect(page.get_by_text("their model is unknown")).to_be_visible()  # vectors from a file: no model to export
     (key,) = re.findall("whatif_either=([0-9a-f]{32})", page.url)
     uploaded = vectors.load(key).points
-    fitted = posthoc.zca(strength=0.5).fit(uploaded[engine_of(key).division.fit])
+    fitted = posthoc.zca(strength=0.5).fit(uploaded[engine_of(key).source.fit])
     np.testing.assert_allclose(six_lines(archive, uploaded, tmp_path), fitted.transform(uploaded), rtol=1e-4, atol=1e-5)
     origin = json.loads(archive.read("origin.json"))
     assert origin["key"] == key and origin["chain"] == "zca:strength=0.5"
