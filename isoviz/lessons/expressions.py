@@ -10,17 +10,18 @@ population from which the points are drawn. A claim is parsed here, once, into J
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 Tree: TypeAlias = "float | list[Any]"
 """A parsed expression."""
 
-_TOKEN = re.compile(
-    r"\s*(?:(?P<number>\d+(?:\.\d*)?(?:e-?\d+)?)|(?P<reference>[a-z][a-z0-9_.]*@\d+)|(?P<sign>abs\(|[-+*/()<>]))"
-)
-_LOOSE, _TIGHT = ("+", "-"), ("*", "/")
+_REFERENCE: Final = re.compile(r"([a-z][a-z0-9_.]*)@(\d+)")
+_SIGNS: Final[dict[type[ast.AST], str]] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Lt: "<", ast.Gt: ">"
+}  # fmt: skip
 
 
 class MalformedError(ValueError):
@@ -33,20 +34,45 @@ def parse_claim(text: str) -> list[Any]:
     Raises:
         MalformedError: the text is not a comparison of expressions.
     """
-    sides = re.split(r"([<>])", text)
-    if len(sides) < 3:
+    claim = _parsed(text) if set("<>") & set(text) else None
+    if not isinstance(claim, ast.Compare) or not all(type(sign) in _SIGNS for sign in claim.ops):
         raise MalformedError(f"a claim compares values with < or >, got “{text}”")
-    values = [parse(side) for side in sides[::2]]
-    return [[sign, left, right] for sign, left, right in zip(sides[1::2], values[:-1], values[1:], strict=True)]
+    values = [_tree(side) for side in (claim.left, *claim.comparators)]
+    signs = [_SIGNS[type(sign)] for sign in claim.ops]
+    return [[sign, left, right] for sign, left, right in zip(signs, values[:-1], values[1:], strict=True)]
 
 
 def parse(text: str) -> Tree:
     """Parse a value into lists; `MalformedError` if it is invalid."""
-    tokens = _tokens(text)
-    tree, end = _sum(tokens, 0)
-    if end != len(tokens):
-        raise MalformedError(f"cannot read “{tokens[end]}” in “{text.strip()}”")
-    return tree
+    return _tree(_parsed(text))
+
+
+def _parsed(text: str) -> ast.expr:
+    """Python's own syntax tree, in which a reference is an item: `"isoscore"[3]`."""
+    python = _REFERENCE.sub(r"'\1'[\2]", text.replace("−", "-").strip())
+    try:
+        return ast.parse(python, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise _unreadable(text) from None
+
+
+def _tree(node: ast.expr) -> Tree:
+    match node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return float(number)
+        case ast.Subscript(value=ast.Constant(value=str() as name), slice=ast.Constant(value=int() as step)):
+            return ["at", name, step]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return ["-", 0.0, _tree(operand)]
+        case ast.Call(func=ast.Name(id="abs"), args=[value], keywords=[]):
+            return ["abs", _tree(value)]
+        case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _SIGNS:
+            return [_SIGNS[type(sign)], _tree(left), _tree(right)]
+    raise _unreadable(ast.unparse(node))
+
+
+def _unreadable(text: str) -> MalformedError:
+    return MalformedError(f"cannot read “{text.strip()}”; allowed are numbers, name@step, + - * / and abs( )")
 
 
 def references(tree: Tree) -> Iterator[tuple[str, int]]:
@@ -85,52 +111,3 @@ def holds(claim: list[Any], value_at: Callable[[str, int], float]) -> bool:
         if not (left < right if sign == "<" else left > right):
             return False
     return True
-
-
-def _tokens(text: str) -> list[str]:
-    tokens, at, text = [], 0, text.replace("−", "-").rstrip()
-    while at < len(text):
-        matched = _TOKEN.match(text, at)
-        if matched is None:
-            raise MalformedError(
-                f"cannot read “{text[at:].strip()}”; allowed are numbers, name@step, + - * / and abs( )"
-            )
-        tokens.append(matched[0].strip())
-        at = matched.end()
-    if not tokens:
-        raise MalformedError("a value is missing")
-    return tokens
-
-
-def _sum(tokens: list[str], at: int) -> tuple[Tree, int]:
-    return _chain(tokens, at, _LOOSE, lambda t, i: _chain(t, i, _TIGHT, _atom))
-
-
-def _chain(
-    tokens: list[str], at: int, signs: tuple[str, ...], part: Callable[[list[str], int], tuple[Tree, int]]
-) -> tuple[Tree, int]:
-    tree, at = part(tokens, at)
-    while at < len(tokens) and tokens[at] in signs:
-        right, after = part(tokens, at + 1)
-        tree, at = [tokens[at], tree, right], after
-    return tree, at
-
-
-def _atom(tokens: list[str], at: int) -> tuple[Tree, int]:
-    if at >= len(tokens):
-        raise MalformedError("a value is missing at the end")
-    token = tokens[at]
-    if token == "-":
-        tree, after = _atom(tokens, at + 1)
-        return ["-", 0.0, tree], after
-    if token in ("(", "abs("):
-        tree, after = _sum(tokens, at + 1)
-        if after >= len(tokens) or tokens[after] != ")":
-            raise MalformedError("a closing ) is missing")
-        return (["abs", tree] if token == "abs(" else tree), after + 1
-    if "@" in token:
-        name, _, step = token.rpartition("@")
-        return ["at", name, int(step)], at + 1
-    if token[0].isdigit():
-        return float(token), at + 1
-    raise MalformedError(f"a value is missing before “{token}”")

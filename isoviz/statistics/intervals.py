@@ -38,21 +38,6 @@ def of_mean(values: Sequence[float], level: float = LEVEL) -> Interval | None:
     return Interval(mean - half, mean + half)
 
 
-def of_median(values: Sequence[float], level: float = LEVEL) -> Interval | None:
-    """A distribution-free interval for the median between two of the values, from the binomial distribution; None if there are
-    too few values for the level.
-
-    At 95 % this takes six values: the range of five covers the median in only 93.75 % of cases.
-    """
-    if not values:
-        return None
-    from scipy import stats
-
-    ends = stats.quantile_test(values, p=0.5).confidence_interval(level)
-    # an end out of reach comes back as nan
-    return Interval(float(ends.low), float(ends.high)) if math.isfinite(ends.low + ends.high) else None
-
-
 def of_difference(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> Interval | None:
     """Welch's interval for the difference of two means, first minus second; None below two values each or without spread."""
     if len(first) < 2 or len(second) < 2 or not (np.ptp(first) > 0 or np.ptp(second) > 0):

@@ -57,11 +57,6 @@ class RankCorrelation:
     by_task: dict[Hashable, float | None]
     mixed: float | None
 
-    @property
-    def reversed_by_mixing(self) -> bool:
-        """Whether mixing the tasks would show the opposite sign (Simpson's paradox)."""
-        return self.estimate is not None and self.mixed is not None and self.estimate * self.mixed < 0
-
 
 def rank_correlation(
     x: Sequence[float],

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from platform import python_version
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 from isoviz import __version__
 
@@ -66,14 +66,6 @@ class Series(_Data):
     x_low: list[float] | None = None
     x_high: list[float] | None = None
     value: float | None = None
-
-    @model_validator(mode="after")
-    def _same_length(self) -> Series:
-        columns = (self.x, self.y, self.low, self.high, self.x_low, self.x_high)
-        lengths = {len(values) for values in columns if values is not None}
-        if len(lengths) != 1:
-            raise ValueError(f"x, y, low and high of '{self.name}' must be equally long, got {sorted(lengths)}")
-        return self
 
 
 class Matrix(_Data):
@@ -135,12 +127,6 @@ class Panel(_Data):
     references: list[Reference] = []
     matrix: Matrix | None = None
 
-    @model_validator(mode="after")
-    def _has_what_it_draws(self) -> Panel:
-        if (self.kind == "matrix") != (self.matrix is not None):
-            raise ValueError(f"a panel of kind '{self.kind}' has {'no' if self.matrix is None else 'a'} matrix")
-        return self
-
 
 class Figure(_Data):
     """Panels in rows of `columns`.
@@ -169,12 +155,6 @@ class Table(_Data):
     header: list[str]
     rows: list[Row]
     notes: list[str] = []
-
-    @model_validator(mode="after")
-    def _is_full(self) -> Table:
-        if any(len(row) != len(self.header) for row in self.rows):
-            raise ValueError(f"the rows of '{self.title}' must have {len(self.header)} cells")
-        return self
 
     def lines(self) -> list[list[str]]:
         """The rows as text: counts in full, other numbers in three digits, a dash where there is none."""

@@ -76,7 +76,6 @@ def test_simpsons_trap():
     assert -1 < correlation.estimate < -0.7
     assert correlation.p < 0.001
     assert correlation.interval.high < -0.5
-    assert correlation.reversed_by_mixing
     assert set(correlation.by_task) == {"one", "two", "three"}
 
 

@@ -21,14 +21,6 @@ def test_the_interval_of_a_mean_is_scipys():
     assert intervals.of_mean([0.5]) is None
 
 
-def test_the_interval_of_a_median_needs_six_values():
-    assert intervals.of_median([]) is None
-    assert intervals.of_median([1, 2, 3, 4, 5]) is None
-    assert intervals.of_median([3, 1, 2, 6, 5, 4]) == (1, 6)
-    # of 10 the 2nd to the 9th: 1 − 2·(1 + 10)/2¹⁰ = 97.9 %; the 3rd to the 8th would be 89 %
-    assert intervals.of_median([10, 1, 9, 2, 8, 3, 7, 4, 6, 5]) == (2, 9)
-
-
 def test_hedges_g_by_hand():
     # J(2) = Γ(1)/(1 · Γ(1/2)) = 0.5642; J(8) = Γ(4)/(2 · Γ(7/2)) = 0.9027
     assert effect_size.of_pairs(2.0, 4.0, 3).g == pytest.approx(0.5 * 0.56419, abs=1e-4)

@@ -11,7 +11,7 @@ from isoviz import studies
 from isoviz.errors import InputError
 from isoviz.studies import istar_figure_2
 from isoviz.studies.inputs import Inputs, NamedModel
-from isoviz.studies.result import SHADES, Axis, Matrix, Panel, Table
+from isoviz.studies.result import SHADES, Matrix, Table
 
 RECORDS = sorted((Path(__file__).resolve().parents[2] / "docs" / "data").glob("*.json"))
 
@@ -93,14 +93,7 @@ def test_a_matrix_of_another_kind_is_refused(matrix, message):
         Matrix.of(matrix)
 
 
-def test_a_panel_has_what_it_draws_and_a_table_is_full():
-    axis = Axis(label="k")
-    with pytest.raises(ValueError, match="a panel of kind 'matrix' has no matrix"):
-        Panel(kind="matrix", x_axis=axis, y_axis=axis)
-    with pytest.raises(ValueError, match="a panel of kind 'lines' has a matrix"):
-        Panel(x_axis=axis, y_axis=axis, matrix=Matrix.of(np.eye(2)))
-    with pytest.raises(ValueError, match="must have 2 cells"):
-        Table(title="t", header=["a", "b"], rows=[["x"]])
+def test_cells_are_texts_counts_and_three_digits():
     assert Table(title="t", header=list("abcd"), rows=[["x", 12345, 0.123456, None]]).lines() == [
         ["x", "12,345", "0.123", "—"]
     ]
