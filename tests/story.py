@@ -130,6 +130,7 @@ class Story:
                 epoch=epoch,
                 loss=0.7 * float(np.exp(-0.5 * epoch)) + 0.08,
                 metrics={"accuracy": self.accuracy, "matthews": 2 * self.accuracy - 1},
+                primary="accuracy",
             ),
             Measured(
                 step=step,
