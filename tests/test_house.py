@@ -57,6 +57,34 @@ def test_names_say_what_a_thing_is():
     assert [str(path) for path in ENGINE + DASHBOARD + PAGES if vague.search(path.stem)] == []
 
 
+def test_the_reading_list_is_short():
+    listed = (ROOT / "CONTRIBUTING.md").read_text().split("## Ten files")[1].split("## ")[0]
+    files = re.findall(r"`((?:isoviz|dashboard|pages)/[\w/]+\.py)`", listed)
+    assert len(files) >= 10
+    assert [name for name in files if len((ROOT / name).read_text().splitlines()) > 400] == []
+
+
+ROOMS_OF = {
+    "subprocess": {"jobs", "training", "commands", "devices"},
+    "multiprocessing": {"training"},
+    "socket": {"jobs", "access", "commands", "server"},
+    "pyarrow.csv": {"tables"},
+    "csv": {"tables", "studies"},
+}
+"""Where an idea lives that must not grow a second time: processes, addresses, readers of people's files."""
+
+
+def test_each_idea_has_its_rooms():
+    found: dict[str, set[str]] = {name: set() for name in ROOMS_OF}
+    for path in ENGINE + DASHBOARD:
+        for node in ast.walk(ast.parse(path.read_text())):
+            imported = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            imported += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for name in {*imported, *(each.split(".")[0] for each in imported)} & found.keys():
+                found[name].add(path.relative_to(ROOT).with_suffix("").parts[1])
+    assert found == ROOMS_OF
+
+
 def test_every_package_is_a_package():
     folders = {path.parent for path in ENGINE + DASHBOARD}
     assert [str(folder) for folder in folders if not (folder / "__init__.py").exists()] == []
