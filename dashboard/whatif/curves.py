@@ -76,9 +76,10 @@ def draw(engine: WhatIf, key: str, steps: tuple[Step, ...], curve: Curve, until:
     """The curve once all points are computed, and its best value."""
     assert isinstance(engine.source, Division)
     slug, total = curve.readout.slug, len(curve.axis.values)
-    if len(cached_curve(engine, steps, curve.axis, slug)) < total:
+    points = cached_curve(engine, steps, curve.axis, slug)
+    if len(points) < total:
         question = f"{key}|curve|{chains.write(steps)}|{curve.axis.place}|{curve.axis.name}|{slug}"
-        finished = wait_for(
+        points = wait_for(
             lambda: curves.curve(engine, steps, curve.axis, slug),
             Rank.FOLLOW,
             question,
@@ -86,10 +87,9 @@ def draw(engine: WhatIf, key: str, steps: tuple[Step, ...], curve: Curve, until:
             until,
             what=lambda: f"{len(cached_curve(engine, steps, curve.axis, slug))} of {total} values",
         )
-        if finished is None:
+        if points is None:
             return
     curve.pending.empty()
-    points = cached_curve(engine, steps, curve.axis, slug)
     with curve.container:
         _figure(engine.source.vectors.name, steps, curve, points)
         first, last = (curve.axis.moved(steps, curve.axis.values[end])[curve.axis.place].title for end in (0, -1))

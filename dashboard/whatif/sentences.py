@@ -63,9 +63,11 @@ def heads(n: int, full: Full) -> str:
 
 
 def _heads(n: int, frozen: Outcome, refitted: Outcome) -> str:
-    if refitted in ("undefined", "no interval"):
+    if refitted == "undefined":
         return "The metric is undefined for one of the heads, so they cannot be compared."
-    if frozen in ("undefined", "no interval"):
+    if "no interval" in (frozen, refitted):
+        return f"{n:,} validation rows are too few for intervals, so the heads cannot be compared."
+    if frozen == "undefined":
         known = {
             "higher": "better than one refitted without the transform",
             "lower": "worse than one refitted without the transform",

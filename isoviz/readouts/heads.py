@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.readouts.labels import linear_head
-from isoviz.statistics.paired_bootstrap import Correlation, Ranks
+from isoviz.statistics.paired_bootstrap import Correlation, Mean, Ranks
 
 if TYPE_CHECKING:
     from isoviz.tasks.protocol import HeadKind
@@ -71,12 +71,7 @@ class Score:
         labels, predicted = self.labels, self.predicted
         if predicted is None:
             return np.full(len(counts), np.nan)
-        if self.metric in _FROM_COUNTS:
-            return _FROM_COUNTS[self.metric](labels, predicted, counts)
-        values = []
-        for row in counts.astype(np.int64):
-            values.append(primary(self.metric, np.repeat(labels, row), np.repeat(predicted, row)))
-        return np.array(values, dtype=np.float64)
+        return _FROM_COUNTS[self.metric](labels, predicted, counts)
 
 
 @dataclass(frozen=True)
@@ -116,9 +111,14 @@ def _accuracy(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[Any
 
 
 def _f1(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.float64]:
-    hits = _drawn(counts, (labels == 1) & (predicted == 1))
-    denominator = _drawn(counts, labels == 1) + _drawn(counts, predicted == 1)
-    return np.divide(2.0 * hits, denominator, out=np.zeros(len(counts)), where=denominator > 0)
+    hits, total = _of_class(1, labels, predicted, counts)
+    return 2 * hits / np.maximum(total, 1)
+
+
+def _macro_f1(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.float64]:
+    classes: Sequence[Any] = np.unique(np.concatenate([labels, predicted])).tolist()
+    hits, totals = np.stack([_of_class(k, labels, predicted, counts) for k in classes], axis=2)
+    return np.asarray((2 * hits / np.maximum(totals, 1)).sum(axis=1) / (totals > 0).sum(axis=1))
 
 
 def _matthews(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.float64]:
@@ -131,6 +131,14 @@ def _matthews(labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[Any
     return np.divide(covariance, spread, out=np.zeros(len(counts)), where=spread > 0)
 
 
+def _of_class(
+    code: int, labels: NDArray[Any], predicted: NDArray[Any], counts: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(r,), (r,): how often a class is right, and how often it is a label or a prediction."""
+    hits = _drawn(counts, (labels == code) & (predicted == code))
+    return hits, _drawn(counts, labels == code) + _drawn(counts, predicted == code)
+
+
 def _drawn(counts: NDArray[Any], rows: NDArray[np.bool_]) -> NDArray[np.float64]:
     """(r,): how many of these rows each resample holds."""
     return np.asarray(counts @ rows.astype(counts.dtype), dtype=np.float64)
@@ -139,8 +147,10 @@ def _drawn(counts: NDArray[Any], rows: NDArray[np.bool_]) -> NDArray[np.float64]
 _FROM_COUNTS: Final[dict[str, Resampled]] = {
     "accuracy": _accuracy,
     "f1": _f1,
+    "macro-f1": _macro_f1,
     "matthews": _matthews,
     "pearson": lambda labels, predicted, counts: Correlation(labels, predicted).resampled(counts),
     "spearman": lambda labels, predicted, counts: Correlation(Ranks(labels), predicted).resampled(counts),
+    "mse": lambda labels, predicted, counts: Mean(np.square(labels - predicted)).resampled(counts),
 }
-"""Metrics in closed form, from (r, n) counts of draws: (r,). The others are computed for one resample after another."""
+"""The metrics of classes and of numbers in closed form, from (r, n) counts of draws: (r,)."""

@@ -65,18 +65,23 @@ class CurvePoint:
 
 def curve(engine: WhatIf, steps: Sequence[Step], axis: Axis, slug: str) -> Generator[None, None, list[CurvePoint]]:
     """A read-out and IsoScore at every value of the axis, one stage per value; `cached_curve` returns the finished points."""
-    points = cached_curve(engine, steps, axis, slug)
-    for value in axis.values[len(points) :]:
-        point = _point(engine, axis.moved(steps, value), value, slug)
-        if not points or points[-1].value < value:  # another thread may have added it
-            points.append(point)
-        yield
-    return points
+    points = _points(engine, steps, axis, slug)
+    for value in axis.values:
+        if value not in points:  # another thread may add it too: it is the same point
+            points[value] = _point(engine, axis.moved(steps, value), value, slug)
+            yield
+    return [points[value] for value in axis.values]
 
 
 def cached_curve(engine: WhatIf, steps: Sequence[Step], axis: Axis, slug: str) -> list[CurvePoint]:
-    """The finished points of a curve, to which `curve` adds."""
-    points: list[CurvePoint] = engine.curves.get((chains.write(steps), axis.place, axis.name, slug), list)
+    """The finished points of a curve."""
+    points = _points(engine, steps, axis, slug)
+    return [points[value] for value in axis.values if value in points]
+
+
+def _points(engine: WhatIf, steps: Sequence[Step], axis: Axis, slug: str) -> dict[float, CurvePoint]:
+    """The finished points by value, to which `curve` adds."""
+    points: dict[float, CurvePoint] = engine.curves.get((chains.write(steps), axis.place, axis.name, slug), dict)
     return points
 
 

@@ -19,7 +19,9 @@ from isoviz.runs.rows import RunRow
 from isoviz.training.weights import FILE, newest
 
 FORMAT: Final = 2
-"""Version of a result's files. Raise it when old results could no longer be read correctly."""
+"""Version of an encoding's files. Raise it when old results could no longer be read correctly."""
+LAYER_FORMAT: Final = 3
+"""The same for a layer's files."""
 
 ROWS: Final = 5_000
 """Most rows read of each split."""
@@ -85,7 +87,7 @@ class LayerRequest:
     @property
     def key(self) -> str:
         """Equal for equal content and settings."""
-        return _key(what="layer", format=FORMAT, **self.as_json())
+        return _key(what="layer", format=LAYER_FORMAT, **self.as_json())
 
 
 def request_for(run: RunRow, folder: Path, data_fingerprint: str = "") -> EncodingRequest:

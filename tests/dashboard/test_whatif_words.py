@@ -10,15 +10,19 @@ from isoviz.readouts import CATALOGUE, Comparison
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.whatif.engine import Answer, Full
 
+Ends = tuple[float, float] | tuple[()]
+
 
 def answer(isoscore: float | None) -> Answer:
     return Answer(100, 4, {"isoscore": isoscore})
 
 
-def full(**changes: tuple[float, float] | None) -> Full:
-    """A run's, with the intervals of its heads; None if undefined."""
+def full(**changes: Ends | None) -> Full:
+    """A run's, with the intervals of its heads; None if undefined, () if only the interval is missing."""
     made = {
-        slug: Difference(None, None, None, 100, 0) if ends is None else Difference(sum(ends) / 2, *ends, 100, 2000)
+        slug: Difference(0.1 if ends == () else None, None, None, 100, 0)
+        if not ends
+        else Difference(sum(ends) / 2, *ends, 100, 2000)
         for slug, ends in changes.items()
     }
     return Full([Comparison(CATALOGUE[slug], 0.5, 0.8, change) for slug, change in made.items()])
@@ -36,12 +40,12 @@ def full(**changes: tuple[float, float] | None) -> Full:
         ((-0.01, 0.01), (0.01, 0.03), "here, the transform helps"),
         ((0.01, 0.03), (-0.01, 0.01), "without adding information"),
         (None, (-0.01, 0.01), "cannot read these vectors"),
-        ((0.1, 0.2), None, "cannot be compared"),
+        ((0.1, 0.2), None, "undefined for one of the heads"),
+        ((), (), "100 validation rows are too few for intervals"),
+        (None, (), "too few"),
     ],
 )
-def test_the_two_heads_in_words(
-    frozen: tuple[float, float] | None, refitted: tuple[float, float] | None, sentence: str
-) -> None:
+def test_the_two_heads_in_words(frozen: Ends | None, refitted: Ends | None, sentence: str) -> None:
     assert sentence in sentences.heads(100, full(frozen=frozen, refitted=refitted))
 
 

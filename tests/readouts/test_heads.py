@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from isoviz.readouts.heads import Score
+from isoviz.readouts import heads
+from isoviz.readouts.heads import Score, primary
 from isoviz.readouts.labels import linear_head
-from isoviz.statistics.paired_bootstrap import Difference, difference
+from isoviz.statistics.paired_bootstrap import Difference, difference, draws
 from isoviz.tasks import metrics as task_metrics
 
 
@@ -22,6 +23,11 @@ def predictions(n: int = 240, classes: int = 2, seed: int = 0) -> tuple[np.ndarr
 
 def change(metric: str, labels: np.ndarray, before: np.ndarray, after: np.ndarray) -> Difference:
     return difference(Score(metric, labels, before), Score(metric, labels, after))
+
+
+def test_every_metric_of_a_head_has_a_closed_form():
+    kinds = {"classification", "regression"}
+    assert set(heads._FROM_COUNTS) == {name for name, one in task_metrics.METRICS.items() if kinds & set(one.kinds)}
 
 
 @pytest.mark.parametrize(
@@ -63,6 +69,9 @@ def test_numbers_are_resampled_row_by_row():
     for metric in ("pearson", "spearman", "mse"):
         gain = change(metric, labels, before, after)
         assert gain.excludes_zero and gain.low < gain.value < gain.high
+        drawn = draws(80)[:5]
+        expected = [primary(metric, np.repeat(labels, row), np.repeat(after, row)) for row in drawn.astype(np.int64)]
+        assert Score(metric, labels, after).resampled(drawn) == pytest.approx(expected, rel=1e-5)
     assert change("pearson", labels, np.zeros(80), after).value is None  # undefined stays undefined
     assert change("pearson", labels, None, after).value is None  # a head that cannot read the vectors
 

@@ -26,7 +26,7 @@ from isoviz.whatif.embeddings import load
 from isoviz.whatif.encoding import ENCODING
 from isoviz.whatif.engine import WhatIf, train_layer
 from isoviz.whatif.images import NotReadyError
-from isoviz.whatif.request import STORE, LayerRequest, refuse_kind, request_for
+from isoviz.whatif.request import STORE, LayerRequest, _key, refuse_kind, request_for
 from tests.jobs.here import fail_job, work_here
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
@@ -203,6 +203,10 @@ def test_an_isolayer_is_trained_on_the_spot(runs):
         engine.answer(steps)
     request = waiting.value.request
     assert isinstance(request, LayerRequest) and request.before == "scale:factor=3"
+    older = _key(what="layer", format=2, **request.as_json())  # whose arrays have other names
+    STORE.publish(older, {}, {"linear": np.eye(16), "offset": np.zeros(16)})
+    with pytest.raises(NotReadyError):
+        engine.answer(steps)
     progress: list[int] = []
     facts, arrays = train_layer(request, lambda done, total, text: progress.append(done))
     STORE.publish(request.key, facts, arrays)

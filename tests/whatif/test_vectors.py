@@ -89,8 +89,9 @@ def test_a_curve_moves_one_parameter_and_ends_where_the_chain_is() -> None:
     assert {0.0, 0.4, 1.0} <= set(axis.values) and axis.current == 0.4
     stages = curve(engine, steps, axis, "knn")
     next(stages)
-    assert len(cached_curve(engine, steps, axis, "knn")) == 1
+    shown = cached_curve(engine, steps, axis, "knn")
     points = _run(stages)
+    assert shown == points[:1] == cached_curve(engine, steps, axis, "knn")[:1]
     assert [point.value for point in points] == list(axis.values)
     here = next(point for point in points if point.value == 0.4)
     assert here.readout == engine.answer(steps).readouts["knn"].value
