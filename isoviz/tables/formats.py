@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -60,7 +61,7 @@ def file_table(path: Path, rows: int | None = None, as_text: Collection[str] = (
             table = text_files.table_of(path, text_files.json_lines(path, rows))
         elif suffix in text_files.SEPARATED:
             table = text_files.read_csv(path, rows, as_text)
-        elif rows is not None and (first := next(batches(path, rows=max(1, rows)), None)) is not None:
+        elif rows is not None and (first := next(filter(len, batches(path, rows=max(1, rows))), None)) is not None:
             table = first.slice(0, rows)
         else:
             table = _whole_parquet(path) if suffix in PARQUET else _whole_arrow(path)
@@ -121,6 +122,7 @@ def batches(path: Path, columns: list[str] | None = None, rows: int = 2_000) -> 
     if suffix in PARQUET:
         # without a buffer, a whole row group, possibly the whole file, is read at once
         with pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**20) as file:
+            limits.check(path.name, columns=len(file.schema_arrow.names))
             for batch in file.iter_batches(rows, columns=columns):
                 yield pa.Table.from_batches([batch])
     elif suffix in ARROW:
@@ -192,4 +194,11 @@ def _declared_size(file: pa.parquet.ParquetFile, group: int, columns: Sequence[s
     """Uncompressed bytes of these columns in a row group, by the file's metadata."""
     record = file.metadata.row_group(group)
     chunks = (record.column(number) for number in range(record.num_columns))
-    return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.split(".")[0] in columns)
+    requested = set(columns)
+    return sum(
+        chunk.total_uncompressed_size
+        for chunk in chunks
+        if not requested.isdisjoint(
+            accumulate(chunk.path_in_schema.split("."), "{}.{}".format)
+        )  # `a.b` is a name, or b in a
+    )

@@ -6,9 +6,10 @@ import contextlib
 import csv
 import json
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,6 +31,9 @@ _EXTRA: Final = "\0extra"
 """Column of what follows the last separator of a row."""
 _NUMBER: Final = r"^\s*[+-]?(\d+{0}?\d*|{0}\d+)([eE][+-]?\d+)?\s*$"
 _CODE: Final = r"^\s*[+-]?0\d"
+_TRUTH: Final = r"^(true|True|TRUE|false|False|FALSE)$"
+_END: Final = "\0end"
+"""A line after the last one: part of a cell if the file ends within quotes."""
 
 csv.field_size_limit(2**24)  # characters
 
@@ -68,13 +72,26 @@ class CsvLayout:
 
 
 def _records(lines: Iterable[str], separator: str, quoted: bool) -> Iterator[list[str]]:
-    return filter(None, csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE))
+    """The cells of each line, without lines that are empty or only spaces."""
+    reader = csv.reader(lines, delimiter=separator, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
+    return (cells for cells in reader if len(cells) > 1 or (cells and (not cells[0] or cells[0].strip(" "))))
 
 
 def csv_layout(path: Path, quoted: bool = True) -> CsvLayout:
-    """The layout, from the first two lines. Raises `DataError` if the first row has more cells than the header."""
+    """The layout, from the first two lines.
+
+    Raises:
+        DataError: there is no line, the beginning is not UTF-8, or the first row has more cells than the header.
+    """
+    try:
+        return _layout(path, quoted)
+    except UnicodeDecodeError:
+        raise _not_utf8(path) from None
+
+
+def _layout(path: Path, quoted: bool) -> CsvLayout:
     blank = 0
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+    with path.open(encoding="utf-8-sig", newline="") as lines:
         while (header := lines.readline(_LONGEST_HEADER)) and not header.strip(" \r\n"):
             blank += 1
         second = lines.readline(_LONGEST_HEADER)
@@ -84,6 +101,8 @@ def csv_layout(path: Path, quoted: bool = True) -> CsvLayout:
         limits.check(path.name, columns=1 + max(header.count(separator), second.count(separator)))
         records = _records(chain((header, second), lines), separator, quoted)
         written, first = next(records, []), next(records, [])
+    if not written:
+        raise DataError(f"data: {path.name} is empty", field="data")
     if _are_values(written):
         warnings.warn(
             f"{path.name} has no header: its first line is read as a row, and its columns are numbered", stacklevel=2
@@ -98,16 +117,19 @@ def csv_layout(path: Path, quoted: bool = True) -> CsvLayout:
 
 
 def _distinct_names(cells: Sequence[str]) -> list[str]:
-    """Column names as pandas gives them: `Unnamed: 0` for an empty cell, `x.1` for a second x."""
-    names: dict[str, None] = {}
-    for place, cell in enumerate(cells):
-        name = base = cell or f"Unnamed: {place}"
-        number = 0
-        while name in names:
-            number += 1
-            name = f"{base}.{number}"
-        names[name] = None
-    return list(names)
+    """Column names as pandas gives them: `Unnamed: 0` for an empty cell, `x.1` for a second x unless a column is called that."""
+    written = [cell or f"Unnamed: {place}" for place, cell in enumerate(cells)]
+    taken = set(written)
+    counts: Counter[str] = Counter()
+    names = []
+    for base in written:
+        name = base
+        if counts[base]:
+            name = next(name for number in count(counts[base]) if (name := f"{base}.{number}") not in taken)
+            taken.add(name)
+        counts[base] += 1
+        names.append(name)
+    return names
 
 
 def _are_values(cells: Iterable[str]) -> bool:
@@ -159,6 +181,26 @@ def csv_batches(path: Path, layout: CsvLayout, columns: Sequence[str] | None = N
                 table = table.drop_columns(_EXTRA)
             rows += table.num_rows
             yield table
+    _require_closed_quotes(path, layout)
+
+
+def _require_closed_quotes(path: Path, layout: CsvLayout) -> None:
+    """Raise `DataError` if the file ends within quotes: what follows the quote was read as one cell."""
+    if not layout.quoted:
+        return
+    with path.open("rb") as content:
+        if sum(block.count(b'"') for block in iter(lambda: content.read(BATCH), b"")) % 2 == 0:
+            return
+    row, closed = -layout.header, False
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+        try:
+            for cells in _records(chain(lines, [_END]), layout.separator, quoted=True):
+                row, closed = row + 1, cells == [_END]
+        except csv.Error:  # the cell is too long
+            row, closed = row + 1, False
+    if not closed:
+        place = f"row {row}" if row else "the header"
+        raise DataError(f"data: {path.name}: {place} has a double quote that is never closed", field="data")
 
 
 def read_csv(path: Path, rows: int | None = None, as_text: Collection[str] = ()) -> pa.Table:
@@ -184,7 +226,7 @@ def read_csv(path: Path, rows: int | None = None, as_text: Collection[str] = ())
             table = _cells(path, csv_layout(path, quoted=False), rows)
     for place, name in enumerate(table.column_names):
         if name.lower() not in as_text:
-            table = table.set_column(place, name, _numbers_if_all(table[name], has_decimal_commas(table)))
+            table = table.set_column(place, name, _typed(table[name], has_decimal_commas(table)))
     return table
 
 
@@ -223,7 +265,10 @@ def _padded(path: Path, layout: CsvLayout, rows: int | None) -> pa.Table:
                     break
                 if any(record[width:]):
                     raise layout.too_many_cells(path, number)
+                limits.check(path.name, cells=number * width)
                 records.append([cell or None for cell in record[:width]] + [None] * (width - len(record)))
+            else:
+                _require_closed_quotes(path, layout)
     except UnicodeDecodeError:
         raise _not_utf8(path) from None
     columns = zip(*records, strict=True) if records else [()] * width
@@ -246,13 +291,16 @@ def _not_utf8(path: Path) -> DataError:
     raise AssertionError(path)
 
 
-def _numbers_if_all(column: pa.ChunkedArray, commas: bool) -> pa.ChunkedArray:
-    """A column of text as numbers, if all its cells are numbers and none is a code: 01 differs from 1."""
+def _typed(column: pa.ChunkedArray, commas: bool) -> pa.ChunkedArray:
+    """A column of text as numbers, if all its cells are numbers and none is a code: 01 differs from 1. As Booleans, if all its
+    cells are true or false."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if column.null_count == len(column):
         return column.cast(pa.float64())
+    if all(pc.all(pc.match_substring_regex(some, _TRUTH)).as_py() for some in (column.slice(0, 100), column)):
+        return column.cast(pa.bool_())
     pattern = _NUMBER.replace("{0}", "," if commas else r"\.")
     if not pc.all(pc.match_substring_regex(column.slice(0, 100), pattern)).as_py():
         return column
@@ -270,8 +318,10 @@ def _numbers_if_all(column: pa.ChunkedArray, commas: bool) -> pa.ChunkedArray:
         return numbers
     if pc.any(pc.match_substring_regex(column, _CODE)).as_py():
         return column
-    with contextlib.suppress(pa.ArrowInvalid):  # 1.0 is no integer, and some are beyond 64 bits
-        return written.cast(pa.int64())
+    digits = pc.utf8_ltrim(written, characters="+")
+    for kind in (pa.int64(), pa.uint64()):
+        with contextlib.suppress(pa.ArrowInvalid):  # 1.0 is no integer, and some are beyond 64 bits
+            return digits.cast(kind)
     return numbers
 
 
@@ -293,32 +343,39 @@ def json_lines(path: Path, rows: int | None = None) -> list[dict[str, Any]]:
     """The objects of a JSON lines file, or of its first lines. Raises `DataError` with the number of an invalid line."""
     objects: list[dict[str, Any]] = []
     decode = json.JSONDecoder(object_pairs_hook=_distinct).decode  # `json.loads` would make one per line
-    with path.open("rb") as lines:
-        for number, content in enumerate(lines, start=1):
-            if len(objects) == rows:
-                break
-            if not content.strip():
-                continue
-            problem = None
-            try:
-                line = content.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-                value = decode(line)
-                if not isinstance(value, dict):
-                    problem = "not an object"
-                elif "\\u" in line:  # JSON can write half of a character, which nothing can store or show
-                    json.dumps(value, ensure_ascii=False).encode()
-            except UnicodeDecodeError:
-                raise _not_utf8(path) from None
-            except _RepeatedKeyError as error:
-                problem = f"an object with two keys '{shortened(str(error))}'"
-            except UnicodeEncodeError:
-                problem = "an object with half a character (a lone surrogate)"
-            except (ValueError, RecursionError):
-                problem = "not JSON"
-            if problem:
-                raise DataError(f"data: {path.name} cannot be read as jsonl: line {number} is {problem}", field="data")
-            objects.append(value)
+    keys: set[str] = set()
+    for number, line in enumerate(_stripped_lines(path), start=1):
+        if len(objects) == rows:
+            break
+        if not line:
+            continue
+        problem = None
+        try:
+            value = decode(line)
+            if not isinstance(value, dict):
+                problem = "not an object"
+            elif "\\u" in line:  # JSON can write half of a character, which nothing can store or show
+                json.dumps(value, ensure_ascii=False).encode()
+        except _RepeatedKeyError as error:
+            problem = f"an object with two keys '{shortened(str(error))}'"
+        except UnicodeEncodeError:
+            problem = "an object with half a character (a lone surrogate)"
+        except (ValueError, RecursionError):
+            problem = "not JSON"
+        if problem:
+            raise DataError(f"data: {path.name} cannot be read as jsonl: line {number} is {problem}", field="data")
+        objects.append(value)
+        keys.update(value)
+        limits.check(path.name, columns=len(keys), cells=len(keys) * len(objects))
     return objects
+
+
+def _stripped_lines(path: Path) -> Iterator[str]:
+    try:
+        with path.open(encoding="utf-8-sig") as lines:
+            yield from map(str.strip, lines)
+    except UnicodeDecodeError:
+        raise _not_utf8(path) from None
 
 
 def table_of(path: Path, objects: Sequence[dict[str, Any]]) -> pa.Table:
@@ -330,7 +387,10 @@ def table_of(path: Path, objects: Sequence[dict[str, Any]]) -> pa.Table:
         values = [line.get(name) for line in objects]
         try:
             columns[name] = pa.array(values, from_pandas=True)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            if all(value is None or type(value) in (int, float) for value in values):
+                columns[name] = pa.array([value and float(value) for value in values], from_pandas=True)
+                continue
             kinds = [(row, type(value).__name__) for row, value in enumerate(values, start=1) if value is not None]
             row, kind = next((place for place in kinds if place[1] != kinds[0][1]), kinds[0])
             raise DataError(

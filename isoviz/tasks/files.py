@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from isoviz import boundary, limits
 from isoviz.errors import DataError, listed
-from isoviz.metrics.cloud import draw
 from isoviz.tables import formats, hub_rows, text_files
 from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, Task
 
@@ -33,7 +32,15 @@ Pick = Callable[[int], "np.ndarray"]
 
 def chosen(limit: int) -> Pick:
     """A random choice of `limit` rows, the same for every run; all where there are no more."""
-    return lambda total: draw(total, limit)
+    import numpy as np
+
+    def pick(total: int) -> np.ndarray:
+        if limit >= total:
+            return np.arange(total)
+        # not `draw`: it chooses other rows, and a stored run must find its own again
+        return np.sort(np.random.default_rng(0).choice(total, size=limit, replace=False))
+
+    return pick
 
 
 def glance(limit: int, head: int = 5) -> Pick:

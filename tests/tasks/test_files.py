@@ -77,7 +77,10 @@ def test_labels_and_texts_keep_their_zeros(tmp_path):
         (["00.5", "1", "2"], [0.5, 1.0, 2.0]),
         (["0x1", "2", "3"], ["0x1", "2", "3"]),
         (["nan", "1", "2"], ["nan", "1", "2"]),
-        (["True", "False", "True"], ["True", "False", "True"]),
+        (["true", "FALSE", ""], [True, False, None]),
+        (["true", "no", ""], ["true", "no", None]),
+        (["+1", "-1", ""], [1, -1, None]),
+        ([str(2**63), str(2**63 + 1), "1"], [2**63, 2**63 + 1, 1]),
         (["9" * 20, "1", "2"], [1e20, 1.0, 2.0]),
         (["", "", ""], [None] * 3),
     ],
@@ -98,6 +101,41 @@ def test_a_row_with_fewer_cells_is_filled_and_one_with_more_is_named(tmp_path):
         tasks.load(COLA, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("rows", "fault"),
+    [
+        (["a,0", '"b,1', "c,0"], "row 2 has a double quote that is never closed"),
+        (["a,0", 'b,"1'], "row 2 has a double quote that is never closed"),
+        (["a,0", "b", '"c"",0'], "row 3 has a double quote that is never closed"),
+    ],
+)
+@pytest.mark.parametrize("tail", ["", "\n"])
+def test_a_quote_that_is_never_closed_takes_no_rows_silently(tmp_path, rows, fault, tail):
+    (tmp_path / "a.csv").write_text("\n".join(["sentence,label", *rows]) + tail)
+    with pytest.raises(DataError, match=fault):
+        files.tabular(tmp_path / "a.csv")
+
+
+def test_a_stray_quote_within_a_cell_is_a_character(tmp_path):
+    (tmp_path / "a.csv").write_text('sentence,label\na 5" nail,0\n"b ""c""",1\n')
+    assert files.tabular(tmp_path / "a.csv")["sentence"].tolist() == ['a 5" nail', 'b "c"']
+
+
+def test_lines_of_spaces_are_no_rows(tmp_path):
+    (tmp_path / "a.csv").write_text("  \nsentence,label,note\na,1\n   \nb,0,c\n  \n")
+    table = files.tabular(tmp_path / "a.csv")
+    assert table["sentence"].tolist() == ["a", "b"] and table["label"].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [("a,a,a.1", ["a", "a.2", "a.1"]), ("a,a,a,,", ["a", "a.1", "a.2", "Unnamed: 3", "Unnamed: 4"])],
+)
+def test_two_columns_of_one_name_take_no_other_columns_name(tmp_path, header, names):
+    (tmp_path / "a.csv").write_text(f"{header}\n" + ",".join("x" * len(names)) + "\n")
+    assert files.tabular(tmp_path / "a.csv").columns.tolist() == names
+
+
 @pytest.mark.parametrize("line", ['{"sentence": "a", "label": 1, "label": 0}', '{"x": {"y": 1, "y": 2}}'])
 def test_a_key_that_is_twice_in_an_object_is_refused(tmp_path, line):
     write(tmp_path, ".jsonl", train=frame(), validation=frame())
@@ -116,6 +154,29 @@ def test_a_limit_on_columns_acts_before_anything_is_parsed(tmp_path, monkeypatch
     monkeypatch.setattr("pyarrow.csv.open_csv", lambda *_, **__: pytest.fail("parsed"))
     with pytest.raises(DataError, match="20,000 columns"):
         files.tabular(tmp_path / "wide.csv")
+
+
+def test_a_limit_acts_before_objects_with_different_keys_are_a_table(tmp_path, monkeypatch):
+    (tmp_path / "wide.jsonl").write_text("".join(f'{{"k{number}": 1}}\n' for number in range(200)))
+    monkeypatch.setattr(limits, "active", limits.Limits(columns=100))
+    with pytest.raises(DataError, match="wide.jsonl has 101 columns"):
+        files.tabular(tmp_path / "wide.jsonl")
+
+
+def test_a_limit_on_columns_acts_before_parquet_is_decoded(tmp_path, monkeypatch):
+    frame(**{f"x{number}": 1 for number in range(100)}).to_parquet(tmp_path / "wide.parquet")
+    monkeypatch.setattr(limits, "active", limits.Limits(columns=100))
+    monkeypatch.setattr("pyarrow.parquet.ParquetFile.iter_batches", lambda *_, **__: pytest.fail("decoded"))
+    with pytest.raises(DataError, match="102 columns"):
+        files.tabular(tmp_path / "wide.parquet", rows=2)
+
+
+def test_the_declared_size_counts_columns_with_a_dot_in_their_name(tmp_path, monkeypatch):
+    frame(1_000, **{"text.of": "a"}).to_parquet(tmp_path / "a.parquet", compression="none")
+    monkeypatch.setattr(limits, "active", limits.Limits(expanded=1e-9))
+    monkeypatch.setattr("pyarrow.parquet.ParquetFile.read_row_group", lambda *_, **__: pytest.fail("decoded"))
+    with pytest.raises(DataError, match="GiB once decoded"):
+        files.read([tmp_path / "a.parquet"], {"text": "text.of"})
 
 
 def test_sharded_name_of_a_download(tmp_path):
@@ -156,6 +217,19 @@ def test_wrong_encoding(tmp_path):
     (tmp_path / "train.csv").write_bytes("sentence,label\ncaf\xe9,1\nx,0\n".encode("latin-1"))
     with pytest.raises(DataError, match=r"train.csv is not UTF-8 \(byte 0xe9"):
         tasks.load(COLA, tmp_path)
+
+
+def test_wrong_encoding_of_the_header(tmp_path):
+    (tmp_path / "a.csv").write_bytes("größe,label\nx,0\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"a.csv is not UTF-8 \(byte 0xf6 at position 2\)"):
+        files.tabular(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("content", [b"\n \r\n", b"\xef\xbb\xbf"])
+def test_a_file_of_empty_lines_is_empty(tmp_path, content):
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(DataError, match="a.csv is empty"):
+        files.tabular(tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("suffix", files.SUFFIXES)
@@ -265,6 +339,10 @@ def test_capped_rows_are_a_subset_of_the_full_data(tmp_path, suffix, limit):
     expected = sorted(np.random.default_rng(0).choice(20, size=limit, replace=False)) if limit < 20 else range(20)
     assert data.train["sentence"].tolist() == [f"text {i}" for i in expected]
     assert data.validation["sentence"].tolist() == table["sentence"].tolist()[:limit]
+
+
+def test_a_stored_run_finds_the_rows_that_it_was_trained_on():
+    assert files.chosen(2_000)(67_349)[:4].tolist() == [12, 14, 20, 45]
 
 
 def test_only_the_row_groups_that_are_needed_are_read(tmp_path, monkeypatch):

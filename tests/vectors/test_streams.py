@@ -121,6 +121,19 @@ def test_cells_beyond_the_header_are_refused_whatever_the_size_of_the_file(
             reading.array(str(tmp_path / "a.csv"))
 
 
+def test_an_empty_first_batch_hides_no_others(tmp_path: Path, streamed: None) -> None:
+    schema = lists().schema
+    with pa.OSFile(str(tmp_path / "a.arrow"), "wb") as sink, pa.ipc.new_stream(sink, schema) as stream:
+        stream.write_batch(pa.RecordBatch.from_pylist([], schema=schema))
+        stream.write_table(lists())
+    np.testing.assert_array_equal(reading.array(str(tmp_path / "a.arrow")), POINTS)
+
+
+def test_whole_numbers_that_no_float_holds_are_no_other_type(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(f'{{"x": 1.5, "y": 1}}\n{{"x": {2**53 + 1}, "y": {2**70}}}\n')
+    assert reading.array(str(tmp_path / "a.jsonl")).tolist() == [[1.5, 1.0], [2.0**53, 2.0**70]]
+
+
 def _ragged() -> pa.Table:
     return lists([list(row) for row in POINTS[:-1]] + [[1.0, 2.0]])
 
