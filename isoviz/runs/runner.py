@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 import threading
 import time
 from collections import deque
@@ -15,6 +16,7 @@ from typing import Final
 from filelock import Timeout
 
 from isoviz import devices, fence
+from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, Stopped
 from isoviz.home import make_private
 from isoviz.jobs import scheduling
@@ -37,6 +39,7 @@ SAVE_SECONDS: Final = 120.0
 HOLD_SECONDS: Final = 120.0
 """How long a queued run gives way to visitors' jobs. There is a limit because a whole class may never stop submitting jobs."""
 _EXIT_SECONDS: Final = 5.0  # for a worker to exit after its last event; until then it occupies the device
+_KILL_SECONDS: Final = 0.5  # most workers die within this; then the runner turns to its other slots
 _SWEEP_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 1.0
 _SPARE_DELAY_SECONDS: Final = 2.0  # the next spare must not slow the start of a run
@@ -81,7 +84,8 @@ class _Training:
         slots: names of the slots that it uses.
         log_size: bytes of the run's log before the process started; None if another runner started it.
         stop_seen, saving_since, ended_since: when the runner saw the request to stop, the saving after it, and the run's end.
-        killed: the runner has killed the process.
+        killing: the thread that kills the processes; a process that waits for a device may take long to die.
+        forced: the runner kills a run that has not ended, because its stop took too long.
     """
 
     row: RunRow
@@ -91,7 +95,22 @@ class _Training:
     stop_seen: float | None = None
     saving_since: float | None = None
     ended_since: float | None = None
-    killed: bool = False
+    killing: threading.Thread | None = None
+    forced: bool = False
+
+    def kill(self) -> bool:
+        """Kill the processes. Returns whether they are gone or were given up; until then, call it again."""
+        if self.killing is None:
+            self.killing = threading.Thread(target=self._kill, name="kill", daemon=True)
+            self.killing.start()
+            self.killing.join(_KILL_SECONDS)
+        return not self.killing.is_alive()
+
+    def _kill(self) -> None:
+        try:
+            self.worker.kill()
+        except subprocess.TimeoutExpired:
+            _log.warning("run %s: its worker %d does not end", self.row.id, self.worker.pid)
 
 
 class Runner:
@@ -280,13 +299,18 @@ class Runner:
             finally:
                 self._pending = None
             return True
-        signals = self._store.signals(row.id)  # it waits for more free slots; until then no other run starts
-        if signals.stop:
+        try:  # it waits for more free slots; until then no other run starts
+            signals = self._store.signals(row.id)
+            if not signals.stop:
+                self._store.heartbeat(row.id, row.attempt)
+                return False
             end(self._store, row.id, row.attempt, Stopped(step=signals.checkpoint_step))
-            self._pending = None
-        else:
-            self._store.heartbeat(row.id, row.attempt)
-        return signals.stop
+        except StoreUnavailableError:
+            raise
+        except StoreError as error:  # another program has ended or deleted it
+            _log.warning("run %s: %s", row.id, error)
+        self._pending = None
+        return True
 
     def _gives_way(self) -> bool:
         """Whether to give way to visitors' waiting jobs, which a run would slow down."""
@@ -315,34 +339,41 @@ class Runner:
         """Check on a run until its processes are gone and it has an ending: stop it on request, and note if it is lost."""
         row, worker, now = training.row, training.worker, time.monotonic()
         gone = worker.gone  # read before the signals, so that these include its last events
-        signals = self._store.signals(row.id)
+        try:
+            signals = self._store.signals(row.id)
+        except StoreUnavailableError:
+            raise
+        except StoreError:  # deleted right after its end
+            training.log_size = None
+            if training.kill():
+                self._forget(training)
+            return
         if signals.status in ENDINGS or signals.attempt != row.attempt:
             training.ended_since = training.ended_since or now
-            if gone or now - training.ended_since > _EXIT_SECONDS:
+            if (gone or now - training.ended_since > _EXIT_SECONDS) and training.kill():
                 self._forget(training)
-        elif training.killed:
-            end(self._store, row.id, row.attempt, Stopped(step=signals.checkpoint_step, forced=True))
-            self._forget(training)
-        elif gone:
-            worker.kill()
-            end(self._store, row.id, row.attempt, lost(worker.exit_code))
-            self._forget(training)
+        elif gone or training.forced:
+            if training.kill():
+                stopped = Stopped(step=signals.checkpoint_step, forced=True)
+                end(self._store, row.id, row.attempt, stopped if training.forced else lost(worker.exit_code))
+                self._forget(training)
         elif signals.stop:
             training.stop_seen = training.stop_seen or now
             if signals.phase == "saving":
                 training.saving_since = training.saving_since or now
+            elif training.saving_since is not None:  # saved; what it does next may take as long as after a request
+                training.saving_since, training.stop_seen = None, now
             steps = STOP_STEPS * signals.step_seconds if signals.phase == "training" else 0.0
             deadline = training.stop_seen + STOP_SECONDS + steps
             if training.saving_since is not None:
                 deadline = training.saving_since + SAVE_SECONDS
             if signals.at_once or now >= deadline:
-                worker.kill()
-                training.killed = True
+                training.forced = True
+                training.kill()
                 self._follow(training)
 
     def _forget(self, training: _Training) -> None:
-        """End what is left of a run's processes, and free its slots."""
-        training.worker.kill()
+        """Free the slots of a run whose processes are gone."""
         log = self._store.path_of(training.row.id) / LOG
         if isinstance(training.worker, Worker) and training.worker.gone and _size(log) == training.log_size:
             # It ended before it opened its own log; its output is in the spare's.
@@ -351,6 +382,7 @@ class Runner:
                 with log.open("ab") as file:
                     file.write(training.worker.log.read_bytes())
         del self._trainings[training.row.id]
+        self._idle_since = None
 
 
 def _roots_for(row: RunRow) -> dict[str, list[str]] | None:

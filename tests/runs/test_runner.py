@@ -127,6 +127,14 @@ def test_a_worker_that_does_not_exit_frees_the_slot(runner: Runner, local: Store
     assert gone(row.pid)
 
 
+def test_a_run_deleted_right_after_its_end_frees_the_slot(runner: Runner, local: Store, config: Make) -> None:
+    lingering, after = local.create([config("linger"), config()])
+    ended(local, lingering)
+    local.delete(lingering)
+    assert ended(local, after).status == "finished"
+    assert not local.path_of(lingering).exists()
+
+
 def test_a_worker_that_cannot_begin_leaves_its_reason(
     start_runner: Callable[..., Runner], local: Store, config: Make
 ) -> None:

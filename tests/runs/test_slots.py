@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -9,9 +10,11 @@ import pytest
 
 from isoviz.config import RunConfig
 from isoviz.devices import visible
+from isoviz.jobs.processes import Process
+from isoviz.runs.recovery import end, lost
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
-from tests.runs.observing import ended, until
+from tests.runs.observing import ended, posix, until
 
 
 def test_runs_of_more_processes_than_gpus_are_left_to_others(
@@ -52,6 +55,46 @@ def test_a_wide_run_stopped_while_it_waits_holds_no_slot(
     assert (ended(local, wide).status, ended(local, after).status) == ("stopped", "finished")
     local.folder_of(beside).joinpath("finish").touch()
     assert ended(local, beside).status == "finished"
+
+
+def test_a_wide_run_that_another_program_ended_holds_no_slot(
+    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig]
+) -> None:
+    beside, wide, after = local.create([config("finish when told"), config(processes=2), config()])
+    start_runner("cuda:0", "cuda:1")
+    until(lambda: local.get(wide).status == "running")
+    end(local, wide, local.get(wide).attempt, lost(None))
+    assert ended(local, after).status == "finished"
+    local.folder_of(beside).joinpath("finish").touch()
+    assert ended(local, beside).status == "finished"
+
+
+@posix
+def test_a_worker_that_does_not_die_delays_no_other_slot(
+    start_runner: Callable[..., Runner],
+    local: Store,
+    config: Callable[..., RunConfig],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stuck, beside, after = local.create([config("ignore everything"), config("finish when told"), config()])
+    dead, kill = threading.Event(), Process.kill
+
+    def slow_kill(process: Process) -> None:
+        if process.pid == local.get(stuck).pid:
+            dead.wait()
+        kill(process)
+
+    monkeypatch.setattr(Process, "kill", slow_kill)
+    start_runner("cuda:0", "cuda:1")
+    until(lambda: local.folder_of(stuck).joinpath("pids").exists())
+    local.request_stop(stuck)
+    until(lambda: any(thread.name == "kill" for thread in threading.enumerate()))
+    local.folder_of(beside).mkdir(parents=True, exist_ok=True)
+    local.folder_of(beside).joinpath("finish").touch()
+    assert ended(local, beside).status == ended(local, after).status == "finished"
+    assert local.get(stuck).status == "running"
+    dead.set()
+    assert ended(local, stuck).status == "stopped"
 
 
 def test_slots_in_use_before_a_restart_are_no_others(
