@@ -192,8 +192,9 @@ def processes() -> list[JobProcess]:
     listed = []
     for path in (home() / "jobs" / "processes").glob("*.json"):
         content = read_json(path)
-        if content is not None:
-            listed.append(JobProcess(**content))
+        with contextlib.suppress(TypeError):  # other fields: left by another version, which this one does not use
+            if content is not None:
+                listed.append(JobProcess(**content))
     return listed
 
 
@@ -233,7 +234,7 @@ def adopt() -> None:
 def adopt_job(folder: Path) -> None:
     """Move a waiting job to this app's environment."""
     content = read_json(folder / REQUEST)
-    if content is not None and content["environment_key"] != environment_key():
+    if content is not None and content.get("environment_key") != environment_key():
         request_stat = (folder / REQUEST).stat()
         write_json(folder / REQUEST, {**content, "environment_key": environment_key()})
         os.utime(
@@ -308,7 +309,9 @@ def waiting() -> list[Waiting]:
             with contextlib.suppress(FileNotFoundError):
                 if kind is not None:
                     requested_at = path.stat().st_mtime_ns
-                    order.append((-kind.priority, requested_at, Waiting(kind, path.parent, content["environment_key"])))
+                    order.append(
+                        (-kind.priority, requested_at, Waiting(kind, path.parent, content.get("environment_key", "")))
+                    )
     return [job for *_, job in sorted(order, key=lambda entry: entry[:2])]
 
 

@@ -48,7 +48,7 @@ _HOSTS_SECONDS: Final = 30.0
 
 # SQLite's write-ahead log is shared memory: every process that opens the file must run under the same kernel.
 _NETWORK_TYPES: Final = re.compile(
-    "nfs[34]?|cifs|smb[23]?|smbfs|afp?fs|9p|drvfs|vboxsf|davfs|webdav|sshfs|rclone|s3fs|gcsfuse|goofys|blobfuse|"
+    "nfs[34]?|cifs|smb[23]?|smbfs|afs|afpfs|9p|drvfs|vboxsf|davfs|webdav|sshfs|rclone|s3fs|gcsfuse|goofys|blobfuse|"
     "juicefs|glusterfs|ceph|lustre|gpfs|beegfs"
 )
 _SECRETS: Final = ("password", "sslpassword")

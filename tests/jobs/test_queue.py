@@ -21,7 +21,7 @@ from isoviz.jobs.processes import is_alive
 from isoviz.jobs.progress import write_json
 from isoviz.jobs.queue import JobState
 from tests.jobs.conftest import settled
-from tests.jobs.here import end_all, lane_taken
+from tests.jobs.here import end_all, lane_taken, write_job
 from tests.jobs.light import BROKEN, LANE, LIGHT, PATIENT, STORE, WARM
 from tests.runs.observing import until
 
@@ -71,6 +71,19 @@ def test_sessions_that_ask_at_the_same_time_share_one_process(busy: Path) -> Non
     assert state.log.read_text() == f"done by {pid}\n" and len(scheduling.processes()) == 1
     busy.unlink()
     assert settled(LIGHT, "k").status == "done"
+
+
+def test_what_another_version_left_is_in_nobodys_way() -> None:
+    folder = home() / "jobs" / "processes"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "1.json", {"pid": 1, "starter": 2})
+    left = write_job(LIGHT, "left", {"number": 1})
+    write_json(left / scheduling.REQUEST, {"kind": LIGHT.name, "request": {"number": 1}})
+    queue.start(LIGHT, "k", {"number": 2})
+    assert settled(LIGHT, "k").status == "done"
+    scheduling.adopt()
+    scheduling.dispatch()
+    assert settled(LIGHT, "left").status == "done"
 
 
 def test_killed_worker_is_noticed_and_its_job_can_be_retried(busy: Path) -> None:

@@ -89,6 +89,7 @@ def test_without_psycopg_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) 
     [
         ([("/", "ext4")], False),
         ([("/", "ext4"), ("{}", "nfs4")], True),
+        ([("/", "ext4"), ("{}", "afs")], True),
         ([("/", "nfs"), ("{}", "ext4")], False),
         ([("/", "ext4"), ("{}", "cifs")], True),
         ([("/", "ext4"), ("{}", "fuse.sshfs")], True),
