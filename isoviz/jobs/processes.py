@@ -65,7 +65,7 @@ class Process:
         return None if self._child is None else self._child.poll()
 
     def kill(self) -> None:
-        """End the process with all its children, first by SIGTERM, then by SIGKILL, and wait until they are gone."""
+        """End the process with all its children, first by SIGTERM, then by SIGKILL, and wait until they are gone or 20 s have passed."""
         members = self._members()
         for force in (False, True):
             for member in members:
@@ -75,7 +75,8 @@ class Process:
             # Look again for processes forked meanwhile; zombies wait for their parent and hold nothing.
             members = list({*members, *self._members()})
         if self._child is not None:
-            self._child.wait(timeout=_SIGKILL_SECONDS)
+            with suppress(subprocess.TimeoutExpired):  # it waits for a device
+                self._child.wait(timeout=_SIGKILL_SECONDS)
 
     def _members(self) -> list[psutil.Process]:
         """The live members of its process group, and its descendants, which may have left the group."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 import threading
 import time
 from collections import deque
@@ -101,16 +100,10 @@ class _Training:
     def kill(self) -> bool:
         """Kill the processes. Returns whether they are gone or were given up; until then, call it again."""
         if self.killing is None:
-            self.killing = threading.Thread(target=self._kill, name="kill", daemon=True)
+            self.killing = threading.Thread(target=self.worker.kill, name="kill", daemon=True)
             self.killing.start()
             self.killing.join(_KILL_SECONDS)
         return not self.killing.is_alive()
-
-    def _kill(self) -> None:
-        try:
-            self.worker.kill()
-        except subprocess.TimeoutExpired:
-            _log.warning("run %s: its worker %d does not end", self.row.id, self.worker.pid)
 
 
 class Runner:

@@ -348,7 +348,7 @@ class Store(RunReader):
         """Put a claimed run back to its place in the queue: no worker began it, or its worker has stopped or is lost.
 
         Returns:
-            Whether it is queued: not while a worker trains it, and not if a user stopped it.
+            Whether it is queued: not while a worker trains it, and not if a user stopped its worker.
         """
         mine = update(_runs).where(_runs.c.id == run_id, _runs.c.attempt == attempt)
         never_begun = mine.where(_runs.c.status == "running", or_(_runs.c.pid.is_(None), _runs.c.pid_started.is_(None)))
