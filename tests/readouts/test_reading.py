@@ -31,6 +31,8 @@ def test_applicable_readouts_follow_from_the_annotations() -> None:
     labelled = Annotations(pairs=PAIRS, labels=Labels(np.arange(80), RNG.integers(0, 2, 80)))
     assert [readout.slug for readout in readouts.applicable(labelled, slow=True)] == ["probe", "nmi"]
     assert set(readouts.measure(Image(POINTS), labelled, ["knn", "spearman_dot"])) >= {"knn", "spearman_dot"}
+    with pytest.raises(ValueError, match="measured by its `HeadRows`"):
+        readouts.measure(Image(POINTS), Annotations(head=object()))  # type: ignore[arg-type]
     assert all(one.slug == slug and one.help.endswith(".") for slug, one in CATALOGUE.items())
 
 
