@@ -224,10 +224,12 @@ def read_csv(path: Path, rows: int | None = None, as_text: Collection[str] = ())
             runs_over_lines = True
         if runs_over_lines:
             table = _cells(path, csv_layout(path, quoted=False), rows)
-    for place, name in enumerate(table.column_names):
-        if name.lower() not in as_text:
-            table = table.set_column(place, name, _typed(table[name], has_decimal_commas(table)))
-    return table
+    commas = has_decimal_commas(table)
+    columns = [
+        column if name.lower() in as_text else _typed(column, commas)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    ]
+    return pa.table(columns, names=table.column_names, metadata=table.schema.metadata)
 
 
 def has_decimal_commas(table: pa.Table) -> bool:
@@ -299,17 +301,15 @@ def _typed(column: pa.ChunkedArray, commas: bool) -> pa.ChunkedArray:
 
     if column.null_count == len(column):
         return column.cast(pa.float64())
-    if all(pc.all(pc.match_substring_regex(some, _TRUTH)).as_py() for some in (column.slice(0, 100), column)):
-        return column.cast(pa.bool_())
     pattern = _NUMBER.replace("{0}", "," if commas else r"\.")
     if not pc.all(pc.match_substring_regex(column.slice(0, 100), pattern)).as_py():
-        return column
+        return _truths_or_text(column)
     written = pc.replace_substring(column, ",", ".") if commas else column
     try:
         numbers = written.cast(pa.float64())
     except pa.ArrowInvalid:
         if not pc.all(pc.match_substring_regex(column, pattern)).as_py():
-            return column
+            return _truths_or_text(column)
         written = pc.utf8_trim_whitespace(written)
         numbers = written.cast(pa.float64())
     if pc.any(pc.is_nan(numbers)).as_py():  # the word nan
@@ -325,6 +325,14 @@ def _typed(column: pa.ChunkedArray, commas: bool) -> pa.ChunkedArray:
     return numbers
 
 
+def _truths_or_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    is_truth = all(pc.all(pc.match_substring_regex(part, _TRUTH)).as_py() for part in (column.slice(0, 100), column))
+    return column.cast(pa.bool_()) if is_truth else column
+
+
 # -------------------------------------------------------------------------------------------------------- JSON lines
 
 
@@ -335,7 +343,8 @@ class _RepeatedKeyError(Exception):
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        raise _RepeatedKeyError(next(key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number])))
+        counts = Counter(key for key, _ in pairs)
+        raise _RepeatedKeyError(next(key for key, times in counts.items() if times > 1))
     return content
 
 
