@@ -36,7 +36,7 @@ def draw() -> None:
 
 @st.cache_data(ttl=5, max_entries=8, show_spinner=False)
 def _unreadable_runs(store_url: str, revision: str) -> list[RunSummary]:
-    """Cached for a few seconds, because it reads every run of the store."""
+    """Cached for a few seconds, because every page asks; the first call reads every run of the store."""
     return resources.store().unreadable()
 
 

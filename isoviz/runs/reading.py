@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, or_, select
 
 from isoviz.errors import StoreError
 from isoviz.events import Event, parse_event
@@ -51,6 +51,7 @@ class RunReader:
     def __init__(self, database: Readable) -> None:
         self._database = database
         self._unreadable: set[str] = set()
+        self._checked_up_to = ""
         self.folder = database.folder
 
     def __str__(self) -> str:
@@ -102,12 +103,23 @@ class RunReader:
             return None
 
     def unreadable(self) -> Summaries:
-        """The runs that `get` or `list` could not read, newest first; `list` omits them."""
-        query = select(_runs).where(_runs.c.id.in_(self._unreadable)).order_by(_runs.c.id.desc())
+        """The runs that cannot be read, newest first; `list` omits them.
+
+        The first call reads every run; later calls read new runs and those that `get` or `list` could not read.
+        """
+        suspects = set(self._unreadable)
+        unchecked = or_(_runs.c.id > self._checked_up_to, _runs.c.id.in_(suspects))
+        query = select(_runs).where(unchecked).order_by(_runs.c.id.desc())
+        runs, newest = [], self._checked_up_to
         with self._database.reading() as connection:
-            records = connection.execute(query).mappings().all()
-        runs = [replace(summary_of_record(record), unreadable=why) for record in records if (why := _fault(record))]
-        self._unreadable.intersection_update(run.id for run in runs)
+            for record in connection.execute(query).mappings():
+                newest = max(newest, record["id"])
+                if why := _fault(record):
+                    runs.append(replace(summary_of_record(record), unreadable=why))
+        self._checked_up_to = newest
+        faulty = {run.id for run in runs}
+        self._unreadable.update(faulty)
+        self._unreadable.difference_update(suspects - faulty)
         return runs
 
     def summaries(
@@ -121,7 +133,7 @@ class RunReader:
         limit: int | None = None,
         offset: int = 0,
     ) -> Summaries:
-        """Summaries of runs for lists, newest first. Those that `get` or `list` could not read have the reason.
+        """Summaries of runs for lists, newest first. Those that `get`, `list` or `unreadable` could not read have the reason.
 
         Args:
             status, model, task, method: only runs with one of these; empty for all.

@@ -17,7 +17,6 @@ def damaged(store: Store) -> str:
     """The id of the newest of three runs."""
     *_, bad = [finish(store, config(seed=seed), 0.5, 0.25, group="g") for seed in range(3)]
     damage(store, bad, "config")
-    assert len(store.list()) == 2  # the damage shows when a list reads the run, as Home and the queue do
     return bad
 
 
