@@ -117,8 +117,9 @@ def own_columns(options: argparse.Namespace) -> OwnTask | None:
     values = {name: getattr(options, f"own.{name}", None) for name in OWN_OPTIONS}
     values = {name: value for name, value in values.items() if value is not None}
     if options.task != OWN:
+        got = "" if options.task is None else f" (got --task {options.task})"
         for name in values:
-            raise InputError(f"own.{name}: is for --task {OWN} (got --task {options.task})", field=f"own.{name}")
+            raise InputError(f"own.{name}: is for --task {OWN}{got}", field=f"own.{name}")
         return None
     for name in ("text", "label"):
         if name not in values:

@@ -344,9 +344,9 @@ def test_own_data_by_its_columns(call, tiny_models, tmp_path):
         code, out, err = call(*words, *more)
         assert (code, out, len(err.strip().splitlines())) == (2, "", 1)
         assert message in err
-    code, _, err = call("--model", tiny_models("bert"), "--task", "demo/sentiment", "--text", "satz")
-    assert code == 2
-    assert "--text: is for --task own" in err
+    for task, got in ((["--task", "demo/sentiment"], " (got --task demo/sentiment)"), ([], "")):
+        code, _, err = call("--model", tiny_models("bert"), *task, "--text", "satz")
+        assert (code, err.strip()) == (2, f"isoviz: --text: is for --task own{got}")
 
 
 def test_a_further_split_has_its_name(call, tiny_models, tmp_path):
