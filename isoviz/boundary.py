@@ -27,7 +27,7 @@ MOST_WHOLE: Final = 2**31 - 1
 """Largest count, seed or index; larger whole numbers overflow in some of the libraries."""
 MOST_JSON: Final = 50 * 2**20
 """Maximum size in bytes of a JSON file."""
-_FENCED: Final = ("data", "model", "vectors", "embeddings", "texts", "pairs")
+_FENCED: Final = ("data", "model", "vectors", "embeddings", "texts", "pairs", "labels")
 """Fields that users fill in on pages."""
 _NAME_BYTES, _PATH_BYTES = 255, 4096
 _ABSENT: Final = (errno.ENOENT, errno.ENOTDIR)

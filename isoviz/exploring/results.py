@@ -89,7 +89,7 @@ class ViewResult(Result):
 
     def points(self, layer: int, pooling: str) -> NDArray[np.float32]:
         """The stored points of a cloud, (m, d), one per row of `table(pooling)`. Raises `KeyError` if the cloud does not exist."""
-        return self.mapped(layer, pooling).astype(np.float32)
+        return np.array(self.mapped(layer, pooling), np.float32)
 
     def mapped(self, layer: int, pooling: str) -> NDArray[np.floating]:
         """The same points memory-mapped, as float16 or float32."""

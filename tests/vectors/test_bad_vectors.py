@@ -19,7 +19,7 @@ from isoviz import fence, limits, vectors
 from isoviz.errors import InputError
 from isoviz.fence import Roots
 from isoviz.limits import Limits
-from isoviz.vectors import Columns
+from isoviz.vectors import Columns, reading
 
 GOOD = np.arange(24, dtype=np.float32).reshape(8, 3) + 1
 IDS = [f"t{row}" for row in range(8)]
@@ -165,6 +165,12 @@ def _outside_by_link(folder: Path) -> Any:
     return vectors.read(folder / "inside" / "a.npy")
 
 
+def _labels_outside(folder: Path) -> Any:
+    (folder / "a.csv").write_text("label\na\nb\n")
+    fence.restrict_to(lambda: Roots((folder / "inside",)))
+    return reading.annotated(reading.from_texts(["one", "two"]), folder / "a.csv")
+
+
 def _folder(folder: Path) -> Any:
     (folder / "a.npy").mkdir()
     return vectors.read(folder / "a.npy")
@@ -244,6 +250,7 @@ CASES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "too many rows": (_too_many_rows, r"has 2,000,000 rows; .*ISOVIZ_READ_ROWS"),
     "outside the allowed folders": (_outside, r"folders outside .*inside cannot be read from the browser"),
     "outside, by a link": (_outside_by_link, r"folders outside .*inside cannot be read from the browser"),
+    "labels outside the allowed folders": (_labels_outside, r"folders outside .*inside cannot be read from the browser"),
     "a NUL in the path": (lambda folder: vectors.read("a\0.npy"), "NUL character"),
     # pairs
     "pairs without ids": (_pairs(SIMILAR, ids=False), "the vectors have no id column"),
@@ -287,4 +294,6 @@ def test_one_clear_line(tmp_path: Path, case: str) -> None:
         read(tmp_path)
     message = str(caught.value)
     assert "\n" not in message and len(message) < 400
-    assert caught.value.field in ("vectors", "texts", "pairs") and message.startswith(f"{caught.value.field}: ")
+    assert caught.value.field in ("vectors", "texts", "pairs", "labels") and message.startswith(
+        f"{caught.value.field}: "
+    )
