@@ -14,7 +14,7 @@ from isoviz.jobs.processes import Process
 from isoviz.runs.recovery import end, lost
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
-from tests.runs.observing import ended, posix, until
+from tests.runs.observing import PATIENCE, ended, posix, until
 
 
 def test_runs_of_more_processes_than_gpus_are_left_to_others(
@@ -81,7 +81,7 @@ def test_a_worker_that_does_not_die_delays_no_other_slot(
 
     def slow_kill(process: Process) -> None:
         if process.pid == local.get(stuck).pid:
-            dead.wait()
+            dead.wait(PATIENCE)
         kill(process)
 
     monkeypatch.setattr(Process, "kill", slow_kill)
