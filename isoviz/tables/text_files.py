@@ -149,6 +149,7 @@ def csv_batches(path: Path, layout: CsvLayout, columns: Sequence[str] | None = N
         columns: the columns to decode; None for all.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.csv
 
     names = [*layout.names, *([_EXTRA] if layout.extra else [])]
@@ -179,6 +180,8 @@ def csv_batches(path: Path, layout: CsvLayout, columns: Sequence[str] | None = N
                 if beyond.any():
                     raise layout.too_many_cells(path, rows + int(beyond.argmax()) + 1)
                 table = table.drop_columns(_EXTRA)
+            if len(names) == 1:  # elsewhere a line of spaces is a row of another length
+                table = table.filter(pc.invert(pc.fill_null(pc.match_substring_regex(table[0], "^ +$"), False)))
             rows += table.num_rows
             yield table
     _require_closed_quotes(path, layout)
@@ -189,12 +192,12 @@ def _require_closed_quotes(path: Path, layout: CsvLayout) -> None:
     if not layout.quoted:
         return
     with path.open("rb") as content:
-        if sum(block.count(b'"') for block in iter(lambda: content.read(BATCH), b"")) % 2 == 0:
+        if not any(b'"' in block for block in iter(lambda: content.read(BATCH), b"")):
             return
     row, closed = -layout.header, False
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
         try:
-            for cells in _records(chain(lines, [_END]), layout.separator, quoted=True):
+            for cells in _records(chain(lines, ["\n", _END]), layout.separator, quoted=True):
                 row, closed = row + 1, cells == [_END]
         except csv.Error:  # the cell is too long
             row, closed = row + 1, False

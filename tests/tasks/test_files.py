@@ -106,6 +106,8 @@ def test_a_row_with_fewer_cells_is_filled_and_one_with_more_is_named(tmp_path):
     [
         (["a,0", '"b,1', "c,0"], "row 2 has a double quote that is never closed"),
         (["a,0", 'b,"1'], "row 2 has a double quote that is never closed"),
+        (["a,0", 'b,"'], "row 2 has a double quote that is never closed"),
+        (['a 5",0', 'b,"1'], "row 2 has a double quote that is never closed"),
         (["a,0", "b", '"c"",0'], "row 3 has a double quote that is never closed"),
     ],
 )
@@ -125,6 +127,8 @@ def test_lines_of_spaces_are_no_rows(tmp_path):
     (tmp_path / "a.csv").write_text("  \nsentence,label,note\na,1\n   \nb,0,c\n  \n")
     table = files.tabular(tmp_path / "a.csv")
     assert table["sentence"].tolist() == ["a", "b"] and table["label"].tolist() == [1, 0]
+    (tmp_path / "a.csv").write_text("sentence\n  \na\n\n   \nb\n")
+    assert files.tabular(tmp_path / "a.csv")["sentence"].tolist() == ["a", "b"]
 
 
 @pytest.mark.parametrize(
