@@ -60,7 +60,7 @@ def _write(options: argparse.Namespace) -> int:
         read(Path(name))
     rendering = dashboard.render("lessons_file", *(str(Path(name).resolve()) for name in options.add))
     if rendering.returncode:
-        sys.stderr.write(rendering.stderr.decode())
+        sys.stderr.write(rendering.stderr.decode(errors="replace"))
         return 1
     try:
         out.write_bytes(rendering.stdout)

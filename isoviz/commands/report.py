@@ -34,9 +34,9 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"out: expected a name that ends in .html or .zip (got {options.out})", field="out")
     done = dashboard.render("report", options.experiment, out, ISOVIZ_STORE=store.url)
     if done.returncode == 2:
-        raise InputError(done.stderr.decode().strip().splitlines()[-1])
+        raise InputError(done.stderr.decode(errors="replace").strip().splitlines()[-1])
     if done.returncode:
-        sys.stderr.write(done.stderr.decode())
+        sys.stderr.write(done.stderr.decode(errors="replace"))
         return 1
     print(out)
     return 0

@@ -108,19 +108,21 @@ class RunReader:
         The first call reads every run; later calls read new runs and those that `get` or `list` could not read.
         """
         suspects = set(self._unreadable)
-        unchecked = or_(_runs.c.id > self._checked_up_to, _runs.c.id.in_(suspects))
-        query = select(_runs).where(unchecked).order_by(_runs.c.id.desc())
-        runs, newest = [], self._checked_up_to
         with self._database.reading() as connection:
-            for record in connection.execute(query).mappings():
-                newest = max(newest, record["id"])
-                if why := _fault(record):
-                    runs.append(replace(summary_of_record(record), unreadable=why))
+            newest = connection.scalar(select(func.max(_runs.c.id))) or ""
+        runs = self._faulty(or_(_runs.c.id > self._checked_up_to, _runs.c.id.in_(suspects)))
         self._checked_up_to = newest
         faulty = {run.id for run in runs}
         self._unreadable.update(faulty)
         self._unreadable.difference_update(suspects - faulty)
         return runs
+
+    def _faulty(self, condition: ColumnElement[bool]) -> Summaries:
+        """Those of some runs that cannot be read, with the reason, newest first."""
+        query = select(_runs).where(condition).order_by(_runs.c.id.desc())
+        with self._database.reading() as connection:
+            records = connection.execute(query).mappings()
+            return [replace(summary_of_record(record), unreadable=why) for record in records if (why := _fault(record))]
 
     def summaries(
         self,
@@ -143,7 +145,8 @@ class RunReader:
         query = _SUMMARIES.where(where).order_by(_runs.c.id.desc()).limit(limit).offset(offset)
         with self._reading(group=group) as connection:
             runs = [summary_of_record(record) for record in connection.execute(query).mappings()]
-        reasons = {run.id: run for run in self.unreadable()} if self._unreadable else {}
+        suspects = set(self._unreadable)
+        reasons = {run.id: run for run in self._faulty(_runs.c.id.in_(suspects))} if suspects else {}
         return [reasons.get(run.id, run) for run in runs]
 
     def summary(self, run_id: str) -> RunSummary:
