@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -109,8 +110,8 @@ class _Training:
 class Runner:
     """Trains the queued runs of a store on this machine's device slots.
 
-    All state is in the store: a runner can be closed and replaced at any time. Of several on a host, one serves each slot; the others
-    take over when it ends. Worker processes outlive their runner, and the next one adopts them.
+    All state is in the store: a runner can be closed and replaced at any time. Of several on a host, the one with the first slot serves
+    all; the others take over when it ends. Worker processes outlive their runner, and the next one adopts them.
 
     Args:
         store: the store with the queue.
@@ -217,7 +218,8 @@ class Runner:
                 slot.close()
 
     def _turn(self) -> None:
-        served = [slot for slot in self._slots if slot.acquire()]
+        # In order, so that two runners that start together do not share the slots: a run on several needs them from one.
+        served = list(takewhile(LocalSlot.acquire, self._slots))
         if not served:
             return
         if any(slot.name not in self._adopted for slot in served):

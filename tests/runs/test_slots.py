@@ -11,8 +11,9 @@ import pytest
 from isoviz.config import RunConfig
 from isoviz.devices import visible
 from isoviz.jobs.processes import Process
-from isoviz.runs.recovery import end, lost
-from isoviz.runs.runner import Runner
+from isoviz.runs.identity import owner_of
+from isoviz.runs.recovery import end, lost, slot_lock
+from isoviz.runs.runner import LocalSlot, Runner
 from isoviz.runs.store import Store
 from tests.runs.observing import PATIENCE, ended, posix, until
 
@@ -67,6 +68,25 @@ def test_a_wide_run_that_another_program_ended_holds_no_slot(
     assert ended(local, after).status == "finished"
     local.folder_of(beside).joinpath("finish").touch()
     assert ended(local, beside).status == "finished"
+
+
+def test_of_two_runners_one_serves_all_slots(
+    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+    acquire = LocalSlot.acquire
+
+    def tracked(slot: LocalSlot) -> bool:
+        tried.append(slot.name)
+        return acquire(slot)
+
+    monkeypatch.setattr(LocalSlot, "acquire", tracked)
+    (wide,) = local.create([config(processes=2)])
+    with slot_lock(local, owner_of("cuda:0")):  # another runner, which is about to acquire the other slot
+        start_runner("cuda:0", "cuda:1")
+        until(lambda: len(tried) > 4)
+        assert set(tried) == {"cuda:0"} and local.get(wide).status == "queued"
+    assert ended(local, wide).status == "finished"
 
 
 @posix
