@@ -122,7 +122,7 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     dark = theme.POINT_SCALES["dark"]  # the low end of the light page's would not be seen
     becomes(other, lambda: other.evaluate(scale), dark)
     becomes(other, lambda: fits(other), True)
-    button = other.locator(".st-key-explore_map_points_csv button")
+    button = other.locator("[class*=st-key-explore_][class*=-pca-layer][class*=-csv] button")
     expect(button).to_be_visible(timeout=LONG)
     with other.expect_download() as got:
         button.click()
@@ -132,7 +132,7 @@ def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callabl
     other.close()
 
     with page.expect_download() as got:
-        page.locator(".st-key-explore_map_points_parquet button").click()
+        page.locator("[class*=st-key-explore_][class*=-pca-layer][class*=-parquet] button").click()
     saved = tmp_path / "points.parquet"
     got.value.save_as(saved)
     points = pd.read_parquet(saved)
