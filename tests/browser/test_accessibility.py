@@ -38,6 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def violations(page: Page) -> list[str]:
     """Each finding with the elements it is about."""
+    expect(page.get_by_test_id("stSpinner")).to_have_count(0)  # Streamlit's own seconds are pale
     answer = Axe().run(page, options={"resultTypes": ["violations"]})
     grave = [
         violation

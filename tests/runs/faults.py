@@ -5,6 +5,7 @@ A run under faults must report the same as an undisturbed run: every event, metr
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
 import signal
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -87,7 +89,12 @@ def stored(store: Store, run_id: str) -> list[Event]:
 
 
 def undisturbed(cfg: RunConfig, folder: Path) -> list[dict[str, Any]]:
-    """The events of the run in this process."""
+    """The events of the run, in a fresh process: other tests leave this one's BLAS with other threads, and last digits depend on them."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as fresh:
+        return fresh.submit(_events, cfg, folder).result()
+
+
+def _events(cfg: RunConfig, folder: Path) -> list[dict[str, Any]]:
     from isoviz.training import train
 
     events: list[Event] = []
