@@ -149,7 +149,7 @@ def longest_input(config: Mapping[str, Any]) -> int | None:
 
 
 def needs_own_code(config: Mapping[str, Any]) -> bool:
-    """Whether a model can be read only by running code that comes with it: it brings some, and transformers has none."""
+    """Whether a model needs its own code to load, because transformers has no class for it."""
     family = str(config.get("model_type", ""))
     is_known = family in DECODERS | ENCODER_DECODERS | frozenset(CLASSIFIERS)
     return bool(config.get("auto_map")) and not is_known and not _in_transformers(family)
