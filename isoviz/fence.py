@@ -1,8 +1,8 @@
 """Limits the browser's access to this machine's files: a process that serves pages reads only below its allowed folders.
 
-The command line, notebooks and the operator's own jobs are not restricted; processes that work for a visitor are
-(`isoviz.limits.confined`). The engine checks wherever it turns text into a path, not in page fields, so that no page can forget
-the check.
+The command line, notebooks, runs and jobs are not restricted: what a visitor's run or job will read is checked when it is launched
+(`isoviz.access.service`). The engine checks wherever it turns text into a path, not in page fields, so that no page can forget the
+check.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -35,15 +35,6 @@ class Roots:
 
     named: tuple[Path, ...]
     own: tuple[Path, ...] = ()
-
-    def as_json(self) -> dict[str, list[str]]:
-        """JSON for another process, which reads it with `roots_of`."""
-        return {"named": [str(path) for path in self.named], "own": [str(path) for path in self.own]}
-
-
-def roots_of(body: Mapping[str, Sequence[str]] | None) -> Roots | None:
-    """The folders that `Roots.as_json` wrote; None for None."""
-    return None if body is None else Roots(tuple(map(Path, body["named"])), tuple(map(Path, body["own"])))
 
 
 _allowed_roots: Callable[[], Roots] | None = None
@@ -108,6 +99,12 @@ def below(text: str | os.PathLike[str], roots: Roots, field: str, error: type[In
             if _is_below(real, real_roots):
                 return Path(real)
     raise error(_words(roots.named, field), field=field, advice=_advice(roots.named, name))
+
+
+def check_contents(folder: Path, roots: Roots, field: str, error: type[InputError] = InputError) -> None:
+    """Raise `error` if a link in this folder, or in one of a model's subfolders, leads out of the roots."""
+    for path in (*folder.glob("*"), *folder.glob("*_*/*")):
+        below(path, roots, field, error)
 
 
 def model_folder(name: str, roots: Roots | None, error: type[InputError] = InputError) -> Path | None:

@@ -365,14 +365,21 @@ class Service:
 
     def _data(self, data: str | None) -> str | None:
         roots = self.roots()
-        return data if data is None or roots is None else str(fence.below(data, roots, "data", DataError))
+        if data is None or roots is None:
+            return data
+        path = fence.below(data, roots, "data", DataError)
+        fence.check_contents(path, roots, "data", DataError)
+        return str(path)
 
     def _model(self, name: str) -> str:
         roots = self.roots()
         if roots is None or name in sources.bundled() or name.startswith(encoders.RUN):
             return name
         folder = fence.model_folder(name, roots, ModelError)
-        return name if folder is None or not folder.is_dir() else str(folder)
+        if folder is None or not folder.is_dir():
+            return name
+        fence.check_contents(folder, roots, "model", ModelError)
+        return str(folder)
 
     def _name(self) -> str | None:
         return None if self.visitor.may(Role.OPERATOR) else self.visitor.id

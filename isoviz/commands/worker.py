@@ -9,11 +9,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from isoviz import devices, limits
-from isoviz.access import policy, uploads
+from isoviz import devices
 from isoviz.commands.options import add_store, number, whole
 from isoviz.errors import InputError
-from isoviz.fence import Roots
 from isoviz.jobs.worker import log_to
 from isoviz.runs.execution import DEFAULT_TRAIN, train_run
 from isoviz.runs.gentle_stop import gentle_stop
@@ -55,25 +53,17 @@ def run(options: argparse.Namespace) -> int:
         raise InputError(f"--idle: expected 0 or more (got {options.idle:g})", field="idle")
     _check_cluster_options(options)
     store = Store(options.store)
-    roots = _roots(store)
     if options.run is not None:
         row = store.get(options.run)  # before the log: an unknown id is an error of this command
         log_to(store.folder_of(row.id) / LOG)
-        of_visitor = roots.as_json() if roots is not None and row.visitor is not None else None
-        return train_run(store.url, row.id, DEFAULT_TRAIN, roots=of_visitor, attempt=options.attempt)
+        return train_run(store.url, row.id, DEFAULT_TRAIN, attempt=options.attempt)
     if options.ray is not None:
         return _serve_cluster(store, options)
     mark_lost(store)
     found = devices.describe()
-    with gentle_stop(_say) as stop, limits.confined(roots):  # of the processes it starts, those for visitors are
+    with gentle_stop(_say) as stop:
         work(store, options.idle, stop, gpus=len(found.slots) if found.on_gpu else None)
     return 0
-
-
-def _roots(store: Store) -> Roots | None:
-    """Where runs that visitors launched may read on this machine; None: anywhere."""
-    named = os.environ.get(policy.ROOTS)
-    return None if named is None else uploads.roots(policy.folders(named), store.folder)
 
 
 def _check_cluster_options(options: argparse.Namespace) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Final
 import psutil
 from pydantic import TypeAdapter
 
-from isoviz import errors, fence, limits
+from isoviz import errors, fence
 from isoviz.errors import InputError, IsoVizError, is_out_of_memory
 from isoviz.fence import Roots
 from isoviz.jobs.worker import load
@@ -64,7 +64,6 @@ def _answer(order: Mapping[str, Any]) -> tuple[bytes, bool]:
     function = load(order["call"])
     allowed = Limits(**order["limits"])
     before = psutil.Process().memory_info().rss
-    limits.active = allowed
     roots = TypeAdapter(Roots | None).validate_python(order["roots"])
     fence.restrict_to(None if roots is None else lambda: roots)
     ceiling = _limit_memory(allowed)
@@ -83,7 +82,6 @@ def _answer(order: Mapping[str, Any]) -> tuple[bytes, bool]:
             return _short_of_memory(allowed, order["field"]), False
         return json.dumps({"bug": traceback.format_exc()}).encode(), False
     finally:
-        limits.active = None
         _unlimited(ceiling)
     return answer, psutil.Process().memory_info().rss - before < _MOST_GROWTH
 

@@ -19,7 +19,6 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import fence
 from isoviz.home import make_private
 from isoviz.jobs import progress, scheduling
 from isoviz.jobs.kinds import INPUTS, KINDS, JobKind
@@ -148,8 +147,6 @@ def start(
                 "request": dict(request),
                 "visitor": visitor,
             }
-            if visitor is not None and (roots := fence.roots()) is not None:
-                content["roots"] = roots.as_json()
             write_json(folder / REQUEST, content)
         else:
             scheduling.adopt_job(folder)

@@ -14,7 +14,6 @@ from typing import Final
 
 import psutil
 
-from isoviz import fence, limits
 from isoviz.errors import IsoVizError, is_out_of_memory
 from isoviz.jobs import scheduling
 from isoviz.jobs.kinds import KINDS, Job, JobKind, Recent
@@ -80,8 +79,7 @@ def work(kind: JobKind, folder: Path, memory: Recent) -> bool:
     try:
         kind.results.limit()  # an invalid limit is reported before the work
         job = Job(kind, folder.name, folder, content["request"], ProgressFile(folder), memory)
-        with limits.confined(fence.roots_of(content.get("roots"))):
-            kind.work(job)
+        kind.work(job)
         with scheduling.exclusive():
             kind.results.shrink(keep=job.published)
         return True

@@ -59,9 +59,8 @@ def resolve(model: str, head: HeadKind | None = None, commit: str | None = None)
         return _in_folder(model, "bundled", demo.bundled_model_dir(model), head)
     folder = folder_of(model)
     if folder is not None:
-        if fence.is_restricted():
-            for path in (*folder.iterdir(), *folders.module_files(folder)):  # a link in it can lead out of it
-                fence.resolve(path, "model", ModelError)
+        if (roots := fence.roots()) is not None:
+            fence.check_contents(folder, roots, "model", ModelError)
         return _in_folder(model, "local", folder, head)
     if model.startswith(("/", ".", "~", "demo/")) or model.partition("@")[0].count("/") > 1 or not model.strip():
         raise ModelError(

@@ -8,11 +8,10 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import psutil
 
-from isoviz import fence, limits
 from isoviz.config import RunConfig
 from isoviz.devices import VISIBLE
 from isoviz.errors import DivergedError, IsoVizError, StoreError, causes, is_out_of_memory
@@ -161,7 +160,6 @@ def train_run(
     store: str,
     run: str,
     train: str,
-    roots: dict[str, Any] | None = None,
     devices: str | None = None,
     attempt: int | None = None,
 ) -> int:
@@ -171,7 +169,6 @@ def train_run(
         store: URL.
         run: id.
         train: the training function, as `MODULE:NAME`.
-        roots: folders that the run may read (`isoviz.fence.Roots`), because a visitor launched it; None: any.
         devices: the GPUs of a run on several, see `isoviz.devices.visible`; None: as in this process.
         attempt: of a process that a cluster started: see `execute`. SIGTERM then puts the run back into the queue.
 
@@ -182,7 +179,7 @@ def train_run(
         os.environ[VISIBLE] = devices
     opened = Store(store)
 
-    with gentle_stop(_say) as stop, limits.confined(fence.roots_of(roots)):
+    with gentle_stop(_say) as stop:
         _say(f"worker {os.getpid()} takes run {run}")
         try:
             return 0 if execute(opened, run, train=train, stop=stop, attempt=attempt).ended is not None else 1

@@ -15,7 +15,7 @@ from typing import Final
 
 from filelock import Timeout
 
-from isoviz import devices, fence
+from isoviz import devices
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, Stopped
 from isoviz.home import make_private
@@ -324,7 +324,7 @@ class Runner:
         # The store first: if this process dies in between, the spare dies with it, and its recorded id shows that.
         self._store.set_worker(row.id, worker.pid, worker.started, device=",".join(names))
         try:
-            order = {"store": self._store.url, "run": row.id, "train": self._train, "roots": _roots_for(row)}
+            order = {"store": self._store.url, "run": row.id, "train": self._train}
             worker.order(CALL, order | ({"devices": devices.visible(names)} if len(names) > 1 else {}), log)
         except OSError as error:  # it has just died, which `_follow` notices
             _log.warning("run %s: the spare worker is gone: %s", row.id, error)
@@ -378,12 +378,6 @@ class Runner:
                     file.write(training.worker.log.read_bytes())
         del self._trainings[training.row.id]
         self._idle_since = None
-
-
-def _roots_for(row: RunRow) -> dict[str, list[str]] | None:
-    """Folders that a run's process may read: restricted for visitors, as on the pages."""
-    roots = fence.roots() if row.visitor is not None else None
-    return None if roots is None else roots.as_json()
 
 
 def _size(path: Path) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import boundary, limits
+from isoviz import boundary
 from isoviz.errors import InputError, listed
 from isoviz.metrics.cloud import blocks
 
@@ -43,8 +42,6 @@ def read(name: str | Path, array: str | None = None, field: str = "embeddings") 
     path = boundary.file(name, field)
     with boundary.parsing(f"'{name}' cannot be read", field), open(path, "rb") as stream:
         start = stream.read(8)
-    expanded = _promised(path) if start.startswith(b"PK") else path.stat().st_size
-    limits.check(path.name, field=field, expanded=expanded)
     if start.startswith(b"\x93NUMPY"):
         points = _read_npy(path, field)
     elif start.startswith(b"PK"):
@@ -59,15 +56,6 @@ def read(name: str | Path, array: str | None = None, field: str = "embeddings") 
     if 0 in points.shape:
         raise _refused(f"'{name}' contains no points: its shape is {points.shape}", field)
     return points
-
-
-def _promised(path: Path) -> int:
-    """Uncompressed bytes of a zip archive according to its directory; 0 if it is not a zip archive."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return sum(member.file_size for member in archive.infolist())
-    except (zipfile.BadZipFile, OSError):
-        return 0
 
 
 def _read_npy(path: Path, field: str) -> NDArray[Any]:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from isoviz import boundary, limits
+from isoviz import boundary
 from isoviz.errors import DataError, InputError, shortened
 from isoviz.tables import hub_rows, text_files
 
@@ -38,7 +34,7 @@ def read(name: str | Path, field: str, as_text: Collection[str] = ()) -> pa.Tabl
         as_text: columns in lower case, whose cells in a text file stay as they are written.
 
     Raises:
-        InputError: the file is not a table, or it exceeds a limit.
+        InputError: the file is not a table.
     """
     if str(name).startswith(HUB):
         return hub_rows.table(str(name).removeprefix(HUB), field)
@@ -54,6 +50,9 @@ def file_table(path: Path, rows: int | None = None, as_text: Collection[str] = (
         rows: number of first rows; None for all.
         as_text: see `read`.
     """
+    import pyarrow as pa
+    import pyarrow.parquet
+
     suffix = path.suffix.lower()
     with parsing(path):
         require_size(path, rows)
@@ -64,9 +63,8 @@ def file_table(path: Path, rows: int | None = None, as_text: Collection[str] = (
         elif rows is not None and (first := next(filter(len, batches(path, rows=max(1, rows))), None)) is not None:
             table = first.slice(0, rows)
         else:
-            table = _whole_parquet(path) if suffix in PARQUET else _whole_arrow(path)
+            table = pa.parquet.ParquetFile(path).read() if suffix in PARQUET else _whole_arrow(path)
         require_distinct(table.column_names, path)
-        limits.check(path.name, columns=table.num_columns, rows=len(table), cells=len(table) * table.num_columns)
         return table
 
 
@@ -122,7 +120,6 @@ def batches(path: Path, columns: list[str] | None = None, rows: int = 2_000) -> 
     if suffix in PARQUET:
         # without a buffer, a whole row group, possibly the whole file, is read at once
         with pa.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**20) as file:
-            limits.check(path.name, columns=len(file.schema_arrow.names))
             for batch in file.iter_batches(rows, columns=columns):
                 yield pa.Table.from_batches([batch])
     elif suffix in ARROW:
@@ -132,6 +129,14 @@ def batches(path: Path, columns: list[str] | None = None, rows: int = 2_000) -> 
                 yield table if columns is None else table.select(columns)
     else:
         yield from text_files.csv_batches(path, text_files.csv_layout(path), columns)
+
+
+def _whole_arrow(path: Path) -> pa.Table:
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as source:
+        schema, found = _record_batches(source)
+        return pa.Table.from_batches(list(found), schema=schema)
 
 
 def _record_batches(source: pa.NativeFile) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
@@ -145,60 +150,3 @@ def _record_batches(source: pa.NativeFile) -> tuple[pa.Schema, Iterator[pa.Recor
         stream = pa.ipc.open_stream(source)
         return stream.schema, iter(stream)
     return file.schema, (file.get_batch(index) for index in range(file.num_record_batches))
-
-
-def _whole_parquet(path: Path) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    file = pa.parquet.ParquetFile(path)
-    names = file.schema_arrow.names
-    rows = file.metadata.num_rows
-    limits.check(path.name, columns=len(names), rows=rows, cells=rows * len(names))
-    tables = row_groups(file, list(dict.fromkeys(names)), np.arange(rows), path.name)
-    return pa.concat_tables(tables) if tables else file.schema_arrow.empty_table()
-
-
-def _whole_arrow(path: Path) -> pa.Table:
-    import pyarrow as pa
-
-    with pa.memory_map(str(path)) as source:
-        schema, found = _record_batches(source)
-        pieces, size = [], 0
-        for batch in found:  # compressed batches take more memory than the file
-            size += batch.nbytes
-            limits.check(path.name, expanded=size)
-            pieces.append(batch)
-        return pa.Table.from_batches(pieces, schema=schema)
-
-
-def row_groups(file: pa.parquet.ParquetFile, columns: list[str], rows: NDArray[np.int64], name: str) -> list[pa.Table]:
-    """The given rows of a Parquet file, from the row groups that hold any of them, one group in memory at a time."""
-    tables = []
-    begin = 0
-    decoded = 0
-    for group in range(file.metadata.num_row_groups):
-        size = file.metadata.row_group(group).num_rows
-        chosen = rows[(rows >= begin) & (rows < begin + size)] - begin
-        if len(chosen):
-            limits.check(name, rows=size, expanded=decoded + _declared_size(file, group, columns))
-            table = file.read_row_group(group, columns=columns)
-            tables.append(table if len(chosen) == size else table.take(chosen))
-            decoded += tables[-1].nbytes  # repeated values take no place in a file
-            limits.check(name, expanded=decoded)
-        begin += size
-    return tables
-
-
-def _declared_size(file: pa.parquet.ParquetFile, group: int, columns: Sequence[str]) -> int:
-    """Uncompressed bytes of these columns in a row group, by the file's metadata."""
-    record = file.metadata.row_group(group)
-    chunks = (record.column(number) for number in range(record.num_columns))
-    requested = set(columns)
-    return sum(
-        chunk.total_uncompressed_size
-        for chunk in chunks
-        if not requested.isdisjoint(
-            accumulate(chunk.path_in_schema.split("."), "{}.{}".format)
-        )  # `a.b` is a name, or b in a
-    )

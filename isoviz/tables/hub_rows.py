@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from isoviz import hub, limits
+from isoviz import hub
 from isoviz.errors import DataError, InputError, shortened
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ def load(
     instead: str,
     *,
     field: str = "data",
-    bounded: bool = False,
 ) -> tuple[list[datasets.Dataset], str | None]:
     """The memory-mapped splits of a data set, of its main branch, or of what the cache has while the hub is unreachable; and its commit.
 
@@ -34,7 +33,6 @@ def load(
     Args:
         subject: the data set, the beginning of a sentence.
         instead: what else the user can do, for errors.
-        bounded: refuse a download beyond this process's limits.
 
     Returns:
         One data set per split; the commit has 40 hex digits, or is None if the cache does not know it.
@@ -49,8 +47,6 @@ def load(
     try:
         open_builder = _cached if reason else datasets.load_dataset_builder
         builder = open_builder(repository, configuration)
-        if bounded:
-            limits.check(title, field=field, expanded=builder.info.download_size or 0)
         builder.download_and_prepare()
         present = builder.info.splits or {}
         for split in splits:
@@ -97,7 +93,7 @@ def table(name: str, field: str) -> pa.Table:
     """A whole split, by a name such as `owner/name:split` or `owner/name/configuration:split`.
 
     Raises:
-        InputError: there is no such data set or split, or it exceeds a limit.
+        InputError: there is no such data set or split.
     """
     title, _, split = name.partition(":")
     owner, _, path_in_repository = title.partition("/")
@@ -112,8 +108,5 @@ def table(name: str, field: str) -> pa.Table:
             f"{field}: '{repository}' is also a folder on this server; enter the path of a file in it", field=field
         )
     subject = f"{field}: '{shortened(title)}'"
-    (rows,), _ = load(
-        repository, configuration or None, [split or "train"], subject, "use a file instead", field=field, bounded=True
-    )
-    limits.check(title, field=field, rows=len(rows), columns=len(rows.column_names), expanded=rows.data.nbytes)
+    (rows,), _ = load(repository, configuration or None, [split or "train"], subject, "use a file instead", field=field)
     return rows.with_format("arrow")[:]

@@ -13,7 +13,6 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from isoviz import limits
 from isoviz.errors import DataError, shortened
 
 if TYPE_CHECKING:
@@ -98,7 +97,6 @@ def _layout(path: Path, quoted: bool) -> CsvLayout:
         separator = ";" if ";" in header and ("," not in header or _are_values(header.split(";"))) else ","
         if path.suffix.lower() == ".tsv":
             separator = "\t"
-        limits.check(path.name, columns=1 + max(header.count(separator), second.count(separator)))
         records = _records(chain((header, second), lines), separator, quoted)
         written, first = next(records, []), next(records, [])
     if not written:
@@ -270,7 +268,6 @@ def _padded(path: Path, layout: CsvLayout, rows: int | None) -> pa.Table:
                     break
                 if any(record[width:]):
                     raise layout.too_many_cells(path, number)
-                limits.check(path.name, cells=number * width)
                 records.append([cell or None for cell in record[:width]] + [None] * (width - len(record)))
             else:
                 _require_closed_quotes(path, layout)
@@ -355,7 +352,6 @@ def json_lines(path: Path, rows: int | None = None) -> list[dict[str, Any]]:
     """The objects of a JSON lines file, or of its first lines. Raises `DataError` with the number of an invalid line."""
     objects: list[dict[str, Any]] = []
     decode = json.JSONDecoder(object_pairs_hook=_distinct).decode  # `json.loads` would make one per line
-    keys: set[str] = set()
     for number, line in enumerate(_stripped_lines(path), start=1):
         if len(objects) == rows:
             break
@@ -377,8 +373,6 @@ def json_lines(path: Path, rows: int | None = None) -> list[dict[str, Any]]:
         if problem:
             raise DataError(f"data: {path.name} cannot be read as jsonl: line {number} is {problem}", field="data")
         objects.append(value)
-        keys.update(value)
-        limits.check(path.name, columns=len(keys), cells=len(keys) * len(objects))
     return objects
 
 

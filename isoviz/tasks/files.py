@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isoviz import boundary, limits
+from isoviz import boundary
 from isoviz.errors import DataError, listed
 from isoviz.tables import formats, hub_rows, text_files
 from isoviz.tasks.protocol import SPLITS, TRAIN, VALIDATION, Task
@@ -129,7 +129,6 @@ def read(paths: Sequence[Path], places: Mapping[str, str], pick: Pick | None = N
     frames = []
     for path in paths:
         frame = tabular(path, as_text=[place.lower() for name, place in places.items() if name != "label"])
-        limits.check(path.name, columns=frame.shape[1], rows=len(frame), cells=frame.size)
         _require(path, [str(name) for name in frame.columns], list(places.values()))
         frames.append(columns_of(frame, places))
     frame = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
@@ -205,22 +204,23 @@ def _read_parquet(paths: Sequence[Path], columns: Mapping[str, str], pick: Pick 
         formats.require_size(path)
     with formats.parsing(paths[0]):
         files = [pyarrow.parquet.ParquetFile(path) for path in paths]
-        sizes = [file.metadata.num_rows for file in files]
-        if pick is None:
-            limits.check(paths[0].name, rows=sum(sizes))
-        rows = np.arange(sum(sizes)) if pick is None else pick(sum(sizes))
+        total = sum(file.metadata.num_rows for file in files)
+        rows = np.arange(total) if pick is None else pick(total)
         tables = []
         begin = 0
-        for path, file, size in zip(paths, files, sizes, strict=True):
+        for path, file in zip(paths, files, strict=True):
             present = file.schema_arrow.names
             _require(path, present, list(columns.values()))
             heads = [head for place in columns.values() if (head := _source_column(present, place))]
             heads += [name for name in OPTIONAL if name in present]
-            file_rows = rows[(rows >= begin) & (rows < begin + size)] - begin
-            wide = list(dict.fromkeys(heads))
-            limits.check(path.name, columns=len(present), rows=len(file_rows), cells=len(file_rows) * len(wide))
-            tables += formats.row_groups(file, wide, file_rows, path.name)
-            begin += size
+            for group in range(
+                file.metadata.num_row_groups
+            ):  # one at a time in memory, and only those with wanted rows
+                size = file.metadata.row_group(group).num_rows
+                wanted = rows[(rows >= begin) & (rows < begin + size)] - begin
+                if len(wanted):
+                    tables.append(file.read_row_group(group, columns=list(dict.fromkeys(heads))).take(wanted))
+                begin += size
         if not tables:
             tables = [file.schema_arrow.empty_table() for file in files[:1]]
         frame = to_frame(pyarrow.concat_tables(tables))

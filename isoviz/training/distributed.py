@@ -127,12 +127,10 @@ def train(
         Exception: what the first process that failed raised.
         LostProcessError: one was killed.
     """
-    roots = fence.roots()
     order = {
         "config": config.model_dump_json(),
         "run_dir": str(run_dir.absolute()),
         "resume": resume,
-        "roots": None if roots is None else roots.as_json(),
     }
     key = secrets.token_bytes(32)
     # without an address: a socket file in a private folder, which no other account can reach

@@ -13,7 +13,7 @@ from multiprocessing.connection import Client, Connection
 from pathlib import Path
 from typing import Any
 
-from isoviz import errors, fence, limits
+from isoviz import errors
 from isoviz.config import RunConfig
 from isoviz.events import Event
 from isoviz.training.distributed import ADDRESS, KEY, STOP, STORED, receive, send
@@ -84,8 +84,7 @@ def _train(order: dict[str, Any], reporter: Reporter | None) -> None:
     config = RunConfig.model_validate_json(order["config"])
     emit = reporter.emit if reporter else lambda event: None
     should_stop = reporter.should_stop if reporter else lambda: False
-    with limits.confined(fence.roots_of(order["roots"])):
-        train_here(config, emit, should_stop, Path(order["run_dir"]), order["resume"])
+    train_here(config, emit, should_stop, Path(order["run_dir"]), order["resume"])
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz import boundary, limits
+from isoviz import boundary
 from isoviz.errors import InputError, listed, shortened
 from isoviz.tables import arrays, formats
 from isoviz.vectors import columns as table_columns
@@ -185,7 +185,6 @@ def from_points(
         raise InputError(f"{field}: {n} vector{'' if n == 1 else 's'}; at least {FEWEST} are needed", field=field)
     if d < 2:
         raise InputError(f"{field}: the vectors have {d} dimension; at least 2 are needed", field=field)
-    limits.check(name or "the array", field=field, rows=n)
     if points.dtype not in (np.float32, np.float64):
         arrays.check_finite(points, field)  # reports an overflow in the file's own type
         points = points.astype(np.float32 if points.dtype.itemsize <= 2 else np.float64)
@@ -207,7 +206,6 @@ def read_texts(
     if Path(str(path)).suffix.lower() == ".txt":
         with boundary.parsing(f"{title} cannot be read as text", field):
             file_path = boundary.file(path, field)
-            limits.check(title, field=field, expanded=file_path.stat().st_size)
             try:
                 content = file_path.read_text(encoding="utf-8-sig")
             except UnicodeDecodeError as error:

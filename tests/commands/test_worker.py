@@ -135,20 +135,3 @@ def test_a_run_that_was_asked_to_stop_is_no_duplicate(tmp_path: Path) -> None:
 def test_a_negative_patience_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["worker", "--idle", "-1", "--store", str(tmp_path)]) == 2
     assert "--idle: expected 0 or more (got -1)" in capsys.readouterr().err
-
-
-def test_a_visitors_run_reads_only_below_the_roots(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    store, orders = Store(tmp_path / "store"), []
-    monkeypatch.setattr("isoviz.commands.worker.train_run", lambda *args, **options: orders.append(options) or 0)
-    monkeypatch.setattr("isoviz.commands.worker.log_to", lambda path: None)
-    visitors, own = store.create([RunConfig()], visitor="somebody"), store.create([RunConfig()])
-    for run_id, roots in ((visitors[0], "/data"), (own[0], "/data"), (visitors[0], None)):
-        monkeypatch.setenv("ISOVIZ_ROOTS", roots) if roots else monkeypatch.delenv("ISOVIZ_ROOTS")
-        assert main(["worker", "--run", run_id, "--attempt", "1", "--store", str(store.folder)]) == 0
-    held, operators, unset = (order["roots"] for order in orders)
-    assert held["named"] == ["/data"] and operators is None and unset is None
-    monkeypatch.setenv("ISOVIZ_ROOTS", "data")
-    assert main(["worker", "--store", str(store.folder)]) == 2
-    assert "isoviz: ISOVIZ_ROOTS: 'data' is not an absolute path" in capsys.readouterr().err

@@ -140,9 +140,10 @@ def test_measure_keeps_to_the_limits_of_reading_and_the_quota(
     monkeypatch.setenv(ROOTS, str(tmp_path))
     np.save(tmp_path / "points.npy", np.zeros((512, 8)))
     signed_in(client, Role.RUNNER)
-    monkeypatch.setenv("ISOVIZ_READ_EXPANDED", "0.00001")
+    monkeypatch.setenv("ISOVIZ_READ_SECONDS", "no")
     status, refused = call(client, "measure", embeddings=str(tmp_path / "points.npy"))
-    assert status == 400 and "(ISOVIZ_READ_EXPANDED)" in refused["error"]
+    assert status == 400 and "ISOVIZ_READ_SECONDS" in refused["error"]
+    monkeypatch.delenv("ISOVIZ_READ_SECONDS")
     monkeypatch.setenv("ISOVIZ_QUOTA_JOBS", "0")
     status, refused = call(client, "measure", embeddings=str(tmp_path / "points.npy"))
     assert status == 403 and "ISOVIZ_QUOTA_JOBS" in refused["error"]

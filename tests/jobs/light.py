@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from isoviz import boundary
 from isoviz.errors import InputError
 from isoviz.jobs.kinds import QUEUED, Job, JobKind, Lane
 from isoviz.jobs.results import ResultStore
@@ -39,8 +38,6 @@ def work(job: Job) -> None:
             raise RuntimeError("a bug\nwith details")
         case "run out of memory":
             raise MemoryError
-        case "read":
-            boundary.file(request["path"], "data")
         case "fail once":
             flag = Path(request["flag"])
             if not flag.exists():

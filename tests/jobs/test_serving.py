@@ -9,8 +9,6 @@ from typing import Any
 import psutil
 import pytest
 
-from isoviz import fence
-from isoviz.fence import Roots
 from isoviz.jobs import queue, serving
 from isoviz.jobs.kinds import Recent
 from isoviz.jobs.scheduling import JobProcess
@@ -60,24 +58,6 @@ def test_a_job_started_again_the_moment_it_failed_is_kept(monkeypatch: pytest.Mo
     entry.write(None)
     assert serving.serve_kind(LIGHT) == 0
     assert states == ["waiting"] and queue.look(LIGHT, "k").under_way
-
-
-def test_the_job_of_a_visitor_reads_where_pages_may(tmp_path: Path) -> None:
-    """A folder may become a link to another one after it was checked."""
-    (tmp_path / "shared").mkdir()
-    link, secret = tmp_path / "shared" / "rows.csv", tmp_path / "secret.csv"
-    secret.write_text("text,label\n")
-    link.symlink_to(secret)
-    fence.restrict_to(lambda: Roots((tmp_path / "shared",)))  # as the app
-    for visitor, status in (("anna", "failed"), (None, "done")):
-        with lane_taken(LANE):
-            queue.start(LIGHT, "k", {"does": "read", "path": str(link)}, visitor=visitor)
-        fence.restrict_to(None)
-        serving.work(LIGHT, LIGHT.results.job_folder("k"), Recent(1))
-        state = queue.look(LIGHT, "k")
-        assert state.status == status, state
-        assert (visitor is None) != ("cannot be read from the browser" in state.message)
-        queue.stop(LIGHT, "k")
 
 
 def test_limit_that_is_no_number_stops_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:

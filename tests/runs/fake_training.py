@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import isoviz.runs.execution  # noqa: F401  (a spare has it ready)
-from isoviz import boundary
 from isoviz.config import RunConfig
 from isoviz.errors import DataError, DivergedError
 from isoviz.events import Checkpointed, Entered, Event, Finished, Resumed, Stepped, Stopped
@@ -58,8 +57,6 @@ def train(
             raise DivergedError("istar", 17, "Lower the learning rate.")
         case "reject":
             raise DataError("column 'label' has one class", advice="Add rows of another class.")
-        case "read":
-            boundary.file(config.data or "", "data", DataError)
         case "run out of memory":
             raise MemoryError("cannot allocate 8 GB")
         case "return":

@@ -8,14 +8,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
-from isoviz import fence
 from isoviz.config import RunConfig
-from isoviz.fence import Roots
 from isoviz.runs.identity import host_name, owner_of
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
@@ -48,21 +45,6 @@ def test_an_exception_is_reported_and_the_next_run_starts(runner: Runner, local:
     assert "Traceback (most recent call last)" in log
     assert "and a second" in log
     assert ended(local, after).status == "finished"
-
-
-def test_the_run_of_a_visitor_reads_where_pages_may(runner: Runner, local: Store, config: Make, tmp_path: Path) -> None:
-    """A folder that was checked at launch may be a link to another one by the time the run reads it."""
-    (tmp_path / "shared").mkdir()
-    (tmp_path / "shared" / "rows.csv").symlink_to(tmp_path / "secret.csv")
-    (tmp_path / "secret.csv").write_text("text,label\n")
-    requested = config("read", data=str(tmp_path / "shared" / "rows.csv"))
-    fence.restrict_to(lambda: Roots((tmp_path / "shared",)))  # as the app, in whose process the runner is
-    (of_visitor,) = local.create([requested], visitor="anna")
-    (of_operator,) = local.create([requested])
-    row = ended(local, of_visitor)
-    assert row.status == "failed" and row.error is not None
-    assert "cannot be read from the browser" in row.error["message"]
-    assert ended(local, of_operator).status == "finished"
 
 
 def test_a_diverged_run_keeps_what_it_reported(runner: Runner, local: Store, config: Make) -> None:

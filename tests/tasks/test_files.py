@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from isoviz import limits, tasks
+from isoviz import tasks
 from isoviz.errors import DataError
 from isoviz.tasks import checking, files, own
 from isoviz.tasks.protocol import OwnTask
@@ -147,40 +147,6 @@ def test_a_key_that_is_twice_in_an_object_is_refused(tmp_path, line):
         stream.write(line + "\n")
     with pytest.raises(DataError, match=r"line 7 .*'(label|y)'"):
         tasks.load(COLA, tmp_path)
-
-
-@pytest.mark.parametrize("line", [0, 1])
-def test_a_limit_on_columns_acts_before_anything_is_parsed(tmp_path, monkeypatch, line):
-    lines = ["a,b", "1,2"]
-    lines[line] = ",".join(["c"] * 20_000)
-    (tmp_path / "wide.csv").write_text("\n".join(lines))
-    monkeypatch.setattr(limits, "active", limits.Limits())
-    monkeypatch.setattr("pyarrow.csv.open_csv", lambda *_, **__: pytest.fail("parsed"))
-    with pytest.raises(DataError, match="20,000 columns"):
-        files.tabular(tmp_path / "wide.csv")
-
-
-def test_a_limit_acts_before_objects_with_different_keys_are_a_table(tmp_path, monkeypatch):
-    (tmp_path / "wide.jsonl").write_text("".join(f'{{"k{number}": 1}}\n' for number in range(200)))
-    monkeypatch.setattr(limits, "active", limits.Limits(columns=100))
-    with pytest.raises(DataError, match="wide.jsonl has 101 columns"):
-        files.tabular(tmp_path / "wide.jsonl")
-
-
-def test_a_limit_on_columns_acts_before_parquet_is_decoded(tmp_path, monkeypatch):
-    frame(**{f"x{number}": 1 for number in range(100)}).to_parquet(tmp_path / "wide.parquet")
-    monkeypatch.setattr(limits, "active", limits.Limits(columns=100))
-    monkeypatch.setattr("pyarrow.parquet.ParquetFile.iter_batches", lambda *_, **__: pytest.fail("decoded"))
-    with pytest.raises(DataError, match="102 columns"):
-        files.tabular(tmp_path / "wide.parquet", rows=2)
-
-
-def test_the_declared_size_counts_columns_with_a_dot_in_their_name(tmp_path, monkeypatch):
-    frame(1_000, **{"text.of": "a"}).to_parquet(tmp_path / "a.parquet", compression="none")
-    monkeypatch.setattr(limits, "active", limits.Limits(expanded=1e-9))
-    monkeypatch.setattr("pyarrow.parquet.ParquetFile.read_row_group", lambda *_, **__: pytest.fail("decoded"))
-    with pytest.raises(DataError, match="GiB once decoded"):
-        files.read([tmp_path / "a.parquet"], {"text": "text.of"})
 
 
 def test_sharded_name_of_a_download(tmp_path):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from isoviz import limits, vectors
+from isoviz import vectors
 from isoviz.errors import InputError
 from isoviz.vectors import Columns
 from tests.hub_client import looking_at
@@ -77,12 +77,3 @@ def test_a_name_reads_no_folder_of_the_server(
             vectors.read_texts(f"hub:{name}:train")
     with pytest.raises(InputError, match="'lab/own' is also a folder on this server"):
         vectors.read_texts("hub:lab/own")
-
-
-def test_a_data_set_is_not_downloaded_beyond_the_limit(hub: LoopbackHub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "active", limits.Limits(expanded=1e-6))
-    monkeypatch.setattr(
-        datasets.DatasetBuilder, "download_and_prepare", lambda *_, **__: pytest.fail("it was downloaded")
-    )
-    with pytest.raises(InputError, match="ISOVIZ_READ_EXPANDED"):
-        vectors.read_texts(NAME)
