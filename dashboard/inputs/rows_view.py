@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.shared import downloads, forms, wording
-from isoviz.statistics import resolution
+from isoviz.statistics import power
 from isoviz.tasks.protocol import TRAIN, DataReport, Problems, Task
 
 FEW = 120
@@ -35,11 +35,11 @@ def counts(report: DataReport) -> None:
 def smallest(rows: int, predicted: Literal["class", "number", "text"]) -> str:
     """A sentence on the smallest difference that this number of validation rows can show."""
     if predicted == "number":
-        least = resolution.smallest_correlation(rows)
+        least = power.smallest_correlation(rows)
         if least is None:
             return f"{rows} rows cannot show a correlation."
         return f"With {rows:,} rows, a correlation below {least:.2g} cannot be distinguished from none (t-test, 5 %)."
-    difference = resolution.smallest_difference(rows)
+    difference = power.smallest_difference(rows)
     if difference is None:
         return f"{rows} rows are too few to show a difference between two models."
     if predicted == "text":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -36,7 +36,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A table. Text is unchanged, numbers are formatted by `rows_of`, missing cells are empty.
+    """A table. Text is unchanged, missing cells are empty.
 
     Attributes:
         places: heading → decimals of its numbers.
@@ -47,6 +47,25 @@ class Numbers:
     notes: tuple[str, ...] = ()
     places: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def header(self) -> list[str]:
+        return [str(name) for name in self.frame.columns]
+
+    def cells(self) -> list[list[tuple[str, bool]]]:
+        """Each cell as text, and whether it is a number: counts in full, others with four digits or the column's `places`."""
+        places = [self.places.get(name) for name in self.header]
+        lines = self.frame.to_numpy(dtype=object)
+        return [[_cell(value, digits) for value, digits in zip(line, places, strict=True)] for line in lines]
+
+
+def _cell(value: object, places: int | None) -> tuple[str, bool]:
+    is_number = isinstance(value, (int, float))
+    if value is None or value is pd.NA or value != value:
+        return "", is_number
+    if isinstance(value, float):
+        return number(value) if places is None else decimals(value, places), True
+    return str(value), is_number
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -55,6 +74,17 @@ class Picture:
     title: str
     figure: go.Figure
     words: str
+
+    @property
+    def height(self) -> int:
+        """In pixels."""
+        return int(self.figure.layout.height or 420)
+
+    def spec(self) -> dict[str, Any]:
+        """For plotly.js, which adds its own template."""
+        spec: dict[str, Any] = self.figure.to_plotly_json()
+        spec["layout"].pop("template", None)
+        return spec
 
 
 @dataclass(frozen=True)
@@ -80,24 +110,9 @@ class Document:
 
     title: str
     about: str
-    blocks: tuple[Block, ...] = field(default=())
+    blocks: tuple[Block, ...] = ()
 
     @property
     def pictures(self) -> list[Picture]:
         """All figures, in order."""
         return [block for block in self.blocks if isinstance(block, Picture)]
-
-
-def rows_of(table: Numbers) -> list[list[str]]:
-    """A table's cells as text: empty if missing, counts in full, other numbers with four digits or the column's `places`."""
-    places = [table.places.get(str(name)) for name in table.frame.columns]
-    lines = table.frame.to_numpy(dtype=object)
-    return [[_cell(value, digits) for value, digits in zip(line, places, strict=True)] for line in lines]
-
-
-def _cell(value: object, places: int | None) -> str:
-    if value is None or (isinstance(value, float) and value != value) or value is pd.NA:
-        return ""
-    if isinstance(value, float):
-        return number(value) if places is None else decimals(value, places)
-    return str(value)

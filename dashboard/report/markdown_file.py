@@ -9,10 +9,11 @@ import tempfile
 import threading
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from plotly.io.json import to_json_plotly
 
-from dashboard.report.document import Block, Code, Document, Heading, Numbers, Paragraph, Picture, Points, rows_of
+from dashboard.report.document import Block, Code, Document, Heading, Numbers, Paragraph, Picture, Points
 from dashboard.shared import downloads
 from isoviz.errors import IsoVizError
 
@@ -77,7 +78,7 @@ def draw(pictures: list[Picture]) -> list[bytes]:
             {
                 "fig": _on_white(picture),
                 "path": str(file),
-                "opts": {"format": "png", "width": WIDTH, "height": picture.figure.layout.height or 420, "scale": 2},
+                "opts": {"format": "png", "width": WIDTH, "height": picture.height, "scale": 2},
             }
             for picture, file in zip(pictures, files, strict=True)
         ]
@@ -90,9 +91,8 @@ def draw(pictures: list[Picture]) -> list[bytes]:
         return [file.read_bytes() for file in files]
 
 
-def _on_white(picture: Picture) -> dict[str, object]:
-    spec = picture.figure.to_plotly_json()
-    spec["layout"].pop("template", None)
+def _on_white(picture: Picture) -> dict[str, Any]:
+    spec = picture.spec()
     spec["layout"] |= {
         "paper_bgcolor": "#ffffff",
         "plot_bgcolor": "#ffffff",
@@ -112,20 +112,11 @@ def _markdown(block: Block) -> str:
         case Code(title, text):
             return f"**{_text(title)}**\n\n{_fenced(text)}"
         case Numbers(title, _, notes):
-            return "\n\n".join([f"**{_text(title)}**", _table(block), *map(_text, notes)])
+            cells = [[_text(text) for text, _ in line] for line in block.cells()]
+            table = downloads.markdown_table([_text(name) for name in block.header], cells)
+            return "\n\n".join([f"**{_text(title)}**", table, *map(_text, notes)])
         case Picture():
             raise AssertionError("a picture is a file of its own")
-
-
-def _table(block: Numbers) -> str:
-    header = [_cell(str(name)) for name in block.frame.columns]
-    lines = [[_cell(text) for text in line] for line in rows_of(block)]
-    rule = ["---"] * len(header)
-    return "\n".join("| " + " | ".join(line) + " |" for line in [header, rule, *lines])
-
-
-def _cell(text: str) -> str:
-    return _text(text).replace("|", "\\|")
 
 
 def _text(text: str) -> str:

@@ -253,10 +253,8 @@ def latex(table: Published) -> str:
 def markdown(table: Published) -> str:
     """Caption, a table with pipes, notes."""
     columns = _columns(table)
-    lines = list(zip(*columns.values(), strict=True))
-    body = [columns.keys(), ["---"] * len(columns), *lines]
-    rows = ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in body]
-    return "\n".join([f"**{caption(table)}**", "", *rows, "", *(f"- {note}" for note in notes(table)), ""])
+    rows = downloads.markdown_table(list(columns), zip(*columns.values(), strict=True))
+    return "\n".join([f"**{caption(table)}**", "", rows, "", *(f"- {note}" for note in notes(table)), ""])
 
 
 def as_json(table: Published) -> str:

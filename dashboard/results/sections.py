@@ -29,7 +29,7 @@ from dashboard.shared import (
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.run_lists import Filter, cached
 from isoviz import tasks
-from isoviz.comparisons import Table, associate_means
+from isoviz.comparisons import Table, associate
 from isoviz.events import Started
 from isoviz.metrics.protocol import Metric
 from isoviz.runs import citing
@@ -226,8 +226,8 @@ def _view_of(task: str, metric: str, runs: pd.DataFrame, isotropy: list[Metric],
 
 def association(runs: pd.DataFrame, metric: str, measure: Metric) -> str:
     """Whether isotropy goes with performance over the settings of one task, as a sentence; empty with too few settings for a test."""
-    correlation = associate_means(tables.association_points(runs, measure.slug, metric), measure.slug, metric=metric)
-    return correlation.sentence if correlation.p is not None else ""
+    correlation, sentence = associate(tables.association_points(runs, measure.slug, metric), measure.slug, metric)
+    return sentence if correlation.p is not None else ""
 
 
 def published_table(

@@ -108,6 +108,12 @@ def latex_table(
     return "\n".join(lines) + "\n"
 
 
+def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table with pipes."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
 def latex_heading(metric: Metric) -> str:
     """A metric as a column heading."""
     return metric.latex or latex_text(metric.heading)

@@ -27,7 +27,7 @@ from dashboard.shared.explanations import Explanation
 from dashboard.shared.run_lists import Filter
 from dashboard.shared.steady import while_busy
 from isoviz import metrics, tasks
-from isoviz.comparisons import associate_means
+from isoviz.comparisons import associate
 from isoviz.runs.examples import SWEEP
 
 MOST_MAPS = 4
@@ -181,11 +181,7 @@ def _associations(choice: Choice, runs: pd.DataFrame) -> None:
     """The rank correlation in a sentence: on this task, and over all tasks of the experiment if there are several."""
     on_task = run_lists.cached(
         ("association", choice),
-        lambda: (
-            associate_means(
-                tables.association_points(runs, choice.measure, choice.metric), choice.measure, metric=choice.metric
-            ).sentence
-        ),
+        lambda: _association(runs, choice.measure, choice.metric),
     )
     st.markdown(f"**Does isotropy go with performance?** {wording.plain(on_task)}")
     all_runs = run_lists.frame(Filter(_experiment(choice.group)))
@@ -193,9 +189,13 @@ def _associations(choice: Choice, runs: pd.DataFrame) -> None:
         return
     pooled = run_lists.cached(
         ("pooled association", choice.group, choice.measure),
-        lambda: associate_means(tables.association_points(all_runs, choice.measure, None), choice.measure).sentence,
+        lambda: _association(all_runs, choice.measure, None),
     )
     st.markdown(f"All models and tasks, each centred on its own ranks: {wording.plain(pooled)}")
+
+
+def _association(runs: pd.DataFrame, measure: str, metric: str | None) -> str:
+    return associate(tables.association_points(runs, measure, metric), measure, metric).sentence
 
 
 def _against(choice: Choice, points: pd.DataFrame) -> None:

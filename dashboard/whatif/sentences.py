@@ -10,7 +10,7 @@ from dashboard.shared import wording
 from isoviz.readouts import Comparison
 from isoviz.readouts.reading import Needs
 from isoviz.statistics.paired_bootstrap import Difference, Outcome
-from isoviz.statistics.resolution import smallest_difference
+from isoviz.statistics.power import smallest_difference
 from isoviz.whatif.chains import Step
 from isoviz.whatif.engine import Answer, Full
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from isoviz import metrics, tasks
 from isoviz.comparisons import wording
-from isoviz.comparisons.learning import nothing_learned
 from isoviz.comparisons.setups import METHOD, Factor, SideBySide, check_comparable, side_by_side
-from isoviz.comparisons.table import Arm, Comparison, Excluded, Part, Table, Verdict
+from isoviz.comparisons.table import Arm, Comparison, Excluded, Part, Table
 from isoviz.errors import InputError
 from isoviz.events import Started
 from isoviz.runs.rows import RunRow
-from isoviz.statistics import correction, effect_size, groups, intervals, mean_sd, power, two_samples
+from isoviz.statistics import groups, intervals, mean_sd, power, two_samples
 from isoviz.tasks.metrics import METRICS
 
 ALPHA = 0.05
@@ -64,41 +61,41 @@ def compare(
     if baseline is not None and not any(arm.is_baseline for part in parts for arm in part.arms):
         labels = dict.fromkeys(arm.label for part in parts for arm in part.arms)
         raise InputError(f"baseline: no runs of '{baseline}' here (these are: {', '.join(labels)})", field="baseline")
-    tested = [[_tested(arm, part, factor.pairs) for arm in part.arms if not arm.is_baseline] for part in parts]
-    p_values = [test.p for part in tested for test in part]
-    adjusted = iter(correction.holm([math.nan if p is None else p for p in p_values]).tolist() if p_values else [])
-    count = sum(p is not None for p in p_values)
+    baselines = [next((arm for arm in part.arms if arm.is_baseline), _NO_BASELINE) for part in parts]
+    p_values = [
+        {arm.label: _p(arm, base, factor.pairs) for arm in part.arms if not arm.is_baseline}
+        for part, base in zip(parts, baselines, strict=True)
+    ]
+    every = [p for of_part in p_values for p in of_part.values()]
+    adjusted = iter(two_samples.holm(every).tolist() if every else [])
+    tests = sum(not math.isnan(p) for p in every)
     return Table(
         by=by,
         alpha=alpha,
-        tests=count,
+        tests=tests,
         parts=[
-            _concluded(
-                part, [_judged(test, next(adjusted), count, alpha, part.scale) for test in tests], factor.pairs, alpha
+            _lettered(part, factor.pairs, alpha).model_copy(
+                update={
+                    "comparisons": [
+                        _comparison(
+                            arm, base, factor.pairs, (p_of[arm.label], next(adjusted)), tests, alpha, part.scale
+                        )
+                        for arm in part.arms
+                        if not arm.is_baseline
+                    ]
+                }
             )
-            for part, tests in zip(parts, tested, strict=True)
+            for part, base, p_of in zip(parts, baselines, p_values, strict=True)
         ],
     )
-
-
-@dataclass(frozen=True)
-class _Test:
-    """A comparison before correction; `sd` is the standard deviation used to scale the difference."""
-
-    comparison: Comparison
-    sd: float | None = None
-
-    @property
-    def p(self) -> float | None:
-        return self.comparison.p
 
 
 def _scored(
     part: SideBySide, factor: Factor, metric: str | None, baseline: str | None, started: Mapping[str, Started | None]
 ) -> Part:
     """The part with its arms' values, before any comparison."""
-    first = next(iter(part.arms.values()))[0].config
-    name = _metric(part, metric)
+    first = part.rows[0].config
+    name = _metric(part.rows, metric)
     arms = [_arm(label, rows, name) for label, rows in part.arms.items()]
     configs = [rows[0].config for rows in part.arms.values()]
     baseline_name = baseline or ("baseline" if factor.name == METHOD else None)
@@ -120,13 +117,12 @@ def _scored(
         arms=arms,
         comparisons=[],
         pairs_tested=0,
-        warnings=_warnings(part, first.task, started),
-        notes=_notes(part, started),
+        warnings=_warnings(part.rows, started),
+        notes=_notes(part.rows, started),
     )
 
 
-def _metric(part: SideBySide, requested: str | None) -> str:
-    rows = [row for rows in part.arms.values() for row in rows]
+def _metric(rows: Sequence[RunRow], requested: str | None) -> str:
     task = rows[0].config.task
     reported = dict.fromkeys(name for row in rows if row.result for name in row.result.metrics)
     task_entry = tasks.catalogue().get(task)
@@ -202,18 +198,39 @@ def _arm(label: str, rows: Sequence[RunRow], metric: str) -> Arm:
     )
 
 
-def _warnings(part: SideBySide, task: str, started: Mapping[str, Started | None]) -> list[str]:
-    """Warnings that nothing was learned, always judged by the task's primary metric."""
+def nothing_learned(task: str, scores: Iterable[float | None], simple: Mapping[str, float | None]) -> str:
+    """The warning that runs which do not beat a simple approach say nothing about their methods; "" if one does or no reference
+    is known.
+
+    Args:
+        task: its slug; there is no reference for error metrics or tasks outside the catalogue.
+        scores: the task's primary metric of each finished run; None if it is undefined.
+        simple: name of a simple approach (`bag_of_words`) → its score in this metric.
+    """
     task_entry = tasks.catalogue().get(task)
-    rows = [row for arm in part.arms.values() for row in arm if row.status == "finished"]
-    starts = [start for row in rows if (start := started.get(row.id)) is not None]
+    reached = {name: value for name, value in simple.items() if value is not None}
+    values = list(scores)
+    if task_entry is None or not reached or not values or not METRICS[task_entry.primary].higher_is_better:
+        return ""
+    best = max(reached, key=reached.__getitem__)
+    if any(value is not None and value > reached[best] for value in values):
+        return ""
+    subject = "no run beats" if len(values) > 1 else "this run does not beat"
+    level = wording.number(reached[best], scale=METRICS[task_entry.primary].highest)
+    return f"Nothing was learned: {subject} {best.replace('_', ' ')} ({level}). Do not compare."
+
+
+def _warnings(rows: Sequence[RunRow], started: Mapping[str, Started | None]) -> list[str]:
+    """Warnings that nothing was learned, always judged by the task's primary metric."""
+    task_entry = tasks.catalogue().get(rows[0].config.task)
+    finished = [row for row in rows if row.status == "finished"]
+    starts = [start for row in finished if (start := started.get(row.id)) is not None]
     simple = {name: value for start in starts for name, value in start.baselines.items()}
-    warning = nothing_learned(task, (value_of(row, task_entry.primary) for row in rows), simple) if task_entry else ""
-    return [warning] if warning else []
+    scores = (value_of(row, task_entry.primary) if task_entry else None for row in finished)
+    return [warning] if (warning := nothing_learned(rows[0].config.task, scores, simple)) else []
 
 
-def _notes(part: SideBySide, started: Mapping[str, Started | None]) -> list[str]:
-    rows = [row for rows in part.arms.values() for row in rows]
+def _notes(rows: Sequence[RunRow], started: Mapping[str, Started | None]) -> list[str]:
     starts = [start for row in rows if (start := started.get(row.id)) is not None]
     notes = []
     devices = list(dict.fromkeys(start.device for start in starts))
@@ -229,135 +246,80 @@ def _notes(part: SideBySide, started: Mapping[str, Started | None]) -> list[str]
     return notes
 
 
-def _tested(arm: Arm, part: Part, paired: bool) -> _Test:
-    base = next((candidate for candidate in part.arms if candidate.is_baseline), None)
-    if base is None:  # no baseline runs in this part
-        base = Arm(
-            label="baseline", is_baseline=True, values={}, runs={}, mean=None, sd=None, median=None, low=None, high=None
-        )
-    return _paired(arm, base) if paired else _unpaired(arm, base)
+_NO_BASELINE = Arm(
+    label="baseline", is_baseline=True, values={}, runs={}, mean=None, sd=None, median=None, low=None, high=None
+)
+"""Of a part without runs of the baseline."""
 
 
-def _paired(arm: Arm, base: Arm) -> _Test:
-    seeds = sorted(arm.values.keys() & base.values.keys())
-    differences = [arm.values[seed] - base.values[seed] for seed in seeds]
-    mean, sd = mean_sd(differences)
-    test = _Test(
-        Comparison(
-            arm=arm.label,
-            baseline=base.label,
-            difference=mean,
-            paired=True,
-            n=len(seeds),
-            n_baseline=len(seeds),
-            unpaired=sorted(arm.values.keys() ^ base.values.keys()),
-            test="paired t-test",
-            verdict="too few seeds",
-            sentence="",
-        ),
-        sd,
-    )
-    if len(seeds) < wording.ENOUGH or mean is None or sd is None:
-        return test
-    return _with_test(
-        test,
-        p=float(two_samples.paired_t(differences)),
-        wilcoxon=float(two_samples.wilcoxon(differences)),
-        interval=intervals.of_mean(differences),
-        effect=effect_size.of_pairs(mean, sd, len(seeds)),
-    )
+def _differences(arm: Arm, base: Arm) -> list[float]:
+    return [arm.values[seed] - base.values[seed] for seed in sorted(arm.values.keys() & base.values.keys())]
 
 
-def _unpaired(arm: Arm, base: Arm) -> _Test:
-    n, m = arm.n, base.n
-    comparable = arm.mean is not None and base.mean is not None
-    test = _Test(
-        Comparison(
-            arm=arm.label,
-            baseline=base.label,
-            difference=arm.mean - base.mean if arm.mean is not None and base.mean is not None else None,
-            paired=False,
-            n=n,
-            n_baseline=m,
-            test="Welch's t-test",
-            verdict="too few seeds",
-            sentence="",
-        )
-    )
-    if min(n, m) < wording.ENOUGH or not comparable:
-        return test
-    values, base_values = list(arm.values.values()), list(base.values.values())
-    summaries = (arm.mean, arm.sd, n), (base.mean, base.sd, m)
-    return _with_test(
-        replace(test, sd=math.sqrt((arm.sd**2 + base.sd**2) / 2)),  # type: ignore[operator]
-        p=float(two_samples.welch_t(values, base_values)),
-        wilcoxon=math.nan,
-        interval=intervals.of_difference(values, base_values),
-        effect=effect_size.of_samples(*summaries),  # type: ignore[arg-type]
-    )
-
-
-def _with_test(
-    test: _Test,
-    p: float,
-    wilcoxon: float,
-    interval: intervals.Interval | None,
-    effect: effect_size.EffectSize | None,
-) -> _Test:
-    if math.isnan(p):
-        return replace(test, comparison=test.comparison.model_copy(update={"verdict": "no spread"}))
-    update: dict[str, Any] = {"p": p, "p_wilcoxon": None if math.isnan(wilcoxon) else wilcoxon}
-    if interval:
-        update |= {"low": interval.low, "high": interval.high}
-    if effect:
-        update |= {"g": effect.g, "g_low": effect.interval.low, "g_high": effect.interval.high}
-    return replace(test, comparison=test.comparison.model_copy(update=update))
-
-
-def _judged(test: _Test, p_holm: float, tests: int, alpha: float, scale: float) -> Comparison:
-    """Add the corrected p, the verdict and the number of seeds needed, which assumes the strictest step of the correction."""
-    comparison = test.comparison
-    update: dict[str, Any] = {}
-    if comparison.p is not None and test.sd and comparison.difference is not None:
-        verdict: Verdict = "apart" if p_holm < alpha else "not apart"
-        level = alpha / max(tests, 1)
-        paired, n = comparison.paired, min(comparison.n, comparison.n_baseline)
-        update = {
-            "p_holm": p_holm,
-            "verdict": verdict,
-            "seeds_needed": power.seeds_needed(comparison.difference / test.sd, level, paired=paired),
-            "detectable": power.detectable(n, level, paired=paired) * test.sd,
-        }
-    judged = comparison.model_copy(update=update)
-    return judged.model_copy(update={"sentence": wording.sentence(judged, tests, scale)})
-
-
-def _concluded(part: Part, comparisons: list[Comparison], paired: bool, alpha: float) -> Part:
-    """Add the comparisons, and the letters shared by settings that do not differ significantly."""
-    lettered = [at for at, arm in enumerate(part.arms) if arm.n >= wording.ENOUGH]
-    if not 2 <= len(lettered) <= MOST_LETTERS:
-        return part.model_copy(update={"comparisons": comparisons})
-    pairs = [(first, second) for place, first in enumerate(lettered) for second in lettered[place + 1 :]]
-    p = [_p_of_pair(part.arms[first], part.arms[second], paired) for first, second in pairs]
-    adjusted = correction.holm(p)
-    place = {at: number for number, at in enumerate(lettered)}
-    apart = [(place[first], place[second]) for (first, second), q in zip(pairs, adjusted, strict=True) if q < alpha]
-    means = [part.arms[at].mean or 0.0 for at in lettered]
-    order = sorted(range(len(lettered)), key=lambda number: -means[number])
-    letters = groups.letters(len(lettered), apart, order)
-    arms = [
-        arm.model_copy(update={"letters": letters[place[at]] if at in place else ""})
-        for at, arm in enumerate(part.arms)
-    ]
-    tested = int(np.isfinite(p).sum())
-    return part.model_copy(update={"comparisons": comparisons, "arms": arms, "pairs_tested": tested})
-
-
-def _p_of_pair(arm: Arm, second_arm: Arm, paired: bool) -> float:
-    """p of the test between two arms; nan if there is none."""
-    if not paired:
-        return float(two_samples.welch_t(list(arm.values.values()), list(second_arm.values.values())))
-    seeds = arm.values.keys() & second_arm.values.keys()
-    if len(seeds) < wording.ENOUGH:
+def _p(arm: Arm, base: Arm, paired: bool) -> float:
+    """p of the test between two arms; nan with too few seeds or without spread."""
+    if paired:
+        differences = _differences(arm, base)
+        return float(two_samples.paired_t(differences)) if len(differences) >= wording.ENOUGH else math.nan
+    if min(arm.n, base.n) < wording.ENOUGH:
         return math.nan
-    return float(two_samples.paired_t([arm.values[seed] - second_arm.values[seed] for seed in sorted(seeds)]))
+    return float(two_samples.welch_t(list(arm.values.values()), list(base.values.values())))
+
+
+def _comparison(
+    arm: Arm, base: Arm, paired: bool, p: tuple[float, float], tests: int, alpha: float, scale: float
+) -> Comparison:
+    """An arm minus the baseline: size, interval, effect, verdict and the seeds needed.
+
+    Args:
+        p: of the test, uncorrected and corrected; nan if there is none.
+        tests: how many the correction is for; the number of seeds needed assumes its strictest step.
+    """
+    differences = _differences(arm, base)
+    both = arm.mean is not None and base.mean is not None
+    mean, sd = mean_sd(differences) if paired else (arm.mean - base.mean if both else None, None)  # type: ignore[operator]
+    n, n_baseline = (len(differences),) * 2 if paired else (arm.n, base.n)
+    fields: dict[str, Any] = {
+        "difference": mean,
+        "unpaired": sorted(arm.values.keys() ^ base.values.keys()) if paired else [],
+        "test": "paired t-test" if paired else "Welch's t-test",
+        "verdict": "too few seeds" if min(n, n_baseline) < wording.ENOUGH else "no spread",
+    }
+    if not math.isnan(p[0]):
+        if paired:
+            interval, effect = intervals.of_mean(differences), intervals.effect_of_pairs(mean, sd, n)  # type: ignore[arg-type]
+            wilcoxon = float(two_samples.wilcoxon(differences))
+            fields["p_wilcoxon"] = None if math.isnan(wilcoxon) else wilcoxon
+        else:
+            sd = math.sqrt((arm.sd**2 + base.sd**2) / 2)  # type: ignore[operator]
+            interval = intervals.of_difference(list(arm.values.values()), list(base.values.values()))
+            effect = intervals.effect_of_samples((arm.mean, arm.sd, n), (base.mean, base.sd, n_baseline))  # type: ignore[arg-type]
+        fields |= interval._asdict() if interval else {}
+        fields |= dict(zip(("g", "g_low", "g_high"), effect, strict=True)) if effect else {}
+        level = alpha / max(tests, 1)
+        assert mean is not None and sd
+        fields |= {
+            "p": p[0],
+            "p_holm": p[1],
+            "verdict": "apart" if p[1] < alpha else "not apart",
+            "seeds_needed": power.seeds_needed(mean / sd, level, paired=paired),
+            "detectable": power.detectable(min(n, n_baseline), level, paired=paired) * sd,
+        }
+    comparison = Comparison(
+        arm=arm.label, baseline=base.label, paired=paired, n=n, n_baseline=n_baseline, sentence="", **fields
+    )
+    return comparison.model_copy(update={"sentence": wording.sentence(comparison, tests, scale)})
+
+
+def _lettered(part: Part, paired: bool, alpha: float) -> Part:
+    """Add the letters shared by settings that do not differ significantly."""
+    lettered = [arm for arm in part.arms if arm.n >= wording.ENOUGH]
+    if not 2 <= len(lettered) <= MOST_LETTERS:
+        return part
+    pairs = list(itertools.combinations(range(len(lettered)), 2))
+    p = [_p(lettered[first], lettered[second], paired) for first, second in pairs]
+    apart = [pair for pair, q in zip(pairs, two_samples.holm(p), strict=True) if q < alpha]
+    order = sorted(range(len(lettered)), key=lambda number: -(lettered[number].mean or 0.0))
+    letters = dict(zip((arm.label for arm in lettered), groups.letters(len(lettered), apart, order), strict=True))
+    arms = [arm.model_copy(update={"letters": letters.get(arm.label, "")}) for arm in part.arms]
+    return part.model_copy(update={"arms": arms, "pairs_tested": sum(not math.isnan(value) for value in p)})

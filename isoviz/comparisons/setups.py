@@ -114,6 +114,11 @@ class SideBySide:
     settings: dict[str, Any]
     arms: dict[str, list[RunRow]]
 
+    @property
+    def rows(self) -> list[RunRow]:
+        """The runs of all arms."""
+        return [row for rows in self.arms.values() for row in rows]
+
 
 def side_by_side(
     rows: Sequence[RunRow], factor: Factor, started: Mapping[str, Started | None] | None = None
@@ -145,15 +150,6 @@ def _labels(factor: Factor, arms: Mapping[str, Sequence[RunRow]]) -> list[str]:
     """One label per arm; labels that would be equal after shortening numbers are written in full."""
     short = [factor.label(rows[0].config) for rows in arms.values()]
     return [f"{label} {key}" if short.count(label) > 1 else label for label, key in zip(short, arms, strict=True)]
-
-
-def strata(rows: Iterable[RunRow]) -> dict[str, list[RunRow]]:
-    """Groups runs by their setup except method and parameters; numbers may be compared within a group. Never raises."""
-    by_setup: dict[str, list[RunRow]] = {}
-    factor = Factor(METHOD, False)
-    for row in rows:
-        by_setup.setdefault(json.dumps(factor.rest(row.config), sort_keys=True), []).append(row)
-    return by_setup
 
 
 def comparable(rows: Iterable[RunRow], started: Mapping[str, Started | None]) -> dict[str, list[str]]:

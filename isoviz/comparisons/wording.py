@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from isoviz.comparisons.table import Comparison
 from isoviz.formatting import decimals
 
@@ -22,9 +24,17 @@ def probability(p: float | None) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.2g}" if p >= 0.1 else f"{p:.3f}"
 
 
-def _equals(p: float | None) -> str:
+def equals(p: float | None) -> str:
+    """`= 0.043`, `< 0.001`."""
     text = probability(p)
     return text if text.startswith("<") else f"= {text}"
+
+
+def interval(ends: Sequence[float | None] | None, scale: float = 1.0) -> str:
+    """` [−0.020, 0.010]`; "" without ends."""
+    if ends is None or ends[0] is None:
+        return ""
+    return f" [{number(ends[0], scale=scale)}, {number(ends[1], scale=scale)}]"
 
 
 def sentence(comparison: Comparison, tests: int, scale: float = 1.0) -> str:
@@ -41,18 +51,13 @@ def _difference(comparison: Comparison, scale: float) -> str:
     if comparison.difference is None:
         return f"{comparison.arm} − {comparison.baseline}"
     size = number(comparison.difference, scale=scale, sign=True)
-    if comparison.low is not None:
-        size += f" [{number(comparison.low, scale=scale)}, {number(comparison.high, scale=scale)}]"
+    size += interval((comparison.low, comparison.high), scale)
     seeds = (
-        _count(comparison.n, "paired seed")
+        f"{comparison.n:,} paired seed{'' if comparison.n == 1 else 's'}"
         if comparison.paired
         else f"{comparison.n} and {comparison.n_baseline} unpaired seeds"
     )
     return f"{comparison.arm} − {comparison.baseline}: {size}, {seeds}"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _verdict(comparison: Comparison, tests: int, scale: float) -> str:
@@ -72,34 +77,23 @@ def _verdict(comparison: Comparison, tests: int, scale: float) -> str:
                 else "the same difference in every seed, so there is no spread to test."
             )
         case "apart":
-            return f"a significant difference (p {_equals(comparison.p_holm)}{over})."
-    alone = (
-        comparison.p is not None
-        and comparison.p_holm is not None
-        and comparison.low is not None
-        and comparison.high is not None
-    )
-    if corrected and alone and not comparison.low <= 0 <= comparison.high:  # type: ignore[operator]
-        reason = f"p {_equals(comparison.p)} uncorrected, {probability(comparison.p_holm)}{over}"
+            return f"a significant difference (p {equals(comparison.p_holm)}{over})."
+    low, high = comparison.low, comparison.high
+    if corrected and low is not None and high is not None and not low <= 0 <= high:
+        reason = f"p {equals(comparison.p)} uncorrected, {probability(comparison.p_holm)}{over}"
     else:
-        reason = f"p {_equals(comparison.p_holm)}{over}"
-    text = f"difference not shown ({reason}). {_seeds(comparison)} would show a true difference of this size."
-    if comparison.detectable is None:
-        return text
-    return f"{text} The present seeds would likely show one of {number(comparison.detectable, scale=scale)}."
+        reason = f"p {equals(comparison.p_holm)}{over}"
+    return (
+        f"difference not shown ({reason}). {_seeds(comparison)} would show a true difference of this size. The present seeds would "
+        f"likely show one of {number(comparison.detectable, scale=scale)}."
+    )
 
 
 def answer(comparison: Comparison) -> str:
     """Whether the two differ, for a table's cell: `yes`, `not shown; about 7 seeds would show it`, …"""
-    match comparison.verdict:
-        case "apart":
-            return "yes"
-        case "too few seeds":
-            return "not enough seeds to tell"
-        case "no spread":
-            return "no spread to test"
     seeds = _seeds(comparison)
-    return f"not shown; {seeds[:1].lower()}{seeds[1:]} would show it"
+    answers = {"apart": "yes", "too few seeds": "not enough seeds to tell", "no spread": "no spread to test"}
+    return answers.get(comparison.verdict, f"not shown; {seeds[:1].lower()}{seeds[1:]} would show it")
 
 
 def _seeds(comparison: Comparison) -> str:

@@ -11,6 +11,7 @@ population from which the points are drawn. A claim is parsed here, once, into J
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias
@@ -19,6 +20,7 @@ Tree: TypeAlias = "float | list[Any]"
 """A parsed expression."""
 
 _REFERENCE: Final = re.compile(r"([a-z][a-z0-9_.]*)@(\d+)")
+_ARITHMETIC: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 _SIGNS: Final[dict[type[ast.AST], str]] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Lt: "<", ast.Gt: ">"
 }  # fmt: skip
@@ -94,14 +96,9 @@ def evaluate(tree: Tree, value_at: Callable[[str, int], float]) -> float:
     if tree[0] == "abs":
         return abs(evaluate(tree[1], value_at))
     left, right = evaluate(tree[1], value_at), evaluate(tree[2], value_at)
-    match tree[0]:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-    return left / right if right else float("nan")
+    if tree[0] == "/" and not right:
+        return float("nan")
+    return _ARITHMETIC[tree[0]](left, right)
 
 
 def holds(claim: list[Any], value_at: Callable[[str, int], float]) -> bool:

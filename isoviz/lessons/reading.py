@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from isoviz.errors import InputError
 from isoviz.lessons.expressions import MalformedError, parse_claim, references
@@ -26,7 +27,36 @@ LARGEST = 100_000
 TRUE = "true."
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _REFERENCE = re.compile(r"(?:true\.)?[a-z][a-z0-9_]*@\d+")
+
+
+def _checked_claim(text: str) -> str:
+    try:
+        named = list(references(parse_claim(text)))
+    except MalformedError as error:
+        raise ValueError(str(error)) from None
+    for name, _ in named:
+        _known_number(name.removeprefix(TRUE))
+    return text
+
+
+def _known_number(name: str) -> str:
+    if name not in NUMBERS:
+        raise ValueError(f"unknown number '{name}' (allowed: {', '.join(NUMBERS)})")
+    return name
+
+
+def _known_control(name: str) -> str:
+    if name not in State.model_fields:
+        raise ValueError(f"unknown control '{name}' (allowed: {', '.join(State.model_fields)})")
+    return name
+
+
 Text = Annotated[str, Field(min_length=1)]
+Number = Annotated[str, AfterValidator(_known_number)]
+Test = Annotated[Text, AfterValidator(_checked_claim)]
+"""A comparison of numbers in the language of `isoviz.lessons.expressions`."""
+Place = tuple[str | int, ...]
+"""A field, by the keys and indices that lead to it."""
 
 
 class FaultyLessonError(InputError):
@@ -49,24 +79,17 @@ class Option(_Part):
     """One option; it is the right answer if `when` holds."""
 
     text: Text
-    when: Text
-
-    _when = field_validator("when")(lambda text: _checked_claim(text))
+    when: Test
 
 
 class NumberGuess(_Part):
     """A slider; the right answer is the number `of` after the step."""
 
     kind: Literal["number"]
-    of: Text
+    of: Number
     low: float
     high: float
     step: float = Field(gt=0)
-
-    @field_validator("of")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        return _known_number(name)
 
     @model_validator(mode="after")
     def _in_order(self) -> NumberGuess:
@@ -96,9 +119,7 @@ class Claim(_Part):
     """Part of the closing sentence: `says` in words, `holds` as a test of the shown numbers."""
 
     says: Text
-    holds: Text
-
-    _holds = field_validator("holds")(lambda text: _checked_claim(text))
+    holds: Test
 
 
 class Lesson(_Part):
@@ -120,25 +141,12 @@ class Lesson(_Part):
     order: int = Field(100, ge=1, le=1000)
     title: Text
     idea: Text
-    show: Annotated[tuple[str, ...], Field(min_length=1, max_length=6)]
-    controls: tuple[str, ...] = ()
+    show: Annotated[tuple[Number, ...], Field(min_length=1, max_length=6)]
+    controls: tuple[Annotated[str, AfterValidator(_known_control)], ...] = ()
     start: dict[str, Any] = {}
     steps: Annotated[tuple[Step, ...], Field(min_length=1, max_length=6)]
     sentence: Text
     claims: Annotated[tuple[Claim, ...], Field(min_length=1, max_length=6)]
-
-    @field_validator("show")
-    @classmethod
-    def _known_numbers(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(_known_number, names))
-
-    @field_validator("controls")
-    @classmethod
-    def _known_controls(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            if name not in State.model_fields:
-                raise ValueError(f"unknown control '{name}' (allowed: {', '.join(State.model_fields)})")
-        return names
 
     def states(self) -> list[State]:
         """The state at the start and after each step."""
@@ -153,12 +161,8 @@ class Lesson(_Part):
     def document(self) -> dict[str, Any]:
         """JSON for the browser, with complete states and parsed claims."""
         fields = self.model_dump(mode="json")
-        fields["states"] = [state.model_dump(mode="json", exclude_defaults=True) for state in self.states()]
-        for state in fields["states"]:
-            state["transforms"] = [
-                {name: value for name, value in step.items() if value is not None}
-                for step in state.get("transforms", [])
-            ]
+        states = (state.model_dump(mode="json", exclude_defaults=True) for state in self.states())
+        fields["states"] = [state | {"transforms": state.get("transforms", [])} for state in states]
         for claim in fields["claims"]:
             claim["tree"] = parse_claim(claim["holds"])
         for step in fields["steps"]:
@@ -191,19 +195,18 @@ def parse(text: str, name: str) -> Lesson:
     try:
         lesson = Lesson.model_validate(values)
     except ValidationError as error:
-        problems = [(detail["loc"], _problem_text(detail)) for detail in error.errors()]
-        raise FaultyLessonError([_line(text, name, place, problem) for place, problem in problems]) from None
-    problems = list(_problems_together(lesson))
-    if problems:
+        problems = [_line(text, name, detail["loc"], _problem_text(detail)) for detail in error.errors()]
+        raise FaultyLessonError(problems) from None
+    if problems := _problems_together(lesson):
         raise FaultyLessonError([_line(text, name, place, problem) for place, problem in problems])
     return lesson
 
 
-def _problems_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
-    """Problems across fields: invalid merged states and invalid references to steps."""
-    problems: list[tuple[tuple[Any, ...], str]] = []
+def _problems_together(lesson: Lesson) -> list[tuple[Place, str]]:
+    """Problems across fields: invalid merged states, and numbers of steps that do not exist or have not happened."""
+    problems: list[tuple[Place, str]] = []
     merged: dict[str, Any] = {}
-    places: list[tuple[Any, ...]] = [("start",), *(("steps", k, "move") for k in range(len(lesson.steps)))]
+    places: list[Place] = [("start",), *(("steps", k, "move") for k in range(len(lesson.steps)))]
     for place, change in zip(places, [lesson.start, *(step.move for step in lesson.steps)], strict=True):
         try:
             State.model_validate(merged | change)
@@ -211,65 +214,30 @@ def _problems_together(lesson: Lesson) -> list[tuple[tuple[Any, ...], str]]:
         except ValidationError as error:
             problems += [((*place, *detail["loc"]), _problem_text(detail)) for detail in error.errors()]
     last = len(lesson.steps)
+    # place, text or references, and the last step whose numbers it may name
+    texts: list[tuple[Place, str, int]] = [(("sentence",), lesson.sentence, last)]
+    named: list[tuple[Place, Iterable[tuple[str, int]], int]] = []
     for k, step in enumerate(lesson.steps):
-        guess = step.guess
-        named: list[tuple[tuple[Any, ...], list[tuple[str, int]]]]
-        if isinstance(guess, NumberGuess):
-            named = [(("steps", k, "guess", "of"), [(guess.of, k + 1)])]
-        else:
-            named = [
-                (("steps", k, "guess", "options", j, "when"), list(references(parse_claim(option.when))))
-                for j, option in enumerate(guess.options)
-            ]
-        named.append((("steps", k, "answer"), _step_references(step.answer)))
-        named.append((("steps", k, "text"), _step_references(step.text)))
-        named.append((("steps", k, "question"), _step_references(step.question)))
-        for place, refs in named:
-            limit = k if place[-1] in ("text", "question") else k + 1
-            problems += [(place, f"{name}@{at}: step {at} has not happened yet") for name, at in refs if at > limit]
+        texts += [(("steps", k, "text"), step.text, k), (("steps", k, "question"), step.question, k)]
+        texts.append((("steps", k, "answer"), step.answer, k + 1))
+        if isinstance(step.guess, NumberGuess):
+            continue
+        for j, option in enumerate(step.guess.options):
+            named.append((("steps", k, "guess", "options", j, "when"), references(parse_claim(option.when)), k + 1))
     for j, claim in enumerate(lesson.claims):
-        for name, at in references(parse_claim(claim.holds)):
-            if at > last:
-                problems.append((("claims", j, "holds"), f"{name}@{at}: the lesson has only {last} steps"))
-        problems += _unknown_places(("claims", j, "says"), claim.says, last)
-    problems += _unknown_places(("sentence",), lesson.sentence, last)
-    for k, step in enumerate(lesson.steps):
-        problems += _unknown_places(("steps", k, "answer"), step.answer, last)
-        problems += _unknown_places(("steps", k, "text"), step.text, last)
-        problems += _unknown_places(("steps", k, "question"), step.question, last)
+        texts.append((("claims", j, "says"), claim.says, last))
+        named.append((("claims", j, "holds"), references(parse_claim(claim.holds)), last))
+    for place, text, limit in texts:
+        for piece in _PLACE.findall(text):
+            name, _, at = piece.rpartition("@")
+            if not _REFERENCE.fullmatch(piece) or name.removeprefix(TRUE) not in NUMBERS:
+                problems.append((place, f"{{{piece}}} is not a number; write {{name@step}}, such as {{isoscore@1}}"))
+            else:
+                named.append((place, [(name, int(at))], limit))
+    for place, refs, limit in named:
+        why = "step {} has not happened yet" if place[0] == "steps" else f"the lesson has only {last} steps"
+        problems += [(place, f"{name}@{at}: {why.format(at)}") for name, at in refs if at > limit]
     return problems
-
-
-def _step_references(text: str) -> list[tuple[str, int]]:
-    inside = [piece for piece in _PLACE.findall(text) if _REFERENCE.fullmatch(piece)]
-    return [(piece.rpartition("@")[0], int(piece.rpartition("@")[2])) for piece in inside]
-
-
-def _unknown_places(place: tuple[Any, ...], text: str, last: int) -> list[tuple[tuple[Any, ...], str]]:
-    problems = []
-    for piece in _PLACE.findall(text):
-        name, _, step = piece.rpartition("@")
-        if not _REFERENCE.fullmatch(piece) or name.removeprefix(TRUE) not in NUMBERS:
-            problems.append((place, f"{{{piece}}} is not a number; write {{name@step}}, such as {{isoscore@1}}"))
-        elif int(step) > last:
-            problems.append((place, f"{{{piece}}}: the lesson has only {last} steps"))
-    return problems
-
-
-def _checked_claim(text: str) -> str:
-    try:
-        named = list(references(parse_claim(text)))
-    except MalformedError as error:
-        raise ValueError(str(error)) from None
-    for name, _ in named:
-        _known_number(name.removeprefix(TRUE))
-    return text
-
-
-def _known_number(name: str) -> str:
-    if name not in NUMBERS:
-        raise ValueError(f"unknown number '{name}' (allowed: {', '.join(NUMBERS)})")
-    return name
 
 
 # ---------------------------------------------------------------------------------------------------- lines and words
@@ -287,10 +255,9 @@ def _problem_text(error: Any) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _line(text: str, name: str, place: tuple[Any, ...], problem: str) -> str:
-    keys = [
-        part for part in place if part not in ("number", "choice")
-    ]  # pydantic's location includes the kind of guess
+def _line(text: str, name: str, place: Place, problem: str) -> str:
+    # pydantic's location includes the kind of guess
+    keys = [part for part in place if part not in ("number", "choice")]
     number = _line_of(text, keys)
     return f"{name}{f', line {number}' if number else ''}: {_named(keys)}: {problem}"
 

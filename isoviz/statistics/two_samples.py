@@ -1,4 +1,4 @@
-"""Tests of whether two samples of seeds differ, paired by seed or not, each along the last axis of its arrays.
+"""Tests of whether two samples of seeds differ, paired by seed or not, each along the last axis of its arrays, and their correction.
 
 All are two-sided. A sample without spread cannot be tested (nan): scores that agree to the last digit say nothing about other
 seeds.
@@ -28,7 +28,12 @@ def paired_t(differences: ArrayLike) -> Array:
     """p of the t-test of a mean paired difference of 0; (..., n) → (...)."""
     from scipy import stats
 
-    return _tested(differences, lambda values: stats.ttest_1samp(values, 0.0, axis=-1).pvalue)
+    values = np.asarray(differences, dtype=np.float64)
+    p = np.full(values.shape[:-1], np.nan)
+    if values.shape[-1] > 1:
+        spread = _spreads(values)
+        p[spread] = stats.ttest_1samp(values[spread], 0.0, axis=-1).pvalue
+    return p
 
 
 def wilcoxon(differences: ArrayLike) -> Array:
@@ -100,15 +105,23 @@ def from_summaries(
     return float(stats.ttest_ind_from_stats(*first, *second, equal_var=equal_variances).pvalue)
 
 
-def _tested(values: ArrayLike, test: Any) -> Array:
-    tested = np.asarray(values, dtype=np.float64)
-    p = np.full(tested.shape[:-1], np.nan)
-    if tested.shape[-1] > 1:
-        spread = _spreads(tested)
-        p[spread] = test(tested[spread])
-    return p
-
-
 def _spreads(values: Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
     sizes = np.abs(values).max(axis=-1)
     return np.asarray(np.ptp(values, axis=-1) > ROUNDING * sizes)
+
+
+def holm(p: ArrayLike) -> Array:
+    """Holm's adjusted p-values along the last axis. An undefined value (nan) does not count as a test and stays undefined.
+
+    Rejecting all values below α keeps the chance of any false rejection in the row at or below α, for any dependence between
+    the tests (Holm 1979).
+    """
+    values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(values, axis=-1)  # undefined ones last
+    ranked = np.take_along_axis(values, order, axis=-1)
+    remaining = np.isfinite(values).sum(axis=-1, keepdims=True) - np.arange(values.shape[-1])
+    adjusted = np.fmin(np.fmax.accumulate(ranked * np.maximum(remaining, 1), axis=-1), 1.0)
+    adjusted[np.isnan(ranked)] = np.nan
+    in_order = np.empty_like(adjusted)
+    np.put_along_axis(in_order, order, adjusted, axis=-1)
+    return in_order

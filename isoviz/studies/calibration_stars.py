@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from isoviz.statistics import correction, two_samples
+from isoviz.statistics import two_samples
 from isoviz.studies import published
 from isoviz.studies.judging import ALPHA, Judgement
 from isoviz.studies.published import Printed
@@ -64,7 +64,7 @@ def stars() -> list[Star]:
         if cell.method != "baseline" and cell.value is not None
     ]
     student, welch = ([_p(*pair, equal_variances=equal) for pair in pairs] for equal in (True, False))
-    columns = zip(student, welch, correction.holm(student).tolist(), correction.holm(welch).tolist(), strict=True)
+    columns = zip(student, welch, two_samples.holm(student).tolist(), two_samples.holm(welch).tolist(), strict=True)
     return [
         Star(*pair, *(None if math.isnan(p) else p for p in values))
         for pair, values in zip(pairs, columns, strict=True)

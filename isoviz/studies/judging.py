@@ -16,7 +16,7 @@ from isoviz import tasks
 from isoviz.comparisons import wording
 from isoviz.config import RunConfig
 from isoviz.runs.naming import method_title
-from isoviz.statistics import correction, intervals, mean_sd, power, resolution, two_samples
+from isoviz.statistics import intervals, mean_sd, power, two_samples
 from isoviz.statistics.rank_correlation import POINTS_FOR_A_TEST, rank_correlation
 from isoviz.studies import published
 from isoviz.studies.records import Evidence, task_title
@@ -175,7 +175,7 @@ def without_effect(config: RunConfig) -> str:
 
 def signs(changes: Sequence[Change], beyond_margin: bool = False) -> list[int]:
     """1 or −1 for each difference that is significant after Holm's correction (beyond its margin), else 0."""
-    p_values = correction.holm([change.p(change.margin if beyond_margin else 0.0) for change in changes])
+    p_values = two_samples.holm([change.p(change.margin if beyond_margin else 0.0) for change in changes])
     return [int(math.copysign(1, change.mean)) if p < ALPHA else 0 for change, p in zip(changes, p_values, strict=True)]
 
 
@@ -294,7 +294,7 @@ def goes_with(settings: Iterable[tuple[str, float | None, float | None]], pair: 
         f"{correlation.tasks} {'task' if correlation.tasks == 1 else 'tasks'}, within tasks (p = {wording.probability(correlation.p)})."
     ).replace("= <", "<")
     counts = [count for count in Counter(names).values() if count >= POINTS_FOR_A_TEST]
-    smallest = resolution.smallest_correlation(correlation.points - correlation.tasks + 1, ALPHA)
+    smallest = power.smallest_correlation(correlation.points - correlation.tasks + 1, ALPHA)
     if 2 / math.prod(map(math.factorial, counts)) >= ALPHA:
         sentence += " No order of so few settings can be significant."
     elif smallest is not None:

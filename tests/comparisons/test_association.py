@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
-
+from dashboard.shared import tables
 from isoviz.comparisons import associate
 from tests.dashboard.made_up import config, result, row
 
+STAR = "isoscore_star"
 
-def sweep(task, level, slope, settings=8, seeds=3, prefix=""):
+
+def sweep(task, level, slope, settings=8, seeds=3, **more):
     """I-STAR at several λ; both numbers rise with the task's level."""
     return [
         row(
-            f"{prefix}{task}{lam}-{seed}",
-            config("istar", seed, {"lam": lam}, task=task),
+            f"{task}{lam}-{seed}{more}",
+            config("istar", seed, {"lam": lam}, task=task, **more),
             outcome=result(level + slope * (lam + (lam == 3) * 1.5) / 100 + seed / 1000, level / 2 + lam / 100),
         )
         for lam in range(1, settings + 1)
@@ -21,48 +22,40 @@ def sweep(task, level, slope, settings=8, seeds=3, prefix=""):
     ]
 
 
+def associated(rows, metric=None):
+    return associate(tables.association_points(tables.runs_frame(rows), STAR, metric), STAR, metric)
+
+
 def test_points_are_settings_not_seeds():
-    association = associate(sweep("demo/sentiment", 0.4, -1), "isoscore_star")
-    assert (association.settings, association.tasks) == (8, 1)
-    assert -1 < association.estimate < -0.9 and association.p < 0.01
-    assert association.sentence.startswith(
-        "Over 8 settings of one task, Spearman's ρ of IsoScore* with performance is −0.9"
-    )
-    assert association.sentence.endswith("one falls as the other rises.")
-    two = associate(sweep("demo/sentiment", 0.4, -1, settings=2, seeds=10), "isoscore_star")
-    assert (two.estimate, two.p) == (None, None) and "not enough settings to tell" in two.sentence
+    correlation, sentence = associated(sweep("demo/sentiment", 0.4, -1))
+    assert (correlation.points, correlation.tasks) == (8, 1)
+    assert -1 < correlation.estimate < -0.9 and correlation.p < 0.01
+    assert sentence.startswith("Over 8 settings of one task, Spearman's ρ of IsoScore* with performance is −0.9")
+    assert sentence.endswith("one falls as the other rises.")
+    few, sentence = associated(sweep("demo/sentiment", 0.4, -1, settings=2, seeds=10))
+    assert (few.estimate, few.p) == (None, None) and "not enough settings to tell" in sentence
 
 
 def test_tasks_are_not_mixed_and_simpson_is_named():
     rows = [*sweep("demo/sentiment", 0.2, -1), *sweep("demo/entailment", 0.5, -1), *sweep("demo/paraphrase", 0.8, -1)]
-    association = associate(rows, "isoscore_star", metric="accuracy")
-    assert association.estimate < -0.9 and association.mixed > 0.5
-    assert len(association.by_task) == 3
-    assert "3 tasks, within each of them" in association.sentence and "Simpson's paradox" in association.sentence
+    correlation, sentence = associated(rows, "accuracy")
+    assert correlation.estimate < -0.9 and correlation.mixed > 0.5
+    assert len(correlation.by_task) == 3
+    assert "3 tasks, within each of them" in sentence and "Simpson's paradox" in sentence
 
 
 def test_setups_are_not_mixed_either():
-    longer = [
-        row(f"l{one.id}", one.config.model_copy(update={"epochs": 9}), outcome=one.result)
-        for one in sweep("demo/sentiment", 0.9, 1)
-    ]
-    association = associate([*sweep("demo/sentiment", 0.2, 1), *longer], "isoscore_star")
-    assert list(association.by_task) == [
+    correlation, _ = associated([*sweep("demo/sentiment", 0.2, 1), *sweep("demo/sentiment", 0.9, 1, epochs=9)])
+    assert list(correlation.by_task) == [
         "demo/tiny-bert on demo/sentiment",
         "demo/tiny-bert on demo/sentiment, setup 2",
     ]
 
 
-def test_collapsed_and_undefined_runs_are_left_out_by_name():
+def test_collapsed_and_undefined_runs_are_no_points():
     rows = [
         *sweep("demo/sentiment", 0.4, 1),
         row("c", config("isobn", 0, task="demo/sentiment"), outcome=result(0.5, 0.1, collapsed="predicts one class")),
         row("u", config("isobn", 1, task="demo/sentiment"), outcome=result(0.5, None)),
     ]
-    association = associate(rows, "isoscore_star", kind="kendall")
-    assert {run.run: run.reason for run in association.excluded} == {
-        "c": "collapsed: predicts one class",
-        "u": "isoscore_star is undefined",
-    }
-    assert "Kendall's τ" in association.sentence
-    assert association.estimate == pytest.approx(1 - 2 / 28)  # λ = 3 passes λ = 4: one of 28 pairs
+    assert associated(rows)[0].points == 8

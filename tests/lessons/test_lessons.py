@@ -80,7 +80,7 @@ def test_exactly_one_answer_must_be_true() -> None:
         ('title = "Mine"', "title = Mine", r"mine\.toml: .*line 2"),
         ('title = "Mine"\n', "", r"mine\.toml: title: is missing"),
         ('idea = "Does', 'idee = "Does', r"line 3: idee: is not a known field"),
-        ('["isoscore"]', '["isoscor"]', r"line 4: show: unknown number 'isoscor' \(allowed: isoscore"),
+        ('["isoscore"]', '["isoscor"]', r"line 4: show 1: unknown number 'isoscor' \(allowed: isoscore"),
         ("d = 8", "d = 1", r"line 5: start\.d: .*greater than or equal to 2, got 1"),
         ("d = 8", "dims = 8", r"line 5: start\.dims: is not a known field"),
         ("rogueScale = 10", 'spectrum = "round"', r"line 12: steps 1\.move\.spectrum: .*'flat'"),

@@ -60,8 +60,8 @@ def test_holm_keeps_a_tables_rate(simulated, rng, n, methods, against_baseline):
 
 
 def test_rank_correlations_within_tasks(simulated, rng):
-    assert simulated.rank("spearman", 5, 1, 400, rng) <= 0.05 + slack(400)
-    assert simulated.rank("kendall", 4, 3, 100, rng) <= 0.05 + slack(100)
+    assert simulated.rank(5, 1, 400, rng) <= 0.05 + slack(400)
+    assert simulated.rank(4, 3, 100, rng) <= 0.05 + slack(100)
 
 
 def test_students_interval_covers_and_the_bootstraps_do_not(simulated, rng):

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from isoviz.statistics import correction, two_samples
+from isoviz.statistics import two_samples
 
 
 @pytest.fixture
@@ -80,10 +80,10 @@ def test_summaries_give_the_test_of_the_values(rng):
 def test_holm_is_statsmodels(rng, size):
     p = rng.uniform(size=(5, size)) ** 3
     p[0] = p[0, 0]  # ties
-    for row, adjusted in zip(p, correction.holm(p), strict=True):
+    for row, adjusted in zip(p, two_samples.holm(p), strict=True):
         assert adjusted == pytest.approx(multipletests(row, method="holm")[1])
 
 
 def test_holm_leaves_undefined_tests_out():
-    assert correction.holm([0.04, math.nan, 0.01]) == pytest.approx([0.04, math.nan, 0.02], nan_ok=True)
-    assert np.isnan(correction.holm([math.nan, math.nan])).all()
+    assert two_samples.holm([0.04, math.nan, 0.01]) == pytest.approx([0.04, math.nan, 0.02], nan_ok=True)
+    assert np.isnan(two_samples.holm([math.nan, math.nan])).all()
