@@ -195,8 +195,8 @@ def parse(text: str, name: str) -> Lesson:
     try:
         lesson = Lesson.model_validate(values)
     except ValidationError as error:
-        problems = [_line(text, name, detail["loc"], _problem_text(detail)) for detail in error.errors()]
-        raise FaultyLessonError(problems) from None
+        details = error.errors()
+        raise FaultyLessonError([_line(text, name, one["loc"], _problem_text(one)) for one in details]) from None
     if problems := _problems_together(lesson):
         raise FaultyLessonError([_line(text, name, place, problem) for place, problem in problems])
     return lesson
