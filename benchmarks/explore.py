@@ -40,7 +40,7 @@ from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.home import home
 from isoviz.jobs import queue, scheduling
 from isoviz.jobs.spares import SpareKeeper
-from isoviz.metrics.streaming import CloudStream
+from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models import sources
 from isoviz.models.profile import profile
 from isoviz.models.views import TokenView, Views
@@ -116,8 +116,8 @@ def publish_view(n: int, d: int, rows: int) -> ViewRequest:
     few = np.arange(min(n, 5_000))
     of_tokens = {}
     for layer in (0, 1):
-        stream = CloudStream(d)
-        stream.update(clouds[layer, "cls"].astype(np.float64))
+        stream = CovarianceAccumulator(d)
+        stream.update(clouds[layer, "cls"])
         of_tokens[layer] = TokenView(stream, clouds[layer, "cls"], clouds[layer, "cls"][few], few, few)
     views = Views("made up", n, 1, np.full(n, 9), 128, 0, "cpu", clouds, of_tokens, ())  # type: ignore[arg-type]
     request = ViewRequest(MODEL, TASK, max_rows=rows)

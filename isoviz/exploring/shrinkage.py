@@ -19,7 +19,7 @@ from isoviz.metrics.cloud import too_few
 from isoviz.metrics.measuring import measure_cloud, reading_of
 from isoviz.metrics.record import CloudRecord, Reading
 from isoviz.metrics.scores import REPORTED_ZETA
-from isoviz.metrics.streaming import CloudStream
+from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models.views import Views
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Target:
             and `truncated`; `tokens` per layer; `words`, everything as a sentence.
     """
 
-    streams: Mapping[int, CloudStream]
+    streams: Mapping[int, CovarianceAccumulator]
     facts: dict[str, Any]
 
 
@@ -118,8 +118,8 @@ def together(views: Views, shrinkage_target: Target, *, split: str) -> CloudReco
     )
 
 
-def _reading(cloud: CloudStream, training: CloudStream, shrinkage_target: Target) -> Reading:
-    sample = cloud.sample(shrinkage_cov=training.covariance(), zeta=shrinkage_target.facts["zeta"])
+def _reading(cloud: CovarianceAccumulator, training: CovarianceAccumulator, shrinkage_target: Target) -> Reading:
+    sample = cloud.sample(shrinkage_cov=training.covariance, zeta=shrinkage_target.facts["zeta"])
     reading = reading_of(metrics.get(MEASURE), sample)
     provenance = {
         "note": f"is taken with {shrinkage_target.facts['words']}",
@@ -128,5 +128,5 @@ def _reading(cloud: CloudStream, training: CloudStream, shrinkage_target: Target
     return reading if reading.undefined else reading.model_copy(update=provenance)
 
 
-def _union(depth: int, streams: Mapping[int, CloudStream]) -> CloudStream:
-    return CloudStream.union(streams[layer] for layer in range(min(1, depth), depth + 1))
+def _union(depth: int, streams: Mapping[int, CovarianceAccumulator]) -> CovarianceAccumulator:
+    return CovarianceAccumulator.union(streams[layer] for layer in range(min(1, depth), depth + 1))

@@ -137,11 +137,11 @@ def resolution(points: Points) -> float:
 
 def like(points: Points, value: float | NDArray[Any]) -> Any:
     """`value` in the type of the input: unchanged for numpy, a tensor on the same device for a tensor."""
-    if not is_tensor(points):
+    if not is_tensor(points) or is_tensor(value):
         return value
     import torch
 
-    from isoviz.metrics.precision import working_dtype
+    from isoviz.metrics.backward import working_dtype
 
     tensor: Any = points
     array = np.asarray(value)
@@ -149,11 +149,18 @@ def like(points: Points, value: float | NDArray[Any]) -> Any:
     return torch.as_tensor(array, device="cpu").to(dtype=dtype).to(tensor.device)
 
 
-def answer(metric: str, points: Points, estimate: Estimate) -> Any:
-    """What a public function returns: the estimate in the type of the input, with a warning if it is undefined."""
+def answer(metric: str, points: Points, estimate: Estimate, depth: int = 1) -> Any:
+    """What a public function returns: the estimate in the type of the input, with a warning if it is undefined. An undefined
+    number of a tensor stays connected to the graph. `depth`: calls from the public function to this one."""
     if estimate.problem:
-        warn_undefined(metric, estimate.problem, depth=2)
-    return like(points, estimate.value)
+        warn_undefined(metric, estimate.problem, depth + 1)
+    if not is_tensor(points) or np.ndim(estimate.value):
+        return like(points, estimate.value)
+    from isoviz.metrics.backward import working_dtype
+
+    tensor: Any = points
+    value = tensor.sum() * float("nan") if estimate.problem else like(points, estimate.value)
+    return value.to(working_dtype(tensor))
 
 
 def symmetric_matrix(cov: Points, name: str) -> NDArray[np.float64]:

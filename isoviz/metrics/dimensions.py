@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,20 +21,19 @@ if TYPE_CHECKING:
 
 def dimension_std(points: Points) -> Array:
     """Population standard deviation (divisor n) of each dimension, shape (d,)."""
-    x = float64_matrix(points)
-    if len(x) == 0:
-        warn_undefined("dimension_std", "there are no points")
-        return like(points, np.full(x.shape[1], np.nan))
-    return like(points, std_of(centre(x)[0]))
+    return _of_each("dimension_std", points, lambda sample: sample.std)
 
 
 def mean_activation(points: Points) -> Array:
     """Mean of each dimension, shape (d,)."""
-    x = float64_matrix(points)
-    if len(x) == 0:
-        warn_undefined("mean_activation", "there are no points")
-        return like(points, np.full(x.shape[1], np.nan))
-    return like(points, centre(x)[1])
+    return _of_each("mean_activation", points, lambda sample: sample.mean)
+
+
+def _of_each(metric: str, points: Points, read: Callable[[Sample], NDArray[np.float64]]) -> Array:
+    sample = Sample(points)
+    if sample.n == 0:
+        return answer(metric, points, Estimate(np.full(sample.d, np.nan), "there are no points"), depth=2)
+    return like(points, read(sample))
 
 
 _BLOCK = 2**18  # correlations in memory at a time
@@ -145,24 +145,11 @@ def abs_correlation(points: Points) -> Array:
     A dimension without variance (below 1e-12 of the largest standard deviation) correlates 1 with itself and
     0 with others.
     """
-    x = float64_matrix(points)
-    n, d = x.shape
-    if n < 2:
-        warn_undefined("abs_correlation", too_few(n))
-        return like(points, np.full((d, d), np.nan))
-    unit = _unit_columns(x)
-    correlation = np.abs(unit.T @ unit)
-    np.minimum(correlation, 1.0, out=correlation)
-    np.fill_diagonal(correlation, 1.0)
-    return like(points, correlation)
-
-
-def _unit_columns(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The centred cloud (n, d) with columns of length 1; 0 for a dimension without variance."""
-    centred, _ = centre(x)
-    std = std_of(centred)
-    constant = std <= 1e-12 * std.max()
-    return np.asarray(centred * np.where(constant, 0.0, 1.0 / (np.where(constant, 1.0, std) * np.sqrt(len(x)))))
+    sample = Sample(points)
+    if sample.n < 2:
+        undefined_matrix = np.full((sample.d, sample.d), np.nan)
+        return answer("abs_correlation", points, Estimate(undefined_matrix, too_few(sample.n)))
+    return like(points, sample.abs_correlation)
 
 
 def correlation_order(abs_corr: Points) -> NDArray[np.int64] | Array:
@@ -211,7 +198,8 @@ def _mean_abs_correlation(sample: Sample) -> Estimate:
     if sample.points is None or sample.n >= sample.d:
         total = sample.abs_correlation.sum() - sample.d
     else:  # few points of many dimensions: the (d, d) matrix would take most of the time and memory
-        unit = _unit_columns(sample.points)
+        scale = np.where(sample.varies, 1.0 / (np.where(sample.varies, sample.std, 1.0) * np.sqrt(sample.n)), 0.0)
+        unit = sample._centred[0] * scale
         blocks = np.array_split(unit, -(-(unit.shape[1] ** 2) // _BLOCK), axis=1)
         total = sum(np.abs(block.T @ unit).sum() for block in blocks) - count
     return Estimate(float(total / (count * (count - 1))))

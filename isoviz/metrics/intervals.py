@@ -8,6 +8,7 @@ draws points twice, and such pairs at distance 0 bring back the bias that the un
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
@@ -66,6 +67,13 @@ class Interval:
     groups: int
     method: str = "jackknife"
     problem: str | None = None
+
+    @classmethod
+    def missing(
+        cls, problem: str, n: int, d: int, level: float = 0.95, groups: int = 0, estimate: float = math.nan
+    ) -> Interval:
+        """No interval, and why."""
+        return cls(estimate, math.nan, math.nan, math.nan, level, n, d, groups, problem=problem)
 
 
 def isoscore_interval(
@@ -168,8 +176,7 @@ def interval_of(
         if np.isfinite(ratios).all():
             return _from_ratios(1.0 + (d - 1) * float(estimate.value), ratios, level, n, d)
         problem = "it is undefined without one of the groups, which holds nearly all the variance"
-    nan = float("nan")
-    return Interval(float(estimate.value), nan, nan, nan, level, n, d, count, problem=problem)
+    return Interval.missing(problem, n, d, level, count, float(estimate.value))
 
 
 def _from_ratios(ratio: float, ratios: NDArray[np.float64], level: float, n: int, d: int) -> Interval:
@@ -301,8 +308,7 @@ def _checked_interval(
     n, d = x.shape
     codes = None if groups is None else _codes(groups, n)
     if n < 2:
-        nan = float("nan")
-        interval = Interval(nan, nan, nan, nan, level, n, d, n, problem=too_few(n))
+        interval = Interval.missing(too_few(n), n, d, level, n)
     else:
         moments = cloud_moments(x, resolution(points), quartic=True, keep_centred=True)
         interval = interval_of(moments, codes, estimator, level)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -55,38 +55,22 @@ def readings_of(
     for metric in applicable(kind, costs):
         if not all(name in sample.inputs for name in metric.inputs):
             continue
-        readings[metric.slug] = _reading(metric, sample, kind, independent, drawn, most, seed, interval)
+        points: Sample | None = sample
+        if metric.independent and kind == "tokens":
+            points, missing = independent, DEPENDENT
+        elif not metric.from_sums and sample.points is None:
+            points, missing = drawn, POINTS_NEEDED
+        if points is None:
+            readings[metric.slug] = Reading(undefined=missing)
+            continue
+        limits = [limit for limit in (metric.most, most if metric.cost == "pairs" else None) if limit is not None]
+        points = points.subset(min(limits, default=None), seed)
+        inputs = {name: value for name, value in sample.inputs.items() if name in metric.inputs}
+        settings = {name: float(value) for name, value in inputs.items() if np.ndim(value) == 0}
+        fewer = points.n if points.n != sample.n else None
+        reading = reading_of(metric, points, interval=interval)
+        readings[metric.slug] = reading.model_copy(update={"points": fewer, "settings": settings})
     return readings
-
-
-def _reading(
-    metric: Metric,
-    sample: Sample,
-    kind: CloudKind,
-    independent: Sample | None,
-    point_sample: Sample | None,
-    most: int | None,
-    seed: int,
-    interval: bool,
-) -> Reading:
-    measured_sample = sample
-    if metric.independent and kind == "tokens":
-        if independent is None:
-            return Reading(undefined=DEPENDENT)
-        measured_sample = independent
-    elif not metric.from_sums and sample.points is None:
-        if point_sample is None:
-            return Reading(undefined=POINTS_NEEDED)
-        measured_sample = point_sample
-    limits = [limit for limit in (metric.most, most if metric.cost == "pairs" else None) if limit is not None]
-    measured_sample = measured_sample.subset(min(limits, default=None), seed)
-    reading = reading_of(metric, measured_sample, interval=interval)
-    settings = {
-        name: float(value) for name, value in sample.inputs.items() if name in metric.inputs and np.ndim(value) == 0
-    }
-    return reading.model_copy(
-        update={"points": measured_sample.n if measured_sample.n != sample.n else None, "settings": settings}
-    )
 
 
 def reading_of(metric: Metric, sample: Any, *, interval: bool = True) -> Reading:
@@ -188,20 +172,10 @@ def _few_points(record: CloudRecord) -> str:
     defined = [
         catalogue[slug] for slug, reading in record.readings.items() if slug in catalogue and not reading.undefined
     ]
-    by_direction = [
-        (direction, [metric.slug for metric in defined if metric.enough.reads == direction])
-        for direction in ("low", "high")
-    ]
-    clauses = [
-        f"{_listed(slugs)} read{'s' if len(slugs) == 1 else ''} {direction}"
-        for direction, slugs in by_direction
-        if slugs
-    ]
-    return (
-        f"n = {n} points in d = {d} dimensions, n/d = {n / d:.2g} below 5: {' and '.join(clauses)}" if clauses else ""
-    )
-
-
-def _listed(names: Iterable[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last
+    clauses = []
+    for direction in ("low", "high"):
+        slugs = [metric.slug for metric in defined if metric.enough.reads == direction]
+        if slugs:
+            clauses.append(f"{', '.join(slugs)} read{'s' if len(slugs) == 1 else ''} {direction}")
+    where = f"n = {n} points in d = {d} dimensions, n/d = {n / d:.2g} below 5"
+    return f"{where}: {' and '.join(clauses)}" if clauses else ""

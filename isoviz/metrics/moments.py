@@ -5,13 +5,14 @@ follow from them; and other quantities of a centred cloud that several estimator
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.cloud import Estimate, undefined
+from isoviz.metrics.cloud import Estimate, too_few, undefined
 
 COLLAPSED = "all points are equal"
 
@@ -91,22 +92,12 @@ def cloud_moments(x: NDArray[np.float64], eps: float, quartic: bool = False, kee
     )
 
 
-def mixed_moments(x: NDArray[np.float64], eps: float, shrinkage: NDArray[np.float64], zeta: float) -> Moments:
-    """T and F of Σ_ζ = (1 − ζ)Σ_X + ζΣ_S (Rudman & Eickhoff 2024, Algorithm 1: ζ weights the shrinkage matrix)."""
-    n, d = x.shape
-    centred, mean = centre(x)
-    matrix = _second_moment(centred)
-    keep = 1.0 - zeta
-    trace = keep * float(matrix.diagonal().sum()) + zeta * float(shrinkage.diagonal().sum())
-    if prefers_gram(n, d):
-        variances = np.einsum("ij,ij->j", centred, centred) / (n - 1)
-        inner = float(np.vdot(centred, centred @ shrinkage)) / (n - 1)  # ⟨Σ_X, Σ_S⟩ without forming Σ_X
-        frobenius = keep**2 * sum_of_squares(matrix) + 2 * zeta * keep * inner + zeta**2 * sum_of_squares(shrinkage)
-    else:
-        variances = matrix.diagonal()
-        frobenius = sum_of_squares(keep * matrix + zeta * shrinkage)
-    collapsed = bool(np.all(variances <= (eps * mean) ** 2))
-    return Moments(n, d, trace, frobenius, None, None, collapsed and (zeta == 0 or frobenius == 0))
+def covariance_moments(covariance: NDArray[np.float64]) -> Moments:
+    """T and F of a covariance matrix (d, d), in a unit in which fourth powers do not overflow; n is not known and 0."""
+    biggest = float(covariance.diagonal().max())
+    scaled = covariance / (biggest or 1.0)
+    trace = float(scaled.diagonal().sum())
+    return Moments(0, len(scaled), trace, sum_of_squares(scaled), None, scaled, biggest == 0)
 
 
 def _second_moment(centred: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -138,6 +129,11 @@ def unbiased_sums(m: Moments) -> tuple[Any, Any]:
 def is_usable(u: Any, m: Moments) -> Any:
     """Whether U exceeds round-off: it vanishes if the points differ in mutually orthogonal directions only."""
     return u > 1e-6 * m.frobenius
+
+
+def estimated(estimator: Callable[[Moments], Estimate], m: Moments | None, n: int) -> Estimate:
+    """Of the moments of n points; undefined without them."""
+    return undefined(too_few(n)) if m is None else estimator(m)
 
 
 def plug_in_estimate(m: Moments) -> Estimate:

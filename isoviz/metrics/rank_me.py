@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.metrics.cloud import Estimate, answer, is_tensor, undefined, warn_undefined
+from isoviz.metrics.cloud import Estimate, answer, is_tensor, undefined
 from isoviz.metrics.moments import eigenvalues
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
@@ -25,25 +25,21 @@ def rankme(points: Points) -> Value:
     ε = 1e-7 in the shares is left out, because zero shares add no entropy. Differentiable for a tensor. Undefined (nan) without
     points or if all points are zero.
     """
-    if is_tensor(points):
-        return _of_tensor(points)
-    return answer("rankme", points, _estimate(Sample(points)))
+    return answer("rankme", points, _of_tensor(points) if is_tensor(points) else _estimate(Sample(points)))
 
 
-def _of_tensor(points: Any) -> Any:
+def _of_tensor(points: Any) -> Estimate:
     import torch
 
     from isoviz.metrics.backward import checked_cloud
-    from isoviz.metrics.precision import working_dtype
 
     cloud = checked_cloud(points)
     values = torch.linalg.svdvals(cloud) if len(cloud) else cloud.new_zeros(0)
     values = values[values > max(cloud.shape) * torch.finfo(cloud.dtype).eps * values.max()] if len(values) else values
     if not len(values):
-        warn_undefined("rankme", _PROBLEMS[len(cloud) > 0], depth=2)
-        return cloud.sum() * float("nan")  # connected to the graph
+        return undefined(_PROBLEMS[len(cloud) > 0])
     shares = values / values.sum()
-    return torch.exp(-(shares * shares.log()).sum()).to(working_dtype(points))
+    return Estimate(torch.exp(-(shares * shares.log()).sum()))
 
 
 def _estimate(sample: Sample) -> Estimate:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.cloud import float64_matrix, resolution
+from isoviz.metrics.cloud import draw, float64_matrix, is_tensor, resolution
 from isoviz.metrics.moments import Moments, centre, cloud_moments, eigenvalues, prefers_gram, std_of
 from isoviz.metrics.nearest import Neighbours, nearest
 
@@ -52,13 +52,11 @@ class Sample:
         self.inputs = dict(inputs or {})
 
     def subset(self, most: int | None, seed: int) -> Sample:
-        """At most `count` points, drawn with the seed without replacement, in their original order; itself if it has no
+        """At most `most` points, drawn with the seed without replacement, in their original order; itself if it has no
         more."""
-        x = self.points
-        if x is None or most is None or self.n <= most:
+        if self.points is None or most is None or self.n <= most:
             return self
-        rows = np.random.default_rng(seed).choice(self.n, most, replace=False, shuffle=False)
-        part = Sample(x[np.sort(rows)], inputs=self.inputs)
+        part = Sample(self.points[draw(self.n, most, seed)], inputs=self.inputs)
         part.eps = self.eps
         return part
 
@@ -139,17 +137,21 @@ class Sample:
     @cached_property
     def directions(self) -> Directions:
         """See `Directions`."""
-        x = self.points
-        assert x is not None
-        biggest = np.abs(x).max(axis=1)  # first, so that squares neither overflow nor underflow
-        nonzero = biggest > 0
-        zeros = int(len(x) - nonzero.sum())
-        unit = (x[nonzero] if zeros else x) / biggest[nonzero][:, None]
-        return Directions((1.0 / np.sqrt(np.einsum("ij,ij->i", unit, unit))) @ unit, zeros)
+        assert self.points is not None
+        return directions_of(self.points)
+
+
+def directions_of(x: Matrix) -> Directions:
+    """See `Directions`; of points (n, d)."""
+    squares = np.einsum("ij,ij->i", x, x)
+    if squares.size and squares.min() > 1e-280 and squares.max() < 1e280:  # no overflow or underflow: no copy needed
+        return Directions((1.0 / np.sqrt(squares)) @ x, 0)
+    biggest = np.abs(x).max(axis=1)
+    nonzero = biggest > 0
+    unit = x[nonzero] / biggest[nonzero][:, None]
+    return Directions((1.0 / np.sqrt(np.einsum("ij,ij->i", unit, unit))) @ unit, int(len(x) - nonzero.sum()))
 
 
 def as_float64(value: Any) -> Matrix:
     """A numpy array or a tensor on any device, as a numpy array."""
-    from isoviz.metrics.cloud import is_tensor
-
     return value.double().cpu().numpy() if is_tensor(value) else np.asarray(value, dtype=np.float64)

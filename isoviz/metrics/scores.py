@@ -14,25 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import (
-    Estimate,
-    float64_matrix,
-    is_tensor,
-    resolution,
-    symmetric_matrix,
-    too_few,
-    undefined,
-    warn_if_small,
-    warn_undefined,
-)
+from isoviz.metrics.cloud import Estimate, answer, is_tensor, symmetric_matrix, too_few, undefined, warn_if_small
 from isoviz.metrics.moments import (
     Moments,
-    cloud_moments,
-    mixed_moments,
+    covariance_moments,
+    estimated,
     plug_in_estimate,
     plug_in_score,
     ratio_estimate,
-    sum_of_squares,
     unbiased_estimate,
 )
 from isoviz.metrics.protocol import (
@@ -46,11 +35,11 @@ from isoviz.metrics.protocol import (
     constant,
     highest_rank,
 )
+from isoviz.metrics.sample import Sample
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
     from isoviz.metrics.intervals import Interval
-    from isoviz.metrics.sample import Sample
 
 REPORTED_ZETA = 0.2
 """ζ of every reported IsoScore*, the same for all methods so that they can be compared (as in I-STAR's figures)."""
@@ -93,54 +82,41 @@ def isoscore_star(points: Points, shrinkage_cov: Points, zeta: float) -> Value:
         ValueError: wrong shapes, non-finite entries, Σ_S not symmetric positive semidefinite, or
             ζ outside [0, 1].
     """
-    zeta = checked_zeta(zeta)
-    shrinkage = symmetric_matrix(shrinkage_cov, "shrinkage_cov")
-    moments: Moments | None = None
     if is_tensor(points):
         from isoviz.metrics.backward import checked_cloud
         from isoviz.metrics.penalties import star_moments
 
         tensor: Any = points
+        zeta, shrinkage = checked_zeta(zeta), symmetric_matrix(shrinkage_cov, "shrinkage_cov")
         cloud = checked_cloud(tensor)
         n, d = cloud.shape
         check_width(shrinkage.shape[0], d)
-        if n >= 2:
-            moments = star_moments(cloud, shrinkage, zeta)
+        estimate = estimated(plug_in_estimate, star_moments(cloud, shrinkage, zeta) if n >= 2 else None, n)
     else:
-        x = float64_matrix(points)
-        n, d = x.shape
-        check_width(shrinkage.shape[0], d)
-        if n >= 2:
-            moments = mixed_moments(x, resolution(points), shrinkage, zeta)
-    estimate = undefined(too_few(n)) if moments is None else plug_in_estimate(moments)
-    if estimate.problem:
-        warn_undefined("isoscore_star", estimate.problem)
-        return _nan(points)
-    if zeta == 0:
+        sample = Sample(points, inputs={"shrinkage_cov": shrinkage_cov, "zeta": zeta})
+        n, d = sample.n, sample.d
+        estimate = _star(sample)
+    if zeta == 0 and not estimate.problem:
         warn_if_small("isoscore_star", n, d)
-    return _answer(points, estimate.value)
+    return answer("isoscore_star", points, estimate)
 
 
 def isoscore_from_covariance(cov: Points) -> Value:
     """IsoScore of a covariance matrix (d, d), symmetric positive semidefinite; differentiable for a tensor."""
     matrix = symmetric_matrix(cov, "cov")
-    d = matrix.shape[0]
-    biggest = float(np.abs(matrix).max())
-    if d < 2 or biggest == 0:
-        warn_undefined("isoscore_from_covariance", "d = 1" if d < 2 else "the matrix is zero")
-        return _nan(cov)
-    if is_tensor(cov):
-        from isoviz.metrics.precision import sum_dtype, working_dtype
+    if len(matrix) < 2 or not matrix.any():
+        problem = "d = 1" if len(matrix) < 2 else "the matrix is zero"
+        return answer("isoscore_from_covariance", cov, undefined(problem))
+    if not is_tensor(cov):
+        return float(plug_in_score(covariance_moments(matrix)))
+    from isoviz.metrics.backward import sum_dtype, working_dtype
 
-        tensor: Any = cov
-        scaled = tensor.to(working_dtype(tensor)) / biggest
-        wide = sum_dtype(tensor.device)
-        trace, frobenius = scaled.diagonal().sum(dtype=wide), scaled.square().sum(dtype=wide)
-    else:
-        matrix = matrix / biggest  # the score does not depend on the unit, but fourth powers do
-        trace, frobenius = matrix.diagonal().sum(), sum_of_squares(matrix)
-    score = plug_in_score(Moments(0, d, trace, frobenius, None, None, False))
-    return _answer(cov, score)
+    tensor: Any = cov
+    scaled = tensor.to(working_dtype(tensor)) / float(np.abs(matrix).max())
+    wide = sum_dtype(tensor.device)
+    trace, frobenius = scaled.diagonal().sum(dtype=wide), scaled.square().sum(dtype=wide)
+    score: Value = plug_in_score(Moments(0, len(matrix), trace, frobenius, None, None, False)).to(scaled.dtype)
+    return score
 
 
 def checked_zeta(zeta: float) -> float:
@@ -152,27 +128,21 @@ def checked_zeta(zeta: float) -> float:
 
 def _of_cloud(metric: str, points: Points, estimator: Callable[[Moments], Estimate]) -> Value:
     wants_quartic = estimator is unbiased_estimate
-    moments: Moments | None = None
     if is_tensor(points):
         from isoviz.metrics.backward import checked_cloud, tensor_moments
 
         tensor: Any = points
         cloud = checked_cloud(tensor)
         n, d = cloud.shape
-        if n >= 2:
-            moments = tensor_moments(cloud, quartic=wants_quartic)
+        moments = tensor_moments(cloud, quartic=wants_quartic) if n >= 2 else None
     else:
-        x = float64_matrix(points)
-        n, d = x.shape
-        if n >= 2:
-            moments = cloud_moments(x, resolution(points), quartic=wants_quartic)
-    estimate = undefined(too_few(n)) if moments is None else estimator(moments)
-    if estimate.problem:
-        warn_undefined(metric, estimate.problem, depth=2)
-        return _nan(points)
-    if not wants_quartic:
+        sample = Sample(points)
+        n, d, moments = sample.n, sample.d, sample.moments
+    estimate = estimated(estimator, moments, n)
+    if not wants_quartic and not estimate.problem:
         warn_if_small(metric, n, d, depth=2)
-    return _answer(points, estimate.value)
+    value: Value = answer(metric, points, estimate, depth=2)
+    return value
 
 
 def check_width(shrinkage_d: int, d: int) -> None:
@@ -180,33 +150,11 @@ def check_width(shrinkage_d: int, d: int) -> None:
         raise InputError(f"shrinkage_cov must be ({d}, {d}) for points of {d} dimensions, got {shrinkage_d}")
 
 
-def _answer(points: Points, value: Any) -> Value:
-    if is_tensor(points):
-        from isoviz.metrics.precision import working_dtype
-
-        tensor: Any = points
-        return value.to(working_dtype(tensor))
-    return float(value)
-
-
-def _nan(points: Points) -> Value:
-    if is_tensor(points):
-        from isoviz.metrics.precision import working_dtype
-
-        tensor: Any = points
-        return tensor.sum().to(working_dtype(tensor)) * float("nan")  # connected to the graph
-    return float("nan")
-
-
 # ------------------------------------------------------------------------------------------------- catalogue
 
 
 def _from_moments(estimator: Callable[[Moments], Estimate]) -> Callable[[Sample], Estimate]:
-    def estimate(sample: Sample) -> Estimate:
-        moments = sample.moments
-        return undefined(too_few(sample.n)) if moments is None else estimator(moments)
-
-    return estimate
+    return lambda sample: estimated(estimator, sample.moments, sample.n)
 
 
 def _star(sample: Sample) -> Estimate:
@@ -216,25 +164,18 @@ def _star(sample: Sample) -> Estimate:
     if sample.n < 2:
         return undefined(too_few(sample.n))
     covariance = sample.true_covariance
-    mixed = (1 - zeta) * covariance + zeta * shrinkage
-    biggest = float(mixed.diagonal().max())
-    scaled = mixed / (biggest or 1.0)
-    trace = float(scaled.diagonal().sum())
+    moments = covariance_moments((1 - zeta) * covariance + zeta * shrinkage)
     # a collapsed cloud has the score of Σ_S if ζ > 0
-    collapsed = biggest == 0 or (zeta == 0 and bool(np.all(covariance.diagonal() <= (sample.eps * sample.mean) ** 2)))
-    return plug_in_estimate(Moments(sample.n, sample.d, trace, sum_of_squares(scaled), None, None, collapsed))
+    collapsed = zeta == 0 and bool(np.all(covariance.diagonal() <= (sample.eps * sample.mean) ** 2))
+    return plug_in_estimate(replace(moments, collapsed=moments.collapsed or collapsed))
 
 
 def _unbiased_interval(sample: Sample) -> Interval:
     from isoviz.metrics.intervals import Interval, interval_of
 
-    nan = float("nan")
-    if sample.moments is None:
-        return Interval(nan, nan, nan, nan, 0.95, sample.n, sample.d, sample.n, problem=too_few(sample.n))
-    if sample.moments.centred is None:
-        return Interval(
-            nan, nan, nan, nan, 0.95, sample.n, sample.d, sample.n, problem="it needs the whole cloud in memory"
-        )
+    if sample.moments is None or sample.moments.centred is None:
+        problem = too_few(sample.n) if sample.n < 2 else "it needs the whole cloud in memory"
+        return Interval.missing(problem, sample.n, sample.d, groups=sample.n)
     return interval_of(sample.moments)
 
 

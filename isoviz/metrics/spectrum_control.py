@@ -85,7 +85,7 @@ def spectrum_penalty(weight: Tensor, target: Tensor) -> Tensor:
     """
     import torch
 
-    from isoviz.metrics.precision import sum_dtype, working_dtype
+    from isoviz.metrics.backward import sum_dtype, working_dtype
 
     if target.shape != (min(weight.shape),):
         raise InputError(f"target must hold {min(weight.shape)} values for W {tuple(weight.shape)}, got {target.shape}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.metrics.cloud import Estimate, answer, is_tensor, warn_undefined
+from isoviz.metrics.cloud import Estimate, answer, is_tensor, undefined
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
 
@@ -25,24 +25,20 @@ def uniformity(points: Points) -> Value:
 
     Differentiable for a tensor. Undefined (nan) with fewer than 2 vectors that are not zero.
     """
-    if is_tensor(points):
-        return _of_tensor(points)
-    return answer("uniformity", points, _estimate(Sample(points)))
+    return answer("uniformity", points, _of_tensor(points) if is_tensor(points) else _estimate(Sample(points)))
 
 
-def _of_tensor(points: Any) -> Any:
+def _of_tensor(points: Any) -> Estimate:
     import torch
 
     from isoviz.metrics.backward import checked_cloud
-    from isoviz.metrics.precision import working_dtype
 
     cloud = checked_cloud(points)
     biggest = cloud.detach().abs().amax(dim=1, keepdim=True)
     cloud, biggest = cloud[biggest[:, 0] > 0], biggest[biggest[:, 0] > 0]
     n = len(cloud)
     if n < 2:
-        warn_undefined("uniformity", _too_few(n), depth=2)
-        return points.sum().to(working_dtype(points)) * float("nan")  # connected to the graph
+        return undefined(_too_few(n))
     step = max(1, _BLOCK // n)
     log_sums = []
     with torch.autocast(cloud.device.type, enabled=False):  # half precision has no digits for angles
@@ -51,7 +47,7 @@ def _of_tensor(points: Any) -> Any:
             pairs = 4.0 * (unit[start : start + step] @ unit[start:].T) - 4.0
             above = torch.ones_like(pairs, dtype=torch.bool).triu(1)
             log_sums.append(torch.logsumexp(pairs[above], dim=0))
-    return (torch.logsumexp(torch.stack(log_sums), dim=0) - math.log(n * (n - 1) / 2)).to(working_dtype(points))
+    return Estimate(torch.logsumexp(torch.stack(log_sums), dim=0) - math.log(n * (n - 1) / 2))
 
 
 def _estimate(sample: Sample) -> Estimate:

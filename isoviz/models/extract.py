@@ -16,7 +16,7 @@ from torch import Tensor
 
 from isoviz import devices
 from isoviz.errors import InputError, ModelError
-from isoviz.metrics.streaming import CloudStream
+from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models import encoder, folders, hub, sentences, sources, unknown_tokens
 from isoviz.models.encoder import Encoder
 from isoviz.models.loading import reading
@@ -262,7 +262,7 @@ class _Collector:
             for layer in layers:
                 shapes = ((count, model.width), (token_count, model.width))
                 row_tokens, sample = (np.empty(shape, dtype=np.float32) for shape in shapes)
-                self.tokens[layer] = TokenView(CloudStream(model.width), row_tokens, sample, groups, ids)
+                self.tokens[layer] = TokenView(CovarianceAccumulator(model.width), row_tokens, sample, groups, ids)
 
     def add(self, rows: NDArray[np.int64], states: Sequence[Tensor], pooled: Tensor | None, keep: Tensor) -> None:
         """One batch: `states` (B, L, d) per layer from the embeddings on, `pooled` (B, h), `keep` (B, L)."""

@@ -8,12 +8,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.cloud import blocks, check_shape, resolution
+from isoviz.metrics.cloud import blocks, check_shape, draw
 from isoviz.metrics.measuring import measure_cloud, readings_of
 from isoviz.metrics.protocol import COSTS, QUICK, CloudKind, Cost
 from isoviz.metrics.record import CloudRecord
 from isoviz.metrics.sample import Sample
-from isoviz.metrics.streaming import CloudStream
+from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models.views import POOLINGS, Pooling, Views
 
 MOST_PAIRED = 5_000
@@ -96,10 +96,8 @@ def measure(
     check_shape(np.shape(points), "points")
     if points.size * 8 <= STREAM_ABOVE:
         return measure_cloud(Sample(points), name, costs=costs, most=most, seed=seed)
-    stream = CloudStream(points.shape[1], resolution(points))
-    rows = np.sort(
-        np.random.default_rng(seed).choice(len(points), min(most, len(points)), replace=False, shuffle=False)
-    )
+    stream = CovarianceAccumulator(points.shape[1])
+    rows = draw(len(points), most, seed)
     pair_points = np.empty((len(rows), points.shape[1]), dtype=points.dtype)
     for start, block in blocks(points, _BLOCK_ROWS):
         stream.update(block)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.streaming import CloudStream
+from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models.families import CLASSIFIERS, architecture
 
 Pooling = Literal["sentence", "cls", "last", "mean", "tokens", "head"]
@@ -45,7 +45,7 @@ class TokenView:
         ids: (m,) int64, the number of each sampled token in the tokenizer's vocabulary.
     """
 
-    stream: CloudStream
+    stream: CovarianceAccumulator
     one_per_row: NDArray[np.float32]
     sample: NDArray[np.float32]
     groups: NDArray[np.int64]

@@ -146,8 +146,7 @@ class Transform:
             return image
         import torch
 
-        from isoviz.metrics.backward import checked_cloud
-        from isoviz.metrics.precision import sum_dtype
+        from isoviz.metrics.backward import checked_cloud, sum_dtype
 
         tensor: Any = points
         cloud = checked_cloud(tensor)

@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from isoviz.metrics.streaming import CloudStream, CovarianceAccumulator
+from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models.adapter import HeadedModel
 from isoviz.tasks import baselines
 from isoviz.training.batches import Collator, Encoded, EpochBatches, fixed_batches
@@ -32,14 +32,13 @@ _HELD_TOKENS, _HELD_BYTES = 2_048, 64 * 2**20
 """Most points buffered before summing."""
 
 Batch = dict[str, Tensor]
-Sums = TypeVar("Sums", CloudStream, CovarianceAccumulator)
 
 
-class Buffered(Generic[Sums]):
-    """Running sums that add buffered points in bulk, because each addition costs d² for any number of points."""
+class Buffered:
+    """Running sums in d dimensions that add buffered points in bulk, because each addition costs d² for any number of points."""
 
-    def __init__(self, sums: Sums, most: float = _HELD_TOKENS) -> None:
-        self._sums: Sums = sums
+    def __init__(self, d: int, most: float = _HELD_TOKENS) -> None:
+        self._sums = CovarianceAccumulator(d)
         self._most = most
         self._held: list[Tensor] = []
 
@@ -49,7 +48,7 @@ class Buffered(Generic[Sums]):
         if sum(map(len, self._held)) >= self._most:
             self.total()
 
-    def total(self) -> Sums:
+    def total(self) -> CovarianceAccumulator:
         """The sums over all points so far."""
         if self._held:
             self._sums.update(torch.cat(self._held))
@@ -128,7 +127,7 @@ class Pass:
     pooled: np.ndarray
     head: np.ndarray
     drawn: str
-    layers: list[CloudStream]
+    layers: list[CovarianceAccumulator]
     cloud_seconds: float
 
 
@@ -166,7 +165,7 @@ class Evaluator:
         """
         model, encoded = self.model, self.rows.validation
         most = min(_HELD_TOKENS, _HELD_BYTES / (4 * model.width * model.num_layers))
-        layers = [Buffered(CloudStream(model.width), most) for _ in range(model.num_layers)]
+        layers = [Buffered(model.width, most) for _ in range(model.num_layers)]
         probed = encoded.firsts(probe_rows)
         shares = np.random.default_rng((self.rows.seed, 2)).random(len(encoded))
         predictions: list[tuple[int, Any]] = []
@@ -195,7 +194,7 @@ class Evaluator:
                 cloud_seconds += time.perf_counter() - began
         results = self.gather((loss, labels, vectors))
         mean_loss = sum(result[0] for result in results) / sum(result[1] for result in results)
-        clouds: list[CloudStream] = []
+        clouds: list[CovarianceAccumulator] = []
         if math.isfinite(mean_loss):  # otherwise there are no clouds, and the caller ends the run
             began = time.perf_counter()
             clouds = [layer.total().reduce(self.gather) for layer in layers]

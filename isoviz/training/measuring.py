@@ -15,7 +15,7 @@ from isoviz.metrics.record import CloudRecord, Measurement, Reading
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.spectrum import cumulative_shares
-from isoviz.metrics.streaming import CloudStream
+from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.training import checked_arrays
 from isoviz.training.evaluation import Pass
 from isoviz.training.shrinkage import SampledShrinkage
@@ -65,15 +65,15 @@ def measured_clouds(validated: Pass, head: Sample, target: SampledShrinkage) -> 
     return clouds
 
 
-def layers_record(layers: Sequence[CloudStream], target: SampledShrinkage) -> CloudRecord:
+def layers_record(layers: Sequence[CovarianceAccumulator], target: SampledShrinkage) -> CloudRecord:
     """All layers' tokens as one cloud, with IsoScore* at ζ = 0.2 and its error from sampling Σ_S."""
-    union = CloudStream.union(layers)
+    union = CovarianceAccumulator.union(layers)
     sample = union.sample(shrinkage_cov=target.covariance, zeta=REPORTED_ZETA)
     record = measure_cloud(sample, "layers", "tokens", split=SPLIT)
     reading = record.readings.get("isoscore_star")
     error = None
     if reading is not None and not reading.undefined:
-        error = target.half_width(union.covariance(), REPORTED_ZETA)
+        error = target.half_width(sample.true_covariance, REPORTED_ZETA)
     if reading is None or error is None:
         return record
     note = f"is taken with Σ_S from {target.rows:,} of {target.of_rows:,} training rows: ± {error:.2g} (95 %) against all of them"

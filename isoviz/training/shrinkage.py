@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from isoviz.metrics.cloud import is_tensor
-from isoviz.metrics.moments import sum_of_squares
+from isoviz.metrics.intervals import student_quantile
+from isoviz.metrics.moments import covariance_moments, plug_in_score
 from isoviz.metrics.sample import as_float64
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.training.evaluation import Buffered, Evaluator, Rows
@@ -59,23 +59,20 @@ class SampledShrinkage:
             cloud: (d, d) Σ_X, divisor n − 1.
             zeta: weight of Σ_S.
         """
-        from scipy.special import stdtrit
-
         nonempty_parts = [part for part in self.parts if part.count]
         if self.rows >= self.of_rows or len(nonempty_parts) < 2:
             return None
         total = self._total
-        scores = np.array([_score((1 - zeta) * cloud + zeta * _without(total, part)) for part in nonempty_parts])
+        mixed = ((1 - zeta) * cloud + zeta * _without(total, part) for part in nonempty_parts)
+        scores = np.array([plug_in_score(covariance_moments(covariance)) for covariance in mixed])
         deviations = scores - scores.mean()
         variance = (len(nonempty_parts) - 1) / len(nonempty_parts) * float(deviations @ deviations)
-        return float(stdtrit(len(nonempty_parts) - 1, 0.975)) * math.sqrt(variance * (1 - self.rows / self.of_rows))
+        reach = student_quantile(0.975, len(nonempty_parts) - 1)
+        return reach * math.sqrt(variance * (1 - self.rows / self.of_rows))
 
     @cached_property
     def _total(self) -> CovarianceAccumulator:
-        total = CovarianceAccumulator(self.parts[0].d)
-        for part in self.parts:
-            total.merge(part)
-        return total
+        return CovarianceAccumulator.union(self.parts)
 
 
 def tokens_to_read(rows: Rows, layers: int) -> int:
@@ -87,7 +84,7 @@ def estimate(evaluator: Evaluator) -> SampledShrinkage:
     """Σ_S of token vectors of training rows, all layers, evaluation mode; the same on every process."""
     model, rows = evaluator.model, evaluator.rows
     place = np.random.default_rng((rows.seed, 3)).permutation(int(rows.train.rows.max()) + 1) % PARTS
-    sums = [Buffered(CovarianceAccumulator(model.width)) for _ in range(PARTS)]
+    sums = [Buffered(model.width) for _ in range(PARTS)]
     read: set[int] = set()
     with torch.inference_mode():
         for items, batch in evaluator.batches(rows.sample(tokens_to_read(rows, model.num_layers))):
@@ -101,14 +98,8 @@ def estimate(evaluator: Evaluator) -> SampledShrinkage:
             for part in np.unique(place[numbers]):
                 sums[part].add(points[:, parts == int(part)].flatten(0, 1))
     rows_read = set().union(*evaluator.gather(read))
-    totals = (part.total().reduce(evaluator.gather) for part in sums)
-    return SampledShrinkage(len(rows_read), rows.train_count, tuple(map(_in_numpy, totals)))
-
-
-def _in_numpy(sums: CovarianceAccumulator) -> CovarianceAccumulator:
-    """The sums as numpy arrays, because some processes may have no points of a part, whose sums would not merge with tensors."""
-    state = {name: value.cpu().numpy() if is_tensor(value) else value for name, value in sums.state().items()}
-    return CovarianceAccumulator.from_state(state)
+    totals = tuple(part.total().reduce(evaluator.gather) for part in sums)
+    return SampledShrinkage(len(rows_read), rows.train_count, totals)
 
 
 def _without(total: CovarianceAccumulator, part: CovarianceAccumulator) -> Matrix:
@@ -119,10 +110,3 @@ def _without(total: CovarianceAccumulator, part: CovarianceAccumulator) -> Matri
         scatter = scatter - as_float64(part.covariance) * (part.count - 1)
     gap = as_float64(part.mean) - as_float64(total.mean)
     return (scatter - (total.count * part.count / remaining) * np.outer(gap, gap)) / (remaining - 1)
-
-
-def _score(covariance: Matrix) -> float:
-    """IsoScore of a covariance matrix (d, d)."""
-    scaled = covariance / covariance.diagonal().max()
-    participation = float(scaled.diagonal().sum()) ** 2 / sum_of_squares(scaled)
-    return (participation - 1) / (len(scaled) - 1)

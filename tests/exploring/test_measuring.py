@@ -14,7 +14,7 @@ from isoviz import metrics, tasks
 from isoviz.exploring import measuring, points
 from isoviz.exploring.request import ViewRequest
 from isoviz.metrics.record import CloudRecord
-from isoviz.metrics.streaming import CloudStream
+from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models import sources
 from isoviz.models.adapter import load_tokenizer
 from isoviz.models.extract import layer_views
@@ -139,7 +139,7 @@ def _points_of(cloud: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
     """The stored points of a cloud with both rows and tokens."""
     n, d = cloud.shape
     numbers = np.arange(n)
-    tokens = {0: TokenView(CloudStream(d), cloud, cloud, numbers, numbers)}
+    tokens = {0: TokenView(CovarianceAccumulator(d), cloud, cloud, numbers, numbers)}
     views = Views("made up", n, 0, np.full(n, 3), 8, 0, "cpu", {(0, "cls"): cloud}, tokens, ())
     return measuring.points_of(views, pd.DataFrame({"row": numbers}), [f"t{number}" for number in numbers])
 

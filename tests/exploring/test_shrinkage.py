@@ -19,7 +19,7 @@ from isoviz.exploring.request import ViewRequest
 from isoviz.metrics.measuring import notes_of
 from isoviz.metrics.record import CloudRecord
 from isoviz.metrics.scores import REPORTED_ZETA
-from isoviz.metrics.streaming import CloudStream
+from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models import extract
 from isoviz.models.views import TokenView, Views
 from isoviz.training.measuring import layers_record
@@ -102,11 +102,14 @@ def test_all_layers_together_are_what_a_run_would_report(seen: tuple[dict[str, A
     assert together.dimensions is not None and together.dimensions.mean_norm == pytest.approx(
         np.linalg.norm(cloud.mean(axis=0)), rel=1e-5
     )
-    clouds = [[CloudStream(16), CloudStream(16)], [CloudStream(16), CloudStream(16)]]
+    clouds = [
+        [CovarianceAccumulator(16), CovarianceAccumulator(16)],
+        [CovarianceAccumulator(16), CovarianceAccumulator(16)],
+    ]
     for streams, points in zip(clouds, (own, training), strict=True):
         for stream, layer in zip(streams, points[1:], strict=True):
             stream.update(layer)
-    reported = layers_record(clouds[0], SampledShrinkage(ROWS, ROWS, (CloudStream.union(clouds[1]).sums,)))
+    reported = layers_record(clouds[0], SampledShrinkage(ROWS, ROWS, (CovarianceAccumulator.union(clouds[1]),)))
     assert together.number("isoscore_star") == pytest.approx(reported.number("isoscore_star"), rel=1e-5)
     assert together.readings.keys() == reported.readings.keys()
 
@@ -180,7 +183,7 @@ def test_training_texts_that_cannot_be_read_leave_the_rest_of_the_view(
 
 def test_a_single_training_token_has_no_covariance(request_: ViewRequest) -> None:
     def views_of(tokens: int) -> Views:
-        stream = CloudStream(4)
+        stream = CovarianceAccumulator(4)
         stream.update(np.random.default_rng(0).normal(size=(tokens, 4)))
         points, numbers = np.zeros((1, 4), dtype=np.float32), np.zeros(1, dtype=np.int64)
         view = TokenView(stream, points, points, numbers, numbers)

@@ -10,7 +10,7 @@ from test_enough_points import worst_error
 
 from isoviz import metrics
 from isoviz.metrics import UndefinedWarning, rankme
-from isoviz.metrics.streaming import CloudStream
+from isoviz.metrics.streaming import CovarianceAccumulator
 
 
 def by_singular_values(x):
@@ -37,7 +37,7 @@ def test_known_values():
 
 def test_running_sums_give_what_the_points_do():
     x = spread_cloud(80, 7)
-    stream = CloudStream(7, float(np.finfo(np.float64).eps))
+    stream = CovarianceAccumulator(7)
     for part in np.array_split(x, 3):
         stream.update(part)
     assert metrics.get("rankme").estimate(stream.sample()).value == pytest.approx(rankme(x), rel=1e-7)

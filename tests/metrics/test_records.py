@@ -10,13 +10,13 @@ from isoviz import metrics
 from isoviz.metrics.measuring import DEPENDENT, POINTS_NEEDED, applicable, measure_cloud, measure_weights, notes_of
 from isoviz.metrics.record import CloudRecord
 from isoviz.metrics.sample import Sample
-from isoviz.metrics.streaming import CloudStream
+from isoviz.metrics.streaming import CovarianceAccumulator
 
 X = spread_cloud(60, 5)
 
 
 def streamed(points, **inputs):
-    stream = CloudStream(points.shape[1], float(np.finfo(np.float64).eps))
+    stream = CovarianceAccumulator(points.shape[1])
     stream.update(points)
     return stream.sample(**inputs)
 

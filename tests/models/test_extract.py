@@ -10,7 +10,7 @@ from isoviz import metrics
 from isoviz.errors import InputError, ModelError
 from isoviz.metrics.measuring import measure_cloud, notes_of
 from isoviz.metrics.protocol import QUICK
-from isoviz.metrics.streaming import CloudStream
+from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.metrics.summary import as_json
 from isoviz.models import encoder, extract, sources
 from isoviz.models.adapter import load_network, load_tokenizer
@@ -156,7 +156,7 @@ def test_streamed_tokens_measure_the_same_as_the_full_cloud(tiny_models):
             assert streamed[name] == pytest.approx(described_cloud[name], rel=1e-5), name
         assert (streamed["n"], streamed["d"]) == cloud.shape
         np.testing.assert_allclose(stream.sample().std, metrics.dimension_std(cloud), rtol=1e-5)
-        np.testing.assert_allclose(stream.mean(), metrics.mean_activation(cloud), atol=1e-6)
+        np.testing.assert_allclose(stream.mean, metrics.mean_activation(cloud), atol=1e-6)
 
 
 def described(stream):
@@ -168,7 +168,7 @@ def test_a_stream_of_tensors_measures_the_same_as_a_stream_of_arrays(shift):
     points = np.random.default_rng(1).normal(size=(90, 5)).astype(np.float32) * [3, 2, 1, 1, 1] + np.float32(shift)
     points = points.astype(np.float32)
     points[4] = 0
-    arrays, tensors = CloudStream(5), CloudStream(5)
+    arrays, tensors = CovarianceAccumulator(5), CovarianceAccumulator(5)
     for start in range(0, 90, 25):
         arrays.update(points[start : start + 25])
         tensors.update(torch.from_numpy(points[start : start + 25]))
@@ -182,7 +182,7 @@ def test_a_stream_of_tensors_measures_the_same_as_a_stream_of_arrays(shift):
 
 
 def test_streams_say_why_a_value_is_undefined():
-    stream = CloudStream(3)
+    stream = CovarianceAccumulator(3)
     assert described(stream)["isoscore"] is None
     stream.update(np.full((4, 3), 2.5, dtype=np.float32))
     values = described(stream)
