@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +48,17 @@ def _private_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     monkeypatch.setenv("ISOVIZ_ROOTS", os.pathsep.join((tempfile.gettempdir(), os.getcwd())))
     yield
     fence.restrict_to(None)  # a page of this test has held the process to those
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """`make test` gives each process one thread. A run or What-if of an earlier test takes all cores, and BLAS threads that wait for
+    cores of other processes make a product of matrices a hundred times slower."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+    if "isoviz.whatif.scheduler" in sys.modules:
+        sys.modules["isoviz.whatif.scheduler"]._limit_blas(1)
 
 
 @pytest.fixture(scope="session")
