@@ -73,7 +73,6 @@ from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.training import heads, processes, second_stage, train
 from isoviz.training.batches import Collator, Encoded, EpochBatches, fixed_batches
 from isoviz.training.evaluation import Evaluator
-from isoviz.training.processes import Processes
 
 PARTS = ("steps", "pace", "layer")
 PLAIN, AGAIN, OURS, EIGEN = "baseline", "baseline again", "istar", "istar by eigenvalues"
@@ -423,7 +422,7 @@ def second_stage_seconds(encoder: Encoder, encoded: Encoded, collator: Collator)
 
     rows: Any = SimpleNamespace(seed=0, sample=lambda tokens: fixed_batches(encoded, collator, 2 * BATCH))
     head = heads.head_for(tasks.get(TASK), load_tokenizer(sources.resolve(encoder.model)), RunConfig())
-    evaluator = Evaluator(model, head, rows, accelerator, Processes(accelerator).gather, lambda: None)
+    evaluator = Evaluator(model, head, rows, accelerator, lambda: None)
     begin = moment()
     steps = second_stage.fit(evaluator, method, report, step=0, epoch=0, most_steps=planned)
     end = moment()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import ValidationInfo, field_validator
-
 from isoviz.methods.protocol import Method, Paper, Params, Representations, parameter
 
 if TYPE_CHECKING:
@@ -56,16 +54,6 @@ def _scale(help: str, term: str) -> Any:
     )
 
 
-def _checked_decay(kind: Decay, c2: object, gamma: object) -> None:
-    """Explain why a value is refused; the field's bound alone would give no reason."""
-    from isoviz.metrics.spectrum_control import why_not_decaying
-
-    if isinstance(c2, int | float) and isinstance(gamma, int | float):
-        problem = why_not_decaying(kind, float(c2), float(gamma))
-        if problem:
-            raise ValueError(problem[1])
-
-
 class SpectrumPolParams(Params):
     """Parameters of spectrum control with polynomial decay."""
 
@@ -80,12 +68,6 @@ class SpectrumPolParams(Params):
         lt=0,
     )
     c1: float = _scale("First target value.", "R_pol")
-
-    @field_validator("gamma", mode="before")
-    @classmethod
-    def _falls(cls, value: object) -> object:
-        _checked_decay("polynomial", 1.0, value)
-        return value
 
 
 class SpectrumExpParams(Params):
@@ -105,12 +87,6 @@ class SpectrumExpParams(Params):
         0.1, "Rate", "c₂", "Rate of the decay, above 0. Near 0 the target is almost flat.", "R_exp", gt=0, le=100
     )
     c1: float = _scale("Scale of the targets.", "R_exp")
-
-    @field_validator("gamma", "c2", mode="before")
-    @classmethod
-    def _falls(cls, value: object, info: ValidationInfo) -> object:
-        _checked_decay("exponential", *((value, 1.0) if info.field_name == "c2" else (1.0, value)))
-        return value
 
 
 class _SpectrumControl(Method):

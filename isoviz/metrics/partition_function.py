@@ -168,19 +168,20 @@ def _pairs(
     vectors = vectors * np.where(along < 0, -1.0, 1.0)
     length = float(np.sqrt(np.trace(gram) / rows.count))
     variants = dict.fromkeys((reading.signs, reading.convention) for reading in readings)
-    sums = {reading: _LogSum(rows.d * (2 if reading.signs == "both" else 1)) for reading in readings}
+    log_z: dict[Variant, Any] = dict.fromkeys(readings, -np.inf)
     done = 0
     for block in rows.blocks(2 * rows.d):
         for signs, convention in variants:
             logits = block @ (vectors.T if convention == "published" else vectors)
             logits = np.concatenate([logits, -logits], axis=1) if signs == "both" else logits
-            for reading in sums:
+            for reading in log_z:
                 if (reading.signs, reading.convention) == (signs, convention):
-                    sums[reading].add(logits * (1 / length if reading.scale_free else rows.unit))
+                    of_block = _log_sum(logits * (1 / length if reading.scale_free else rows.unit))
+                    log_z[reading] = np.logaddexp(log_z[reading], of_block)
         done += len(block)
         if tell:
             tell(done, rows.count)
-    return [_pair(sums[reading].logarithm(), reading.convention) for reading in readings]
+    return [_pair(log_z[reading], reading.convention) for reading in readings]
 
 
 def _pair(log_z: NDArray[np.float64], convention: Convention) -> tuple[float, float]:
@@ -200,22 +201,12 @@ def _furthest(rows: _Rows, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     return extremes
 
 
-class _LogSum:
-    """log Σ_i exp of columns that arrive in blocks of rows."""
-
-    def __init__(self, columns: int) -> None:
-        self._top, self._sum = np.full(columns, -np.inf), np.zeros(columns)
-
-    def add(self, logits: NDArray[np.float64]) -> None:
-        """Add a block, which is overwritten."""
-        top = np.maximum(self._top, logits.max(axis=0))
-        logits -= top
-        self._sum = self._sum * np.exp(self._top - top) + np.exp(logits, out=logits).sum(axis=0)
-        self._top = top
-
-    def logarithm(self) -> NDArray[np.float64]:
-        logarithms: NDArray[np.float64] = self._top + np.log(self._sum)
-        return logarithms
+def _log_sum(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """log Σ_i exp of each column of (rows, columns), which are overwritten."""
+    top = logits.max(axis=0)
+    logits -= top
+    logarithms: NDArray[np.float64] = top + np.log(np.exp(logits, out=logits).sum(axis=0))
+    return logarithms
 
 
 # ------------------------------------------------------------------------------------------------- catalogue

@@ -21,20 +21,6 @@ Decay = Literal["polynomial", "exponential"]
 FLOOR = 1e-7
 """Singular values below this share of the largest count as 0: a float64 Gram matrix resolves about 1.5e-8 of it."""
 
-RISING_POWER = "k^γ decays with k only if γ is below 0; at 0 or above the target does not decay"
-RISING_EXPONENT = "exp(−c₂ k^γ) decays with k only if γ is above 0; at 0 it is constant, below 0 it rises"
-RISING_RATE = "exp(−c₂ k^γ) decays with k only if c₂ is above 0; at 0 it is constant, below 0 it grows without limit"
-
-
-def why_not_decaying(kind: Decay, c2: float, gamma: float) -> tuple[str, str] | None:
-    """The parameter (`gamma` or `c2`) that prevents the target from decaying, with the reason in one sentence; None if it
-    decays."""
-    if kind == "polynomial":
-        return None if gamma < 0 else ("gamma", RISING_POWER)
-    if not gamma > 0:
-        return "gamma", RISING_EXPONENT
-    return None if c2 > 0 else ("c2", RISING_RATE)
-
 
 def spectrum_target(kind: Decay, count: int, c1: float, c2: float, gamma: float) -> NDArray[np.float64]:
     """The target singular values t_k for k = 1 … count, shape (count,), decreasing (Ding et al. 2022, section 3).
@@ -110,8 +96,10 @@ def spectrum_penalty(weight: Tensor, target: Tensor) -> Tensor:
 
 
 def _decay(kind: Decay, count: int, c2: float, gamma: float) -> NDArray[np.float64]:
-    problem = why_not_decaying(kind, c2, gamma)
-    if problem is not None:
-        raise InputError(f"{problem[0]}: {problem[1]}", field=f"params.{problem[0]}")
+    falls = {"gamma": gamma < 0} if kind == "polynomial" else {"gamma": gamma > 0, "c2": c2 > 0}
+    for name, holds in falls.items():
+        if not holds:
+            bound = "below" if kind == "polynomial" else "above"
+            raise InputError(f"{name}: the target decays with k only if it is {bound} 0", field=f"params.{name}")
     powers = np.arange(1, count + 1, dtype=np.float64) ** gamma
     return powers if kind == "polynomial" else np.exp(-c2 * powers)

@@ -245,7 +245,13 @@ def load_network(
 
 
 def load_network_with_mismatch(
-    source: ModelSource, num_labels: int, seed: int, kind: HeadKind = "classification", *, allow_random: bool = False
+    source: ModelSource,
+    num_labels: int,
+    seed: int,
+    kind: HeadKind = "classification",
+    *,
+    allow_random: bool = False,
+    **options: Any,
 ) -> tuple[PreTrainedModel, Mismatch]:
     """The network with a head of that kind, in float32, and the encoder weights on which it differs from its checkpoint.
 
@@ -256,6 +262,7 @@ def load_network_with_mismatch(
     Args:
         num_labels: outputs of a classification head; the other kinds know theirs.
         allow_random: accept a checkpoint that lacks encoder weights; they are drawn at random.
+        options: for `from_pretrained`.
 
     Raises:
         ModelError: the family has no such head, the files cannot be loaded, or the weights do not fit the network.
@@ -263,8 +270,8 @@ def load_network_with_mismatch(
     import transformers
 
     _check_family(source, kind)
-    auto_class, options = class_for(kind, num_labels)
-    network, mismatch = load_pretrained(auto_class, source, seed=seed, allow_random=allow_random, **options)
+    auto_class, of_head = class_for(kind, num_labels)
+    network, mismatch = load_pretrained(auto_class, source, seed=seed, allow_random=allow_random, **of_head, **options)
     if kind == "seq2seq":
         generation = network.generation_config
         token_settings = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "bad_words_ids")

@@ -17,7 +17,7 @@ from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_
 from isoviz.models.checkpoint import untrained_pooling
 from isoviz.models.families import Architecture
 from isoviz.models.hooks import Hooks
-from isoviz.models.loading import Mismatch, load_pretrained, reading
+from isoviz.models.loading import load_bare, reading
 from isoviz.models.sources import ModelSource
 from isoviz.models.views import Pooling, poolings_of
 
@@ -114,9 +114,10 @@ def load(
         module, network_config, head_width = model, model.network.config, model.head_width
         notes += filter(None, [untrained_pooling(source)])
     else:
-        module, network_config, mismatch = _bare(source, kind, allow_random)
-        head_width = 0
+        network, mismatch = load_bare(source, allow_random=allow_random)
+        module, network_config, head_width = network, network.config, 0
         if kind == "encoder-decoder":
+            module = network.get_encoder()
             notes.append("of this encoder-decoder the encoder is read; its decoder takes no part")
     if mismatch:
         notes.append(f"random weights: {mismatch}")
@@ -140,17 +141,6 @@ def load(
     with reading(source):  # sizes that fit the weights may still not fit each other, or the tokenizer
         encoder(dict(tokenizer(_PROBE, return_tensors="pt")))
     return encoder
-
-
-def _bare(source: ModelSource, kind: Architecture, allow_random: bool) -> tuple[nn.Module, Any, Mismatch]:
-    """The part that reads, its configuration, and the weights on which it differs from the checkpoint."""
-    from transformers import AutoModel
-
-    whole_model = kind != "encoder-decoder"
-    network, mismatch = load_pretrained(
-        AutoModel, source, allow_random=allow_random, part="" if whole_model else "encoder"
-    )
-    return network if whole_model else network.get_encoder(), network.config, mismatch
 
 
 def _with_head(model: HeadedModel, batch: dict[str, Tensor]) -> tuple[Sequence[Tensor], Tensor]:

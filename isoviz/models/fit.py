@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from isoviz.models import families, sources
-from isoviz.models.loading import Mismatch, load_pretrained, refusal
+from isoviz.models.loading import Mismatch, load_bare, refusal
 from isoviz.models.sources import ModelSource
 from isoviz.tasks.protocol import HeadKind
 
@@ -47,12 +46,8 @@ def words(source: ModelSource, kinds: tuple[HeadKind, ...]) -> str:
 @functools.lru_cache(maxsize=64)
 def _compared(source: ModelSource, kind: HeadKind | None) -> Mismatch:
     if kind is None:
-        from transformers import AutoModel
+        return load_bare(source, allow_random=True, device_map="meta")[1]
+    from isoviz.models.adapter import load_network_with_mismatch
 
-        writes = families.architecture(sources.configuration(source)) == "encoder-decoder"
-        part = "encoder" if writes else ""
-        return load_pretrained(AutoModel, source, allow_random=True, part=part, device_map="meta")[1]
-    from isoviz.models.adapter import class_for
-
-    auto_class, options = class_for(kind, 2)  # how many classes there are changes the head alone
-    return load_pretrained(auto_class, source, allow_random=True, device_map="meta", **options)[1]
+    # how many classes there are changes the head alone
+    return load_network_with_mismatch(source, 2, 0, kind, allow_random=True, device_map="meta")[1]

@@ -16,6 +16,7 @@ import torch
 
 from isoviz import boundary
 from isoviz.errors import ModelError
+from isoviz.models import families, sources
 from isoviz.models.sources import ModelSource
 
 if TYPE_CHECKING:
@@ -87,6 +88,14 @@ def load_pretrained(
     if mismatch and not allow_random:
         raise refusal(source, mismatch)
     return network, mismatch
+
+
+def load_bare(source: ModelSource, *, allow_random: bool = False, **options: Any) -> tuple[PreTrainedModel, Mismatch]:
+    """As `load_pretrained`, a network that is only read: without a head, and of an encoder-decoder the encoder counts."""
+    from transformers import AutoModel
+
+    part = "encoder" if families.architecture(sources.configuration(source)) == "encoder-decoder" else ""
+    return load_pretrained(AutoModel, source, allow_random=allow_random, part=part, **options)
 
 
 def refusal(source: ModelSource, mismatch: Mismatch) -> ModelError:

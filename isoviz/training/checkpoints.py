@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from isoviz import devices
 from isoviz.errors import InputError
 from isoviz.events import Evaluated, Measured
-from isoviz.training import sharding
+from isoviz.training import processes, sharding
 from isoviz.training.weights import FILE, newest
 
 if TYPE_CHECKING:
@@ -99,12 +99,12 @@ def save(setup: Setup, progress: Progress, best: int | None = None) -> Path:
     """
     root = setup.run_dir / "checkpoints"
     final = _folder(root, progress.step)
-    generators = setup.processes.gather(devices.generator_states())
+    generators = processes.gather(devices.generator_states())
     shared = sharding.state_of(setup.plain) if sharding.wanted() else None
     state = sharding.optimizer_state(setup.optimizer)
-    if setup.processes.is_main and final.exists():
+    if setup.accelerator.is_main_process and final.exists():
         _update_progress(final, progress)
-    elif setup.processes.is_main:
+    elif setup.accelerator.is_main_process:
         before = max(filter(_has_training_state, root.glob("step-*")), default=None)
         _write(final, progress, setup, shared, state, generators)
         for older in root.glob("step-*"):
@@ -114,7 +114,7 @@ def save(setup: Setup, progress: Progress, best: int | None = None) -> Path:
                 _drop_training_state(older)
             else:
                 shutil.rmtree(older, ignore_errors=True)
-    setup.processes.wait()
+    setup.accelerator.wait_for_everyone()
     return final
 
 
@@ -249,7 +249,7 @@ def load(folder: Path, setup: Setup) -> tuple[Progress, dict[str, Tensor]]:
         _load_weights(setup.plain, folder / FILE)
         return progress, {}
     generators = _unflatten(load_file(folder / "generators.safetensors"))
-    count = setup.processes.count
+    count = setup.accelerator.num_processes
     if len(generators) != count:
         raise InputError(f"resume: the run had {len(generators)} processes, now there are {count}")
     _load_weights(setup.plain, folder / FILE)
@@ -259,7 +259,7 @@ def load(folder: Path, setup: Setup) -> tuple[Progress, dict[str, Tensor]]:
     scaler = setup.accelerator.scaler
     if scaler is not None and trainer["scaler"] is not None:
         scaler.load_state_dict(trainer["scaler"])
-    return progress, generators[setup.processes.rank]
+    return progress, generators[setup.accelerator.process_index]
 
 
 def _load_weights(model: nn.Module, file: Path) -> None:

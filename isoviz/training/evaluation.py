@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models.adapter import HeadedModel
 from isoviz.tasks import baselines
+from isoviz.training import processes
 from isoviz.training.batches import Collator, Encoded, EpochBatches, fixed_batches
 from isoviz.training.heads import Head, Report
 
@@ -138,7 +139,6 @@ class Evaluator:
     Attributes:
         model, head, rows: of the run.
         accelerator: the device and the precision.
-        gather: collects every process's item on all processes.
         check: called between batches; raises to abort (after a request to stop).
     """
 
@@ -146,7 +146,6 @@ class Evaluator:
     head: Head
     rows: Rows
     accelerator: Accelerator
-    gather: Callable[[Any], list[Any]]
     check: Callable[[], None]
 
     def batches(self, batches: Iterable[Batch]) -> Iterator[tuple[Tensor, Batch]]:
@@ -192,12 +191,12 @@ class Evaluator:
                 for layer, hidden in zip(layers, outputs.reps.hidden_states, strict=True):
                     layer.add(hidden[keep].float())
                 cloud_seconds += time.perf_counter() - began
-        results = self.gather((loss, labels, vectors))
+        results = processes.gather((loss, labels, vectors))
         mean_loss = sum(result[0] for result in results) / sum(result[1] for result in results)
         clouds: list[CovarianceAccumulator] = []
         if math.isfinite(mean_loss):  # otherwise there are no clouds, and the caller ends the run
             began = time.perf_counter()
-            clouds = [layer.total().reduce(self.gather) for layer in layers]
+            clouds = [layer.total().reduce(processes.gather) for layer in layers]
             cloud_seconds += time.perf_counter() - began
         parts = [part for result in results for part in result[2]]
         numbered, pooled, head = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -228,5 +227,5 @@ class Evaluator:
 
     def _in_order(self, predictions: list[tuple[int, Any]]) -> list[Any]:
         """The predictions of all processes, in the order of their items."""
-        pairs = (pair for part in self.gather(predictions) for pair in part)
+        pairs = (pair for part in processes.gather(predictions) for pair in part)
         return [value for _, value in sorted(pairs, key=itemgetter(0))]

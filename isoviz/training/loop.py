@@ -113,12 +113,12 @@ def _attempt(config: RunConfig, emit: Emit, should_stop: ShouldStop, run_dir: Pa
         emit(Stopped(step=weights.newest_step(run_dir)))
         return 0
     try:
-        with tracking.reporting(config, run_dir, emit, here=setup.processes.is_main) as also_tracked:
+        with tracking.reporting(config, run_dir, emit, here=setup.accelerator.is_main_process) as also_tracked:
             _Run(setup, also_tracked, should_stop, began).run(resume)
     except (RuntimeError, MemoryError) as error:
         if not memory.is_short(error):
             raise
-        parts = memory.more_parts(parts, config, type(setup.method), setup.processes.count)
+        parts = memory.more_parts(parts, config, type(setup.method), setup.accelerator.num_processes)
         emit(Entered(phase="loading", detail=f"Out of memory. Retrying with each batch split in {parts}."))
         return parts
     return 0
@@ -149,9 +149,7 @@ class _Run:
         self.session_rows = 0
         self.session_seconds = 0.0
         self.saved = time.perf_counter()
-        self.evaluator = Evaluator(
-            setup.plain, setup.head, setup.rows, setup.accelerator, setup.processes.gather, self.check
-        )
+        self.evaluator = Evaluator(setup.plain, setup.head, setup.rows, setup.accelerator, self.check)
 
     def run(self, resume: bool) -> None:
         """Train and measure epoch by epoch, until the run is over or a stop is requested."""
@@ -174,8 +172,8 @@ class _Run:
         """Load the newest undamaged checkpoint when resuming, and report the run's environment."""
         setup, rows = self.setup, self.setup.rows
         if resume:
-            checkpoint = checkpoints.newest_valid(setup.run_dir) if setup.processes.is_main else (None, [])
-            folder, damage = setup.processes.broadcast(checkpoint)
+            checkpoint = checkpoints.newest_valid(setup.run_dir) if setup.accelerator.is_main_process else (None, [])
+            folder, damage = processes.broadcast(checkpoint)
             damage = [*damage, *checked_arrays.damaged(setup.run_dir / "arrays")]
             if folder is not None:
                 self.progress, self.generators = checkpoints.load(folder, setup)
@@ -226,7 +224,7 @@ class _Run:
         if progress.batch == 0:
             with torch.no_grad(), sharding.whole(setup.plain):
                 setup.plain.eval()
-                setup.method.refresh(Sample(progress.epoch, self._training_sample, setup.processes.gather))
+                setup.method.refresh(Sample(progress.epoch, self._training_sample, processes.gather))
         setup.model.train()
         if self.generators is not None:
             checkpoints.set_generators(self.generators)
@@ -247,7 +245,7 @@ class _Run:
                 if stepped:
                     setup.scheduler.step()
                 setup.optimizer.zero_grad()
-            values = setup.processes.mean(torch.stack(list(terms.values()))).tolist()
+            values = setup.accelerator.reduce(torch.stack(list(terms.values())), reduction="mean").tolist()
             losses = dict(zip(terms, values, strict=True))
             divergence.check(losses, progress.step + 1, setup.method.title)
             for name, value in losses.items():
@@ -272,7 +270,7 @@ class _Run:
 
     def _split_or_repeat(self, rows: int) -> AbstractContextManager[None]:
         """Around a batch: each process reads its part of the rows, or all of them where they are fewer than the processes."""
-        if rows >= self.setup.processes.count:
+        if rows >= self.setup.accelerator.num_processes:
             return nullcontext()
         return repeated(self.setup.config.seed + self.progress.step)
 
@@ -286,7 +284,7 @@ class _Run:
         """
         seconds = 60 * self.setup.config.checkpoint_minutes
         due = seconds > 0 and time.perf_counter() - self.saved >= seconds
-        match self.setup.processes.broadcast("stop" if self.should_stop() else "save" if due else ""):
+        match processes.broadcast("stop" if self.should_stop() else "save" if due else ""):
             case "stop":
                 raise _StopRequestedError
             case "save":
@@ -379,7 +377,7 @@ class _Run:
                 validated,
                 shrinkage.estimate(self.evaluator),
                 sharding.own_copy(setup.plain.output.weight),
-                setup.run_dir / arrays if setup.processes.is_main else None,
+                setup.run_dir / arrays if setup.accelerator.is_main_process else None,
             )
         progress.measure_seconds += time.perf_counter() - ended + validated.cloud_seconds
         measured = Measured(
@@ -388,7 +386,7 @@ class _Run:
         self.emit(measured)
         progress.history.append(Epoch(evaluated=evaluated, measured=measured))
         if (
-            setup.processes.is_main
+            setup.accelerator.is_main_process
             and outcome.reported(setup.config, progress, setup.task.primary) is progress.history[-1]
         ):
             predictions.save(setup.run_dir, setup.task, setup.rows.frame, answers, progress.epoch)
@@ -398,7 +396,7 @@ class _Run:
 
     def finish(self) -> None:
         setup = self.setup
-        if not setup.processes.is_main:
+        if not setup.accelerator.is_main_process:
             return
         checkpoints.keep_final_weights(setup.run_dir, self.progress, self._best_step())
         seconds = {"startup_seconds": self.startup_seconds, "total_seconds": time.perf_counter() - self.began}
@@ -411,7 +409,7 @@ class _Run:
 
     def check(self) -> None:
         # several processes stop only between steps, because their parts of a pass differ in length
-        if self.setup.processes.count == 1 and self.should_stop():
+        if self.setup.accelerator.num_processes == 1 and self.should_stop():
             raise _StopRequestedError
 
     def _best_step(self) -> int | None:

@@ -1,4 +1,4 @@
-"""A run's model from one of its checkpoints: encoder, method and head."""
+"""A run's model: encoder, method and head as its configuration names them, or from one of its checkpoints."""
 
 from __future__ import annotations
 
@@ -10,8 +10,26 @@ from isoviz import methods, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.models import low_rank, sources
-from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
+from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
+from isoviz.models.loading import Mismatch
+from isoviz.models.sources import ModelSource
 from isoviz.training import heads, origin
+
+
+def build(config: RunConfig, source: ModelSource, head: heads.Head, allow_random: bool) -> tuple[HeadedModel, Mismatch]:
+    """The model before its first step, and the encoder weights on which it differs from its checkpoint.
+
+    Args:
+        source: on this machine (see `sources.fetch`).
+        allow_random: accept a checkpoint that lacks encoder weights.
+    """
+    kind, method = head.task.kind, methods.get(config.method)
+    network, mismatch = load_network_with_mismatch(
+        source, head.num_labels, config.seed, kind, allow_random=allow_random
+    )
+    if config.low_rank is not None:
+        low_rank.add(network, kind, config.low_rank, config.seed)
+    return HeadedModel(network, method(method.Params(**config.params)), kind), mismatch
 
 
 def reload(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, heads.Head]:
@@ -26,19 +44,13 @@ def reload(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, heads.Head
     """
     start = origin.find(checkpoint.parents[1])
     source = sources.fetch(sources.resolve(config.model, commit=start.revision if start else None))
-    task = tasks.get(config.task, config.own)
-    head = heads.head_for(task, load_tokenizer(source, config.direction), config)
-    # The run's weights replace all of these.
-    network = load_network(source, head.num_labels, config.seed, task.kind, allow_random=True)
-    if config.low_rank is not None:
-        low_rank.add(network, task.kind, config.low_rank, config.seed)
-    method = methods.get(config.method)
-    model = HeadedModel(network, method(method.Params(**config.params)), task.kind)
+    head = heads.head_for(tasks.get(config.task, config.own), load_tokenizer(source, config.direction), config)
+    model, _ = build(config, source, head, allow_random=True)  # the run's weights replace all of these
     try:
         load_model(model, str(checkpoint / "model.safetensors"))
     except (RuntimeError, OSError) as error:
         reason = next(iter(str(error).strip().splitlines()), "")
         raise InputError(f"run: its checkpoint does not fit its model any more ({reason})", field="run") from None
     if config.low_rank is not None:
-        low_rank.merge(network)
+        low_rank.merge(model.network)
     return model.eval(), head

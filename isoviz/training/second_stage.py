@@ -11,6 +11,7 @@ from torch import Tensor
 
 from isoviz.events import Stepped
 from isoviz.methods.protocol import Frozen, Method
+from isoviz.training import processes
 from isoviz.training.evaluation import Evaluator
 
 
@@ -65,7 +66,7 @@ def _vectors(evaluator: Evaluator) -> tuple[Tensor, Tensor]:
         labels = batch.pop("labels").cpu()
         with torch.no_grad(), evaluator.accelerator.autocast():
             read.append((rows, evaluator.model.represent(**batch).pooled.float().cpu(), labels))
-    parts = [part for process_vectors in evaluator.gather(read) for part in process_vectors]
+    parts = [part for process_vectors in processes.gather(read) for part in process_vectors]
     rows, pooled, labels = (torch.cat(column) for column in zip(*parts, strict=True))
     order = rows.argsort()
     return pooled[order].to(device), labels[order].to(device)

@@ -15,15 +15,17 @@ from isoviz import methods, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Entered, Event
-from isoviz.models import hub, low_rank, sources, unknown_tokens
-from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
+from isoviz.methods.protocol import Method
+from isoviz.models import hub, sources, unknown_tokens
+from isoviz.models.adapter import HeadedModel, load_tokenizer
 from isoviz.tasks import report
 from isoviz.tasks.protocol import TRAIN, VALIDATION
 from isoviz.training import heads, origin, sharding
 from isoviz.training.evaluation import Rows
 from isoviz.training.optimisation import make_optimizer, make_scheduler
 from isoviz.training.origin import Origin
-from isoviz.training.processes import Processes, on_cpu
+from isoviz.training.processes import on_cpu
+from isoviz.training.reload import build
 
 
 class Setup:
@@ -36,7 +38,7 @@ class Setup:
         random_weights: description of encoder weights missing in the checkpoint; empty if none.
         notes: what a reader of the results must know about rows and tokens, as sentences.
         data_revision: commit of a hub data set.
-        accelerator, processes: devices and processes.
+        accelerator: the device, the precision and the processes.
         model: the network prepared by accelerate, for training steps.
         plain: the same network without accelerate's wrapper.
         loader: the training batches.
@@ -77,9 +79,7 @@ class Setup:
 
         emit(Entered(phase="loading", detail=config.model))
         self.task = task = tasks.get(config.task, config.own)
-        method = methods.get(config.method)
-        self.method = method(method.Params(**config.params))
-        self.method.check_kind(task.kind)
+        methods.get(config.method).check_kind(task.kind)
         earlier = origin.find(run_dir) if resume else None
         source = sources.resolve(config.model, task.kind, earlier.revision if earlier else None)
         source = sources.fetch(source, report_download)
@@ -94,17 +94,13 @@ class Setup:
             gradient_accumulation_steps=config.grad_accum,
             step_scheduler_with_optimizer=False,
         )
-        self.processes = Processes(self.accelerator)
-        network, mismatch = load_network_with_mismatch(
-            source, self.head.num_labels, config.seed, task.kind, allow_random=config.allow_random
-        )
-        if config.low_rank is not None:
-            low_rank.add(network, task.kind, config.low_rank, config.seed)
-        model = HeadedModel(network, self.method, task.kind)
+        rank, count = self.accelerator.process_index, self.accelerator.num_processes
+        model, mismatch = build(config, source, self.head, config.allow_random)
+        self.method: Method = model.hooks  # type: ignore[assignment]
         check()
 
         emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))
-        self.rows = Rows(data, self.head, config, (self.processes.rank, self.processes.count), parts, report_rows)
+        self.rows = Rows(data, self.head, config, (rank, count), parts, report_rows)
         unknown = unknown_tokens.share(self.rows.train.inputs["input_ids"], self.head.tokenizer)
         if unknown > unknown_tokens.REFUSED and not config.allow_unknown:
             raise InputError(
@@ -119,7 +115,7 @@ class Setup:
         self.model: torch.nn.Module = self.accelerator.prepare_model(model, evaluation_mode=sharding.wanted())
         if sharding.wanted():
             sharding.shard(model, config)
-        table = network.get_input_embeddings() if self.processes.count == 1 else None
+        table = model.network.get_input_embeddings() if count == 1 else None
         optimizer = make_optimizer(model, config, table if isinstance(table, torch.nn.Embedding) else None)
         scheduler = make_scheduler(optimizer, config, self.fine_tuning_steps)
         self.optimizer: torch.optim.Optimizer
@@ -130,10 +126,10 @@ class Setup:
             self.rows.loader, self.accelerator.device, num_processes=1, process_index=0, put_on_device=True
         )
         # dropout's generator, different in each process; data order and new weights use separate ones
-        torch.manual_seed(config.seed + 1_000_003 * self.processes.rank)
+        torch.manual_seed(config.seed + 1_000_003 * rank)
         self.plain: HeadedModel = self.accelerator.unwrap_model(self.model)
         self.origin = Origin(source.fingerprint, source.revision, data.fingerprint, self.head.generation)
-        if not earlier and self.processes.is_main:
+        if not earlier and self.accelerator.is_main_process:
             origin.save(run_dir, self.origin)
         self.data_revision = data.revision
         self.random_weights = str(mismatch)

@@ -18,6 +18,7 @@ from isoviz.metrics.intervals import student_quantile
 from isoviz.metrics.moments import covariance_moments, plug_in_score
 from isoviz.metrics.sample import as_float64
 from isoviz.metrics.streaming import CovarianceAccumulator
+from isoviz.training import processes
 from isoviz.training.evaluation import Buffered, Evaluator, Rows
 
 POINTS = 250_000
@@ -97,8 +98,8 @@ def estimate(evaluator: Evaluator) -> SampledShrinkage:
             parts = torch.from_numpy(place[numbers]).to(keep.device)[:, None].expand(keep.shape)[keep]
             for part in np.unique(place[numbers]):
                 sums[part].add(points[:, parts == int(part)].flatten(0, 1))
-    rows_read = set().union(*evaluator.gather(read))
-    totals = tuple(part.total().reduce(evaluator.gather) for part in sums)
+    rows_read = set().union(*processes.gather(read))
+    totals = tuple(part.total().reduce(processes.gather) for part in sums)
     return SampledShrinkage(len(rows_read), rows.train_count, totals)
 
 

@@ -71,10 +71,10 @@ def value_of(metric: Metric, points: NDArray[np.float64], cov: Any = None) -> ND
 
 def _oracle_clouds() -> dict[str, NDArray[np.float64]]:
     rng = np.random.default_rng(20)
-    paper = np.sqrt(np.array([10.0, 6.0, 4.0, 4.0] + [1.0] * 764))
+    paper = np.sqrt(np.array([10.0, 6.0, 4.0, 4.0] + [1.0] * 124))
     return {
         "isotropic Gaussian": rng.normal(size=(120, 6)),
-        "I-STAR's diagonal": rng.normal(size=(1000, 768)) * paper,
+        "I-STAR's diagonal": rng.normal(size=(200, 128)) * paper,
         "low rank": rng.normal(size=(60, 3)) @ rng.normal(size=(3, 12)) + 0.5,
         "fewer points than dimensions": rng.normal(size=(12, 30)) * rng.uniform(0.2, 3, size=30) + 0.3,
         "rogue dimension": rng.normal(size=(80, 8)) * np.array([1.0] * 7 + [1000.0]) + 0.2,

@@ -22,7 +22,6 @@ from isoviz.metrics.record import Measurement
 from isoviz.training import checkpoints, measuring, outcome, processes, shrinkage, train, weights
 from isoviz.training.checkpoints import Epoch, Progress
 from isoviz.training.evaluation import Evaluator, Rows
-from isoviz.training.processes import Processes
 from isoviz.training.reload import reload
 from tests import tiny
 from tests.training import running
@@ -82,10 +81,9 @@ def evaluated_again(cfg: RunConfig, run_dir: Path) -> tuple[dict[str, float | No
     model, head = reload(cfg, folder)
     processes.begin()
     accelerator = Accelerator(cpu=True, mixed_precision="no")
-    gather = Processes(accelerator).gather
     task = tasks.get(cfg.task)
     rows = Rows(tasks.load(task, cfg.data), head, cfg, (0, 1))
-    evaluator = Evaluator(model, head, rows, accelerator, gather, lambda: None)
+    evaluator = Evaluator(model, head, rows, accelerator, lambda: None)
     validated = evaluator.validate(cfg.probe_size)
     answers = head.answers(rows.frame, rows.validation, validated.predictions)
     isotropy = measuring.measurement(validated, shrinkage.estimate(evaluator), model.output.weight)
