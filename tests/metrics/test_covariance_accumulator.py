@@ -32,15 +32,6 @@ def accumulate(cloud, sizes):
     return accumulator
 
 
-def check(accumulator, cloud, rtol):
-    np.testing.assert_allclose(accumulator.mean, cloud.mean(0), rtol=rtol)
-    cov = np.cov(cloud.T)
-    np.testing.assert_allclose(accumulator.covariance, cov, rtol=rtol, atol=rtol * np.abs(cov).max())
-    assert accumulator.trace == pytest.approx(np.trace(cov), rel=rtol)
-    assert accumulator.isoscore() == pytest.approx(isoscore(cloud), rel=rtol)
-    assert accumulator.isoscore_unbiased() == pytest.approx(isoscore_unbiased(cloud), rel=rtol)
-
-
 FAR = {
     "mean of 10⁴": np.random.default_rng(0).normal(size=(500, 6)) + 1e4,
     "drift": np.random.default_rng(1).normal(size=(500, 6)) + 1e4 + np.linspace(0, 30, 500)[:, None],
@@ -176,24 +167,6 @@ def test_numpy_and_tensors_do_not_mix():
         accumulator.update(torch.eye(3))
 
 
-@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
-def test_merging_processes_and_leaving_the_parts_alone(kind):
-    cloud = spread_cloud(500, 12)
-    parts = [accumulate(kind(cloud[a:b]), [b - a]) for a, b in ((0, 40), (40, 41), (41, 500))]
-    before = np.array(parts[1].mean)
-    merged = CovarianceAccumulator(12)
-    for part in (*parts, CovarianceAccumulator(12)):
-        merged.merge(part)
-    check(merged, cloud, rtol=1e-12)
-    np.testing.assert_array_equal(parts[1].mean, before)
-    assert [part.count for part in parts] == [40, 1, 459]
-    again = parts[2]
-    again.merge(parts[0])
-    again.merge(parts[1])
-    check(again, cloud, rtol=1e-12)
-    check(merged, cloud, rtol=1e-12)
-
-
 @pytest.mark.parametrize("dtype, rtol", [(torch.float32, 1e-5), (torch.bfloat16, 2e-2)])
 def test_lower_precision_batches_sum_in_float64(dtype, rtol):
     cloud = np.random.default_rng(0).normal(size=(4000, 8)) * np.arange(1, 9) + 100
@@ -276,14 +249,6 @@ def test_in_batches_as_at_once(zeta, n, scale):
         warnings.simplefilter("ignore", metrics.SmallSampleWarning)
         expected = metrics.isoscore_star(points / scale, sigma / scale**2, zeta)
     assert estimate.problem is None and estimate.value == pytest.approx(expected, rel=1e-12)
-
-
-def test_tensors():
-    points = torch.from_numpy(np.random.default_rng(1).normal(size=(20, 4)))
-    stream = CovarianceAccumulator(4)
-    stream.update(points)
-    expected = float(metrics.isoscore_star(points, torch.eye(4, dtype=torch.float64), 0.3))
-    assert star(stream, np.eye(4), 0.3).value == pytest.approx(expected, rel=1e-12)
 
 
 def test_copies_of_a_point_have_the_score_of_sigma_s_as_long_as_it_weighs_anything():

@@ -94,6 +94,8 @@ def test_undefined_is_none_with_a_reason_and_without_python_warnings(cloud):
     for key in ("isoscore", "isoscore_unbiased", "isoscore_unbiased_interval", "ev", "effective_rank", "twonn"):
         assert summary[key] is None
         assert any(note.startswith(f"{key} is undefined: ") for note in summary["warnings"])
+    if len(cloud) == 0:
+        assert (summary["sigma"], summary["mean_norm"], summary["outlier_dimensions"]) == (None, None, [])
 
 
 def test_omissions_are_reported():
@@ -102,9 +104,3 @@ def test_omissions_are_reported():
     assert "3 zero vectors" in notes
     assert "2 duplicate points" in notes
     assert "n = 23 points in d = 30" in notes
-
-
-def test_no_points_have_no_spread_and_no_mean():
-    summary = metrics.describe(np.zeros((0, 3)))
-    assert (summary["sigma"], summary["mean_norm"], summary["outlier_dimensions"]) == (None, None, [])
-    assert "sigma and mean_norm are undefined: there are no points" in summary["warnings"]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from reference_clouds import REFERENCE_CLOUDS, spread_cloud
 
-from isoviz.metrics import SmallSampleWarning, effective_rank, explained_variance
+from isoviz.metrics import explained_variance
 
 pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
 clouds = pytest.mark.parametrize("cloud", REFERENCE_CLOUDS.values(), ids=REFERENCE_CLOUDS.keys())
@@ -42,18 +41,3 @@ def test_the_mean_counts_only_without_centring():
     cloud = np.random.default_rng(0).normal(size=(100, 6))
     np.testing.assert_allclose(explained_variance(cloud + 1e4), explained_variance(cloud), atol=1e-10)
     assert explained_variance(cloud + 1e4, k=1, centre=False)[0] > 0.999999
-
-
-def test_tensors_stay_tensors():
-    cloud = torch.from_numpy(spread_cloud(30, 8)).float()
-    curve, rank = explained_variance(cloud, k=4), effective_rank(cloud)
-    assert curve.shape == (4,)
-    assert curve.dtype == rank.dtype == torch.float32
-    np.testing.assert_allclose(curve, explained_variance(cloud.numpy(), k=4), rtol=1e-6)
-
-
-@pytest.mark.parametrize("metric", [explained_variance, effective_rank])
-def test_too_few_points_warn_at_the_caller(metric):
-    with pytest.warns(SmallSampleWarning, match="n = 5 points in d = 8") as caught:
-        metric(spread_cloud(5, 8))
-    assert caught[0].filename == __file__

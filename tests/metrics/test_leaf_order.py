@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise, product
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from reference_clouds import ORACLE_CLOUDS, REFERENCE_CLOUDS
-from scipy.cluster.hierarchy import linkage, to_tree
+from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
 from isoviz import metrics
@@ -21,14 +21,6 @@ def tree_of(matrix):
 
 def path_length(matrix, order):
     return math.fsum(1 - matrix[a, b] for a, b in pairwise(order))
-
-
-def orders_of_the_tree(node):
-    """All leaf orders that a dendrogram allows: each branch as it is, or its two sides exchanged."""
-    if node.is_leaf():
-        return [[node.id]]
-    left, right = orders_of_the_tree(node.left), orders_of_the_tree(node.right)
-    return [first + second for a, b in product(left, right) for first, second in ((a, b), (b, a))]
 
 
 def shortest_length(tree, matrix):
@@ -47,18 +39,6 @@ def shortest_length(tree, matrix):
 
 def correlations(name):
     return metrics.abs_correlation({**ORACLE_CLOUDS, **REFERENCE_CLOUDS}[name][:, :40])
-
-
-@pytest.mark.parametrize("cloud", ["isotropic Gaussian", "heavy tails", "duplicates", "mean of 10⁴", "two dimensions"])
-def test_no_order_of_the_tree_is_shorter(cloud):
-    matrix = correlations(cloud)
-    orders = orders_of_the_tree(to_tree(tree_of(matrix)))
-    assert len(orders) == 2 ** (len(matrix) - 1)
-    shortest = list(shortest_leaf_order(tree_of(matrix), 1 - matrix))
-    assert shortest in orders
-    assert path_length(matrix, shortest) == pytest.approx(
-        min(path_length(matrix, order) for order in orders), abs=1e-12
-    )
 
 
 @pytest.mark.parametrize("method", ["average", "single"])  # balanced trees, and chains

@@ -14,7 +14,7 @@ from isoviz import metrics
 @pytest.mark.parametrize(
     "code",
     [
-        "import isoviz.metrics",
+        "from isoviz import metrics; metrics.catalogue()",
         "import numpy as np; from isoviz.metrics import describe; describe(np.random.rand(20, 5))",
         "import numpy as np; from isoviz import metrics; metrics.isoscore_star(np.random.rand(20, 5), np.eye(5), 0.1)",
     ],

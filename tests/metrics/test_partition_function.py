@@ -152,13 +152,6 @@ def test_hidden_state_norms_give_their_logarithms():
     assert partition(w) == pytest.approx((float(min(z) / max(z)), float(i2)), rel=1e-9)
 
 
-def test_the_blocks_do_not_show(monkeypatch):
-    w = np.random.default_rng(0).normal(size=(50, 12))
-    in_one_block = partition(w)
-    monkeypatch.setattr("isoviz.metrics.partition_function._BLOCK", 100)
-    assert partition(w) == pytest.approx(in_one_block, rel=1e-13)
-
-
 def test_unknown_options_are_refused():
     with pytest.raises(ValueError, match="signs must be 'positive' or 'both', got 'negative'"):
         partition(np.eye(3), signs="negative")

@@ -165,15 +165,6 @@ def test_shards(tiny_models: TinyModels, tmp_path: Path) -> None:
         sources.resolve(str(folder))
 
 
-def test_pickled_weights_alone_are_refused(tiny_models: TinyModels, tmp_path: Path) -> None:
-    folder = tmp_path / "pickled"
-    shutil.copytree(tiny_models("bert"), folder)
-    torch.save(tensors(folder), folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(ModelError, match="pickled weights are not read"):
-        sources.resolve(str(folder))
-
-
 def test_bundled_models_fit_their_checkpoints() -> None:
     for name in sources.bundled():
         bundled = sources.resolve(name)
@@ -209,15 +200,6 @@ def test_renamed_tensors_are_refused_by_training_and_by_reading(
             read()
         assert caught.value.field == "model" and "--allow-random" in str(caught.value.advice)
         assert abs(int(str(caught.value).split(" encoder weights")[0].split()[-1]) - total) <= 2  # but for a pooler
-
-
-def test_allowed_random_weights_are_named_in_what_is_read(tiny_models: TinyModels, tmp_path: Path) -> None:
-    source = rewritten(
-        tiny_models("bert"), tmp_path / "x", lambda name: None if "layer.0.output.dense.weight" in name else name
-    )
-    assert load_network(source, 2, 0, allow_random=True)
-    (note,) = layer_views(source, [["w1 w2"]], poolings="states", allow_random=True).warnings
-    assert note.startswith("random weights: 1 encoder weight is missing from the checkpoint (encoder.layer.0")
 
 
 def test_a_missing_pooler_and_a_language_model_head_are_no_fault(tiny_models: TinyModels, tmp_path: Path) -> None:

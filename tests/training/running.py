@@ -6,10 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from isoviz import methods
+from accelerate import Accelerator
+
+from isoviz import methods, tasks
 from isoviz.config import RunConfig
 from isoviz.events import Event
-from isoviz.training import train
+from isoviz.metrics.record import Measurement
+from isoviz.models.adapter import HeadedModel
+from isoviz.training import measuring, processes, shrinkage, train
+from isoviz.training.evaluation import Evaluator, Rows
+from isoviz.training.heads import Head
 from tests import tiny
 
 
@@ -48,6 +54,20 @@ def run(
 def at_step(step: int) -> Callable[[Event], bool]:
     """That step, or a later one if it is not reported."""
     return lambda event: event.kind == "stepped" and event.step >= step
+
+
+def measured(cfg: RunConfig, model: HeadedModel, head: Head) -> tuple[dict[str, float | None], Measurement]:
+    """Metrics with the loss, and isotropy, of a model as after an epoch of that run."""
+    processes.begin()
+    accelerator = Accelerator(cpu=True, mixed_precision="no")
+    rows = Rows(tasks.load(head.task, cfg.data, cfg.direction, cfg.max_train, cfg.max_eval), head, cfg)
+    head.prepare(model, rows.train)
+    evaluator = Evaluator(model, head, rows, accelerator, lambda: None)
+    validated = evaluator.validate(cfg.probe_size)
+    answers = head.answers(rows.frame, rows.validation, validated.predictions)
+    isotropy = measuring.measurement(validated, shrinkage.estimate(evaluator), model.output.weight)
+    scores = head.evaluate(rows.frame, answers) | evaluator.extra_metrics()
+    return {**scores, "loss": validated.loss}, isotropy
 
 
 def of(events: list[Event], kind: str) -> list[Any]:

@@ -11,21 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from accelerate import Accelerator
 from safetensors.torch import load_file
 
-from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Evaluated, Event, Measured
 from isoviz.metrics.record import Measurement
-from isoviz.training import checkpoints, measuring, outcome, processes, shrinkage, train, weights
+from isoviz.training import checkpoints, outcome, train, weights
 from isoviz.training.checkpoints import Epoch, Progress
-from isoviz.training.evaluation import Evaluator, Rows
 from isoviz.training.reload import reload
 from tests import tiny
 from tests.training import running
-from tests.training.running import at_step, of, run
+from tests.training.running import at_step, measured, of, run
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS: list[tuple[str, dict[str, object]]] = [("isobn", {"beta": 0.5}), ("flow", {})]
@@ -78,16 +75,7 @@ def evaluated_again(cfg: RunConfig, run_dir: Path) -> tuple[dict[str, float | No
     """Metrics and isotropy of the weights in the run's folder, loaded into a new model and measured like an epoch."""
     folder = checkpoints.newest(run_dir)
     assert folder is not None
-    model, head = reload(cfg, folder)
-    processes.begin()
-    accelerator = Accelerator(cpu=True, mixed_precision="no")
-    task = tasks.get(cfg.task)
-    rows = Rows(tasks.load(task, cfg.data), head, cfg, (0, 1))
-    evaluator = Evaluator(model, head, rows, accelerator, lambda: None)
-    validated = evaluator.validate(cfg.probe_size)
-    answers = head.answers(rows.frame, rows.validation, validated.predictions)
-    isotropy = measuring.measurement(validated, shrinkage.estimate(evaluator), model.output.weight)
-    return {**head.evaluate(rows.frame, answers), "loss": validated.loss}, isotropy
+    return measured(cfg, *reload(cfg, folder))
 
 
 @pytest.mark.parametrize(("method", "params"), METHODS)
@@ -323,17 +311,6 @@ def test_killed_while_the_end_is_tidied_up(ends, tmp_path, monkeypatch, name, mo
     again = run(cfg, tmp_path / "run", resume=True)
     assert of(again, "stepped") == []  # all was trained
     check_the_same(events, alone, again, tmp_path / "run")
-
-
-def test_a_run_from_before_best_weights_says_what_it_kept(best_run, tmp_path):
-    """Its best epoch's weights are gone: the last ones are kept and reported."""
-    cfg, events, _ = best_run
-    run(cfg, tmp_path, at_step(27))
-    shutil.rmtree(tmp_path / events[-1].weights.path)
-    again = run(cfg, tmp_path, resume=True)
-    assert again[-1].metrics == events[-1].metrics
-    assert (again[-1].weights.epoch, again[-1].weights.path) == (5, "checkpoints/step-0000030")
-    assert names(tmp_path) == only_weights("step-0000030")
 
 
 def test_without_its_last_state_a_run_is_not_trained_further(best_run, tmp_path):

@@ -118,7 +118,7 @@ def test_many_rows_are_tokenised_in_parts_with_progress(tiny_models, tmp_path, m
     expected = rows_of(config(tiny_models, kind, folder)).train
     shutil.rmtree(token_cache.folder())
     monkeypatch.setattr(heads, "PART", 10)
-    events = run(config(tiny_models, kind, folder), tmp_path / "run")
+    events = run(config(tiny_models, kind, folder), tmp_path / "run", lambda event: event.kind == "started")
     details = [event.detail for event in events if event.kind == "entered" and event.phase == "tokenising"]
     assert details[:4] == ["24 + 12 rows", "10 of 24 rows", "20 of 24 rows", "24 of 24 rows"]
     parts = rows_of(config(tiny_models, kind, folder)).train  # as they were kept

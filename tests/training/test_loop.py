@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from isoviz.errors import DivergedError, InputError, ModelError
 from isoviz.events import Event, parse_event
-from isoviz.training import checkpoints, train
+from isoviz.training import train
 from tests.training.running import config, of, run
 
 CHOICES = [("isobn", {"beta": 0.5}), ("istar", {"lam": 1.0})]
@@ -68,28 +68,6 @@ def test_it_learns(tiny_models, cola, tmp_path):
     assert of(events, "stepped")[-1].losses["task"] < of(events, "stepped")[0].losses["task"] / 2
 
 
-def test_the_same_seed_gives_the_same_numbers_and_another_does_not(tiny_models, cola, tmp_path):
-    cfg = config(tiny_models("bert"), cola, epochs=1)
-    first, second = run(cfg, tmp_path / "a"), run(cfg, tmp_path / "b")
-    third = run(cfg.model_copy(update={"seed": 1}), tmp_path / "c")
-    losses = [[e.losses for e in of(events, "stepped")] for events in (first, second, third)]
-    assert losses[0] == losses[1]
-    assert losses[0] != losses[2]
-
-
-def test_resume_without_a_checkpoint_starts_over(tiny_models, cola, tmp_path):
-    events = run(config(tiny_models("bert"), cola, epochs=1), tmp_path, resume=True)
-    assert of(events, "resumed")[0].step == 0
-    assert events[-1].kind == "finished"
-
-
-def test_stop_while_loading_leaves_nothing_half_made(tiny_models, cola, tmp_path):
-    events = run(config(tiny_models("bert"), cola), tmp_path, stop_when=lambda event: True)
-    assert events[-1].kind == "stopped"
-    assert events[-1].step == 0
-    assert checkpoints.newest(tmp_path) is None
-
-
 def test_divergence_names_the_term_and_the_step(tiny_models, cola, tmp_path, monkeypatch):
     cross_entropy = torch.nn.functional.cross_entropy
     events: list[Event] = []
@@ -115,13 +93,6 @@ def test_accumulation_gives_the_large_batchs_step(tiny_models, cola, tmp_path):
     for one, other in zip(of(large_batch, "stepped"), of(parts, "stepped"), strict=True):
         assert one.losses["task"] == pytest.approx(other.losses["task"], rel=1e-4)
     assert large_batch[-1].isotropy.number("isoscore") == pytest.approx(parts[-1].isotropy.number("isoscore"), rel=1e-3)
-
-
-def test_early_stopping_and_best_epoch(tiny_models, cola, tmp_path):
-    cfg = config(tiny_models("bert"), cola, learning_rate=1e-9, epochs=9, early_stopping="accuracy:2", select="best")
-    events = run(cfg, tmp_path)
-    assert [e.epoch for e in of(events, "measured")] == [0, 1, 2, 3]  # nothing rises: one best, then two without
-    assert events[-1].metrics["epoch"] == 1
 
 
 def test_max_rows_are_the_same_choice_for_every_seed(tiny_models, cola, tmp_path):

@@ -108,14 +108,6 @@ def test_stopped_while_measuring(tiny_models, cola, tmp_path):
     assert_same(tmp_path / "whole", tmp_path / "parts", uninterrupted, first, second)
 
 
-def test_evaluations_before_a_stop_are_not_repeated(tiny_models, cola, tmp_path):
-    cfg = config(tiny_models("bert"), cola)
-    first = run(cfg, tmp_path, lambda event: event.kind == "measured" and event.epoch == 1)
-    second = run(cfg, tmp_path, resume=True)
-    assert [e.epoch for e in [*first, *second] if e.kind == "measured"] == [0, 1, 2]
-    assert [e.epoch for e in [*first, *second] if e.kind == "evaluated"] == [0, 1, 2]
-
-
 def test_a_checkpoint_is_due_by_time(tiny_models, cola, tmp_path, monkeypatch):
     """A clock that moves a minute per step; a checkpoint inside an epoch every three, and after each epoch."""
     cfg = config(tiny_models("bert"), cola, checkpoint_minutes=3)

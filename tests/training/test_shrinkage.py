@@ -41,7 +41,7 @@ def score(rows: Rows, cloud: NDArray[np.float64]) -> float:
     return float(metrics.isoscore_star(cloud, np.cov(rows.reshape(-1, D).T), REPORTED_ZETA))
 
 
-@pytest.mark.parametrize("sampled", [40, 80, 200])
+@pytest.mark.parametrize("sampled", [40, 200])
 def test_the_stated_error_covers_the_value_of_all_rows_at_its_level(sampled: int) -> None:
     generator = np.random.default_rng(0)
     rows = dependent_rows(generator)
