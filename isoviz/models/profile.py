@@ -58,7 +58,8 @@ def completed(record: CloudRecord, views: Views, *, most: int = MOST_PAIRED, see
     assert record.layer is not None
     slow = tuple(cost for cost in COSTS if cost not in QUICK)
     pooling = cast(Pooling, record.pooling)
-    return record.with_readings(_readings(views, record.layer, pooling, slow, most, seed))
+    sample, kind, options = _cloud(views, record.layer, pooling)
+    return record.with_readings(readings_of(sample, kind, costs=slow, most=most, seed=seed, **options))
 
 
 def record(
@@ -104,11 +105,6 @@ def measure(
         block_rows = slice(*np.searchsorted(rows, [start, start + len(block)]))
         pair_points[block_rows] = block[rows[block_rows] - start]
     return measure_cloud(stream.sample(), name, costs=costs, drawn=Sample(pair_points), most=most, seed=seed)
-
-
-def _readings(views: Views, layer: int, pooling: Pooling, costs: Collection[Cost], most: int, seed: int) -> Any:
-    sample, kind, options = _cloud(views, layer, pooling)
-    return readings_of(sample, kind, costs=costs, most=most, seed=seed, **options)
 
 
 def _cloud(views: Views, layer: int, pooling: Pooling) -> tuple[Sample, CloudKind, dict[str, Any]]:

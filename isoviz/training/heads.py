@@ -86,7 +86,7 @@ class Head:
                     report(min(begin + PART, len(read)), len(read))
             return whole
 
-        return self.assemble(frame, token_cache.cached(key, tokenise_in_parts, lambda: report(0, len(read))))
+        return self.assemble(frame, token_cache.cached(key, tokenise_in_parts))
 
     def prefixed(self, read: pd.DataFrame) -> pd.DataFrame:
         """The columns that are read, with the configuration's prefixes before their texts."""

@@ -13,12 +13,11 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from filelock import FileLock, Timeout
 
 import isoviz
 from isoviz.home import home, make_private
@@ -72,43 +71,19 @@ def fingerprint(tokenizer: PreTrainedTokenizerBase) -> str:
     return digest.hexdigest()[:16]
 
 
-def cached(
-    key: str, make: Callable[[], Mapping[str, list[list[int]]]], waiting: Callable[[], None] = lambda: None
-) -> Ragged:
-    """The token lists of a key: read from the cache, or computed and stored by one process at a time.
+def cached(key: str, make: Callable[[], Mapping[str, list[list[int]]]]) -> Ragged:
+    """The token lists of a key: read from the cache, or computed and stored. Processes that need them at once each compute them.
 
     An unreadable or damaged file is recomputed; if the disk is not writable, the tokens are recomputed every time.
-
-    Args:
-        waiting: called every second while another process computes them; raises to abort.
     """
     path = folder() / f"{key}.safetensors"
     tokens = _read(path)
-    if tokens is not None:
-        return tokens
-    with _key_lock(key, waiting):
-        tokens = _read(path)
-        if tokens is None:
-            tokens = {name: [list(row) for row in rows] for name, rows in make().items()}
-            with contextlib.suppress(OSError):
-                _write(path, tokens)
-                _shrink(path)
-    return tokens
-
-
-@contextlib.contextmanager
-def _key_lock(key: str, waiting: Callable[[], None]) -> Iterator[None]:
-    """Lock of the process that computes a key's tokens. If locks are not supported, several processes may compute them."""
-    with contextlib.ExitStack() as stack:
+    if tokens is None:
+        tokens = {name: [list(row) for row in rows] for name, rows in make().items()}
         with contextlib.suppress(OSError):
-            make_private(folder())
-            lock = FileLock(folder() / f".lock-{key[:2]}")  # a bounded number of lock files
-            while not lock.is_locked:
-                try:
-                    stack.enter_context(lock.acquire(timeout=1))
-                except Timeout:
-                    waiting()
-        yield
+            _write(path, tokens)
+            _shrink(path)
+    return tokens
 
 
 def _read(path: Path) -> Ragged | None:

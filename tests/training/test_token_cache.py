@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -40,41 +38,6 @@ def test_second_time_is_read(rows):
     assert token_cache.cached("a", lambda: rows) == rows
     assert token_cache.cached("a", never) == rows
     assert files() == ["a.safetensors"]
-
-
-def test_two_runs_that_need_the_same_tokens_tokenise_once():
-    started, waits = threading.Event(), threading.Event()
-
-    def make():
-        started.set()
-        assert waits.wait(120)  # until the other asks
-        return ROWS
-
-    with ThreadPoolExecutor() as threads:
-        first = threads.submit(token_cache.cached, "a", make)
-        assert started.wait(120)
-        second = threads.submit(token_cache.cached, "a", never, waits.set)
-        assert first.result() == second.result() == ROWS
-
-
-def test_a_waiter_can_give_up():
-    started, over = threading.Event(), threading.Event()
-
-    def make():
-        started.set()
-        assert over.wait(120)
-        return ROWS
-
-    def give_up():
-        raise KeyboardInterrupt
-
-    with ThreadPoolExecutor() as threads:
-        first = threads.submit(token_cache.cached, "a", make)
-        assert started.wait(120)
-        with pytest.raises(KeyboardInterrupt):
-            token_cache.cached("a", never, give_up)
-        over.set()
-        assert first.result() == ROWS
 
 
 @pytest.mark.parametrize("flipped", [None, -1, -40])
