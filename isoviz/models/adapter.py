@@ -115,7 +115,7 @@ class HeadedModel(nn.Module):
             cls=encoding.cls,
             pooled=encoding.pooled,
             last_hidden=encoding.hidden_states[-1],
-            hidden_states=encoding.hidden_states,
+            hidden_states=encoding.hidden_states[1:],
             attention_mask=encoding.attention_mask,
             output_weight=self.output.weight,
         )

@@ -60,14 +60,23 @@ class Encoder:
             batch: `input_ids`, `attention_mask` and what else the tokenizer gives, (B, L), padded on the right: a decoder's
                 tokens cannot see what stands after them, so padding changes nothing.
         """
-        with torch.inference_mode():
-            if isinstance(self.module, HeadedModel):
-                return _with_head(self.module, batch)
-            takes = inspect.signature(self.module.forward).parameters
-            inputs = {name: tensor for name, tensor in batch.items() if name in ("input_ids", "attention_mask")}
-            inputs |= {name: tensor for name, tensor in batch.items() if name in takes}
-            options = {"use_cache": False} if "use_cache" in takes else {}
-            states = self._states(inputs | options)
+        try:
+            with torch.inference_mode():
+                if isinstance(self.module, HeadedModel):
+                    encoding = self.module.wiring.encode(batch)
+                    return encoding.hidden_states, encoding.pooled
+                takes = inspect.signature(self.module.forward).parameters
+                inputs: dict[str, Any] = {
+                    name: tensor
+                    for name, tensor in batch.items()
+                    if name in takes or name in ("input_ids", "attention_mask")
+                }
+                inputs |= {"use_cache": False} if "use_cache" in takes else {}
+                states = self.module(**inputs, output_hidden_states=True, return_dict=True).hidden_states
+        except IndexError:
+            raise ModelError(
+                "model: its tokenizer gives a token number that it has no embedding for", field="model"
+            ) from None
         if len(states) != self.num_layers + 1 or states[-1].shape[-1] != self.width:
             raise ModelError(
                 f"model: this family gives {len(states)} states of width {states[-1].shape[-1]}, and its configuration speaks "
@@ -75,17 +84,6 @@ class Encoder:
                 field="model",
             )
         return states, None
-
-    def _states(self, inputs: dict[str, Any]) -> Sequence[Tensor]:
-        try:
-            states: Sequence[Tensor] = self.module(**inputs, output_hidden_states=True, return_dict=True).hidden_states
-        except IndexError:
-            raise _no_embedding() from None
-        return states
-
-
-def _no_embedding() -> ModelError:
-    return ModelError("model: its tokenizer gives a token number that it has no embedding for", field="model")
 
 
 def load(
@@ -141,19 +139,6 @@ def load(
     with reading(source):  # sizes that fit the weights may still not fit each other, or the tokenizer
         encoder(dict(tokenizer(_PROBE, return_tensors="pt")))
     return encoder
-
-
-def _with_head(model: HeadedModel, batch: dict[str, Tensor]) -> tuple[Sequence[Tensor], Tensor]:
-    """The adapter hands on the layers only, hence the hook."""
-    captured: list[Any] = []
-    handle = model.network.base_model.register_forward_hook(lambda module, inputs, output: captured.append(output))
-    try:
-        pooled = model(**batch).reps.pooled
-    except IndexError:
-        raise _no_embedding() from None
-    finally:
-        handle.remove()
-    return captured[0].hidden_states, pooled
 
 
 def _positions(config: Any) -> dict[str, Any]:

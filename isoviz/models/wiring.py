@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Encoding:
-    """The hooks' view of one batch; the fields are those of `Representations`."""
+    """The hooks' view of one batch; the fields are those of `Representations`, and `hidden_states` begins with the embeddings."""
 
     cls: Tensor
     pooled: Tensor
@@ -84,7 +84,7 @@ class Classifier(Wiring):
     def encode(self, inputs: dict[str, Tensor]) -> Encoding:
         encoded = self.network.base_model(**inputs, output_hidden_states=True, return_dict=True)
         first, pooled = encoded.last_hidden_state[:, 0], self._pool(encoded, inputs)
-        return Encoding(first, pooled, tuple(encoded.hidden_states[1:]), inputs["attention_mask"])
+        return Encoding(first, pooled, tuple(encoded.hidden_states), inputs["attention_mask"])
 
     def _pool(self, encoded: Any, inputs: dict[str, Tensor]) -> Tensor:
         last = encoded.last_hidden_state
@@ -128,7 +128,7 @@ class TwoSided(Wiring):
             output_hidden_states=True,
             return_dict=True,
         )
-        return read, decoded.last_hidden_state, tuple(decoded.hidden_states[1:])
+        return read, decoded.last_hidden_state, tuple(decoded.hidden_states)
 
     def _again(self, inputs: dict[str, Tensor]) -> Tensor:
         """(B, L) the text itself, one place to the right: what the decoder reads where there is nothing to write."""
@@ -181,7 +181,7 @@ class SpanFinder(Wiring):
         points = last[mask.bool()]
         if hasattr(self.network, "head"):  # ModernBERT has a map between the last layer and the output layer
             points = self.network.head(points)
-        return Encoding(last[:, 0], points, tuple(encoded.hidden_states[1:]), mask)
+        return Encoding(last[:, 0], points, tuple(encoded.hidden_states), mask)
 
 
 class TwoSidedSpanFinder(TwoSided):

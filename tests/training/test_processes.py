@@ -21,6 +21,7 @@ from isoviz.training import checkpoints
 from tests import tiny
 from tests.methods.test_conformance import PARAMS, SLUGS
 from tests.ports import free_port
+from tests.training.two_processes import train_all
 
 pytestmark = pytest.mark.timeout(1500)  # all that is trained here is trained before the first test
 
@@ -95,13 +96,15 @@ def run_all(folder: Path, models: tiny.TinyModels, data: Path, processes: int) -
             (folder / name / "config.json").write_text(config.model_dump_json())
             if stop_at is not None:
                 (folder / name / "stop_at").write_text(str(stop_at))
+    if processes == 1:
+        train_all(folder)
+        return folder
     port = free_port()
     started = []
     for rank in range(processes):
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        if processes > 1:
-            environment |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(processes)}
-            environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        environment |= {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(processes)}
+        environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
         with (folder / f"log-{rank}.txt").open("w") as log:
             command = [sys.executable, "-m", "tests.training.two_processes", str(folder)]
             started.append(subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from isoviz.runs.execution import execute
 from isoviz.runs.recovery import lost
 from isoviz.runs.store import Store
 from isoviz.training import checkpoints, train
+from tests import tiny
+from tests.tiny import TinyModels
 from tests.training import running
 from tests.training.running import at_step, run
 
@@ -32,6 +35,14 @@ def config(model: Path, data: Path, method: str = "baseline", **changes: Any) ->
     """Two epochs of 8 optimiser steps, each of two batches."""
     values: dict[str, Any] = {"epochs": 2, "batch_size": 4, "grad_accum": 2, "select": "best"} | changes
     return running.config(model, data, method, PARAMS.get(method), **values)
+
+
+@pytest.fixture(scope="module")
+def istar(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> tuple[RunConfig, Path, list[Event]]:
+    """A configuration that leaves a checkpoint after each step, and the folder and events of the run without interruption."""
+    root = tmp_path_factory.mktemp("istar")
+    cfg = config(tiny_models("bert"), tiny.write_cola(root / "cola"), "istar")
+    return cfg.model_copy(update={"checkpoint_minutes": 1e-9}), root / "whole", run(cfg, root / "whole")
 
 
 def results(*attempts: list[Event]) -> list[dict[str, Any]]:
@@ -72,10 +83,10 @@ def test_stopped_in_mid_epoch_by_any_method(tiny_models, cola, tmp_path, slug):
     assert_same(tmp_path / "whole", tmp_path / "parts", uninterrupted, first, second)
 
 
-def test_stopped_anywhere_else(tiny_models, cola, tmp_path):
+def test_stopped_anywhere_else(istar, tmp_path):
     """While loading, before the first step, at an epoch's end, while evaluating: again and again in one run."""
-    cfg = config(tiny_models("bert"), cola, "istar")
-    uninterrupted = run(cfg, tmp_path / "whole")
+    cfg, whole, uninterrupted = istar
+    cfg = cfg.model_copy(update={"checkpoint_minutes": 0})
     stops: list[tuple[Callable[[Event], bool], int]] = [
         (lambda event: event.kind == "entered" and event.phase == "tokenising", 0),
         (lambda event: event.kind == "entered" and event.phase == "evaluating", 0),
@@ -93,7 +104,7 @@ def test_stopped_anywhere_else(tiny_models, cola, tmp_path):
         attempts.append(run(cfg, tmp_path / "parts", stop_when, resume=bool(attempts)))
         assert (attempts[-1][-1].kind, attempts[-1][-1].step) == ("stopped", step)
     attempts.append(run(cfg, tmp_path / "parts", resume=True))
-    assert_same(tmp_path / "whole", tmp_path / "parts", uninterrupted, *attempts)
+    assert_same(whole, tmp_path / "parts", uninterrupted, *attempts)
 
 
 def test_stopped_while_measuring(tiny_models, cola, tmp_path):
@@ -146,7 +157,7 @@ from isoviz.training import train
 def killed(config, emit, should_stop, run_dir, resume=False):
     def tell(event):
         emit(event)
-        if (event.kind, getattr(event, "step", 0)) == (sys.argv[3], int(sys.argv[4])):
+        if (event.kind, getattr(event, "step", 0)) == ("stepped", 11):
             os.kill(os.getpid(), signal.SIGKILL)
     train(config, tell, should_stop, run_dir, resume)
 
@@ -154,22 +165,20 @@ execute(Store(sys.argv[1]), sys.argv[2], train=killed)
 """
 
 
-@pytest.mark.parametrize(("event", "resumed_at"), [("checkpointed", 11), ("stepped", 10)])
-def test_killed_after_a_timed_checkpoint(tiny_models, cola, tmp_path, event, resumed_at):
-    """Every step leaves a checkpoint. Killed right after one, or before the next, no event is lost and none is twice."""
-    cfg = config(tiny_models("bert"), cola, "istar", checkpoint_minutes=1e-9)
-    uninterrupted = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
+def test_killed_between_two_checkpoints(istar, tmp_path):
+    """Every step leaves a checkpoint. Killed after a step and before its checkpoint, no event is lost and none is twice."""
+    cfg, whole, uninterrupted = istar
     store = Store(tmp_path / "store")
     (run_id,) = store.create([cfg])
-    command = [sys.executable, "-c", KILLED, str(tmp_path / "store"), run_id, event, "11"]
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "store"), run_id]
     assert subprocess.run(command, cwd=ROOT, timeout=300, check=False).returncode == -9
-    assert checkpoints.newest(store.folder_of(run_id)).name == f"step-{resumed_at:07d}"
+    assert checkpoints.newest(store.folder_of(run_id)).name == "step-0000010"
     store.append(run_id, [lost(-9)])
     store.requeue(run_id)
     assert execute(store, run_id).status == "finished"
     events = _stored(store, run_id)
-    assert_same(tmp_path / "whole", store.folder_of(run_id), uninterrupted, events)
-    assert [event.step for event in events if event.kind == "resumed"] == [resumed_at]
+    assert_same(whole, store.folder_of(run_id), uninterrupted, events)
+    assert [event.step for event in events if event.kind == "resumed"] == [10]
 
 
 def _stored(store: Store, run_id: str) -> list[Event]:
@@ -197,23 +206,22 @@ def damaged(checkpoint: Path, how: str) -> str:
 
 
 @pytest.mark.parametrize("how", ["truncated", "bit flipped", "no optimiser", "trainer.json"])
-def test_damaged_newest_checkpoint_falls_back_to_the_one_before(tiny_models, cola, tmp_path, how):
-    cfg = config(tiny_models("bert"), cola, "istar", checkpoint_minutes=1e-9)
-    uninterrupted = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
+def test_damaged_newest_checkpoint_falls_back_to_the_one_before(istar, tmp_path, how):
+    cfg, whole, uninterrupted = istar
     parts = tmp_path / "parts"
     first = run(cfg, parts, at_step(11))
     assert sorted(path.name for path in (parts / "checkpoints").iterdir()) == [f"step-{n:07d}" for n in (8, 10, 11)]
     name = damaged(parts / "checkpoints" / "step-0000011", how)
     second = run(cfg, parts, resume=True)
-    assert_same(tmp_path / "whole", parts, uninterrupted, first, second)
+    assert_same(whole, parts, uninterrupted, first, second)
     (resumed,) = (event for event in second if isinstance(event, Resumed))
     assert resumed.step == 10
     assert resumed.warning.startswith("checkpoint step-0000011 is damaged: ") and name in resumed.warning
     assert resumed.warning.endswith("; continued from step 10")
 
 
-def test_damaged_arrays_of_an_earlier_epoch_are_reported(tiny_models, cola, tmp_path):
-    cfg = config(tiny_models("bert"), cola, checkpoint_minutes=1e-9)
+def test_damaged_arrays_of_an_earlier_epoch_are_reported(istar, tmp_path):
+    cfg, _, _ = istar
     run(cfg, tmp_path, at_step(11))
     path = tmp_path / "arrays" / "epoch-000.safetensors"
     content = bytearray(path.read_bytes())
@@ -223,29 +231,40 @@ def test_damaged_arrays_of_an_earlier_epoch_are_reported(tiny_models, cola, tmp_
     assert "epoch-000" in resumed.warning and resumed.warning.endswith("; continued from step 11")
 
 
-def test_run_whose_checkpoints_are_all_damaged_starts_again(tiny_models, cola, tmp_path):
-    cfg = config(tiny_models("bert"), cola, "isobn", checkpoint_minutes=1e-9)
-    uninterrupted = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
+def test_run_whose_checkpoints_are_all_damaged_starts_again(istar, tmp_path):
+    cfg, whole, uninterrupted = istar
     parts = tmp_path / "parts"
     run(cfg, parts, at_step(11))
     for checkpoint in ("step-0000010", "step-0000011"):
         damaged(parts / "checkpoints" / checkpoint, "truncated")
     second = run(cfg, parts, resume=True)
-    assert_same(tmp_path / "whole", parts, uninterrupted, second)
+    assert_same(whole, parts, uninterrupted, second)
     (resumed,) = (event for event in second if isinstance(event, Resumed))
     assert resumed.step == 0 and resumed.warning.endswith("; started again from the beginning")
 
 
-def test_disk_that_fills_up_under_a_checkpoint_costs_nothing_but_a_resume(tiny_models, cola, tmp_path):
-    """A real limit on the size of files, in a separate process."""
-    cfg = config(tiny_models("bert"), cola, "istar", checkpoint_minutes=1e-9)
-    uninterrupted = run(cfg.model_copy(update={"checkpoint_minutes": 0}), tmp_path / "whole")
+def test_disk_that_fills_up_under_a_checkpoint_costs_nothing_but_a_resume(istar, tmp_path):
+    """A real limit on the size of files."""
+    cfg, whole, uninterrupted = istar
     store = Store(tmp_path / "store")
     (run_id,) = store.create([cfg])
-    command = [sys.executable, "-c", FULL_DISK, str(tmp_path / "store"), run_id]
-    done = subprocess.run(command, cwd=ROOT, timeout=300, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    row = store.get(run_id)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def filled(config, emit, should_stop, run_dir, resume=False):
+        steps = []
+
+        def limiting(event):
+            emit(event)
+            steps.append(event.kind == "stepped")
+            if getattr(event, "phase", "") == "saving" and sum(steps) == 4:  # what was reported is written by now
+                resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+
+        try:
+            train(config, limiting, should_stop, run_dir, resume)
+        finally:  # the store's own file is larger than that
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    row = execute(store, run_id, train=filled)
     assert row.status == "failed" and row.error is not None
     assert "disk is full" in row.error["advice"] and "then resume" in row.error["advice"]
     folder = store.folder_of(run_id)
@@ -253,31 +272,7 @@ def test_disk_that_fills_up_under_a_checkpoint_costs_nothing_but_a_resume(tiny_m
     store.requeue(run_id)
     assert execute(store, run_id).status == "finished"
     events = [event for event in _stored(store, run_id) if event.kind != "failed"]
-    assert_same(tmp_path / "whole", folder, uninterrupted, events)
-
-
-FULL_DISK = """
-import resource, sys
-from isoviz.runs.execution import execute
-from isoviz.runs.store import Store
-from isoviz.training import train
-
-def filled(config, emit, should_stop, run_dir, resume=False):
-    steps = []
-
-    def tell(event):
-        emit(event)
-        steps.append(event.kind == "stepped")
-        if getattr(event, "phase", "") == "saving" and sum(steps) == 4:  # what was reported is written by now
-            unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, unlimited))
-    try:
-        train(config, tell, should_stop, run_dir, resume)
-    finally:  # the store's own file is larger than that
-        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-
-execute(Store(sys.argv[1]), sys.argv[2], train=filled)
-"""
+    assert_same(whole, folder, uninterrupted, events)
 
 
 def test_leftovers_of_a_killed_writer_go_with_the_next_checkpoint(tiny_models, cola, tmp_path):

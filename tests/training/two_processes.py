@@ -21,10 +21,9 @@ def refuse(*args: object) -> None:
     raise RuntimeError("only the main process writes checkpoints")
 
 
-if __name__ == "__main__":
-    if os.environ.get("RANK", "0") != "0":
-        checkpoints._write = checkpoints.keep_final_weights = refuse  # type: ignore[assignment]
-    for path in sorted(Path(sys.argv[1]).glob("*/config.json")):
+def train_all(folder: Path) -> None:
+    """Train FOLDER/*/config.json; the main process writes events.json beside each."""
+    for path in sorted(folder.glob("*/config.json")):
         os.environ.pop("ISOVIZ_FSDP", None)
         if (path.parent / "fsdp").exists():
             os.environ["ISOVIZ_FSDP"] = "1"
@@ -42,3 +41,9 @@ if __name__ == "__main__":
             train(config, emit, lambda: False, run_dir)
         if events:  # the main process
             (path.parent / "events.json").write_text(json.dumps(events))
+
+
+if __name__ == "__main__":
+    if os.environ.get("RANK", "0") != "0":
+        checkpoints._write = checkpoints.keep_final_weights = refuse  # type: ignore[assignment]
+    train_all(Path(sys.argv[1]))
