@@ -1,4 +1,4 @@
-"""The moments of a cloud in torch, with a hand-written backward pass; and the number types in which tensors are computed.
+"""The moments of a cloud in torch, with a hand-written backward pass.
 
 ∂T/∂X̃ = 2X̃/(n−1), ∂F/∂X̃ = 4X̃Σ/(n−1): one product in each direction. No eigenvalue gaps occur, so repeated or zero
 eigenvalues are harmless. Products use the input's precision (float32 for half precision), sums float64.
@@ -11,22 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from isoviz import devices
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import check_shape
+from isoviz.metrics.cloud import check_shape, sum_dtype, working_dtype
 from isoviz.metrics.moments import Moments, prefers_gram
-
-
-def sum_dtype(device: torch.device) -> torch.dtype:
-    """float64, on devices that compute in it."""
-    return torch.float64 if devices.has_float64(device.type) else torch.float32
-
-
-def working_dtype(points: Tensor) -> torch.dtype:
-    """float64 stays, float32 and the half precisions are float32, integers become float64."""
-    if points.dtype == torch.float64:
-        return torch.float64
-    return torch.float32 if points.is_floating_point() else sum_dtype(points.device)
 
 
 def checked_cloud(points: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isoviz import devices
 from isoviz.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,6 +67,22 @@ def is_tensor(value: object) -> bool:
     """Whether `value` is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
+
+
+def sum_dtype(device: torch.device) -> torch.dtype:
+    """float64, on devices that compute in it."""
+    import torch
+
+    return torch.float64 if devices.has_float64(device.type) else torch.float32
+
+
+def working_dtype(points: torch.Tensor) -> torch.dtype:
+    """In which a tensor is computed: float64 stays, float32 and the half precisions are float32, integers become float64."""
+    import torch
+
+    if points.dtype == torch.float64:
+        return torch.float64
+    return torch.float32 if points.is_floating_point() else sum_dtype(points.device)
 
 
 def blocks(points: NDArray[Any], rows: int) -> Iterator[tuple[int, NDArray[Any]]]:
@@ -141,8 +158,6 @@ def like(points: Points, value: float | NDArray[Any]) -> Any:
         return value
     import torch
 
-    from isoviz.metrics.backward import working_dtype
-
     tensor: Any = points
     array = np.asarray(value)
     dtype = working_dtype(tensor) if array.dtype.kind == "f" else torch.int64
@@ -156,8 +171,6 @@ def answer(metric: str, points: Points, estimate: Estimate, depth: int = 1) -> A
         warn_undefined(metric, estimate.problem, depth + 1)
     if not is_tensor(points) or np.ndim(estimate.value):
         return like(points, estimate.value)
-    from isoviz.metrics.backward import working_dtype
-
     tensor: Any = points
     value = tensor.sum() * float("nan") if estimate.problem else like(points, estimate.value)
     return value.to(working_dtype(tensor))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from isoviz.errors import InputError
-from isoviz.metrics.backward import sum_dtype, tensor_moments, working_dtype
-from isoviz.metrics.cloud import check_shape
+from isoviz.metrics.backward import tensor_moments
+from isoviz.metrics.cloud import check_shape, sum_dtype, working_dtype
 from isoviz.metrics.moments import Moments, is_usable, unbiased_sums
 
 

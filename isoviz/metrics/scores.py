@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import Estimate, answer, is_tensor, symmetric_matrix, too_few, undefined, warn_if_small
+from isoviz.metrics.cloud import (
+    Estimate,
+    answer,
+    is_tensor,
+    sum_dtype,
+    symmetric_matrix,
+    too_few,
+    undefined,
+    warn_if_small,
+    working_dtype,
+)
 from isoviz.metrics.moments import (
     Moments,
     covariance_moments,
@@ -109,8 +119,6 @@ def isoscore_from_covariance(cov: Points) -> Value:
         return answer("isoscore_from_covariance", cov, undefined(problem))
     if not is_tensor(cov):
         return float(plug_in_score(covariance_moments(matrix)))
-    from isoviz.metrics.backward import sum_dtype, working_dtype
-
     tensor: Any = cov
     scaled = tensor.to(working_dtype(tensor)) / float(np.abs(matrix).max())
     wide = sum_dtype(tensor.device)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
+from isoviz.metrics.cloud import sum_dtype, working_dtype
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -70,8 +71,6 @@ def spectrum_penalty(weight: Tensor, target: Tensor) -> Tensor:
         In float32, or in float64 for a float64 weight; nan for a weight that is not finite.
     """
     import torch
-
-    from isoviz.metrics.backward import sum_dtype, working_dtype
 
     if target.shape != (min(weight.shape),):
         raise InputError(f"target must hold {min(weight.shape)} values for W {tuple(weight.shape)}, got {target.shape}")

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import check_shape, float64_matrix, is_tensor, resolution, too_few, warn_undefined
+from isoviz.metrics.cloud import (
+    check_shape,
+    float64_matrix,
+    is_tensor,
+    resolution,
+    sum_dtype,
+    too_few,
+    warn_undefined,
+    working_dtype,
+)
 from isoviz.metrics.moments import Moments, covariance_moments, estimated, plug_in_estimate, unbiased_estimate
 from isoviz.metrics.sample import Directions, Matrix, Sample, as_float64, directions_of
 
@@ -79,7 +88,7 @@ class CovarianceAccumulator:
     def _fill_from_tensor(self, batch: Any) -> None:
         import torch
 
-        from isoviz.metrics.backward import sum_dtype, symmetric_product, working_dtype
+        from isoviz.metrics.backward import symmetric_product
 
         with torch.no_grad(), torch.autocast(batch.device.type, enabled=False):
             x = batch.detach().to(working_dtype(batch))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from isoviz.errors import InputError, input_error, unknown_name
-from isoviz.metrics.cloud import float64_matrix, is_tensor, resolution
+from isoviz.metrics.cloud import float64_matrix, is_tensor, resolution, sum_dtype
 from isoviz.parameters import Paper, Params, ParamValue, parameter
 from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.directions import surrogate_points
@@ -146,7 +146,7 @@ class Transform:
             return image
         import torch
 
-        from isoviz.metrics.backward import checked_cloud, sum_dtype
+        from isoviz.metrics.backward import checked_cloud
 
         tensor: Any = points
         cloud = checked_cloud(tensor)
