@@ -162,7 +162,9 @@ class CovarianceAccumulator:
         directions (d,); the sums in float64, and zeros before the first point. `from_state` restores the accumulator.
         """
         numbers = {"count": self.count, "zeros": self.zeros, "d": self.d, "resolution": self._eps}
-        sums = {name: getattr(self, f"_{name}") if self.count else np.zeros(self._shape(name)) for name in _SUMS}
+        sums: dict[str, Any] = {name: getattr(self, f"_{name}") for name in _SUMS}
+        if not self.count:
+            sums = {name: np.zeros(self._shape(name)) for name in _SUMS}
         if is_tensor(self._scatter):
             import torch
 

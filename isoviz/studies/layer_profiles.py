@@ -95,8 +95,8 @@ def measure(store: Store, run: RunRecord) -> LayerProfile:
         ):  # the embedding output has one [CLS] vector for all texts: no dimension, as expected
             warnings.simplefilter("ignore")
             twonn.append(float(metrics.twonn(views.points(layer, "cls"))))
-        layer_covariance = views.tokens[layer].stream.covariance()
-        of_training = training.tokens[layer].stream.covariance()
+        layer_covariance = views.tokens[layer].stream.sample().true_covariance
+        of_training = training.tokens[layer].stream.sample().true_covariance
         mixed = (1 - REPORTED_ZETA) * layer_covariance + REPORTED_ZETA * of_training
         star.append(float(metrics.isoscore_from_covariance(mixed)))
     last = views.tokens[views.depth].stream.sample()
