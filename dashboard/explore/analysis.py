@@ -9,7 +9,8 @@ import streamlit as st
 
 from dashboard.components.figure import draw
 from dashboard.explore import figures
-from dashboard.explore.form import MY_TEXTS, MY_VECTORS, PREFIX, ViewForm, distinct, forget_hub_models, view_names
+from dashboard.explore.form import MY_TEXTS, MY_VECTORS, PREFIX, ViewForm, distinct, view_names
+from dashboard.inputs import model_form
 from dashboard.shared import actions, examples, job_progress, measures, reading, resources, wording
 from dashboard.shared.job_progress import WatchedJob
 from dashboard.shared.steady import steady
@@ -91,7 +92,7 @@ def obtain(view_forms: list[ViewForm]) -> list[ViewResult]:
             # with an empty page, check often for the first figures
             patience = 0.0 if views else job_progress.TICK - 0.1
             watched = _waited(running, len(view_forms))
-            job_progress.watch(watched, key=PREFIX + "stop", patience=patience, before=forget_hub_models)
+            job_progress.watch(watched, key=PREFIX + "stop", patience=patience, before=model_form.forget)
     if len(views) == len(view_forms):
         return views
     if quiet:

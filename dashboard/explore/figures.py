@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -105,6 +105,7 @@ _STYLES = {
 _COLOURS = dict(zip(POOLING_TITLES, theme.PALETTE, strict=False))
 _GREY = "rgba(127,134,145,0.9)"
 _FAINT = "rgba(127,134,145,0.6)"
+_MEAN_LINE = {"color": theme.MARK, "dash": "dash", "width": 2}
 _BINS = 40
 _LOWEST = 1e-10
 """Smaller standard deviations are counted in this bin, as in IsoBN's figure 1."""
@@ -151,15 +152,9 @@ def layer_profile(
     for line, has_value in zip(figure.data, has_values, strict=True):
         line.showlegend = has_value or not any(has_values)
     metric = metrics.catalogue().get(measure)
-    figure.update_layout(
-        theme.figure_layout(
-            height=380,
-            xaxis={"title": {"text": "layer (0: embedding output)"}, "dtick": 1, "tick0": 0},
-            yaxis={"title": {"text": escape(label)}, "type": metric.axis if metric else "linear"},
-            showlegend=True,
-        )
-    )
-    return figure
+    axis = metric.axis if metric else "linear"
+    x = {"xaxis_dtick": 1, "xaxis_tick0": 0}
+    return theme.titled(figure, "layer (0: embedding output)", escape(label), height=380, yaxis_type=axis, **x)
 
 
 def _interval(lines: Sequence[CloudRecord], measure: str) -> dict[str, Any] | None:
@@ -188,48 +183,27 @@ def spectrum(
         d: dimensions.
         log: k on a logarithmic axis.
     """
+    count = np.arange(1, len(curves[layer]) + 1)
     others_x: list[float | None] = []
     others_y: list[float | None] = []
     for number, curve in curves.items():
         if number != layer:
             others_x += [*range(1, len(curve) + 1), None]
             others_y += [*_gaps(curve), None]
+    lines = (
+        (others_x, others_y, "other layers", {"color": _FAINT, "width": 1}),
+        (count.tolist(), (count / d).tolist(), "isotropic, k/d", {"color": _GREY, "dash": "dot", "width": 1.5}),
+        (count.tolist(), _gaps(curves[layer]), f"layer {layer}", {"color": pooling_colour(pooling), "width": 3}),
+    )
     figure = go.Figure()
-    figure.add_scatter(
-        x=others_x, y=others_y, mode="lines", line={"color": _FAINT, "width": 1}, name="other layers", hoverinfo="skip"
-    )
-    own = curves[layer]
-    count = np.arange(1, len(own) + 1)
-    figure.add_scatter(
-        x=count.tolist(),
-        y=(count / d).tolist(),
-        mode="lines",
-        line={"color": _GREY, "dash": "dot", "width": 1.5},
-        name="isotropic, k/d",
-        hoverinfo="skip",
-    )
-    figure.add_scatter(
-        x=count.tolist(),
-        y=_gaps(own),
-        mode="lines",
-        line={"color": pooling_colour(pooling), "width": 3},
-        name=f"layer {layer}",
-        hovertemplate="EV_%{x} = %{y:.4f}<extra></extra>",
-    )
-    figure.update_layout(
-        theme.figure_layout(
-            height=320,
-            xaxis={"title": {"text": "k (log axis)" if log else "k"}, **(_log_axis(len(own)) if log else {})},
-            yaxis={"title": {"text": "EV_k"}, "range": [0, 1.02]},
-            showlegend=True,
-        )
-    )
-    return figure
-
-
-def _log_axis(count: int) -> dict[str, Any]:
-    ticks = [1, 2, 5, 10, 20, 50, 100, 200]
-    return {"type": "log", "range": [-0.02, math.log10(max(2, count)) + 0.02], "tickvals": ticks}
+    for x, y, name, line in lines:
+        figure.add_scatter(x=x, y=y, mode="lines", line=line, name=name, hoverinfo="skip")
+    figure.data[-1].update(hoverinfo=None, hovertemplate="EV_%{x} = %{y:.4f}<extra></extra>")
+    axis: dict[str, Any] = {"yaxis_range": [0, 1.02]}
+    if log:
+        ends = [-0.02, math.log10(max(2, len(count))) + 0.02]
+        axis |= {"xaxis_type": "log", "xaxis_range": ends, "xaxis_tickvals": [1, 2, 5, 10, 20, 50, 100, 200]}
+    return theme.titled(figure, "k (log axis)" if log else "k", "EV_k", **axis)
 
 
 def sigma_histogram(sigma: NDArray[Any], pooling: str, others: Sequence[NDArray[Any]] = ()) -> go.Figure:
@@ -252,75 +226,37 @@ def sigma_histogram(sigma: NDArray[Any], pooling: str, others: Sequence[NDArray[
     width = float(places[1] - places[0])
     middles = ((places[1:] + places[:-1]) / 2).tolist()
     zero = float(places[0]) - 4 * width
-    ticks, tick_labels = _log_ticks(float(places[0]), float(places[-1]))
-    figure = go.Figure()
-    figure.add_bar(
-        x=[zero, *middles],
-        y=percent.tolist(),
-        width=width,
-        marker={"color": pooling_colour(pooling)},
-        customdata=["σ = 0", *(f"σ near {10**place:.3g}" for place in middles)],
-        hovertemplate="%{customdata}: %{y:.1f} % of the dimensions<extra></extra>",
-        name="",
+    figure = _bars(
+        [zero, *middles], percent, width, pooling_colour(pooling), "%{customdata}: %{y:.1f} % of the dimensions"
     )
-    figure.update_layout(
-        theme.figure_layout(
-            height=320,
-            xaxis={
-                "title": {"text": "σ of a dimension (log axis)"},
-                "tickvals": [zero, *ticks],
-                "ticktext": ["0", *tick_labels],
-            },
-            yaxis={"title": {"text": "% of the dimensions"}, "rangemode": "tozero"},
-            showlegend=False,
-        )
-    )
-    return figure
+    figure.data[0].customdata = ["σ = 0", *(f"σ near {10**place:.3g}" for place in middles)]
+    ticks = {zero: "0"} | _log_ticks(float(places[0]), float(places[-1]))
+    axis = {"xaxis_tickvals": list(ticks), "xaxis_ticktext": list(ticks.values())}
+    return theme.titled(figure, "σ of a dimension (log axis)", "% of the dimensions", yaxis_rangemode="tozero", **axis)
 
 
-def _log_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+def _log_ticks(low: float, high: float) -> dict[float, str]:
     """Ticks and their labels: powers of ten between two logarithms, and 2 and 5 times each if those are few."""
     steps = (1, 2, 5) if high - low < 3 else (1,)
     factors = [(step, power) for power in range(math.floor(low), math.ceil(high) + 1) for step in steps]
     places = {math.log10(step) + power: f"{step * 10.0**power:g}" for step, power in factors}
-    visible = {place: label for place, label in places.items() if low - 1e-6 <= place <= high + 1e-6}
-    return list(visible), list(visible.values())
+    return {place: label for place, label in places.items() if low - 1e-6 <= place <= high + 1e-6}
 
 
 def cosine_histogram(counts: NDArray[Any], average: float | None, pooling: str) -> go.Figure:
     """Cosines of pairs, counted in bins of equal width over [−1, 1]; the mean as a line."""
     edges = np.linspace(-1, 1, len(counts) + 1)
-    middles = (edges[1:] + edges[:-1]) / 2
-    total = max(1, int(counts.sum()))
-    share = 100.0 * np.asarray(counts, dtype=np.float64) / total
-    figure = go.Figure()
-    figure.add_bar(
-        x=middles.tolist(),
-        y=share.tolist(),
-        marker={"color": pooling_colour(pooling), "line": {"width": 0}},
-        width=float(edges[1] - edges[0]),
-        name="pairs",
-        hovertemplate="cosine near %{x:.3f}: %{y:.2f} % of the pairs<extra></extra>",
-    )
+    share = 100.0 * np.asarray(counts, dtype=np.float64) / max(1, int(counts.sum()))
+    hover = "cosine near %{x:.3f}: %{y:.2f} % of the pairs"
+    figure = _bars((edges[1:] + edges[:-1]) / 2, share, float(edges[1] - edges[0]), pooling_colour(pooling), hover)
     if average is not None:
-        line = {"color": theme.MARK, "dash": "dash", "width": 2}
-        figure.add_vline(x=average, line=line)
-        figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=f"mean cosine {average:.3f}")
-    form = np.flatnonzero(counts)
-    low, high = (float(edges[form[0]]), float(edges[form[-1] + 1])) if len(form) else (-1.0, 1.0)
+        figure.add_vline(x=average, line=_MEAN_LINE)
+        _mean_in_legend(figure, f"mean cosine {average:.3f}")
+    filled = np.flatnonzero(counts)
+    low, high = (float(edges[filled[0]]), float(edges[filled[-1] + 1])) if len(filled) else (-1.0, 1.0)
     room = max(0.02, 0.05 * (high - low))
-    figure.update_layout(
-        theme.figure_layout(
-            height=320,
-            xaxis={
-                "title": {"text": "cosine of two points"},
-                "range": [max(-1.02, low - room), min(1.02, high + room)],
-            },
-            yaxis={"title": {"text": "% of the pairs"}, "rangemode": "tozero"},
-            showlegend=average is not None,
-        )
-    )
-    return figure
+    axis = {"xaxis_range": [max(-1.02, low - room), min(1.02, high + room)], "yaxis_rangemode": "tozero"}
+    return theme.titled(figure, "cosine of two points", "% of the pairs", **axis)
 
 
 def row_lengths(output: Mapping[str, Any], names: Sequence[str]) -> go.Figure:
@@ -330,33 +266,31 @@ def row_lengths(output: Mapping[str, Any], names: Sequence[str]) -> go.Figure:
         output: of `isoviz.exploring.outputs.measure`.
         names: of the rows, if they are few.
     """
-    figure = go.Figure()
-    line = {"color": theme.MARK, "dash": "dash", "width": 2}
-    mean = output["norms"]["mean"]
-    marker = {"color": theme.PALETTE[-1], "line": {"width": 0}}
+    mean, colour = output["norms"]["mean"], theme.PALETTE[-1]
+    titles = ("row (output)", "‖w‖") if output["each"] is not None else ("‖w‖ of a row", "rows")
     if output["each"] is not None:
-        hover = "%{x}: ‖w‖ = %{y:.4g}<extra></extra>"
-        figure.add_bar(
-            x=[escape(name) for name in names], y=output["each"], marker=marker, name="", hovertemplate=hover
-        )
-        figure.add_hline(y=mean, line=line)
-        axes = {"xaxis": {"title": {"text": "row (output)"}, "type": "category"}, "yaxis": {"title": {"text": "‖w‖"}}}
+        figure = _bars([escape(name) for name in names], output["each"], None, colour, "%{x}: ‖w‖ = %{y:.4g}")
+        figure.update_xaxes(type="category").add_hline(y=mean, line=_MEAN_LINE)
     else:
         edges = np.asarray(output["edges"])
-        figure.add_bar(
-            x=((edges[1:] + edges[:-1]) / 2).tolist(),
-            y=output["counts"],
-            width=float(edges[1] - edges[0]),
-            marker=marker,
-            name="",
-            hovertemplate="‖w‖ near %{x:.4g}: %{y} rows<extra></extra>",
-        )
-        figure.add_vline(x=mean, line=line)
-        axes = {"xaxis": {"title": {"text": "‖w‖ of a row"}}, "yaxis": {"title": {"text": "rows"}}}
-    figure.update_traces(showlegend=False)
-    figure.add_scatter(x=[None], y=[None], mode="lines", line=line, name=f"mean ‖w‖ {mean:.4g}")
-    figure.update_layout(theme.figure_layout(height=300, **axes, showlegend=True))
-    return figure
+        hover = "‖w‖ near %{x:.4g}: %{y} rows"
+        figure = _bars((edges[1:] + edges[:-1]) / 2, output["counts"], float(edges[1] - edges[0]), colour, hover)
+        figure.add_vline(x=mean, line=_MEAN_LINE)
+    _mean_in_legend(figure, f"mean ‖w‖ {mean:.4g}")
+    return theme.titled(figure, *titles, height=300)
+
+
+def _bars(x: Iterable[Any], y: Iterable[float], width: float | None, colour: str, hover: str) -> go.Figure:
+    marker = {"color": colour, "line": {"width": 0}}
+    places, heights = np.asarray(x).tolist(), np.asarray(y).tolist()
+    hover += "<extra></extra>"
+    return go.Figure(
+        go.Bar(x=places, y=heights, width=width, marker=marker, name="", hovertemplate=hover, showlegend=False)
+    )
+
+
+def _mean_in_legend(figure: go.Figure, name: str) -> None:
+    figure.add_scatter(x=[None], y=[None], mode="lines", line=_MEAN_LINE, name=name)
 
 
 def _gaps(values: NDArray[Any]) -> list[float | None]:
@@ -465,14 +399,8 @@ def mean_activation(mean: NDArray[Any], rogue: Sequence[int], pooling: str, othe
     """
     values = np.asarray(mean, dtype=np.float64)
     span, (beyond, *_) = beyond_axis([(mean, rogue), *others])
-    drawn = go.Figure()
-    drawn.add_bar(
-        x=list(range(len(values))),
-        y=values.tolist(),
-        marker={"color": pooling_colour(pooling), "line": {"width": 0}},
-        name="mean",
-        hovertemplate="dimension %{x}: %{y:.4g}<extra></extra>",
-    )
+    drawn = _bars(range(len(values)), values, None, pooling_colour(pooling), "dimension %{x}: %{y:.4g}")
+    drawn.data[0].update(name="mean", showlegend=True)
     on_axis = [number for number in rogue if number not in beyond]
     if on_axis:
         drawn.add_scatter(
@@ -482,7 +410,6 @@ def mean_activation(mean: NDArray[Any], rogue: Sequence[int], pooling: str, othe
             text=[str(number) for number in on_axis],
             textposition=["top center" if values[number] >= 0 else "bottom center" for number in on_axis],
             marker={"symbol": "x", "size": 9, "color": theme.MARK},
-            cliponaxis=False,
             name="rogue dimensions",
             hovertemplate="dimension %{x}: %{y:.4g}, rogue by its mean<extra></extra>",
         )
@@ -501,23 +428,14 @@ def mean_activation(mean: NDArray[Any], rogue: Sequence[int], pooling: str, othe
                 "size": 11,
                 "color": theme.MARK,
             },
-            cliponaxis=False,
             name="rogue dimensions beyond the axis",
             hovertemplate="dimension %{x}: %{customdata:.4g}, beyond the axis<extra></extra>",
         )
-    drawn.update_layout(
-        theme.figure_layout(
-            height=320,
-            xaxis={"title": {"text": "dimension"}},
-            yaxis={
-                "title": {"text": "mean activation" if span is None else "mean activation (axis cut)"},
-                "range": None if span is None else list(span),
-            },
-            bargap=0,
-            showlegend=bool(rogue),
-        )
+    title = "mean activation" if span is None else "mean activation (axis cut)"
+    drawn.update_traces(cliponaxis=False, selector={"type": "scatter"})
+    return theme.titled(
+        drawn, "dimension", title, yaxis_range=None if span is None else list(span), bargap=0, showlegend=bool(rogue)
     )
-    return drawn
 
 
 def dimension_words(mean: NDArray[Any], number: int, between: str = ": ") -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.inputs import model_form, vectors_form
-from dashboard.inputs.data_form import FROM_FOLDER, FROM_HUB, Stamp, folder_field, hub_requested, stamp
+from dashboard.inputs.data_form import data_field
 from dashboard.shared import examples, forms, menu, reading, resources, wording
 from dashboard.shared.steady import steady
 from isoviz import tasks
@@ -24,7 +24,6 @@ from isoviz.metrics.record import CloudRecord
 from isoviz.models import sentences
 from isoviz.models.sentences import SentenceModules
 from isoviz.models.sources import ModelSource
-from isoviz.tasks.protocol import Task
 from isoviz.vectors.intake import SetSummary
 
 PREFIX = "explore_"
@@ -74,42 +73,17 @@ class ViewForm:
         return self.error_slots.get(_PLACES.get(error_field or "", ""))
 
 
-def choice(label: str, options: Sequence[str], key: str, help: str | None = None, *, kept: bool = False) -> str:
-    """A row of buttons, of which one is always selected; the first by default. The address restores it.
-
-    Args:
-        kept: the session keeps the selection while the field is hidden.
-    """
-    return str(
-        st.segmented_control(
-            label,
-            options,
-            default=options[0],
-            required=True,
-            key=key,
-            bind="query-params",
-            persist_state="session" if kept else None,
-            help=help,
-        )
-    )
-
-
 @steady
 def draw_all() -> list[ViewForm]:
     """Draw the forms of all views, in order."""
     title = st.empty()  # title of the first view, drawn once the number of views is known
     first = draw()
-    count = int(
-        st.segmented_control(
-            "Side by side",
-            list(range(1, MOST_VIEWS + 1)),
-            default=1,
-            required=True,
-            key=PREFIX + "views",
-            bind="query-params",
-            on_change=_copy_first,
-            help="Compare up to four models, tasks, splits, layers or poolings on the same axes.",
-        )
+    count = forms.choice(
+        "Side by side",
+        list(range(1, MOST_VIEWS + 1)),
+        PREFIX + "views",
+        "Compare up to four models, tasks, splits, layers or poolings on the same axes.",
+        on_change=_copy_first,
     )
     if count > 1:
         title.markdown("**View 1**")
@@ -143,12 +117,8 @@ def prefix_of(number: int) -> str:
 def draw(prefix: str = PREFIX) -> ViewForm:
     """Draw all fields of one view and read them."""
     form = ViewForm(prefix)
-    form.source = at = choice(
-        "Look at",
-        [A_TASK, MY_TEXTS, MY_VECTORS],
-        prefix + "at",
-        "The rows of a task, your own texts, or your own vectors.",
-    )
+    hint = "The rows of a task, your own texts, or your own vectors."
+    form.source = at = forms.choice("Look at", [A_TASK, MY_TEXTS, MY_VECTORS], prefix + "at", hint)
     if at == MY_VECTORS:
         _draw_vectors(form)
     else:
@@ -172,7 +142,7 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
     slug, split = user_sets.TEXTS, user_sets.ALL_ROWS
     if not own_texts:
         with task_column:
-            slug = _task_field(prefix)
+            slug = str(st.selectbox("Task", list(tasks.catalogue()), key=prefix + "task", bind="query-params"))
         with split_column:
             split = str(st.selectbox("Split", SPLITS, key=prefix + "split", bind="query-params"))
             form.error_slots["split"] = st.container()
@@ -205,23 +175,23 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
             )
             _fill(form, source, own_set, request)
         return
-    st.caption(wording.plain(_description(tasks.get(slug))))
-    folder, ready = (None, True) if tasks.get(slug).generated else _data_field(tasks.get(slug), form)
-    direction = _direction_field(tasks.get(slug), prefix)
-    if source is None or not ready:
+    task = tasks.get(slug)
+    note = "" if task.inputs == task.columns else "Read here: the source texts."
+    data = data_field(task, prefix, check=False, note=note)
+    form.error_slots["data"] = st.container()
+    if source is None or not data.ready:
         return
-    rows_read, problem = _rows(slug, folder, stamp(folder) if folder else ())
-    if rows_read is None:
-        with form.error_slot("data") or st.container():
-            forms.show_error(problem)
+    with st.spinner("Reading the rows …"):
+        counted, error = reading.remembered(data.data, reading.counted, slug, data.data)
+    direction = data.direction if data.direction not in task.directions[:1] else None
+    request = ViewRequest(model, slug, data.data, split, int(rows), direction=direction, allow_random=allow_random)
+    if error is None:
+        _, error = reading.answer(request.check)
+    if counted is None or error is not None:
+        with form.error_slot(error.field if error else None) or form.error_slots["data"]:
+            forms.show_error(error)
         return
-    request = ViewRequest(model, slug, folder, split, int(rows), direction=direction, allow_random=allow_random)
-    try:
-        request.check()
-    except InputError as error:
-        with form.error_slot(error.field) or st.container():
-            forms.show_error(forms.sentence(error))
-        return
+    rows_read = Rows(*counted)
     form.request = request
     key = key_of(request, source, rows_read)
     # views of the user's own data come first
@@ -240,11 +210,6 @@ def _fill(form: ViewForm, source: ModelSource | None, own_set: SetSummary, reque
         icon=":material/tune:",
         query_params=menu.whatif_own(own_set.key, "" if request.model.startswith(encoders.RUN) else request.model),
     )
-
-
-def forget_hub_models() -> None:
-    """Check again whether hub models are on this machine."""
-    model_form.forget()
 
 
 def _model_field(prefix: str) -> str:
@@ -343,54 +308,6 @@ def _of_run(name: str) -> ModelSource | None:
     words = f"{wording.run_title(row)}: {row.config.model} after {row.config.task}"
     st.caption(f":material/check_circle: {wording.plain(words)}")
     return source
-
-
-def _task_field(prefix: str) -> str:
-    catalogue = tasks.catalogue()
-    return str(st.selectbox("Task", list(catalogue), key=prefix + "task", bind="query-params"))
-
-
-def _description(task: Task) -> str:
-    """Description of a task, and the texts that are read if not all are."""
-    return task.description if task.inputs == task.columns else f"{task.description} Read here: the source texts."
-
-
-@steady
-def _data_field(task: Task, form: ViewForm) -> tuple[str | None, bool]:
-    """Fields for the source of a task's files: folder (None for the hub), and whether the source is complete."""
-    with st.container(border=True):
-        columns = ", ".join(task.file_columns)
-        st.markdown(f"**Data for {wording.plain(task.title)}**")
-        st.caption(wording.plain(f"Columns: {columns}. Licence: {task.licence}"))
-        sources = [FROM_FOLDER, *([FROM_HUB] if task.hub else [])]
-        origin = choice("Rows come from", sources, f"{form.prefix}from.{task.slug}")
-        folder = None if origin == FROM_HUB else folder_field(f"{form.prefix}data.{task.slug}", " Train takes uploads.")
-        ready = hub_requested(task, form.prefix) if origin == FROM_HUB else folder is not None
-        form.error_slots["data"] = st.container()
-    return folder, ready
-
-
-def _direction_field(task: Task, prefix: str) -> str | None:
-    """Which language of a translation task is read; None for its first direction and for other tasks."""
-    if not task.directions:
-        return None
-    selected = choice(
-        "Direction",
-        task.directions,
-        f"{prefix}direction.{task.slug}",
-        "Source and target language. The encoder reads the source texts.",
-    )
-    return None if selected == task.directions[0] else selected
-
-
-@st.cache_data(show_spinner="Reading the rows …", max_entries=64, ttl=900)
-def _rows(slug: str, folder: str | None, files: Stamp) -> tuple[Rows | None, str | None]:
-    """The rows' fingerprint and counts, or the error; cached until a file changes (`files`)."""
-    del files
-    try:
-        return Rows(*reading.counted(slug, folder)), None
-    except InputError as error:
-        return None, forms.advised(error)
 
 
 # ----------------------------------------------------------------------------------------------- panes

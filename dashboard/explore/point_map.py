@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,9 +12,10 @@ from numpy.typing import NDArray
 
 from dashboard.components.scatter_map import scatter_map
 from dashboard.explore import map_figure, points
-from dashboard.explore.form import PREFIX, Pane, choice, cloud_file
+from dashboard.explore.form import PREFIX, Pane, cloud_file
 from dashboard.explore.points import Cloud, Layout, Shown, cloud_of, cloud_points
 from dashboard.shared import downloads, explanations, forms, job_progress, resources, wording
+from dashboard.shared.forms import choice
 from dashboard.shared.steady import steady
 from isoviz.errors import InputError
 from isoviz.exploring import maps
@@ -28,7 +28,6 @@ from isoviz.jobs.queue import JobState
 TICK = 0.5
 """Seconds between checks of running jobs."""
 POINTS = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 200_000)
-_KIND_NAMES: dict[str, maps.Kind] = {"PCA": "pca", "UMAP": "umap"}
 FILM = "layer film"
 _WAITING = PREFIX + "waiting"
 _REQUEST = PREFIX + "laid_out"
@@ -68,11 +67,14 @@ def _section(panes: list[Pane]) -> None:
         with column:
             if isinstance(each.layout, Layout):
                 picture(each, each.layout, request, colour, contours, room)
-            elif each.layout is not None:
-                show_progress(each.pane, each.layout)
-            points.progress_of(each.pane, SENTENCES, each.sentences)
-            if isinstance(each.placed, JobState):
-                points.progress_of(each.pane, MAP, each.placed)
+            elif isinstance(each.layout, JobState):
+                job_progress.in_place(MAP, each.layout, "UMAP", key=each.pane.prefix + "map_again")
+            else:
+                forms.show_error(each.layout)
+            for kind, job in ((SENTENCES, each.sentences), (MAP, each.placed)):
+                if isinstance(job, JobState):
+                    key = f"{each.pane.prefix}own_{kind.name}_retry"
+                    job_progress.in_place(kind, job, "Your sentences", key=key)
     umaps = [each.layout for each in shown if isinstance(each.layout, JobState)]
     placing = [each.placed for each in shown if isinstance(each.placed, JobState)]
     release_others([*umaps, *placing])
@@ -106,7 +108,7 @@ def _settings(panes: list[Pane], clouds: list[Cloud]) -> tuple[MapRequest, str]:
         [2, 3, 3, 2, 2], vertical_alignment="bottom"
     )
     with kind_column:
-        kind = choice("Map", list(_KIND_NAMES), PREFIX + "map")
+        kind = choice("Map", ["PCA", "UMAP"], PREFIX + "map")
     with size_column:
         size = choice(
             "Dimensions",
@@ -133,33 +135,25 @@ def _settings(panes: list[Pane], clouds: list[Cloud]) -> tuple[MapRequest, str]:
             "Minimum distance", 0.0, 1.0, 0.1, 0.05, key=PREFIX + "min_dist", bind="query-params", format="%.2f"
         )
         metric = st.selectbox("Distance", maps.METRICS, key=PREFIX + "umap_metric", bind="query-params")
-    laid = _KIND_NAMES[kind]
-    film = size == FILM
-    request = MapRequest(laid, 3 if size == "3-D" else 2, int(most), int(near), float(dist), metric, film=film)
-    return request, colour
+    laid: maps.Kind = "umap" if umap else "pca"
+    dimensions = 3 if size == "3-D" else 2
+    return MapRequest(laid, dimensions, int(most), int(near), float(dist), metric, film=size == FILM), colour
 
 
 def _colour_field(clouds: list[Cloud], predicted: bool) -> str:
     """Field for the column that colours the points; columns of nearly unique texts are left out."""
-    hint = (
-        None
-        if predicted
-        else "For predictions and errors, choose a finished run (run:…) as the model, on its own task."
+    hint = "For predictions and errors, choose a finished run (run:…) as the model, on its own task."
+    names = dict.fromkeys(
+        str(name)
+        for cloud in clouds
+        for name, column in cloud.table.items()
+        if name not in ("row", "id")
+        and (pd.api.types.is_numeric_dtype(column) or column.nunique() <= max(map_figure.MOST_GROUPS, len(column) // 2))
     )
-    names: dict[str, None] = {}
-    for cloud in clouds:
-        for name in cloud.table.columns:
-            column = cloud.table[name]
-            few = pd.api.types.is_numeric_dtype(column) or column.nunique() <= max(
-                map_figure.MOST_GROUPS, len(column) // 2
-            )
-            if few and name not in ("row", "id"):
-                names[name] = None
-    order: list[str] = [name for name in ("label", "group", "prediction", "error", "length") if name in names]
-    order += [name for name in names if name not in order]
-    return str(
-        st.selectbox("Colour by", [*order, CLUSTERS, UNCOLOURED], key=PREFIX + "colour", bind="query-params", help=hint)
-    )
+    order = [name for name in ("label", "group", "prediction", "error", "length") if name in names]
+    options = [*dict.fromkeys([*order, *names]), CLUSTERS, UNCOLOURED]
+    hint_shown = None if predicted else hint
+    return str(st.selectbox("Colour by", options, key=PREFIX + "colour", bind="query-params", help=hint_shown))
 
 
 def _contours_field(request: MapRequest) -> bool:
@@ -200,7 +194,7 @@ def layout_of(pane: Pane, cloud: Cloud, request: MapRequest) -> Layout | JobStat
             film = np.stack([layer.coordinates for layer in aligned])
             return Layout(film[layer_index], places, ["aligned PC 1", "aligned PC 2"], aligned[layer_index], key, film)
         if request.kind == "pca":
-            pca = _pca(pane.view.folder.name, pane.layer, pane.pooling, json.dumps(request.as_json()))
+            pca = _pca(pane.view.folder.name, pane.layer, pane.pooling, request)
             axes = [
                 f"PC {number} ({100 * share:.1f} % of the variance)"
                 if np.isfinite(share)
@@ -221,8 +215,7 @@ def layout_of(pane: Pane, cloud: Cloud, request: MapRequest) -> Layout | JobStat
 
 
 @st.cache_resource(show_spinner=False, max_entries=32, ttl=1800)
-def _pca(key: str, layer: int, pooling: str, settings: str) -> maps.PCAMap:
-    request = maps.from_json(json.loads(settings))
+def _pca(key: str, layer: int, pooling: str, request: MapRequest) -> maps.PCAMap:
     every = cloud_points(key, layer, pooling).points
     return maps.pca(every[maps.sampled(len(every), request)], request.dimensions)
 
@@ -258,20 +251,6 @@ def own_places(shown: Shown, request: MapRequest) -> NDArray[np.floating] | JobS
         return layout.pca.place(embedded)
     placed = job_progress.ask(MAP, _map_request(shown.pane, request), {"points": embedded})
     return placed if placed.status != "done" or placed.result is None else placed.result.arrays["coordinates"]
-
-
-def show_progress(pane: Pane, layout: JobState | InputError) -> None:
-    """Progress or error of a map that is not available yet."""
-    if isinstance(layout, InputError):
-        forms.show_error(forms.sentence(layout))
-        return
-    if job_progress.refused(layout):
-        return
-    if layout.in_trouble:
-        job_progress.trouble(layout)
-        job_progress.retry_button(MAP, [layout.key], key=pane.prefix + "map_again")
-        return
-    st.progress(layout.progress.fraction, text=wording.plain(f"UMAP: {job_progress.step(layout)}"))
 
 
 def stop(pending: Sequence[JobState]) -> None:

@@ -13,13 +13,13 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.components.scatter_map import drawn
-from dashboard.explore.form import PREFIX, Pane, choice
+from dashboard.explore.form import PREFIX, Pane
 from dashboard.shared import address, job_progress, wording
+from dashboard.shared.forms import choice
 from isoviz.errors import InputError
 from isoviz.exploring import maps, results, user_sets
 from isoviz.exploring.jobs import SENTENCES
 from isoviz.exploring.points import METRICS, Metric, Neighbours, nearest, texts
-from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import Result
 
@@ -339,16 +339,12 @@ def embed_sentences(pane: Pane, lines: Sequence[str]) -> JobState | None:
         return None
     facts = pane.view.facts
     assert pane.form.request is not None
-    request = {
-        "model": pane.form.request.model,
+    of_view = ("model", "direction", "allow_random", "prompt", "truncate")
+    request = {name: getattr(pane.form.request, name) for name in of_view} | {
         "fingerprint": facts["model_fingerprint"],
         "layer": pane.layer,
         "pooling": pane.pooling,
         "max_length": facts["max_length"],
-        "direction": pane.form.request.direction,
-        "allow_random": pane.form.request.allow_random,
-        "prompt": pane.form.request.prompt,
-        "truncate": pane.form.request.truncate,
         "texts": _columns(lines, len(user_sets.task_of(_task(pane)).inputs)),
     }
     return job_progress.ask(SENTENCES, request)
@@ -359,17 +355,6 @@ def labels(sentences: Result) -> list[str]:
     if sentences.facts["tokens"]:
         return list(sentences.facts["tokens"])
     return [f"{int(line) + 1}" for line in sentences.arrays["texts"]]
-
-
-def progress_of(pane: Pane, kind: JobKind, state: JobState | None) -> None:
-    """Progress or error of the user's sentences."""
-    if state is None or state.status == "done" or job_progress.refused(state):
-        return
-    if state.in_trouble:
-        job_progress.trouble(state)
-        job_progress.retry_button(kind, [state.key], key=f"{pane.prefix}own_{kind.name}_retry")
-        return
-    st.caption(f":material/hourglass_top: Your sentences: {wording.plain(job_progress.step(state))} …")
 
 
 def neighbours_of(shown: Sequence[Shown], lines: Sequence[str]) -> None:
@@ -393,27 +378,14 @@ def neighbours_of(shown: Sequence[Shown], lines: Sequence[str]) -> None:
                 token = f"{label} · " if sentences.facts["tokens"] else ""
                 part.insert(0, "yours", f"{int(line) + 1}. {token}{lines[int(line)]}")
                 parts.append(part)
-            table = pd.concat(parts)
-            st.dataframe(
-                table,
-                key=pane.prefix + "own_table",
-                hide_index=True,
-                column_config=columns(table),
-                height=min(400, 40 + 35 * len(table)),
-                alt=f"The {_NEAREST} rows nearest to each of your {len(lines)} sentences",
-            )
-            st.caption(_among(pane, len(cloud.points)))
+            alt = f"The {_NEAREST} rows nearest to each of your {len(lines)} sentences"
+            _near(pane, "own_table", pd.concat(parts), alt, len(cloud.points))
 
 
 def metric_field(prefix: str) -> Metric:
     """Field: cosine or distance."""
-    selected_metric = choice(
-        "Distance",
-        METRICS,
-        prefix + "near",
-        "cosine compares directions (1 = the same); euclidean measures distance (0 = the same). Both use all dimensions, not the map.",
-    )
-    return "euclidean" if selected_metric == "euclidean" else "cosine"
+    hint = "cosine compares directions (1 = the same); euclidean measures distance (0 = the same). Both use all dimensions, not the map."
+    return choice("Distance", METRICS, prefix + "near", hint)
 
 
 def neighbour_table(pane: Pane, table: pd.DataFrame, found: Neighbours, metric: Metric) -> None:
@@ -423,14 +395,15 @@ def neighbour_table(pane: Pane, table: pd.DataFrame, found: Neighbours, metric: 
         return
     rows = table.iloc[found.places].copy()
     rows.insert(0, metric, found.values)
-    st.dataframe(
-        rows,
-        key=pane.prefix + "neighbours_table",
-        hide_index=True,
-        column_config=columns(rows),
-        alt=f"The {len(rows)} nearest neighbours by {metric}",
-    )
-    st.caption(_among(pane, len(table)))
+    _near(pane, "neighbours_table", rows, f"The {len(rows)} nearest neighbours by {metric}", len(table))
+
+
+def _near(pane: Pane, key: str, rows: pd.DataFrame, alt: str, count: int) -> None:
+    """A table of nearest points, of `count` points in all."""
+    height = min(400, 40 + 35 * len(rows))
+    st.dataframe(rows, key=pane.prefix + key, hide_index=True, column_config=columns(rows), height=height, alt=alt)
+    cloud = f": {pane.where.removesuffix(', ')}" if pane.where else ""
+    st.caption(wording.plain(f"Among {count:,} points in {pane.entry.d} dimensions{cloud}."))
 
 
 def columns(table: pd.DataFrame) -> dict[str, Any]:
@@ -445,11 +418,6 @@ def columns(table: pd.DataFrame) -> dict[str, Any]:
             long = table[name].astype(str).str.len().max() > 24
             settings[name] = text_column(width="large" if long else "small")
     return settings
-
-
-def _among(pane: Pane, count: int) -> str:
-    cloud = f": {pane.where.removesuffix(', ')}" if pane.where else ""
-    return wording.plain(f"Among {count:,} points in {pane.entry.d} dimensions{cloud}.")
 
 
 def _task(pane: Pane) -> str:

@@ -9,12 +9,14 @@ from typing import Any
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
+from numpy.typing import NDArray
 
 from dashboard.components.cloud_matrix import cloud_matrix
 from dashboard.components.figure import Prepared, draw, prepared
 from dashboard.explore import figures, numbers
-from dashboard.explore.form import PREFIX, Pane, ViewForm, choice, cloud_file, file_name
+from dashboard.explore.form import PREFIX, Pane, ViewForm, cloud_file, file_name
 from dashboard.shared import downloads, explanations, measures, wording
+from dashboard.shared.forms import choice
 from dashboard.shared.steady import steady
 from isoviz import metrics
 from isoviz.exploring import shrinkage, user_sets
@@ -48,7 +50,6 @@ def plot(pane: Pane, name: str, figure: Prepared, words: str, *, about: str = ""
 
 MORE = {"Length of the mean vector": "mean_norm"}
 """Further measures of each cloud: title → column."""
-_FORMER_TITLES = {"Mean |ρ| of two dimensions": "abs_correlation"}
 
 
 @steady
@@ -57,17 +58,15 @@ def profile(views: list[ViewResult], view_forms: list[ViewForm]) -> list[Pane]:
     of_layers = any(view.depth for view in views)
     st.header("Layer by layer" if of_layers else "Measures", anchor=False)
     titles = _titles()
-    renamed = _FORMER_TITLES.get(st.query_params.get(PREFIX + "measure", ""))
-    if renamed is not None:  # old links keep working
-        del st.query_params[PREFIX + "measure"]
-        st.session_state[PREFIX + "measure"] = metrics.get(renamed).number_title
     title = str(st.selectbox("Measure", list(titles), key=PREFIX + "measure", bind="query-params", width=420))
     measure = titles[title]
     columns = st.columns(len(views), gap="medium")
     panes = []
     for number, (view, form, column) in enumerate(zip(views, view_forms, columns, strict=True), start=1):
         with column:
-            _which_view(number, len(views))
+            with st.container():
+                if len(views) > 1:
+                    st.markdown(f"**View {number}**")
             with st.container(horizontal=True):  # for any number of views: see `dashboard.shared.steady`
                 pooling = _pooling_field(view, form.prefix)
                 layer = _layer_field(view, form.prefix, pooling)
@@ -101,12 +100,6 @@ def _profiles(panes: list[Pane], measure: str) -> list[Prepared]:
     if len(panes) > 1:
         figures.share_axes(profiles)
     return [_prepared(figure, len(panes)) for figure in profiles]
-
-
-@steady
-def _which_view(number: int, views: int) -> None:
-    if views > 1:
-        st.markdown(f"**View {number}**")
 
 
 def _all_clouds(pane: Pane, measure: str) -> str:
@@ -148,17 +141,12 @@ def _pooling_field(view: ViewResult, prefix: str) -> str:
         st.session_state.get(prefix + "pooling", view.poolings[0]) not in view.poolings
     ):  # left over from a model with other poolings
         del st.session_state[prefix + "pooling"]
-    return str(
-        st.segmented_control(
-            "Pooling",
-            view.poolings,
-            default=view.poolings[0],
-            required=True,
-            key=prefix + "pooling",
-            bind="query-params",
-            help="cls: the first token of each row. last: its last token (decoder models). mean: the mean of its tokens. "
-            "tokens: every token as a point. sentence: the sentence-transformers model's vector, last layer only.",
-        )
+    return choice(
+        "Pooling",
+        view.poolings,
+        prefix + "pooling",
+        "cls: the first token of each row. last: its last token (decoder models). mean: the mean of its tokens. "
+        "tokens: every token as a point. sentence: the sentence-transformers model's vector, last layer only.",
     )
 
 
@@ -168,22 +156,12 @@ def _layer_field(view: ViewResult, prefix: str, pooling: str) -> int:
     key = prefix + "layer"
     if st.session_state.get(key, 0) > view.depth:  # left over from a deeper model
         del st.session_state[key]
-    last_only = {entry.layer for entry in view.entries if entry.pooling == pooling} == {view.depth} and view.depth > 0
-    selected = int(
-        st.slider(
-            "Layer",
-            0,
-            view.depth,
-            view.depth,
-            key=key,
-            bind="query-params",
-            disabled=last_only,
-            help=f"Only the last layer has pooling {pooling}."
-            if last_only
-            else "Layer 0 is the output of the embeddings.",
-        )
+    last_only = {entry.layer for entry in view.entries if entry.pooling == pooling} == {view.depth}
+    hint = f"Only the last layer has pooling {pooling}." if last_only else "Layer 0 is the output of the embeddings."
+    selected = st.slider(
+        "Layer", 0, view.depth, view.depth, key=key, bind="query-params", disabled=last_only, help=hint
     )
-    return view.depth if last_only else selected
+    return view.depth if last_only else int(selected)
 
 
 @steady
@@ -199,13 +177,10 @@ def _how_to_read(measure: str) -> None:
 
 # ----------------------------------------------------------------------------------------- the figures of one cloud
 
-_AXIS = PREFIX + "ev_axis"
-
 
 def cloud_figures(panes: list[Pane]) -> None:
     """The figures of each pane: pairs of figures for a single view, else the views side by side on the same axes."""
-    alone = len(panes) == 1
-    first = panes[0]
+    alone, first = len(panes) == 1, panes[0]
     pooling = figures.POOLING_TITLES.get(first.pooling, first.pooling)
     cloud = first.source if first.of_vectors else f"Layer {first.layer}, {pooling}"
     st.header(cloud if alone else "Side by side", anchor=False)
@@ -213,21 +188,12 @@ def cloud_figures(panes: list[Pane]) -> None:
         with st.container(width="content"):
             if alone:
                 st.caption(f"n = {wording.number(first.entry.n)} points, d = {first.entry.d} dimensions")
-        _axis_field()
-    if alone:
-        names = list(_FIGURES)
-        for start in range(0, len(names), 2):
-            for column, name in zip(st.columns(2, gap="large"), names[start : start + 2], strict=False):
-                with column:
-                    _row(panes, name)
-    else:
-        for name in _FIGURES:
-            _row(panes, name)
-    _figure_data(panes)
-
-
-def _figure_data(panes: list[Pane]) -> None:
-    """Downloads of the figures' data."""
+        hint = "A log axis gives the first few directions as much room as the many after them."
+        axis = choice("Explained variance over k", ["linear axis", "log axis"], PREFIX + "ev_axis", hint, kept=True)
+    cells = [cell for _ in range(2) for cell in st.columns(2, gap="large")] if alone else [st.container()] * 4
+    for cell, name in zip(cells, _FIGURES, strict=True):
+        with cell:
+            _row(panes, name, axis == "log axis")
     for pane, column in zip(panes, st.columns(len(panes), gap="medium"), strict=True):
         with column:
             st.caption("Data of these figures:")
@@ -235,10 +201,9 @@ def _figure_data(panes: list[Pane]) -> None:
             downloads.buttons(cloud_file(pane, "figures"), make_frame, key=pane.prefix)
 
 
-def _row(panes: list[Pane], name: str) -> None:
+def _row(panes: list[Pane], name: str, log: bool) -> None:
     """One figure for all views, under one heading."""
     _, explanation = _FIGURES[name]
-    log = st.session_state.get(_AXIS) == "log axis"
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{explanation.title}**")
         explanations.show(explanation)
@@ -265,74 +230,61 @@ def _figures(panes: list[Pane], name: str, log: bool) -> list[tuple[Prepared | N
     return [(figure and _prepared(figure, len(panes)), words, note) for figure, words, note in parts]
 
 
-def _axis_field() -> None:
-    """Field: logarithmic axis for k."""
-    choice(
-        "Explained variance over k",
-        ["linear axis", "log axis"],
-        _AXIS,
-        "A log axis gives the first few directions as much room as the many after them.",
-        kept=True,
-    )
-
-
 Drawn = tuple[go.Figure | None, str, str]
 """A figure, its description for screen readers, and its caption."""
 
 
-def _spectrum(pane: Pane, _: list[Pane], log: bool) -> Drawn:
-    curves = {}
-    for number in range(pane.view.depth + 1):
-        curve = pane.view.array(number, pane.pooling, "ev")
-        if curve is not None:
-            curves[number] = curve
-    d = pane.entry.d
-    described = f"first {len(curves[pane.layer])} of {d} components, layer {pane.layer} over the others"
-    figure = figures.spectrum(curves, pane.layer, pane.pooling, d, log=log)
-    few = pane.entry.n < 5 * d
-    note = f"Reads high with so few points: n/d = {pane.entry.n / d:.2g}." if few else ""
-    return figure, f"Explained variance of the {described}", note
-
-
-def _sigma(pane: Pane, panes: list[Pane], _: bool) -> Drawn:
-    sigma = pane.view.array(pane.layer, pane.pooling, "sigma")
-    if sigma is None:
-        return None, "", ""
-    spread = f"{sigma.min():.3g} to {sigma.max():.3g}"
-    alt_text = f"Histogram of the standard deviations of {len(sigma)} dimensions, {spread}"
-    others = [other.view.array(other.layer, other.pooling, "sigma") for other in panes if other is not pane]
-    other_values = [values for values in others if values is not None]
-    return figures.sigma_histogram(sigma, pane.pooling, other_values), alt_text, ""
+def _arrays(panes: list[Pane], what: str) -> list[NDArray[Any] | None]:
+    return [pane.view.array(pane.layer, pane.pooling, what) for pane in panes]
 
 
 def _rogue_by_mean(pane: Pane) -> tuple[int, ...]:
     return pane.entry.dimensions.outliers if pane.entry.dimensions else ()
 
 
+def _spectrum(pane: Pane, _: list[Pane], log: bool) -> Drawn:
+    layers = range(pane.view.depth + 1)
+    curves = {n: curve for n in layers if (curve := pane.view.array(n, pane.pooling, "ev")) is not None}
+    n, d = pane.entry.n, pane.entry.d
+    described = f"first {len(curves[pane.layer])} of {d} components, layer {pane.layer} over the others"
+    note = f"Reads high with so few points: n/d = {n / d:.2g}." if n < 5 * d else ""
+    figure = figures.spectrum(curves, pane.layer, pane.pooling, d, log=log)
+    return figure, f"Explained variance of the {described}", note
+
+
+def _sigma(pane: Pane, panes: list[Pane], _: bool) -> Drawn:
+    (sigma,) = _arrays([pane], "sigma")
+    if sigma is None:
+        return None, "", ""
+    others = [
+        values for values in _arrays([other for other in panes if other is not pane], "sigma") if values is not None
+    ]
+    spread = f"{sigma.min():.3g} to {sigma.max():.3g}"
+    alt_text = f"Histogram of the standard deviations of {len(sigma)} dimensions, {spread}"
+    return figures.sigma_histogram(sigma, pane.pooling, others), alt_text, ""
+
+
 def _mean(pane: Pane, panes: list[Pane], _: bool) -> Drawn:
-    mean = pane.view.array(pane.layer, pane.pooling, "mean")
+    (mean,), rogue = _arrays([pane], "mean"), _rogue_by_mean(pane)
     if mean is None:
         return None, "", ""
-    rogue = _rogue_by_mean(pane)
-    caption = f"rogue dimensions by mean: {', '.join(map(str, rogue))}" if rogue else "no rogue dimension by mean"
-    other_means = [
-        (means, _rogue_by_mean(other))
-        for other in panes
-        if other is not pane and (means := other.view.array(other.layer, other.pooling, "mean")) is not None
+    others = [other for other in panes if other is not pane]
+    clouds = [
+        (of, _rogue_by_mean(each)) for each, of in zip(others, _arrays(others, "mean"), strict=True) if of is not None
     ]
-    figure = figures.mean_activation(mean, rogue, pane.pooling, other_means)
-    span, beyond_each = figures.beyond_axis([(mean, rogue), *other_means])
-    beyond = beyond_each[0]
+    caption = f"rogue dimensions by mean: {', '.join(map(str, rogue))}" if rogue else "no rogue dimension by mean"
+    span, (beyond, *_rest) = figures.beyond_axis([(mean, rogue), *clouds])
     if span is not None:
         ends = f"{wording.number(span[0], 3)} to {wording.number(span[1], 3)}"
         reason = "to keep the rest readable" if beyond else "to fit the rogue dimensions of another view"
         listed = [f"dimension {figures.dimension_words(mean, number, ' at ')}" for number in beyond]
         caption += f"; the axis is cut to {ends}, {reason}" + (f"; beyond it: {', '.join(listed)}" if beyond else "")
+    figure = figures.mean_activation(mean, rogue, pane.pooling, clouds)
     return figure, f"Mean activation of {len(mean)} dimensions; {caption}", caption[0].upper() + caption[1:] + "."
 
 
 def _cosine(pane: Pane, _: list[Pane], __: bool) -> Drawn:
-    counts = pane.view.array(pane.layer, pane.pooling, "cosine")
+    (counts,) = _arrays([pane], "cosine")
     if counts is None:
         return None, "", ""
     pairs = int(counts.sum())
@@ -357,43 +309,36 @@ def correlations(panes: list[Pane]) -> None:
     explanations.show(explanations.MATRIX)
     own_order = True
     if len(panes) > 1:
-        order = choice(
-            "Order of the dimensions",
-            ["own", "as in view 1"],
-            PREFIX + "order",
-            "own: each view has its own order. as in view 1: every view uses the order of view 1.",
-            kept=True,
+        hint = "own: each view has its own order. as in view 1: every view uses the order of view 1."
+        own_order = (
+            choice("Order of the dimensions", ["own", "as in view 1"], PREFIX + "order", hint, kept=True) == "own"
         )
-        own_order = order == "own"
     first = panes[0]
     for pane, column in zip(panes, st.columns(len(panes), gap="medium"), strict=True):
         with column:
             same_size = pane.entry.d == first.entry.d
             average = wording.number(pane.entry.number("abs_correlation"), 3)
-            sampled, total = pane.view.points_in_matrix(pane.layer, pane.pooling), pane.entry.n
-            sample = "" if sampled == total else f"the matrix uses a random sample of {sampled:,} of these points"
+            sampled = pane.view.points_in_matrix(pane.layer, pane.pooling)
+            sample = (
+                "" if sampled == pane.entry.n else f"the matrix uses a random sample of {sampled:,} of these points"
+            )
             cloud = f"{pane.cloud_words} ({sample})" if sample else pane.cloud_words
-            alt_text = f"Absolute correlation of {pane.entry.d} dimensions, {cloud}, mean {average} off the diagonal"
+            view = f"View {pane.number}: " if pane.views > 1 else ""
             cloud_matrix(
                 pane.place,
                 order=None if own_order or pane is first or not same_size else first.place,
                 key=pane.prefix + "correlation",
                 name=cloud_file(pane, "correlation"),
                 about=f"{pane.about}{f' ({sample})' if sample else ''}",
-                words=alt_text if pane.views == 1 else f"View {pane.number}: {alt_text}",
+                words=f"{view}Absolute correlation of {pane.entry.d} dimensions, {cloud}, mean {average} off the diagonal",
                 mean=average,
             )
-            name = f"View {pane.number}: {pane.cloud_words}" if pane.views > 1 else pane.cloud_words.capitalize()
-            note = (
-                f". Mean |ρ| off the diagonal: {average}."
-                if pane.views > 1
-                else ". Rows and columns are dimensions, clustered by correlation."
-            )
+            note = f"{view}{pane.cloud_words}. Mean |ρ| off the diagonal: {average}."
             if not own_order and not same_size:
                 note += f" Shown in its own order: it has {pane.entry.d} dimensions, view 1 has {first.entry.d}."
             if sample:
                 note += f" {sample[0].upper()}{sample[1:]}; the mean uses all."
-            st.caption(wording.plain(name + note))
+            st.caption(wording.plain(note[0].upper() + note[1:]))
 
 
 # ---------------------------------------------------------------------------------------------------- output matrix

@@ -12,7 +12,7 @@ import streamlit as st
 
 from dashboard.shared import actions, forms, reading, resources, wording
 from isoviz import demo
-from isoviz.errors import InputError
+from isoviz.errors import AccessError, InputError, IsoVizError
 from isoviz.hub import forget_answers, offline
 from isoviz.models import cache, hub, sources
 from isoviz.models.cache import CachedModel
@@ -44,9 +44,9 @@ def show_source(name: str, heads: Sequence[HeadKind] = ()) -> ModelSource | None
     Args:
         heads: heads for fine-tuning; empty for analysis only.
     """
-    source, problem = resolve(name, tuple(heads))
+    source, error = resolve(name, tuple(heads))
     if source is None:
-        forms.show_error(problem)
+        forms.show_error(error)
         return None
     if source.kind != "bundled":
         size = wording.size(source.size)
@@ -69,23 +69,22 @@ def weights(source: ModelSource, allow_random: bool, heads: Sequence[HeadKind] =
     """
     if source.kind in ("bundled", "hub"):
         return True
-    difference, problem = _compared(source.location, source.fingerprint, tuple(heads), source)
-    if problem is None and difference and allow_random:
-        st.caption(f":material/casino: {wording.plain(f'{source.name}: random weights: {difference}.')}")
-    elif problem or difference:
+    difference, error = _compared(source.location, source.fingerprint, tuple(heads), source)
+    if difference and not allow_random:
         advice = "Check config.json against the weights file, or switch on “Use random weights”."
-        error_text = f"'{source.name}' does not fit its own checkpoint: {difference}. {advice}"
-        forms.show_error(problem or error_text)
-        return False
-    return True
+        error = InputError(f"'{source.name}' does not fit its own checkpoint: {difference}", advice=advice)
+    elif difference:
+        st.caption(f":material/casino: {wording.plain(f'{source.name}: random weights: {difference}.')}")
+    forms.show_error(error)
+    return error is None
 
 
-def resolve(name: str, heads: tuple[HeadKind, ...] = ()) -> tuple[ModelSource | None, str | None]:
+def resolve(name: str, heads: tuple[HeadKind, ...] = ()) -> tuple[ModelSource | None, IsoVizError | None]:
     """A model's source, or the error. The hub's responses are cached for a while; local models are checked every time."""
     if name in sources.bundled() or _is_folder(name):
-        return _resolved(name, heads)
-    if (reason := actions.refusal()) and not _is_cached(name):
-        return None, f"'{name}' is not on this machine. {reason}"
+        return reading.answer(_resolved, name, heads)
+    if (refusal := resources.service().refusal()) and not _is_cached(name):
+        return None, AccessError(f"'{name}' is not on this machine. {refusal}", advice=refusal.advice)
     return _resolved_cached(name, heads, offline())
 
 
@@ -98,22 +97,8 @@ def forget() -> None:
 def finder(field: str, *, several: bool) -> None:
     """Panels to find further models; a click puts a model into the widget with the key `field`."""
     with st.expander("Find a model", icon=":material/search:"):
-        place = st.segmented_control(
-            "Where",
-            [HERE, PAPERS, FOLDER, HUB],
-            default=HERE,
-            required=True,
-            key=f"{field}.where",
-            persist_state="session",
-        )
-        if place == FOLDER:
-            _folder(field, several)
-        elif place == PAPERS:
-            _published(field, several)
-        elif place == HUB:
-            _hub(field, several)
-        else:
-            _here(field, several)
+        panels = {HERE: _here, PAPERS: _published, FOLDER: _folder, HUB: _hub}
+        panels[forms.choice("Where", list(panels), f"{field}.where", kept=True)](field, several)
 
 
 # ---------------------------------------------------------------------------------------------------- panels
@@ -152,16 +137,18 @@ def _folder(field: str, several: bool) -> None:
             placeholder="/path/to/model",
             help="With config.json, model.safetensors (in one part or several) and a tokenizer.",
         )
-        st.form_submit_button(_verb(several), on_click=_use_folder, args=(field, several))
+        st.form_submit_button("Add it" if several else "Take it", on_click=_use_folder, args=(field, several))
     forms.show_error(st.session_state.get(f"{key}_problem"))
 
 
 def _use_folder(field: str, several: bool) -> None:
     key = f"{field}.folder"
     name = str(st.session_state.get(key) or "").strip()
-    problem: str | None = f"Directory not found or not readable: '{name}'." if name else "Enter a directory."
+    problem: str | IsoVizError | None = (
+        f"Directory not found or not readable: '{name}'." if name else "Enter a directory."
+    )
     if name and _is_folder(name):
-        _, problem = _resolved(name, ())
+        _, problem = reading.answer(_resolved, name)
     st.session_state[f"{key}_problem"] = problem
     if problem is None:
         _put(field, several, name)
@@ -183,9 +170,9 @@ def _hub(field: str, several: bool) -> None:
     text = st.session_state.get(request_key)
     if not text:
         return
-    matches, problem = _search(text)
-    if problem:
-        forms.show_error(problem)
+    matches, error = _search(text)
+    if matches is None:
+        forms.show_error(error)
         return
     usable = [one for one in matches if one.problem is None]
     if not matches:
@@ -281,10 +268,6 @@ def _unusable(problems: dict[str, str | None]) -> None:
         st.caption(f"{len(problems) - _SHOWN} more cannot be used.")
 
 
-def _verb(several: bool) -> str:
-    return "Add it" if several else "Take it"
-
-
 def _label(one: Match) -> str:
     size = f"{one.parameters / 1e6:,.1f} M parameters" if one.parameters else "size unknown"
     fetched = f"{one.downloads:,} downloads" if one.downloads is not None else ""
@@ -306,34 +289,28 @@ def _is_cached(name: str) -> bool:
     return parsed is not None and cache.find(*parsed) is not None
 
 
-def _resolved(name: str, heads: tuple[HeadKind, ...]) -> tuple[ModelSource | None, str | None]:
-    try:
-        source = sources.resolve(name)
-        for head in heads:
-            sources.resolve(name, head)
-    except InputError as error:
-        return None, forms.advised(error)
-    return source, None
+def _resolved(name: str, heads: tuple[HeadKind, ...] = ()) -> ModelSource:
+    source = sources.resolve(name)
+    for head in heads:
+        sources.resolve(name, head)
+    return source
 
 
 @st.cache_data(show_spinner="Finding the model …", ttl=120, max_entries=64)
 def _resolved_cached(
     name: str, heads: tuple[HeadKind, ...], offline: str | None
-) -> tuple[ModelSource | None, str | None]:
+) -> tuple[ModelSource | None, InputError | None]:
     del offline  # part of the cache key: offline results are not valid online
-    return _resolved(name, heads)
+    return reading.answer(_resolved, name, heads)
 
 
 @st.cache_data(show_spinner="Comparing the weights with config.json …", max_entries=64)
 def _compared(
     location: str, fingerprint: str, heads: tuple[HeadKind, ...], _source: ModelSource
-) -> tuple[str, str | None]:
+) -> tuple[str | None, InputError | None]:
     """The difference between weights and configuration, or the error; cached until a file of the model changes."""
     del location, fingerprint
-    try:
-        return reading.mismatch(_source, heads), None
-    except InputError as error:
-        return "", forms.sentence(error)
+    return reading.answer(reading.mismatch, _source, heads)
 
 
 @st.cache_data(show_spinner=False, ttl=60, max_entries=1)
@@ -342,8 +319,5 @@ def _cached() -> list[CachedModel]:
 
 
 @st.cache_data(show_spinner="Searching the hub …", ttl=300, max_entries=64)
-def _search(text: str) -> tuple[list[Match], str | None]:
-    try:
-        return hub.search(text), None
-    except InputError as error:
-        return [], forms.sentence(error)
+def _search(text: str) -> tuple[list[Match] | None, InputError | None]:
+    return reading.answer(hub.search, text)

@@ -10,7 +10,8 @@ import streamlit as st
 from dashboard.shared import actions, address, forms, reading, resources, wording
 from dashboard.shared.steady import steady
 from isoviz.access.service import OWN_VECTORS, VECTOR_MODULES
-from isoviz.errors import AccessError, InputError, listed
+from isoviz.access.uploads import Files
+from isoviz.errors import listed
 from isoviz.jobs import guarded
 from isoviz.vectors import Columns, intake
 from isoviz.vectors.intake import ImportRequest, Kind, SetSummary
@@ -89,20 +90,11 @@ def draw(prefix: str, kind: Kind) -> SetSummary | None:
     if actions.refusal() is None:
         guarded.warm(f"{OWN_VECTORS}:ready", VECTOR_MODULES)
     with st.container(border=True):
-        source = st.segmented_control(
-            "From",
-            _SOURCES[kind],
-            default=_SOURCES[kind][0],
-            required=True,
-            key=form.key("from"),
-            bind="query-params",
-            label_visibility="collapsed",
-        )
-        {UPLOAD: _upload, PASTE: _paste, PATH: _path}[str(source)](form)
+        source = forms.choice("From", _SOURCES[kind], form.key("from"), label_visibility="collapsed")
+        {UPLOAD: _upload, PASTE: _paste, PATH: _path}[source](form)
         if source != PASTE:
             _details(form)
-        if problem := st.session_state.get(form.problem):
-            forms.show_error(problem)
+        forms.show_error(st.session_state.get(form.problem))
         return _loaded(form)
 
 
@@ -201,12 +193,16 @@ def _read_input(form: _Form) -> None:
         request = ImportRequest(request.kind, request.file, Columns(**columns))
         if (table := session_value(form.key("beside"))) is not None:
             files["beside"] = (table.name, table.getbuffer())
-    try:
-        summary = resources.service().keep_vectors(request, files, reading.still_wanted(in_callback=True))
-    except (AccessError, InputError) as error:
-        st.session_state[form.problem] = forms.advised(error)
-        return
-    st.query_params[form.parameter] = summary.key
+    _keep(form.problem, form.parameter, request, files)
+
+
+def _keep(problem: str, parameter: str, request: ImportRequest, files: Files) -> bool:
+    """Store a set and put its key into the address. On an error, only note it in the session under the key `problem`."""
+    wanted = reading.still_wanted(in_callback=True)
+    summary = actions.noted(problem, resources.service().keep_vectors, request, files, wanted)
+    if summary is not None:
+        st.query_params[parameter] = summary.key
+    return summary is not None
 
 
 def annotation_field(prefix: str, key: str, needs: str) -> None:
@@ -235,15 +231,8 @@ def _annotate(prefix: str, key: str, field: str, role: str) -> None:
     if (table := st.session_state.get(field)) is None:
         return
     files = {role: (table.name, table.getbuffer())}
-    try:
-        summary = resources.service().keep_vectors(
-            ImportRequest(base=key), files, reading.still_wanted(in_callback=True)
-        )
-    except (AccessError, InputError) as error:
-        st.session_state[ANNOTATION_PROBLEM] = forms.advised(error)
-        return
-    st.query_params[_Form(prefix, "either").parameter] = summary.key
-    st.session_state[ANNOTATED] = True
+    parameter = _Form(prefix, "either").parameter
+    st.session_state[ANNOTATED] = _keep(ANNOTATION_PROBLEM, parameter, ImportRequest(base=key), files)
 
 
 # ---------------------------------------------------------------------------------------------------- the loaded set

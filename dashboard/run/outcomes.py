@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from dashboard.inputs.data_form import Stamp, stamp
 from dashboard.shared import downloads, forms, reading, resources, theme, wording
 from dashboard.shared.explanations import Explanation
 from isoviz import tasks
-from isoviz.config import RunConfig
-from isoviz.errors import InputError
 from isoviz.runs.rows import RunRow
 from isoviz.tasks import outcomes
 from isoviz.tasks.protocol import Task
@@ -54,17 +50,16 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
     Args:
         fingerprint: returns the fingerprint of the run's rows, to read them again.
     """
-    predicted, problem = _kept(str(resources.library().folder_of(run.id)), _stamp_of(run))
-    if predicted is None and problem is None:
+    folder = resources.library().folder_of(run.id)
+    predicted, error = reading.remembered(str(folder / predictions.FILE), predictions.load, folder)
+    if predicted is None and error is None:
         return
     st.header("Predictions", anchor=False)
-    forms.show_error(problem)
-    if predicted is None:
-        return
-    try:
-        task = tasks.get(run.config.task, run.config.own)
-    except InputError as error:  # a task unknown to this version
-        forms.show_error(forms.sentence(error))
+    task = None
+    if predicted is not None:  # its task may be unknown to this version
+        task, error = reading.answer(tasks.get, run.config.task, run.config.own)
+    forms.show_error(error)
+    if predicted is None or task is None:
         return
     count = len(predicted.table)
     limit_text = f", the first of {wording.number(predicted.rows)}" if count < predicted.rows else ""
@@ -81,19 +76,6 @@ def draw(run: RunRow, fingerprint: Callable[[], str | None]) -> None:
     ) as rows:
         if rows.open:
             _rows(run, task, predicted, fingerprint())
-
-
-def _stamp_of(run: RunRow) -> Stamp:
-    return stamp(str(resources.library().folder_of(run.id) / predictions.FILE))
-
-
-@st.cache_data(show_spinner=False, max_entries=16, ttl=900)
-def _kept(folder: str, files: Stamp) -> tuple[Predictions | None, str | None]:
-    del files
-    try:
-        return predictions.load(Path(folder)), None
-    except InputError as error:
-        return None, forms.sentence(error)
 
 
 # ---------------------------------------------------------------------------------------------------- figures per kind
@@ -214,7 +196,7 @@ def _columns(table: pd.DataFrame) -> dict[str, Any]:
 
 def _rows(run: RunRow, task: Task, predicted: Predictions, fingerprint: str | None) -> None:
     with st.spinner("Reading the rows again …", show_time=True):
-        frame, problem = _texts_again(run.config, fingerprint)
+        frame, problem = _texts_again(run, task, fingerprint)
     if frame is not None and len(frame) < len(predicted.table):
         frame, problem = None, "The data now has fewer rows than this run predicted."
     if problem:
@@ -262,28 +244,22 @@ def _worst_first(task: Task, predicted: Predictions, frame: pd.DataFrame | None)
     )
 
 
-def _texts_again(config: RunConfig, fingerprint: str | None) -> tuple[pd.DataFrame | None, str | None]:
+def _texts_again(run: RunRow, task: Task, fingerprint: str | None) -> tuple[pd.DataFrame | None, str | None]:
     """The run's validation rows, or the reason why they are not the rows it read."""
-    read = config.model_dump_json(include={"task", "data", "own", "direction", "max_train", "max_eval"})
-    frame, now, problem = _loaded(read, fingerprint, stamp(config.data) if config.data else ())
-    if frame is None and problem is None:
-        return None, f"the data has changed since this run (fingerprint {now}, the run's was {fingerprint})."
-    return frame, problem
-
-
-@st.cache_data(show_spinner=False, max_entries=8, ttl=900)
-def _loaded(read: str, fingerprint: str | None, files: Stamp) -> tuple[pd.DataFrame | None, str, str | None]:
-    """Validation rows and the fingerprint of all rows read, cached until a file changes (`files`); no rows if that differs from
-    `fingerprint`. `read` is what a run's configuration says of its rows, as JSON."""
-    del files
-    config = RunConfig.model_validate_json(read)
+    config = run.config
     limits = (config.data, config.direction, config.max_train, config.max_eval)
-    try:
-        task = tasks.get(config.task, config.own)
-        now = reading.check(task, *limits)
-        if fingerprint is not None and now != fingerprint:
-            return None, now, None
-        rows = tasks.load(task, *limits)
-    except InputError as error:
-        return None, "", forms.sentence(error)
-    return rows.validation, rows.fingerprint, None
+    answer, error = reading.remembered(config.data, _loaded, task, fingerprint, *limits)
+    if answer is None:
+        return None, forms.sentence(error) if error else None
+    frame, now = answer
+    changed = f"the data has changed since this run (fingerprint {now}, the run's was {fingerprint})."
+    return frame, changed if frame is None else None
+
+
+def _loaded(task: Task, fingerprint: str | None, *limits: Any) -> tuple[pd.DataFrame | None, str]:
+    """Validation rows and the fingerprint of all rows read; no rows if that differs from `fingerprint`."""
+    now = reading.check(task, *limits)
+    if fingerprint is not None and now != fingerprint:
+        return None, now
+    rows = tasks.load(task, *limits)
+    return rows.validation, rows.fingerprint

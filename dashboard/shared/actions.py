@@ -59,6 +59,16 @@ def attempt(action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | No
         return None
 
 
+def noted(problem: str, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """In a callback: the action's result, or None if it was refused. The session then has the error under the key `problem`."""
+    st.session_state[problem] = None
+    try:
+        return action(*args, **kwargs)
+    except IsoVizError as error:
+        st.session_state[problem] = error
+        return None
+
+
 def launch(configs: Sequence[RunConfig], name: str) -> None:
     """Create all runs in one transaction, and open Live."""
     identity = (name, *(config.model_dump_json() for config in configs))

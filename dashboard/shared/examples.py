@@ -54,7 +54,7 @@ def view_of(request: ViewRequest) -> str | None:
     if not shown() or examples.opened() is None:
         return None
     view = results.find(EXAMPLE + "view")
-    return EXAMPLE + "view" if view is not None and ViewRequest.from_json(view.facts["request"]) == request else None
+    return EXAMPLE + "view" if view is not None and ViewRequest(**view.facts["request"]) == request else None
 
 
 def badge(run: RunRow) -> str:

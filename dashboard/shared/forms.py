@@ -7,9 +7,9 @@ each value becomes a run.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import streamlit as st
 from pydantic.fields import FieldInfo
@@ -34,6 +34,9 @@ SETTINGS = tuple(
 """The common training settings, in the order of `RunConfig`."""
 
 MAX_SEEDS = 200
+
+T = TypeVar("T")
+LabelVisibility = Literal["visible", "hidden", "collapsed"]
 
 
 @dataclass(frozen=True)
@@ -113,21 +116,45 @@ def sentence(error: IsoVizError, allowed: str = "") -> str:
     return f"{text}. Allowed: {allowed}." if allowed and "allowed" not in text.lower() else f"{text}."
 
 
-def advised(error: IsoVizError) -> str:
-    """`sentence`, and the error's advice on a second line, for `show_error`."""
-    return f"{sentence(error)}\n{error.advice or ''}".rstrip()
-
-
 # ---------------------------------------------------------------------------------------------------- drawing
 
 
-def show_error(error: str | None) -> None:
-    """Show an error below its field, with the advice on its second line, if any. User text is escaped."""
+def show_error(error: IsoVizError | str | None) -> None:
+    """Show an error below its field, with its advice, if any. User text is escaped."""
     if error:
-        message, _, advice = error.partition("\n")
-        st.error(wording.plain(message), icon=":material/error:")
-        if advice:
-            st.caption(wording.plain(advice))
+        st.error(wording.plain(error if isinstance(error, str) else sentence(error)), icon=":material/error:")
+    if isinstance(error, IsoVizError) and error.advice:
+        st.caption(wording.plain(error.advice))
+
+
+def choice(
+    label: str,
+    options: Sequence[T],
+    key: str,
+    help: str | None = None,
+    *,
+    kept: bool = False,
+    on_change: Callable[[], None] | None = None,
+    label_visibility: LabelVisibility = "visible",
+) -> T:
+    """A row of buttons, of which one is always selected; the first by default. The address restores it.
+
+    Args:
+        kept: the session keeps the selection while the field is hidden.
+    """
+    selected: T = st.segmented_control(
+        label,
+        options,
+        default=options[0],
+        required=True,
+        key=key,
+        bind="query-params",
+        persist_state="session" if kept else None,
+        on_change=on_change,
+        help=help,
+        label_visibility=label_visibility,
+    )
+    return selected
 
 
 def param_help(field: FieldInfo) -> str:

@@ -107,6 +107,17 @@ def trouble(state: JobState, *, place: DeltaGenerator | None = None) -> None:
             st.code(text, language=None, wrap_lines=True, height=240)
 
 
+def in_place(kind: JobKind, state: JobState, title: str, *, key: str) -> None:
+    """In place of a result that is not there yet: progress, why there is none, or a button to retry; `key` is the button's key."""
+    if state.status == "done" or refused(state):
+        return
+    if state.in_trouble:
+        trouble(state)
+        retry_button(kind, [state.key], key=key)
+        return
+    st.progress(state.progress.fraction, text=wording.plain(f"{title}: {step(state)}"))
+
+
 def retry_button(kind: JobKind, keys: Collection[str], *, key: str) -> None:
     """The button that retries jobs without a result.
 

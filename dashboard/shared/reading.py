@@ -7,22 +7,62 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 import streamlit as st
 
 from dashboard.streamlit_private import StopException, session_id, session_is_open
-from isoviz import limits, tasks
+from isoviz import boundary, limits, tasks
+from isoviz.errors import InputError
 from isoviz.jobs import guarded
 from isoviz.models.sources import ModelSource
 from isoviz.runs.planning import DataChecks
 from isoviz.tasks import reading as here
+from isoviz.tasks.files import SUFFIXES
 from isoviz.tasks.own import Guess, Preview
 from isoviz.tasks.protocol import DataReport, HeadKind, OwnTask, Problems, Task
 
 _ROOM: Final = "isoviz.tasks.reading:"
 DOWNLOAD_SECONDS: Final = 3600.0
 """Time limit for rows from the hub, which may have to be downloaded."""
+
+
+Stamp = tuple[tuple[str, int, int], ...]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def stamp(data: str | None) -> Stamp:
+    """Name, size and time of a folder's data files, or of one file. Equal stamps mean unchanged content."""
+    try:
+        path = boundary.path(data, "data") if data else None
+        files = [] if path is None else [path] if path.is_file() else sorted(path.iterdir())
+        stats = [(file.name, file.stat()) for file in files if file.suffix in SUFFIXES]
+    except (OSError, InputError):
+        return ()
+    return tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in stats)
+
+
+def answer(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[T | None, InputError | None]:
+    """What a reader returns, or its error."""
+    try:
+        return read(*args, **kwargs), None
+    except InputError as error:
+        return None, error
+
+
+def remembered(data: str | None, read: Callable[..., T], *args: Any) -> tuple[T | None, InputError | None]:
+    """`answer`, cached until a file of `data` changes."""
+    result: tuple[T | None, InputError | None] = _remembered(
+        f"{read.__module__}.{read.__qualname__}", stamp(data), args, read
+    )
+    return result
+
+
+@st.cache_data(show_spinner=False, max_entries=128, ttl=900, hash_funcs={Task: repr, OwnTask: repr})
+def _remembered(name: str, files: Stamp, args: tuple[Any, ...], _read: Callable[..., Any]) -> Any:
+    del name, files
+    return answer(_read, *args)
 
 
 def preview(data: str) -> Preview:

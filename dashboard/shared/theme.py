@@ -9,9 +9,12 @@ method needs no entry here.
 from __future__ import annotations
 
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isoviz import methods
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 _STYLES: dict[str, tuple[str, str, str]] = {
     "baseline": ("#7f8691", "circle", "dot"),
@@ -165,6 +168,13 @@ def figure_layout(**more: Any) -> dict[str, Any]:
         base = axis if key.startswith(("xaxis", "yaxis")) else layout.get(key)  # yaxis2 as well
         layout[key] = {**base, **value} if isinstance(base, dict) and isinstance(value, dict) else value
     return layout
+
+
+def titled(figure: go.Figure, x: str, y: str, **more: Any) -> go.Figure:
+    """The figure with these axis titles, a legend, and `figure_layout(**more)`."""
+    return figure.update_layout(
+        figure_layout(**{"xaxis_title": x, "yaxis_title": y, "height": 320, "showlegend": True, **more})
+    )
 
 
 def method_swatch(slug: str) -> str:

@@ -132,7 +132,7 @@ def _rows(selected: list[str]) -> dict[str, Source]:
     for slug in [*tasks.catalogue(), tasks.OWN]:
         with st.container():
             if slug in selected:
-                fields[slug] = own_field() if slug == tasks.OWN else data_field(slug)
+                fields[slug] = own_field() if slug == tasks.OWN else data_field(tasks.get(slug))
     return {slug: fields[slug] for slug in selected}
 
 

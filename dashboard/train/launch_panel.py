@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pandas as pd
 import streamlit as st
 
-from dashboard.inputs.data_form import Stamp, stamp
 from dashboard.shared import actions, forms, reading, resources, timing, wording
 from dashboard.shared.steady import steady
 from dashboard.train import launching
@@ -58,13 +56,13 @@ def panel(form: TrainForm) -> None:
 @steady
 def _ready(form: TrainForm) -> list[RunConfig]:
     """The runs to launch; empty, with a message, if they cannot start."""
-    configs, problem = _prepared(form)
-    if problem is not None and problem.field in form.below:
-        with form.below[problem.field]:
-            forms.show_error(problem.sentence)
-        forms.show_error(f"{forms.setting_title(problem.field)}: {problem.sentence}")
-    elif problem is not None:
-        forms.show_error(problem.sentence)
+    configs, error = _prepared(form)
+    if error is not None and error.field in form.below:
+        with form.below[error.field]:
+            forms.show_error(error)
+        forms.show_error(f"{forms.setting_title(error.field)}: {forms.sentence(error)}")
+    elif error is not None:
+        forms.show_error(error)
     elif form.to_fix:
         fields = ", ".join(dict.fromkeys(form.to_fix))
         st.markdown(f":material/edit: Fix these fields first: {wording.plain(fields)}.")
@@ -95,30 +93,22 @@ def _runs(count: int) -> str:
     return "1 run" if count == 1 else f"{count} runs"
 
 
-@dataclass(frozen=True)
-class _Problem:
-    """Why a plan cannot start: the field at fault, if it is one, and what is wrong."""
-
-    field: str | None
-    sentence: str
-
-
-def _prepared(form: TrainForm) -> tuple[list[RunConfig], _Problem | None]:
+def _prepared(form: TrainForm) -> tuple[list[RunConfig], InputError | None]:
     if form.to_fix:
         return [], None
-    stamps = tuple(stamp(folder) for _, folder in form.plan.tasks if folder)
+    stamps = tuple(reading.stamp(folder) for _, folder in form.plan.tasks)
     with st.spinner("Checking …", show_time=True):
-        return _expanded(repr(form.plan), stamps, form.plan)
+        configs, error = _expanded(repr(form.plan), stamps, form.plan)
+    return configs or [], error
 
 
 @st.cache_data(show_spinner=False, max_entries=64, ttl=900)
-def _expanded(identity: str, files: tuple[Stamp, ...], _plan: Plan) -> tuple[list[RunConfig], _Problem | None]:
+def _expanded(
+    identity: str, files: tuple[reading.Stamp, ...], _plan: Plan
+) -> tuple[list[RunConfig] | None, InputError | None]:
     """All runs of a plan or why there are none, remembered until the plan or a data file changes."""
     del identity, files
-    try:
-        return launching.configs(_plan, reading.CHECKS), None
-    except InputError as error:
-        return [], _Problem(error.field, forms.sentence(error))
+    return reading.answer(launching.configs, _plan, reading.CHECKS)
 
 
 def _numbers(plan: Plan, configs: Sequence[RunConfig], ready: bool) -> None:

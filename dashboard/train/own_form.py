@@ -10,16 +10,14 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.inputs.data_form import FROM_UPLOAD, Source, Stamp, check_rows, endings, stamp, uploaded
-from dashboard.shared import actions, forms, reading, resources, wording
+from dashboard.inputs.data_form import Source, check_rows, files_field
+from dashboard.shared import forms, reading, wording
 from isoviz import tasks
-from isoviz.errors import AccessError, InputError
+from isoviz.errors import InputError
 from isoviz.tasks import own
-from isoviz.tasks.files import SPLITS, SUFFIXES
 from isoviz.tasks.own import Guess, Preview
-from isoviz.tasks.protocol import TRAIN, OwnTask
+from isoviz.tasks.protocol import OwnTask
 
-FROM_PATH = "File or folder on the server"
 NO_SECOND = "(none)"
 INFERRED = "inferred"
 KINDS = {
@@ -32,7 +30,6 @@ KINDS = {
 """Titles of the kinds of target."""
 PATH = forms.key(f"data.{tasks.OWN}")
 _COLUMNS = ("text", "second", "label")
-_PROBLEM = "upload_problem_own"
 
 
 def own_field() -> Source:
@@ -42,97 +39,28 @@ def own_field() -> Source:
         st.caption(
             "Any table with a text column and a label column. Choose the columns below; the file itself is not changed."
         )
-        source = st.segmented_control(
-            "Rows come from",
-            [FROM_PATH, FROM_UPLOAD],
-            default=FROM_PATH,
-            required=True,
-            key=forms.key(f"from.{tasks.OWN}"),
-            bind="query-params",
-        )
-        with st.container():  # keeps the field's position, see `dashboard.shared.steady`
-            if source == FROM_UPLOAD:
-                _upload()
-        path = _path()
+        path, _ = files_field(tasks.OWN, on_change=_guess_again)
         if path is None:
             return Source(ready=False)
-        preview, problem = _preview(path, stamp(path))
+        preview, error = reading.remembered(path, reading.preview, path)
         if preview is None:
-            forms.show_error(problem)
+            forms.show_error(error)
             return Source(path, ready=False)
         _first_rows(preview)
         columns, places = _mapping(preview)
         return _checked_source(path, columns, places)
 
 
-# ---------------------------------------------------------------------------------------------------- files
-
-
-def _upload() -> None:
-    labels = ("File (the training rows, or all)", "Validation file, if there is one")
-    for column, split, label in zip(st.columns(2), SPLITS, labels, strict=True):
-        column.file_uploader(
-            label,
-            type=endings(),
-            key=f"upload_{tasks.OWN}_{split}",
-            on_change=_store_upload,
-            disabled=actions.refusal() is not None,
-        )
-    if problem := st.session_state.get(_PROBLEM):
-        forms.show_error(problem)
-    else:
-        st.caption("Stored with the runs so that they can be repeated; its folder appears below.")
-
-
-def _store_upload() -> None:
-    files = uploaded(tasks.OWN)
-    st.session_state[_PROBLEM] = None
-    if TRAIN not in files:
-        return
-    try:
-        folder = resources.service().keep_upload(files, pulse=reading.still_wanted(in_callback=True))
-    except (AccessError, InputError) as error:
-        st.session_state[_PROBLEM] = forms.sentence(error)
-        return
-    st.session_state[PATH] = str(folder)
-    _guess_again()
-
-
-def _path() -> str | None:
-    text = st.text_input(
-        "Data file or folder",
-        key=PATH,
-        bind="query-params",
-        placeholder="/path/to/reviews.csv",
-        on_change=_guess_again,
-        help="A file that the server can read, or a folder with a training file and an optional validation file.",
-    )
-    path = (text or "").strip()
-    if not path:
-        st.caption(f"Needed: one file, or a folder with train and optional validation ({', '.join(SUFFIXES)}).")
-    return path or None
-
-
 def _guess_again() -> None:
     """After a change of files, replace the columns by those inferred for the new files."""
     path = str(st.session_state.get(PATH) or "").strip()
-    preview, _ = _preview(path, stamp(path)) if path else (None, None)
+    preview, _ = reading.remembered(path, reading.preview, path) if path else (None, None)
     if preview is None:
         return
     for name, column in own.guess_columns(preview).items():
         st.session_state[_key(name)] = _none(preview) if name == "second" and column is None else column
     st.session_state[_key("kind")] = INFERRED
     st.session_state[_key("label_names")] = ""
-
-
-@st.cache_data(show_spinner=False, max_entries=32, ttl=900)
-def _preview(path: str, files: Stamp) -> tuple[Preview | None, str | None]:
-    """The first rows, or the error; cached until a file changes (`files`)."""
-    del files
-    try:
-        return reading.preview(path), None
-    except InputError as error:
-        return None, forms.sentence(error)
 
 
 def _first_rows(preview: Preview) -> None:
@@ -249,49 +177,35 @@ def _checked_source(path: str, values: Mapping[str, Any], places: Mapping[str, D
     if missing:
         return Source(path, ready=False)
     names = tuple(line.strip() for line in str(st.session_state.get(_key("label_names")) or "").splitlines())
-    try:
-        columns = OwnTask.checked(**{**values, "label_names": tuple(name for name in names if name)})
-    except InputError as error:
-        _show_error_at(places, error.field, forms.sentence(error))
-        return Source(path, ready=False)
+    columns, error = reading.answer(OwnTask.checked, **{**values, "label_names": tuple(name for name in names if name)})
+    if columns is None:
+        return _refused(path, places, error)
     with st.spinner("Reading the labels …", show_time=True):
-        guess, problem, field = _guessed(path, stamp(path), columns.model_dump_json())
+        guess, error = reading.remembered(path, reading.guess, path, columns)
     if guess is None:
-        _show_error_at(places, field, problem)
+        refused = _refused(path, places, error)
         with places["label_names"]:
             _classes(None)  # keep the input, so that the user can fix it
-        return Source(path, ready=False)
+        return refused
     if values["kind"] is None:
         with places["kind"]:
             st.caption(wording.plain(f"Inferred: {KINDS[guess.kind]}. {guess.why}"))
     if guess.kind == "classification":
         with places["label_names"]:
             _classes(guess)
-    else:
-        columns = columns.model_copy(update={"label_names": ()})
     columns = columns.model_copy(update={"kind": guess.kind, "label_names": guess.label_names})
-    try:
-        task = tasks.get(tasks.OWN, columns)
-    except InputError as error:
-        _show_error_at(places, error.field, forms.sentence(error))
-        return Source(path, ready=False)
+    task, error = reading.answer(tasks.get, tasks.OWN, columns)
+    if task is None:
+        return _refused(path, places, error)
     return Source(path, own=columns, ready=check_rows(task, path))
 
 
-def _show_error_at(places: Mapping[str, DeltaGenerator], field: str | None, problem: str | None) -> None:
-    name = (field or "").removeprefix("own").removeprefix(".")
+def _refused(path: str, places: Mapping[str, DeltaGenerator], error: InputError | None) -> Source:
+    """Show an error below its field."""
+    name = (error.field or "" if error else "").removeprefix("own").removeprefix(".")
     with places.get(name, places[""]):
-        forms.show_error(problem)
-
-
-@st.cache_data(show_spinner=False, max_entries=32, ttl=900)
-def _guessed(path: str, files: Stamp, columns: str) -> tuple[Guess | None, str | None, str | None]:
-    """The kind of labels, or the error and its field; cached until a file changes."""
-    del files
-    try:
-        return reading.guess(path, OwnTask.model_validate_json(columns)), None, None
-    except InputError as error:
-        return None, forms.sentence(error), error.field
+        forms.show_error(error)
+    return Source(path, ready=False)
 
 
 def _classes(guess: Guess | None) -> None:
@@ -304,28 +218,20 @@ def _classes(guess: Guess | None) -> None:
             classes = pd.DataFrame(rows)
             st.dataframe(classes, hide_index=True, height="auto", alt="Classes with their codes and numbers of rows")
     with order:
-        _class_field(guess.label_names if guess else ())
-
-
-def _class_field(names: tuple[str, ...]) -> None:
-    st.text_area(
-        "Class order, one class per line",
-        key=_key("label_names"),
-        bind="query-params",
-        height=120,
-        placeholder="if empty: numbers by value, words alphabetically",
-        help="Classes are numbered from 0 in this order, also in tables and figures. List every class in the file.",
-    )
-    if names and not st.session_state.get(_key("label_names")):
-        st.button(
-            "Edit this order",
-            key="own_edit_order",
-            type="tertiary",
-            icon=":material/edit:",
-            on_click=_write_names,
-            args=("\n".join(names),),
+        st.text_area(
+            "Class order, one class per line",
+            key=_key("label_names"),
+            bind="query-params",
+            height=120,
+            placeholder="if empty: numbers by value, words alphabetically",
+            help="Classes are numbered from 0 in this order, also in tables and figures. List every class in the file.",
         )
-
-
-def _write_names(text: str) -> None:
-    st.session_state[_key("label_names")] = text
+        if guess and not st.session_state.get(_key("label_names")):
+            text = "\n".join(guess.label_names)
+            st.button(
+                "Edit this order",
+                key="own_edit_order",
+                type="tertiary",
+                icon=":material/edit:",
+                on_click=lambda: st.session_state.update({_key("label_names"): text}),
+            )

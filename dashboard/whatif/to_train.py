@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.inputs.data_form import FROM_HUB
+from dashboard.inputs.data_form import HUB
 from dashboard.shared import forms, menu, wording
 from dashboard.train.form import OWN_TITLE
 from dashboard.train.own_form import INFERRED, KINDS, NO_SECOND
@@ -82,7 +82,7 @@ def form_address(config: RunConfig, tune: InTraining) -> dict[str, Any]:
         if config.data:
             values[forms.key(f"data.{config.task}")] = config.data
         else:
-            values[forms.key(f"from.{config.task}")] = FROM_HUB
+            values[forms.key(f"from.{config.task}")] = HUB
     return values
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal
 
@@ -66,7 +66,7 @@ class MapRequest:
                 )
 
     def as_json(self) -> dict[str, Any]:
-        """JSON form; `MapRequest(**…)` reads it."""
+        """JSON form, which `MapRequest(**…)` reads."""
         return asdict(self)
 
     def key(self, layer: int, pooling: str) -> str:
@@ -74,8 +74,6 @@ class MapRequest:
         settings = {
             name: value for name, value in self.as_json().items() if self.kind == "umap" or name not in _OF_UMAP
         }
-        if not self.film:  # keeps the existing keys of single-layer maps
-            del settings["film"]
         content = json.dumps([layer, pooling, settings], sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
@@ -253,11 +251,6 @@ class _Counter:
         """No-op."""
 
 
-def from_json(values: Mapping[str, Any]) -> MapRequest:
-    """The inverse of `MapRequest.as_json`."""
-    return MapRequest(**values)
-
-
 # ---------------------------------------------------------------------------------- landmarks: clusters and density
 
 MOST_CLUSTERED: Final = 5_000
@@ -370,13 +363,13 @@ def inside(points: ArrayLike, corners: ArrayLike) -> NDArray[np.bool_]:
     return enclosed
 
 
-def shortened_line(corners: ArrayLike, most: int = MOST_CORNERS) -> list[tuple[float, float]]:
-    """The polygon with at most `most` corners, without those that span the smallest triangles, rounded to three digits.
+def shortened_line(corners: ArrayLike) -> list[tuple[float, float]]:
+    """The polygon with at most `MOST_CORNERS` corners, without those that span the smallest triangles, rounded to three digits.
 
     Selections use the shortened line, so that the address restores the same points.
     """
     polygon = _pairs("selection", corners)
-    while len(polygon) > max(3, most):
+    while len(polygon) > MOST_CORNERS:
         before, after = np.roll(polygon, 1, axis=0) - polygon, np.roll(polygon, -1, axis=0) - polygon
         polygon = np.delete(polygon, np.argmin(np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0])), axis=0)
     span = float(np.ptp(polygon, axis=0).max())

@@ -82,13 +82,8 @@ class ViewRequest:
                 raise InputError(f"{field}: must be at least {low}, at most {high} (got {number})", field=field)
 
     def as_json(self) -> dict[str, Any]:
-        """JSON form; `from_json` reads it."""
+        """JSON form, which `ViewRequest(**…)` reads."""
         return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> ViewRequest:
-        """The request from the result of `as_json`."""
-        return cls(**values)
 
 
 @dataclass(frozen=True)

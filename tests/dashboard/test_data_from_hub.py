@@ -43,7 +43,7 @@ def test_each_reply_of_the_hub_is_reported_and_a_good_one_shown(
     name, _ = tasks.get("glue/cola").hub or ("", "")
     page = open_page("train", train_tasks="glue/cola", **{"train_from.glue/cola": "Hugging Face hub"})
     assert not page.exception and not page.error
-    page.button(key="hub_glue/cola").click().run()
+    page.button(key="train_hub_glue/cola").click().run()
     assert "is not on the hub" in page.error[0].value.replace("\\", "") and page.button(key="launch").disabled
     hub.add(name, repository, kind="datasets", gated=True)
     st.cache_data.clear()
@@ -64,7 +64,7 @@ def test_a_broken_download_and_a_missing_hub_are_reported(
     hub.cut["cola/train-00000-of-00001.parquet"] = 500
     hub.down_after_cut = True
     page = open_page("train", train_tasks="glue/cola", **{"train_from.glue/cola": "Hugging Face hub"})
-    page.button(key="hub_glue/cola").click().run()
+    page.button(key="train_hub_glue/cola").click().run()
     assert "could not be downloaded from the hub" in page.error[0].value and page.button(key="launch").disabled
     with looking_at("http://127.0.0.1:9", tmp_path / "other", monkeypatch, offline=True):
         st.cache_data.clear()

@@ -60,9 +60,8 @@ def test_limits_of_the_numbers_are_stated_beside_them(opened: Opened, kept_view:
     assert numbers.notes_on(entry, "twonn") == ["intrinsic dimension (TwoNN) is undefined: it needs at least 3"]
 
 
-@pytest.mark.parametrize("name", ["Mean |ρ|", "Mean |ρ| of two dimensions"])  # the latter in old links
-def test_mean_correlation_of_every_layer(opened: Opened, kept_view: ViewResult, name: str) -> None:
-    page = opened(explore_measure=name)
+def test_mean_correlation_of_every_layer(opened: Opened, kept_view: ViewResult) -> None:
+    page = opened(explore_measure="Mean |ρ|")
     line = next(line for line in drawn(page)[0]["data"] if line["name"] == "mean of the tokens")
     assert (
         line["y"] == [kept_view.entry(layer, "mean").number("abs_correlation") for layer in range(3)]

@@ -171,14 +171,14 @@ def test_upload_with_and_without_a_validation_file(open_page: OpenPage, store: S
     page = open_page("train", train_tasks="Own data")
     page.segmented_control(key="train_from.own").set_value("Upload").run()
     content = table(12).to_csv(index=False).encode()
-    page.file_uploader(key="upload_own_train").set_value(("x.csv", b"", "text/csv")).run()
+    page.file_uploader(key="train_upload.own.train").set_value(("x.csv", b"", "text/csv")).run()
     assert any("is empty" in error for error in errors(page))
-    page.file_uploader(key="upload_own_train").set_value(("x.csv", content, "text/csv")).run()
+    page.file_uploader(key="train_upload.own.train").set_value(("x.csv", content, "text/csv")).run()
     assert errors(page) == []
     folder = Path(page.text_input(key="train_data.own").value)
     assert [path.name for path in folder.iterdir()] == ["train.csv"]
     assert page.number_input(key="train_own.share").value == 0.2
-    page.file_uploader(key="upload_own_validation").set_value(("v.csv", content, "text/csv")).run()
+    page.file_uploader(key="train_upload.own.validation").set_value(("v.csv", content, "text/csv")).run()
     choose(page, label="Laune")
     assert errors(page) == []
     assert not [field for field in page.number_input if field.key == "train_own.share"]
@@ -250,7 +250,7 @@ def test_direction_of_a_translation(open_page: OpenPage, store: Store, tmp_path:
     )
     page.pills(key="train_methods").set_value(["baseline"])
     page.number_input(key="train_max_length").set_value(64)
-    direction = page.selectbox(key="train_direction.wmt16/ro-en")
+    direction = page.segmented_control(key="train_direction.wmt16/ro-en")
     assert direction.options == ["ro-en", "en-ro"]
     direction.set_value("en-ro").run()
     assert errors(page) == []

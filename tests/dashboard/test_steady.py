@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.inputs.data_form import FROM_UPLOAD
+from dashboard.inputs.data_form import UPLOAD
 from dashboard.train.form import OWN_TITLE
 from dashboard.train.own_form import PATH
 from isoviz import tasks
@@ -120,7 +120,7 @@ def test_train_with_any_selection(open_page: OpenPage) -> None:
 def test_train_where_rows_come_from(open_page: OpenPage, reviews: Path) -> None:
     query = {"train_tasks": [OWN_TITLE, "glue/cola"], PATH: str(reviews), **COLUMNS}
     paths = places(open_page("train", **query))
-    uploads = {f"train_from.{tasks.OWN}": FROM_UPLOAD, "train_from.glue/cola": FROM_UPLOAD}
+    uploads = {f"train_from.{tasks.OWN}": UPLOAD, "train_from.glue/cola": UPLOAD}
     uploaded = places(open_page("train", **query, **uploads))
     assert {PATH, "train_own.text", "train_own.label_names", "train_data.glue/cola"} < set(paths)
     assert set(paths) == set(uploaded) and moved(paths, uploaded) == []

@@ -188,12 +188,16 @@ def test_upload_is_kept_and_its_folder_used(open_page: OpenPage, store: Store, c
     page.multiselect(key="train_tasks").set_value(["glue/cola"]).run()
     page.segmented_control(key="train_from.glue/cola").set_value("Upload").run()
     good = (cola / "train.parquet").read_bytes()
-    page.file_uploader(key="upload_glue/cola_train").set_value(("bad.csv", b"text,label\na,1\n", "text/csv")).run()
-    page.file_uploader(key="upload_glue/cola_validation").set_value(
+    page.file_uploader(key="train_upload.glue/cola.train").set_value(
+        ("bad.csv", b"text,label\na,1\n", "text/csv")
+    ).run()
+    page.file_uploader(key="train_upload.glue/cola.validation").set_value(
         ("v.parquet", good, "application/octet-stream")
     ).run()
     assert "lacks the column sentence" in errors(page)[0]
-    page.file_uploader(key="upload_glue/cola_train").set_value(("t.parquet", good, "application/octet-stream")).run()
+    page.file_uploader(key="train_upload.glue/cola.train").set_value(
+        ("t.parquet", good, "application/octet-stream")
+    ).run()
     assert errors(page) == []
     folder = Path(page.text_input(key="train_data.glue/cola").value)
     assert folder.parent == store.folder / "uploads" and (folder / "train.parquet").read_bytes() == good

@@ -39,7 +39,7 @@ def test_key_is_of_what_changes_the_picture() -> None:
     near = MapRequest("umap")
     different = [near, replace(near, neighbours=30), replace(near, seed=1), replace(near, dimensions=3), plain]
     keys = {request.key(2, "cls") for request in different} | {near.key(1, "cls"), near.key(2, "mean")}
-    assert len(keys) == 7 and maps.from_json(near.as_json()) == near
+    assert len(keys) == 7 and maps.MapRequest(**near.as_json()) == near
 
 
 @pytest.mark.parametrize(

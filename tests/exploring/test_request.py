@@ -65,7 +65,7 @@ def test_more_rows_than_the_split_read_the_full_split(request_: ViewRequest) -> 
 def test_the_direction_of_a_translation_is_in_the_key(model: Path, tmp_path: Path) -> None:
     request = ViewRequest(str(model), "wmt16/ro-en", str(write("seq2seq", tmp_path / "ro-en")), max_rows=8)
     assert key(request) == key(replace(request, direction="ro-en")) != key(replace(request, direction="en-ro"))
-    assert ViewRequest.from_json(replace(request, direction="en-ro").as_json()).direction == "en-ro"
+    assert ViewRequest(**replace(request, direction="en-ro").as_json()).direction == "en-ro"
 
 
 @pytest.mark.parametrize(
@@ -90,4 +90,4 @@ def test_unreadable_data(request_: ViewRequest, tmp_path: Path) -> None:
 
 
 def test_json_and_back(request_: ViewRequest) -> None:
-    assert ViewRequest.from_json(request_.as_json()) == request_
+    assert ViewRequest(**request_.as_json()) == request_

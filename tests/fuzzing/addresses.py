@@ -89,7 +89,7 @@ def addresses(known: Known, folder: Path) -> st.SearchStrategy[Address]:
         for one in tasks.catalogue():
             fields["explore"] |= {
                 f"{prefix}data.{one}": paths,
-                f"{prefix}from.{one}": nasty.near("Folder on the server", "Hugging Face hub"),
+                f"{prefix}from.{one}": nasty.near("Upload", "Hugging Face hub"),
                 f"{prefix}direction.{one}": nasty.near("en-ro", "ro-en"),
             }
     train = fields["train"]
