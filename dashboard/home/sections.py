@@ -5,33 +5,20 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.components.playground.mounted import playground
-from dashboard.shared import choosing, examples, explanations, measures, menu, resources, theme, wording
+from dashboard.shared import choosing, examples, explanations, measures, menu, resources, run_lists, theme, wording
 from dashboard.shared.steady import while_busy
 from dashboard.shared.tables import primary_metric
 from isoviz import metrics
 from isoviz.events import ENDINGS
 from isoviz.formatting import decimals
 from isoviz.runs.examples import METHODS, Examples
-from isoviz.runs.rows import RunProgress, RunRow
+from isoviz.runs.rows import RunRow
 
 CLOUD = {
     "d": 16,
     "hidden": [
-        *(
-            "presets",
-            "plots",
-            "transforms",
-            "n",
-            "spectrum",
-            "decay",
-            "rank",
-            "floor",
-            "rogue",
-            "block",
-            "rho",
-            "rotation",
-        ),
-        *("tails", "duplicates", "scale", "zeta"),
+        *("presets", "plots", "transforms", "n", "spectrum", "decay", "rank", "floor"),
+        *("rogue", "block", "rho", "rotation", "tails", "duplicates", "scale", "zeta"),
     ],
 }
 """Initial state of the playground on this page: few controls, each with a visible effect."""
@@ -169,12 +156,10 @@ def _runs() -> None:
 def _line(row: RunRow) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         label = wording.plain(wording.run_title(row))
-        if row.status == "running":
-            st.page_link(menu.LIVE, label=label, query_params={"run": row.id}, help="Watch it live.", width="stretch")
-        else:
-            st.page_link(
-                menu.RUN, label=label, query_params={"id": row.id}, help="Open the run's page.", width="stretch"
-            )
+        live = row.status == "running"
+        page, query = (menu.LIVE, {"run": row.id}) if live else (menu.RUN, {"id": row.id})
+        hint = "Watch it live." if live else "Open the run's page."
+        st.page_link(page, label=label, query_params=query, help=hint, width="stretch")
         # on a phone these two wrap below the link
         with st.container(horizontal=True, vertical_alignment="center", gap="small", width=330):
             st.markdown(theme.status_badge(row.status), width=100)
@@ -186,10 +171,7 @@ def one_line(row: RunRow) -> str:
     if row.status == "queued":
         return wording.place(row)
     if row.status == "running":
-        progress = row.progress or RunProgress()
-        if progress.total_steps:
-            return f"step {progress.step} of {progress.total_steps}"
-        return wording.plain(progress.phase or "starting")
+        return run_lists.activity(row)
     if row.result:
         values = row.result.metrics
         metric = primary_metric(row.config.task, values)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Any, Final, cast
 
 import streamlit as st
 
-from dashboard.shared import actions, menu, resources, theme, timing, wording
+from dashboard.shared import actions, menu, resources, run_lists, theme, timing, wording
 from dashboard.shared.run_lists import cached
 from dashboard.shared.steady import while_busy
 from isoviz import devices
 from isoviz.runs.queue_order import PRIORITIES, Move
-from isoviz.runs.rows import RunProgress, RunRow
+from isoviz.runs.rows import RunRow
 
 WAITING_SHOWN = 6
 STOP_NOW_SECONDS = 3.0
 """Seconds after which a stopping run can be killed."""
 FAILED: Final = ("failed", "lost")
 """Statuses that *Retry* queues again. A diverged run would diverge again."""
-_MOVES: Final[dict[Move, str]] = {
+_MOVES: Final[dict[str, str]] = {
     "first": "Run first",
     "up": "One place up",
     "down": "One place down",
@@ -44,11 +44,9 @@ def _panel(group: str | None) -> None:
     waiting = [row for row in rows if row.status == "queued"]
     with st.container(border=True, gap="xsmall"):
         st.markdown(" · ".join(filter(None, ["**Queue**", _summary(rows)])))
-        for row in [row for row in rows if row.status == "running"] + waiting[:WAITING_SHOWN]:
-            if line(row, total):
-                st.switch_page(menu.LIVE, query_params={"run": row.id})
-        if len(waiting) > WAITING_SHOWN:
-            st.caption(f"and {len(waiting) - WAITING_SHOWN} more waiting")
+        running = [row for row in rows if row.status == "running"]
+        if clicked := lines(running, waiting, total, of=len(waiting)):
+            st.switch_page(menu.LIVE, query_params={"run": clicked})
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             if rows and actions.button(
                 "Stop all",
@@ -88,13 +86,30 @@ def _summary(rows: Sequence[RunRow]) -> str:
     return f"{counts_text} · {estimate.words()}, {estimate.source(len(ahead))}" if estimate.measured else counts_text
 
 
-def line(row: RunRow, total: int, *, selected: bool = False) -> bool:
-    """One run with its actions; returns whether its name was clicked.
+def lines(
+    running: Sequence[RunRow],
+    waiting: Sequence[RunRow],
+    total: int,
+    *,
+    of: int | None = None,
+    selected: str | None = None,
+) -> str | None:
+    """Running and waiting runs with their actions; returns the id of the run whose name was clicked.
 
     Args:
-        total: number of waiting runs.
-        selected: the page already shows this run, with its stop button.
+        total: number of waiting runs in the queue.
+        of: number of waiting runs of which these are some; None for `total`.
+        selected: the run that the page already shows, with its stop button.
     """
+    shown = [*running, *waiting[:WAITING_SHOWN]]
+    clicked = [row.id for row in shown if _line(row, total, selected=row.id == selected)]
+    more = (total if of is None else of) - len(waiting[:WAITING_SHOWN])
+    if more > 0:
+        st.caption(f"and {more} more waiting")
+    return clicked[0] if clicked else None
+
+
+def _line(row: RunRow, total: int, *, selected: bool) -> bool:
     name = wording.plain(wording.run_title(row))
     pressed = False
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -118,12 +133,9 @@ def _activity_text(row: RunRow) -> str:
     since = actions.stopping_for(row)
     if since is not None:
         return f"stopping … {since:.0f} s"
-    progress = row.progress or RunProgress()
-    if not progress.total_steps:
-        return wording.plain(progress.phase or "starting")
-    step_text = f"step {progress.step} of {progress.total_steps}"
-    seconds_left = progress.eta_seconds
-    return step_text if seconds_left is None else f"{step_text} · {wording.duration(seconds_left)} left"
+    seconds_left = row.progress.eta_seconds if row.progress and row.progress.total_steps else None
+    left = "" if seconds_left is None else f" · {wording.duration(seconds_left)} left"
+    return run_lists.activity(row) + left
 
 
 def _missing_gpus(row: RunRow) -> str:
@@ -137,53 +149,52 @@ def _missing_gpus(row: RunRow) -> str:
     return f" · needs a machine with {processes} GPUs, this one has {len(machine.slots)}"
 
 
-def more_waiting(listed: int, total: int) -> None:
-    """Number of unlisted waiting runs, and a button that stops all waiting runs."""
-    if total > listed:
-        st.caption(f"and {total - listed} more waiting")
-    if total > 1 and actions.button("Stop all waiting runs", type="tertiary", icon=":material/playlist_remove:"):
-        stop_all(resources.library().list(status="queued"))
-
-
 def stop_all(rows: Iterable[RunRow]) -> None:
     """Stop the runs that this visitor may stop; waiting runs first, so that none starts meanwhile."""
     to_stop = [row for row in rows if not row.stop_requested]  # a second request would end a run without a checkpoint
     _act(resources.service().stop, sorted(to_stop, key=lambda row: row.status != "queued"))
 
 
-def _move_menu(row: RunRow) -> None:
+def _menu(label: str, options: Iterable[str], apply: Callable[[str], object], hint: str = "", **more: Any) -> None:
+    """A menu of changes to the queue; disabled, with the reason, if this visitor may not make them."""
     reason = actions.sentences(resources.service().queue_refusal())
     selected = st.menu_button(
+        label,
+        list(options),
+        disabled=reason is not None,
+        help=wording.plain(reason) if reason else hint or None,
+        **more,
+    )
+    if selected and actions.perform(apply, selected):
+        st.rerun()
+
+
+def _move_menu(row: RunRow) -> None:
+    _menu(
         "Move",
-        list(_MOVES),
-        format_func=_MOVES.__getitem__,
+        _MOVES,
+        lambda move: resources.service().move(row.id, cast(Move, move)),
+        format_func=lambda move: _MOVES[move],
         key=f"move-{row.id}",
         type="tertiary",
         icon=":material/swap_vert:",
-        disabled=reason is not None,
-        help=None if reason is None else wording.plain(reason),
     )
-    if selected and actions.perform(resources.service().move, row.id, selected):
-        st.rerun()
 
 
 def _priority(waiting: Sequence[RunRow]) -> None:
-    reason = actions.sentences(resources.service().queue_refusal())
     levels = {value: level for level, value in PRIORITIES.items()}
     now = {row.priority for row in waiting}
     level = levels.get(next(iter(now)), "mixed") if len(now) == 1 else "mixed"
-    selected = st.menu_button(
+    ids = [row.id for row in waiting]
+    _menu(
         f"Priority: {level}",
-        list(PRIORITIES),
+        PRIORITIES,
+        lambda chosen: resources.service().set_priority(ids, PRIORITIES[chosen]),
+        "Waiting runs with a high priority start before all others.",
         format_func=str.capitalize,
         key="queue_priority",
         icon=":material/low_priority:",
-        disabled=reason is not None,
-        help="Waiting runs with a high priority start before all others." if reason is None else wording.plain(reason),
     )
-    ids = [row.id for row in waiting]
-    if selected and actions.perform(resources.service().set_priority, ids, PRIORITIES[selected]):
-        st.rerun()
 
 
 def stop_button(row: RunRow, key: str) -> None:
@@ -192,19 +203,15 @@ def stop_button(row: RunRow, key: str) -> None:
     if since is not None and since < STOP_NOW_SECONDS:
         st.button(f"Stopping … {since:.0f} s", key=key, disabled=True, icon=":material/hourglass_top:")
         return
-    if since is not None:
-        if actions.button(
-            "Stop now",
-            run=row,
-            key=key,
-            icon=":material/dangerous:",
-            help="The run is finishing its optimiser step and writing a checkpoint. This ends it immediately, without a checkpoint.",
-        ):
-            actions.perform(resources.service().stop, row.id)
-        return
+    hint = None
     label, icon = ("Cancel", "cancel") if row.status == "queued" else ("Stop", "stop_circle")
-    if actions.button(label, run=row, key=key, icon=f":material/{icon}:") and actions.perform(
-        resources.service().stop, row.id
+    if since is not None:
+        label, icon = "Stop now", "dangerous"
+        hint = "The run is finishing its optimiser step and writing a checkpoint. This ends it immediately, without a checkpoint."
+    if (
+        actions.button(label, run=row, key=key, icon=f":material/{icon}:", help=hint)
+        and actions.perform(resources.service().stop, row.id)
+        and since is None
     ):
         st.rerun()
 

@@ -14,7 +14,7 @@ from dashboard.shared.steady import steady, while_busy
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, RESUMABLE
 from isoviz.runs.examples import METHODS, is_example
-from isoviz.runs.rows import RunRow, UnreadableRunError
+from isoviz.runs.rows import RunRow
 
 OVERLAID = 8
 """Most runs overlaid in one figure; more would be unreadable."""
@@ -30,18 +30,7 @@ def selected() -> RunRow | None:
 
     With `?group=NAME` (an experiment just launched), its runs come first.
     """
-    store = resources.library()
-    run_id = st.query_params.get("run")
-    if run_id is None:
-        return _default()
-    try:
-        return store.get(run_id)
-    except UnreadableRunError as error:
-        st.error(wording.plain(str(error)), icon=":material/broken_image:")
-        return _default()
-    except StoreError:
-        st.warning(f"Run “{wording.plain(run_id)}” not found. It may have been deleted.", icon=":material/search_off:")
-        return _default()
+    return run_lists.of_address("run") or _default()
 
 
 def _default() -> RunRow | None:
@@ -79,9 +68,6 @@ def activity(run: RunRow) -> None:
 
 def _activity(run_id: str, status: str, pinned: bool) -> None:
     store = resources.library()
-    counts = store.counts()
-    running = store.list(status="running")
-    waiting = store.list(status="queued", order="queue", limit=queue.WAITING_SHOWN)
     try:
         run = store.get(run_id)
     except StoreError:  # just deleted
@@ -89,14 +75,17 @@ def _activity(run_id: str, status: str, pinned: bool) -> None:
     follow = None if pinned else _default()
     if run.status != status or (follow is not None and follow.id != run_id):
         st.rerun()  # the selected run has ended, or another has started: redraw the page
-    others = [row for row in [*running, *waiting] if row.id != run_id]
-    if others:
+    running = store.list(status="running")
+    waiting = store.list(status="queued", order="queue", limit=queue.WAITING_SHOWN)
+    if any(row.id != run_id for row in [*running, *waiting]):
+        total = store.counts()["queued"]
         with st.container(border=True, gap="xsmall"):
-            for row in [*running, *waiting]:
-                if queue.line(row, counts["queued"], selected=row.id == run_id):
-                    st.query_params["run"] = row.id
-                    st.rerun()
-            queue.more_waiting(len(waiting), counts["queued"])
+            if clicked := queue.lines(running, waiting, total, selected=run_id):
+                st.query_params["run"] = clicked
+                st.rerun()
+            stop_waiting = "Stop all waiting runs"
+            if total > 1 and button(stop_waiting, type="tertiary", icon=":material/playlist_remove:"):
+                queue.stop_all(store.list(status="queued"))
     _state(run)
 
 
@@ -212,9 +201,10 @@ def recorded_runs(run: RunRow) -> None:
         return
     with st.popover("Replay a recorded run", icon=":material/history:", type="tertiary"):
         titles = {
-            row.id: f"{_prefix(row)}{wording.run_title(row)} · {row.config.task} · {wording.moment(row.ended)[:16]}"
+            row.id: " · ".join((wording.run_title(row), row.config.task, wording.moment(row.ended)[:16]))
             for row in ended
         }
+        titles |= {row.id: f"Example: {titles[row.id]}" for row in ended if is_example(row.id)}
         chosen_id = st.selectbox(
             "Run",
             list(titles),
@@ -225,7 +215,3 @@ def recorded_runs(run: RunRow) -> None:
         if st.button("Play", key="replay_play", icon=":material/play_arrow:", type="primary"):
             st.query_params.from_dict({"run": chosen_id, REPLAY: "1"})
             st.rerun()
-
-
-def _prefix(row: RunRow) -> str:
-    return "Example: " if is_example(row.id) else ""

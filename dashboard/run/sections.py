@@ -12,7 +12,7 @@ from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.live import sections as live
 from dashboard.run import outcomes
-from dashboard.shared import actions, built_file, downloads, examples, menu, resources, theme, wording
+from dashboard.shared import actions, built_file, downloads, examples, menu, resources, run_lists, theme, wording
 from dashboard.shared.actions import perform
 from dashboard.shared.steady import TICK
 from isoviz import metrics
@@ -24,9 +24,8 @@ from isoviz.metrics.record import Measurement
 from isoviz.runs import planning, pretrained
 from isoviz.runs.examples import is_example
 from isoviz.runs.naming import method_title, parameter_label, setting, variant
-from isoviz.runs.rows import RunRow, UnreadableRunError
+from isoviz.runs.rows import RunRow
 from isoviz.tasks.protocol import OwnTask
-from isoviz.training import weights
 
 _METHOD_FIELDS = ("method", "params", "version")
 _TIMING_NAMES = {
@@ -42,22 +41,12 @@ _TIMING_NAMES = {
 
 def selected() -> RunRow | None:
     """The run in `?id=ID`; without one or for an unknown id, a message and a link."""
-    run_id = st.query_params.get("id")
-    if run_id:
-        try:
-            return resources.library().get(run_id)
-        except UnreadableRunError as error:
-            st.error(wording.plain(str(error)), icon=":material/broken_image:")
-        except StoreError:
-            st.warning(
-                f"Run “{wording.plain(run_id)}” not found in this store. "
-                "It may have been deleted, or the link is incomplete.",
-                icon=":material/search_off:",
-            )
-    else:
-        st.info("This page shows one run: add `?id=` and the run's id to the address.", icon=":material/info:")
-    st.page_link(menu.RESULTS, label="Choose a run in Results", icon=":material/table_chart:")
-    return None
+    run = run_lists.of_address("id")
+    if run is None:
+        if not st.query_params.get("id"):
+            st.info("This page shows one run: add `?id=` and the run's id to the address.", icon=":material/info:")
+        st.page_link(menu.RESULTS, label="Choose a run in Results", icon=":material/table_chart:")
+    return run
 
 
 def heading(run: RunRow) -> None:
@@ -133,12 +122,12 @@ def curves(run: RunRow) -> None:
 
 def predictions(run: RunRow) -> None:
     """The run's predictions: confusion matrix, numbers or texts, and its errors."""
-    outcomes.draw(run, lambda: _data_fingerprint(run))
 
+    def data_fingerprint() -> str | None:
+        started = _started(run)
+        return started.data_fingerprint if started else None
 
-def _data_fingerprint(run: RunRow) -> str | None:
-    started = _started(run)
-    return started.data_fingerprint if started else None
+    outcomes.draw(run, data_fingerprint)
 
 
 def numbers(run: RunRow) -> None:
@@ -168,20 +157,13 @@ def numbers(run: RunRow) -> None:
 
 
 def reported_epoch(run: RunRow) -> str:
-    """The epoch of a finished run's reported numbers, and of its saved weights if that may differ."""
+    """The epoch of a finished run's reported numbers, and whether its saved weights were chosen by it."""
     assert run.result is not None
     epoch = run.result.metrics.get("epoch")
     if epoch is None:
         return "."
-    weights_epoch = _epoch_of_weights(run)
-    if weights_epoch not in (None, epoch):
-        return (
-            f", after epoch {epoch:g}. This run's saved weights are from epoch {weights_epoch}; What-if and Explore use "
-            "them. A new run with these settings saves the weights that it reports."
-        )
-    if run.config.select == "best" and weights_epoch is not None:
-        return f", after epoch {epoch:g}, with the saved weights."
-    return f", after epoch {epoch:g}."
+    chosen = run.config.select == "best" and run.result.weights is not None
+    return f", after epoch {epoch:g}{', with the saved weights' if chosen else ''}."
 
 
 def _trainable(started: Started) -> str:
@@ -190,14 +172,6 @@ def _trainable(started: Started) -> str:
     if trained is None or trained == total:
         return wording.number(total)
     return f"{wording.number(trained)} of {wording.number(total)} ({100 * trained / total:.2g} %)"
-
-
-def _epoch_of_weights(run: RunRow) -> int | None:
-    """The epoch of a finished run's saved weights; None if unknown."""
-    if run.result and run.result.weights:
-        return run.result.weights.epoch
-    saved_weights = weights.saved(resources.library().folder_of(run.id)) if run.status == "finished" else None
-    return None if saved_weights is None else saved_weights.epoch
 
 
 def _table(lines: Sequence[tuple[str, ...]], **widths: int) -> None:
@@ -345,9 +319,9 @@ def provenance_lines(run: RunRow, started: Started | None) -> list[tuple[str, st
             *((f"What {name} is", definition) for name, definition in started.signatures.items()),
             *((f"Version of {name}", version) for name, version in started.versions.items()),
         ]
-    if (weights_epoch := _epoch_of_weights(run)) is not None:
-        reported = run.result.metrics.get("epoch") if run.result else None
-        remark = " (the one reported)" if reported == weights_epoch else ""
+    if run.result is not None and run.result.weights is not None:
+        weights_epoch = run.result.weights.epoch
+        remark = " (the one reported)" if run.result.metrics.get("epoch") == weights_epoch else ""
         lines.append(("Weights kept", f"after epoch {weights_epoch}{remark}"))
     return [*lines, ("Disk use", wording.size(resources.library().disk_use(run.id)))]
 

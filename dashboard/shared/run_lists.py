@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import pandas as pd
+import streamlit as st
 
-from dashboard.shared import resources, tables
+from dashboard.shared import resources, tables, wording
+from isoviz.errors import StoreError
 from isoviz.runs.naming import method_title
+from isoviz.runs.rows import RunProgress, RunRow, UnreadableRunError
 
 T = TypeVar("T")
 
@@ -43,6 +46,29 @@ def cached(key: Hashable, make: Callable[[], T]) -> T:
         while len(_cache) > MOST_CACHED:
             _cache.popitem(last=False)
     return value
+
+
+def of_address(name: str) -> RunRow | None:
+    """The run that a query parameter names; None without one, or with a message if it cannot be shown."""
+    run_id = st.query_params.get(name)
+    if not run_id:
+        return None
+    try:
+        return resources.library().get(run_id)
+    except UnreadableRunError as error:
+        st.error(wording.plain(str(error)), icon=":material/broken_image:")
+    except StoreError:
+        reason = "It may have been deleted, or the link is incomplete."
+        st.warning(f"Run “{wording.plain(run_id)}” not found. {reason}", icon=":material/search_off:")
+    return None
+
+
+def activity(row: RunRow) -> str:
+    """What a running run does."""
+    progress = row.progress or RunProgress()
+    if not progress.total_steps:
+        return wording.plain(progress.phase or "starting")
+    return f"step {progress.step} of {progress.total_steps}"
 
 
 def facets() -> pd.DataFrame:

@@ -51,7 +51,7 @@ def test_a_collapsed_run_says_so_and_its_notes_are_shown(store: Store, open_page
     assert any("no mismatched split" in info.value for info in app.info)
 
 
-def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> None:
+def test_it_says_whose_weights_are_kept(store: Store) -> None:
     run = store.get(Story(store).complete().id)
     best = replace(run, config=run.config.model_copy(update={"select": "best"}))
     weights = Weights(epoch=4, step=40, path="checkpoints/step-0000040")
@@ -65,17 +65,6 @@ def test_it_says_whose_weights_are_kept(store: Store, open_page: OpenPage) -> No
     lines = dict(run_view.provenance_lines(replace(best, result=result), None))
     assert lines["Weights kept"] == "after epoch 4 (the one reported)"
 
-    # a run of an earlier version: its result does not name an epoch; its folder holds the last one's
-    folder = store.folder_of(run.id) / "checkpoints" / "step-0000060"
-    folder.mkdir(parents=True)
-    (folder / "trainer.json").write_text(json.dumps({"progress": {"epoch": 6}}))
-    (folder / "model.safetensors").touch()
-    caption = run_view.reported_epoch(best)
-    assert caption.startswith(", after epoch 4. This run's saved weights are from epoch 6; What-if and Explore use")
-    assert dict(run_view.provenance_lines(best, None))["Weights kept"] == "after epoch 6"
-    app = open_page("run", id=run.id)
-    assert "saved weights are from epoch 6" in texts(app)
-    assert "Weights kept" in app.dataframe[1].value[""].tolist()
     assert "Weights kept" not in dict(run_view.provenance_lines(replace(run, status="stopped", result=None), None))
 
 
