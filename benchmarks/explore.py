@@ -128,7 +128,7 @@ def publish_view(n: int, d: int, rows: int) -> ViewRequest:
     facts["entries"] = [record.model_dump(mode="json") for record in records]
     arrays = measuring.arrays_of(views)
     arrays |= measuring.points_of(views, points.rows(frame, tasks.get(TASK), views.lengths), ["w"] * len(few))
-    results.publish(key_for(request), facts, arrays)
+    results.STORE.publish(key_for(request), facts, arrays)
     return request
 
 

@@ -385,6 +385,23 @@ class Pane:
         return f"{self.source} · {cloud}n = {n}, d = {d}"
 
 
+def same_rows(pane: Pane, other: Pane) -> str | None:
+    """The column by which the rows of two views match: `row` of the same data, `id` of the user's sets; None if they do not match."""
+    requests = [each.form.request for each in (pane, other) if each.form.request is not None]
+    if (
+        len(
+            {
+                (each.view.facts["data_fingerprint"], request.split)
+                for each, request in zip((pane, other), requests, strict=True)
+            }
+        )
+        == 1
+    ):
+        return "row"
+    own = all(user_sets.is_user_set(request.task) for request in requests)
+    return "id" if own and all("id" in each.view.table(each.pooling) for each in (pane, other)) else None
+
+
 def file_name(pane: Pane) -> str:
     """File name, without extension, for downloads of a view."""
     assert pane.form.request is not None

@@ -13,7 +13,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.components.scatter_map import drawn
-from dashboard.explore.form import PREFIX, Pane
+from dashboard.explore.form import PREFIX, Pane, same_rows
 from dashboard.shared import address, job_progress, wording
 from dashboard.shared.forms import choice
 from isoviz.errors import InputError
@@ -221,20 +221,10 @@ def mark(shown: Sequence[Shown], search: str) -> None:
         others = [
             (other.number, np.isin(table[name].iloc[each.layout.rows].to_numpy(), selected[name].to_numpy()))
             for other, selected in selections
-            if other is not each.pane and (name := _same_rows(each.pane, other, table, selected))
+            if other is not each.pane and (name := same_rows(each.pane, other))
         ]
         if others:
             each.marks = Marks(np.any([points for _, points in others], axis=0), tuple(number for number, _ in others))
-
-
-def _same_rows(pane: Pane, other: Pane, table: pd.DataFrame, selected: pd.DataFrame) -> str | None:
-    """The column by which the rows of two views match; None if the views have different data."""
-    first, second = pane.form.request, other.form.request
-    assert first is not None and second is not None
-    if (first.task, first.data, first.split) == (second.task, second.data, second.split):
-        return "row"
-    both_own = user_sets.is_user_set(first.task) and user_sets.is_user_set(second.task)
-    return "id" if both_own and "id" in table and "id" in selected else None
 
 
 def selected(pane: Pane, cloud: Cloud, layout: Layout) -> None:

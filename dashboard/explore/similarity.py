@@ -12,10 +12,11 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.components.figure import draw
-from dashboard.explore.form import PREFIX, Pane, file_name
+from dashboard.explore.form import PREFIX, Pane, file_name, same_rows
 from dashboard.shared import explanations, theme, wording
 from dashboard.shared.explanations import Explanation
-from isoviz.exploring import results, similarity, user_sets
+from dashboard.shared.forms import choice
+from isoviz.exploring import results, similarity
 from isoviz.exploring.results import ViewResult
 
 CKA: Final = Explanation(
@@ -38,7 +39,7 @@ def applies(panes: list[Pane]) -> bool:
 def _pairs(panes: list[Pane]) -> list[tuple[Pane, Pane]]:
     """Each view with layers against itself, and each further view against the first if both have the same rows."""
     pairs = [(pane, pane) for pane in panes if len(pane.layers) > 1]
-    return pairs + [(panes[0], other) for other in panes[1:] if _same_rows(panes[0], other)]
+    return pairs + [(panes[0], other) for other in panes[1:] if _enough_rows(panes[0], other)]
 
 
 def section(panes: list[Pane]) -> None:
@@ -46,28 +47,20 @@ def section(panes: list[Pane]) -> None:
     pairs = _pairs(panes)
     with st.container(horizontal=True, vertical_alignment="center"):
         explanations.show(CKA)
-        title = st.segmented_control(
-            "Similarity",
-            list(_MEASURES),
-            default="CKA",
-            required=True,
-            key=PREFIX + "similarity",
-            bind="query-params",
-            persist_state="session",
-            label_visibility="collapsed",
-        )
+        key = PREFIX + "similarity"
+        title = choice("Similarity", list(_MEASURES), key, kept=True, label_visibility="collapsed")
     for start in range(0, len(pairs), 2):
         for column, (pane, other) in zip(st.columns(2, gap="large"), pairs[start : start + 2], strict=False):
             with column:
-                _matrix(pane, other, str(title))
+                _matrix(pane, other, title)
 
 
 def _matrix(pane: Pane, other: Pane, title: str) -> None:
     rows, columns = pane.layers, other.layers
-    by_ids = pane is not other and not _same_split(pane, other)
+    by = None if pane is other else same_rows(pane, other)
     try:
-        n = len(_shared(_place(pane), _place(other))[0]) if by_ids else pane.view.stored_points(rows[0], pane.pooling)
-        similarities = _computed((*_place(pane), tuple(rows)), (*_place(other), tuple(columns)), title, by_ids)
+        n = len(_shared(_place(pane), _place(other), by)[0]) if by else pane.view.stored_points(rows[0], pane.pooling)
+        similarities = _computed((*_place(pane), tuple(rows)), (*_place(other), tuple(columns)), title, by)
     except (KeyError, FileNotFoundError):
         st.caption("This view is no longer cached. Run Analyse again.")
         return
@@ -84,7 +77,7 @@ def _matrix(pane: Pane, other: Pane, title: str) -> None:
         about=alt_text,
     )
     rows_compared = f"{len(similarity.sampled(n)):,} of {n:,} rows" if n > similarity.MOST else f"{n:,} rows"
-    if by_ids:
+    if by == "id":
         rows_compared += " with the same id"
     st.caption(wording.plain(f"{title}, pooling {other.pooling}, {rows_compared}"))
 
@@ -114,38 +107,28 @@ def squares(values: NDArray[np.float64], rows: list[int], columns: list[int], ax
         )
     )
     ticks = {"tickmode": "linear", "dtick": max(1, len(columns) // 12), "showgrid": False, "zeroline": False}
-    figure.update_layout(
-        theme.figure_layout(
-            height=360,
-            xaxis={**ticks, "title": {"text": axes[1]}},
-            yaxis={**ticks, "title": {"text": axes[0]}},
-            margin={"t": 12},
-        )
-    )
-    return figure
+    figure.update_layout(theme.figure_layout(height=360, xaxis=ticks, yaxis=ticks, margin={"t": 12}))
+    return figure.update_layout(xaxis_title=axes[1], yaxis_title=axes[0])
 
 
 @st.cache_data(show_spinner="Comparing layers …", max_entries=32)
 def _computed(
-    first: tuple[str, str, tuple[int, ...]], second: tuple[str, str, tuple[int, ...]], title: str, by_ids: bool
+    first: tuple[str, str, tuple[int, ...]], second: tuple[str, str, tuple[int, ...]], title: str, by: str | None
 ) -> NDArray[np.float64]:
     rows = _clouds(*first)
     columns = rows if second == first else _clouds(*second)
-    if by_ids:
-        places = _shared(first[:2], second[:2])
+    if by is not None:
+        places = _shared(first[:2], second[:2], by)
         rows, columns = [cloud[places[0]] for cloud in rows], [cloud[places[1]] for cloud in columns]
     return similarity.matrix(rows, columns, _MEASURES[title])
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
-def _shared(first: tuple[str, str], second: tuple[str, str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Indices of the rows with the same id in two views."""
-    tables = [_view(key).table(pooling) for key, pooling in (first, second)]
-    if not all("id" in table for table in tables):
-        return np.empty(0, np.intp), np.empty(0, np.intp)
-    ids = [pd.Index(table["id"]) for table in tables]
-    common_ids = ids[0].intersection(ids[1], sort=False)
-    return ids[0].get_indexer(common_ids), ids[1].get_indexer(common_ids)
+def _shared(first: tuple[str, str], second: tuple[str, str], by: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Indices of the rows with the same value of the column `by` in two views."""
+    values = [pd.Index(_view(key).table(pooling)[by]) for key, pooling in (first, second)]
+    common = values[0].intersection(values[1], sort=False)
+    return values[0].get_indexer(common), values[1].get_indexer(common)
 
 
 def _clouds(key: str, pooling: str, layers: tuple[int, ...]) -> list[NDArray[np.floating]]:
@@ -164,24 +147,9 @@ def _place(pane: Pane) -> tuple[str, str]:
     return pane.view.folder.name, pane.pooling
 
 
-def _same_rows(pane: Pane, other: Pane) -> bool:
-    """Whether two views have the same rows: by id for the user's sets; never for tokens, since tokenizers and samples differ."""
-    if "tokens" in (pane.pooling, other.pooling):
-        return False
-    if _same_split(pane, other):
-        return True
-    requests = [each.form.request for each in (pane, other)]
-    if not all(request is not None and user_sets.is_user_set(request.task) for request in requests):
-        return False
+def _enough_rows(pane: Pane, other: Pane) -> bool:
+    """Whether two views share rows; never for tokens, since tokenizers and samples differ."""
+    by = None if "tokens" in (pane.pooling, other.pooling) else same_rows(pane, other)
     with contextlib.suppress(KeyError, FileNotFoundError):  # no longer cached
-        return len(_shared(_place(pane), _place(other))[0]) >= similarity.FEWEST
+        return by is not None and len(_shared(_place(pane), _place(other), by)[0]) >= similarity.FEWEST
     return False
-
-
-def _same_split(pane: Pane, other: Pane) -> bool:
-    """Whether point i of both is the same row."""
-    facts = [each.view.facts for each in (pane, other)]
-    same_rows = all(facts[0].get(name) == facts[1].get(name) for name in ("data_fingerprint", "rows"))
-    split = [each.form.request.split for each in (pane, other) if each.form.request is not None]
-    counts = [each.view.stored_points(each.layers[0], each.pooling) for each in (pane, other)]
-    return same_rows and len(set(split)) == 1 and counts[0] == counts[1]

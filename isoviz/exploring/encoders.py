@@ -155,17 +155,13 @@ class Reader:
             )
             return Embedded(points, np.arange(len(points)), ())
         batch = _batch(self.encoder.tokenizer, prefixed(texts, self.before), max_length)
+        from isoviz.models import extract
+
         states, _ = self.encoder(batch)
         hidden, keep = states[layer].float(), batch["attention_mask"].bool()
         every = np.arange(len(hidden))
-        if pooling == "cls":
-            return Embedded(hidden[:, 0].numpy(), every, ())
-        if pooling == "last":
-            return Embedded(hidden[every, keep.sum(dim=1) - 1].numpy(), every, ())
-        if pooling == "mean":
-            weight = keep.unsqueeze(-1)
-            mean = hidden.masked_fill(~weight, 0.0).sum(dim=1) / weight.sum(dim=1)
-            return Embedded(mean.numpy(), every, ())
+        if pooling != "tokens":
+            return Embedded(extract.pooled_rows(hidden, keep, pooling).numpy(), every, ())
         token_texts = self.encoder.tokenizer.convert_ids_to_tokens(batch["input_ids"][keep].tolist())
         return Embedded(hidden[keep].numpy(), np.repeat(every, keep.sum(dim=1).numpy()), tuple(map(str, token_texts)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -129,8 +129,3 @@ def find(key: str) -> ViewResult | None:
     """The view with a key, marked as recently used; None if it is not cached."""
     result = STORE.find(key)
     return None if result is None else ViewResult(result.folder, result.facts)
-
-
-def publish(key: str, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Publish a view. If it already exists, replace only pending parts."""
-    STORE.publish(key, facts, arrays)

@@ -25,21 +25,16 @@ FEWEST: Final = 4
 Points = NDArray[Any]
 
 
-def debiased_cka(first: Points, second: Points) -> float:
-    """Linear CKA of (n, d) and (n, d') points of the same n rows, from the unbiased estimate of HSIC; nan if undefined.
-
-    1 for the same cloud up to rotation, shift and uniform scale, 0 on average for unrelated ones, even if n is small compared with d
-    (where the biased estimate tends to 1). It can be slightly negative.
-
-    Source: Kornblith et al. 2019 (CKA); Song et al. 2012, equation 5 (unbiased HSIC).
-    """
-    return float(matrix([first], [second], "cka")[0, 0])
-
-
 def matrix(firsts: Sequence[Points], seconds: Sequence[Points], measure: Measure) -> NDArray[np.float64]:
     """(a, b): each of a clouds against each of b, all with the same rows. For the same list twice, only half is computed.
 
-    `cka`: see `debiased_cka`. `neighbours`: the mean share of each row's 10 nearest rows by cosine that both clouds have in common.
+    `cka`: linear CKA of (n, d) and (n, d') points, from the unbiased estimate of HSIC; nan if undefined. 1 for the same cloud up to
+    rotation, shift and uniform scale, 0 on average for unrelated ones, even if n is small compared with d (where the biased estimate
+    tends to 1). It can be slightly negative.
+
+    `neighbours`: the mean share of each row's 10 nearest rows by cosine that both clouds have in common.
+
+    Source: Kornblith et al. 2019 (CKA); Song et al. 2012, equation 5 (unbiased HSIC).
     """
     rows = sampled(len(firsts[0]))
     similarities = np.empty((len(firsts), len(seconds)))

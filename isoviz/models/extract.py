@@ -279,22 +279,23 @@ class _Collector:
                     f"model: layer {layer} gives numbers that are NaN or infinite; its weights diverged in training, or are damaged",
                     field="model",
                 )
-            if (layer, "cls") in self.clouds:
-                self.clouds[layer, "cls"][rows] = hidden[:, 0].cpu().numpy()
-            if (layer, "last") in self.clouds:
-                ends = keep.sum(dim=1) - 1
-                self.clouds[layer, "last"][rows] = (
-                    hidden[torch.arange(len(ends), device=ends.device), ends].cpu().numpy()
-                )
-            if (layer, "mean") in self.clouds:
-                weight = keep.unsqueeze(-1)
-                mean = hidden.masked_fill(~weight, 0.0).sum(dim=1) / weight.sum(dim=1)
-                self.clouds[layer, "mean"][rows] = mean.cpu().numpy()
+            for pooling in ("cls", "last", "mean"):
+                if (layer, pooling) in self.clouds:
+                    self.clouds[layer, pooling][rows] = pooled_rows(hidden, keep, pooling).cpu().numpy()
             if layer in self.tokens:
                 view, points = self.tokens[layer], hidden[keep]
                 view.stream.update(points.numpy() if points.device.type == "cpu" else points)
                 view.sample[at[hit]] = points[torch.from_numpy(hit)].cpu().numpy()
                 view.one_per_row[rows] = points[torch.from_numpy(single)].cpu().numpy()
+
+
+def pooled_rows(hidden: Tensor, keep: Tensor, pooling: Pooling) -> Tensor:
+    """(B, d): one vector for each row of `hidden` (B, L, d), by pooling `cls`, `last` or `mean` over the tokens to `keep` (B, L)."""
+    if pooling == "cls":
+        return hidden[:, 0]
+    if pooling == "last":
+        return hidden[torch.arange(len(hidden), device=hidden.device), keep.sum(dim=1) - 1]
+    return hidden.masked_fill(~keep.unsqueeze(-1), 0.0).sum(dim=1) / keep.sum(dim=1, keepdim=True)
 
 
 def _fetching(progress: hub.Report | None, rows: int) -> hub.Report | None:

@@ -48,7 +48,7 @@ def keep(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[ty
     """A computed view (request, facts and arrays), where the pages of this test find it."""
     request, facts, arrays = made
     key = key_for(request)
-    results.publish(key, facts, arrays)
+    results.STORE.publish(key, facts, arrays)
     view = results.find(key)
     assert view is not None
     return view

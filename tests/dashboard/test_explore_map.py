@@ -16,6 +16,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard.explore import point_map, points, sections
+from dashboard.explore.form import same_rows
 from dashboard.shared import downloads
 from isoviz.access.service import Service
 from isoviz.exploring import maps, measuring, similarity
@@ -360,17 +361,14 @@ def test_a_selection_in_one_view_is_highlighted_in_the_others(open_page: OpenPag
 
 
 def test_rows_of_another_split_are_not_linked() -> None:
-    def shown(number: int, **more: Any) -> Any:
+    def shown(data: str, **more: Any) -> Any:
         request = ViewRequest("demo/tiny-bert", "demo/acceptability", **more)
-        return SimpleNamespace(number=number, form=SimpleNamespace(request=request))
+        view = SimpleNamespace(facts={"data_fingerprint": data})
+        return SimpleNamespace(form=SimpleNamespace(request=request), view=view)
 
-    def matched_by(one: Any, other: Any) -> str | None:
-        return points._same_rows(one, other, with_ids, with_ids)
-
-    with_ids = pd.DataFrame({"row": [0], "id": ["a"]})
-    assert matched_by(shown(1), shown(2, max_rows=7)) == "row"
-    assert matched_by(shown(1), shown(2, split="train")) is None
-    assert matched_by(shown(1), shown(2, data="elsewhere")) is None
+    assert same_rows(shown("a"), shown("a", max_rows=7)) == "row"
+    assert same_rows(shown("a"), shown("a", split="train")) is None
+    assert same_rows(shown("a"), shown("b")) is None
 
 
 def test_added_view_begins_as_a_copy(opened: Opened, made: Any) -> None:

@@ -111,7 +111,7 @@ def test_cut_axis_is_reported_with_the_outlier_and_its_value(
     shutil.rmtree(kept_view.folder)
     key = key_for(request)
     changed = arrays | {results.array_name(2, "cls", "mean"): mean}
-    results.publish(key, {**facts, "entries": entries}, changed)
+    results.STORE.publish(key, {**facts, "entries": entries}, changed)
     page = opened()
     assert errors(page) == []
     note = "Rogue dimensions by mean: 4; the axis is cut to −0.7 to 0.7, to keep the rest readable; beyond it: dimension 4 at −7.25."

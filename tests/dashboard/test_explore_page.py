@@ -98,7 +98,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
     soon_told = {"reason": "it is still being measured"}
     early = {**facts, "output": soon_told, "entries": soon, "pending": measuring.pending()}
     early |= {"layers": None, "shrinkage": {"reason": "it is still being computed, from training tokens"}}
-    results.publish(key, early, arrays)
+    results.STORE.publish(key, early, arrays)
     stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
     born = psutil.Process(stand_in.pid).create_time()
     try:
@@ -117,7 +117,7 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
         page = open_page("explore", **at)
         assert not is_alive(stand_in.pid, born) and errors(page) == []
         assert len(drawn(page)) == 6 and not page.button(key="explore_look").disabled
-        results.publish(key, facts, {})
+        results.STORE.publish(key, facts, {})
         page = open_page("explore", **at)
         assert not page.get("progress") and "Still being computed" not in texts(page)
         assert page.button(key="explore_look").disabled
@@ -318,7 +318,7 @@ def test_a_sentence_transformers_model_is_shown_with_the_vectors_it_gives(
     typed = encoders.load(str(folder)).embed([read[:3]], 2, "sentence", 128)
     np.testing.assert_allclose(typed.points, vectors[:3], atol=1e-5)
     key = key_for(request)
-    results.publish(key, facts, arrays)
+    results.STORE.publish(key, facts, arrays)
     page = open_page("explore", **address(request), explore_layer="1")
     assert errors(page) == []
     assert "Layer 2, sentence vector" in [title.value for title in page.header]  # whatever layer the address names

@@ -24,7 +24,7 @@ def shown(points: Any, ids: Any) -> Any:
     columns = None if ids is None else pd.DataFrame({"id": ids})
     key = vectors.keep(vectors.from_points(np.asarray(points), columns))
     request = ViewRequest("", user_sets.VECTORS, data=key, split=user_sets.ALL_ROWS)
-    results.publish(key, *vector_view.compute(request, lambda *_: None, complete=False))
+    results.STORE.publish(key, *vector_view.compute(request, lambda *_: None, complete=False))
     view = results.find(key)
     assert view is not None
     return Pane(1, 1, SimpleNamespace(request=request), view, 0, user_sets.POOLING)  # type: ignore[arg-type]
@@ -36,8 +36,8 @@ def test_vectors_of_the_same_ids_are_compared_row_by_row() -> None:
     one, other = shown(POINTS, IDS), shown(rotated, IDS[order])
     assert similarity._pairs([one, other]) == [(one, other)]
     first, second = ((*similarity._place(each), (0,)) for each in (one, other))
-    np.testing.assert_allclose(similarity._computed(first, second, "CKA", True), 1, atol=1e-6)
-    np.testing.assert_allclose(similarity._computed(first, second, "Shared neighbours", True), 1)
+    np.testing.assert_allclose(similarity._computed(first, second, "CKA", "id"), 1, atol=1e-6)
+    np.testing.assert_allclose(similarity._computed(first, second, "Shared neighbours", "id"), 1)
     results.STORE.forget(second[0])
     with pytest.raises(KeyError):
         similarity._clouds(*second)

@@ -183,7 +183,7 @@ def test_a_decoder_is_explored_and_not_fine_tuned(
     request = ViewRequest(folder, "glue/cola", str(cola), max_rows=24)
     facts, arrays = measuring.compute(request, lambda done, total, text: None)
     key = key_for(request)
-    results.publish(key, facts, arrays)
+    results.STORE.publish(key, facts, arrays)
     page = open_page("explore", **address(request), explore_pooling="cls")
     assert errors(page) == [] and len(drawn(page)) > 3
     assert page.segmented_control(key="explore_pooling").options == ["last", "mean", "tokens"]

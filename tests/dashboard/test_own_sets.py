@@ -50,7 +50,7 @@ def computed_here(monkeypatch: pytest.MonkeyPatch) -> list[ViewRequest]:
     def start(_: Service, request: ViewRequest, key: str) -> JobState:
         requests.append(request)
         compute = vector_view.compute if request.task == user_sets.VECTORS else measuring.compute
-        results.publish(key, *compute(request, lambda *_: None, None))
+        results.STORE.publish(key, *compute(request, lambda *_: None, None))
         return JobState("done", key)
 
     monkeypatch.setattr(Service, "start_view", start)

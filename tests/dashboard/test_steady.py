@@ -77,9 +77,9 @@ def test_explore_from_the_first_pictures_to_the_last_numbers(
     early = {**facts, "output": {"reason": "later"}, "pending": measuring.pending(), "layers": None}
     early["shrinkage"] = {"reason": "later"}
     key = key_for(request)
-    results.publish(key, early, arrays)
+    results.STORE.publish(key, early, arrays)
     first = places(open_page("explore", **address(request)))
-    results.publish(key, facts, {})
+    results.STORE.publish(key, facts, {})
     last = places(open_page("explore", **address(request)))
     assert {"explore_pooling", "explore_layer", "explore_measure", "explore_own", "explore_ev_axis"} < set(first)
     assert set(before) < set(first) and set(first) == set(last)

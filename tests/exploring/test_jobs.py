@@ -158,7 +158,7 @@ def test_sentences_through_a_process_that_stays(
 
 def test_map_is_laid_out_once_and_points_are_placed_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)
-    results.publish("v", {"entries": []}, {"2.cls.cloud": x.astype(np.float16)})
+    results.STORE.publish("v", {"entries": []}, {"2.cls.cloud": x.astype(np.float16)})
     settings = maps.MapRequest("umap", neighbours=5)
     request = {"view": "v", "layer": 2, "pooling": "cls", "map": settings.as_json()}
     fits: list[int] = []

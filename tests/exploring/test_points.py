@@ -76,7 +76,7 @@ def made(**facts: Any) -> results.ViewResult:
         {"cloud": f"layer_{layer}", "layer": layer, "pooling": pooling, "n": 900, "d": 5, "readings": {}}
         for layer, pooling in clouds
     ]
-    results.publish("0" * 32, {"depth": 1, "entries": entries, **facts}, arrays)
+    results.STORE.publish("0" * 32, {"depth": 1, "entries": entries, **facts}, arrays)
     view = results.find("0" * 32)
     assert view is not None
     return view

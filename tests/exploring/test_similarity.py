@@ -9,11 +9,15 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 
 from isoviz.exploring import similarity
-from isoviz.exploring.similarity import debiased_cka, matrix
+from isoviz.exploring.similarity import matrix
 
 random = np.random.default_rng(3)
 X = random.normal(size=(9, 4)) * [3, 1, 1, 0.2] + 2
 Y = X @ random.normal(size=(4, 3)) + 0.5 * random.normal(size=(9, 3)) - 5
+
+
+def debiased_cka(x: np.ndarray, y: np.ndarray) -> float:
+    return float(matrix([x], [y], "cka")[0, 0])
 
 
 def hsic_by_hand(x: np.ndarray, y: np.ndarray) -> float:

@@ -106,7 +106,7 @@ def test_map_of_many_vectors_keeps_more_than_the_figures(monkeypatch: pytest.Mon
     points = np.random.default_rng(0).normal(size=(80, 4)).astype(np.float32)
     key = vectors.keep(vectors.from_points(points, name="many.npy"))
     facts, arrays = vector_view.compute(ViewRequest("", user_sets.VECTORS, key, user_sets.ALL_ROWS), lambda *_: None)
-    results.publish("a" * 32, facts, arrays)
+    results.STORE.publish("a" * 32, facts, arrays)
     view = results.find("a" * 32)
     assert view is not None and facts["figure_points"] == view.points_in_matrix(0, user_sets.POOLING) == 20
     mapped, rows = view.mapped(0, user_sets.POOLING), view.table(user_sets.POOLING)["row"]

@@ -43,7 +43,7 @@ def test_model_that_changed_name_by_arriving_is_kept_under_its_content(request_:
 
 def test_older_views_make_room(request_: ViewRequest, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     arrays = {"0.cls.sigma": np.zeros(500, dtype=np.float32)}
-    results.publish("old", {"depth": 0, "entries": []}, arrays)
+    results.STORE.publish("old", {"depth": 0, "entries": []}, arrays)
     monkeypatch.setenv("ISOVIZ_VIEWS_LIMIT", "0.000001")  # a kilobyte
     assert work(request_, "asked-before-the-download").status == "none"
     assert results.find("old") is None and results.find(key) is not None  # the one just made stays
