@@ -62,17 +62,9 @@ def classes(splits: Mapping[str, Mapping[str, int]], label: str) -> go.Figure:
 
 
 def _bars(figure: go.Figure, label: str, mode: str) -> go.Figure:
-    figure.update_layout(
-        theme.figure_layout(
-            height=240,
-            barmode=mode,
-            bargap=0.15 if mode == "group" else 0,
-            xaxis={"title": {"text": escape(label)}},
-            yaxis={"title": {"text": "share of rows"}, "tickformat": ".0%", "rangemode": "tozero"},
-            showlegend=True,
-        )
-    )
-    return figure
+    axis = {"yaxis_tickformat": ".0%", "yaxis_rangemode": "tozero"}
+    gap = 0.15 if mode == "group" else 0
+    return theme.titled(figure, escape(label), "share of rows", height=240, barmode=mode, bargap=gap, **axis)
 
 
 def confusion(matrix: Confusion, dark: bool) -> go.Figure:
@@ -116,15 +108,8 @@ def confusion(matrix: Confusion, dark: bool) -> go.Figure:
         "showgrid": False,
         "zeroline": False,
     }
-    figure.update_layout(
-        theme.figure_layout(
-            height=min(640, 130 + max(2, len(names)) * 56),
-            xaxis={**ticks, "title": {"text": "predicted"}},
-            yaxis={**ticks, "title": {"text": "true"}, "autorange": "reversed"},
-            margin={"t": 12},
-        )
-    )
-    return figure
+    axes = {"xaxis": ticks, "yaxis": {**ticks, "autorange": "reversed"}, "margin": {"t": 12}}
+    return theme.titled(figure, "predicted", "true", height=min(640, 130 + max(2, len(names)) * 56), **axes)
 
 
 def row_shares(counts: np.ndarray) -> np.ndarray:
@@ -161,9 +146,4 @@ def predicted(true: np.ndarray, predictions: np.ndarray) -> go.Figure:
             line={"color": _GREY, "dash": "dot"},
             hoverinfo="skip",
         )
-    figure.update_layout(
-        theme.figure_layout(
-            height=380, xaxis={"title": {"text": "true"}}, yaxis={"title": {"text": "predicted"}}, showlegend=True
-        )
-    )
-    return figure
+    return theme.titled(figure, "true", "predicted", height=380)

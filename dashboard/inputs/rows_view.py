@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Literal
 
 import pandas as pd
 import streamlit as st
 
 from dashboard.shared import downloads, forms, wording
 from isoviz.statistics import power
-from isoviz.tasks.protocol import TRAIN, DataReport, Problems, Task
+from isoviz.tasks.protocol import TRAIN, DataReport, Histogram, Problems, Task
 
 FEW = 120
 """Fewer validation rows cannot show differences below 0.05, so they get no check mark."""
@@ -68,14 +69,9 @@ def draw(task: Task, report: DataReport) -> None:
     for split, rows in report.preview.items():
         st.caption(f"First rows of {wording.plain(split)}")
         st.dataframe(_named(task, rows), hide_index=True, alt=f"First rows of the {split} split")
-    figures: dict[str, Any] = {}
-    for column in task.columns:
-        histograms = {split: lengths[column] for split, lengths in report.lengths.items()}
-        figures[f"{column}: words per row"] = data_figures.spread(histograms, "words")
+    figures = {title: data_figures.spread(splits, label) for title, (splits, label) in _spreads(task, report).items()}
     if task.label_names:
         figures["Classes"] = data_figures.classes(report.labels, "class")
-    elif report.values:
-        figures["Labels"] = data_figures.spread(report.values, "label")
     if part := sampled(report):
         st.caption(f"The histograms are {part}.")
     cells = [cell for _ in range(-(-len(figures) // 2)) for cell in st.columns(2)]
@@ -92,17 +88,22 @@ def draw(task: Task, report: DataReport) -> None:
     downloads.buttons(file, lambda: bars(task, report))
 
 
+def _spreads(task: Task, report: DataReport) -> dict[str, tuple[Mapping[str, Histogram], str]]:
+    """Histograms of numbers: title → histogram per split, and what is counted."""
+    spreads: dict[str, tuple[Mapping[str, Histogram], str]] = {}
+    for column in task.columns:
+        lengths = {split: of[column] for split, of in report.lengths.items()}
+        spreads[f"{column}: words per row"] = (lengths, "words")
+    if not task.label_names and report.values:
+        spreads["Labels"] = (report.values, "label")
+    return spreads
+
+
 def bars(task: Task, report: DataReport) -> pd.DataFrame:
     """All bars of the histograms: quantity, split, range or class, and number of rows."""
-    spreads = [
-        (f"{column}: words per row", {split: of[column] for split, of in report.lengths.items()})
-        for column in task.columns
-    ]
-    if not task.label_names and report.values:
-        spreads.append(("Labels", dict(report.values)))
     lines: list[dict[str, object]] = [
         {"histogram": title, "split": split, "from": low, "to": high, "rows": int(count)}
-        for title, splits in spreads
+        for title, (splits, _) in _spreads(task, report).items()
         for split, histogram in splits.items()
         for low, high, count in zip(histogram.edges, histogram.edges[1:], histogram.counts, strict=False)
     ]
@@ -125,16 +126,11 @@ def _named(task: Task, rows: list[dict[str, object]]) -> pd.DataFrame:
 
 def _in_words(task: Task, report: DataReport, title: str) -> str:
     if title == "Classes":
-        parts = [
-            f"{split} " + ", ".join(f"{k} {v}" for k, v in histograms.items())
-            for split, histograms in report.labels.items()
-        ]
-        return "; ".join(parts)
-    column = title.partition(":")[0]
-    histograms = (
-        report.values if title == "Labels" else {split: all_of[column] for split, all_of in report.lengths.items()}
-    )
-    return "; ".join(f"{split} {h.low:.4g} to {h.high:.4g}, median {h.median:.4g}" for split, h in histograms.items())
+        counted = {split: ", ".join(f"{k} {v}" for k, v in counts.items()) for split, counts in report.labels.items()}
+    else:
+        splits, _ = _spreads(task, report)[title]
+        counted = {split: f"{h.low:.4g} to {h.high:.4g}, median {h.median:.4g}" for split, h in splits.items()}
+    return "; ".join(f"{split} {text}" for split, text in counted.items())
 
 
 def problems(faults: Problems) -> None:
@@ -145,13 +141,7 @@ def problems(faults: Problems) -> None:
     forms.show_error(
         f"{faults.count:,} row{' is' if single else 's are'} invalid: correct or remove {'it' if single else 'them'}.{cut}"
     )
-    st.dataframe(
-        pd.DataFrame(
-            [(fault.split, fault.row, fault.column, fault.what, fault.value) for fault in faults.first],
-            columns=["split", "row", "column", "what is wrong", "value"],
-        ),
-        hide_index=True,
-        height="auto",
-        alt="Invalid rows, with the column and the reason",
-    )
+    lines = [(fault.split, fault.row, fault.column, fault.what, fault.value) for fault in faults.first]
+    table = pd.DataFrame(lines, columns=["split", "row", "column", "what is wrong", "value"])
+    st.dataframe(table, hide_index=True, height="auto", alt="Invalid rows, with the column and the reason")
     st.caption("Rows are counted from 1, not counting the header.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import streamlit as st
 
@@ -101,42 +101,26 @@ def draw(prefix: str, kind: Kind) -> SetSummary | None:
 # ------------------------------------------------------------------------------------------------------- sources
 
 
+def _options(form: _Form, name: str) -> dict[str, Any]:
+    disabled = actions.refusal() is not None
+    return {"key": form.key(name), "on_change": _read_input, "args": (form,), "disabled": disabled}
+
+
 def _upload(form: _Form) -> None:
-    st.file_uploader(
-        "File",
-        type=[ending.removeprefix(".") for ending in _ENDINGS[form.kind]],
-        key=form.key("file"),
-        on_change=_read_input,
-        args=(form,),
-        disabled=actions.refusal() is not None,
-        help=_HINTS[form.kind],
-    )
+    endings = [ending.removeprefix(".") for ending in _ENDINGS[form.kind]]
+    st.file_uploader("File", type=endings, help=_HINTS[form.kind], **_options(form, "file"))
     actions.notice()
 
 
 def _paste(form: _Form) -> None:
-    st.text_area(
-        "Texts, one per line",
-        key=form.key("lines"),
-        height=150,
-        placeholder="The cat sat on the mat.\nA dog barked all night.",
-        on_change=_read_input,
-        args=(form,),
-        disabled=actions.refusal() is not None,
-        help="Press Ctrl+Enter, or click elsewhere.",
-    )
+    example = "The cat sat on the mat.\nA dog barked all night."
+    hint = "Press Ctrl+Enter, or click elsewhere."
+    st.text_area("Texts, one per line", height=150, placeholder=example, help=hint, **_options(form, "lines"))
 
 
 def _path(form: _Form) -> None:
-    st.text_input(
-        "File on the server",
-        key=form.key("path"),
-        placeholder="/path/to/vectors.npy",
-        on_change=_read_input,
-        args=(form,),
-        disabled=actions.refusal() is not None,
-        help="Or `hub:owner/name:split` for a data set of the Hugging Face hub. " + _HINTS[form.kind],
-    )
+    hint = f"Or `hub:owner/name:split` for a data set of the Hugging Face hub. {_HINTS[form.kind]}"
+    st.text_input("File on the server", placeholder="/path/to/vectors.npy", help=hint, **_options(form, "path"))
 
 
 def _details(form: _Form) -> None:
@@ -149,20 +133,16 @@ def _details(form: _Form) -> None:
         for column, name in zip(st.columns(len(names)), names, strict=True):
             column.text_input(
                 "Vectors" if name == "points" else name.capitalize(),
-                key=form.key(name),
-                on_change=_read_input,
-                args=(form,),
                 help=f"{_COLUMN_HELP[name]} If empty, the column is found by name.",
+                **_options(form, name),
             )
         if form.kind == "texts":
             return
         st.file_uploader(
             "Texts, labels or ids of an array",
             type=_TABLES,
-            key=form.key("beside"),
-            on_change=_read_input,
-            args=(form,),
             help="A table with one row per vector, in the same order.",
+            **_options(form, "beside"),
         )
 
 
