@@ -11,7 +11,7 @@ from dashboard.shared import actions, menu, resources, run_lists, theme, timing,
 from dashboard.shared.run_lists import cached
 from dashboard.shared.steady import while_busy
 from isoviz import devices
-from isoviz.runs.queue_order import PRIORITIES, Move
+from isoviz.runs.queue_order import PRIORITIES, Move, Priority
 from isoviz.runs.rows import RunRow
 
 WAITING_SHOWN = 6
@@ -189,7 +189,7 @@ def _priority(waiting: Sequence[RunRow]) -> None:
     _menu(
         f"Priority: {level}",
         PRIORITIES,
-        lambda chosen: resources.service().set_priority(ids, PRIORITIES[chosen]),
+        lambda chosen: resources.service().set_priority(ids, PRIORITIES[cast(Priority, chosen)]),
         "Waiting runs with a high priority start before all others.",
         format_func=str.capitalize,
         key="queue_priority",

@@ -99,10 +99,9 @@ class ViewResult(Result):
         """Number of points behind `matrix`."""
         if "figure_points" in self.facts:
             return int(self.facts["figure_points"])
-        stored = self.stored_points(layer, pooling)
         if layer != self.depth:
-            return stored
-        return int(self.facts.get("token_sample", stored)) if pooling == "tokens" else self.entry(layer, pooling).n
+            return self.stored_points(layer, pooling)
+        return int(self.facts["token_sample"]) if pooling == "tokens" else self.entry(layer, pooling).n
 
     def matrix(self, layer: int, pooling: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
         """|ρ| · 255 of the dimensions (d, d), correlated ones side by side, and their order (d,).

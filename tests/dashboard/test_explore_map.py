@@ -17,7 +17,6 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.explore import point_map, points, sections
 from dashboard.explore.form import same_rows
-from dashboard.shared import downloads
 from isoviz.access.service import Service
 from isoviz.exploring import maps, measuring, similarity
 from isoviz.exploring.jobs import QUESTIONS, SENTENCES
@@ -371,17 +370,6 @@ def test_rows_of_another_split_are_not_linked() -> None:
     assert same_rows(shown("a"), shown("b")) is None
 
 
-def test_added_view_begins_as_a_copy(opened: Opened, made: Any) -> None:
-    page = opened()
-    page.segmented_control(key="explore_views").set_value(3).run()
-    assert errors(page) == []
-    assert page.selectbox(key="explore3_model").value == made[0].model
-    assert (
-        page.selectbox(key="explore2_task").value == made[0].task
-        and page.number_input(key="explore2_rows").value == ROWS
-    )
-
-
 @pytest.mark.parametrize("size", ["2-D", point_map.FILM])
 def test_the_same_in_python(opened: Opened, size: str, view: ViewResult) -> None:
     chosen = {"explore_layer": "1", "explore_pooling": "mean", "explore_points": "1000", "explore_size": size}
@@ -399,37 +387,11 @@ def test_the_same_in_python(opened: Opened, size: str, view: ViewResult) -> None
     np.testing.assert_allclose(np.sort(coordinates[:, 0]), np.sort(x), rtol=1e-5)
 
 
-def test_isoscore_star_in_python_is_of_the_layer_and_of_all_together(opened: Opened, view: ViewResult) -> None:
-    query = {"explore_measure": "IsoScore*", "explore_layer": "3", "explore_pooling": "tokens"}
-    page = opened(**query, explore_points="1000")
-    page.session_state["explore_python"] = True
-    (code,) = [block.value for block in page.run().code if "ViewRequest" in block.value]
-    output = io.StringIO()
-    with redirect_stdout(output):
-        exec(code, {})
-    assert view.together is not None
-    expected = [one.number("isoscore_star") for one in (view.entry(3, "tokens"), view.together)]
-    assert output.getvalue().split()[:2] == list(map(repr, expected))
-
-
-def test_a_field_that_a_button_sets_is_not_reported_as_ignored(opened: Opened) -> None:
-    page = opened(explore_layer="1")
-    page.session_state["explore_layer"] = 4  # as a callback does
-    assert page.run().slider(key="explore_layer").value == 4 and not page.toast and errors(page) == []
-
-
 def test_numbers_that_colour_the_points_are_explained(opened: Opened) -> None:
     page = opened(explore_colour="length")
     assert errors(page) == [] and "24 points, d = 128; length: in tokens." in texts(page)
     assert "probability" in point_map.meaning("error", pd.DataFrame({"prediction": ["yes"], "error": [0.2]}))
     assert "distance between" in point_map.meaning("error", pd.DataFrame({"prediction": [1.5], "error": [0.2]}))
-
-
-def test_files_hold_every_point() -> None:
-    table = pd.DataFrame({"row": [0, 1], "sentence": ["=1+1", "b"], "pca_1": [0.5, 1.5], "selected": [True, False]})
-    back = pd.read_parquet(io.BytesIO(downloads.parquet(table)))
-    pd.testing.assert_frame_equal(back, table)
-    assert "'=1+1" in downloads.csv(table).decode("utf-8-sig")
 
 
 def test_pairs_are_on_one_line() -> None:

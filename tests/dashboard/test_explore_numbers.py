@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -12,14 +11,12 @@ import streamlit as st
 
 from dashboard.explore import numbers
 from dashboard.shared import downloads, wording
-from isoviz.exploring import results
-from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
 from isoviz.jobs.progress import write_json
 from isoviz.jobs.results import FACTS
 from isoviz.metrics.record import Reading
 from tests.dashboard.conftest import Opened
-from tests.dashboard.reading import drawn, errors, key_for, texts
+from tests.dashboard.reading import drawn, errors, texts
 from tests.measured import cloud
 
 
@@ -60,15 +57,6 @@ def test_limits_of_the_numbers_are_stated_beside_them(opened: Opened, kept_view:
     assert numbers.notes_on(entry, "twonn") == ["intrinsic dimension (TwoNN) is undefined: it needs at least 3"]
 
 
-def test_mean_correlation_of_every_layer(opened: Opened, kept_view: ViewResult) -> None:
-    page = opened(explore_measure="Mean |ρ|")
-    line = next(line for line in drawn(page)[0]["data"] if line["name"] == "mean of the tokens")
-    assert (
-        line["y"] == [kept_view.entry(layer, "mean").number("abs_correlation") for layer in range(3)]
-        and errors(page) == []
-    )
-
-
 def test_isoscore_star_of_every_layer_and_of_all_together(opened: Opened, kept_view: ViewResult) -> None:
     chosen = {"explore_measure": "IsoScore*", "explore_layer": "1", "explore_pooling": "tokens"}
     page = opened(**chosen)
@@ -96,28 +84,6 @@ def test_isoscore_star_of_every_layer_and_of_all_together(opened: Opened, kept_v
     assert "IsoScore* is undefined: Σ_S is of training tokens" in texts(page)
 
 
-def test_cut_axis_is_reported_with_the_outlier_and_its_value(
-    opened: Opened,
-    kept_view: ViewResult,
-    explored: tuple[ViewRequest, dict, dict],  # type: ignore[type-arg]
-) -> None:
-    request, facts, arrays = explored
-    mean = np.linspace(-0.5, 0.5, 16, dtype=np.float32)
-    mean[4] = -7.25
-    entries = [
-        {**entry, "dimensions": entry["dimensions"] | {"outliers": [4] if entry["cloud"] == "layer_2" else []}}
-        for entry in facts["entries"]
-    ]
-    shutil.rmtree(kept_view.folder)
-    key = key_for(request)
-    changed = arrays | {results.array_name(2, "cls", "mean"): mean}
-    results.STORE.publish(key, {**facts, "entries": entries}, changed)
-    page = opened()
-    assert errors(page) == []
-    note = "Rogue dimensions by mean: 4; the axis is cut to −0.7 to 0.7, to keep the rest readable; beyond it: dimension 4 at −7.25."
-    assert note in texts(page)
-
-
 def test_numbers_behind_the_figures_are_files(opened: Opened, kept_view: ViewResult) -> None:
     table = numbers.figure_data(kept_view, 1, "mean")
     for name in ("sigma", "mean"):
@@ -137,26 +103,17 @@ def test_numbers_behind_the_figures_are_files(opened: Opened, kept_view: ViewRes
 
 
 def test_downloads_hold_every_number(kept_view: ViewResult) -> None:
-    table = numbers.frame(kept_view.entries)
-    lines = downloads.csv(table).decode("utf-8-sig").splitlines()
-    assert len(lines) == 10 and lines[0].startswith("layer,pooling,n,d,isoscore,")
-    assert float(lines[2].split(",")[4]) == kept_view.entries[1].number("isoscore")
-    assert (
-        kept_view.entries[0].number("isoscore") is None and lines[1].split(",")[4] == ""
-    )  # [CLS] before any layer is one point
-    text = numbers.latex(table, "a_model on 100 % of it")
-    assert r"a\_model on 100 \% of it" in text and text.count(r"\\") == 10 and "$EV_1$" in text
-
-
-def test_downloads_hold_all_layers_together(kept_view: ViewResult) -> None:
-    assert kept_view.together is not None
-    table = numbers.frame([*kept_view.entries, kept_view.together])
+    together, first = kept_view.together, kept_view.entries[0]
+    assert together is not None and first.number("isoscore") is None  # [CLS] before any layer is one point
+    table = numbers.frame([*kept_view.entries, together])
+    lines = [line.split(",") for line in downloads.csv(table).decode("utf-8-sig").splitlines()]
+    assert len(lines) == 11 and lines[0][:5] == ["layer", "pooling", "n", "d", "isoscore"]
+    assert lines[1][4] == "" and float(lines[2][4]) == kept_view.entries[1].number("isoscore")
+    assert [line[0] for line in lines][-2:] == ["2", ""]
     back = pd.read_csv(io.BytesIO(downloads.csv(table)))
-    assert len(back) == 10 and back["layer"].isna().tolist() == [False] * 9 + [True]
-    assert back["isoscore_star"].iloc[-1] == kept_view.together.number("isoscore_star")
+    assert back["isoscore_star"].iloc[-1] == together.number("isoscore_star")
     assert back["isoscore_star"].notna().sum() == 4  # three layers of tokens, and these
-    assert [line.split(",")[0] for line in downloads.csv(table).decode("utf-8-sig").splitlines()][-2:] == ["2", ""]
-    text = numbers.latex(table, numbers.of_shrinkage(kept_view.facts["shrinkage"]))
-    assert r"IsoScore*: $\zeta$ = 0.2, $\Sigma_S$ from " in text and "IsoScore*" in text.split(r"\toprule")[1]
+    text = numbers.latex(table, "a_model on 100 % of it")
+    assert r"a\_model on 100 \% of it" in text and text.count(r"\\") == 11 and "$EV_1$" in text
     (last,) = [line for line in text.splitlines() if line.startswith("-- & tokens")]
-    assert f"{kept_view.together.number('isoscore_star'):.3f}" in last
+    assert f"{together.number('isoscore_star'):.3f}" in last

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from dashboard.explore import analysis, numbers
-from dashboard.shared import job_progress
-from dashboard.shared.job_progress import WatchedJob
 from isoviz import metrics, tasks
 from isoviz.access.service import Service
 from isoviz.exploring import encoders, measuring, results, similarity
@@ -145,24 +141,12 @@ def test_failed_job_is_reported_beside_its_field(open_page: OpenPage) -> None:
     assert not page.button(key="explore_look").disabled
 
 
-def test_page_is_redrawn_for_each_stage_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    reruns: list[str] = []
-    monkeypatch.setattr(st, "rerun", lambda: reruns.append("anew"))
+def test_a_view_is_news_with_its_first_figures_and_with_each_further_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "find", lambda key: None)
+    assert not analysis._news("k", None)
     monkeypatch.setattr(results, "find", lambda key: ViewResult(Path("x"), {"pending": ["twonn", "isoscore_star"]}))
-    state = JobState("running")
-
-    def look(pending: tuple[str, ...] | None) -> None:
-        job = WatchedJob("", lambda: state, lambda: None, lambda: analysis._news("k", pending))
-        job_progress._states([job], None)
-
-    look(None)  # its first pictures
-    assert reruns == ["anew"]
-    look(("twonn", "isoscore_star"))
-    assert reruns == ["anew"]
-    look(("twonn", "output matrix", "isoscore_star"))
-    state = JobState("done")
-    look(("twonn", "isoscore_star"))
-    assert reruns == ["anew"] * 3
+    seen = [None, ("twonn", "isoscore_star"), ("twonn", "output matrix", "isoscore_star")]
+    assert [analysis._news("k", pending) for pending in seen] == [True, False, True]
 
 
 def test_one_button_stops_the_jobs_of_all_views_and_each_is_listed_once(
@@ -214,16 +198,6 @@ def test_measure_layer_and_pooling_live_in_the_address(opened: Opened, kept_view
     assert "Layer 1, mean of the tokens" in texts(page)
 
 
-def test_axis_of_the_spectrum_lives_in_the_address(opened: Opened) -> None:
-    def axis(page: AppTest) -> str | None:
-        assert errors(page) == []
-        (layout,) = [c["layout"] for c in drawn(page) if c["layout"]["yaxis"]["title"]["text"] == "EV_k"]
-        return layout["xaxis"].get("type")
-
-    assert axis(opened()) is None
-    assert axis(opened(explore_ev_axis="log axis")) == "log"
-
-
 def test_unknown_parts_of_an_address_are_reported(opened: Opened) -> None:
     wrong = {
         "explore_layer": "abc",
@@ -255,25 +229,6 @@ def test_numbers_that_are_infinite_once_read(opened: Opened, open_page: OpenPage
     assert errors(open_page("explore", explore_rows=digits)) == []
     page = open_page("train", train_max_eval=digits, train_epochs="1e309")
     assert errors(page) == [] and page.number_input(key="train_epochs").value == 3
-
-
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (f"{tempfile.gettempdir()}/no/such/dir", "o such model or directory"),
-        ("some/encoder", "set; restart without it to go online); use a bundled model"),
-        ("not a model!", "neither a directory nor a hub id"),
-    ],
-)
-def test_unknown_model_is_reported_with_advice(model: str, message: str, open_page: OpenPage) -> None:
-    page = open_page("explore", explore_model=model)
-    (error,) = errors(page)
-    assert message in error and page.button(key="explore_look").disabled
-
-
-def test_directory_that_is_no_model(open_page: OpenPage, tmp_path: Path) -> None:
-    page = open_page("explore", explore_model=str(tmp_path))
-    assert "holds no model (no config.json)" in errors(page)[0]
 
 
 def test_paper_task_needs_a_folder(open_page: OpenPage, cola: Path, tmp_path: Path) -> None:

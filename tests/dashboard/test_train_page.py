@@ -9,7 +9,6 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.inputs import rows_view
 from isoviz import devices
-from isoviz.runs.execution import execute
 from isoviz.runs.planning import PRESETS
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
@@ -205,19 +204,6 @@ def test_upload_is_kept_and_its_folder_used(open_page: OpenPage, store: Store, c
     assert {row.config.data for row in store.list()} == {str(folder)}
 
 
-def test_a_run_of_two_processes_from_the_form_to_results(open_page: OpenPage, store: Store) -> None:
-    page = open_page("train", train_max_train="32", train_max_eval="32", train_epochs="1", train_seeds="7")
-    page.pills(key="train_methods").set_value(["baseline"]).run()
-    page.number_input(key="train_processes").set_value(2).run()
-    launch(page)
-    (row,) = store.list()
-    assert row.config.processes == 2
-    assert execute(store, row.id).status == "finished"
-    results = open_page("results")
-    assert errors(results) == []
-    assert results.dataframe[-1].value["Run"][0].endswith(f"={row.id}")
-
-
 def test_runs_of_the_untouched_form_compare_with_the_demo(open_page: OpenPage, store: Store) -> None:
     launch(open_page("train", preset="demo"))
     page = open_page("train")
@@ -237,13 +223,6 @@ def test_the_demos_rows_and_length_are_for_its_model_and_task(open_page: OpenPag
     assert page.number_input(key="train_max_length").value == 32  # chosen, so it stays
     linked = open_page("train", train_epochs="2")
     assert linked.number_input(key="train_max_train").value is None
-
-
-def test_name_of_the_launch_groups_its_runs(open_page: OpenPage, store: Store) -> None:
-    page = open_page("train")
-    page.text_input(key="train_group").set_value("my sweep").run()
-    launch(page)
-    assert {row.group for row in store.list()} == {"my sweep"}
 
 
 def test_existing_runs_are_skipped_unless_requested(open_page: OpenPage, store: Store) -> None:
@@ -272,12 +251,6 @@ def test_form_survives_a_visit_to_another_page(open_page: OpenPage) -> None:
     page.switch_page("../pages/home.py").run()
     page.switch_page("../pages/train.py").run()
     assert page.text_input(key="train_istar.lam").value == "2"
-
-
-def test_address_restores_the_form(open_page: OpenPage) -> None:
-    page = open_page("train", **{"train_isobn.beta": "3", "train_seeds": "0 1"})
-    assert errors(page) == []
-    assert page.text_input(key="train_isobn.beta").value == "3" and numbers(page)["Runs"] == "4"
 
 
 def test_a_papers_recipe_fills_the_settings_and_leaves_the_rest(open_page: OpenPage, store: Store) -> None:

@@ -92,7 +92,3 @@ def test_points_of_a_picture_are_those_it_was_computed_from() -> None:
     np.testing.assert_array_equal(cells, np.rint(255 * expected))
     with pytest.raises(KeyError):
         view.stored_points(2, "cls")
-
-
-def test_a_view_that_does_not_tell_its_sample_has_what_it_kept() -> None:
-    assert made().points_in_matrix(1, "tokens") == KEPT

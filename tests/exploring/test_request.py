@@ -87,7 +87,3 @@ def test_an_invalid_value_names_its_field(change: dict[str, object], field: str,
 def test_unreadable_data(request_: ViewRequest, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="not a folder"):
         rows_of("glue/cola", str(tmp_path / "nowhere"))
-
-
-def test_json_and_back(request_: ViewRequest) -> None:
-    assert ViewRequest(**request_.as_json()) == request_

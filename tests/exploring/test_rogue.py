@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -83,15 +82,3 @@ def test_large_clouds_are_sampled(monkeypatch: pytest.MonkeyPatch):
     centred = points - points.mean(axis=0)
     centred[:, 5] *= 20.0
     assert np.isnan(of(centred).cosine).all(), "a mean cosine of about 0 has no shares"
-
-
-def test_one_word_for_them_everywhere():
-    root = Path(__file__).resolve().parents[2]
-    files = [
-        *root.glob("docs/*.md"),
-        *root.glob("README.md"),
-        *root.glob("dashboard/**/*.py"),
-        *root.glob("isoviz/**/*.py"),
-    ]
-    assert len(files) > 300
-    assert [path.name for path in files if "outlier dimension" in path.read_text(encoding="utf-8").lower()] == []

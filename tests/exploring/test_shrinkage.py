@@ -13,7 +13,7 @@ import transformers
 from numpy.typing import NDArray
 
 from isoviz import tasks
-from isoviz.errors import DataError, InputError
+from isoviz.errors import InputError
 from isoviz.exploring import measuring, shrinkage
 from isoviz.exploring.request import ViewRequest
 from isoviz.metrics.measuring import notes_of
@@ -60,8 +60,8 @@ def compute(request: ViewRequest) -> dict[str, Any]:
     return measuring.compute(request, lambda done, total, text: None)[0]
 
 
-def stars(facts: dict[str, Any], pooling: str = "tokens") -> list[float | None]:
-    return [record.number("isoscore_star") for record in records(facts) if record.pooling == pooling]
+def stars(facts: dict[str, Any]) -> list[float | None]:
+    return [record.number("isoscore_star") for record in records(facts) if record.pooling == "tokens"]
 
 
 def records(facts: dict[str, Any]) -> list[CloudRecord]:
@@ -91,6 +91,8 @@ def test_each_layer_has_the_training_tokens_of_its_own(seen: tuple[dict[str, Any
     np.testing.assert_allclose(np.array(stars(facts), dtype=float), expected, rtol=1e-5)
     plain = [record.number("isoscore") for record in records(facts) if record.pooling == "tokens"]
     assert all(abs(star - score_) > 1e-3 for star, score_ in zip(expected, plain, strict=True))  # Σ_S counts
+    reasons = {record.readings["isoscore_star"].undefined for record in records(facts) if record.pooling != "tokens"}
+    assert reasons == {shrinkage.OF_TOKENS}
 
 
 def test_all_layers_together_are_what_a_run_would_report(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
@@ -126,13 +128,6 @@ def test_the_source_of_sigma_s_is_stated(seen: tuple[dict[str, Any], Clouds, Clo
     for one in [*of_tokens, CloudRecord.model_validate(facts["layers"])]:
         assert f"isoscore_star is taken with {words}" in notes_of(one)
         assert one.readings["isoscore_star"].settings == {"zeta": REPORTED_ZETA}
-
-
-def test_other_poolings_say_why_they_have_none(seen: tuple[dict[str, Any], Clouds, Clouds]) -> None:
-    facts = seen[0]
-    assert stars(facts, "cls") == stars(facts, "mean") == [None, None, None]
-    reasons = {record.readings["isoscore_star"].undefined for record in records(facts) if record.pooling != "tokens"}
-    assert reasons == {shrinkage.OF_TOKENS}
 
 
 def test_a_view_of_the_training_split_says_what_it_shares(request_: ViewRequest) -> None:
@@ -200,14 +195,6 @@ def test_training_rows_are_drawn_by_the_seed() -> None:
     assert (rows == shrinkage.training_rows(request, 50)).all()
     assert (rows != shrinkage.training_rows(dataclasses.replace(request, seed=2), 50)).any()
     assert shrinkage.training_rows(request, 4).tolist() == [0, 1, 2, 3]
-
-
-def test_data_without_a_training_split_is_no_view(request_: ViewRequest, tmp_path: Path) -> None:
-    """So a view always has rows for Σ_S."""
-    folder = tiny.write_cola(tmp_path / "cola")
-    (folder / "train.parquet").unlink()
-    with pytest.raises(DataError, match="no train split"):
-        compute(dataclasses.replace(request_, data=str(folder)))
 
 
 @pytest.mark.parametrize("kind", ["span", "seq2seq"])
