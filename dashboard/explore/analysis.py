@@ -84,7 +84,7 @@ def obtain(view_forms: list[ViewForm]) -> list[ViewResult]:
         if state.under_way and form.key is not None:
             running.setdefault(form.key, []).append(number)
         elif state.in_trouble:
-            job_progress.trouble(state, place=form.error_slot(state.field))
+            job_progress.trouble(state, place=form.error_slots.get(state.field or ""))
         if view is not None:
             views.append(view)
     if running:

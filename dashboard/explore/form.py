@@ -33,15 +33,6 @@ MOST_VIEWS = 4
 
 DEFAULT_ROWS = 500
 A_TASK, MY_TEXTS, MY_VECTORS = "A task", "My texts", "My vectors"
-_PLACES = {
-    "truncate-dim": "sentence",
-    "prompt": "sentence",
-    "model": "model",
-    "data": "data",
-    "split": "split",
-    "max_rows": "rows",
-}
-"""Field of an engine error → the field on screen below which the error appears."""
 
 
 @dataclass
@@ -56,7 +47,7 @@ class ViewForm:
         rows_in_split: rows available.
         own_set: the user's texts or vectors, if the view shows those.
         automatic: computed without a button.
-        error_slots: field on screen → where its error appears.
+        error_slots: field of the request → where its error appears.
     """
 
     prefix: str = PREFIX
@@ -67,10 +58,6 @@ class ViewForm:
     own_set: SetSummary | None = None
     automatic: bool = False
     error_slots: dict[str, DeltaGenerator] = field(default_factory=dict)
-
-    def error_slot(self, error_field: str | None) -> DeltaGenerator | None:
-        """Where the error of a field of the request appears; None if the form has no such field."""
-        return self.error_slots.get(_PLACES.get(error_field or "", ""))
 
 
 @steady
@@ -158,7 +145,7 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
             bind="query-params",
             help="Reads the first rows of the split. IsoScore needs about five points per dimension; more rows take longer.",
         )
-        form.error_slots["rows"] = st.container()
+        form.error_slots["max_rows"] = st.container()
     with form.error_slots["model"]:
         source = _source(model)
         modules = _modules(source, slug)
@@ -188,7 +175,7 @@ def _draw_encoded(form: ViewForm, *, own_texts: bool) -> None:
     if error is None:
         _, error = reading.answer(request.check)
     if counted is None or error is not None:
-        with form.error_slot(error.field if error else None) or form.error_slots["data"]:
+        with form.error_slots.get(error.field or "" if error else "", form.error_slots["data"]):
             forms.show_error(error)
         return
     rows_read = Rows(*counted)
@@ -282,7 +269,7 @@ def _sentence_fields(modules: SentenceModules | None, form: ViewForm) -> tuple[s
         bind="query-params",
         help="Keeps the first dimensions of each sentence vector. Meant for Matryoshka models.",
     )
-    form.error_slots["sentence"] = st.container()
+    form.error_slots |= dict.fromkeys(("prompt", "truncate-dim"), st.container())
     return prompt if prompt != modules.default_prompt else None, truncate
 
 

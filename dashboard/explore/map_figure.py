@@ -109,42 +109,30 @@ def cloud_map(
     """
     figure = go.Figure()
     solid = coordinates.shape[1] == 3
+    symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
     size = _marker_size(len(coordinates), solid) * (0.7 if compact else 1)
     opacity_of_all = _SOLID if solid else _STRONG if len(coordinates) <= _FEW else _DENSE
     fetched = isinstance(texts, np.ndarray)
-    hover: NDArray[Any] = (
-        np.asarray(texts, dtype=np.int32)
-        if fetched
-        else np.array([escape(wording.cut(text)) for text in texts], dtype=object)
-    )
+    shortened = texts if fetched else [escape(wording.cut(text)) for text in texts]
+    hover = np.asarray(shortened, dtype=np.int32 if fetched else object)
     for index, (name, members, marker) in enumerate(_groups(colours, len(coordinates))):
-        symbols = _SOLID_SYMBOLS if solid else _SYMBOLS
         title = escape(wording.cut(name, 30))
-        faint, strong = (None, members) if marked is None else (members & ~marked, members & marked)
-        for part, opacity in ((faint, _FAINT_OPACITY), (strong, opacity_of_all)):
-            if part is None:
-                continue
+        parts = [(members, opacity_of_all)]
+        if marked is not None:
+            parts = [(members & ~marked, _FAINT_OPACITY), (members & marked, opacity_of_all)]
+        for part, opacity in parts:
             colour = marker["color"]
-            extra: dict[str, Any] = {"customdata" if fetched else "text": hover[part]}
-            if film is not None:
-                extra["meta"] = film[:, part].round(4).ravel()
+            style = {"size": size, "opacity": opacity, "line": {"width": 0}, "symbol": symbols[index % len(symbols)]}
+            style["color"] = colour[part] if isinstance(colour, np.ndarray) else colour
             _add_points(
                 figure,
                 coordinates[part],
                 name=title,
                 mode="markers",
-                marker={
-                    **marker,
-                    "size": size,
-                    "opacity": opacity,
-                    "line": {"width": 0},
-                    "symbol": symbols[index % len(symbols)],
-                    "color": colour[part] if isinstance(colour, np.ndarray) else colour,
-                },
-                **extra,
-                hovertemplate="%{text}<extra></extra>"
-                if colours is None or not name
-                else f"%{{text}}<extra>{title}</extra>",
+                marker=marker | style,
+                **{"customdata" if fetched else "text": hover[part]},
+                meta=None if film is None else film[:, part].round(4).ravel(),
+                hovertemplate="%{text}<extra></extra>" if not name else f"%{{text}}<extra>{title}</extra>",
                 legendgroup=title,
                 showlegend=bool(name) and opacity != _FAINT_OPACITY,
             )
@@ -152,45 +140,40 @@ def cloud_map(
     if named and colours is not None and not compact and not solid:
         _add_names(figure, coordinates, colours)
     if own is not None and len(own):
-        # labels only for a few marks: many would overlap and cover the map
-        named = len(own) <= 12 and not compact
-        _add_points(
-            figure,
-            own,
-            name="own sentences",
-            mode="markers+text" if named else "markers",
-            marker={
-                "symbol": "diamond" if solid else "star",
-                "size": 9 if solid else 17,
-                "color": OWN_COLOUR,
-                "line": {"width": 1.5, "color": "#ffffff"},
-            },
-            text=[escape(wording.cut(text, 28)) for text in own_texts],
-            textposition="top center",
-            **(
-                {} if solid else {"unselected": {"marker": {"opacity": 1}}}
-            ),  # a lasso selects rows, not the user's sentences
-            hovertext=[escape(wording.cut(text)) for text in own_texts],
-            hovertemplate="%{hovertext}<extra>own</extra>",
-            showlegend=True,
-            few=True,
-        )
+        _add_own(figure, own, own_texts, compact)
     _lay_out(figure, axes, solid, _limits(coordinates if range_of is None else range_of, own), equal, compact)
     if colours is not None and is_scale(colours):
+        title = escape(wording.cut(str(colours.name), 24))
         figure.update_layout(
             coloraxis={
                 "colorscale": theme.POINT_SCALES["light"],  # the browser substitutes the dark palette
                 "cmin": float(colours.min()),
                 "cmax": float(colours.max()),
-                "colorbar": {
-                    "title": {"text": escape(wording.cut(str(colours.name), 24))},
-                    "thickness": 10,
-                    "len": 0.8,
-                    "outlinewidth": 0,
-                },
+                "colorbar": {"title": {"text": title}, "thickness": 10, "len": 0.8, "outlinewidth": 0},
             }
         )
     return figure
+
+
+def _add_own(figure: go.Figure, own: NDArray[Any], texts: Sequence[str], compact: bool) -> None:
+    solid = own.shape[1] == 3
+    more = {} if solid else {"unselected": {"marker": {"opacity": 1}}}  # a lasso selects rows, not the user's sentences
+    marker = {"symbol": "diamond" if solid else "star", "size": 9 if solid else 17, "color": OWN_COLOUR}
+    _add_points(
+        figure,
+        own,
+        name="own sentences",
+        # labels only for a few marks: many would overlap and cover the map
+        mode="markers+text" if len(own) <= 12 and not compact else "markers",
+        marker=marker | {"line": {"width": 1.5, "color": "#ffffff"}},
+        text=[escape(wording.cut(text, 28)) for text in texts],
+        textposition="top center",
+        hovertext=[escape(wording.cut(text)) for text in texts],
+        hovertemplate="%{hovertext}<extra>own</extra>",
+        showlegend=True,
+        few=True,
+        **more,
+    )
 
 
 def _add_density(figure: go.Figure, density: Sequence[tuple[float, list[NDArray[np.float64]]]]) -> None:
@@ -242,15 +225,11 @@ def _groups(colours: pd.Series | None, count: int) -> list[tuple[str, NDArray[np
     alone = [name for name in order if name == NO_CLUSTER]
     order = [name for name in order if name != NO_CLUSTER]
     named = sorted(order if len(order) <= MOST_GROUPS else order[: MOST_GROUPS - 1])
-    groups = []
-    for index, name in enumerate(named):
-        groups.append((name, (values == name).to_numpy(), {"color": _POINT_COLOURS[index]}))
+    groups = [(name, (values == name).to_numpy(), {"color": _POINT_COLOURS[index]}) for index, name in enumerate(named)]
     if len(named) < len(order):
         other_points = (~values.isin([*named, *alone])).to_numpy()
         groups.insert(0, (f"{REST} ({len(order) - len(named)})", other_points, {"color": _OTHER_COLOUR}))
-    for name in alone:
-        groups.insert(0, (name, (values == name).to_numpy(), {"color": _OTHER_COLOUR}))
-    return groups
+    return [(name, (values == name).to_numpy(), {"color": _OTHER_COLOUR}) for name in alone] + groups
 
 
 def _add_points(figure: go.Figure, points: NDArray[Any], *, few: bool = False, **more: Any) -> None:
@@ -274,53 +253,26 @@ def _limits(points: NDArray[Any], own: NDArray[Any] | None) -> list[list[float]]
 def _lay_out(
     figure: go.Figure, axes: Sequence[str], solid: bool, limits: list[list[float]], equal: bool, compact: bool
 ) -> None:
-    # a 3-D scene has no room for long titles
-    titles = [axis.replace(" of the variance", "") for axis in axes] if solid else axes
-    named = [
-        {"title": {"text": escape(axis), "font": {"size": 11 if compact else 13}}, "range": span}
-        for axis, span in zip(titles, limits, strict=True)
-    ]
-    if not solid and equal:
-        named[1] |= {"scaleanchor": "x"}
-    # below, because plotly's buttons are at the top
-    legend = {
-        "itemsizing": "constant",
-        "font": {"size": 12},
-        "yanchor": "top",
-        "y": -0.02 if solid else -0.26 if compact else -0.14,
+    titles = [axis.replace(" of the variance", "") for axis in axes] if solid else axes  # a scene has less room
+    font = {"size": 11 if compact else 13}
+    named: dict[str, dict[str, Any]] = {
+        f"{letter}axis": {"title": {"text": escape(title), "font": font}, "range": span, "zeroline": False}
+        for letter, title, span in zip("xyz", titles, limits, strict=False)
     }
+    # below, because plotly's buttons are at the top
+    legend = {"itemsizing": "constant", "font": {"size": 12}, "yanchor": "top"}
+    legend["y"] = -0.02 if solid else -0.26 if compact else -0.14
     if solid:
         # lines in a 3-D scene are thin: fainter ones would be invisible
-        lines = {"gridcolor": _SCENE_LINES, "zeroline": False, "showline": True, "linecolor": _SCENE_LINES}
-        axis_style = {
-            "backgroundcolor": "rgba(0,0,0,0)",
-            **lines,
-            "tickfont": {"size": 10 if compact else 12},
-            "nticks": 5,
-        }
-        eye = 1.6 if compact else 1.4
-        names = ("xaxis", "yaxis", "zaxis")
-        figure.update_layout(
-            theme.figure_layout(
-                scene={name: {**axis_style, **axis} for name, axis in zip(names, named, strict=True)}
-                | {
-                    "dragmode": "orbit",
-                    "camera": {"eye": dict.fromkeys("xyz", eye), "center": {"x": 0, "y": 0, "z": -0.12}},
-                },
-                legend=legend,
-                margin={"l": 0, "r": 0, "t": 32, "b": 0},
-            )
-        )
-        return
-    figure.update_layout(
-        theme.figure_layout(
-            xaxis={**named[0], "zeroline": False},
-            yaxis={**named[1], "zeroline": False},
-            legend=legend,
-            dragmode="lasso",
-            margin={"t": 32, "l": 8, "r": 8, "b": 8},
-        )
-    )
+        lines = {"gridcolor": _SCENE_LINES, "showline": True, "linecolor": _SCENE_LINES, "nticks": 5}
+        style = {**lines, "backgroundcolor": "rgba(0,0,0,0)", "tickfont": {"size": 10 if compact else 12}}
+        camera = {"eye": dict.fromkeys("xyz", 1.6 if compact else 1.4), "center": {"x": 0, "y": 0, "z": -0.12}}
+        scene = {name: style | axis for name, axis in named.items()} | {"dragmode": "orbit", "camera": camera}
+        layout: dict[str, Any] = {"scene": scene, "margin": {"l": 0, "r": 0, "t": 32, "b": 0}}
+    else:
+        named["yaxis"] |= {"scaleanchor": "x"} if equal else {}
+        layout = {**named, "dragmode": "lasso", "margin": {"t": 32, "l": 8, "r": 8, "b": 8}}
+    figure.update_layout(theme.figure_layout(legend=legend, **layout))
 
 
 def _marker_size(count: int, solid: bool) -> float:

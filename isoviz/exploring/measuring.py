@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -47,9 +47,9 @@ Computed = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 _READING, _MEASURING, _PICTURES, _NEIGHBOURS, _TRAINING = (0, 350), (350, 430), (430, 500), (500, 800), (800, 1000)
 _TOTAL: Final = 1000
 OUTPUT: Final = "output matrix"
-_TO_COME: Final = Reading(undefined=PENDING)
+TO_COME: Final = Reading(undefined=PENDING)
 _PENDING_OUTPUT: Final = {"reason": "it is still being measured"}
-_PENDING_SHRINKAGE: Final = "it is still being computed, from training tokens"
+_PENDING_SHRINKAGE: Final = {"reason": "it is still being computed, from training tokens"}
 
 
 def slow_metrics() -> list[str]:
@@ -140,8 +140,9 @@ def compute(
             "reading_seconds": round(read - began, 3),
         }
         if show:
-            early_records = [record.with_readings(dict.fromkeys(slow_metrics(), _TO_COME)) for record in records]
-            show(_facts_without_pending(facts, early_records, _PENDING_OUTPUT, pending(), read), arrays)
+            early = [record.with_readings(dict.fromkeys(slow_metrics(), TO_COME)) for record in records]
+            early = shrinkage.without(early, _PENDING_SHRINKAGE["reason"])
+            show(with_records(facts, early, _PENDING_OUTPUT, _PENDING_SHRINKAGE, read, pending()), arrays)
         report_pairs = _part(tell, _NEIGHBOURS, "clouds")
         complete_records = []
         for done, record in enumerate(records, start=1):
@@ -152,7 +153,8 @@ def compute(
             source, run, lambda done, total: tell(_TRAINING[0], _TOTAL, f"{activity}, {done:,} of {total:,} rows")
         )
         if show:
-            show(_facts_without_pending(facts, complete_records, output, [shrinkage.MEASURE], read), arrays)
+            early = shrinkage.without(complete_records, _PENDING_SHRINKAGE["reason"])
+            show(with_records(facts, early, output, _PENDING_SHRINKAGE, read, [shrinkage.MEASURE]), arrays)
         of_training = _part(tell, _TRAINING, "rows")
 
         def training_tokens(numbers: NDArray[np.int64]) -> Views:
@@ -174,14 +176,28 @@ def compute(
         layers, of_target = shrinkage.together(views, target, split=request.split), target.facts
         complete_records = shrinkage.scored(complete_records, views, target)
     tell(_TOTAL, _TOTAL, "keeping the numbers")
-    seconds = round(time.monotonic() - read, 3)
-    late_facts = {
-        "measuring_seconds": seconds,
-        "entries": _as_json(complete_records),
+    return with_records(facts, complete_records, output, of_target, read, layers=layers), arrays
+
+
+def with_records(
+    facts: dict[str, Any],
+    records: Records,
+    output: dict[str, Any],
+    shrinkage: dict[str, Any],
+    since: float,
+    pending: Sequence[str] = (),
+    *,
+    layers: CloudRecord | None = None,
+) -> dict[str, Any]:
+    """The facts of a view with what has been measured `since` then; `pending`: what follows."""
+    measured = {
+        "entries": [record.model_dump(mode="json") for record in records],
         "output": output,
-        "shrinkage": of_target,
+        "shrinkage": shrinkage,
+        "layers": layers.model_dump(mode="json") if layers else None,
+        "measuring_seconds": round(time.monotonic() - since, 3),
     }
-    return {**facts, **late_facts, "layers": layers.model_dump(mode="json") if layers else None}, arrays
+    return {**facts, **measured, **({"pending": list(pending)} if pending else {})}
 
 
 def _rows(request: ViewRequest, task: Task) -> tuple[dict[str, pd.DataFrame], str]:
@@ -194,33 +210,10 @@ def _rows(request: ViewRequest, task: Task) -> tuple[dict[str, pd.DataFrame], st
     return {"train": rows.train, "validation": rows.validation}, rows.fingerprint
 
 
-def _as_json(records: Records) -> list[dict[str, Any]]:
-    return [record.model_dump(mode="json") for record in records]
-
-
 def _texts(frame: pd.DataFrame, task: Task, run: encoders.FinishedRun | None) -> list[list[str]]:
     """The text columns for the encoder, with the prefixes from its training."""
     columns = [frame[column].tolist() for column in task.inputs]
     return encoders.prefixed(columns, run.before) if run is not None else columns
-
-
-def _facts_without_pending(
-    facts: dict[str, Any], records: Records, output: dict[str, Any], pending: list[str], since: float
-) -> dict[str, Any]:
-    """Facts of a view with pending measures."""
-    early_facts = {
-        "entries": _as_json(shrinkage.without(records, _PENDING_SHRINKAGE)),
-        "output": output,
-        "pending": pending,
-    }
-    seconds = round(time.monotonic() - since, 3)
-    return {
-        **facts,
-        **early_facts,
-        "measuring_seconds": seconds,
-        "layers": None,
-        "shrinkage": {"reason": _PENDING_SHRINKAGE},
-    }
 
 
 def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> dict[str, NDArray[Any]]:

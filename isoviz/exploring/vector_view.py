@@ -16,7 +16,7 @@ from isoviz.exploring.results import STORE, array_name
 from isoviz.exploring.user_sets import POOLING, VECTORS, load_set, rows_of
 from isoviz.metrics.cloud import blocks, draw
 from isoviz.metrics.protocol import COSTS, QUICK
-from isoviz.metrics.record import PENDING, Reading
+from isoviz.metrics.record import Reading
 from isoviz.models.profile import measure
 from isoviz.vectors import VectorSet
 
@@ -54,7 +54,6 @@ def compute(
     table.insert(0, "row", np.arange(vector_set.n))
     arrays[points.ROWS] = points.packed(table.iloc[map_rows].reset_index(drop=True))
     arrays[points.TOKENS] = arrays[points.ROWS]
-    no_isoscore_star = "it needs an encoder's tokens, and these are your own vectors"
     facts = {
         "format": FORMAT,
         "isoviz": isoviz.__version__,
@@ -74,29 +73,23 @@ def compute(
         "cosine_points": measuring.COSINE_POINTS,
         "token_sample": 0,
         "reading_seconds": round(read - began, 3),
-        "output": {"reason": "vectors have no output matrix"},
-        "shrinkage": {"reason": no_isoscore_star},
-        "layers": None,
     }
 
-    def entries(readings: dict[str, Reading]) -> list[dict[str, Any]]:
-        complete = shrinkage.without([record.with_readings(readings)], no_isoscore_star)
-        return [one.model_dump(mode="json") for one in complete]
+    def with_readings(readings: dict[str, Reading], pending: list[str]) -> dict[str, Any]:
+        reason = "it needs an encoder's tokens, and these are your own vectors"
+        records = shrinkage.without([record.with_readings(readings)], reason)
+        output = {"reason": "vectors have no output matrix"}
+        return measuring.with_records(facts, records, output, {"reason": reason}, read, pending)
 
     slow = measuring.slow_metrics()
-    soon = entries(dict.fromkeys(slow, Reading(undefined=PENDING)))
-    seconds = round(time.monotonic() - read, 3)
-    early = {**facts, "entries": soon, "pending": slow, "measuring_seconds": seconds}
+    early = with_readings(dict.fromkeys(slow, measuring.TO_COME), slow)
     if not complete:
         return early, arrays
     if show:
         show(early, arrays)
     tell(50, 100, "comparing pairs of points")
-    slow_readings = measure(
-        cloud, name=POOLING, seed=request.seed, costs=tuple(cost for cost in COSTS if cost not in QUICK)
-    )
-    seconds = round(time.monotonic() - read, 3)
-    return {**facts, "entries": entries(slow_readings.readings), "measuring_seconds": seconds}, arrays
+    rest = tuple(cost for cost in COSTS if cost not in QUICK)
+    return with_readings(measure(cloud, name=POOLING, seed=request.seed, costs=rest).readings, []), arrays
 
 
 def ready() -> bool:
