@@ -98,7 +98,10 @@ def finder(field: str, *, several: bool) -> None:
     """Panels to find further models; a click puts a model into the widget with the key `field`."""
     with st.expander("Find a model", icon=":material/search:"):
         panels = {HERE: _here, PAPERS: _published, FOLDER: _folder, HUB: _hub}
-        panels[forms.choice("Where", list(panels), f"{field}.where", kept=True)](field, several)
+        place = st.segmented_control(
+            "Where", list(panels), default=HERE, required=True, key=f"{field}.where", persist_state="session"
+        )
+        panels[place](field, several)
 
 
 # ---------------------------------------------------------------------------------------------------- panels
@@ -213,13 +216,12 @@ def _describe_bundled() -> None:
 
 @st.cache_data(show_spinner=False)
 def model_facts(name: str) -> dict[str, Any]:
-    """Family, parameters, layers, width, vocabulary and bytes of a bundled model, from its configuration and weights file."""
+    """Family, parameters, layers, width and vocabulary of a bundled model, from its configuration and weights file."""
     from safetensors import safe_open
 
     folder = demo.bundled_model_dir(name)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    weights = folder / "model.safetensors"
-    with safe_open(weights, framework="np") as file:
+    with safe_open(folder / "model.safetensors", framework="np") as file:
         count = sum(int(np.prod(file.get_slice(key).get_shape())) for key in file.keys())  # noqa: SIM118 (no mapping)
     return {
         "family": config["model_type"].upper(),
@@ -228,7 +230,6 @@ def model_facts(name: str) -> dict[str, Any]:
         "layers": config.get("num_hidden_layers") or config["encoder_layers"] + config["decoder_layers"],
         "width": config.get("hidden_size") or config["d_model"],
         "vocabulary": config["vocab_size"],
-        "bytes": weights.stat().st_size,
     }
 
 

@@ -214,16 +214,13 @@ def has_weights(run_id: str, store: Store) -> bool:
 def _finished(name: str, store: Store | None) -> tuple[RunRow, Path]:
     from isoviz.runs.store import Store
 
-    default_store = store is None
-    opened_store = Store() if store is None else store
-    try:
-        row = opened_store.get(name.removeprefix(RUN))
-        weights = _weights(opened_store.folder_of(row.id))
-    except StoreError:
-        raise ModelError(f"model: run not found: '{name.removeprefix(RUN)}'", field="model") from None
-    finally:
-        if default_store:
-            opened_store.close()
+    run_id = name.removeprefix(RUN)
+    with contextlib.closing(Store()) if store is None else contextlib.nullcontext(store) as opened_store:
+        try:
+            row = opened_store.get(run_id)
+            weights = _weights(opened_store.folder_of(run_id))
+        except StoreError:
+            raise ModelError(f"model: run not found: '{run_id}'", field="model") from None
     if row.status != "finished":
         raise ModelError(f"model: run '{row.id}' is {row.status}; only a finished run can be analysed", field="model")
     if weights is None:

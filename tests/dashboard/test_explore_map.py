@@ -227,13 +227,13 @@ def test_running_and_failed_jobs_are_shown(opened: Opened, monkeypatch: pytest.M
 def test_sentences_that_failed_once_are_retried_from_the_page(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scheduling, "_spawn", lambda kind: None)
     page = opened(explore_own="w1 w2")
-    assert errors(page) == [] and "Your sentences: starting" in page.get("progress")[0].proto.text
+    assert errors(page) == [] and page.get("progress")[0].proto.text == "Your sentences\\: starting"
     (folder,) = (QUESTIONS.root / "jobs").iterdir()
     failure = {"status": "failed", "message": "the weights are not there", "field": None, "advice": "Bring them back."}
     write_json(folder / ERROR, failure)
     assert errors(page.run()) == ["The weights are not there. Bring them back."]
     page.button(key="explore_own_sentences_retry").click().run()
-    assert errors(page) == [] and "Your sentences: starting" in page.get("progress")[0].proto.text
+    assert errors(page) == [] and page.get("progress")[0].proto.text == "Your sentences\\: starting"
     assert queue.look(SENTENCES, folder.name).status == "waiting"
 
 

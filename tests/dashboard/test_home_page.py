@@ -67,4 +67,4 @@ def test_model_facts_match_the_files() -> None:
     other = model_form.model_facts("demo/tiny-bart")
     assert (other["family"], other["layers"], other["width"]) == ("BART", 5, 128)
     facts = model_form.model_facts("demo/tiny-bert")
-    assert facts["parameters"] > 500_000 and facts["bytes"] < 10_000_000
+    assert facts["parameters"] > 500_000
