@@ -124,13 +124,14 @@ def cloud_map(
             colour = marker["color"]
             style = {"size": size, "opacity": opacity, "line": {"width": 0}, "symbol": symbols[index % len(symbols)]}
             style["color"] = colour[part] if isinstance(colour, np.ndarray) else colour
+            texts_of_part: dict[str, Any] = {"customdata" if fetched else "text": hover[part]}
             _add_points(
                 figure,
                 coordinates[part],
                 name=title,
                 mode="markers",
                 marker=marker | style,
-                **{"customdata" if fetched else "text": hover[part]},
+                **texts_of_part,
                 meta=None if film is None else film[:, part].round(4).ravel(),
                 hovertemplate="%{text}<extra></extra>" if not name else f"%{{text}}<extra>{title}</extra>",
                 legendgroup=title,
@@ -260,8 +261,8 @@ def _lay_out(
         for letter, title, span in zip("xyz", titles, limits, strict=False)
     }
     # below, because plotly's buttons are at the top
-    legend = {"itemsizing": "constant", "font": {"size": 12}, "yanchor": "top"}
-    legend["y"] = -0.02 if solid else -0.26 if compact else -0.14
+    y = -0.02 if solid else -0.26 if compact else -0.14
+    legend = {"itemsizing": "constant", "font": {"size": 12}, "yanchor": "top", "y": y}
     if solid:
         # lines in a 3-D scene are thin: fainter ones would be invisible
         lines = {"gridcolor": _SCENE_LINES, "showline": True, "linecolor": _SCENE_LINES, "nticks": 5}
