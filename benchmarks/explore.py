@@ -38,7 +38,7 @@ from isoviz import tasks
 from isoviz.exploring import jobs, maps, measuring, points, results, shrinkage
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.home import home
-from isoviz.jobs import queue, scheduling
+from isoviz.jobs import queue
 from isoviz.jobs.spares import SpareKeeper
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models import sources
@@ -143,7 +143,7 @@ def processes(repeats: int) -> tuple[list[Line], float]:
         for index, times in enumerate(durations.values()):
             shutil.rmtree(results.STORE.root / "outputs", ignore_errors=True)  # it is stored per model, not per view
             request = ViewRequest(MODEL, TASK, seed=2 * number + index)
-            scheduling.spare = waiting_spare(keeper) if index == 0 else None
+            queue.spare = waiting_spare(keeper) if index == 0 else None
             took = requested(request)
             if number:  # the first ones fill the disk's cache
                 times.append(took)
@@ -159,8 +159,7 @@ def processes(repeats: int) -> tuple[list[Line], float]:
 
 def new_keeper() -> SpareKeeper:
     """Keeper of a spare process beside that of the pages drawn here."""
-    folder = home() / "jobs"
-    return SpareKeeper(jobs.PREPARE, "any", lambda count: folder / "logs" / OWN_LOG, folder / "benchmark-spare")
+    return SpareKeeper(jobs.PREPARE, "any", lambda count: home() / "jobs" / "logs" / OWN_LOG)
 
 
 def waiting_spare(keeper: SpareKeeper) -> SpareKeeper:

@@ -48,6 +48,11 @@ def _private_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
     monkeypatch.setenv("ISOVIZ_ROOTS", os.pathsep.join((tempfile.gettempdir(), os.getcwd())))
     yield
     fence.restrict_to(None)  # a page of this test has held the process to those
+    if "isoviz.jobs.queue" in sys.modules:
+        from tests.jobs.here import end_readers
+
+        sys.modules["isoviz.jobs.queue"].close()  # no job and no process of this test stays
+        end_readers()
 
 
 @pytest.fixture(autouse=True)

@@ -105,7 +105,7 @@ STORE_READS = {
     ),
     *("path_of", "revision", "summaries", "summary", "unreadable", "url"),
 }
-QUEUE_READS = {"look", "requester", "under_way", "content_key", "JobState"}
+QUEUE_READS = {"look", "requester", "under_way", "content_key", "dispatch", "processes", "waiting_above"}
 
 
 @functools.cache
@@ -150,7 +150,7 @@ def writes_past_the_service(source: str) -> list[str]:
 def test_pages_write_through_the_service():
     """Roles, read-only mode and quotas hold on every page, because pages act only through the service."""
     assert {"create", "delete", "rename", "tag", "note", "request_stop", "requeue", "append", "claim"} <= store_writes()
-    assert {"start", "ask", "retry", "stop", "release", "sweep"} == queue_writes()
+    assert {"start", "retry", "stop", "release", "sweep", "close"} == queue_writes()
     past = {str(path.relative_to(ROOT)): writes_past_the_service(path.read_text()) for path in DASHBOARD + PAGES}
     assert {name: writes for name, writes in past.items() if writes} == {}
 

@@ -14,14 +14,14 @@ from streamlit.delta_generator import DeltaGenerator
 from dashboard.shared import actions, forms, resources, wording
 from dashboard.shared.logs import read_tail
 from isoviz.errors import AccessError, InputError
-from isoviz.jobs import scheduling
+from isoviz.jobs import queue
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 
 TICK = 0.5
 """Seconds between redraws of the progress while a job runs."""
 LOOK = 0.04
-"""Seconds between checks of the jobs: reading a file is much cheaper than a redraw."""
+"""Seconds between checks of the jobs: looking is much cheaper than a redraw."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _states(jobs: Sequence[WatchedJob], before: Callable[[], None] | None) -> li
     if any(not state.under_way or job.news() for job, state in zip(jobs, states, strict=True)):
         _rerun(before)
     if any(state.status == "waiting" for state in states):
-        scheduling.dispatch()  # without a running app, nothing else dispatches jobs
+        queue.dispatch()  # without a running app, nothing else dispatches jobs
     return states
 
 

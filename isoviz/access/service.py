@@ -28,7 +28,7 @@ from isoviz.exploring import encoders, user_sets
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.fence import Roots
-from isoviz.jobs import guarded, queue, scheduling
+from isoviz.jobs import guarded, queue
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
 from isoviz.models import sources
@@ -238,8 +238,7 @@ class Service:
         """Check and store a user's vectors or texts, see `isoviz.access.uploads.save_vectors`."""
         self.require()
         summary = uploads.save_vectors(self._store.folder, request, files, self._allowance(), pulse)
-        with scheduling.exclusive():
-            vectors.STORE.shrink(keep=summary.key)
+        vectors.STORE.shrink(keep=summary.key)
         return summary
 
     def forget_vectors(self, key: str) -> None:
@@ -277,7 +276,7 @@ class Service:
     def ask_job(
         self, kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None
     ) -> JobState:
-        """Start a job or return its state, see `isoviz.jobs.queue.ask`. Anyone may see running and finished jobs."""
+        """Start a job or return its state, see `isoviz.jobs.queue.start`. Anyone may see running and finished jobs."""
         return self.start_job(kind, queue.content_key(kind, request, inputs), request, inputs, retry=False)
 
     def start_job(

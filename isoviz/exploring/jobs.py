@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.exploring import encoders, maps, results, user_sets
 from isoviz.exploring.request import Rows, ViewRequest, key_of, rows_of
-from isoviz.jobs import queue, scheduling
+from isoviz.jobs import queue
 from isoviz.jobs.kinds import ENCODERS, GIB, Job, JobKind, Lane
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import ResultStore
 from isoviz.jobs.worker import ENCODER_MODULES, import_modules
 
-QUESTIONS: Final = ResultStore("questions", lambda: GIB // 4, most=400, failure_seconds=3600.0)
+QUESTIONS: Final = ResultStore("questions", lambda: GIB // 4, most=400)
 """Cache of results for input on the page: small and short-lived, because it contains users' sentences."""
 PREPARE: Final = f"{__name__}:prepare"
 """The function that warms up a spare process for jobs that use an encoder."""
@@ -176,7 +176,7 @@ def obtain(request: ViewRequest) -> results.ViewResult:
             raise InputError(state.message, field=state.field, advice=state.advice)
         if time.monotonic() > deadline:
             raise InputError("the view took longer than an hour")
-        scheduling.dispatch()
+        queue.dispatch()
         time.sleep(0.2)
 
 
@@ -191,7 +191,7 @@ def prepare() -> None:
         "isoviz.models.profile",
         "isoviz.exploring.measuring",
     )
-    import_modules((*ENCODER_MODULES, *extraction, "isoviz.jobs.serving"), gently=False)
+    import_modules((*ENCODER_MODULES, *extraction, "isoviz.jobs.answering"), gently=False)
     tasks.load(tasks.get("demo/acceptability"))
     encoders.load("demo/tiny-bert").embed([["the cat sleeps"]], layer=1, pooling="cls", max_length=8)
     print("ready", flush=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from isoviz import metrics
 from isoviz.exploring import results
 from isoviz.home import make_private
-from isoviz.jobs.progress import read_json, write_json
+from isoviz.jobs.results import read_json, write_json
 from isoviz.metrics.partition_function import Variant, partitions
 
 if TYPE_CHECKING:

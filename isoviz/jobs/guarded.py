@@ -1,4 +1,4 @@
-"""Call a function in a separate process, with limits on time and memory, because a visitor's file may exhaust its reader.
+"""Calls in other processes, and calls with limits on time and memory, because a visitor's file may exhaust its reader.
 
 Arguments and results are JSON, so this process gets only the function's result, never the file. A call that takes too long, or whose
 caller has gone, ends with its process. (Process pools based on the standard library start from `__main__`, which is the page in a
@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import queue
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -26,16 +25,15 @@ from pydantic_core import to_jsonable_python
 
 from isoviz import errors, fence, limits
 from isoviz.errors import InputError, IsoVizError
-from isoviz.jobs.processes import environment
-from isoviz.jobs.spares import environment_key
+from isoviz.jobs.processes import Spare
 from isoviz.limits import GIB, Limits
 
 Answer = TypeVar("Answer")
 
 TABLES: Final = ("pandas", "pyarrow.parquet")
 """Modules for reading tables; their memory does not count towards the limits."""
-MOST_CALLS: Final = 2
-"""Most simultaneous calls; `ISOVIZ_READERS` overrides it."""
+MOST_CALLS: Final = max(2, (os.cpu_count() or 1) // 2)
+"""Most simultaneous calls."""
 _IDLE_SECONDS: Final = 60.0
 _POLL_SECONDS: Final = 0.05
 _VARIABLES: Final = {
@@ -46,84 +44,90 @@ _VARIABLES: Final = {
 }
 
 
-class _Reader:
-    """A process that answers calls, one at a time."""
+class Answering:
+    """A process that answers calls, one at a time, and ends with this one (`isoviz.jobs.answering`).
 
-    def __init__(self) -> None:
-        self.environment_key = environment_key()
+    Args:
+        worker: a process without an order, owned by this object.
+        idle: seconds without a call after which it ends itself; None: no limit.
+    """
+
+    def __init__(self, worker: Spare, idle: float | None = None) -> None:
+        self.worker = worker
         self.idle_since = time.monotonic()
-        self._child = subprocess.Popen(
-            [sys.executable, "-P", "-m", "isoviz.jobs.guarded_worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**environment("cpu"), **_VARIABLES},
-            start_new_session=True,  # Ctrl-C goes only to the app, which then ends this process
-        )
-        self.pid = self._child.pid
         self._spent = False
-        self._answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        threading.Thread(target=self._listen, name="guarded", daemon=True).start()
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._send({"call": "isoviz.jobs.answering:serve", "arguments": {"idle": idle}, "log": None})
+        threading.Thread(target=self._listen, name="answers", daemon=True).start()
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        with contextlib.suppress(OSError):  # it has died: there is no answer
+            self.worker.send(message)
 
     def _listen(self) -> None:
-        assert self._child.stdout is not None
-        with contextlib.suppress(OSError, ValueError):  # closed during reading
-            for line in self._child.stdout:
-                self._answers.put(line)
-        self._answers.put(None)
+        with self.worker.answers as lines:
+            for line in lines:
+                self._lines.put(line)
+        self._lines.put(None)
 
     @property
     def reusable(self) -> bool:
         """Whether it can take another call."""
-        fresh = time.monotonic() - self.idle_since < _IDLE_SECONDS
-        return fresh and not self._spent and self._child.poll() is None and self.environment_key == environment_key()
+        return not self._spent and not self.worker.gone
 
-    def ask(self, order: bytes, allowed: Limits, pulse: Callable[[], None]) -> dict[str, Any] | None:
+    def call(
+        self,
+        order: Mapping[str, Any],
+        *,
+        allowed: Limits | None = None,
+        pulse: Callable[[], None] | None = None,
+        heard: Callable[[list[Any]], None] = lambda progress: None,
+    ) -> dict[str, Any] | None:
         """The answer; None if the process ended without one. After an exception, end the process.
+
+        Args:
+            allowed: limits that the system may not enforce.
+            pulse: called about twenty times a second; raises to end the wait.
+            heard: called with the progress of a job.
 
         Raises:
             TimeoutError: no answer in time.
-            MemoryError: the process grew too large (if the system does not enforce the limit).
+            MemoryError: the process grew too large.
         """
-        assert self._child.stdin is not None
-        deadline = time.monotonic() + allowed.seconds
-        with contextlib.suppress(BrokenPipeError):
-            self._child.stdin.write(order + b"\n")
-            self._child.stdin.flush()
+        deadline = time.monotonic() + (allowed.seconds if allowed else math.inf)
+        self._send(order)
         while True:
             with contextlib.suppress(queue.Empty):
-                line = self._answers.get(timeout=_POLL_SECONDS)
+                line = self._lines.get(timeout=_POLL_SECONDS if pulse else None)
                 self.idle_since = time.monotonic()
                 answer: dict[str, Any] | None = None if line is None else json.loads(line)
+                if answer is not None and "progress" in answer:
+                    heard(answer["progress"])
+                    continue
                 self._spent = answer is None or not answer["reusable"]
                 return answer
+            assert pulse is not None
             pulse()
             if time.monotonic() > deadline:
                 raise TimeoutError
-            if sys.platform != "linux" and self._resident() > allowed.memory * GIB:
+            if allowed and sys.platform != "linux" and self._resident() > allowed.memory * GIB:
                 raise MemoryError
 
     def _resident(self) -> int:
         with contextlib.suppress(psutil.Error):
-            resident: int = psutil.Process(self.pid).memory_info().rss
+            resident: int = psutil.Process(self.worker.pid).memory_info().rss
             return resident
         return 0
 
     def end(self) -> None:
-        """Kill it with all its child processes."""
-        if self._child.poll() is None:
-            if sys.platform == "win32":
-                self._child.kill()
-            else:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(self.pid, signal.SIGKILL)
-        self._child.wait()
-        if self._child.stdin is not None:  # the listener closes the other pipe
-            with contextlib.suppress(OSError):
-                self._child.stdin.close()
+        """End it with all its child processes."""
+        if not self.worker.gone:
+            self.worker.kill()
+        self.worker.dismiss()
 
 
 _lock = threading.Lock()
-_idle: list[_Reader] = []
+_idle: list[Answering] = []
 _working = 0
 
 
@@ -139,7 +143,7 @@ def warm(function: str, imports: Sequence[str] = TABLES) -> None:
             call(function, {}, bool, imports=imports)
 
     with _lock:
-        if _working or any(reader.reusable for reader in _idle):
+        if _working or any(map(_fresh, _idle)):
             return
     threading.Thread(target=start, name="guarded-warm", daemon=True).start()
 
@@ -181,7 +185,7 @@ def call(
     }
     with _reader(pulse) as reader:
         try:
-            answer = reader.ask(json.dumps(order).encode(), allowed, pulse)
+            answer = reader.call(order, allowed=allowed, pulse=pulse)
         except TimeoutError:
             reader.end()
             raise InputError(f"{field}: reading it takes too long; {allowed.words('seconds')}", field=field) from None
@@ -202,13 +206,12 @@ def call(
 
 
 @contextlib.contextmanager
-def _reader(pulse: Callable[[], None]) -> Iterator[_Reader]:
+def _reader(pulse: Callable[[], None]) -> Iterator[Answering]:
     """Context with an exclusive process; waits for its turn."""
     global _working
-    most = most_calls()
     while True:
         with _lock:
-            if _working < most:
+            if _working < MOST_CALLS:
                 _working += 1
                 break
         pulse()
@@ -216,14 +219,14 @@ def _reader(pulse: Callable[[], None]) -> Iterator[_Reader]:
     try:
         with _lock:
             reader = _idle.pop() if _idle else None
-        if reader is not None and not reader.reusable:
+        if reader is not None and not _fresh(reader):
             reader.end()
             reader = None
-        reader = reader or _Reader()
+        reader = reader or Answering(Spare("", "cpu", None, variables=_VARIABLES), idle=1.5 * _IDLE_SECONDS)
         try:
             yield reader
         finally:
-            if reader.reusable:
+            if _fresh(reader):
                 with _lock:
                     _idle.append(reader)
             else:
@@ -233,25 +236,5 @@ def _reader(pulse: Callable[[], None]) -> Iterator[_Reader]:
             _working -= 1
 
 
-def most_calls() -> int:
-    """Most simultaneous calls. Raises `InputError` for an invalid `ISOVIZ_READERS`."""
-    setting = os.environ.get("ISOVIZ_READERS", "").strip()
-    if not setting:
-        return MOST_CALLS
-    if not setting.isdecimal() or not 1 <= int(setting) <= 64:
-        raise InputError(f"ISOVIZ_READERS: must be a whole number from 1 to 64 (got '{setting[:40]}')")
-    return int(setting)
-
-
-def processes() -> list[int]:
-    """Process ids of the idle readers."""
-    with _lock:
-        return [reader.pid for reader in _idle]
-
-
-def close() -> None:
-    """End the idle readers."""
-    with _lock:
-        readers, _idle[:] = list(_idle), []
-    for reader in readers:
-        reader.end()
+def _fresh(reader: Answering) -> bool:
+    return reader.reusable and time.monotonic() - reader.idle_since < _IDLE_SECONDS

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from numpy.typing import NDArray
-
-from isoviz.jobs.progress import ProgressFile
 
 if TYPE_CHECKING:
     from isoviz.jobs.results import ResultStore
@@ -60,6 +58,52 @@ class Recent:
         return self._items[key]
 
 
+@dataclass(frozen=True)
+class Progress:
+    """`done` of `total` steps of roughly equal duration; `text`: the current activity."""
+
+    done: int = 0
+    total: int = 1
+    text: str = "starting"
+
+    @property
+    def fraction(self) -> float:
+        """Within [0, 1]."""
+        return min(1.0, max(0.0, self.done / self.total)) if self.total > 0 else 0.0
+
+
+REPORT_SECONDS: Final = 0.5
+"""Fewest seconds between two reports of progress."""
+
+
+class Report:
+    """Reports progress at most twice a second; progress never decreases.
+
+    Args:
+        send: called with `done`, `total` and the current activity.
+        clock: seconds; for tests.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[int, int, str], None] = lambda done, total, text: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._send = send
+        self._clock = clock
+        self._sent: float | None = None
+        self._furthest = 0.0
+
+    def __call__(self, done: int, total: int, text: str) -> None:
+        """Report that `done` of `total` steps are finished."""
+        now = self._clock()
+        if self._sent is not None and now - self._sent < REPORT_SECONDS:
+            return
+        self._furthest = max(self._furthest, done / total if total > 0 else 0.0)
+        self._send(round(self._furthest * total), total, text)
+        self._sent = now
+
+
 @dataclass
 class Job:
     """A job, as passed to its work function.
@@ -67,7 +111,6 @@ class Job:
     Attributes:
         kind: kind of the job.
         key: requested key.
-        folder: the job's folder, removed after the work.
         request: the request as JSON.
         report: called with `done`, `total` and the current activity.
         memory: cache that the jobs of this process share, for example for a loaded model.
@@ -76,9 +119,8 @@ class Job:
 
     kind: JobKind
     key: str
-    folder: Path
     request: Mapping[str, Any]
-    report: ProgressFile
+    report: Report
     memory: Recent
     published: str = field(init=False)
 
@@ -87,11 +129,12 @@ class Job:
 
     def inputs(self) -> dict[str, NDArray[Any]]:
         """The arrays that came with the request."""
-        if not (self.folder / INPUTS).exists():
+        file = self.kind.results.inputs_of(self.key)
+        if not file.exists():
             return {}
         from safetensors.numpy import load_file
 
-        return load_file(self.folder / INPUTS)
+        return load_file(file)
 
     def publish(self, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], key: str | None = None) -> None:
         """Publish the result. Facts with `pending` parts are published again later without them.
@@ -103,44 +146,31 @@ class Job:
         self.kind.results.publish(self.published, facts, arrays)
 
 
-INPUTS: Final = "inputs.safetensors"
-
-
 @dataclass(frozen=True, kw_only=True)
-class Kind:
-    """A kind of background job, run in separate processes, declared once in its module.
+class JobKind:
+    """A kind of job with results under keys of their content, done in separate processes, declared once in its module.
 
     Attributes:
         name: unique name.
-        priority: `PERSON` or `QUEUED`; higher priorities start first, then earlier requests.
-        prepare: preparation of a spare for this kind, as `MODULE:FUNCTION`; empty: no spare.
-    """
-
-    name: str
-    priority: int
-    prepare: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class JobKind(Kind):
-    """A kind of job with results under keys of their content.
-
-    Attributes:
         room: the module that declares it (`__name__`), imported by the worker process.
         work: does one job and publishes its result; the text of an `IsoVizError` is shown to the user.
         results: the store of its results.
         lane: the lane it shares with other kinds.
+        priority: `PERSON` or `QUEUED`; higher priorities start first, then earlier requests.
+        prepare: preparation of a spare for this kind, as `MODULE:FUNCTION`; empty: no spare.
         memory: free bytes required to start another process next to others.
         warm_seconds: seconds that the process waits for another job; less if memory is short.
         remembers: number of objects, such as models, cached between jobs.
         memory_field, memory_advice: field and advice for a job that ran out of memory.
     """
 
+    name: str
     room: str
     work: Callable[[Job], None]
     results: ResultStore
     lane: Lane
     priority: int = PERSON
+    prepare: str = ""
     memory: int = GIB
     warm_seconds: float = 0.0
     remembers: int = 1

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any, Final
 
 import psutil
@@ -109,7 +110,7 @@ class Worker(Process):
         child: see `Process`.
     """
 
-    def __init__(self, pid: int, orders: IO[str], log: Path, child: subprocess.Popen[str] | None = None) -> None:
+    def __init__(self, pid: int, orders: IO[str], log: Path | None, child: subprocess.Popen[str] | None = None) -> None:
         super().__init__(pid, psutil.Process(pid).create_time(), child)
         self._orders = orders
         self.log = log
@@ -125,8 +126,13 @@ class Worker(Process):
         Raises:
             OSError: the worker has died.
         """
-        with self._orders as line:
-            line.write(json.dumps({"call": call, "arguments": dict(arguments), "log": str(log)}) + "\n")
+        with self._orders:
+            self.send({"call": call, "arguments": dict(arguments), "log": str(log)})
+
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send a line of JSON. Raises OSError if the worker has died."""
+        self._orders.write(json.dumps(message) + "\n")
+        self._orders.flush()
 
 
 class Spare(Worker):
@@ -135,12 +141,20 @@ class Spare(Worker):
     Args:
         prepare: its preparation, as `MODULE` or `MODULE:FUNCTION`; empty: none.
         slot: its device slot, such as `cpu` or `cuda:1`, the only visible device; `any` for all devices.
-        log: log file until it gets an order.
+        log: log file until it gets an order; None: this process's standard error.
         fork: allow forks on Linux, only if `prepare` does nothing but import: after parallel computations, OpenMP hangs in a fork.
+        variables: further variables of its environment.
     """
 
-    def __init__(self, prepare: str, slot: str, log: Path, *, fork: bool = False) -> None:
-        make_private(log.parent)
+    def __init__(
+        self,
+        prepare: str,
+        slot: str,
+        log: Path | None,
+        *,
+        fork: bool = False,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         # -P: the current folder must not shadow modules.
         command = [sys.executable, "-P", "-m", "isoviz.jobs.worker", *(["--prepare", prepare] if prepare else [])]
         # A separate process group, so that it can be ended with its children, and a Ctrl+C in a terminal does not reach it.
@@ -149,7 +163,10 @@ class Spare(Worker):
             options = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
         self._channel: socket.socket | None = None
         with ExitStack() as ours:
-            output = ours.enter_context(log.open("wb"))
+            output = None
+            if log is not None:
+                make_private(log.parent)
+                output = ours.enter_context(log.open("wb"))
             if fork and sys.platform == "linux":  # on other systems, libraries break in a forked process
                 self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
                 self._channel.setblocking(False)
@@ -158,15 +175,16 @@ class Spare(Worker):
             child = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                text=True,
-                env=environment(slot),
+                stdout=subprocess.PIPE,  # for answers only, see `isoviz.jobs.answering`
+                stderr=output,
+                encoding="utf-8",
+                env={**environment(slot), **variables},
                 **options,
             )
-        assert child.stdin is not None
+        assert child.stdin is not None and child.stdout is not None
         _children.append(child)
         super().__init__(child.pid, child.stdin, log, child)
+        self.answers = child.stdout
         self._forks: bool | None = None if self._channel is not None else False
         self._forked: dict[int, int | None] = {}
         self._newest: int | None = None
@@ -215,7 +233,8 @@ class Spare(Worker):
         assert self._child is not None
         self._child.kill()
         self._child.wait()
-        self._orders.close()
+        with suppress(OSError):  # a line that was not sent
+            self._orders.close()
         if self._channel is not None:
             self._channel.close()
 

@@ -1,37 +1,44 @@
 """Jobs by the key of their content: equal requests get the same result, from disk if available.
 
-A job is a folder in the store of its kind: `request.json`, inputs, then `process.json` with its process, progress and log, and
-`error.json` if it has failed. The folder is removed when the result is published. Jobs outlive the page that requested them, and jobs
-left by the last app wait for the next one; a job whose process vanished is `lost`. `isoviz.jobs.scheduling` determines the order.
+The queue is in the app's memory, results are on disk. Jobs outlive the page that requested them, and end with the app; a job whose
+process vanished is `lost`. Kinds share lanes; in a lane, jobs start by priority, then by request time. A process does the jobs of one
+kind until none is left. All functions are thread-safe.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import os
+import shutil
+import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import numpy as np
+import psutil
 from numpy.typing import NDArray
 
-from isoviz.home import make_private
-from isoviz.jobs import progress, scheduling
-from isoviz.jobs.kinds import INPUTS, KINDS, JobKind
-from isoviz.jobs.processes import is_alive
-from isoviz.jobs.progress import Progress, read_json, write_json
-from isoviz.jobs.results import ERROR, Result
-from isoviz.jobs.scheduling import LOG, PROCESS, REQUEST
-from isoviz.jobs.spares import environment_key
+from isoviz.home import home, make_private
+from isoviz.jobs.guarded import Answering
+from isoviz.jobs.kinds import KINDS, JobKind, Progress
+from isoviz.jobs.processes import Spare
+from isoviz.jobs.results import Result
+from isoviz.jobs.spares import SpareKeeper
 
 Status = Literal["none", "waiting", "running", "done", "failed", "lost"]
 
 RETRY_SECONDS: Final = 60.0
 """Seconds after which requesting a failed job again retries it automatically."""
+KEPT_SECONDS: Final = 7 * 86400.0
+"""Seconds for which failures and their logs are kept."""
+_LOOK_SECONDS: Final = 1.0
+
+spare: SpareKeeper | None = None
+"""This app's keeper of spares, if any (`isoviz.jobs.service`)."""
 
 
 @dataclass(frozen=True)
@@ -72,38 +79,87 @@ class JobState:
         return self.status in ("failed", "lost")
 
 
+@dataclass(eq=False)
+class _Entry:
+    """A job in the queue, at work or in trouble.
+
+    Attributes:
+        visitor: see `start`.
+        since: when it was requested, or failed; seconds since 1970.
+    """
+
+    kind: JobKind
+    request: Mapping[str, Any]
+    inputs: Mapping[str, NDArray[Any]] | None
+    visitor: str | None
+    state: JobState
+    since: float = field(default_factory=time.time)
+    process: JobProcess | None = None
+
+    @property
+    def key(self) -> str:
+        return self.state.key
+
+    @property
+    def log(self) -> Path:
+        return home() / "jobs" / "logs" / f"{self.kind.name}-{self.key}.txt"
+
+    def keep_inputs(self) -> None:
+        """Write its inputs for its process."""
+        if self.inputs:
+            from safetensors.numpy import save_file
+
+            file = self.kind.results.inputs_of(self.key)
+            make_private(file.parent)
+            save_file({name: np.ascontiguousarray(array) for name, array in self.inputs.items()}, file)
+
+    def order(self) -> dict[str, Any]:
+        """The call that does it."""
+        arguments: dict[str, Any] = {"room": self.kind.room, "kind": self.kind.name, "key": self.key}
+        arguments |= {"request": dict(self.request), "log": str(self.log)}
+        return {"call": "isoviz.jobs.answering:do_job", "arguments": arguments}
+
+    def heard(self, progress: list[Any]) -> None:
+        self.state = replace(self.state, progress=Progress(*progress))
+
+    def fail(self, status: Status, failure: Mapping[str, Any]) -> None:
+        """It has failed; see `isoviz.jobs.answering.work`."""
+        self.clear(log=False)
+        self.since = time.time()
+        message, field, advice = (failure[name] for name in ("message", "field", "advice"))
+        self.state = replace(self.state, status=status, message=message, field=field, advice=advice)
+
+    def clear(self, *, log: bool = True) -> None:
+        """Remove its files."""
+        self.kind.results.inputs_of(self.key).unlink(missing_ok=True)
+        if log:
+            self.log.unlink(missing_ok=True)
+
+
+_changed = threading.Condition()
+_entries: dict[tuple[str, Path], _Entry] = {}
+_processes: list[JobProcess] = []
+
+
+def _place(kind: JobKind, key: str) -> tuple[str, Path]:
+    return kind.name, kind.results.inputs_of(key)
+
+
 # ------------------------------------------------------------------------------------------------------- starting, stopping
 
 
 def look(kind: JobKind, key: str) -> JobState:
-    """Current state of the job with this key. Reads a few small files."""
-    folder = kind.results.job_folder(key)
+    """Current state of the job with this key."""
+    entry = _entries.get(_place(kind, key))  # before the result, which is published first
     result = kind.results.find(key)
     if result is not None and not result.pending:
         return JobState("done", key, result)
-    try:
-        seconds = max(0.0, time.time() - (folder / REQUEST).stat().st_mtime)
-    except (FileNotFoundError, NotADirectoryError):
-        result = kind.results.find(key)  # it may have ended between two reads
-        done = result is not None and not result.pending
-        return JobState("done" if done else "none", key, result)
-    error, process = (read_json(folder / name) for name in (ERROR, PROCESS))
-    reported = progress.read(folder)
-    if not folder.exists():  # it ended between two reads: its folder is removed atomically
-        return look(kind, key)
-    if error is not None:
-        return _trouble(error, key, result, folder)
-    if process is None:
-        return JobState("waiting", key, result, seconds=seconds, ahead=scheduling.ahead(kind, folder))
-    if is_alive(process["pid"], process["started"]):
-        return JobState("running", key, result, reported, seconds, log=folder / LOG)
-    return _trouble(scheduling.lost_error(), key, result, folder)
-
-
-def _trouble(error: Mapping[str, Any], key: str, result: Result | None, folder: Path) -> JobState:
-    status: Status = "lost" if error.get("status") == "lost" else "failed"
-    message, field, advice = error["message"], error["field"], error["advice"] or ""
-    return JobState(status, key, result, message=message, field=field, advice=advice, log=folder / LOG)
+    if entry is None:
+        return JobState("none", key, result)
+    state = replace(entry.state, result=result)
+    if not state.under_way:
+        return state
+    return replace(state, seconds=max(0.0, time.time() - entry.since), ahead=_ahead(entry))
 
 
 def start(
@@ -123,53 +179,26 @@ def start(
         retry: retry a failed or lost job now; otherwise only `RETRY_SECONDS` after it failed.
         visitor: the visitor who requests it in the browser.
     """
-    state = look(kind, key)
-    if state.status in ("done", "running"):
-        return state
-    with scheduling.exclusive():
+    with _changed:
         state = look(kind, key)
-        folder = kind.results.job_folder(key)
-        if state.status == "lost" and not (folder / ERROR).exists():
-            write_json(folder / ERROR, scheduling.lost_error())  # starts the time until the next retry
-        recent = state.in_trouble and time.time() - (folder / ERROR).stat().st_mtime < RETRY_SECONDS
-        if state.status in ("done", "running") or (recent and not retry):
+        entry = _entries.get(_place(kind, key))
+        recent = entry is not None and time.time() - entry.since < RETRY_SECONDS
+        if state.status == "done" or state.under_way or (state.in_trouble and recent and not retry):
             return state
-        if state.status != "waiting":
-            kind.results.forget_job(key)
-            make_private(folder)
-            if inputs:
-                from safetensors.numpy import save_file
-
-                save_file({name: np.ascontiguousarray(array) for name, array in inputs.items()}, folder / INPUTS)
-            content = {
-                "kind": kind.name,
-                "environment_key": environment_key(),
-                "request": dict(request),
-                "visitor": visitor,
-            }
-            write_json(folder / REQUEST, content)
-        else:
-            scheduling.adopt_job(folder)
-        scheduling.start_next()
+        entry = _Entry(kind, request, inputs, visitor, JobState("waiting", key))
+        entry.clear()
+        entry.keep_inputs()
+        _entries[_place(kind, key)] = entry
+        _start_next()
     return look(kind, key)
-
-
-def ask(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None) -> JobState:
-    """Start a job or return its state, for jobs defined only by request and inputs. Can be called repeatedly."""
-    return start(kind, content_key(kind, request, inputs), request, inputs, retry=False)
 
 
 def retry(kind: JobKind, key: str) -> JobState:
     """Retry a failed or lost job with the same request; no effect on one that is waiting, running, done or forgotten."""
-    with scheduling.exclusive():
-        folder = kind.results.job_folder(key)
-        if look(kind, key).in_trouble:
-            for name in (ERROR, PROCESS, LOG, progress.FILE):
-                (folder / name).unlink(missing_ok=True)
-            os.utime(folder / REQUEST)
-            scheduling.adopt_job(folder)
-            scheduling.start_next()
-    return look(kind, key)
+    entry = _entries.get(_place(kind, key))
+    if entry is None:
+        return look(kind, key)
+    return start(kind, key, entry.request, entry.inputs, visitor=entry.visitor)
 
 
 def content_key(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None) -> str:
@@ -182,12 +211,16 @@ def content_key(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, 
 
 def stop(kind: JobKind, key: str) -> None:
     """Stop the job with this key and all its processes, and remove it, even if it failed. Keeps a result."""
-    with scheduling.exclusive():
-        for process in scheduling.living():
-            if (process.kind, process.job) == (kind.name, key):
-                process.end()
-        kind.results.forget_job(key)
-        scheduling.start_next()
+    with _changed:
+        entry = _entries.pop(_place(kind, key), None)
+        if entry is None:
+            return
+        entry.clear()  # before others can request it again
+        process = entry.process
+        if process is not None:
+            _processes.remove(process)  # it takes no other job
+    if process is not None:
+        process.end()
 
 
 def release(kind: JobKind, key: str) -> None:
@@ -198,24 +231,196 @@ def release(kind: JobKind, key: str) -> None:
 
 def requester(kind: JobKind, key: str) -> str | None:
     """The visitor who requested the job with this key; None if not requested in a browser, or without such a job."""
-    content = read_json(kind.results.job_folder(key) / REQUEST)
-    return content.get("visitor") if content else None
+    entry = _entries.get(_place(kind, key))
+    return None if entry is None else entry.visitor
 
 
 def under_way(visitor: str) -> int:
     """Number of waiting and running jobs of a visitor."""
-    count = 0
-    for kind in KINDS.values():
-        for path in (kind.results.root / "jobs").glob(f"*/{REQUEST}"):
-            content = read_json(path) or {}
-            if content.get("kind") == kind.name and content.get("visitor") == visitor:
-                count += look(kind, path.parent.name).under_way  # failed jobs are kept for a while
-    return count
+    with _changed:
+        return sum(entry.visitor == visitor and entry.state.under_way for entry in _entries.values())
 
 
 def sweep() -> None:
-    """Record ended processes, and remove results beyond the limits."""
-    with scheduling.exclusive():
-        scheduling.living()
-        for store in {kind.results for kind in KINDS.values()}:
-            store.shrink()
+    """Forget old failures, and remove logs that nobody needs any more and results beyond the limits."""
+    with _changed:
+        for place, entry in list(_entries.items()):
+            if entry.state.in_trouble and time.time() - entry.since > KEPT_SECONDS:
+                del _entries[place]
+    for store in {kind.results for kind in KINDS.values()}:
+        store.shrink()
+    for log in (home() / "jobs" / "logs").glob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - log.stat().st_mtime > KEPT_SECONDS:
+                log.unlink()
+
+
+def close() -> None:
+    """End all processes, and forget all jobs."""
+    with _changed:
+        ending = list(_processes)
+        for entry in _entries.values():
+            entry.clear(log=False)
+        _entries.clear()
+    for process in ending:
+        process.end()
+
+
+# ------------------------------------------------------------------------------------------------------------ scheduling
+
+
+class JobProcess:
+    """A process that does the jobs of one kind.
+
+    Attributes:
+        entry: the current job; None while it is idle.
+        since: when that began; seconds since 1970.
+    """
+
+    def __init__(self, kind: JobKind) -> None:
+        self.kind = kind
+        self.entry: _Entry | None = None
+        self.since = time.time()
+        self._log = home() / "jobs" / "logs" / f"process-{time.time_ns()}.txt"
+        taken = spare.take() if spare is not None and spare.prepare == kind.prepare else None
+        worker = taken if isinstance(taken, Spare) else Spare("", "any", self._log)
+        self.pid = worker.pid
+        self._answering = Answering(worker)
+        self._fit = True
+        self._used = False
+        threading.Thread(target=self._serve, name=f"job-{worker.pid}", daemon=True).start()
+
+    @property
+    def takes_more(self) -> bool:
+        """Whether it is idle, and fit for another job."""
+        return self.entry is None and self._fit and self._answering.reusable
+
+    def _serve(self) -> None:
+        while (entry := self._next()) is not None:
+            self._finish(entry, self._answering.call(entry.order(), heard=entry.heard))
+        self.end()
+
+    def _next(self) -> _Entry | None:
+        """The next job; None after `warm_seconds`, if memory is short, or if this process is ended."""
+        deadline = time.monotonic() + self.kind.warm_seconds
+        with _changed:
+            while self.entry is None and self in _processes:
+                left = deadline - time.monotonic()
+                if not self._fit or left <= 0 or _is_short(self.kind):
+                    _processes.remove(self)
+                    _start_next()
+                    return None
+                _changed.wait(min(left, _LOOK_SECONDS))
+            return self.entry
+
+    def _finish(self, entry: _Entry, answer: Mapping[str, Any] | None) -> None:
+        with _changed:
+            failure: Mapping[str, Any] | None = _LOST if answer is None else answer["value"]
+            self.entry, self.since = None, time.time()
+            self._fit = answer is not None and (failure is None or failure["fit"])
+            place = _place(entry.kind, entry.key)
+            if _entries.get(place) is entry:  # otherwise it was stopped, and may have been requested again
+                entry.process = None
+                if answer is None and self._used and not entry.log.exists():  # the process died while it was idle
+                    entry.state = replace(entry.state, status="waiting")
+                elif failure is None:
+                    entry.clear()
+                    del _entries[place]
+                else:
+                    if not entry.log.exists():
+                        with contextlib.suppress(OSError):  # why it could not begin
+                            shutil.copyfile(self._log, entry.log)
+                    entry.fail("lost" if answer is None else "failed", failure)
+            self._used = True
+            _start_next()
+
+    def end(self) -> None:
+        """End the process with all its children; another one may start."""
+        self.kill()
+        with _changed:
+            if self in _processes:
+                _processes.remove(self)
+            _start_next()
+
+    def kill(self) -> None:
+        """End the process with all its children."""
+        self._answering.end()
+        self._log.unlink(missing_ok=True)
+
+
+_LOST: Final[dict[str, Any]] = {
+    "message": "the process that computed this died",
+    "field": None,
+    "advice": "It was killed, perhaps because memory ran out. Retry, or take fewer rows or points.",
+    "fit": False,
+}
+
+
+def dispatch() -> None:
+    """Start all jobs that can start now."""
+    with _changed:
+        _start_next()
+
+
+def waiting_above(priority: int) -> bool:
+    """Whether a job of a higher priority is waiting."""
+    return any(entry.kind.priority > priority for entry in _waiting())
+
+
+def processes() -> list[JobProcess]:
+    """The processes at work and those that wait for another job."""
+    with _changed:
+        return list(_processes)
+
+
+def _waiting() -> list[_Entry]:
+    """The waiting jobs, next one first."""
+    with _changed:
+        waiting = [entry for entry in _entries.values() if entry.state.status == "waiting"]
+    return sorted(waiting, key=lambda entry: (-entry.kind.priority, entry.since))
+
+
+def _ahead(entry: _Entry) -> int:
+    """Number of jobs that must end before a waiting one can start."""
+    lane = entry.kind.lane
+    queued = [waiting for waiting in _waiting() if waiting.kind.lane == lane]
+    running = sum(process.entry is not None for process in processes() if process.kind.lane == lane)
+    return (running if running >= lane.capacity() else 0) + queued.index(entry) if entry in queued else 0
+
+
+def _start_next() -> None:
+    """Under the lock: give waiting jobs to processes by priority, as far as lanes and memory allow."""
+    full = set()
+    for entry in _waiting():
+        lane = entry.kind.lane
+        if lane in full:
+            continue  # jobs of one lane start in order
+        process = next((one for one in _processes if one.takes_more and one.kind.name == entry.kind.name), None)
+        if process is None:
+            _make_room(entry.kind)
+            working = any(one.entry is not None for one in _processes)
+            if _occupied(entry.kind) >= lane.capacity() or (working and _is_short(entry.kind)):
+                full.add(lane)
+                continue
+            process = JobProcess(entry.kind)
+            _processes.append(process)
+        process.entry, process.since, entry.process = entry, time.time(), process
+        entry.state = replace(entry.state, status="running", log=entry.log)
+    _changed.notify_all()
+
+
+def _make_room(kind: JobKind) -> None:
+    """End idle processes that occupy the lane, or memory if it is short."""
+    for process in [one for one in _processes if one.entry is None]:
+        short = _is_short(kind)
+        if short or (process.kind.lane == kind.lane and _occupied(kind) >= kind.lane.capacity()):
+            _processes.remove(process)
+            process.kill()
+
+
+def _occupied(kind: JobKind) -> int:
+    return sum(process.kind.lane == kind.lane for process in _processes)
+
+
+def _is_short(kind: JobKind) -> bool:
+    return psutil.virtual_memory().available < kind.memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import shutil
@@ -19,12 +20,9 @@ from numpy.typing import NDArray
 from isoviz.demo import EXAMPLE, EXAMPLES
 from isoviz.errors import InputError
 from isoviz.home import home, make_private
-from isoviz.jobs.progress import read_json, write_json
 
 FACTS: Final = "profile.json"
 ARRAYS: Final = "arrays.safetensors"
-ERROR: Final = "error.json"
-"""File in a job's folder with its error."""
 LIMIT: Final = 2 * 2**30
 """Most bytes of a store on disk; `ISOVIZ_VIEWS_LIMIT` in GiB overrides it."""
 
@@ -70,30 +68,26 @@ class Result:
 
 @dataclass(frozen=True)
 class ResultStore:
-    """A folder of results and of their jobs.
-
-    Results, failed jobs and jobs' inputs count towards the limits. Waiting and running jobs are never removed.
+    """A folder of results, and of the inputs of running jobs.
 
     Attributes:
         name: name of the folder in `isoviz.home.home()`.
-        limit: most bytes.
-        most: most results and failures; None: no limit.
-        failure_seconds: seconds for which failures are kept.
+        limit: most bytes of results.
+        most: most results; None: no limit.
     """
 
     name: str
     limit: Callable[[], int] = byte_limit
     most: int | None = None
-    failure_seconds: float = 7 * 86400.0
 
     @property
     def root(self) -> Path:
         """The store's folder."""
         return home() / self.name
 
-    def job_folder(self, key: str) -> Path:
-        """Folder of the job for a key."""
-        return self.root / "jobs" / key
+    def inputs_of(self, key: str) -> Path:
+        """File with the arrays of a running job's request; it need not exist."""
+        return self.root / "inputs" / f"{key}.safetensors"
 
     def find(self, key: str) -> Result | None:
         """The result of a key, marked as recently used; None if there is none. Results of examples are bundled."""
@@ -145,21 +139,15 @@ class ResultStore:
 
     def keys(self, where: Callable[[Mapping[str, Any]], bool]) -> list[str]:
         """Keys of the results whose facts satisfy `where`."""
-        results = ((folder.name, read_json(folder / FACTS)) for folder in self._folders("results"))
+        results = ((folder.name, read_json(folder / FACTS)) for folder in self._folders())
         return [key for key, facts in results if facts is not None and where(facts)]
 
-    def forget_job(self, key: str) -> None:
-        """Remove the folder of a job, if any. Keeps a result."""
-        _remove(self.job_folder(key))
-
     def size(self) -> int:
-        """Bytes of all results, failures and inputs."""
-        return sum(_bytes(folder) for folder in (*self._folders("results"), *self._folders("jobs")))
+        """Bytes of all results."""
+        return sum(map(_bytes, self._folders()))
 
     def shrink(self, keep: str | None = None) -> list[str]:
-        """Remove old failures, then the least recently used results, until the limits are met.
-
-        Call it while no job of this store can start (`isoviz.jobs.scheduling.exclusive`).
+        """Remove the least recently used results until the limits are met, and what killed processes left.
 
         Args:
             keep: a key whose result is kept in any case.
@@ -167,30 +155,25 @@ class ResultStore:
         Returns:
             The removed keys.
         """
-        failures = [folder for folder in self._folders("jobs") if (folder / ERROR).exists()]
-        sizes = {folder: _bytes(folder) for folder in (*self._folders("results"), *self._folders("jobs"))}
-        underway = [folder for folder in sizes if folder.parent.name == "jobs" and folder not in failures]
-        total, count = sum(sizes.values()), len(sizes) - len(underway)
+        sizes = {folder: _bytes(folder) for folder in self._folders()}
+        total, count = sum(sizes.values()), len(sizes)
         removed = []
-        for folder in sorted(set(sizes) - set(underway), key=_last_seen):
-            old = folder in failures and time.time() - _last_seen(folder) > self.failure_seconds
-            if not old and total <= self.limit() and (self.most is None or count <= self.most):
-                continue
-            if folder.name == keep and folder not in failures:
-                continue
-            if _remove(folder):
-                removed.append(folder.name)
-            total -= sizes[folder]
-            count -= 1
-        for part in ("results", "jobs"):  # including unfinished ones of killed processes
-            for aside in (self.root / part).glob(".*"):
-                if aside.name.startswith(".gone-") or time.time() - _last_seen(aside) > 86400:
-                    shutil.rmtree(aside, ignore_errors=True)
+        for folder in sorted(sizes, key=_last_seen):
+            if total <= self.limit() and (self.most is None or count <= self.most):
+                break
+            if folder.name != keep:
+                if _remove(folder):
+                    removed.append(folder.name)
+                total -= sizes[folder]
+                count -= 1
+        for left in (*(self.root / "results").glob(".*"), *(self.root / "inputs").glob("*")):
+            if left.name.startswith(".gone-") or time.time() - _last_seen(left) > 86400:
+                shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
         return removed
 
-    def _folders(self, part: str) -> list[Path]:
+    def _folders(self) -> list[Path]:
         try:
-            return [path for path in (self.root / part).iterdir() if not path.name.startswith(".")]
+            return [path for path in (self.root / "results").iterdir() if not path.name.startswith(".")]
         except FileNotFoundError:
             return []
 
@@ -206,11 +189,10 @@ def _remove(folder: Path) -> bool:
     return True
 
 
-def _last_seen(folder: Path) -> float:
-    """Time of the last use; for a failure, the time of the failure."""
-    for path in (folder / ERROR, folder):
-        with contextlib.suppress(FileNotFoundError):
-            return path.stat().st_mtime
+def _last_seen(path: Path) -> float:
+    """Time of the last use."""
+    with contextlib.suppress(FileNotFoundError):
+        return path.stat().st_mtime
     return 0.0
 
 
@@ -221,3 +203,19 @@ def _bytes(folder: Path) -> int:
             with contextlib.suppress(FileNotFoundError):
                 total += path.stat().st_size
     return total
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file atomically."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
+    os.replace(partial, path)
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a JSON file; None if the file does not exist."""
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return content

@@ -1,4 +1,4 @@
-"""The app's thread for jobs: starts waiting jobs, maintains the spare, and removes old results."""
+"""The app's thread for jobs: starts jobs that waited for memory, maintains the spare, and removes what is old."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from typing import Final
 
 from isoviz.home import home
-from isoviz.jobs import queue, scheduling
+from isoviz.jobs import queue
 from isoviz.jobs.processes import reap
 from isoviz.jobs.spares import SpareKeeper
 
@@ -24,26 +24,21 @@ _log = logging.getLogger(__name__)
 
 
 class JobService:
-    """Runs the jobs of this home while the app is alive. Jobs left by the last app wait for the next one.
+    """Serves the jobs of this home while the app is alive.
 
     Args:
         prepare: the spare's preparation, see `isoviz.jobs.processes.Spare`.
     """
 
     def __init__(self, prepare: str) -> None:
-        # apps of one home share one spare but have separate logs, because its keeper may change while an old spare still writes
-        log = f"spare-{os.getpid()}"
-        folder = home() / "jobs"
-        self._spare = SpareKeeper(
-            prepare, "any", lambda count: folder / "logs" / f"{log}-{count % 2}.log", folder / "spare"
-        )
+        logs = home() / "jobs" / "logs"  # one per app: apps may share this home
+        self._spare = SpareKeeper(prepare, "any", lambda count: logs / f"spare-{os.getpid()}-{count % 2}.log")
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="jobs", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
-        scheduling.spare = self._spare
-        scheduling.register_app()
+        queue.spare = self._spare
         self._thread.start()
 
     def expect(self) -> None:
@@ -51,27 +46,24 @@ class JobService:
         self._spare.expect()
 
     def close(self) -> None:
-        """Stop the thread, the spare and, unless another app is alive, the job processes."""
+        """Stop the thread, the spare and all jobs."""
         self._closing.set()
         self._thread.join()
-        scheduling.spare = None
+        queue.spare = None
         self._spare.close()
-        scheduling.close_app()
+        queue.close()
 
     def _serve(self) -> None:
         sweep_due = 0.0
         while not self._closing.wait(TICK_SECONDS):
             try:
                 reap()
-                if any(
-                    process.working and time.time() - process.since < ALONE_SECONDS
-                    for process in scheduling.processes()
-                ):
+                working = [process for process in queue.processes() if process.entry is not None]
+                if any(time.time() - process.since < ALONE_SECONDS for process in working):
                     self._spare.postpone(AFTER_SECONDS)
-                scheduling.dispatch()
+                queue.dispatch()
                 self._spare.check()
                 if time.monotonic() >= sweep_due:
-                    scheduling.adopt()
                     queue.sweep()
                     sweep_due = time.monotonic() + SWEEP_SECONDS
             except Exception:  # the service must survive any error and retries

@@ -1,13 +1,12 @@
 """Spare processes that have already imported what the next job needs, so that it starts within a second.
 
 On Linux, a run gets a fork of the spare; otherwise a job takes the spare itself, and another one is started. A spare needs half a
-gigabyte, so there is at most one for all apps in the same folder, and only while it is likely to be needed soon.
+gigabyte, so there is at most one, and only while it is likely to be needed soon.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import threading
 import time
@@ -16,10 +15,7 @@ from pathlib import Path
 from typing import Final
 
 import psutil
-from filelock import FileLock, Timeout
 
-from isoviz import devices
-from isoviz.home import make_private
 from isoviz.jobs.processes import Spare, Worker
 
 MEMORY: Final = 2 * 2**30
@@ -33,28 +29,23 @@ RETRY_SECONDS: Final = 30.0
 
 
 class SpareKeeper:
-    """Keeps at most one spare, or none if another app keeps it. Call `check` several times a second.
+    """Keeps at most one spare. Call `check` several times a second.
 
     Args:
         prepare: the spare's preparation, see `isoviz.jobs.processes.Spare`.
         slot: its device slot; `any` for all.
         log: log file of the nth spare until it has work, because the previous one may still be writing to its log.
-        place: path shared by all apps: `PLACE.expected` and `PLACE.lock`.
         fork: see `isoviz.jobs.processes.Spare`.
     """
 
-    def __init__(self, prepare: str, slot: str, log: Callable[[int], Path], place: Path, *, fork: bool = False) -> None:
+    def __init__(self, prepare: str, slot: str, log: Callable[[int], Path], *, fork: bool = False) -> None:
         self.prepare = prepare
-        # Until its modification time work is expected; all apps in this folder can extend it.
-        self._expected = place.with_name(f"{place.name}.expected")
+        self._expected_until = 0.0
         self._slot = slot
         self._log = log
         self._fork = fork
-        # acquired in the tending thread, released in the closing one
-        self._place = FileLock(place.with_name(f"{place.name}.lock"), thread_local=False)
         self._lock = threading.Lock()
         self._spare: Spare | None = None
-        self._environment = ""
         self._due = 0.0
         self._count = 0
         self._closed = False
@@ -70,19 +61,9 @@ class SpareKeeper:
         spare = self._spare
         return spare is not None and spare.forks is None and time.time() - spare.started < PREPARE_SECONDS
 
-    def expect(self, seconds: float = IDLE_SECONDS) -> None:
-        """Expect work soon: provide a spare within seconds, and keep it this many seconds after the last call."""
-        until = time.time() + seconds
-        with contextlib.suppress(OSError):  # on a full disk, work starts without a spare
-            make_private(self._expected.parent)
-            self._expected.touch()
-            os.utime(self._expected, (until, until))
-
-    def _expects(self) -> bool:
-        try:
-            return time.time() < self._expected.stat().st_mtime
-        except OSError:
-            return False
+    def expect(self) -> None:
+        """Expect work soon: provide a spare within seconds, and keep it for `IDLE_SECONDS` after the last call."""
+        self._expected_until = time.monotonic() + IDLE_SECONDS
 
     def postpone(self, seconds: float) -> None:
         """Start no spare for this many seconds, because its imports would slow down the work that has just started."""
@@ -100,24 +81,24 @@ class SpareKeeper:
                 ended = self._spare.exit_code
                 self._release()
                 self.postpone(RETRY_SECONDS)
-            expected = self._expects()
+            expected = time.monotonic() < self._expected_until
             if self._closed or not (expected or (self._spare is not None and self._spare.in_use)):
                 self._end()
-            elif self._spare is None and time.monotonic() >= self._due and self._may_start():
+            elif self._spare is None and time.monotonic() >= self._due and _may_start():
                 self._spare = self.new()
             return ended
 
     def take(self) -> Worker | None:
-        """A fork of the spare or the spare itself, owned by the caller, if it is alive and has the current environment."""
+        """A fork of the spare or the spare itself, owned by the caller, if it is alive."""
         with self._lock:
             spare = self._spare
-            if spare is not None and spare.forks and self._environment == environment_key():
+            if spare is not None and spare.forks:
                 with contextlib.suppress(OSError):
                     return spare.fork()
             spare = self._release()
             if spare is None or spare.gone:
                 return None
-            if spare.forks or self._environment != environment_key():
+            if spare.forks:
                 spare.dismiss()
                 return None
             return spare
@@ -125,7 +106,6 @@ class SpareKeeper:
     def new(self) -> Spare:
         """A new spare owned by the caller, in addition to the kept one."""
         self._count += 1
-        self._environment = environment_key()
         return Spare(self.prepare, self._slot, self._log(self._count), fork=self._fork)
 
     def close(self) -> None:
@@ -133,17 +113,6 @@ class SpareKeeper:
         with self._lock:
             self._closed = True
             self._end()
-
-    def _may_start(self) -> bool:
-        """Whether there is enough memory, and this app keeps the spare, which it does until no work is expected."""
-        if os.environ.get("ISOVIZ_SPARES", "").strip().lower() == "off":
-            return False
-        if psutil.virtual_memory().available < MEMORY:
-            return False
-        if not self._place.is_locked:
-            with contextlib.suppress(Timeout, OSError):
-                self._place.acquire(timeout=0)
-        return self._place.is_locked
 
     def _release(self) -> Spare | None:
         spare, self._spare = self._spare, None
@@ -153,13 +122,10 @@ class SpareKeeper:
         spare = self._release()
         if spare is not None:
             spare.dismiss()
-        if self._place.is_locked:
-            self._place.release()
 
 
-def environment_key() -> str:
-    """Sixteen hex digits of the environment variables that determine models, data and devices; hashed: may contain passwords."""
-    variables = sorted(
-        entry for entry in os.environ.items() if entry[0].startswith(("ISOVIZ_", "HF_", *devices.VARIABLES))
-    )
-    return hashlib.sha256(repr(variables).encode()).hexdigest()[:16]
+def _may_start() -> bool:
+    """Whether the operator allows spares, and there is enough memory."""
+    if os.environ.get("ISOVIZ_SPARES", "").strip().lower() == "off":
+        return False
+    return bool(psutil.virtual_memory().available >= MEMORY)

@@ -2,7 +2,8 @@
 
 It starts as a spare: it prepares itself and waits for one line of JSON on its standard input, `{"call": "MODULE:FUNCTION",
 "arguments": {...}, "log": PATH}`. If the input ends without a line, the process that started it is gone, and the spare exits. After the
-line, it is independent: its output goes to the log, and a run outlives the app.
+line, it is independent: its output goes to the log, and a run outlives the app. Without a log it stays connected and answers calls
+(`isoviz.jobs.answering`).
 
 With a channel (a socket), the spare forks: each message contains the standard input of a new process, which waits for a line in the same
 way. The spare reports `{"forks": BOOL}` once it is ready. A new process reports `{"pid": N, "code": null}`; when it ends, the spare
@@ -45,8 +46,12 @@ _THREADED: Final = ("numpy", "scipy.linalg")
 _NICE: Final = 10
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Prepare, wait for an order and execute it; returns the order's exit code."""
+def main(arguments: list[str] | None = None, answers: int | None = None) -> int:
+    """Prepare, wait for an order and execute it; returns the order's exit code.
+
+    Args:
+        answers: file descriptor for the answers of a process that stays connected.
+    """
     parser = argparse.ArgumentParser(prog="python -m isoviz.jobs.worker", description=__doc__)
     parser.add_argument(
         "--prepare", default="", metavar="MODULE[:FUNCTION]", help="what to do before the order arrives"
@@ -63,9 +68,13 @@ def main(arguments: list[str] | None = None) -> int:
     if not line.strip():
         return 0
     order: dict[str, Any] = json.loads(line)
+    call: Callable[..., int] = load(order["call"])
+    if order["log"] is None:
+        return call(answers, **order["arguments"])
+    with open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
     log_to(Path(order["log"]))
-    code: int = load(order["call"])(**order["arguments"])
-    return code
+    return call(**order["arguments"])
 
 
 def fork_on_request(channel: socket.socket) -> None:
@@ -136,18 +145,15 @@ def import_modules(modules: Iterable[str], *, gently: bool) -> None:
 
 
 def log_to(path: Path) -> None:
-    """Redirect standard output and error of this process and its children to a log, and close standard input. From now on, its
-    files are for this account only."""
+    """Redirect standard output and error of this process and its children to a log. From now on, its files are for this account
+    only."""
     os.umask(0o077)
     path.parent.mkdir(parents=True, exist_ok=True)
     log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    nothing = os.open(os.devnull, os.O_RDONLY)
     sys.stdout.flush()
     sys.stderr.flush()
-    os.dup2(nothing, 0)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    os.close(nothing)
     os.close(log)
 
 
@@ -157,4 +163,6 @@ def _import_all(modules: Iterable[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    saved = os.dup(1)
+    os.dup2(2, 1)  # what libraries print must not mix with answers
+    sys.exit(main(answers=saved))

@@ -34,7 +34,6 @@ from sqlalchemy import (
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, ProgrammingError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.pool import QueuePool
 from sqlalchemy.sql import ColumnElement
 
 from isoviz import boundary
@@ -238,9 +237,9 @@ class SealedDatabase:
     def __init__(self, file: Path) -> None:
         self.file = file
         self.folder = file.parent
-        self._engine = create_engine(
-            "sqlite://", creator=self._connect, poolclass=QueuePool, pool_size=4, max_overflow=16
-        )
+        database = f"file:{quote(str(file.absolute()))}"
+        address = URL.create("sqlite", database=database, query={"mode": "ro", "immutable": "1", "uri": "true"})
+        self._engine = create_engine(address, isolation_level="AUTOCOMMIT", pool_size=4, max_overflow=16)
         try:
             with self.reading() as connection:
                 sound = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar() == "ok"
@@ -254,12 +253,6 @@ class SealedDatabase:
 
     def __str__(self) -> str:
         return str(self.file)
-
-    def _connect(self) -> sqlite3.Connection:
-        address = f"{self.file.absolute().as_uri()}?mode=ro&immutable=1"
-        connection = sqlite3.connect(address, uri=True, check_same_thread=False)
-        connection.isolation_level = None
-        return connection
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:

@@ -132,5 +132,6 @@ class Library(RunReader):
             return examples._reading()
         return self.with_run(run_id)._reading()
 
-    def _path(self, run_id: str) -> Path:
+    def path_of(self, run_id: str) -> Path:
+        """The folder without checking that the run exists."""
         return self.with_run(run_id).folder / "runs" / run_id

@@ -17,7 +17,6 @@ from isoviz.devices import VISIBLE
 from isoviz.errors import DivergedError, IsoVizError, StoreError, causes, is_out_of_memory
 from isoviz.events import Diverged, Event, Failed, Stopped
 from isoviz.home import make_private
-from isoviz.jobs.kinds import QUEUED, Kind
 from isoviz.jobs.worker import ENCODER_MODULES, import_modules, load
 from isoviz.runs.emitter import Emitter
 from isoviz.runs.gentle_stop import gentle_stop
@@ -26,8 +25,7 @@ from isoviz.runs.store import RunRow, Store
 from isoviz.training.distributed import LOG
 
 DEFAULT_TRAIN: Final = "isoviz.training:train"
-RUN: Final = Kind(name="run", priority=QUEUED, prepare=f"{__name__}:prepare")
-"""Runs are queued in the store; each device slot trains one at a time."""
+PREPARE: Final = f"{__name__}:prepare"
 CALL: Final = f"{__name__}:train_run"
 # Imports of the most common kind of run.
 PRELOADED: Final = (

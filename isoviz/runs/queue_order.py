@@ -26,8 +26,7 @@ class Place(NamedTuple):
 def moved(waiting: Sequence[Place], run_id: str, move: Move) -> list[Place]:
     """The changes that move a run to the front, one earlier, one later or to the end.
 
-    A run that passes another run takes its priority. No time becomes later than the existing ones, except for a run moved behind all
-    others of its priority.
+    A run that passes another run takes its priority.
 
     Args:
         waiting: all waiting runs in order.
@@ -41,18 +40,7 @@ def moved(waiting: Sequence[Place], run_id: str, move: Move) -> list[Place]:
     order = [place for place in waiting if place.id != run_id]
     order.insert(after[move], waiting[before]._replace(priority=priority))
     peers = [place for place in order if place.priority == priority]
-    position = [place.id for place in peers].index(run_id)
-    if position == 0:
-        return [peers[0]._replace(queued=peers[1].queued - _GAP)]
-    if position == len(peers) - 1:
-        return [peers[-1]._replace(queued=peers[-2].queued + _GAP)]
-    # Between two runs: move those in front, because runs launched together have the same time.
-    changed, limit = [], peers[position + 1].queued
-    for place in reversed(peers[: position + 1]):
-        limit -= _GAP
-        if place.queued > limit or place.id == run_id:
-            changed.append(place._replace(queued=limit))
-        else:
-            break
-        limit = changed[-1].queued
-    return changed
+    times = sorted(place.queued for place in peers)  # no time becomes later, so that later runs stay behind
+    for earlier in reversed(range(len(times) - 1)):
+        times[earlier] = min(times[earlier], times[earlier + 1] - _GAP)
+    return [place._replace(queued=time) for place, time in zip(peers, times, strict=True)]

@@ -226,20 +226,17 @@ class RunReader:
         """The folder of a run's artifacts, which may not exist yet."""
         with self._reading(run_id=run_id) as connection:
             self._record(connection, run_id)
-        return self._path(run_id)
+        return self.path_of(run_id)
 
     def path_of(self, run_id: str) -> Path:
         """The folder without checking that the run exists."""
-        return self._path(run_id)
+        return self.folder / "runs" / run_id
 
     def disk_use(self, run_id: str) -> int:
         """Bytes in a run's folder."""
         return sum(path.lstat().st_size for path in self.folder_of(run_id).rglob("*") if path.is_file())
 
     # ------------------------------------------------------------------ internal
-
-    def _path(self, run_id: str) -> Path:
-        return self.folder / "runs" / run_id
 
     def _unknown(self, run_id: str) -> StoreError:
         return StoreError(f"no run '{run_id}' in the store {self}", field="id")

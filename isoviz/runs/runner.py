@@ -19,10 +19,11 @@ from isoviz import devices
 from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, Stopped
 from isoviz.home import make_private
-from isoviz.jobs import scheduling
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import QUEUED
 from isoviz.jobs.processes import Process, Worker, is_alive, reap
 from isoviz.jobs.spares import SpareKeeper
-from isoviz.runs.execution import CALL, DEFAULT_TRAIN, LOG, RUN
+from isoviz.runs.execution import CALL, DEFAULT_TRAIN, LOG, PREPARE
 from isoviz.runs.identity import owner_of
 from isoviz.runs.recovery import end, file_name, lost, mark_lost, slot_lock
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
@@ -56,10 +57,9 @@ class LocalSlot:
         self._lock = slot_lock(store, self.owner)
         file = file_name(self.owner)
         self.spare = SpareKeeper(
-            RUN.prepare if train == DEFAULT_TRAIN else train.partition(":")[0],
+            PREPARE if train == DEFAULT_TRAIN else train.partition(":")[0],
             name,
             lambda count: store.folder / "logs" / f"spare-{file}-{count % 2}.log",
-            store.folder / "locks" / f"spare-{file}",
             fork=True,
         )
 
@@ -309,7 +309,7 @@ class Runner:
 
     def _gives_way(self) -> bool:
         """Whether to give way to visitors' waiting jobs, which a run would slow down."""
-        if not scheduling.waiting_above(RUN.priority):
+        if not queue.waiting_above(QUEUED):
             self._held_since = None
             return False
         self._held_since = self._held_since or time.monotonic()
@@ -370,12 +370,13 @@ class Runner:
     def _forget(self, training: _Training) -> None:
         """Free the slots of a run whose processes are gone."""
         log = self._store.path_of(training.row.id) / LOG
-        if isinstance(training.worker, Worker) and training.worker.gone and _size(log) == training.log_size:
+        spare_log = training.worker.log if isinstance(training.worker, Worker) else None
+        if spare_log is not None and training.worker.gone and _size(log) == training.log_size:
             # It ended before it opened its own log; its output is in the spare's.
             with suppress(OSError):
                 make_private(log.parent)
                 with log.open("ab") as file:
-                    file.write(training.worker.log.read_bytes())
+                    file.write(spare_log.read_bytes())
         del self._trainings[training.row.id]
         self._idle_since = None
 

@@ -158,7 +158,7 @@ class Store(RunReader):
                 self._record(connection, run_id)
                 raise StoreError(f"run '{run_id}' is running: stop it before deleting it")
             self._changed(connection)
-        shutil.rmtree(self._path(run_id), ignore_errors=True)
+        shutil.rmtree(self.path_of(run_id), ignore_errors=True)
 
     def rename(self, run_id: str, name: str) -> None:
         """Give a run another name: one line of 1 to 200 characters."""

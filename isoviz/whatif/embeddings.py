@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from isoviz.demo import EXAMPLE
 from isoviz.errors import InputError
-from isoviz.jobs import scheduling
 from isoviz.jobs.results import ARRAYS, FACTS
 from isoviz.readouts.heads import FrozenHead, HeadRows, primary
 from isoviz.readouts.reading import Annotations
@@ -113,8 +112,7 @@ def embeddings(run: str, *, store: Store | str | Path | None = None, cloud: Clou
     request = request_for(opened.get(run), opened.folder_of(run))
     if STORE.find(request.key) is None:
         STORE.publish(request.key, *encoding.compute(request, lambda done, total, text: None))
-        with scheduling.exclusive():
-            STORE.shrink(keep=request.key)
+        STORE.shrink(keep=request.key)
     return load(request.key, cloud)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import io
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from isoviz.errors import AccessError, DataError, InputError, ModelError
 from isoviz.exploring import results
 from isoviz.exploring.jobs import MAP, SENTENCES, VIEW
 from isoviz.exploring.request import ViewRequest
-from isoviz.jobs import guarded, queue, scheduling
+from isoviz.jobs import guarded, queue
 from isoviz.runs.store import Store
 from isoviz.tasks.own import OwnTask
 from isoviz.vectors import intake
@@ -72,7 +71,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture(autouse=True)
 def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs wait; no process is started for them."""
-    monkeypatch.setattr(scheduling, "start_next", lambda: None)
+    monkeypatch.setattr(queue, "_start_next", lambda: None)
 
 
 @pytest.fixture
@@ -330,8 +329,8 @@ def test_paths_outside_the_roots_do_not_enter_runs_or_jobs(
     assert store.get(run).config.data == str(inside), "the link may be another one tomorrow"
     assert acting(ANNA).launch([RunConfig(data=str(store.folder / "uploads" / "0"))])
     acting(ANNA).start_view(ViewRequest("run:abc", "glue/cola", str(tmp_path / "shared" / "near")), KEY)
-    request = json.loads((VIEW.results.job_folder(KEY) / "request.json").read_text())
-    assert request["request"]["data"] == str(inside) and request["visitor"] == "anna"
+    (entry,) = queue._entries.values()
+    assert entry.request["data"] == str(inside) and entry.visitor == "anna"
 
 
 def test_a_runner_does_not_resubmit_what_they_could_not_name(

@@ -26,7 +26,7 @@ def readers(server: Server) -> dict[int, float]:
     pids = {}
     for child in psutil.Process(server.process.pid).children():
         with suppress(psutil.NoSuchProcess):  # it ended while we looked
-            if "isoviz.jobs.guarded_worker" in " ".join(child.cmdline()):
+            if "isoviz.jobs.worker" in " ".join(child.cmdline()):
                 pids[child.pid] = sum(child.cpu_times()[:2])
     return pids
 

@@ -17,7 +17,6 @@ from playwright.sync_api import Page, expect
 
 from dashboard.shared import theme
 from tests.browser.conftest import EVERY_SECTION, Server, becomes, fits, keep_view, steady
-from tests.jobs.here import end_all
 
 ROWS = 100
 """Enough rows to colour their lengths by a scale, few enough that some points are isolated."""
@@ -52,7 +51,6 @@ def serving(serve: Callable[..., Server]) -> Iterator[Server]:
     """A server that has the view of the bundled model already."""
     keep_view(ROWS)
     yield serve()
-    end_all()
 
 
 def area_of(page: Page) -> dict[str, float]:

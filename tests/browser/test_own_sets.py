@@ -22,7 +22,6 @@ from playwright.sync_api import Page, expect
 from isoviz import posthoc, vectors
 from isoviz.whatif.engine import engine_of
 from tests.browser.conftest import Server, becomes, steady
-from tests.jobs.here import end_all
 
 LONG = 240_000
 """Milliseconds for what waits on a process that imports torch on a busy machine."""
@@ -38,7 +37,6 @@ POINTS = (
 @pytest.fixture
 def serving(serve: Callable[..., Server]) -> Iterator[Server]:
     yield serve()
-    end_all()
 
 
 def drawn(page: Page, count: int) -> float:

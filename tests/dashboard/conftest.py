@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from isoviz.errors import IsoVizError
 from isoviz.exploring import measuring
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
-from isoviz.jobs import guarded, guarded_worker
+from isoviz.jobs import answering, guarded
 from isoviz.jobs.worker import load
 from isoviz.limits import Limits
 from isoviz.runs.store import Store
@@ -35,12 +35,12 @@ PATIENCE = 180.0
 class _ReaderHere:
     """Answers as a reading process does, in this one."""
 
-    def ask(self, order: bytes, allowed: Limits, pulse: Callable[[], None]) -> dict[str, Any]:
-        request = json.loads(order)
+    def call(self, order: Mapping[str, Any], *, allowed: Limits, pulse: Callable[[], None]) -> dict[str, Any]:
+        request = json.loads(json.dumps(order))
         try:
-            answer = guarded_worker._called(load(request["call"]), request["arguments"])
+            answer = answering.called(load(request["call"]), request["arguments"])
         except IsoVizError as error:
-            answer = guarded_worker._refusal(error)
+            answer = answering.refusal(error)
         reply: dict[str, Any] = json.loads(answer)
         return reply
 

@@ -12,10 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from isoviz.jobs import scheduling
 from isoviz.runs import planning
 from isoviz.runs.store import Store
-from tests.jobs.here import write_job
 from tests.ports import free_port
 from tests.runs.observing import ended, gone, posix, until
 
@@ -25,10 +23,6 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def app() -> Iterator[subprocess.Popen[bytes]]:
     """The app as `python -m isoviz app` starts it, when it answers."""
-    from isoviz.exploring.jobs import MAP
-
-    # There is no such view; but its process then waits for another one.
-    write_job(MAP, "0" * 32, {"view": "none", "layer": 1, "pooling": "cls", "map": {}})
     port = free_port()
     command = [sys.executable, "-m", "isoviz", "app", "--port", str(port), "--headless"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True)
@@ -55,9 +49,8 @@ def test_app_leaves_nothing_but_the_run(app: subprocess.Popen[bytes], number: si
     configs = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("baseline", {})], [0], epochs=30, threads=1)
     (run_id,) = store.create(configs)
     until(lambda: (store.get(run_id).progress or 0) and store.get(run_id).progress.step > 1)  # type: ignore[union-attr]
-    until(scheduling.processes)
     me = psutil.Process(app.pid)
-    until(lambda: len(me.children(recursive=True)) >= 3)  # the run, the next run's spare, the job's process
+    until(lambda: len(me.children(recursive=True)) >= 2)  # the run, the next run's spare
     family = me.children(recursive=True)
     worker = store.get(run_id).pid
     app.send_signal(number)

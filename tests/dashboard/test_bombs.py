@@ -24,6 +24,7 @@ from isoviz.tasks.protocol import OwnTask
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import errors
 from tests.fuzzing.files import bomb
+from tests.jobs.here import end_readers
 
 GROWTH = 300 * 2**20
 COLUMNS = OwnTask(text="text", label="label")
@@ -40,7 +41,7 @@ def _small_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("ISOVIZ_READ_MEMORY", "0.5")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     yield
-    guarded.close()
+    end_readers()
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 <= GROWTH
 
 

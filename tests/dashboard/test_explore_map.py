@@ -19,19 +19,17 @@ from dashboard.explore import point_map, points, sections
 from dashboard.explore.form import same_rows
 from isoviz.access.service import Service
 from isoviz.exploring import maps, measuring, similarity
-from isoviz.exploring.jobs import QUESTIONS, SENTENCES
+from isoviz.exploring.jobs import SENTENCES
 from isoviz.exploring.maps import MapRequest
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
-from isoviz.jobs import queue, scheduling
-from isoviz.jobs.kinds import JobKind
-from isoviz.jobs.progress import Progress, write_json
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import JobKind, Progress
 from isoviz.jobs.queue import JobState
-from isoviz.jobs.results import ERROR
 from isoviz.models import sources
 from tests.dashboard.conftest import ROOT, Opened, OpenPage
 from tests.dashboard.reading import address, drawn, errors, keep, texts
-from tests.jobs.here import work_here
+from tests.jobs.here import fail_job, work_here
 from tests.tiny import embed
 
 ROWS = 24
@@ -225,16 +223,15 @@ def test_running_and_failed_jobs_are_shown(opened: Opened, monkeypatch: pytest.M
 
 
 def test_sentences_that_failed_once_are_retried_from_the_page(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scheduling, "_spawn", lambda kind: None)
+    monkeypatch.setattr(queue, "_start_next", lambda: None)
     page = opened(explore_own="w1 w2")
     assert errors(page) == [] and page.get("progress")[0].proto.text == "Your sentences\\: starting"
-    (folder,) = (QUESTIONS.root / "jobs").iterdir()
-    failure = {"status": "failed", "message": "the weights are not there", "field": None, "advice": "Bring them back."}
-    write_json(folder / ERROR, failure)
+    (entry,) = queue._entries.values()
+    fail_job(SENTENCES, entry.key, "the weights are not there", advice="Bring them back.")
     assert errors(page.run()) == ["The weights are not there. Bring them back."]
     page.button(key="explore_own_sentences_retry").click().run()
     assert errors(page) == [] and page.get("progress")[0].proto.text == "Your sentences\\: starting"
-    assert queue.look(SENTENCES, folder.name).status == "waiting"
+    assert queue.look(SENTENCES, entry.key).status == "waiting"
 
 
 def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(

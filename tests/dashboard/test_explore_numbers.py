@@ -12,8 +12,7 @@ import streamlit as st
 from dashboard.explore import numbers
 from dashboard.shared import downloads, wording
 from isoviz.exploring.results import ViewResult
-from isoviz.jobs.progress import write_json
-from isoviz.jobs.results import FACTS
+from isoviz.jobs.results import FACTS, write_json
 from isoviz.metrics.record import Reading
 from tests.dashboard.conftest import Opened
 from tests.dashboard.reading import drawn, errors, texts

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 import streamlit as st
 
@@ -17,14 +15,13 @@ from isoviz.exploring import encoders, measuring, results, similarity
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
-from isoviz.jobs import queue, scheduling
-from isoviz.jobs.processes import is_alive
-from isoviz.jobs.progress import ProgressFile, write_json
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import Progress
 from isoviz.jobs.queue import JobState
 from isoviz.models.extract import encode
 from tests.dashboard.conftest import Opened, OpenPage
 from tests.dashboard.reading import ROWS, address, drawn, errors, key_for, texts
-from tests.jobs.here import fail_job, write_job
+from tests.jobs.here import fail_job, put_job
 from tests.models.sentence_folders import make
 from tests.tiny import TinyModels, write
 
@@ -59,28 +56,17 @@ def test_the_button_starts_the_job_of_the_form(open_page: OpenPage, monkeypatch:
 
 def test_running_job_is_shown_and_can_be_stopped(open_page: OpenPage) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
-    # A process of this test plays the worker.
-    stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    born = psutil.Process(stand_in.pid).create_time()
-    try:
-        folder = write_job(VIEW, key_for(request), request.as_json(), process=psutil.Process(stand_in.pid))
-        ProgressFile(folder)(300, 1000, "reading texts, 300 of 500 rows")
-        page = open_page("explore")
-        assert errors(page) == []
-        (bar,) = page.get("progress")
-        assert bar.proto.value == 30
-        assert "30 %" in bar.proto.text and "reading texts, 300 of 500 rows" in bar.proto.text.replace("\\", "")
-        assert page.button(key="explore_look").disabled and "Pick a model and a task, then press Analyse" not in texts(
-            page
-        )
-        assert [chart["data"] for chart in drawn(page)] == [[]]  # empty axes, so that the browser has what draws
-        page.button(key="explore_stop").click().run()
-        assert errors(page) == [] and not page.get("progress")
-        assert not is_alive(stand_in.pid, born) and not folder.exists()
-        assert not page.button(key="explore_look").disabled
-    finally:
-        stand_in.kill()
-        stand_in.wait()
+    put_job(VIEW, key_for(request), "running", progress=Progress(300, 1000, "reading texts, 300 of 500 rows"))
+    page = open_page("explore")
+    assert errors(page) == []
+    (bar,) = page.get("progress")
+    assert bar.proto.value == 30
+    assert "30 %" in bar.proto.text and "reading texts, 300 of 500 rows" in bar.proto.text.replace("\\", "")
+    assert page.button(key="explore_look").disabled and "Pick a model and a task, then press Analyse" not in texts(page)
+    assert [chart["data"] for chart in drawn(page)] == [[]]  # empty axes, so that the browser has what draws
+    page.button(key="explore_stop").click().run()
+    assert errors(page) == [] and not page.get("progress")
+    assert queue.look(VIEW, key_for(request)).status == "none" and not page.button(key="explore_look").disabled
 
 
 def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
@@ -95,40 +81,32 @@ def test_view_without_its_last_numbers_is_shown_while_they_are_computed(
     early = {**facts, "output": soon_told, "entries": soon, "pending": measuring.pending()}
     early |= {"layers": None, "shrinkage": {"reason": "it is still being computed, from training tokens"}}
     results.STORE.publish(key, early, arrays)
-    stand_in = subprocess.Popen(["sleep", "600"], start_new_session=True)
-    born = psutil.Process(stand_in.pid).create_time()
-    try:
-        folder = write_job(VIEW, key, request.as_json(), process=psutil.Process(stand_in.pid))
-        ProgressFile(folder)(700, 1000, "looking for neighbours (TwoNN), 3 of 9 clouds")
-        at = address(request, explore_measure="Intrinsic dimension (TwoNN)")
-        page = open_page("explore", **at)
-        assert errors(page) == [] and len(drawn(page)) == 6
-        assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
-        slow = [metrics.get(slug).title for slug in measuring.slow_metrics()]
-        assert f"Still being computed: {', '.join(slow)}, output matrix, IsoScore*." in texts(page)
-        assert "No IsoScore*: it is still being computed, from training tokens." in texts(page)
-        assert "intrinsic dimension (TwoNN) is still being computed" in texts(page)
-        assert page.button(key="explore_stop")
-        queue.stop(VIEW, key)  # AppTest cannot press in a page whose model is a folder
-        page = open_page("explore", **at)
-        assert not is_alive(stand_in.pid, born) and errors(page) == []
-        assert len(drawn(page)) == 6 and not page.button(key="explore_look").disabled
-        results.STORE.publish(key, facts, {})
-        page = open_page("explore", **at)
-        assert not page.get("progress") and "Still being computed" not in texts(page)
-        assert page.button(key="explore_look").disabled
-    finally:
-        stand_in.kill()
-        stand_in.wait()
+    put_job(VIEW, key, "running", progress=Progress(700, 1000, "looking for neighbours (TwoNN), 3 of 9 clouds"))
+    at = address(request, explore_measure="Intrinsic dimension (TwoNN)")
+    page = open_page("explore", **at)
+    assert errors(page) == [] and len(drawn(page)) == 6
+    assert "neighbours (TwoNN), 3 of 9 clouds" in page.get("progress")[0].proto.text.replace("\\", "")
+    slow = [metrics.get(slug).title for slug in measuring.slow_metrics()]
+    assert f"Still being computed: {', '.join(slow)}, output matrix, IsoScore*." in texts(page)
+    assert "No IsoScore*: it is still being computed, from training tokens." in texts(page)
+    assert "intrinsic dimension (TwoNN) is still being computed" in texts(page)
+    assert page.button(key="explore_stop")
+    queue.stop(VIEW, key)  # AppTest cannot press in a page whose model is a folder
+    page = open_page("explore", **at)
+    assert errors(page) == [] and len(drawn(page)) == 6 and not page.button(key="explore_look").disabled
+    results.STORE.publish(key, facts, {})
+    page = open_page("explore", **at)
+    assert not page.get("progress") and "Still being computed" not in texts(page)
+    assert page.button(key="explore_look").disabled
 
 
-def test_vanished_worker_is_reported_with_advice(open_page: OpenPage) -> None:
+def test_vanished_worker_is_reported_with_advice_and_its_log(open_page: OpenPage, tmp_path: Path) -> None:
     request = ViewRequest("demo/tiny-bert", "demo/acceptability")
-    folder = write_job(VIEW, key_for(request), request.as_json())
-    write_json(folder / scheduling.PROCESS, {"pid": 2**22 + 1, "started": 1.0})
-    (folder / scheduling.LOG).write_text("<b>the last words</b>")
+    log = tmp_path / "log"
+    log.write_text("<b>the last words</b>")
+    put_job(VIEW, key_for(request), "lost", message="it died", advice="Take fewer rows.", log=log)
     page = open_page("explore")
-    assert "died" in errors(page)[0] and "take fewer rows" in errors(page)[0]
+    assert errors(page) == ["It died. Take fewer rows."]
     assert page.button(key="explore_look").label == "Retry"
     assert page.code[0].value == "<b>the last words</b>"
 

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.papers import drawing, frames, records
 from isoviz import studies
-from isoviz.jobs import queue, scheduling
+from isoviz.jobs import queue
 from isoviz.runs.store import Store
 from isoviz.studies import jobs, papers, published
 from isoviz.studies.result import Axis, Matrix, Panel, Reference, Series
@@ -27,7 +27,7 @@ TABLE_2 = {"papers_paper": "IsoBN", "papers_isobn": "Table 2"}
 @pytest.fixture(autouse=True)
 def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs wait; no process is started for them."""
-    monkeypatch.setattr(scheduling, "start_next", lambda: None)
+    monkeypatch.setattr(queue, "_start_next", lambda: None)
 
 
 def buttons(page: AppTest) -> dict[str, bool]:

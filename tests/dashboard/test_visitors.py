@@ -13,8 +13,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.shared import visitor
 from isoviz.access.visitors import Role, Visitor
 from isoviz.exploring.jobs import VIEW
-from isoviz.jobs import scheduling
-from isoviz.jobs.queue import look
+from isoviz.jobs import queue
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, finish
@@ -39,7 +38,7 @@ def visit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Visitor], None]:
 @pytest.fixture(autouse=True)
 def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs wait; no process is started for them."""
-    monkeypatch.setattr(scheduling, "start_next", lambda: None)
+    monkeypatch.setattr(queue, "_start_next", lambda: None)
 
 
 def shown(app: AppTest) -> str:
@@ -205,12 +204,12 @@ def test_a_viewer_computes_no_view(open_page: OpenPage, visit: Callable[[Visitor
     page = open_page("explore")
     assert page.button(key="explore_look").disabled
     press(page, "explore_look")
-    assert not page.exception and not any((VIEW.results.root / "jobs").glob("*"))
+    assert not page.exception and not queue._entries
     visit(ANNA)
     page = open_page("explore")
     page.button(key="explore_look").click().run()
-    (job,) = (VIEW.results.root / "jobs").glob("*")
-    assert look(VIEW, job.name).status == "waiting"
+    (entry,) = queue._entries.values()
+    assert (entry.kind, entry.state.status, entry.visitor) == (VIEW, "waiting", "anna")
 
 
 def test_a_viewer_does_not_make_the_server_ask_the_hub(

@@ -20,8 +20,7 @@ from isoviz import metrics
 from isoviz.access.service import Service
 from isoviz.events import Entered
 from isoviz.jobs import queue
-from isoviz.jobs.kinds import JobKind
-from isoviz.jobs.progress import ProgressFile, write_json
+from isoviz.jobs.kinds import JobKind, Progress
 from isoviz.jobs.queue import JobState
 from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
@@ -34,7 +33,7 @@ from isoviz.whatif.scheduler import SCHEDULER, Rank
 from tests.dashboard.conftest import PATIENCE, ROOT, OpenPage
 from tests.dashboard.made_up import config, finish
 from tests.dashboard.reading import drawn, errors, mounted, texts
-from tests.jobs.here import work_here, write_job
+from tests.jobs.here import fail_job, put_job, work_here
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
 
@@ -344,21 +343,16 @@ def test_a_layer_in_training_is_stopped_by_its_button_and_by_the_next_move(
 def test_before_and_during_the_first_reading(
     runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import psutil
-
     shutil.rmtree(STORE.root / "results")
     page = open_page("whatif", run=runs[0])
     assert "First, the run's embeddings" in texts(page) and button(page, "Compute the embeddings")
     store = Store(None)
     request = request_for(store.get(runs[0]), store.folder_of(runs[0]))
-    folder = write_job(ENCODING, request.key, request.as_json(), process=psutil.Process())
-    ProgressFile(folder)(420, 1000, "encoding train, 40 of 96 rows")
+    put_job(ENCODING, request.key, "running", progress=Progress(420, 1000, "encoding train, 40 of 96 rows"))
     page = open_page("whatif", run=runs[0])
     assert errors(page) == [] and button(page, "Stop")
     assert "42 % · encoding train" in page.get("progress")[0].proto.text.replace("\\", "")
-    write_json(
-        folder / "error.json", {"message": "data: the folder is gone", "field": "data", "advice": "Bring it back."}
-    )
+    fail_job(ENCODING, request.key, "data: the folder is gone", "data", "Bring it back.")
     assert errors(open_page("whatif", run=runs[0])) == ["The folder is gone. Bring it back."]
 
 

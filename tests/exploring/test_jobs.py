@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,22 +16,16 @@ import pytest
 from isoviz.exploring import jobs, maps, results
 from isoviz.exploring.jobs import MAP, SENTENCES, VIEW
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
-from isoviz.jobs import queue, scheduling, spares
+from isoviz.jobs import queue, spares
 from isoviz.jobs.kinds import Recent
 from isoviz.jobs.queue import JobState
 from isoviz.jobs.spares import SpareKeeper
 from isoviz.models import sources
-from tests.jobs.here import end_all, work_here
+from tests.jobs.here import ask, work_here
 from tests.tiny import TinyModels, embed
 
 PATIENCE = 240.0
 """Seconds for a process that imports torch on a busy machine."""
-
-
-@pytest.fixture(autouse=True)
-def _no_process_stays() -> Iterator[None]:
-    yield
-    end_all()
 
 
 @pytest.fixture
@@ -50,14 +44,14 @@ def wait(
     deadline = time.monotonic() + PATIENCE
     while not until(state := look()):
         assert time.monotonic() < deadline, state
-        scheduling.dispatch()
+        queue.dispatch()
         time.sleep(0.02)
     return state
 
 
 def process_of(key: str) -> psutil.Process:
-    (entry,) = (entry for entry in scheduling.processes() if entry.job == key)
-    return psutil.Process(entry.pid)
+    (process,) = (one for one in queue.processes() if one.entry is not None and one.entry.key == key)
+    return psutil.Process(process.pid)
 
 
 def test_view_killed_on_its_way_is_lost_retried_and_found_again(request_: ViewRequest, key: str) -> None:
@@ -99,20 +93,20 @@ def test_failed_view_says_why_and_is_restarted(request_: ViewRequest, key: str, 
     jobs.start(request_, key)
     wait(lambda: queue.look(VIEW, key), lambda state: state.status == "running")
     queue.stop(VIEW, key)
-    assert queue.look(VIEW, key).status == "none" and not scheduling.processes()
+    assert queue.look(VIEW, key).status == "none" and not queue.processes()
 
 
 def test_bundled_model_end_to_end_in_a_spare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spares, "MEMORY", 0)
-    keeper = SpareKeeper(jobs.PREPARE, "any", lambda count: tmp_path / "spare.log", tmp_path / "spare")
-    monkeypatch.setattr(scheduling, "spare", keeper)
+    keeper = SpareKeeper(jobs.PREPARE, "any", lambda count: tmp_path / "spare.log")
+    monkeypatch.setattr(queue, "spare", keeper)
     keeper.expect()
     keeper.check()
     spare = keeper.pid
     request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=24)
     key = key_of(request, sources.resolve(request.model), rows_of(request.task, None))
     jobs.start(request, key)
-    assert [entry.pid for entry in scheduling.processes()] == [spare]
+    assert [entry.pid for entry in queue.processes()] == [spare]
     assert wait(lambda: queue.look(VIEW, key)).status == "done"
     view = results.find(key)
     assert view is not None
@@ -130,30 +124,30 @@ def test_sentences_through_a_process_that_stays(
 ) -> None:
     name = str(shutil.copytree(tiny_models("bert"), tmp_path / "model"))
     first = sentences(name, "w1 w2", "w3")
-    done = wait(lambda: queue.ask(SENTENCES, first))
+    done = wait(lambda: ask(SENTENCES, first))
     assert done.status == "done" and done.result is not None, done
     expected = embed(sources.resolve(name), first["texts"], pooling="mean", layer=2, max_length=64)
     np.testing.assert_allclose(done.result.arrays["points"], expected, atol=1e-5)
 
-    (entry,) = scheduling.processes()
+    (entry,) = queue.processes()
     Path(name).rename(tmp_path / "away")
     later = sentences(name, "w5 w6 w7")
-    assert wait(lambda: queue.ask(SENTENCES, later)).status == "done"  # the model still there: not on the disk
-    assert [again.pid for again in scheduling.processes()] == [entry.pid]
+    assert wait(lambda: ask(SENTENCES, later)).status == "done"  # the model still there: not on the disk
+    assert [again.pid for again in queue.processes()] == [entry.pid]
 
     elsewhere = sentences(name, "w1", fingerprint="another")
-    failed = wait(lambda: queue.ask(SENTENCES, elsewhere))
+    failed = wait(lambda: ask(SENTENCES, elsewhere))
     assert failed.status == "failed" and "no such model" in failed.message and failed.field == "model"
-    assert queue.ask(SENTENCES, elsewhere).status == "failed"
+    assert ask(SENTENCES, elsewhere).status == "failed"
     (tmp_path / "away").rename(name)
     assert queue.retry(SENTENCES, failed.key).under_way  # what its button does
-    assert wait(lambda: queue.ask(SENTENCES, elsewhere)).status == "done"
+    assert wait(lambda: ask(SENTENCES, elsewhere)).status == "done"
 
     psutil.Process(entry.pid).kill()
-    assert queue.ask(SENTENCES, first).status == "done"
+    assert ask(SENTENCES, first).status == "done"
     another = sentences(name, "w8")
-    assert wait(lambda: queue.ask(SENTENCES, another)).status == "done"
-    assert [again.pid for again in scheduling.processes() if again.lives] != [entry.pid]
+    assert wait(lambda: ask(SENTENCES, another)).status == "done"
+    assert [again.pid for again in queue.processes()] != [entry.pid]
 
 
 def test_map_is_laid_out_once_and_points_are_placed_in_it(monkeypatch: pytest.MonkeyPatch) -> None:

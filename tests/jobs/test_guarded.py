@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,6 @@ from tests.jobs.guarded_work import Told
 from tests.runs.observing import until
 
 ROOM = "tests.jobs.guarded_work:"
-
-
-@pytest.fixture(autouse=True)
-def _no_reader_stays() -> Iterator[None]:
-    yield
-    guarded.close()
 
 
 def ask(name: str, returns: Any = None, allowed: Limits | None = None, **arguments: Any) -> Any:
@@ -83,7 +76,7 @@ def test_a_call_without_a_waiter_ends_with_its_process(tmp_path: Path) -> None:
 
 
 def test_only_so_many_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ISOVIZ_READERS", "1")
+    monkeypatch.setattr(guarded, "MOST_CALLS", 1)
     mark = tmp_path / "mark"
     thread = threading.Thread(target=lambda: ask("wait", None, mark=mark, seconds=1.0))
     thread.start()
@@ -126,7 +119,7 @@ def test_nothing_is_left_of_a_server_that_was_killed(tmp_path: Path) -> None:
 
 def test_a_process_is_warmed_for_the_next_call() -> None:
     guarded.warm(ROOM + "ready", ())
-    until(guarded.processes)
-    running = guarded.processes()
+    until(lambda: guarded._idle)
+    running = [reader.worker.pid for reader in guarded._idle]
     guarded.warm(ROOM + "ready", ())
-    assert [ask("whose", int)] == running == guarded.processes(), "one is enough"
+    assert [ask("whose", int)] == running and len(guarded._idle) == 1, "one is enough"

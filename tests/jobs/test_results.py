@@ -1,17 +1,15 @@
-"""Results on disk are complete or absent, and stay within the limits, including failures and inputs."""
+"""Results on disk are complete or absent, and stay within the limits."""
 
 from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from isoviz.errors import InputError
-from isoviz.jobs.progress import ProgressFile, read, write_json
-from isoviz.jobs.results import ERROR, ResultStore, byte_limit
+from isoviz.jobs.results import ResultStore, byte_limit
 
 STORE = ResultStore("things")
 
@@ -21,22 +19,12 @@ def keep(key: str, seen: float, numbers: int = 1_000) -> None:
     os.utime(STORE.root / "results" / key, (seen, seen))
 
 
-def fail(key: str, seconds_ago: float, input_bytes: int = 0) -> Path:
-    folder = STORE.job_folder(key)
-    folder.mkdir(parents=True)
-    write_json(folder / "request.json", {"texts": ["a private sentence"]})
-    (folder / "inputs.safetensors").write_bytes(bytes(input_bytes))
-    write_json(folder / ERROR, {"message": "no", "field": None, "advice": None})
-    os.utime(folder / ERROR, (time.time() - seconds_ago,) * 2)
-    return folder
-
-
 def limited(**limits: object) -> ResultStore:
     return ResultStore("things", **limits)  # type: ignore[arg-type]
 
 
 def names() -> set[str]:
-    return {path.name for part in ("results", "jobs") for path in (STORE.root / part).glob("*")}
+    return {path.name for path in (STORE.root / "results").glob("*")}
 
 
 def test_written_atomically_and_completed_later() -> None:
@@ -66,19 +54,16 @@ def test_result_just_made_stays_however_large() -> None:
     assert limited(limit=lambda: 10).shrink(keep="new") == ["old"]
 
 
-def test_failures_go_after_their_time_and_count_with_all_that_they_were_given() -> None:
-    keep("seen", time.time())
-    old, large, recent = fail("old", 7200), fail("large", 60, input_bytes=100_000), fail("recent", 5)
-    under_way = STORE.job_folder("running")
-    under_way.mkdir()
-    write_json(under_way / "request.json", {})
-    store = limited(limit=lambda: 50_000, failure_seconds=3600.0)
-    assert store.size() > 100_000
-    assert set(store.shrink()) == {"old", "large"}
-    assert not old.exists() and not large.exists() and recent.exists() and under_way.exists()
-    assert limited(most=1).shrink() == ["recent"], "failures count too"
-    assert names() == {"seen", "running"}
-    assert not any(b"private" in path.read_bytes() for path in STORE.root.rglob("*") if path.is_file())
+def test_what_killed_processes_left_goes_after_a_day() -> None:
+    inputs, partial, recent = STORE.inputs_of("a"), STORE.root / "results" / ".new-b", STORE.inputs_of("c")
+    inputs.parent.mkdir(parents=True)
+    partial.mkdir(parents=True)
+    for path in (inputs, recent):
+        path.touch()
+    for path in (inputs, partial):
+        os.utime(path, (time.time() - 2 * 86400,) * 2)
+    STORE.shrink()
+    assert recent.exists() and not inputs.exists() and not partial.exists()
 
 
 def test_empty_store() -> None:
@@ -92,15 +77,3 @@ def test_limit_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISOVIZ_VIEWS_LIMIT", "lots")
     with pytest.raises(InputError, match="number of GiB"):
         byte_limit()
-
-
-def test_progress_is_written_twice_a_second_at_most_and_never_back(tmp_path: Path) -> None:
-    now = [0.0]
-    report = ProgressFile(tmp_path, clock=lambda: now[0])
-    seen = []
-    for step, (seconds, done) in enumerate([(0.0, 1), (0.1, 2), (0.5, 6), (0.9, 7), (1.0, 4), (1.6, 10)]):
-        now[0] = seconds
-        report(done, 10, f"step {step}")
-        seen.append((read(tmp_path).done, read(tmp_path).text))
-    assert seen == [(1, "step 0"), (1, "step 0"), (6, "step 2"), (6, "step 2"), (6, "step 4"), (10, "step 5")]
-    assert read(tmp_path).fraction == 1.0

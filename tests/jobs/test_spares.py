@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from isoviz.jobs import queue, scheduling, service, spares
+from isoviz.jobs import queue, service, spares
 from isoviz.jobs.processes import Worker, is_alive
 from isoviz.jobs.service import JobService
 from isoviz.jobs.spares import SpareKeeper
@@ -25,7 +25,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a spare do
 @pytest.fixture
 def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SpareKeeper]:
     monkeypatch.setattr(spares, "MEMORY", 0)
-    made = SpareKeeper(PREPARE, "any", lambda count: tmp_path / f"spare-{count % 2}.log", tmp_path / "spare")
+    made = SpareKeeper(PREPARE, "any", lambda count: tmp_path / f"spare-{count % 2}.log")
     yield made
     made.close()
 
@@ -42,34 +42,28 @@ def order(worker: Worker, call: str) -> None:
 def test_one_is_enough_and_it_exits_when_no_work_is_expected(keeper: SpareKeeper) -> None:
     keeper.check()
     assert keeper.pid is None, "nobody expects work"
-    keeper.expect(60)
+    keeper.expect()
     keeper.check()
     pid, started = pid_of(keeper), psutil.Process(pid_of(keeper)).create_time()
     keeper.check()
     assert keeper.pid == pid
-    keeper.expect(0)
+    keeper._expected_until = 0.0
     keeper.check()
     assert keeper.pid is None and not is_alive(pid, started)
-    keeper.expect(60)
+    keeper.expect()
     keeper.postpone(60)
     keeper.check()
     assert keeper.pid is None, "what has just begun is not slowed"
 
 
-def test_one_that_died_or_has_other_surroundings_is_not_taken(
-    keeper: SpareKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keeper.expect(60)
+def test_one_that_died_is_not_taken(keeper: SpareKeeper) -> None:
+    keeper.expect()
     keeper.check()
     dead = psutil.Process(pid_of(keeper))
     dead.kill()
     until(lambda: dead.status() == psutil.STATUS_ZOMBIE if dead.is_running() else True)
     assert keeper.check() == -9 and keeper.pid is None, "not again and again"
-    keeper.postpone(0)
-    keeper.check()
-    stranger, born = pid_of(keeper), psutil.Process(pid_of(keeper)).create_time()
-    monkeypatch.setenv("ISOVIZ_HOME", str(tmp_path / "elsewhere"))
-    assert keeper.take() is None and not is_alive(stranger, born)
+    assert keeper.take() is None
 
 
 @pytest.fixture
@@ -79,8 +73,8 @@ def forking(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     monkeypatch.setattr(spares, "MEMORY", 0)
 
     def make(prepare: str = PREPARE) -> SpareKeeper:
-        made.append(SpareKeeper(prepare, "any", lambda _: tmp_path / "spare.log", tmp_path / "spare", fork=True))
-        made[-1].expect(60)
+        made.append(SpareKeeper(prepare, "any", lambda _: tmp_path / "spare.log", fork=True))
+        made[-1].expect()
         made[-1].check()
         until(lambda: not made[-1].preparing)
         return made[-1]
@@ -103,7 +97,7 @@ def test_a_ready_spare_forks_and_stays_while_a_fork_runs(forking: Callable[..., 
     order(peaks, "peak_is_low")
     until(lambda: ends.gone and peaks.gone)
     assert ends.exit_code == 3 and peaks.exit_code == 0, "memory of the spare's imports is not its own"
-    keeper.expect(0)
+    keeper._expected_until = 0.0
     keeper.check()
     assert keeper.pid == spare, "it still has to say how the other one ends"
     waiting.kill()
@@ -136,39 +130,17 @@ def test_a_spare_with_threads_serves_one_job_itself(forking: Callable[..., Spare
     assert worker.exit_code == 3
 
 
-def test_none_where_memory_is_short(keeper: SpareKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spares, "MEMORY", 2**60)
-    keeper.expect(60)
-    keeper.check()
-    assert keeper.pid is None
-
-
-def test_no_spares_if_the_operator_disables_them(keeper: SpareKeeper, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ISOVIZ_SPARES", "off")
-    keeper.expect(60)
-    keeper.check()
-    assert keeper.pid is None
-
-
-def test_apps_share_one_and_the_next_takes_over(
-    keeper: SpareKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("reason", ["memory", "operator"])
+def test_none_where_memory_is_short_or_the_operator_disables_them(
+    keeper: SpareKeeper, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = SpareKeeper(PREPARE, "any", lambda count: tmp_path / f"other-{count % 2}.log", tmp_path / "spare")
-    try:
-        other.expect(60)  # a page of the other app; this one looks first
-        keeper.check()
-        other.check()
-        pid, started = pid_of(keeper), psutil.Process(pid_of(keeper)).create_time()
-        assert other.pid is None
-        keeper.close()
-        assert not is_alive(pid, started)
-        other.check()
-        pid, started = pid_of(other), psutil.Process(pid_of(other)).create_time()
-        spare = other.take()
-        assert spare is not None and spare.pid == pid
-        spare.kill()
-    finally:
-        other.close()
+    if reason == "memory":
+        monkeypatch.setattr(spares, "MEMORY", 2**60)
+    else:
+        monkeypatch.setenv("ISOVIZ_SPARES", "off")
+    keeper.expect()
+    keeper.check()
+    assert keeper.pid is None
 
 
 def test_app_serves_jobs_from_its_spare_and_clears_what_is_old(busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +158,7 @@ def test_app_serves_jobs_from_its_spare_and_clears_what_is_old(busy: Path, monke
         assert settled(WARM, "plain").status == "done" and app._spare.pid == pid, "it needs no encoder"
         queue.start(LIGHT, "k", {"while": str(busy)})
         until(lambda: queue.look(LIGHT, "k").status == "running")
-        assert [entry.pid for entry in scheduling.processes() if entry.job] == [pid]
+        assert [process.pid for process in queue.processes() if process.entry] == [pid]
         time.sleep(3 * service.TICK_SECONDS)
         assert app._spare.pid is None, "work that has just begun is not slowed by the next one"
         busy.unlink()
@@ -196,4 +168,4 @@ def test_app_serves_jobs_from_its_spare_and_clears_what_is_old(busy: Path, monke
         until(lambda: swept)
     finally:
         app.close()
-    assert not last.is_running() and scheduling.spare is None
+    assert not last.is_running() and queue.spare is None

@@ -7,18 +7,16 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event, text
+from sqlalchemy import event
 
 from isoviz.boundary import parsing
 from isoviz.config import RunConfig
 from isoviz.errors import DataError, DivergedError, StoreError
 from isoviz.events import Checkpointed, Entered, Event, Finished, Stopped
 from isoviz.runs import emitter as emitter_module
-from isoviz.runs.emitter import Emitter
 from isoviz.runs.execution import execute, explain
 from isoviz.runs.store import Store
 from tests.runs import fake_training
@@ -269,35 +267,6 @@ def test_a_disk_that_was_full_for_a_while_costs_nothing(local: Store, config: Ma
     assert row.status == "finished"
     assert failed.is_set()
     assert [e["detail"][:4] for _, e in local.events(run_id)[:-1]] == [f"{n:04d}" for n in range(40)]
-
-
-def test_giving_up_takes_the_stated_patience(local: Store, config: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    (run_id,) = local.create([config()])
-    row = local.claim("me", "cpu")
-    assert row is not None
-    monkeypatch.setattr(emitter_module, "TICK_SECONDS", 0.02)
-    with local._database.writing() as connection:
-        connection.execute(text("DROP TABLE isoviz_events"))
-    attempt = row.attempt
-
-    def giving_up() -> float:
-        begin = time.monotonic()
-        with Emitter(local, run_id, attempt, patience=0.5) as emitter:
-            emitter.emit(fat(1))
-        took = time.monotonic() - begin
-        assert emitter.problem is not None
-        assert took > 0.4
-        return took
-
-    within(2, giving_up)
-
-
-def test_the_log_is_appended_to_by_a_second_attempt(local: Store, config: Make, tmp_path: Path) -> None:
-    (run_id,) = local.create([config("raise")])
-    execute(local, run_id, train=fake_training.train)
-    local.requeue(run_id)
-    execute(local, run_id, train=fake_training.train)
-    assert (local.folder_of(run_id) / "worker.log").read_text().count("Traceback") == 2
 
 
 def test_a_checkpoint_waits_until_its_past_is_written(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,31 +16,37 @@ from tests.runs.postgres_server import Server, installed
 
 pytestmark = [posix, pytest.mark.slow]
 
+METHOD = "istar"
 
-def test_killed_commands_are_resumed_at_once_to_the_same_numbers(local: Store, tmp_path: Path) -> None:
-    expected = faults.undisturbed(faults.config("istar"), tmp_path / "whole")
-    outcome = faults.killed_commands(local, "istar", 2, expected, random.Random(1))
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    """What an undisturbed run reports."""
+    return faults.undisturbed(faults.config(METHOD), tmp_path_factory.mktemp("whole"))
+
+
+def test_killed_command_is_resumed_at_once_to_the_same_numbers(local: Store, expected: list[dict[str, Any]]) -> None:
+    outcome = faults.killed_commands(local, METHOD, 1, expected, random.Random(1))
     assert outcome.same and outcome.faults, outcome
 
 
-def test_killed_workers_and_apps_cost_no_number(local: Store, tmp_path: Path) -> None:
-    expected = faults.undisturbed(faults.config("isobn"), tmp_path / "whole")
-    for with_worker in (False, True):
-        outcome = faults.killed_app(local, "isobn", expected, random.Random(1), with_worker=with_worker)
-        assert outcome.same and outcome.faults, outcome
+@pytest.mark.parametrize("with_worker", [False, True])
+def test_killed_apps_and_workers_cost_no_number(
+    local: Store, expected: list[dict[str, Any]], with_worker: bool
+) -> None:
+    outcome = faults.killed_app(local, METHOD, expected, random.Random(1), with_worker=with_worker)
+    assert outcome.same and outcome.faults, outcome
 
 
-def test_crashed_server_costs_no_event(tmp_path: Path) -> None:
-    programs = installed()
-    expected = faults.undisturbed(faults.config("baseline"), tmp_path / "whole")
-    with Server(programs, free_port()) as server:
+def test_crashed_server_costs_no_event(expected: list[dict[str, Any]]) -> None:
+    with Server(installed(), free_port()) as server:
         store = Store(server.create("faults"))
-        outcome = faults.crashed_server(server, store, "baseline", expected, random.Random(1))
+        outcome = faults.crashed_server(server, store, METHOD, expected, random.Random(1))
         store.close()
     assert outcome.same and outcome.faults, outcome
 
 
 def test_two_apps_and_four_workers_share_a_queue(store: Store, tmp_path: Path) -> None:
-    counts = faults.share_queue(store, 60, tmp_path)
+    counts = faults.share_queue(store, 30, tmp_path)
     assert counts["owners"] >= 2
-    assert (counts["finished"], counts["lost"], counts["doubled"]) == (60, 0, 0)
+    assert (counts["finished"], counts["lost"], counts["doubled"]) == (30, 0, 0)

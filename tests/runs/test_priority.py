@@ -11,7 +11,7 @@ from isoviz.jobs import queue
 from isoviz.runs import runner as running
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
-from tests.jobs.here import end_all, lane_taken
+from tests.jobs.here import lane_taken
 from tests.jobs.light import LANE, LIGHT
 from tests.runs.observing import LONG, PATIENCE, ended, kinds, until
 
@@ -46,7 +46,6 @@ def test_class_that_never_stops_asking_does_not_hold_runs_up_for_ever(
         (run_id,) = local.create([config()])
         assert ended(local, run_id).status == "finished"
         assert queue.look(LIGHT, "k").status == "waiting"
-    end_all()
 
 
 def test_view_runs_beside_a_running_training(runner: Runner, local: Store, config: Make) -> None:

@@ -1,4 +1,7 @@
-"""Runs over a real Ray cluster, results in PostgreSQL: a job is killed, the dispatcher and the head are restarted, nothing runs twice."""
+"""Runs over a real Ray cluster, results in PostgreSQL: a job is killed, the dispatcher is restarted, nothing runs twice.
+
+`benchmarks/ray_runs.py` restarts the head, too.
+"""
 
 from __future__ import annotations
 
@@ -33,21 +36,20 @@ sys.exit(isoviz.__main__.main(sys.argv[3:]))' "$@"
 
 
 @contextmanager
-def dispatched(store: Store, head: Head) -> Iterator[list[str]]:
-    """A running dispatcher and its output."""
-    said: list[str] = []
+def dispatched(store: Store, head: Head) -> Iterator[None]:
+    """A running dispatcher."""
     over = threading.Event()
-    dispatcher = Dispatcher(store, Cluster(head.address, TOKEN), say=said.append)
+    dispatcher = Dispatcher(store, Cluster(head.address, TOKEN), say=lambda line: None)
     thread = threading.Thread(target=dispatcher.serve, args=(3600.0, over.is_set))
     thread.start()
     try:
-        yield said
+        yield
     finally:
         over.set()
         thread.join()
 
 
-def test_a_job_is_killed_and_the_head_restarted(
+def test_a_job_is_killed_and_the_dispatcher_restarted(
     postgres: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = installed()
@@ -67,25 +69,21 @@ def test_a_job_is_killed_and_the_head_restarted(
     quick = store.create([RunConfig(params={"does": "finish"}, seed=seed) for seed in range(3)])
     runs = [steady, victim, *quick]
     with Head(program, cpus=8) as head:
-        with dispatched(store, head) as said:
+        with dispatched(store, head):
             until(lambda: all("stepped" in kinds(store, run) for run in (steady, victim)))
             pid = store.get(victim).pid
             assert pid is not None
             os.kill(pid, signal.SIGKILL)
             until(lambda: "resumed" in kinds(store, victim))
-        with dispatched(store, head) as said:
+        with dispatched(store, head):
             assert [ended(store, run).status for run in quick] == ["finished"] * 3
             assert store.get(steady).status == "running" and "lost" not in kinds(store, steady)
-            head.crash()
-            until(lambda: any("Waiting for it" in line for line in said))
-            head.start()
-            until(lambda: all(store.get(run).attempts == attempts for run, attempts in ((steady, 2), (victim, 3))))
             finish(store, steady)
             finish(store, victim)
             assert [ended(store, run).status for run in (steady, victim)] == ["finished"] * 2
     trained = [(store.folder_of(run) / "ran").read_text().split() for run in runs]
-    assert [len(set(pids)) for pids in trained] == [len(pids) for pids in trained] == [2, 3, 1, 1, 1]
-    for run, losses in ((steady, 1), (victim, 2)):
+    assert [len(set(pids)) for pids in trained] == [len(pids) for pids in trained] == [1, 2, 1, 1, 1]
+    for run, losses in ((steady, 0), (victim, 1)):
         assert len(store.events_of_kind(run, Lost)) == len(store.events_of_kind(run, Resumed)) == losses
     killed = store.events_of_kind(victim, Lost)[0]
     assert killed.message == "the worker was killed by SIGKILL"

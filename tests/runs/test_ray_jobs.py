@@ -1,4 +1,4 @@
-"""The dispatcher for Ray, against a small server that imitates Ray: which servers it trusts, what it submits, and how it follows up."""
+"""The dispatcher for Ray, against a stand-in for Ray's HTTP interface: which servers it trusts, what it submits, and how it follows up."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
+from requests.adapters import HTTPAdapter
 
 from isoviz.__main__ import main
 from isoviz.config import RunConfig
@@ -48,7 +49,7 @@ class Ray:
         self.stopped: list[str] = []
         self.token: str | None = TOKEN
         self.broken = False
-        self.address = ""
+        self.address = "http://127.0.0.1:8265"
 
     def answer(self, method: str, path: str, authorization: str | None, body: dict[str, Any]) -> tuple[int, Any]:
         if self.token is not None and authorization != f"Bearer {self.token}":
@@ -73,32 +74,20 @@ class Ray:
 
 
 @pytest.fixture
-def ray() -> Iterator[Ray]:
+def ray(monkeypatch: pytest.MonkeyPatch) -> Ray:
     known = Ray()
 
-    class Handler(BaseHTTPRequestHandler):
-        def _reply(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "{}")
-            status, answer = known.answer(self.command, self.path, self.headers.get("Authorization"), body)
-            text = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
+    def send(_: HTTPAdapter, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+        assert request.path_url is not None and request.method is not None
+        body = json.loads(request.body or "{}")
+        status, answer = known.answer(request.method, request.path_url, request.headers.get("Authorization"), body)
+        response = requests.Response()
+        response.status_code = status
+        response._content = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
+        return response
 
-        do_GET = do_POST = _reply  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    known.address = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    yield known
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    monkeypatch.setattr(HTTPAdapter, "send", send)
+    return known
 
 
 @pytest.fixture
@@ -223,28 +212,21 @@ def test_it_hands_over_what_the_cluster_can_start(ray: Ray, local: Store, dispat
     assert not dispatcher.turn()
 
 
-def test_a_run_gets_a_gpu_for_each_process(ray: Ray, local: Store) -> None:
+@pytest.mark.parametrize("file", [None, "{}"])
+def test_a_run_gets_a_gpu_for_each_process_and_one_that_fits_no_node_keeps_no_others_waiting(
+    ray: Ray, local: Store, file: str | None
+) -> None:
     said: list[str] = []
     dispatcher = Dispatcher(local, Cluster(ray.address, TOKEN), cpus=1, gpus=1, say=said.append)
-    two, one = queued(local, processes=2) + queued(local)
-    dispatcher.turn()
-    dispatcher.turn()
+    two, one = queued(local, processes=2, accelerate_config=file) + queued(local)
+    assert dispatcher.turn() and dispatcher.turn()
     assert (local.get(one).status, local.get(two).status) == ("running", "queued")
     (job,) = ray.jobs.values()
     assert (job["entrypoint_num_cpus"], job["entrypoint_num_gpus"]) == (1, 1)
     assert [line for line in said if two in line] == [f"run {two} waits for a node with 1 CPU, 2 GPU"]
-
-
-def test_a_run_with_an_accelerate_configuration_that_fits_no_node_keeps_no_others_waiting(
-    ray: Ray, local: Store
-) -> None:
-    dispatcher = Dispatcher(local, Cluster(ray.address, TOKEN), cpus=1, gpus=1, say=lambda line: None)
-    wide, one = queued(local, processes=2, accelerate_config="{}") + queued(local)
-    assert dispatcher.turn()
-    assert (local.get(one).status, local.get(wide).status) == ("running", "queued")
     row = begin(local, one)
     local.append(one, [Finished(metrics={}, isotropy={}, timing={})], attempt=row.attempt)
-    assert not dispatcher.turn(), "no node fits it, so there is nothing to wait for"
+    assert not dispatcher.turn(), "there is nothing to wait for"
 
 
 def test_a_job_gets_paths_and_no_secrets(

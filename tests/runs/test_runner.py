@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 
@@ -13,10 +9,10 @@ import pytest
 from sqlalchemy import text
 
 from isoviz.config import RunConfig
-from isoviz.runs.identity import host_name, owner_of
+from isoviz.runs.identity import owner_of
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
-from tests.runs.observing import LONG, ended, gone, kinds, posix, until, within
+from tests.runs.observing import LONG, ended, gone, kinds, posix, until
 
 Make = Callable[..., RunConfig]
 
@@ -47,15 +43,6 @@ def test_an_exception_is_reported_and_the_next_run_starts(runner: Runner, local:
     assert ended(local, after).status == "finished"
 
 
-def test_a_diverged_run_keeps_what_it_reported(runner: Runner, local: Store, config: Make) -> None:
-    (run_id,) = local.create([config("diverge")])
-    row = ended(local, run_id)
-    assert row.status == "diverged"
-    assert row.error is not None
-    assert (row.error["term"], row.error["step"], row.error["advice"]) == ("istar", 17, "Lower the learning rate.")
-    assert kinds(local, run_id) == ["entered", "stepped", "diverged"]
-
-
 @posix
 @pytest.mark.parametrize(("does", "message"), [("die", "killed by SIGKILL"), ("exit", "exit code 3")])
 def test_a_vanished_worker_is_lost_and_the_next_run_starts(
@@ -69,28 +56,6 @@ def test_a_vanished_worker_is_lost_and_the_next_run_starts(
     assert ("memory" in row.error["advice"]) == (does == "die")
     assert "Resume" in row.error["advice"]
     assert ended(local, after).status == "finished"
-
-
-@posix
-def test_a_worker_killed_from_outside_is_lost(runner: Runner, local: Store, config: Make) -> None:
-    run_id = ""
-
-    def finding_out() -> float:
-        nonlocal run_id
-        (run_id,) = local.create([config(seed=1, params=LONG)])
-        until(lambda: "stepped" in kinds(local, run_id))
-        pid = local.get(run_id).pid
-        assert pid is not None
-        os.kill(pid, signal.SIGKILL)
-        return until(lambda: local.get(run_id).status == "lost")
-
-    within(2.0, finding_out)
-    local.requeue(run_id)
-    until(lambda: "resumed" in kinds(local, run_id))
-    row = local.get(run_id)
-    assert (row.status, row.attempt) == ("running", 3)
-    local.request_stop(run_id)
-    assert ended(local, run_id).status == "stopped"
 
 
 def test_output_blocks_nothing(runner: Runner, local: Store, config: Make) -> None:
@@ -140,23 +105,6 @@ def test_a_store_that_refuses_events_ends_the_run(runner: Runner, local: Store, 
     assert row.status == "lost"
     assert row.error is not None and "exit code 1" in row.error["message"]
     assert "refused" in (local.folder_of(run_id) / "worker.log").read_text()
-
-
-@posix
-def test_silent_runs_of_other_hosts_and_dead_shells_are_lost(runner: Runner, local: Store, config: Make) -> None:
-    elsewhere, shell, living = (local.create([config(seed=n)], claim="x")[0] for n in range(3))
-    dead = subprocess.Popen([sys.executable, "-c", "pass"])
-    dead.wait()
-    local.claim("x", "cpu", id=elsewhere)
-    local.set_worker(shell, dead.pid, 1.0)
-    with local._database.writing() as connection:
-        statement = "UPDATE isoviz_runs SET host = 'another-host', pid = 1, pid_scope = 'there' WHERE id = :id"
-        connection.execute(text(statement), {"id": elsewhere})
-        connection.execute(text("UPDATE isoviz_runs SET heartbeat = heartbeat - 60"))
-    for run_id in (elsewhere, shell):
-        assert ended(local, run_id).status == "lost"
-    assert "no heartbeat for 30 s" in (local.get(elsewhere).error or {})["message"]
-    assert (local.get(living).status, local.get(living).host) == ("queued", host_name())
 
 
 def test_a_process_that_ends_while_devices_are_detected_prints_no_traceback(

@@ -46,26 +46,15 @@ def test_the_runner_gives_a_run_of_two_processes_both_slots(
     assert ended(local, wide).status == ended(local, after).status == "finished"
 
 
-def test_a_wide_run_stopped_while_it_waits_holds_no_slot(
-    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig]
+@pytest.mark.parametrize("by_user", [True, False])
+def test_a_wide_run_that_ends_while_it_waits_holds_no_slot(
+    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig], by_user: bool
 ) -> None:
     beside, wide, after = local.create([config("finish when told"), config(processes=2), config()])
     start_runner("cuda:0", "cuda:1")
     until(lambda: local.get(wide).status == "running")
-    local.request_stop(wide)
-    assert (ended(local, wide).status, ended(local, after).status) == ("stopped", "finished")
-    local.folder_of(beside).joinpath("finish").touch()
-    assert ended(local, beside).status == "finished"
-
-
-def test_a_wide_run_that_another_program_ended_holds_no_slot(
-    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig]
-) -> None:
-    beside, wide, after = local.create([config("finish when told"), config(processes=2), config()])
-    start_runner("cuda:0", "cuda:1")
-    until(lambda: local.get(wide).status == "running")
-    end(local, wide, local.get(wide).attempt, lost(None))
-    assert ended(local, after).status == "finished"
+    local.request_stop(wide) if by_user else end(local, wide, local.get(wide).attempt, lost(None))
+    assert (ended(local, wide).status, ended(local, after).status) == ("stopped" if by_user else "lost", "finished")
     local.folder_of(beside).joinpath("finish").touch()
     assert ended(local, beside).status == "finished"
 

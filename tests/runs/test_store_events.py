@@ -21,7 +21,6 @@ from isoviz.events import (
     Resumed,
     Started,
     Stepped,
-    Weights,
     parse_event,
 )
 from isoviz.runs.store import Store
@@ -93,14 +92,6 @@ def test_non_finite_numbers_are_null(store: Store, config: Make) -> None:
         row.progress is not None and row.progress.metrics == {"f1": None} and math.isnan(row.progress.losses["total"])
     )
     assert isinstance(parse_event(stepped), Stepped)  # null is read back as not a number
-
-
-def test_a_result_tells_whose_weights_are_kept(store: Store, config: Make) -> None:
-    run_id = begun(store, config())
-    weights = Weights(epoch=2, step=12, path="checkpoints/step-0000012")
-    store.append(run_id, [FINISHED.model_copy(update={"weights": weights})])
-    result = store.get(run_id).result
-    assert result is not None and result.weights == weights
 
 
 def test_progress_tells_the_latest(store: Store, config: Make) -> None:

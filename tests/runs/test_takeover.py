@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import threading
 import time
@@ -15,7 +13,7 @@ import psutil
 from isoviz.config import RunConfig
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
-from tests.runs.observing import LONG, TOLD, ended, finish, gone, kinds, posix, until, within
+from tests.runs.observing import TOLD, ended, finish, gone, kinds, posix, until, within
 
 Make = Callable[..., RunConfig]
 Start = Callable[..., Runner]
@@ -82,23 +80,6 @@ def test_a_run_survives_its_app_and_is_adopted(
     until(lambda: all(gone(pid) for pid in pids))
     assert ended(local, deaf).status == "stopped", "an adopted worker is stopped like any other"
     assert ended(local, after).status == "finished"
-
-
-@posix
-def test_a_worker_that_died_with_its_app_is_lost(app: App, start_runner: Start, local: Store, config: Make) -> None:
-    other = app()
-    (run_id,) = local.create([config(params=LONG)])
-    until(lambda: "stepped" in kinds(local, run_id))
-    worker = local.get(run_id).pid
-    assert worker is not None
-    other.kill()
-    other.wait()
-    os.kill(worker, signal.SIGKILL)
-    until(lambda: gone(worker))
-    start_runner()
-    row = ended(local, run_id)
-    assert row.status == "lost"
-    assert row.error is not None and row.error["message"] == "the worker vanished"
 
 
 @posix

@@ -17,7 +17,8 @@ from isoviz import tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Event, Finished, Started, Stepped, Stopped
-from isoviz.jobs import guarded_worker
+from isoviz.jobs.answering import called
+from isoviz.jobs.worker import load
 from isoviz.models import folding, low_rank, sources
 from isoviz.models.adapter import load_network
 from isoviz.models.low_rank import LowRank
@@ -125,7 +126,7 @@ def test_names_that_are_no_layer_are_refused_before_the_launch(targets: str) -> 
 def test_the_form_checks_names_in_a_separate_process(monkeypatch: pytest.MonkeyPatch) -> None:
     def call_here(function: str, arguments: dict[str, Any], returns: Any, **options: Any) -> Any:
         crossed = json.loads(json.dumps(to_jsonable_python(arguments)))
-        return json.loads(guarded_worker._called(guarded_worker.load(function), crossed))["value"]
+        return json.loads(called(load(function), crossed))["value"]
 
     monkeypatch.setattr("dashboard.shared.reading.guarded.call", call_here)
     for targets, problem in (("query", ""), ("nonsense", "no linear layer 'nonsense'")):

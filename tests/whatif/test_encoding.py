@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import re
 import shutil
 from dataclasses import replace
@@ -17,9 +16,8 @@ from isoviz import metrics, tasks
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.exploring import encoders
-from isoviz.jobs import queue, scheduling
+from isoviz.jobs import queue
 from isoviz.jobs.kinds import KINDS
-from isoviz.jobs.results import ERROR
 from isoviz.runs.store import Store
 from isoviz.whatif import chains, embeddings, encoding, notebook
 from isoviz.whatif.embeddings import load
@@ -231,11 +229,10 @@ def test_an_isolayer_is_trained_on_the_spot(runs):
 def test_every_kind_is_retried_by_its_button_and_by_a_later_request(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind = KINDS[name]
     started: list[str] = []
-    monkeypatch.setattr(scheduling, "_spawn", lambda kind: started.append(kind.name))
+    monkeypatch.setattr(queue, "_start_next", lambda: started.append(name))
     fail_job(kind, "k", "no such model", "model")
     assert queue.start(kind, "k", {}, retry=False).status == "failed" and started == []
     assert queue.retry(kind, "k").status == "waiting" and started == [name]
     queue.stop(kind, "k")
-    failed = fail_job(kind, "k", "no such model", "model") / ERROR
-    os.utime(failed, (failed.stat().st_mtime - queue.RETRY_SECONDS - 1,) * 2)
+    fail_job(kind, "k", "no such model", "model").since -= queue.RETRY_SECONDS + 1
     assert queue.start(kind, "k", {}, retry=False).status == "waiting" and started == [name] * 2
