@@ -11,9 +11,10 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from isoviz import __version__
+from isoviz.commands.options import add_verb
 from isoviz.commands.output import collect_warnings, quiet_libraries, reader_is_gone
 from isoviz.errors import LINE, InputError, IsoVizError, one_line, shortened
 from isoviz.jobs.processes import collect_rarely, share_cores
@@ -34,7 +35,9 @@ _VERBS: Final = {
     "mcp": "serve runs and measures to an agent, over the Model Context Protocol",
     "links": "show or renew the links that open the dashboard",
 }
-"""What each verb does. Its module in `isoviz.commands` has `add_options` and `run`."""
+"""What each verb does. Its module in `isoviz.commands` has the function `run`, or `ACTIONS`, a function by name; docstrings are help,
+and annotations are options.
+"""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -57,14 +60,18 @@ def build_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for verb, text in _VERBS.items():
         of_verb = verbs.add_parser(verb, help=text)
-        if not words or words[0] == verb:
-            options = (of_verb, verb) if verb == "sweep" else (of_verb,)
-            _module(verb).add_options(*options)
+        if words and words[0] != verb:
+            continue
+        module = importlib.import_module(f"isoviz.commands.{'train' if verb == 'sweep' else verb}")
+        if module.__name__.endswith(".train"):  # its options are those of a run's configuration
+            module.add_options(of_verb, verb)
+        elif not hasattr(module, "ACTIONS"):
+            add_verb(of_verb, module.run)
+        else:
+            actions = of_verb.add_subparsers(dest="action", required=True, metavar="ACTION")
+            for name, call in module.ACTIONS.items():
+                add_verb(actions.add_parser(name, help=call.__doc__.partition("\n")[0].rstrip(".")), call)
     return parser
-
-
-def _module(verb: str) -> Any:
-    return importlib.import_module(f"isoviz.commands.{'train' if verb == 'sweep' else verb}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         collect_warnings()
         share_cores(os.environ)
         options = build_parser(words).parse_args(words)
-        exit_code = int(_module(options.verb).run(options))
+        exit_code = int(options.carry_out(options))
         sys.stdout.flush()
         return exit_code
     except BrokenPipeError:

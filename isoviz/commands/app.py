@@ -2,72 +2,98 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from typing import Annotated, Final
 
 from isoviz.access import links, policy, reach
 from isoviz.access.reach import Reach
 from isoviz.commands import dashboard
-from isoviz.commands.options import add_store, port
+from isoviz.commands.options import StoreOption
 from isoviz.errors import InputError
+from isoviz.operations.operation import argument
+
+ACCESS: Final = "access: who may open it, and from where (docs/security.md)"
 
 
-def add_options(app: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    app.add_argument("--port", type=port, default=8501)
-    app.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
-    app.add_argument("--headless", action="store_true", help="do not open a browser")
-    add_store(app, json=False)
-    access = app.add_argument_group("access", "who may open it, and from where: docs/security.md")
-    access.add_argument("--url", metavar="URL", help="its public URL behind a proxy: https://isoviz.example.org")
-    for name, text in (
-        ("host", "one more host name it answers to"),
-        ("origin", "one more origin whose pages may call it, for a proxy that changes the Host"),
-        ("frame", "an origin whose pages may embed it in a frame"),
-    ):
-        access.add_argument(f"--allow-{name}", action="append", default=[], metavar=name.upper(), help=text)
-    access.add_argument(
-        "--roots",
-        nargs="*",
-        metavar="DIR",
-        help="folders below which the browser may name data and models (default: $ISOVIZ_ROOTS, else this folder and your home "
-        "folder; none where others can reach the server)",
-    )
-    access.add_argument(
-        "--new-links", action="store_true", help="make new links first; old links and their cookies stop working"
-    )
-    access.add_argument(
-        "--no-token", action="store_true", help="give anyone on this machine your rights; loopback only"
-    )
-    access.add_argument(
-        "--api-writes",
-        action="store_true",
-        help="let programs launch and stop runs through the HTTP API: docs/agents.md",
-    )
-
-
-def run(options: argparse.Namespace) -> int:
+def run(
+    port: Annotated[int, argument("where it listens", ge=1, le=65535)] = 8501,
+    host: Annotated[str, argument("address to listen on; 127.0.0.1 is this machine only", "HOST")] = "127.0.0.1",
+    headless: Annotated[bool, argument("do not open a browser")] = False,
+    store: StoreOption = None,
+    url: Annotated[
+        str, argument("its public URL behind a proxy: https://isoviz.example.org", "URL", section=ACCESS)
+    ] = "",
+    allow_host: Annotated[
+        tuple[str, ...], argument("one more host name it answers to", "HOST", append=True, section=ACCESS)
+    ] = (),
+    allow_origin: Annotated[
+        tuple[str, ...],
+        argument(
+            "one more origin whose pages may call it, for a proxy that changes the Host",
+            "ORIGIN",
+            append=True,
+            section=ACCESS,
+        ),
+    ] = (),
+    allow_frame: Annotated[
+        tuple[str, ...], argument("an origin whose pages may embed it in a frame", "FRAME", append=True, section=ACCESS)
+    ] = (),
+    roots: Annotated[
+        list[str] | None,
+        argument(
+            "folders below which the browser may name data and models (default: $ISOVIZ_ROOTS, else this folder and your home "
+            "folder; none where others can reach the server)",
+            "DIR",
+            nargs="*",
+            section=ACCESS,
+        ),
+    ] = None,
+    new_links: Annotated[
+        bool, argument("make new links first; old links and their cookies stop working", section=ACCESS)
+    ] = False,
+    no_token: Annotated[
+        bool, argument("give anyone on this machine your rights; loopback only", section=ACCESS)
+    ] = False,
+    api_writes: Annotated[
+        bool,
+        argument("let programs launch and stop runs through the HTTP API: docs/agents.md", section=ACCESS),
+    ] = False,
+) -> int:
     """Serve until SIGINT or SIGTERM; then return 0. Where the system allows it, this process becomes the server."""
     server = dashboard.require("app", "server/main.py")
-    if _taken(options.port):
-        raise InputError(f"--port: {options.port} is in use on this machine; choose another", field="port")
+    if _taken(port):
+        raise InputError(f"--port: {port} is in use on this machine; choose another", field="port")
     # Streamlit reads .streamlit/config.toml from the current folder, and puts the script's folder on the import path
-    command = [sys.executable, "-m", "dashboard.server.serving", str(server), "--server.port", str(options.port)]
+    command = [sys.executable, "-m", "dashboard.server.serving", str(server), "--server.port", str(port)]
     # The server opens the browser at a link with a token; Streamlit would open the bare address.
-    command += ["--server.address", options.host, "--server.headless", "true"]
-    environment = {**dashboard.environment(), **_settings(options)}
-    reach.refuse_unguarded(options.host, environment)
-    reachable = Reach.from_environment(options.host, environment)
-    environment |= _roots(options, reachable, environment)
+    command += ["--server.address", host, "--server.headless", "true"]
+    chosen = {
+        reach.URL: url,
+        reach.HOSTS: ",".join(allow_host),
+        reach.ORIGINS: ",".join(allow_origin),
+        reach.FRAMES: ",".join(allow_frame),
+        reach.NO_TOKEN: "1" if no_token else "",
+        "ISOVIZ_OPEN_BROWSER": "" if headless else "1",
+        reach.API_WRITES: "1" if api_writes else "",
+        "ISOVIZ_STORE": store if store and "://" in store else store and os.path.abspath(store),
+    }
+    environment = {**dashboard.environment(), **{name: value for name, value in chosen.items() if value}}
+    reach.refuse_unguarded(host, environment)
+    reachable = Reach.from_environment(host, environment)
+    # the server itself runs in another folder
+    if roots is not None:
+        folders = [os.path.abspath(os.path.expanduser(root)) for root in roots]
+        environment[policy.ROOTS] = os.pathsep.join(folders)
+    elif policy.ROOTS not in environment:
+        environment[policy.ROOTS] = os.pathsep.join(map(str, policy.default_roots(reachable)))
     policy.read(reachable, environment)
-    if options.new_links:
+    if new_links:
         from isoviz.runs.store import Store
 
-        links.renew(Store(options.store).folder)
+        links.renew(Store(store).folder)
     if sys.platform != "win32":
         os.chdir(dashboard.ROOT)
         os.execve(sys.executable, command, environment)
@@ -77,32 +103,6 @@ def run(options: argparse.Namespace) -> int:
             return process.wait()
         except KeyboardInterrupt:  # Streamlit received it too; wait until it has closed
             continue
-
-
-def _settings(options: argparse.Namespace) -> dict[str, str]:
-    """Environment variables for the server, from the options."""
-    chosen = {
-        reach.URL: options.url,
-        reach.HOSTS: ",".join(options.allow_host),
-        reach.ORIGINS: ",".join(options.allow_origin),
-        reach.FRAMES: ",".join(options.allow_frame),
-        reach.NO_TOKEN: "1" if options.no_token else "",
-        "ISOVIZ_OPEN_BROWSER": "" if options.headless else "1",
-        reach.API_WRITES: "1" if options.api_writes else "",
-    }
-    if options.store:
-        chosen["ISOVIZ_STORE"] = options.store if "://" in options.store else os.path.abspath(options.store)
-    return {name: value for name, value in chosen.items() if value}
-
-
-def _roots(options: argparse.Namespace, reachable: Reach, environment: Mapping[str, str]) -> dict[str, str]:
-    """Folders that the browser may name: from the option, else the variable, else the default for the current folder. The server
-    itself runs in another folder."""
-    if options.roots is not None:
-        return {policy.ROOTS: os.pathsep.join(os.path.abspath(os.path.expanduser(root)) for root in options.roots)}
-    if policy.ROOTS in environment:
-        return {}
-    return {policy.ROOTS: os.pathsep.join(str(root) for root in policy.default_roots(reachable))}
 
 
 def _taken(port: int) -> bool:

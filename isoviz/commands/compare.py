@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
+from typing import Annotated
 
-from isoviz.commands.options import add_fields, add_store
-from isoviz.commands.output import print_json, print_table
+from isoviz.commands.options import StoreOption
+from isoviz.commands.output import Answer, print_table
 from isoviz.comparisons import Part, Table, wording
-from isoviz.operations.table import Operation, Operations, compare
+from isoviz.operations.operation import argument
+from isoviz.operations.table import Alpha, Baseline, By, ComparedMetric, compare
 from isoviz.runs.store import Store
 
-_CHOICES = {"by": "--by", "metric": "--metric", "baseline": "--baseline", "alpha": "--alpha"}
 
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument("ids", nargs="+", metavar="ID", help="runs, or experiments: all runs launched together")
-    add_fields(parser, Operation(Operations.compare_runs).arguments(), _CHOICES, text="NAME")
-    add_store(parser)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Compare runs and print the table. Returns 0, whatever the result."""
-    choices = {name: getattr(options, name) for name in _CHOICES if getattr(options, name) is not None}
-    table = compare(Store(options.store), options.ids, **choices)
-    if options.json:
-        print_json(table.model_dump(mode="json"))
-    else:
-        show(table)
-    return 0
+def run(
+    ids: Annotated[list[str], argument("runs, or experiments: all runs launched together", "ID", positional=True)],
+    by: By = "method",
+    metric: ComparedMetric = None,
+    baseline: Baseline = None,
+    alpha: Alpha = 0.05,
+    store: StoreOption = None,
+) -> Answer:
+    """Compare runs, whatever the result."""
+    table = compare(Store(store), ids, by=by, metric=metric, baseline=baseline, alpha=alpha)
+    return Answer(table.model_dump(mode="json"), lambda: show(table))
 
 
 def show(table: Table) -> None:

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 from isoviz import boundary
 from isoviz.commands import dashboard
 from isoviz.errors import InputError
 from isoviz.lessons import checking
 from isoviz.lessons.reading import FaultyLessonError, read
+from isoviz.operations.operation import argument
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    output = parser.add_mutually_exclusive_group(required=True)
-    output.add_argument("--out", metavar="FILE", help="where to write the HTML file")
-    output.add_argument("--check", nargs="+", metavar="FILE", help="report the errors in lessons you have written")
-    parser.add_argument("--add", nargs="+", default=[], metavar="FILE", help="your own lessons for the HTML file")
-
-
-def run(options: argparse.Namespace) -> int:
+def run(
+    out: Annotated[str | None, argument("where to write the HTML file", "FILE")] = None,
+    check: Annotated[list[str] | None, argument("report the errors in lessons you have written", "FILE")] = None,
+    add: Annotated[tuple[str, ...], argument("your own lessons for the HTML file", "FILE")] = (),
+) -> int:
     """Write the file, or check lesson files."""
-    return _check(options.check) if options.check else _write(options)
+    if (out is None) == (check is None):
+        raise InputError("out: give either --out or --check", field="out")
+    return _write(Path(out), add) if out is not None else _check(check or [])
 
 
-def _check(names: list[str]) -> int:
+def _check(names: Sequence[str]) -> int:
     """Report errors in each file: in its syntax and in the numbers it states. Returns 2 if there are any."""
     wrong = 0
     for name in names:
@@ -48,17 +48,16 @@ def _problems(path: Path) -> list[str]:
     return [f"{path.name}: {problem}" for problem in checking.problems(lesson)]
 
 
-def _write(options: argparse.Namespace) -> int:
+def _write(out: Path, add: Sequence[str]) -> int:
     """Write the file. A separate process prints it, because the engine does not import the dashboard, which has the parts."""
-    out = Path(options.out)
     dashboard.require("lessons", "lessons_file.py", streamlit=False)
     if not os.path.isdir(out.parent):  # unlike Path.is_dir, false for names that are too long
         raise InputError(f"out: there is no folder '{out.parent}'", field="out")
     if os.path.isdir(out):
         raise InputError(f"out: '{out}' is a folder; name a file", field="out")
-    for name in options.add:
+    for name in add:
         read(Path(name))
-    rendering = dashboard.render("lessons_file", *(str(Path(name).resolve()) for name in options.add))
+    rendering = dashboard.render("lessons_file", *(str(Path(name).resolve()) for name in add))
     if rendering.returncode:
         sys.stderr.write(rendering.stderr.decode(errors="replace"))
         return 1

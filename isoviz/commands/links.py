@@ -2,50 +2,60 @@
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
+from collections.abc import Sequence
+from typing import Annotated, Final
 
 from isoviz.access import links, reach
+from isoviz.access.links import Links
 from isoviz.access.reach import Reach
 from isoviz.access.visitors import Role
-from isoviz.commands.options import add_store, port
+from isoviz.commands.options import StoreOption
+from isoviz.commands.output import Answer
 from isoviz.errors import unknown_name
+from isoviz.operations.operation import argument
 from isoviz.runs.store import Store
 
 _MAY = {Role.VIEWER: "looks", Role.RUNNER: "also launches runs", Role.OPERATOR: "may do everything (loopback only)"}
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    show = actions.add_parser("show", help="the link of each role")
-    renew = actions.add_parser(
-        "renew", help="make new links; the old ones stop working, and their visitors must log in again"
-    )
-    renew.add_argument("roles", nargs="*", metavar="ROLE", help="viewer, runner or operator (default: all)")
-    for action in (show, renew):
-        action.add_argument("--url", metavar="URL", help="the public URL (default: $ISOVIZ_URL, else this machine)")
-        action.add_argument("--port", type=port, default=8501, help="of the default URL")
-        add_store(action)
+Url = Annotated[str | None, argument("the public URL (default: $ISOVIZ_URL, else this machine)", "URL")]
+Port = Annotated[int, argument("of the default URL", ge=1, le=65535)]
 
 
-def run(options: argparse.Namespace) -> int:
-    """Print the links; `renew` replaces them first."""
-    url = options.url or os.environ.get(reach.URL) or f"http://127.0.0.1:{options.port}"
-    url = Reach.from_environment(None, {reach.URL: url}).url or url
-    folder = Store(options.store).folder
-    secrets = links.renew(folder, _roles(options.roles)) if options.action == "renew" else links.read(folder)
-    addresses = {role.name.lower(): secrets.address(url, role) for role in Role}
-    if options.json:
-        print(json.dumps({"links": addresses}))
-        return 0
-    for role in Role:
-        print(f"{role.name.lower():9} {addresses[role.name.lower()]}   {_MAY[role]}")
-    return 0
+def show(url: Url = None, port: Port = 8501, store: StoreOption = None) -> Answer:
+    """The link of each role."""
+    return _shown(links.read(Store(store).folder), url, port)
 
 
-def _roles(names: list[str]) -> list[Role]:
+def renew(
+    roles: Annotated[
+        tuple[str, ...], argument("viewer, runner or operator (default: all)", "ROLE", positional=True, nargs="*")
+    ] = (),
+    url: Url = None,
+    port: Port = 8501,
+    store: StoreOption = None,
+) -> Answer:
+    """Make new links; the old ones stop working, and their visitors must log in again."""
+    _address(url, port)  # checked before
+    return _shown(links.renew(Store(store).folder, _roles(roles)), url, port)
+
+
+ACTIONS: Final = {"show": show, "renew": renew}
+
+
+def _address(url: str | None, port: int) -> str:
+    url = url or os.environ.get(reach.URL) or f"http://127.0.0.1:{port}"
+    return Reach.from_environment(None, {reach.URL: url}).url or url
+
+
+def _shown(secrets: Links, url: str | None, port: int) -> Answer:
+    addresses = {role.name.lower(): secrets.address(_address(url, port), role) for role in Role}
+    lines = [f"{role.name.lower():9} {addresses[role.name.lower()]}   {_MAY[role]}" for role in Role]
+    return Answer({"links": addresses}, "\n".join(lines))
+
+
+def _roles(names: Sequence[str]) -> list[Role]:
     by_name = {role.name.lower(): role for role in Role}
     for name in names:
         if name not in by_name:

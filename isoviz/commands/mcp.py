@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import os
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -12,8 +11,9 @@ import isoviz
 from isoviz.access.policy import UNRESTRICTED, Policy
 from isoviz.access.service import Service
 from isoviz.access.visitors import OPERATOR
-from isoviz.commands.options import add_store
+from isoviz.commands.options import StoreOption
 from isoviz.errors import InputError, IsoVizError
+from isoviz.operations.operation import argument
 from isoviz.operations.table import Operation, operations
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
@@ -35,21 +35,17 @@ _READS: Final = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _WRITES: Final = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument("--allow-writes", action="store_true", help="let the agent launch and stop runs")
-    add_store(parser, json=False)
-
-
-def run(options: argparse.Namespace) -> int:
+def run(
+    allow_writes: Annotated[bool, argument("let the agent launch and stop runs")] = False, store: StoreOption = None
+) -> int:
     """Serve until the client closes the connection."""
-    store = Store(options.store)
-    os.environ["ISOVIZ_STORE"] = store.url  # for the process that measures a run's model
-    runner = Runner(store) if options.allow_writes else None
+    opened = Store(store)
+    os.environ["ISOVIZ_STORE"] = opened.url  # for the process that measures a run's model
+    runner = Runner(opened) if allow_writes else None
     if runner is not None:
         runner.start()
     try:
-        server(store, allow_writes=options.allow_writes).run("stdio")
+        server(opened, allow_writes=allow_writes).run("stdio")
     finally:
         if runner is not None:
             runner.close()

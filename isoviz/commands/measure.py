@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isoviz import metrics
-from isoviz.commands.options import add_fields, add_json, add_own, given, own_columns
-from isoviz.commands.output import print_json, print_notes, print_table, progress_bar
+from isoviz.commands.output import Answer, print_table, progress_bar
 from isoviz.errors import listed
 from isoviz.exploring.encoders import RUN
 from isoviz.metrics.measuring import applicable
@@ -17,24 +15,11 @@ from isoviz.metrics.record import CloudRecord
 from isoviz.operations.measure import Measured, MeasureRequest, measure
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    add_fields(parser, MeasureRequest, text="NAME")
-    add_own(parser)
-    add_json(parser)
-
-
-def run(options: argparse.Namespace) -> int:
-    """Measure and print; 0 when done."""
-    request = given(MeasureRequest, options, own=own_columns(options))
+def run(request: MeasureRequest) -> Answer:
+    """Measure, with a progress bar."""
     with progress_bar() as progress:
         measured = measure(request, progress)
-    if options.json:
-        print_json(measured.document, measured.notes)
-    else:
-        _print(request, measured)
-        print_notes(measured.notes)
-    return 0
+    return Answer(measured.document, lambda: _print(request, measured), measured.notes)
 
 
 def _print(request: MeasureRequest, measured: Measured) -> None:

@@ -1,46 +1,62 @@
-"""Types of option values, and options that several verbs share."""
+"""Options of the command line, from the annotations of the functions that carry out its verbs."""
 
 from __future__ import annotations
 
 import argparse
+import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from isoviz import boundary
-from isoviz.errors import InputError, input_error
+from isoviz.commands.output import Answer, print_json, print_notes
+from isoviz.errors import InputError
+from isoviz.operations.operation import argument, arguments_of, checked, keywords
 from isoviz.parameters import extra
 
 if TYPE_CHECKING:
     from isoviz.tasks.protocol import OwnTask
 
-Request = TypeVar("Request", bound=BaseModel)
+StoreOption = Annotated[
+    str | None, argument("where runs are kept (default: $ISOVIZ_HOME, else the user's data folder)", "URL_OR_DIR")
+]
+Quiet = Annotated[bool, argument("one JSON document on stdout", option="--json")]
+"""For a verb that prints nothing else then while it works. All that give an `Answer` have `--json`."""
+Call = Callable[..., Answer | int]
 
 
-def whole(text: str) -> int:
-    """A whole number."""
-    return _checked(boundary.whole_number, text)
+class StoreAndQuiet(BaseModel):
+    """Options that most verbs have."""
+
+    store: StoreOption = None
+    quiet: Quiet = False
 
 
-def number(text: str) -> float:
-    """A finite number."""
-    return _checked(boundary.number, text)
+def add_verb(parser: argparse.ArgumentParser, call: Call) -> None:
+    """The options of a function, and `carry_out`, which calls it with them and gives the exit code."""
+    model = arguments_of(call)
+    add_fields(parser, model, text="NAME")
+    if call.__annotations__["return"] == "Answer" and "quiet" not in model.model_fields:
+        parser.add_argument("--json", action="store_true", dest="quiet", help="one JSON document on stdout")
+    parser.set_defaults(carry_out=functools.partial(_carry_out, call, model))
 
 
-def port(text: str) -> int:
-    """A TCP port."""
-    value = whole(text)
-    if not 1 <= value <= 65535:
-        raise argparse.ArgumentTypeError(f"expected 1 to 65535, got {value}")
-    return value
-
-
-def _checked(read: Callable[[str], Any], text: str) -> Any:
-    try:
-        return read(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def _carry_out(call: Call, model: type[BaseModel], options: argparse.Namespace) -> int:
+    """Call the function with the given options, print its answer, and return the exit code."""
+    given = {name: getattr(options, name, None) for name in model.model_fields}
+    if "own" in given:
+        given["own"] = own_columns(options)
+    request = checked(model, {name: value for name, value in given.items() if value is not None})
+    answer = call(**keywords(call, request))
+    if not isinstance(answer, Answer):
+        return int(answer)
+    if options.quiet:
+        print_json(answer.document, answer.notes)
+    else:
+        answer.text() if callable(answer.text) else print(answer.text)
+        print_notes(answer.notes)
+    return answer.code
 
 
 def add_fields(
@@ -52,55 +68,73 @@ def add_fields(
     text: str = "TEXT",
     section_of: Callable[[str], str] = lambda name: "",
 ) -> None:
-    """An option for each field of a request that text can give, with its type and description. `given` reads them.
+    """An option for each field of a request that text can give, with its type and description.
 
     Args:
         options: field → option, for some fields only, or with other names.
         prefix: of the names in the namespace.
         text: what help calls a text.
-        section_of: the heading of a field's option; empty for none.
+        section_of: the heading of a field's option, if the field declares none; empty for none.
     """
     groups: dict[str, Any] = {}
     for name, field in model.model_fields.items():
-        kinds = {get_origin(kind) or kind for kind in (field.annotation, *get_args(field.annotation))}
-        if (options is not None and name not in options) or kinds.isdisjoint((bool, int, float, str, Literal, tuple)):
+        if name == "own" and options is None:
+            add_own(parser)
+        types = _types(field.annotation)
+        kinds = {get_origin(one) or one for one in types}
+        if (options is not None and name not in options) or kinds.isdisjoint((bool, int, float, str, Literal)):
             continue
-        option = f"--{name.replace('_', '-')}" if options is None else options[name]
-        section = section_of(name)
+        about = extra(field)
+        section = about.get("section", section_of(name))
         group = groups.setdefault(section, parser.add_argument_group(section)) if section else parser
-        shared: dict[str, Any] = {"dest": prefix + name, "default": None}
+        option = options[name] if options is not None else about.get("option", f"--{name.replace('_', '-')}")
+        choices = next((get_args(one) for one in types if get_origin(one) is Literal), ())
+        default = about.get("shown_default", None if field.is_required() else field.default)
+        notes = [f"one of {', '.join(choices)}"] if choices and "positional" not in about else []
+        notes += [f"default: {default}"] if default not in (None, (), "") and default is not False else []
+        description = f"{field.description} ({'; '.join(notes)})" if notes else field.description
+        shared: dict[str, Any] = {"help": argparse.SUPPRESS if "hidden" in about else description}
         if field.annotation is bool:
-            group.add_argument(option, action="store_true", help=field.description, **shared)
+            group.add_argument(option, action="store_true", default=None, dest=prefix + name, **shared)
             continue
-        choices = next((get_args(kind) for kind in _alternatives(field.annotation) if get_origin(kind) is Literal), ())
-        default = extra(field).get("shown_default", None if field.is_required() else field.default)
-        notes = [f"one of {', '.join(choices)}"] if choices else []
-        notes += [f"default: {default}"] if default not in (None, ()) else []
-        read, metavar = (whole, "N") if int in kinds else (number, "X") if float in kinds else (str, text)
-        group.add_argument(
-            option,
-            type=read,
-            nargs="+" if tuple in kinds else None,
-            metavar="NAME" if choices or tuple in kinds else extra(field).get("metavar", metavar),
-            help=f"{field.description} ({'; '.join(notes)})" if notes else field.description,
-            **shared,
-        )
+        shared["type"], metavar = (whole, "N") if int in kinds else (number, "X") if float in kinds else (str, text)
+        several = not kinds.isdisjoint((list, tuple))
+        shared["metavar"] = about.get("metavar", "NAME" if choices or several else metavar)
+        if choices and "positional" in about:
+            shared |= {"choices": choices, "metavar": None}
+        if several:
+            shared |= {"action": "append"} if "append" in about else {"nargs": about.get("nargs", "+")}
+        if "positional" in about:
+            group.add_argument(name, **shared)
+        else:
+            required = field.is_required() and options is None
+            group.add_argument(option, dest=prefix + name, default=None, required=required, **shared)
 
 
-def _alternatives(annotation: Any) -> tuple[Any, ...]:
-    return (annotation,) if get_origin(annotation) is Literal else get_args(annotation)
+def _types(annotation: Any) -> list[Any]:
+    """A type and, of a union or a list, its parts."""
+    parts = () if get_origin(annotation) is Literal else get_args(annotation)
+    return [annotation, *(inner for part in parts for inner in _types(part))]
 
 
-def given(model: type[Request], options: argparse.Namespace, **more: Any) -> Request:
-    """The request in the options that were given. Raises `InputError`."""
-    values = {name: getattr(options, name, None) for name in model.model_fields} | more
+def whole(text: str) -> int:
+    """A whole number."""
+    return _read(boundary.whole_number, text)
+
+
+def number(text: str) -> float:
+    """A finite number."""
+    return _read(boundary.number, text)
+
+
+def _read(read: Callable[[str], Any], text: str) -> Any:
     try:
-        return model(**{name: value for name, value in values.items() if value is not None})
-    except ValidationError as error:
-        raise input_error(error) from None
+        return read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def add_own(parser: argparse.ArgumentParser) -> None:
+def add_own(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Options of `--task own`; their names in the namespace begin with `own.`"""
     from isoviz.runs.planning import OWN_OPTIONS
     from isoviz.tasks.protocol import OwnTask
@@ -125,17 +159,3 @@ def own_columns(options: argparse.Namespace) -> OwnTask | None:
         if name not in values:
             raise InputError(f"own.{name}: --task {OWN} needs the column's name", field=f"own.{name}")
     return OwnTask.checked(**values)
-
-
-def add_store(parser: argparse.ArgumentParser, json: bool = True) -> None:
-    """`--store` and, unless the verb prints no document, `--json`."""
-    parser.add_argument(
-        "--store", metavar="URL_OR_DIR", help="where runs are kept (default: $ISOVIZ_HOME, else the user's data folder)"
-    )
-    if json:
-        add_json(parser)
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """`--json`."""
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")

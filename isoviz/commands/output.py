@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,28 +35,30 @@ def collect_warnings() -> None:
         warnings.simplefilter("always", category)  # not once per place and process: `note` knows what it has said
 
 
-def print_json(document: Mapping[str, Any], notes: Iterable[str] = ()) -> None:
-    """Exactly one JSON document on stdout; undefined numbers are null, never NaN.
+@dataclass(frozen=True)
+class Answer:
+    """What a verb answers.
 
-    Args:
-        notes: what the text would say in its notes; they stand under `warnings`, after those that the document has there.
+    Attributes:
+        document: all of it, for programs.
+        text: for people, or what prints it.
+        notes: what a reader must know: on stderr, and under `warnings` of the document.
+        code: the exit code.
     """
+
+    document: Mapping[str, Any]
+    text: str | Callable[[], None] = ""
+    notes: Iterable[str] = ()
+    code: int = 0
+
+
+def print_json(document: Mapping[str, Any], notes: Iterable[str] = ()) -> None:
+    """Exactly one JSON document on stdout; undefined numbers are null, never NaN. `notes` follow the document's own `warnings`."""
+    from pydantic_core import to_json  # several times as fast as json on thousands of runs
+
     every = dict.fromkeys([*document.get("warnings", ()), *notes, *_python_warnings])
-    json.dump({**document, "warnings": list(every)}, sys.stdout, indent=2, allow_nan=False)
-    sys.stdout.write("\n")
-    sys.stdout.flush()
-
-
-def print_runs(document: Mapping[str, Any]) -> None:
-    """As `print_json`, one run per line: of thousands, indentation would take most of the time."""
-    from pydantic_core import to_json  # several times as fast as json on this much
-
-    def text(value: Any) -> str:
-        return to_json(value, inf_nan_mode="null").decode()
-
-    runs = ",\n".join(map(text, document["runs"]))
-    rest = "".join(f", {text(name)}: {text(value)}" for name, value in document.items() if name != "runs")
-    sys.stdout.write(f'{{"runs": [\n{runs}\n]{rest}}}\n')
+    text = to_json({**document, "warnings": list(every)}, indent=2, inf_nan_mode="null").decode()
+    sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import functools
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from isoviz import boundary, studies
-from isoviz.commands.options import add_store
-from isoviz.commands.output import print_json
+from isoviz.commands.options import Quiet, StoreOption
+from isoviz.commands.output import Answer
 from isoviz.errors import InputError
+from isoviz.operations.operation import argument
 from isoviz.studies import Inputs, Result
 from isoviz.studies.inputs import SETTINGS
 from isoviz.studies.result import Panel, Series
@@ -27,108 +27,103 @@ LOOK_AGAIN_SECONDS = 2.0
 """Interval between checks on runs that another process executes."""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    listing = actions.add_parser("list", help="all studies")
-    run_parser = actions.add_parser("run", help="compute one, beside the published numbers")
-    run_parser.add_argument("name", metavar="NAME")
-    run_parser.add_argument("--scale", choices=("quick", "full"), default="quick", help="size (default: quick)")
-    run_parser.add_argument("--out", metavar="DIR", help="write the result there, as NAME.json")
-    group = run_parser.add_argument_group(
-        "of your own", "replace the study's models, tasks and settings, where it allows that (`study list`)"
-    )
-    group.add_argument(
-        "--model",
-        nargs="+",
-        default=[],
-        metavar="[NAME=]MODEL",
-        help="bundled model, local directory or hub id; NAME is what the record calls it",
-    )
-    group.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks of the catalogue")
-    group.add_argument("--data", nargs="+", default=[], metavar="TASK=DIR", help="the files of a task")
-    group.add_argument(
-        "--seeds", nargs="+", type=int, default=[], metavar="N", help="seeds of the runs; a verdict needs three"
-    )
-    group.add_argument("--max-train", type=int, metavar="N", help="at most this many training rows per run")
-    group.add_argument("--max-eval", type=int, metavar="N", help="at most this many validation rows per run")
-    group.add_argument("--epochs", type=int, metavar="N", help="of a run")
-    group.add_argument("--batch-size", type=int, metavar="N", help="batch size of a run")
-    group.add_argument("--max-length", type=int, metavar="N", help="tokens of a text; longer texts are cut")
-    group.add_argument("--lr", type=float, dest="learning_rate", metavar="RATE", help="peak learning rate of a run")
-    run_parser.add_argument("--fresh", action="store_true", help="run again even what the store already has")
-    add_store(run_parser)
-    listing.add_argument("--json", action="store_true", help="one JSON document on stdout")
+OF_YOUR_OWN: Final = (
+    "of your own: in place of the study's models, tasks and settings, where it allows that (`study list`)"
+)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Carry out one action. Returns 0."""
-    return _list(options) if options.action == "list" else _run(options)
-
-
-def _list(options: argparse.Namespace) -> int:
+def list_studies() -> Answer:
+    """All studies."""
     cards = [one.study.card(one.slug if one.study.parts else "") for one in studies.listed()]
-    if options.json:
-        print_json({"studies": cards})
-        return 0
+    lines = []
     for card in cards:
-        print(f"{card['slug']}  {card['paper']}, {card['place']}: {card['title']}")
-        print(f"    {card['summary']}")
-        for scale, size in card["scales"].items():
-            print(f"    --scale {scale}: {size}")
+        lines += [f"{card['slug']}  {card['paper']}, {card['place']}: {card['title']}", f"    {card['summary']}"]
+        lines += [f"    --scale {scale}: {size}" for scale, size in card["scales"].items()]
         if card["takes"]:
-            print(f"    of your own: {', '.join(SETTINGS.get(name, f'--{name}') for name in card['takes'])}")
-    return 0
+            lines.append(f"    of your own: {', '.join(SETTINGS.get(name, f'--{name}') for name in card['takes'])}")
+    return Answer({"studies": cards}, "\n".join(lines))
 
 
-def _run(options: argparse.Namespace) -> int:
-    study = studies.get(options.name)
-    study.check_scale(options.scale)
-    settings = {name: getattr(options, name) for name in SETTINGS}
-    inputs = study.check_inputs(Inputs.read(options.model, options.tasks, options.data, options.seeds, **settings))
-    folder = _folder(options.out) if options.out else None
+def run(
+    name: Annotated[str, argument("of the study", "NAME", positional=True)],
+    scale: Annotated[Literal["quick", "full"], argument("size")] = "quick",
+    out: Annotated[str | None, argument("write the result there, as NAME.json", "DIR")] = None,
+    model: Annotated[
+        tuple[str, ...],
+        argument(
+            "bundled model, local directory or hub id; NAME is what the record calls it",
+            "[NAME=]MODEL",
+            section=OF_YOUR_OWN,
+        ),
+    ] = (),
+    tasks: Annotated[tuple[str, ...], argument("tasks of the catalogue", "TASK", section=OF_YOUR_OWN)] = (),
+    data: Annotated[tuple[str, ...], argument("the files of a task", "TASK=DIR", section=OF_YOUR_OWN)] = (),
+    seeds: Annotated[
+        tuple[int, ...], argument("seeds of the runs; a verdict needs three", "N", section=OF_YOUR_OWN)
+    ] = (),
+    max_train: Annotated[int | None, argument("training rows per run, at most", section=OF_YOUR_OWN)] = None,
+    max_eval: Annotated[int | None, argument("validation rows per run, at most", section=OF_YOUR_OWN)] = None,
+    epochs: Annotated[int | None, argument("of a run", section=OF_YOUR_OWN)] = None,
+    batch_size: Annotated[int | None, argument("of a run", section=OF_YOUR_OWN)] = None,
+    max_length: Annotated[int | None, argument("tokens of a text; longer texts are cut", section=OF_YOUR_OWN)] = None,
+    learning_rate: Annotated[
+        float | None, argument("peak learning rate of a run", "RATE", option="--lr", section=OF_YOUR_OWN)
+    ] = None,
+    fresh: Annotated[bool, argument("run again even what the store already has")] = False,
+    quiet: Quiet = False,
+    store: StoreOption = None,
+) -> Answer:
+    """Compute one, beside the published numbers."""
+    given = locals()
+    study = studies.get(name)
+    study.check_scale(scale)
+    settings = {setting: given[setting] for setting in SETTINGS}
+    inputs = study.check_inputs(Inputs.read(model, tasks, data, seeds, **settings))
+    folder = _folder(out) if out else None
     if isinstance(study, TrainedStudy):
-        result = _train(study, inputs, options)
-    elif options.fresh:
+        result = _train(study, inputs, scale, fresh, quiet, store)
+    elif fresh:
         raise InputError(f"fresh: '{study.slug}' has no runs; it is computed anew each time", field="fresh")
     else:
         assert isinstance(study, ComputedStudy)
-        result = study.run(options.scale, _reporter(), inputs)
+        result = study.run(scale, _reporter(), inputs)
     if folder:
         path = folder / f"{study.slug}.json"
         path.write_text(result.model_dump_json(indent=1) + "\n", encoding="utf-8")
         print(f"written: {path}", file=sys.stderr)
-    if options.json:
-        print_json(result.model_dump(mode="json"), notes_of(result))
-    else:
-        print(as_text(result))
-    return 0 if len(result.runs) == result.planned else 1
+    code = 0 if len(result.runs) == result.planned else 1
+    document = result.model_dump(mode="json") | ({"warnings": notes_of(result)} if quiet else {})
+    return Answer(document, as_text(result), code=code)
 
 
-def _train(study: TrainedStudy, inputs: Inputs, options: argparse.Namespace) -> Result:
+ACTIONS: Final = {"list": list_studies, "run": run}
+
+
+def _train(
+    study: TrainedStudy, inputs: Inputs, scale: str, fresh: bool, quiet: bool, store_option: str | None
+) -> Result:
     """Execute missing runs as one experiment, and compute the result from all."""
-    configs = study.configs(options.scale, inputs)
+    configs = study.configs(scale, inputs)
     from isoviz.access.service import of_command_line
     from isoviz.commands import train
     from isoviz.runs.store import Store
     from isoviz.studies import layer_profiles, records
 
-    store = Store(options.store)
-    there = [] if options.fresh else records.read(store, configs)
+    store = Store(store_option)
+    there = [] if fresh else records.read(store, configs)
     wanted = records.missing(configs, there)
     print(f"{len(wanted)} of {len(configs)} runs to carry out", file=sys.stderr)
     rows = []
     if wanted:
         train.fetch_models(wanted)
         train.check_weights(wanted)
-        rows = train.launch_and_carry_out(
-            store, of_command_line(store), wanted, f"{study.slug} {options.scale}", quiet=options.json
-        )
-    since = rows[0].id if options.fresh and rows else ""
+        service = of_command_line(store)
+        rows = train.launch_and_carry_out(store, service, wanted, f"{study.slug} {scale}", quiet=quiet)
+    since = rows[0].id if fresh and rows else ""
     found = _once_ended(store, functools.partial(records.read, store, configs, since=since))
     if study.profiles:
         found = layer_profiles.complete(store, found, _reporter())
-    return study.draw(found, options.scale, inputs)
+    return study.draw(found, scale, inputs)
 
 
 def _once_ended(store: Store, read: Callable[[], list[RunRecord]]) -> list[RunRecord]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz import recipes, tasks
-from isoviz.commands.options import add_fields, add_own, add_store, own_columns, whole
+from isoviz.commands.options import StoreAndQuiet, add_fields, add_own, own_columns, whole
 from isoviz.commands.output import print_json, progress_bar
 from isoviz.config import RunConfig, section_of
 from isoviz.errors import InputError, StoreError
@@ -49,7 +49,8 @@ def add_options(parser: argparse.ArgumentParser, verb: str = "train") -> None:
         "--queue", action="store_true", help="queue the runs for workers or the app; train nothing here"
     )
     parser.add_argument("--repeat", action="store_true", help="with --queue: also queue runs that exist already")
-    add_store(parser)
+    add_fields(parser, StoreAndQuiet)
+    parser.set_defaults(carry_out=run)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -70,10 +71,10 @@ def run(options: argparse.Namespace) -> int:
     check_weights(configs)
     if options.queue:
         return _queue(store, service, configs, options)
-    if not options.json:
+    if not options.quiet:
         print(_runs(len(configs)), file=sys.stderr)
-    rows = launch_and_carry_out(store, service, configs, _group(configs), quiet=options.json)
-    report(store, rows, options.json)
+    rows = launch_and_carry_out(store, service, configs, _group(configs), quiet=options.quiet)
+    report(store, rows, options.quiet)
     return 0 if all(row.status == "finished" for row in rows) else 1
 
 
@@ -86,7 +87,7 @@ def _queue(store: Store, service: Service, configs: list[RunConfig], options: ar
     new = [config for config in configs if config.identity not in known]
     rows = [store.get(run_id) for run_id in service.launch(new, group=_group(new), new=True)]
     existing = list(dict.fromkeys(known.values()))
-    if options.json:
+    if options.quiet:
         print_json(documents.document([documents.as_json(row, None) for row in rows]) | {"existing": existing})
         return 0
     for row in rows:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz import boundary, posthoc
-from isoviz.commands.output import print_json, progress_bar
+from isoviz.commands.output import Answer, progress_bar
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import blocks, resolution
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models.profile import STREAM_ABOVE
+from isoviz.operations.operation import argument
 from isoviz.tables import arrays
 from isoviz.vectors import reading
 
@@ -25,68 +25,56 @@ BLOCK = 12 * 2**20
 """Size of a block in float64, in bytes."""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument(
-        "--chain", required=True, metavar="CHAIN", help="as What-if writes it: all_but_the_top:remove=2~isobn:beta=0.5"
-    )
-    parser.add_argument(
-        "--in",
-        dest="input",
-        required=True,
-        metavar="FILE",
-        help="vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl",
-    )
-    parser.add_argument(
-        "--out", required=True, metavar="FILE", help="the transformed vectors, as .npy; float32 stays float32"
-    )
-    parser.add_argument("--fit-on", metavar="FILE", help="the vectors to fit the transforms on (default: --in)")
-    parser.add_argument("--json", action="store_true", help="one JSON document on stdout")
-
-
-def run(options: argparse.Namespace) -> int:
-    """Fit the chain, apply it and write the result. Returns 0."""
+def run(
+    chain: Annotated[
+        str, argument("as What-if writes it: all_but_the_top:remove=2~isobn:beta=0.5", "CHAIN", option="--chain")
+    ],
+    input: Annotated[
+        str,
+        argument("vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl", "FILE", option="--in"),
+    ],
+    out: Annotated[str, argument("the transformed vectors, as .npy; float32 stays float32", "FILE")],
+    fit_on: Annotated[str | None, argument("the vectors to fit the transforms on (default: --in)", "FILE")] = None,
+) -> Answer:
+    """Fit the chain, apply it and write the result."""
     from isoviz.whatif import chains
 
     try:
-        steps = chains.read_for_vectors(options.chain)
+        steps = chains.read_for_vectors(chain)
     except InputError as error:
         raise InputError(f"chain: {str(error).removeprefix('chain: ')}", field="chain") from None
-    out = boundary.path(options.out, "out")
-    if out.suffix != ".npy":
-        raise InputError(f"out: must end in .npy, got '{options.out}'", field="out")
-    if not out.parent.is_dir():
-        raise InputError(f"out: no folder '{out.parent}'", field="out")
-    if out.exists() and not out.is_file():
-        raise InputError(f"out: '{out}' is {'a directory' if out.is_dir() else 'not a regular file'}", field="out")
-    points = _read(options.input, "in")
-    fit_on = points if options.fit_on is None else _read(options.fit_on, "fit-on")
-    if fit_on.shape[1] != points.shape[1]:
+    target = boundary.path(out, "out")
+    if target.suffix != ".npy":
+        raise InputError(f"out: must end in .npy, got '{out}'", field="out")
+    if not target.parent.is_dir():
+        raise InputError(f"out: no folder '{target.parent}'", field="out")
+    if target.exists() and not target.is_file():
         raise InputError(
-            f"fit-on: '{options.fit_on}' has {fit_on.shape[1]} dimensions, '{options.input}' has {points.shape[1]}",
-            field="fit-on",
+            f"out: '{target}' is {'a directory' if target.is_dir() else 'not a regular file'}", field="out"
+        )
+    points = _read(input, "in")
+    fitted = points if fit_on is None else _read(fit_on, "fit-on")
+    if fitted.shape[1] != points.shape[1]:
+        raise InputError(
+            f"fit-on: '{fit_on}' has {fitted.shape[1]} dimensions, '{input}' has {points.shape[1]}", field="fit-on"
         )
     transform = posthoc.chain([step.make() for step in steps])
     try:
-        _fit(transform, fit_on)
+        _fit(transform, fitted)
     except InputError as error:
-        arrays.check_finite(fit_on, "in" if options.fit_on is None else "fit-on")
+        arrays.check_finite(fitted, "in" if fit_on is None else "fit-on")
         raise InputError(f"chain: cannot be fitted on these points: {error}", field="chain") from None
-    shape, dtype = _write(transform, points, out.resolve())
+    shape, dtype = _write(transform, points, target.resolve())
     document = {
         "chain": chains.write(steps),
-        "in": {"file": options.input, "n": points.shape[0], "d": points.shape[1]},
-        "fit_on": {"file": options.fit_on or options.input, "n": fit_on.shape[0]},
-        "out": {"file": str(out), "n": shape[0], "d": shape[1], "dtype": dtype},
+        "in": {"file": input, "n": points.shape[0], "d": points.shape[1]},
+        "fit_on": {"file": fit_on or input, "n": fitted.shape[0]},
+        "out": {"file": str(target), "n": shape[0], "d": shape[1], "dtype": dtype},
         "counts": [{"transform": step.slug, **transform_step.state()["spec"]["counts"]} for step, transform_step in
                    zip(steps, transform.steps, strict=True)],
         "affine": transform.affine() is not None,
     }  # fmt: skip
-    if options.json:
-        print_json(document)
-    else:
-        _print(document, [step.title for step in steps])
-    return 0
+    return Answer(document, _text(document, [step.title for step in steps]))
 
 
 def _fit(transform: posthoc.Chain, points: NDArray[Any]) -> None:
@@ -146,13 +134,13 @@ def _write(transform: posthoc.Chain, points: NDArray[Any], out: Path) -> tuple[t
     return (n, width), dtype.name
 
 
-def _print(document: dict[str, Any], titles: Sequence[str]) -> None:
+def _text(document: dict[str, Any], titles: Sequence[str]) -> str:
     source, fitted, target = document["in"], document["fit_on"], document["out"]
-    print(f"{' → '.join(titles) or 'no transform'}, fitted on {fitted['file']} (n = {fitted['n']:,})")
-    print(
-        f"{source['file']} (n = {source['n']:,}, d = {source['d']}) → {target['file']} (d = {target['d']}, {target['dtype']})"
-    )
+    lines = [
+        f"{' → '.join(titles) or 'no transform'}, fitted on {fitted['file']} (n = {fitted['n']:,})",
+        f"{source['file']} (n = {source['n']:,}, d = {source['d']}) → {target['file']} (d = {target['d']}, {target['dtype']})",
+    ]
     for counts in document["counts"]:
         reported = ", ".join(f"{name} {value}" for name, value in counts.items() if name != "transform")
-        if reported:
-            print(f"  {counts['transform']}: {reported}")
+        lines += [f"  {counts['transform']}: {reported}"] if reported else []
+    return "\n".join(lines)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Annotated
 
 from isoviz import devices
-from isoviz.commands.options import add_store, number, whole
+from isoviz.commands.options import StoreOption
 from isoviz.errors import InputError
 from isoviz.jobs.worker import log_to
+from isoviz.operations.operation import argument
 from isoviz.runs.execution import DEFAULT_TRAIN, train_run
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.recovery import mark_lost
@@ -21,67 +22,48 @@ from isoviz.runs.store import RunRow, Store, StoreUnavailableError
 from isoviz.training.distributed import LOG
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of the verb."""
-    parser.add_argument(
-        "--idle",
-        type=number,
-        default=60.0,
-        metavar="SECONDS",
-        help="stop when the queue has been empty for this long (default: 60)",
-    )
-    parser.add_argument(
-        "--ray",
-        metavar="URL",
-        help="train on a Ray cluster instead of this machine; URL is that of its dashboard, such as http://127.0.0.1:8265",
-    )
-    parser.add_argument("--cpus", type=whole, metavar="N", help="with --ray: CPUs of each run (default: 1)")
-    parser.add_argument(
-        "--gpus", type=whole, metavar="N", help="with --ray: GPUs of each process of a run (default: 0)"
-    )
-    parser.add_argument("--run", help=argparse.SUPPRESS)  # what a job of the cluster does
-    parser.add_argument("--attempt", type=whole, help=argparse.SUPPRESS)
-    add_store(parser, json=False)
-
-
-def run(options: argparse.Namespace) -> int:
+def run(
+    idle: Annotated[float, argument("stop when the queue has been empty for this long", "SECONDS", ge=0)] = 60.0,
+    ray: Annotated[
+        str | None,
+        argument(
+            "train on a Ray cluster instead of this machine; URL is that of its dashboard, such as http://127.0.0.1:8265",
+            "URL",
+        ),
+    ] = None,
+    cpus: Annotated[int | None, argument("with --ray: CPUs of each run (default: 1)", ge=1)] = None,
+    gpus: Annotated[int | None, argument("with --ray: GPUs of each process of a run (default: 0)", ge=0)] = None,
+    run: Annotated[str | None, argument("what a job of the cluster does", hidden=True)] = None,
+    attempt: Annotated[int | None, argument("of the job's run", hidden=True)] = None,
+    store: StoreOption = None,
+) -> int:
     """Work until the queue has been empty for `--idle` seconds, or until stopped; the exit code is 0.
 
     SIGTERM and Ctrl-C stop the run at hand with a checkpoint and put it back into the queue; with `--ray` the jobs go on.
     """
-    if options.idle < 0:
-        raise InputError(f"--idle: expected 0 or more (got {options.idle:g})", field="idle")
-    _check_cluster_options(options)
-    store = Store(options.store)
-    if options.run is not None:
-        row = store.get(options.run)  # before the log: an unknown id is an error of this command
-        log_to(store.folder_of(row.id) / LOG)
-        return train_run(store.url, row.id, DEFAULT_TRAIN, attempt=options.attempt)
-    if options.ray is not None:
-        return _serve_cluster(store, options)
-    mark_lost(store)
+    for name, number in {"cpus": cpus, "gpus": gpus}.items():
+        if number is not None and ray is None:
+            raise InputError(f"--{name}: only with --ray", field=name)
+    opened = Store(store)
+    if run is not None:
+        row = opened.get(run)  # before the log: an unknown id is an error of this command
+        log_to(opened.folder_of(row.id) / LOG)
+        return train_run(opened.url, row.id, DEFAULT_TRAIN, attempt=attempt)
+    if ray is not None:
+        return _serve_cluster(opened, ray, idle, cpus or 1, gpus or 0)
+    mark_lost(opened)
     found = devices.describe()
     with gentle_stop(_say) as stop:
-        work(store, options.idle, stop, gpus=len(found.slots) if found.on_gpu else None)
+        work(opened, idle, stop, gpus=len(found.slots) if found.on_gpu else None)
     return 0
 
 
-def _check_cluster_options(options: argparse.Namespace) -> None:
-    for name, least in (("cpus", 1), ("gpus", 0)):
-        number = getattr(options, name)
-        if number is not None and options.ray is None:
-            raise InputError(f"--{name}: only with --ray", field=name)
-        if number is not None and number < least:
-            raise InputError(f"--{name}: expected {least} or more (got {number})", field=name)
-
-
-def _serve_cluster(store: Store, options: argparse.Namespace) -> int:
+def _serve_cluster(store: Store, url: str, idle: float, cpus: int, gpus: int) -> int:
     from isoviz.runs.ray_jobs import Cluster, Dispatcher, token_of
 
-    cluster = Cluster(options.ray, token_of(os.environ))
-    dispatcher = Dispatcher(store, cluster, cpus=options.cpus or 1, gpus=options.gpus or 0, say=_say)
+    dispatcher = Dispatcher(store, Cluster(url, token_of(os.environ)), cpus=cpus, gpus=gpus, say=_say)
     with gentle_stop(lambda _: _say("stopping; jobs on the cluster continue")) as stop:
-        dispatcher.serve(options.idle, stop)
+        dispatcher.serve(idle, stop)
     return 0
 
 

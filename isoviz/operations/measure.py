@@ -84,6 +84,14 @@ class MeasureRequest(BaseModel):
     max_length: int = Field(128, ge=1, description="tokens read of a row")
     batch_size: int = Field(64, ge=1, description="rows per step")
 
+    def check(self) -> None:
+        """Raise `InputError` if it names neither a model nor a file, or what does not go with it."""
+        if (self.model is None) == (self.embeddings is None):
+            raise InputError("model: give either a model or a file of embeddings", field="model")
+        for name in _OF_FILES if self.embeddings is None else ():
+            if getattr(self, name):
+                raise InputError(f"{name}: only with --embeddings", field=name)
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -126,13 +134,9 @@ def measure(request: MeasureRequest, progress: Progress = lambda *_: None) -> Me
     Raises:
         InputError: the request names neither or both, or cannot be carried out.
     """
-    if (request.model is None) == (request.embeddings is None):
-        raise InputError("model: give either a model or a file of embeddings", field="model")
+    request.check()
     if request.embeddings is not None:
         return _measure_file(request, request.embeddings)
-    for name in _OF_FILES:
-        if getattr(request, name):
-            raise InputError(f"{name}: only with --embeddings", field=name)
     return _measure_model(request, str(request.model), progress)
 
 

@@ -13,18 +13,19 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, create_model
 
 from isoviz import comparisons, limits, methods, metrics, posthoc, reference, studies, tasks
 from isoviz.access.service import Service
 from isoviz.config import RunConfig
 from isoviz.demo import bundled_models
-from isoviz.errors import InputError, StoreError, input_error
+from isoviz.errors import InputError, StoreError
 from isoviz.jobs import guarded
 from isoviz.operations import documents
 from isoviz.operations.measure import MeasureRequest
+from isoviz.operations.operation import STRICT, argument, arguments_of, checked, keywords
 from isoviz.runs import duplicates, planning
 from isoviz.runs.identity import one_line
 from isoviz.runs.naming import experiment_name
@@ -34,12 +35,20 @@ from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
 
-Request = TypeVar("Request", bound=BaseModel)
 Kind = Literal["methods", "measures", "transforms", "tasks", "models", "studies"]
 Status = Literal["queued", "running", "finished", "stopped", "failed", "diverged", "lost"]
 
+By = Annotated[str, argument("the factor to compare: method (with its parameters), a setting, or a parameter")]
+ComparedMetric = Annotated[
+    str | None, argument("a metric of the task, or a measure of isotropy (default: the task's primary metric)")
+]
+Baseline = Annotated[
+    str | None,
+    argument("the setting that the others are compared with (default: the method baseline, else the first)"),
+]
+Alpha = Annotated[float, argument("familywise error rate of the table")]
+
 MOST_LISTED: Final = 200
-_STRICT: Final = ConfigDict(extra="forbid", allow_inf_nan=False)
 _MEASURE_SECONDS: Final = 3600.0
 """How long `measure` may take for a visitor: long enough to download a model first."""
 _THREADS: Final = ThreadPoolExecutor(32, "operation")
@@ -51,20 +60,12 @@ _MODEL_MODULES: Final = ("torch", "transformers", "isoviz.models.adapter")
 class Settings(
     create_model(  # type: ignore[misc]
         "Settings",
-        __config__=_STRICT,
+        __config__=STRICT,
         own=(OwnTask | None, None),
         **{name: (info.annotation, info) for name, info in RunConfig.model_fields.items() if name in planning.OPTIONS},
     )
 ):
     """Settings of `launch_runs`: those of the command line, and the columns of the task `own`."""
-
-
-def checked(model: type[Request], arguments: Mapping[str, Any]) -> Request:
-    """A request with these arguments. Raises `InputError` for the first that is unknown, missing or not allowed."""
-    try:
-        return model.model_validate(arguments)
-    except ValidationError as error:
-        raise input_error(error, depth=3) from None
 
 
 @dataclass(frozen=True)
@@ -90,14 +91,8 @@ class Operation:
         return inspect.getdoc(self.call) or ""
 
     def arguments(self) -> type[BaseModel]:
-        """The model of its arguments, which refuses unknown names."""
-        hints = get_type_hints(self.call, include_extras=True)
-        fields: dict[str, Any] = {
-            name: (hints[name], ... if parameter.default is parameter.empty else parameter.default)
-            for name, parameter in inspect.signature(self.call).parameters.items()
-            if name != "self"
-        }
-        return create_model(self.name, __config__=_STRICT, **fields)
+        """The model of its arguments."""
+        return arguments_of(self.call)
 
     async def run(self, arguments: Mapping[str, Any]) -> Any:
         """Carry it out for a client, whose arguments are checked and converted.
@@ -106,8 +101,7 @@ class Operation:
             InputError: an argument is unknown, missing or not allowed.
             IsoVizError: what the operation raises.
         """
-        request = checked(self.arguments(), arguments)
-        named = {name: getattr(request, name) for name in type(request).model_fields}
+        named = keywords(self.call, checked(self.arguments(), arguments))
         if inspect.iscoroutinefunction(self.call):
             return await self.call(**named)
         return await asyncio.get_running_loop().run_in_executor(_THREADS, functools.partial(self.call, **named))
@@ -170,20 +164,10 @@ class Operations:
     def compare_runs(
         self,
         ids: list[str],
-        by: Annotated[
-            str, Field(description="the factor to compare: method (with its parameters), a setting, or a parameter")
-        ] = "method",
-        metric: Annotated[
-            str | None,
-            Field(description="a metric of the task, or a measure of isotropy (default: the task's primary metric)"),
-        ] = None,
-        baseline: Annotated[
-            str | None,
-            Field(
-                description="the setting that the others are compared with (default: the method baseline, else the first)"
-            ),
-        ] = None,
-        alpha: Annotated[float, Field(description="familywise error rate of the table")] = 0.05,
+        by: By = "method",
+        metric: ComparedMetric = None,
+        baseline: Baseline = None,
+        alpha: Alpha = 0.05,
     ) -> dict[str, Any]:
         """Do these runs differ? Means over seeds, differences from the baseline with intervals, p values corrected by Holm's method.
 
@@ -195,25 +179,12 @@ class Operations:
         """The names that other tools take, each with what it is; methods with their parameters."""
         return {kind: _CATALOGUES[kind]()}
 
-    async def measure(
-        self,
-        model: str | None = None,
-        task: str | None = None,
-        embeddings: str | None = None,
-        data: str | None = None,
-        split: Literal["train", "validation"] = "validation",
-        layer: int | None = None,
-        pooling: Literal["sentence", "cls", "mean", "tokens", "last", "head"] | None = None,
-        max_eval: int | None = None,
-    ) -> dict[str, Any]:
-        """Every measure of isotropy of a model on a task's texts, or of a file of embeddings.
+    async def measure(self, request: MeasureRequest) -> dict[str, Any]:
+        """Every measure of isotropy of a model on a task's texts, or of a file of embeddings: one row per point.
 
-        model: bundled name, local directory, hub id or run:ID; with task, and data for a folder of the task's files. embeddings: a
-        .npy, .npz, .safetensors, .parquet or .csv file of one row per point, in place of model and task. Without layer and pooling,
-        all layers. max_eval: rows at most.
+        Without layer and pooling, all layers.
         """
-        if (model is None) == (embeddings is None):
-            raise InputError("model: give either a model or a file of embeddings", field="model")
+        request.check()
         cancelled = threading.Event()
 
         def pulse() -> None:
@@ -221,11 +192,8 @@ class Operations:
                 raise InterruptedError("the client is gone")
 
         def measured() -> dict[str, Any]:
-            files = zip(
-                ("model", "data", "embeddings"), self._service.resolve_paths(model, data, embeddings), strict=True
-            )
-            given = dict(files, task=task, split=split, layer=layer, pooling=pooling, max_eval=max_eval)
-            request = checked(MeasureRequest, {name: value for name, value in given.items() if value is not None})
+            resolved = self._service.resolve_paths(request.model, request.data, request.embeddings)
+            files = dict(zip(("model", "data", "embeddings"), resolved, strict=True))
             allowed = limits.UNLIMITED
             if self._service.roots() is not None:
                 allowed = limits.from_environment()
@@ -233,10 +201,10 @@ class Operations:
             with self._service.computing(pulse):
                 return guarded.call(
                     "isoviz.operations.measure:document",
-                    {"request": request},
+                    {"request": request.model_copy(update=files)},
                     dict[str, Any],
-                    field="embeddings" if model is None else "model",
-                    imports=guarded.TABLES if model is None else _MODEL_MODULES,
+                    field="embeddings" if request.model is None else "model",
+                    imports=guarded.TABLES if request.model is None else _MODEL_MODULES,
                     allowed=allowed,
                     pulse=pulse,
                 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 Offset = tuple[int, int]
-Fate = Literal["recovered", "no offset", "wider", "too long"]
-FATES: dict[Fate, str] = {
-    "recovered": "the positions give the answer's text exactly",
-    "no offset": "the tokenizer drops all of the answer's characters",
-    "wider": "the answer begins or ends inside a token, so the nearest positions give more text or less",
-    "too long": "no window holds the whole answer",
-}
-"""Possible fates of a gold answer, with the reason as text."""
 
 
 @dataclass(frozen=True)
@@ -153,46 +145,6 @@ def best_answers(
             assert begin is not None and end is not None
             best[question] = (score, contexts[question][begin[0] : end[1]].strip())
     return [best.get(question, (0.0, ""))[1] for question in range(len(contexts))]
-
-
-@dataclass(frozen=True)
-class Recovery:
-    """The fates of the gold answers: `fates` per question, and `got` the text that the gold positions give ("" if none)."""
-
-    fates: list[Fate]
-    got: list[str]
-
-    @property
-    def counts(self) -> dict[Fate, int]:
-        """Questions per fate, all fates named."""
-        return {fate: self.fates.count(fate) for fate in FATES}
-
-
-def recovery(
-    features: SpanFeatures,
-    contexts: Sequence[str],
-    answer_starts: Sequence[Sequence[int]],
-    answer_texts: Sequence[Sequence[str]],
-) -> Recovery:
-    """Read every question's first answer back out of its gold positions, or say why that cannot be (`FATES`)."""
-    positions = gold(features, answer_starts, answer_texts)
-    right = [texts[0].strip() if len(texts) else "" for texts in answer_texts]
-    got: list[str | None] = [None] * len(contexts)
-    for number, question in enumerate(features.row.tolist()):
-        first, last = (features.offsets[number][i] for i in positions[number])
-        if first is None or last is None:
-            continue
-        text = contexts[question][first[0] : last[1]].strip()
-        if got[question] is None or text == right[question]:
-            got[question] = text
-    places = _covered_places(features, answer_starts, answer_texts)
-    fates: list[Fate] = []
-    for question, text in enumerate(got):
-        if text is not None:
-            fates.append("recovered" if text == right[question] else "wider")
-        else:
-            fates.append("no offset" if places[question] is None else "too long")
-    return Recovery(fates, [text or "" for text in got])
 
 
 def _shortened(questions: Sequence[str], tokenizer: PreTrainedTokenizerBase, limit: int) -> list[str]:

@@ -45,7 +45,7 @@ def test_a_report_is_written_to_one_file(store: str, tmp_path: Path, capfd: Capt
         (["report", "my sweep", "--out", "report.pdf"], "--out: expected a name that ends in .html or .zip"),
         (["report", "my sweep", "--out", "/no/such/folder/x.html"], "cannot be written: No such file or directory"),
         (["runs", "add-seeds", "other"], "no experiment 'other'"),
-        (["runs", "add-seeds", "my sweep", "--count", "0"], "--count: expected 1 or more"),
+        (["runs", "add-seeds", "my sweep", "--count", "0"], "--count: input should be greater than or equal to 1"),
     ],
 )
 def test_bad_input_is_one_line(store: str, capsys: Captured, arguments: list[str], message: str) -> None:

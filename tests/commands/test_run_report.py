@@ -177,4 +177,4 @@ def test_the_command_lists_the_newest_runs_and_says_how_many_there_are(tmp_path,
     assert main(["runs", "list", "--limit", "1", "--json", *option]) == 0
     assert [run["id"] for run in json.loads(capsys.readouterr().out)["runs"]] == [newest]
     assert main(["runs", "list", "--limit", "-1", *option]) == 2
-    assert "--limit: expected 0 or more (got -1)" in capsys.readouterr().err
+    assert "--limit: input should be greater than or equal to 0 (got -1)" in capsys.readouterr().err

@@ -75,7 +75,7 @@ def test_a_study_of_your_own_encoder_and_files(tiny_models, cola, capsys, tmp_pa
         (["study", "run", "istar-figure-22"], "did you mean 'istar-figure-2'?"),
         (["study", "run", "istar-figure-2", "--fresh"], "--fresh: 'istar-figure-2' has no runs"),
         (["study", "run", "istar-figure-3", "--seeds", "1", "1"], "--seeds: '1' is given twice"),
-        (["study", "run", "istar-figure-2", "--scale", "huge"], "--scale: invalid choice: 'huge'"),
+        (["study", "run", "istar-figure-2", "--scale", "huge"], "--scale: input should be 'quick' or 'full'"),
         (["study", "run", "istar-figure-2", "--out", "{file}/x"], "--out: cannot make the folder"),
         (["study"], "ACTION"),
     ],
