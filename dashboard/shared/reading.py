@@ -15,9 +15,9 @@ from dashboard.streamlit_private import StopException, session_id, session_is_op
 from isoviz import boundary, limits, tasks
 from isoviz.errors import InputError
 from isoviz.jobs import guarded
+from isoviz.jobs.worker import load
 from isoviz.models.sources import ModelSource
 from isoviz.runs.planning import DataChecks
-from isoviz.tasks import reading as here
 from isoviz.tasks.files import SUFFIXES
 from isoviz.tasks.own import Guess, Preview
 from isoviz.tasks.protocol import DataReport, HeadKind, OwnTask, Problems, Task
@@ -66,23 +66,23 @@ def _remembered(name: str, files: Stamp, args: tuple[Any, ...], _read: Callable[
 
 
 def preview(data: str) -> Preview:
-    """See `isoviz.tasks.reading.preview`; the functions below correspond to that module too."""
-    return _ask("preview", Preview, data=data)
+    """See `isoviz.tasks.reading.preview`."""
+    return _ask(_ROOM + "preview", Preview, data=data)
 
 
 def guess(data: str, columns: OwnTask) -> Guess:
     """The kind of a column's labels."""
-    return _ask("guess", Guess, data=data, columns=columns)
+    return _ask("isoviz.tasks.own:guess", Guess, data=data, columns=columns)
 
 
 def report(task: Task, data: str | None, direction: str | None) -> DataReport:
     """Summary of the rows."""
-    return _ask("report", DataReport, slug=task.slug, columns=task.own, data=data, direction=direction)
+    return _ask("isoviz.tasks:check_data", DataReport, task=task, data=data, direction=direction)
 
 
 def problems(task: Task, data: str | None, direction: str | None) -> Problems:
     """The invalid rows."""
-    return _ask("problems", Problems, slug=task.slug, columns=task.own, data=data, direction=direction)
+    return _ask("isoviz.tasks:problems", Problems, task=task, data=data, direction=direction)
 
 
 def check(
@@ -94,12 +94,12 @@ def check(
 ) -> str:
     """The rows' fingerprint. Raises their error."""
     read = {"direction": direction, "max_train": max_train, "max_eval": max_eval}
-    return _ask("check", str, slug=task.slug, columns=task.own, data=data, **read)
+    return _ask(_ROOM + "check", str, task=task, data=data, **read)
 
 
 def counted(slug: str, data: str | None) -> tuple[str, dict[str, int]]:
     """Fingerprint, and rows of train and validation."""
-    return _ask("counted", tuple[str, dict[str, int]], slug=slug, data=data)
+    return _ask(_ROOM + "counted", tuple[str, dict[str, int]], task=tasks.get(slug), data=data)
 
 
 def mismatch(source: ModelSource, kinds: Sequence[HeadKind]) -> str:
@@ -111,7 +111,7 @@ def mismatch(source: ModelSource, kinds: Sequence[HeadKind]) -> str:
 
 
 def _completed(data: str | None, columns: OwnTask) -> OwnTask:
-    return _ask("completed", OwnTask, data=data, columns=columns)
+    return _ask("isoviz.tasks.own:completed", OwnTask, data=data, columns=columns)
 
 
 def _targets_problem(source: ModelSource, kind: HeadKind, targets: tuple[str, ...]) -> str:
@@ -125,14 +125,14 @@ CHECKS: Final = DataChecks(complete=_completed, read=check, targets_problem=_tar
 """For `isoviz.runs.planning.expand`."""
 
 
-def _ask(name: str, returns: Any, **arguments: Any) -> Any:
-    task = tasks.catalogue().get(arguments.get("slug", ""))
+def _ask(function: str, returns: Any, **arguments: Any) -> Any:
+    task: Task | None = arguments.get("task")
     if task is not None and task.generated:  # generated rows are safe: no process needed
-        return getattr(here, name)(**arguments)
+        return load(function)(**arguments)
     allowed = limits.from_environment()
-    if "slug" in arguments and arguments["data"] is None:
+    if task is not None and arguments["data"] is None:
         allowed = dataclasses.replace(allowed, seconds=max(allowed.seconds, DOWNLOAD_SECONDS))
-    return guarded.call(_ROOM + name, arguments, returns, allowed=allowed, pulse=still_wanted())
+    return guarded.call(function, arguments, returns, allowed=allowed, pulse=still_wanted())
 
 
 def still_wanted(in_callback: bool = False) -> Callable[[], None]:

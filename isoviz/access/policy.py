@@ -1,6 +1,6 @@
 """The operator's settings for visitors of the dashboard, from environment variables.
 
-They do not apply to the command line. `python -m isoviz.access.policy` prints the table of docs/security.md.
+They do not apply to the command line. docs/security.md has them in a table.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from isoviz.access.reach import API_WRITES, READ_ONLY, Reach, switched_on
+from isoviz.access.reach import READ_ONLY, Reach, switched_on
 from isoviz.errors import InputError
 from isoviz.fence import VARIABLE as ROOTS
 
@@ -23,22 +23,6 @@ _QUOTAS: Final = {
     "threads": ("ISOVIZ_QUOTA_THREADS", None, "threads of one run; unset: as many as the machine has cores"),
 }
 """Field of `Quotas` → variable, default, description."""
-
-SETTINGS: Final = (
-    (READ_ONLY, "0", "1: nothing can be changed from the browser, not even by the operator"),
-    (
-        API_WRITES,
-        "0",
-        "1: programs may launch, stop and resume runs through the HTTP API, with the rights of their link",
-    ),
-    (
-        ROOTS,
-        "the current folder and the home folder; none where others can reach the server",
-        f"folders whose data and models the browser may name, separated by '{os.pathsep}'",
-    ),
-    *((name, "" if default is None else str(default), what) for name, default, what in _QUOTAS.values()),
-)
-"""All variables with default and description."""
 
 
 @dataclass(frozen=True)
@@ -120,13 +104,3 @@ def _count(variable: str, environment: Mapping[str, str], default: int | None) -
     if not text.isdecimal() or len(text) > 9:
         raise InputError(f"{variable}: expected a whole number, got '{text[:40]}'", field=variable)
     return int(text)
-
-
-def table() -> str:
-    """The settings as a Markdown table."""
-    rows = [f"| `{name}` | {default} | {description} |" for name, default, description in SETTINGS]
-    return "\n".join(["| variable | default | meaning |", "|---|---|---|", *rows])
-
-
-if __name__ == "__main__":
-    print(table())

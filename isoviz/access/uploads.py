@@ -109,8 +109,7 @@ def _check(folder: Path, task: Task | None, pulse: Callable[[], None]) -> None:
     if task is None:
         guarded.call("isoviz.tasks.reading:check_tables", {"folder": str(folder)}, None, pulse=pulse)
     else:
-        arguments = {"slug": task.slug, "columns": task.own, "data": str(folder)}
-        guarded.call("isoviz.tasks.reading:check", arguments, str, pulse=pulse)
+        guarded.call("isoviz.tasks.reading:check", {"task": task, "data": str(folder)}, str, pulse=pulse)
 
 
 def save_vectors(

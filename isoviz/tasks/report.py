@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 BINS = 20
 SAMPLE = 50_000
 """Rows of a split that are looked at, at most."""
+LONGEST_TEXT = 2_000
+"""Characters of a cell that are shown of a file; a page cuts them further."""
+_ITEMS = 20
+_DEPTH = 4
 
 
 def data_report(task: Task, splits: Mapping[str, pd.DataFrame], totals: Mapping[str, int]) -> DataReport:
@@ -26,7 +30,10 @@ def data_report(task: Task, splits: Mapping[str, pd.DataFrame], totals: Mapping[
         rows={split: totals[split] for split in splits},
         looked_at={split: len(frame) for split, frame in splits.items()},
         labels={split: _counts(task, frame) for split, frame in splits.items()},
-        preview={split: [dict(row) for _, row in frame.head(5).iterrows()] for split, frame in splits.items()},
+        preview={
+            split: [{str(name): plain(value) for name, value in row.items()} for _, row in frame.head(5).iterrows()]
+            for split, frame in splits.items()
+        },
         notes=(*score_notes(task, splits), *repeats),
         lengths={
             split: {
@@ -92,3 +99,24 @@ def _counts(task: Task, frame: pd.DataFrame) -> dict[str, int]:
 
 def _texts(task: Task, frame: pd.DataFrame) -> pd.Series:
     return frame[list(task.columns)].agg("\t".join, axis=1)
+
+
+def plain(value: object, depth: int = _DEPTH) -> object:
+    """A cell as JSON can hold it, shortened: texts, lists and depth."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        value = value[:_ITEMS].tolist()
+    if value is None or isinstance(value, (bool, int)):
+        return value if not isinstance(value, int) or abs(value) < 2**63 else str(value)[:LONGEST_TEXT]
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if isinstance(value, (dict, list, tuple)):
+        if not depth:
+            return "…"
+        if isinstance(value, Mapping):
+            return {str(key)[:LONGEST_TEXT]: plain(item, depth - 1) for key, item in list(value.items())[:_ITEMS]}
+        return [plain(item, depth - 1) for item in value[:_ITEMS]]
+    text = value if isinstance(value, str) else str(value)
+    text = text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
+    return text.encode("utf-8", "replace").decode()

@@ -83,14 +83,6 @@ def test_bfloat16_tensors_are_read(call, tmp_path):
     assert json.loads(out)["isoscore"] == pytest.approx(metrics.isoscore(tensor.double().numpy()), rel=1e-6)
 
 
-def test_text_output(call, tmp_path):
-    code, out, err = call("--embeddings", save(tmp_path, ".npy"))
-    assert (code, err) == (0, "")
-    assert "x.npy: n = 300 points, d = 6 dimensions" in out
-    for label in ("IsoScore  ", "TwoNN", "EV_1", "σ min, median, max", "95 %", "rogue dimensions by mean        none"):
-        assert label in out
-
-
 def test_big_arrays_are_mapped_and_read_in_blocks_to_the_same_values(call, tmp_path, monkeypatch):
     path = save(tmp_path, ".npy", CLOUD.astype(np.float32))
     in_memory = json.loads(call("--embeddings", path, "--json")[1])
@@ -147,21 +139,6 @@ def test_pairs_and_relevance_of_a_file(call, tmp_path):
     assert queries["recall10_cosine"] == pytest.approx((first < 10).mean(), abs=1e-9)
     message = call("--embeddings", tmp_path / "x.parquet", "--pairs", tmp_path / "answers.csv")[1]
     assert f"queries: 40 queries, {len(CLOUD) - 40} documents" in message and "nDCG@10, cosine" in message
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--column", "no"], "no column 'no'"),
-        (["--column", "embedding", "--labels", "no"], "no column 'no' for label"),
-        (["--column", "embedding", "--labels", "row"], "300 distinct values"),
-    ],
-)
-def test_a_table_that_does_not_serve(call, tmp_path, options, message):
-    frame = pd.DataFrame({"row": range(300), "embedding": CLOUD.tolist(), "other": CLOUD.tolist()})
-    frame.to_parquet(tmp_path / "x.parquet")
-    code, _, err = call("--embeddings", tmp_path / "x.parquet", *options)
-    assert code == 2 and message in err and err.count("\n") == 1
 
 
 def test_rows_as_output_vectors(call, tmp_path):
@@ -450,11 +427,6 @@ def test_a_finished_run_is_measured_layer_by_layer_and_at_its_head(call, finishe
     code, out, _ = call(*options)
     assert code == 0 and "output layer of the run's head" in out
     assert call(*options, "--pooling", "head", "--layer", "1")[0] == 2
-
-
-def test_an_unknown_run_is_stated(call, cola):
-    code, _, err = call("--model", "run:none", "--task", "glue/cola", "--data", cola)
-    assert code == 2 and "run not found: 'none'" in err
 
 
 def test_the_columns_of_a_table_are_named(call, tmp_path):

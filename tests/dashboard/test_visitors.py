@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shared import visitor
@@ -18,7 +16,6 @@ from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, finish
 from tests.story import Story
-from tests.tiny import write_cola
 
 LOOKER, ANNA = Visitor("lena", Role.VIEWER), Visitor("anna", Role.RUNNER)
 OUTSIDE = "cannot be read from the browser; ask the operator to add yours to ISOVIZ_ROOTS"
@@ -165,40 +162,6 @@ def test_own_data_outside_the_roots(
         assert page.button(key="launch").disabled
 
 
-@pytest.mark.parametrize("page", ["train", "explore"])
-def test_folders_and_models_outside_the_roots(
-    page: str, open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cola = write_cola(tmp_path / "private" / "cola")
-    monkeypatch.setenv("ISOVIZ_ROOTS", str(tmp_path / "shared"))
-    task, model = ("tasks", "models") if page == "train" else ("task", "model")
-    st.cache_data.clear()
-    assert OUTSIDE not in shown(open_page(page)), "what comes with the package is read wherever it lies"
-    messages = set()
-    for path in (cola, tmp_path / "private" / "none"):
-        data = open_page(page, **{f"{page}_{task}": "glue/cola", f"{page}_data.glue/cola": str(path)})
-        named = open_page(page, **{f"{page}_{model}": str(path)})
-        for app in (data, named):
-            assert OUTSIDE in shown(app)
-            messages.add(" ".join(error.value for error in app.error).replace("\\", ""))
-    assert len(messages) == 1 and str(tmp_path / "private") not in messages.pop()
-
-
-def test_the_directory_field_does_not_reveal_other_folders(
-    open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "private").mkdir()
-    monkeypatch.setenv("ISOVIZ_ROOTS", str(tmp_path / "shared"))
-    messages = set()
-    for path in ("private", "none"):
-        page = open_page("explore")
-        page.segmented_control(key="explore_model.where").set_value("Directory").run()
-        page.text_input(key="explore_model.folder").set_value(str(tmp_path / path))
-        next(button for button in page.button if button.label == "Take it").click().run()
-        messages.add(" ".join(error.value for error in page.error).replace("\\", ""))
-    assert len(messages) == 1 and OUTSIDE in messages.pop()
-
-
 def test_a_viewer_computes_no_view(open_page: OpenPage, visit: Callable[[Visitor], None]) -> None:
     visit(LOOKER)
     page = open_page("explore")
@@ -227,26 +190,3 @@ def test_a_viewer_does_not_make_the_server_ask_the_hub(
     visit(ANNA)
     open_page("explore", explore_model="some/encoder")
     assert requests
-
-
-def test_the_default_roots_are_the_current_folder_and_home(
-    open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("ISOVIZ_ROOTS")
-    monkeypatch.setenv("HOME", str(tmp_path / "someone"))
-    (tmp_path / "someone").mkdir()
-    page = open_page("train", **{"train_tasks": "Own data", "train_data.own": str(tmp_path / "x.csv")})
-    assert f"Folders outside {os.getcwd()}, {tmp_path}/someone cannot be read" in shown(page)
-    page = open_page("train", **{"train_tasks": "Own data", "train_data.own": "~/x.csv"})
-    assert "is not a file or folder that this machine can read" in shown(page)
-
-
-def test_a_viewer_cannot_start_the_demo_from_home(
-    open_page: OpenPage, visit: Callable[[Visitor], None], store: Store
-) -> None:
-    visit(LOOKER)
-    page = open_page("home")
-    assert disabled(page)["start_demo"]
-    assert "Your link only allows viewing" in str(page.button(key="start_demo").help)
-    press(page, "start_demo")
-    assert store.list() == []

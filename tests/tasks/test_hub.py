@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import threading
 from dataclasses import replace
 
@@ -12,7 +10,6 @@ import pandas as pd
 import pytest
 
 from isoviz import tasks
-from isoviz.__main__ import main
 from isoviz.errors import DataError
 from isoviz.tasks import files
 from tests.hub_client import looking_at
@@ -164,40 +161,3 @@ def test_a_broken_download_is_reported_and_the_next_one_finishes(server, publish
     assert "\n" not in str(caught.value) and caught.value.field == "data"
     server.down = server.down_after_cut = False
     assert len(tasks.load(tasks.get("glue/cola")).train) == 64
-
-
-@pytest.mark.parametrize(
-    ("state", "message"),
-    [
-        ("not found", "is not on the hub"),
-        ("gated", "is gated: accept its terms"),
-        ("broken off", "try again"),
-        ("offline", "the hub cannot be reached"),
-    ],
-)
-def test_the_command_line_reports_it_in_one_line(
-    server, published, cola, tmp_path, monkeypatch, capsys, state, message
-):
-    words = ["measure", "--model", "demo/tiny-bert", "--task", "glue/cola", "--pooling", "mean", "--json"]
-    name = f"datasets/{tasks.get('glue/cola').hub[0]}"
-    with contextlib.ExitStack() as stack:
-        if state == "not found":
-            removed = server.repositories.pop(name)
-        elif state == "gated":
-            server.repositories[name].gated = True
-        elif state == "broken off":
-            server.cut["cola/train-00000-of-00001.parquet"] = 500
-            server.down_after_cut = True
-        else:
-            stack.enter_context(looking_at("http://127.0.0.1:9", tmp_path / "none", monkeypatch, offline=True))
-        assert main(words) == 2
-        out, err = capsys.readouterr()
-        (line,) = err.strip().splitlines()
-        assert out == "" and line.startswith("isoviz: --data: ") and message in line
-    if state == "not found":
-        server.repositories[name] = removed
-    elif state == "gated":
-        server.repositories[name].gated = False
-    server.down = server.down_after_cut = False
-    assert main(words) == 0  # found
-    assert json.loads(capsys.readouterr().out)["n"] == 32
