@@ -134,13 +134,3 @@ def test_links_are_shown_and_renewed(capsys: pytest.CaptureFixture[str], tmp_pat
     assert [line.split()[:2] for line in capsys.readouterr().out.splitlines()] == [
         [*item] for item in everything.items()
     ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [(["renew", "runnr"], "did you mean 'runner'?"), (["show", "--url", "example.org"], "--url: expected an address")],
-)
-def test_invalid_roles_and_addresses(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["links", *arguments]) == 2
-    message = capsys.readouterr().err
-    assert words in message and message.count("\n") == 1

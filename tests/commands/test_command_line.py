@@ -151,46 +151,6 @@ def test_stop_from_another_shell_and_resume(small, tmp_path, here):
     assert resumed["status"] == "finished" and resumed["metrics"]
 
 
-BAD = [
-    (["train", "--model", "demo/nope"], "--model: no such model"),
-    (["train", "--model", "org/model"], "cannot be reached"),
-    (["train", "--task", "glue/cla"], "did you mean 'glue/cola'"),
-    (["train", "--method", "isobnn"], "did you mean 'isobn'"),
-    (["train", "--method", "isobn", "--set", "beta=9"], "--set beta: input should be less than or equal to 4"),
-    (["train", "--method", "isobn", "--set", "bta=1"], "did you mean 'beta'"),
-    (["train", "--method", "isobn", "--set", "beta=0.5,1"], "sweep --grid"),
-    (["train", "--epochs", "0"], "--epochs: input should be greater than or equal to 1"),
-    (["train", "--epochs", "many"], "--epochs: expected a whole number"),
-    (["train", "--lr", "nan"], "--lr:"),
-    (["train", "--precision", "fp8"], "--precision: input should be 'auto', 'no', 'bf16' or 'fp16'"),
-    (["train", "--early-stopping", "f1:2"], "has no metric 'f1'"),
-    (["train", "--task", "glue/cola", "--data", "/no/such/folder"], "--data: '/no/such/folder' is not a folder"),
-    (["train", "--task", "glue/cola"], "hub cannot be reached"),
-    (["sweep", "--method", "istar", "--grid", "lam"], "expected name=value"),
-    (["measure"], "--model: give either a model or a file"),
-    (["measure", "--embeddings", "/no/file.npy"], "no file"),
-    (["runs", "show", "nothing"], "no run 'nothing'"),
-    (["fly"], "invalid choice: 'fly'"),
-    ([], "VERB"),
-]
-
-
-@pytest.mark.parametrize(("words", "message"), BAD, ids=[" ".join(words) or "nothing" for words, _ in BAD])
-def test_bad_input_is_one_line_and_exit_2(words, message, capsys, tmp_path, monkeypatch):
-    monkeypatch.setenv("ISOVIZ_HOME", str(tmp_path / "untouched"))
-    try:
-        code = main(words)
-    except SystemExit as exit:
-        code = exit.code
-    out, err = capsys.readouterr()
-    assert code == 2
-    assert out == ""
-    assert message in err
-    assert len(err.strip().splitlines()) == 1
-    if words[:1] != ["runs"]:
-        assert not (tmp_path / "untouched" / "isoviz.db").exists()
-
-
 def test_import_is_cheap_and_loads_neither_torch_nor_streamlit():
     script = (
         "import sys; before = {*sys.modules}; import isoviz;"

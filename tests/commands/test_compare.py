@@ -40,20 +40,6 @@ def test_runs_by_id_as_json(store, tmp_path, capsys):
     assert part["comparisons"][0]["verdict"] == "no spread"  # 0.3 against 0.2 in every seed
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["nothing"], "no run and no experiment 'nothing'"),
-        (["exp", "--by", "epochs"], "--by: all of these runs have the same epochs"),
-        (["exp", "--alpha", "0"], "--alpha: must be between 0 and 1"),
-    ],
-)
-def test_mistakes_are_one_line(store, tmp_path, capsys, words, message):
-    assert main(["compare", *words, "--store", str(tmp_path)]) == 2
-    err = capsys.readouterr().err
-    assert message in err and len(err.splitlines()) == 1
-
-
 def test_different_setups_are_refused(store, tmp_path, capsys):
     finish(store, config("isobn", 4, epochs=9), 0.7, 0.2, group="exp")
     assert main(["compare", "exp", "--store", str(tmp_path)]) == 2

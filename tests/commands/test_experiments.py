@@ -38,22 +38,6 @@ def test_a_report_is_written_to_one_file(store: str, tmp_path: Path, capfd: Capt
     assert "Do these methods differ?" in text and "4 runs (4 finished)" in text
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["report", "other"], "no experiment 'other'"),
-        (["report", "my sweep", "--out", "report.pdf"], "--out: expected a name that ends in .html or .zip"),
-        (["report", "my sweep", "--out", "/no/such/folder/x.html"], "cannot be written: No such file or directory"),
-        (["runs", "add-seeds", "other"], "no experiment 'other'"),
-        (["runs", "add-seeds", "my sweep", "--count", "0"], "--count: input should be greater than or equal to 1"),
-    ],
-)
-def test_bad_input_is_one_line(store: str, capsys: Captured, arguments: list[str], message: str) -> None:
-    assert main([*arguments, "--store", store]) == 2
-    error_line = capsys.readouterr().err.strip()
-    assert message in error_line and "\n" not in error_line
-
-
 def test_every_setup_gets_the_same_new_seeds(store: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     launched: list[tuple[str, int]] = []
 

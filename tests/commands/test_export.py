@@ -90,23 +90,3 @@ def test_a_run_in_both_forms(tiny_models, tmp_path, capsys, monkeypatch):
     assert call(capsys, *words, tmp_path / "chain")[2] == (
         f"isoviz: --out: '{tmp_path / 'chain'}' exists; choose a new file or folder\n"
     )
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--chain", "mean_removal", "--out", "a.zip"], "--chain: mean_removal is not affine"),
-        (["--chain", "isolayer", "--out", "a.zip"], "'isolayer' is trained on a run's labels"),
-        (["--chain", "zca", "--out", "folder"], "--model: name the model that encoded these vectors"),
-        (["--chain", "zca", "--out", "a.zip", "--prompt", "query"], "--prompt: only with --model"),
-        (["--chain", "zca", "--out", "no/a.zip"], "--out: no folder 'no'"),
-        (
-            ["--chain", "zca", "--model", "demo/tiny-bert", "--out", "folder"],
-            "fitted on 8 dimensions, 'demo/tiny-bert' gives",
-        ),
-    ],
-)
-def test_bad_arguments_give_one_line(made, tmp_path, capsys, monkeypatch, words, message):
-    monkeypatch.chdir(tmp_path)
-    code, out, err = call(capsys, "--fit-on", made[1], *words)
-    assert code == 2 and out == "" and message in err.strip().splitlines()[-1]

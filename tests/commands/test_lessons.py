@@ -21,15 +21,6 @@ def test_one_small_file_that_asks_for_nothing(tmp_path: Path, capsys: pytest.Cap
     assert "default-src 'none'" in text  # the browser holds it to that
 
 
-@pytest.mark.parametrize(("place", "problem"), [("nowhere/lessons.html", "there is no folder"), ("", "is a folder")])
-def test_a_place_where_no_file_can_be(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str, problem: str
-) -> None:
-    assert main(["lessons", "--out", str(tmp_path / place)]) == 2
-    line = capsys.readouterr().err.strip()
-    assert line.startswith("isoviz: --out: ") and problem in line and "\n" not in line
-
-
 def test_a_device_gets_the_page_and_no_size(capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["lessons", "--out", os.devnull]) == 0
     assert capfd.readouterr().out == ""

@@ -121,15 +121,6 @@ def test_a_session_that_launches_and_compares(tmp_path: Path) -> None:
     anyio.run(talk)
 
 
-@pytest.mark.parametrize("words", [["--allow-everything"], ["--store"]])
-def test_bad_options_are_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    from isoviz.__main__ import main
-
-    with pytest.raises(SystemExit) as ended:
-        main(["mcp", *words])
-    assert ended.value.code == 2 and capsys.readouterr().err.count("\n") == 1
-
-
 def test_without_the_package_one_line_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

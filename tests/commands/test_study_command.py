@@ -63,37 +63,6 @@ def test_a_study_of_your_own_encoder_and_files(tiny_models, cola, capsys, tmp_pa
     assert [figure.name for figure in stored.figures] == ["sigma", "correlation", "ev"]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            ["study", "run", "istar-figure-2", "--model", "demo/tiny-bert"],
-            "--model: 'istar-figure-2' does not take this",
-        ),
-        (["study", "run", "isobn-figures", "--data", "{file}"], "--data: expected TASK=DIR"),
-        (["study", "run", "isobn-figures", "--tasks", "glue/cula"], "did you mean 'glue/cola'"),
-        (["study", "run", "istar-figure-22"], "did you mean 'istar-figure-2'?"),
-        (["study", "run", "istar-figure-2", "--fresh"], "--fresh: 'istar-figure-2' has no runs"),
-        (["study", "run", "istar-figure-3", "--seeds", "1", "1"], "--seeds: '1' is given twice"),
-        (["study", "run", "istar-figure-2", "--scale", "huge"], "--scale: input should be 'quick' or 'full'"),
-        (["study", "run", "istar-figure-2", "--out", "{file}/x"], "--out: cannot make the folder"),
-        (["study"], "ACTION"),
-    ],
-)
-def test_bad_input_is_one_line_and_exit_2(words, message, capsys, tmp_path):
-    file = tmp_path / "file"
-    file.write_text("")
-    try:
-        code = main([word.format(file=file) for word in words])
-    except SystemExit as exit:
-        code = exit.code
-    out, err = capsys.readouterr()
-    assert code == 2
-    assert out == ""
-    assert message in err
-    assert len(err.strip().splitlines()) == 1
-
-
 def test_waits_for_a_run_that_another_command_has_reserved(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(study, "LOOK_AGAIN_SECONDS", 0.0)
     store = Store(tmp_path)

@@ -50,33 +50,3 @@ def test_float32_stays_float32_and_a_file_may_be_replaced(files: Path, capsys: p
     np.testing.assert_allclose(after, fitted.fit_transform(before), rtol=1e-6, atol=1e-6)
     text = capsys.readouterr().out
     assert "All-but-the-top → PCA whitening, fitted on train.npy (n = 120)" in text and "removed 2" in text
-
-
-@pytest.mark.parametrize(
-    "words, reason",
-    [
-        (["--chain", "zcaa"], "--chain: unknown transform 'zcaa'; did you mean 'zca'"),
-        (["--chain", "isolayer"], "--chain: 'isolayer' is trained on a run's labels"),
-        (["--chain", "all_but_the_top:remove=99"], "remove must be at most 8"),
-        (["--out", "after.csv"], "--out: must end in .npy, got 'after.csv'"),
-        (["--out", "nowhere/after.npy"], "--out: no folder 'nowhere'"),
-        (["--in", "absent.npy"], "--in: no file 'absent.npy'"),
-        (["--fit-on", "narrow.npy"], "--fit-on: 'narrow.npy' has 3 dimensions, 'dev.npy' has 8"),
-        (["--in", "holes.npy"], "--in: row 5, dimension 3: the number is NaN"),
-        (["--in", "words.npy"], "--in: 'words.npy' holds <U1, not numbers"),
-    ],
-)
-def test_bad_input_is_refused_in_one_line(
-    words: list[str], reason: str, files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    np.save("narrow.npy", cloud(9, 3))
-    holes = cloud(9)
-    holes[4, 2] = np.nan
-    np.save("holes.npy", holes)
-    np.save("words.npy", np.full((3, 8), "a"))
-    options = {"--chain": "zca", "--in": "dev.npy", "--out": "after.npy", "--fit-on": "train.npy"}
-    options |= dict(zip(words[::2], words[1::2], strict=True))
-    assert main(["transform", *(word for pair in options.items() for word in pair)]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("isoviz: ") and reason in line
-    assert not Path("after.npy").exists() and not list(files.glob("*.partial"))

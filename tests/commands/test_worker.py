@@ -130,8 +130,3 @@ def test_a_run_that_was_asked_to_stop_is_no_duplicate(tmp_path: Path) -> None:
     assert duplicates.existing(store, [config]) == {config.identity: run_id}
     store.request_stop(run_id)
     assert duplicates.existing(store, [config]) == {}
-
-
-def test_a_negative_patience_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["worker", "--idle", "-1", "--store", str(tmp_path)]) == 2
-    assert "--idle: input should be greater than or equal to 0 (got -1.0)" in capsys.readouterr().err

@@ -198,35 +198,3 @@ def test_a_run_from_the_command_line(tmp_path, capsys):
     assert (code, run["status"]) == (0, "finished")
     assert set(run["metrics"]) >= {"accuracy", "macro-f1", "matthews"}
     assert run["config"]["own"]["label_names"] == ["calm", "glad", "sad"]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--task", "own"], "--text: --task own needs the column's name"),
-        (["--task", "own", "--text", "a"], "--label: --task own needs"),
-        (["--text", "a"], "--text: is for --task own"),
-        (["--task", "own", "--text", "a", "--label", "b"], "--data: own data need a file or a folder"),
-        (["--task", "own", "--text", "a", "--label", "b", "--share", "2"], "--share: input should be less than 1"),
-        (
-            ["--direction", "en-ro"],
-            "--direction: 'demo/acceptability' has no direction 'en-ro' (it does not translate)",
-        ),
-        (
-            ["--task", "glue/stsb", "--early-stopping", "mse:1"],
-            "--early-stopping: 'glue/stsb' has no metric 'mse' to watch (allowed: primary, pearson, spearman)",
-        ),
-        (["--task", "squad", "--doc-stride", "500"], "--doc-stride: must be less than max_length, 128 (got 500)"),
-    ],
-)
-def test_options_that_do_not_fit(tmp_path, capsys, words, message):
-    data = ["--data", str(tmp_path)] if "squad" in words else []
-    if data:
-        row = {"id": "1", "question": "q ?", "context": "a b", "answers": "a"}
-        for split in ("train", "validation"):
-            (tmp_path / f"{split}.jsonl").write_text(json.dumps(row) + "\n")
-    with_store = ["train", *words, *data, "--store", str(tmp_path / "s")]
-    assert main(with_store) == 2
-    _, err = capsys.readouterr()
-    assert message in err
-    assert len(err.strip().splitlines()) == 1

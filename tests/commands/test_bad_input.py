@@ -1,0 +1,168 @@
+"""Bad input of every verb: one line that names the option and what is allowed, exit code 2, and nothing left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isoviz.__main__ import main
+from isoviz.runs.store import Store
+from tests.dashboard.made_up import config, finish
+from tests.posthoc.clouds import cloud
+from tests.tiny import TinyModels, write_cola
+
+OWN = "train --task own --text a --label b"
+TRANSFORM = "transform --chain zca --in {box}/dev.npy --out {box}/after.npy --fit-on {box}/train.npy"
+EXPORT = "export --fit-on {box}/train.npy --chain zca"
+MEASURE = "measure --model {model} --task glue/cola --data {box}/cola"
+
+LINES = {
+    "train --model demo/nope": "--model: no such model",
+    "train --model org/model": "cannot be reached",
+    "train --task glue/cla": "did you mean 'glue/cola'",
+    "train --method isobnn": "did you mean 'isobn'",
+    "train --method isobn --set beta=9": "--set beta: input should be less than or equal to 4",
+    "train --method isobn --set bta=1": "did you mean 'beta'",
+    "train --method isobn --set beta=0.5,1": "sweep --grid",
+    "train --epochs 0": "--epochs: input should be greater than or equal to 1",
+    "train --epochs many": "--epochs: expected a whole number",
+    "train --lr nan": "--lr:",
+    "train --precision fp8": "--precision: input should be 'auto', 'no', 'bf16' or 'fp16'",
+    "train --early-stopping f1:2": "has no metric 'f1'",
+    "train --task glue/cola --data /no/such/folder": "--data: '/no/such/folder' is not a folder",
+    "train --task glue/cola": "hub cannot be reached",
+    "train --repeat": "--repeat: only with --queue",
+    "train --task own": "--text: --task own needs the column's name",
+    "train --task own --text a": "--label: --task own needs",
+    "train --text a": "--text: is for --task own",
+    OWN: "--data: own data need a file or a folder",
+    f"{OWN} --share 2": "--share: input should be less than 1",
+    "train --direction en-ro": "--direction: 'demo/acceptability' has no direction 'en-ro' (it does not translate)",
+    "train --task glue/stsb --early-stopping mse:1": "has no metric 'mse' to watch (allowed: primary, pearson, spearman)",
+    "train --task squad --doc-stride 500 --data {box}/squad": "--doc-stride: must be less than max_length, 128 (got 500)",
+    "sweep --method istar --grid lam": "expected name=value",
+    "measure": "--model: give either a model or a file",
+    "measure --embeddings /no/file.npy": "no file",
+    "measure --model run:none --task glue/cola --data {box}/cola": "run not found: 'none'",
+    f"{MEASURE} --layer 9": "--layer: ",
+    f"{MEASURE} --layer -1": "layers 0 (embeddings) to 2 (got -1)",
+    f"{MEASURE} --layer 1 --pooling head": "last layer (2) only",
+    f"{MEASURE} --pooling max": "--pooling: input should be 'sentence'",
+    f"{MEASURE} --split tests": "--split: no split 'tests' (allowed: train, validation)",
+    f"{MEASURE} --max-eval 0": "--max-eval: input",
+    f"{MEASURE} --max-length 2": "--max-length: must be at least 3",
+    f"{MEASURE} --batch-size 0": "--batch-size: input",
+    f"{MEASURE} --as-weights": "--as-weights: only with --embeddings",
+    f"{MEASURE} --pairs a.csv": "--pairs: only with --embeddings",
+    f"{MEASURE} --embeddings x.npy": "--model: give either a model or a file",
+    "runs show nothing": "no run 'nothing'",
+    "runs list --limit -1": "--limit: input should be greater than or equal to 0 (got -1)",
+    "runs add-seeds other": "no experiment 'other'",
+    "runs add-seeds sweep --count 0": "--count: input should be greater than or equal to 1",
+    "worker --idle -1": "--idle: input should be greater than or equal to 0 (got -1.0)",
+    "worker --cpus 2": "--cpus: only with --ray",
+    "compare nothing": "no run and no experiment 'nothing'",
+    "compare sweep --by epochs": "--by: all of these runs have the same epochs",
+    "compare sweep --alpha 0": "--alpha: must be between 0 and 1",
+    "report other": "no experiment 'other'",
+    "report sweep --out report.pdf": "--out: expected a name that ends in .html or .zip",
+    "report sweep --out /no/such/folder/x.html": "cannot be written: No such file or directory",
+    "study run istar-figure-2 --model demo/tiny-bert": "--model: 'istar-figure-2' does not take this",
+    "study run isobn-figures --data {box}/file": "--data: expected TASK=DIR",
+    "study run isobn-figures --tasks glue/cula": "did you mean 'glue/cola'",
+    "study run istar-figure-22": "did you mean 'istar-figure-2'?",
+    "study run istar-figure-2 --fresh": "--fresh: 'istar-figure-2' has no runs",
+    "study run istar-figure-3 --seeds 1 1": "--seeds: '1' is given twice",
+    "study run istar-figure-2 --scale huge": "--scale: input should be 'quick' or 'full'",
+    "study run istar-figure-2 --out {box}/file/x": "--out: cannot make the folder",
+    "study": "ACTION",
+    f"{TRANSFORM} --chain zcaa": "--chain: unknown transform 'zcaa'; did you mean 'zca'",
+    f"{TRANSFORM} --chain isolayer": "--chain: 'isolayer' is trained on a run's labels",
+    f"{TRANSFORM} --chain all_but_the_top:remove=99": "remove must be at most 8",
+    f"{TRANSFORM} --out after.csv": "--out: must end in .npy, got 'after.csv'",
+    f"{TRANSFORM} --out nowhere/after.npy": "--out: no folder 'nowhere'",
+    f"{TRANSFORM} --in absent.npy": "--in: no file 'absent.npy'",
+    f"{TRANSFORM} --fit-on {{box}}/narrow.npy": "narrow.npy' has 3 dimensions",
+    f"{TRANSFORM} --in {{box}}/holes.npy": "--in: row 5, dimension 3: the number is NaN",
+    f"{TRANSFORM} --in {{box}}/words.npy": "holds <U1, not numbers",
+    f"{EXPORT} --chain mean_removal --out a.zip": "--chain: mean_removal is not affine",
+    f"{EXPORT} --chain isolayer --out a.zip": "'isolayer' is trained on a run's labels",
+    f"{EXPORT} --out folder": "--model: name the model that encoded these vectors",
+    f"{EXPORT} --out a.zip --prompt query": "--prompt: only with --model",
+    f"{EXPORT} --out no/a.zip": "--out: no folder 'no'",
+    f"{EXPORT} --out a.zip --run x": "--fit-on: give either --fit-on or --run",
+    f"{EXPORT} --model demo/tiny-bert --out folder": "fitted on 8 dimensions, 'demo/tiny-bert' gives",
+    "links renew runnr": "did you mean 'runner'?",
+    "links show --url example.org": "--url: expected an address",
+    "app --port 99999": "--port: input should be less than or equal to 65535",
+    "lessons": "--out: give either --out or --check",
+    "lessons --out {box}/nowhere/lessons.html": "--out: there is no folder",
+    "lessons --out {box}": "is a folder",
+    "mcp --allow-everything": "--allow-everything",
+    "mcp --store": "--store",
+    "fly": "invalid choice: 'fly'",
+    "": "VERB",
+}
+IN_STORE = ("runs", "compare", "report", "worker")
+
+
+@pytest.fixture(scope="module")
+def box(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files to be refused, and a store with one experiment."""
+    folder = tmp_path_factory.mktemp("box")
+    write_cola(folder / "cola")
+    (folder / "squad").mkdir()
+    row = {"id": "1", "question": "q ?", "context": "a b", "answers": "a"}
+    for split in ("train", "validation"):
+        pd.DataFrame([row]).to_json(folder / "squad" / f"{split}.jsonl", orient="records", lines=True)
+    (folder / "file").write_text("")
+    holes = cloud(9)
+    holes[4, 2] = np.nan
+    arrays = {"train": cloud(), "dev": cloud(10, seed=1), "narrow": cloud(9, 3), "holes": holes}
+    for name, points in {**arrays, "words": np.full((3, 8), "a")}.items():
+        np.save(folder / f"{name}.npy", points)
+    store = Store(folder / "store")
+    for method in ("baseline", "isobn"):
+        finish(store, config(method), 0.5, 0.25, group="sweep")
+    store.close()
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def _no_progress_bars() -> Iterator[None]:
+    """As in a separate process, where the command line sets this before importing transformers."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    yield
+    logging.enable_progress_bar()
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_one_line_and_exit_code_2(
+    line: str,
+    box: Path,
+    tmp_path: Path,
+    tiny_models: TinyModels,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ISOVIZ_HOME", str(tmp_path / "untouched"))
+    monkeypatch.chdir(tmp_path)
+    words = line.format(box=box, model=tiny_models("bert")).split()
+    words += ["--store", str(box / "store")] if line.startswith(IN_STORE) else []
+    try:
+        code: object = main(words)
+    except SystemExit as ended:
+        code = ended.code
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    *notes, last = err.splitlines()
+    assert last.startswith("isoviz: ") and LINES[line] in last
+    assert not notes or line.startswith("export")
+    assert not (tmp_path / "untouched" / "isoviz.db").exists() or line.startswith("links")
+    assert not list(box.glob("*.partial")) and not (box / "after.npy").exists()
