@@ -17,9 +17,8 @@ from dashboard.shared import resources
 from dashboard.shared.visitor import ByLink, ByLogin, Entrance, Open
 from dashboard.streamlit_private import get_validated_redirect_uri, is_authlib_installed, set_option
 from isoviz.access import reach
-from isoviz.access.people import People
 from isoviz.access.reach import Reach
-from isoviz.access.visitors import Role
+from isoviz.access.visitors import People, Role
 from isoviz.errors import InputError, StoreError
 
 OPEN_BROWSER = "ISOVIZ_OPEN_BROWSER"

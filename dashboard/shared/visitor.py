@@ -21,8 +21,7 @@ from itsdangerous import BadSignature, Signer
 
 from dashboard.streamlit_private import Runtime, get_secrets_auth_section, login_cookie, login_origin
 from isoviz.access import links
-from isoviz.access.people import People
-from isoviz.access.visitors import OPERATOR, Role, Visitor
+from isoviz.access.visitors import OPERATOR, People, Role, Visitor
 from isoviz.errors import StoreError
 
 

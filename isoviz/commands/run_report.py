@@ -8,10 +8,9 @@ from typing import Any
 from isoviz import methods, metrics, tasks
 from isoviz.commands.output import lines_of, print_table
 from isoviz.config import RunConfig
-from isoviz.events import Finished, Started
+from isoviz.events import Started
 from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
-from isoviz.metrics.record import Reading
 from isoviz.operations.documents import NO_SCORE, UNREADABLE, Beginning, by_setup, delete_advice, summary_json
 from isoviz.runs.rows import RunRow
 from isoviz.runs.summaries import ERROR, TIMING, RunSummary, summary_of
@@ -74,40 +73,27 @@ def _isotropy(run: RunSummary) -> list[str]:
         if (error := run.numbers.get(ERROR, {}).get(slug)) is not None:
             value += f" (± {error:.1g} from sampling, 95 %)"
         lines.setdefault(run.home(slug), []).append(f"{_with_settings(slug, run.settings(slug))} {value}")
-    return [f"{_named_cloud(home, 'validation', run.size(home))}: {', '.join(of)}" for home, of in lines.items()]
+    return [f"{_cloud(run, home)}: {', '.join(of)}" for home, of in lines.items()]
 
 
 def _headline_metrics() -> dict[str, Metric]:
     return {slug: one for slug, one in metrics.catalogue().items() if one.headline and one.gives != "curve"}
 
 
-def _headlines(results: Sequence[Finished]) -> list[str]:
-    """Slugs of the headline metrics that any of these runs reports."""
-    return [slug for slug in _headline_metrics() if any(result.isotropy.reading(slug) for result in results)]
-
-
-def _heading(slug: str, reading: Reading | None) -> str:
-    """A metric's heading, with what it was taken with: `IsoScore* (ζ = 0.2)`."""
-    return _with_settings(slug, reading.settings if reading else {})
-
-
 def _with_settings(slug: str, settings: Mapping[str, float]) -> str:
+    """A metric's heading, with what it was taken with: `IsoScore* (ζ = 0.2)`."""
     words = ", ".join(f"{_SYMBOLS.get(name, name)} = {value:g}" for name, value in settings.items())
     return metrics.get(slug).heading + (f" ({words})" if words else "")
 
 
-def _cloud(result: Finished, name: str) -> str:
+def _cloud(run: RunSummary, name: str) -> str:
     """A cloud's name, what it is, and its split, n and d."""
-    cloud = result.isotropy.cloud(name)
-    return _named_cloud(name, cloud.split if cloud else "", (cloud.n, cloud.d) if cloud and cloud.n else None)
-
-
-def _named_cloud(name: str, split: str, size: tuple[int, int] | None) -> str:
+    size = run.size(name)
     title = ", ".join(filter(None, (name, CLOUDS.get(name, ""))))
     if name == "output":  # of no rows
         return title
-    sizes = [split, *([f"n = {size[0]:,}", f"d = {size[1]:,}"] if size else [])]
-    return title + (f" ({', '.join(filter(None, sizes))})" if any(sizes) else "")
+    sizes = ["validation", *([f"n = {size[0]:,}", f"d = {size[1]:,}"] if size else [])]
+    return f"{title} ({', '.join(sizes)})"
 
 
 def _times(timing: Mapping[str, float | None]) -> str:
@@ -126,11 +112,13 @@ def print_summary(rows: Sequence[RunRow], started: Beginning | None) -> None:
         rows: runs with model, task and data in common.
         started: of one of them.
     """
-    results = [row.result for row in rows if row.result is not None]
-    if not results:
+    runs = [summary_of(row, None) for row in rows if row.result is not None]
+    if not runs:
         return
-    primary, slugs = _primary(rows[0].config.task, results[0].metrics), _headlines(results)
-    where = "; ".join(dict.fromkeys(_cloud(results[0], results[0].isotropy.headline_cloud(slug)) for slug in slugs))
+    first = runs[0]
+    primary = _primary(first.task, first.metrics)
+    slugs = [slug for slug in _headline_metrics() if any(slug in run.isotropy for run in runs)]
+    where = "; ".join(dict.fromkeys(_cloud(first, first.home(slug)) for slug in slugs))
     print(f"\nMean ± sample standard deviation over seeds. Isotropy of {where}.")
     lines = []
     for title, summary in zip(_titles([group[0].config for group in by_setup(rows)]), summary_json(rows), strict=True):
@@ -139,7 +127,7 @@ def print_summary(rows: Sequence[RunRow], started: Beginning | None) -> None:
         lines.append([title, str(len(summary["seeds"])), score, *isotropy, _remarks(summary)])
     for name, value in _baselines(started).items():
         lines.append([f"({name})", "", decimals(value, 4), *([""] * len(slugs)), ""])
-    headings = [_heading(slug, results[0].isotropy.reading(slug)) for slug in slugs]
+    headings = [_with_settings(slug, first.settings(slug)) for slug in slugs]
     print_table(["setup", "seeds", primary, *headings, "remarks"], lines)
 
 

@@ -22,6 +22,7 @@ from isoviz.access.service import Service
 from isoviz.config import RunConfig
 from isoviz.demo import bundled_models
 from isoviz.errors import InputError, StoreError
+from isoviz.events import Status
 from isoviz.jobs import guarded
 from isoviz.operations import documents
 from isoviz.operations.measure import MeasureRequest
@@ -36,7 +37,6 @@ from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
 
 Kind = Literal["methods", "measures", "transforms", "tasks", "models", "studies"]
-Status = Literal["queued", "running", "finished", "stopped", "failed", "diverged", "lost"]
 
 By = Annotated[str, argument("the factor to compare: method (with its parameters), a setting, or a parameter")]
 ComparedMetric = Annotated[

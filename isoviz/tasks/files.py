@@ -43,12 +43,12 @@ def chosen(limit: int) -> Pick:
     return pick
 
 
-def glance(limit: int, head: int = 5) -> Pick:
-    """The first `head` rows and a random choice of the others, `limit` in all: to look at, not to train on."""
+def glance(limit: int) -> Pick:
+    """The first five rows and a random choice of the others, `limit` in all: to look at, not to train on."""
     import numpy as np
 
     def pick(total: int) -> np.ndarray:
-        top = min(head, limit, total)
+        top = min(5, limit, total)
         rest = chosen(limit - top)(total - top) + top
         return np.concatenate([np.arange(top), rest])
 

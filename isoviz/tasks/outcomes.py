@@ -86,7 +86,6 @@ def errors(
     task: Task,
     rows: pd.DataFrame,
     predictions: Sequence[Any] | np.ndarray,
-    loss: np.ndarray | None = None,
     confidence: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """One line per row, the worst first, for people to read.
@@ -94,13 +93,12 @@ def errors(
     Args:
         rows: checked rows of the task, as in `TaskData`.
         predictions: class codes, numbers or texts (spans, seq2seq), one per row.
-        loss, confidence: (n,) if known.
+        confidence: (n,) if known.
 
     Returns:
         `row` (number in `rows`, from 1), the text columns, `label`, `prediction` (names for classes; all right answers
         joined for spans), and per kind: `correct` (classification), `residual` (regression), `correct` and `f1` (span),
-        for seq2seq neither. Then `loss` and `confidence` if given. Sorted by loss; without it wrong and confident ones
-        first, large residuals, low F1.
+        for seq2seq neither. Then `confidence` if given. Wrong and confident ones first, large residuals, low F1.
 
     Raises:
         ValueError: another number of predictions than of rows.
@@ -133,8 +131,6 @@ def errors(
         badness = -np.asarray(table["f1"])
     else:
         table["prediction"] = list(predictions)
-    if loss is not None:
-        table["loss"] = badness = np.asarray(loss, dtype=np.float64)
     if confidence is not None:
         table["confidence"] = np.asarray(confidence, dtype=np.float64)
     order = np.argsort(-np.nan_to_num(badness, nan=np.inf), kind="stable")

@@ -106,7 +106,7 @@ def _spooled(batches: Iterator[pa.Table], names: list[str], field: str) -> NDArr
 # --------------------------------------------------------------------------------------------------- which columns
 
 
-def places_of(names: list[str], given: Mapping[str, str | None], field: str, file: str = "the table") -> dict[str, str]:
+def places_of(names: list[str], given: Mapping[str, str | None], field: str) -> dict[str, str]:
     """Column of a set → column of the table. Requested columns must exist."""
     lower = {name.lower(): name for name in reversed(names)}
     places = {}
@@ -115,7 +115,7 @@ def places_of(names: list[str], given: Mapping[str, str | None], field: str, fil
         if wanted is not None:
             if wanted not in names:
                 raise InputError(
-                    f"{field}: {file} has no column '{shortened(wanted)}' for {column} (it has: {listed(names, 120)})",
+                    f"{field}: the table has no column '{shortened(wanted)}' for {column} (it has: {listed(names, 120)})",
                     field=field,
                 )
             places[column] = wanted

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isoviz.access.people import People
-from isoviz.access.visitors import Role, Visitor
+from isoviz.access.visitors import People, Role, Visitor
 from isoviz.errors import InputError
 
 LISTS = {
