@@ -104,8 +104,10 @@ def _scheme() -> str:
 
 def _local_url(bounds: Reach, base_url: str) -> str:
     host = bounds.listening or ""
-    if host in _ANY:
-        host = _address_of_this_machine()
+    return _url_of(_address_of_this_machine() if host in _ANY else host, base_url)
+
+
+def _url_of(host: str, base_url: str) -> str:
     shown = f"[{host}]" if ":" in host else host
     return f"{_scheme()}://{shown}:{st.get_option('server.port')}" + (f"/{base_url}" if base_url else "")
 
@@ -130,8 +132,7 @@ def _has_screen() -> bool:
 def _open_browser(entrance: Entrance, base_url: str) -> None:
     """Open the browser once the server responds."""
     host = st.get_option("server.address") or ""
-    local = "127.0.0.1" if host in _ANY else f"[{host}]" if ":" in host else host
-    url = f"{_scheme()}://{local}:{st.get_option('server.port')}" + (f"/{base_url}" if base_url else "")
+    url = _url_of("127.0.0.1" if host in _ANY else host, base_url)
     for _ in range(100):
         try:
             with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2):

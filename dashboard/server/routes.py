@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import gzip
 import hashlib
-import math
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from importlib import resources as package_files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -69,20 +69,19 @@ def events(request: Request) -> Response:
     row = _run_of(request)
     after = _cursor(request)
     rows = resources.every_run().events(row.id, after=after, limit=BATCH)
-    return JSONResponse(
-        {
-            "run": row.id,
-            "status": row.status,
-            "position": row.position,
-            "stopping": bool(row.stop_requested) and row.status == "running",
-            "started": row.started,
-            "ended": row.ended,
-            "now": time.time(),
-            "rows": [[seq, slim(event)] for seq, event in rows],
-            "more": len(rows) == BATCH,
-        },
-        headers={"Cache-Control": "no-store"},
-    )
+    document = {
+        "run": row.id,
+        "status": row.status,
+        "position": row.position,
+        "stopping": bool(row.stop_requested) and row.status == "running",
+        "started": row.started,
+        "ended": row.ended,
+        "now": time.time(),
+        "rows": [[seq, slim(event)] for seq, event in rows],
+        "more": len(rows) == BATCH,
+    }
+    content = to_json(document, inf_nan_mode="null")
+    return Response(content, media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 def arrays(request: Request) -> Response:
@@ -155,7 +154,7 @@ def basic_plotly_path() -> str:
 
 
 def slim(event: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of an event for the live components: no per-layer lists, short EV curves, None for undefined values."""
+    """The parts of an event for the live components: no per-layer lists, and short EV curves."""
     slimmed = {key: value for key, value in event.items() if key not in _DROPPED}
     if event["kind"] == "measured":
         measured = parse_event(event)
@@ -166,7 +165,7 @@ def slim(event: Mapping[str, Any]) -> dict[str, Any]:
         if (output := measured.isotropy.output) is not None:
             values = {slug: output.number(slug) for slug in output.readings}
             slimmed["clouds"]["output"] = {"split": "", "n": output.rows, "d": output.d, **values}
-    return {key: _finite(value) for key, value in slimmed.items()}
+    return slimmed
 
 
 def _slim_cloud(cloud: CloudRecord) -> dict[str, Any]:
@@ -175,16 +174,6 @@ def _slim_cloud(cloud: CloudRecord) -> dict[str, Any]:
 
 
 _DROPPED = frozenset({"isotropy", "versions", "data_fingerprint", "model_fingerprint", "traceback"})
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return value
 
 
 def _run_of(request: Request) -> RunRow:
