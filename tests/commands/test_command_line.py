@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
-import sqlite3
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -99,56 +95,6 @@ def test_human_text_goes_to_stdout_progress_to_stderr(small, tmp_path, capsys):
     printed, progress = capsys.readouterr()
     assert "finished" in printed and "IsoScore" in printed
     assert "epoch 1" in progress and "epoch 1" not in printed and "Traceback" not in progress
-
-
-@contextlib.contextmanager
-def lock_held(process, database):
-    """Within the block the process is suspended, at a moment when it is not writing to the store."""
-    while True:
-        process.send_signal(signal.SIGSTOP)
-        # each thread continues until the signal reaches it
-        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        try:
-            with contextlib.closing(sqlite3.connect(database, timeout=1, isolation_level=None)) as connection:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.execute("ROLLBACK")
-            break
-        except sqlite3.OperationalError:
-            process.send_signal(signal.SIGCONT)
-            time.sleep(0.01)
-    try:
-        yield
-    finally:
-        process.send_signal(signal.SIGCONT)
-
-
-def test_stop_from_another_shell_and_resume(small, tmp_path, here):
-    """That a resumed run gives the same numbers is tested in tests/training/test_resume.py."""
-    long = [word if word != "1" or small[i - 1] != "--epochs" else "20" for i, word in enumerate(small)]
-    store_dir = str(tmp_path / "b")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "isoviz", "train", *long, "--store", store_dir, "--json"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
-    try:
-        store, rows, deadline = None, [], time.monotonic() + 240
-        while not (rows and rows[0].progress and rows[0].progress.step > 5):
-            assert time.monotonic() < deadline and process.poll() is None
-            time.sleep(0.05)
-            if store is None and os.path.exists(os.path.join(store_dir, "isoviz.db")):
-                store = Store(store_dir)
-            rows = store.list() if store else []
-        run_id = rows[0].id
-        # it would be done before a slow machine's other shell is there
-        with lock_held(process, os.path.join(store_dir, "isoviz.db")):
-            here("runs", "stop", run_id, "--store", store_dir)
-        output, errors = process.communicate(timeout=240)
-    finally:
-        process.kill()
-    assert process.returncode == 1, errors
-    assert json.loads(output)["runs"][0]["status"] == "stopped"
-    resumed = json.loads(here("runs", "resume", run_id, "--store", store_dir, "--json"))["runs"][0]
-    assert resumed["status"] == "finished" and resumed["metrics"]
 
 
 def test_import_is_cheap_and_loads_neither_torch_nor_streamlit():

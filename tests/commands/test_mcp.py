@@ -85,7 +85,7 @@ def test_a_reading_session(tmp_path: Path) -> None:
     assert store.get(run_id).status == "queued"
 
 
-def test_a_session_that_launches_and_compares(tmp_path: Path) -> None:
+def test_a_session_that_launches_and_stops(tmp_path: Path) -> None:
     async def talk() -> None:
         async with session(tmp_path, "--allow-writes") as client:
             assert {tool.name for tool in (await client.list_tools()).tools} == READING | {
@@ -98,25 +98,15 @@ def test_a_session_that_launches_and_compares(tmp_path: Path) -> None:
             refused = await refusal(client, "launch_runs", method=["istar"], params={"lamda": 1})
             assert "lamda" in refused and "\n" not in refused
             assert "settings.seed: " in await refusal(client, "launch_runs", method=["baseline"], settings={"seed": 1})
-            settings = {"epochs": "1", "max_train": 32, "max_eval": 16, "probe_size": 32, "batch_size": 16}
-            launched = await answer(
-                client, "launch_runs", method=["baseline", "isobn"], experiment="by an agent", settings=settings
-            )
-            assert len(launched["ids"]) == 2
-            (stopped,) = (await answer(client, "stop_run", id=launched["ids"][1]))["runs"]
+            settings = {"epochs": "1000", "max_train": 32, "max_eval": 16, "probe_size": 32, "batch_size": 16}
+            launched = await answer(client, "launch_runs", method=["baseline"], settings=settings)
+            (run,) = (await answer(client, "stop_run", id=launched["ids"][0]))["runs"]
             patience = time.monotonic() + 240
-            while stopped["status"] in ("queued", "running"):
+            while run["status"] in ("queued", "running"):
                 assert time.monotonic() < patience
                 await anyio.sleep(0.5)
-                (stopped,) = (await answer(client, "show_run", id=launched["ids"][1]))["runs"]
-            first: dict[str, Any] = {"status": "queued"}
-            while first["status"] in ("queued", "running"):
-                assert time.monotonic() < patience
-                await anyio.sleep(0.5)
-                (first,) = (await answer(client, "show_run", id=launched["ids"][0]))["runs"]
-            assert first["status"] == "finished" and 0 <= first["metrics"]["accuracy"] <= 1
-            table = await answer(client, "compare_runs", ids=["by an agent"])
-            assert table["parts"][0]["arms"][0]["label"] == "Baseline"
+                (run,) = (await answer(client, "show_run", id=launched["ids"][0]))["runs"]
+            assert run["status"] == "stopped"
 
     anyio.run(talk)
 

@@ -51,14 +51,6 @@ def test_collapse_and_notes_are_in_text_and_json():
     assert as_json(finished())["collapsed"] is None and "collapsed" not in describe(finished())
 
 
-def test_json_says_what_isoscore_star_was_measured_on():
-    isotropy = as_json(finished())["isotropy"]
-    assert {"cloud": "head", "n": 500, "d": 128, "split": "validation"}.items() <= isotropy.items()
-    assert isotropy["isoscore_star"] == 0.25
-    star = {"cloud": "layers", "split": "validation", "n": 10_000, "d": 128, "zeta": 0.2}
-    assert isotropy["isoscore_star_cloud"] == star
-
-
 def test_text_and_json_state_the_sampling_error():
     ended = result(0.5, 0.25)
     layers = ended.isotropy.clouds["layers"]
@@ -70,16 +62,6 @@ def test_text_and_json_state_the_sampling_error():
     assert as_json(sampled)["isotropy"]["isoscore_star_error"] == 0.0012
     assert as_json(sampled)["isotropy"]["layers"]["isoscore_star_error"] == 0.0012
     assert "isoscore_star_error" not in as_json(finished())["isotropy"]
-
-
-def test_an_undefined_value_is_named():
-    ended = result(0.5, None)
-    assert "IsoScore* (ζ = 0.2) undefined" in describe(row("r", config(), outcome=ended))
-
-
-def test_a_run_that_failed_says_why():
-    failed = row("r", config(), "failed", error={"message": "out of memory", "advice": "Halve the batch."})
-    assert describe(failed).splitlines()[1].strip() == "out of memory Halve the batch."
 
 
 SEEDS = [
