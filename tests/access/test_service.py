@@ -308,6 +308,7 @@ def test_paths_outside_the_roots_do_not_enter_runs_or_jobs(
     (tmp_path / "shared" / "link").symlink_to(outside)
     (tmp_path / "shared" / "leads out").mkdir()
     (tmp_path / "shared" / "leads out" / "train.csv").symlink_to(outside / "train.csv")
+    (inside / "backup").symlink_to(outside)  # nothing reads it
     bad = [str(outside), str(tmp_path / "nowhere"), str(tmp_path / "shared" / "link"), f"{inside}/../../private"]
     bad.append(str(tmp_path / "shared" / "leads out"))
     for visitor in (ANNA, OPERATOR):
