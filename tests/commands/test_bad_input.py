@@ -164,5 +164,5 @@ def test_one_line_and_exit_code_2(
     *notes, last = err.splitlines()
     assert last.startswith("isoviz: ") and LINES[line] in last
     assert not notes or line.startswith("export")
-    assert not (tmp_path / "untouched" / "isoviz.db").exists() or line.startswith("links")
+    assert not (tmp_path / "untouched" / "isoviz.db").exists() or line.startswith("links") or "run:" in line
     assert not list(box.glob("*.partial")) and not (box / "after.npy").exists()
