@@ -39,7 +39,7 @@ def test_a_long_file_is_sampled_and_read_once(open_page: OpenPage, long: Path, m
     assert f"**train** {ROWS:,} rows (in a sample of {SAMPLE:,}): unacceptable 2" in text
     assert f"of train, the first rows and a random sample, {SAMPLE:,} of {ROWS:,}. Every row is" in text
     assert "**validation** 20 rows: unacceptable 10, acceptable 10" in text
-    assert read == ["isoviz.tasks:check_data", "isoviz.tasks.reading:check"]  # the preview; then the runs' rows, checked before launch
+    assert read == ["isoviz.tasks:check_data", "isoviz.tasks.reading:check"]  # the preview; then the runs
     page.text_input(key="train_seeds").set_value("0 1").run()
     page.session_state["rows_glue/cola"] = True
     page.run()
