@@ -215,7 +215,7 @@ def test_its_declared_effects_are_seen(tmp_path, slug):
     def trained(slug: str, params: dict[str, object]) -> list[Event]:
         cfg = running.config(
             "demo/tiny-bert", None, slug, params, task="demo/acceptability", epochs=2, learning_rate=6e-4,
-            batch_size=32, max_train=320, max_eval=200, max_length=48,
+            batch_size=32, max_train=400, max_eval=300, max_length=48,
         )  # fmt: skip
         return run(cfg, new_folder(tmp_path))
 
