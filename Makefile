@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
 
-.PHONY: app test check format docs bench ray clean
+.PHONY: app test check format docs bench core ray clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m isoviz app --port $(PORT)
@@ -37,6 +37,14 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	for name in $(BENCHMARKS); do $(BIN)/python benchmarks/$$name.py || exit 1; done
 
+# The wheel alone in an empty environment, with the packages that it asks for and no others: it measures a file.
+core: $(VENV)/.dev
+	rm -rf .core && $(PYTHON) -m venv .core
+	$(BIN)/python -m hatchling build -t wheel -d .core
+	.core/bin/python -m pip install --quiet --disable-pip-version-check .core/*.whl
+	.core/bin/python -c "import numpy; numpy.save('.core/x.npy', numpy.random.default_rng(0).normal(size=(500, 16)))"
+	.core/bin/isoviz measure --embeddings .core/x.npy
+
 # A Ray cluster for tests/runs/test_ray_head.py, in a separate environment: the app needs no Ray.
 ray: .ray/.made
 
@@ -46,7 +54,7 @@ ray: .ray/.made
 	touch $@
 
 clean:
-	rm -rf $(VENV) .ray
+	rm -rf $(VENV) .core .ray
 
 $(VENV)/bin/python:
 	$(PYTHON) -c "import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else 'IsoViz needs Python 3.11 to 3.13, found %d.%d: run make PYTHON=/path/to/python3.11' % v[:2])"

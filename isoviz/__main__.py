@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, NoReturn
 
 from isoviz import __version__
@@ -83,7 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         quiet_libraries()  # these three before the verb's module, which may import torch
         collect_warnings()
         share_cores(os.environ)
-        options = build_parser(words).parse_args(words)
+        if words and words[0] not in _VERBS and not words[0].startswith("-") and Path(words[0]).suffix:
+            words = ["app", "--open", *words]
+        options = build_parser(words or [""]).parse_args(words)
         exit_code = int(options.carry_out(options))
         sys.stdout.flush()
         return exit_code
@@ -93,6 +96,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 141  # as by SIGPIPE
     except IsoVizError as error:
         _say(" ".join(filter(None, (_with_option(error), error.advice))))
+        return 2
+    except ModuleNotFoundError as missing:
+        if missing.name is None or (package := missing.name.partition(".")[0]) in ("isoviz", "dashboard"):
+            raise
+        _say(f"needs the package {package}, which is not installed; run `pip install 'isoviz[{_extra(words, package)}]'`")
         return 2
     except KeyboardInterrupt as interrupt:
         _say("interrupted")

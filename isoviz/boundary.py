@@ -139,7 +139,7 @@ def parsing(what: str, field: str, error: type[InputError] = InputError) -> Iter
     """
     try:
         yield
-    except IsoVizError:
+    except (IsoVizError, ModuleNotFoundError):  # a package of another installation extra is no fault of the file
         raise
     except MemoryError as problem:
         raise error(f"{field}: {what}: it needs more memory than this machine has", field=field) from problem

@@ -9,11 +9,12 @@ import threading
 import time
 import urllib.request
 import webbrowser
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from dashboard.server import class_routes
-from dashboard.shared import resources
+from dashboard.shared import menu, resources
 from dashboard.shared.visitor import ByLink, ByLogin, Entrance, Open
 from dashboard.streamlit_private import get_validated_redirect_uri, is_authlib_installed, set_option
 from isoviz.access import reach
@@ -23,6 +24,8 @@ from isoviz.errors import InputError, StoreError
 
 OPEN_BROWSER = "ISOVIZ_OPEN_BROWSER"
 """Set by `python -m isoviz app`, except with `--headless`."""
+OPEN_SET = "ISOVIZ_OPEN_SET"
+"""Kind and key of the stored set on which the app opens: `isoviz FILE`."""
 
 _ANY = ("", "0.0.0.0", "::")
 
@@ -80,7 +83,7 @@ def _sign_in_lines(bounds: Reach, entrance: Entrance, url: str) -> list[str]:
         current_links = entrance.links()
         if Role.OPERATOR in entrance.roles:
             return [
-                f"  Your link:     {current_links.address(url, Role.OPERATOR)}",
+                f"  Your link:     {current_links.address(url, Role.OPERATOR, *_first_page())}",
                 "  Links for others, as runners or viewers: python -m isoviz links show",
             ]
         lines = [
@@ -96,6 +99,12 @@ def _sign_in_lines(bounds: Reach, entrance: Entrance, url: str) -> list[str]:
     if entrance is Open.READ_ONLY:
         return ["  Read-only: anyone can look, and no one can start anything."]
     return ["  Warning: no token required. Every account on this machine can use IsoViz with your rights."]
+
+
+def _first_page() -> tuple[str, dict[str, str]]:
+    """Path and query of the page that the operator sees first."""
+    kind, _, key = os.environ.get(OPEN_SET, "").partition(" ")
+    return ("explore", menu.explore_own(key, kind)) if key else ("", {})
 
 
 def _scheme() -> str:
@@ -139,7 +148,7 @@ def _open_browser(entrance: Entrance, base_url: str) -> None:
                 break
         except OSError:
             time.sleep(0.1)
+    page, query = _first_page()
     if isinstance(entrance, ByLink):
-        secret = entrance.one_time_secret(max(entrance.roles))
-        url = f"{url}/?token={secret}"
-    webbrowser.open(url)
+        query["token"] = entrance.one_time_secret(max(entrance.roles))
+    webbrowser.open(f"{url}/{page}?{urlencode(query)}")

@@ -37,14 +37,15 @@ class Links:
         ]
         return roles[0] if roles else None
 
-    def address(self, url: str, role: Role) -> str:
+    def address(self, url: str, role: Role, page: str = "", query: Mapping[str, str] | None = None) -> str:
         """A link to share.
 
         Args:
             url: the app's URL, without a query.
             role: the role of visitors who open the link.
+            page, query: what they see first; Home by default.
         """
-        return f"{url.rstrip('/')}/?{urlencode({PARAMETER: self.secrets[role]})}"
+        return f"{url.rstrip('/')}/{page}?{urlencode({**(query or {}), PARAMETER: self.secrets[role]})}"
 
 
 def path_of(folder: Path) -> Path:

@@ -21,6 +21,9 @@ ACCESS: Final = "access: who may open it, and from where (docs/security.md)"
 def run(
     port: Annotated[int, argument("where it listens", ge=1, le=65535)] = 8501,
     host: Annotated[str, argument("address to listen on; 127.0.0.1 is this machine only", "HOST")] = "127.0.0.1",
+    open: Annotated[
+        str | None, argument("open Explore on the vectors or texts of this file, as `isoviz FILE` does", "FILE")
+    ] = None,
     headless: Annotated[bool, argument("do not open a browser")] = False,
     store: StoreOption = None,
     url: Annotated[
@@ -90,6 +93,11 @@ def run(
     elif policy.ROOTS not in environment:
         environment[policy.ROOTS] = os.pathsep.join(map(str, policy.default_roots(reachable)))
     policy.read(reachable, environment)
+    if open is not None:
+        from isoviz.vectors import intake
+
+        summary = intake.import_file(intake.ImportRequest(file=os.path.abspath(open)))
+        environment["ISOVIZ_OPEN_SET"] = f"{summary.kind} {summary.key}"
     if new_links:
         from isoviz.runs.store import Store
 

@@ -10,17 +10,17 @@ from pathlib import Path
 
 from isoviz.errors import InputError
 
-ROOT = Path(__file__).resolve().parents[2]
+_INSTALLED = Path(__file__).resolve().parents[1] / "screens"  # in the wheel the dashboard lies inside the package
+ROOT = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parents[2]
 
 
-def require(verb: str, part: str, *, streamlit: bool = True) -> Path:
-    """A part of the dashboard. Raises `InputError` if it, or Streamlit, is not there."""
-    path = ROOT / "dashboard" / part
-    if not path.exists():
-        raise InputError(f"{verb}: the dashboard is only in a source checkout; run this command from one")
-    if streamlit and importlib.util.find_spec("streamlit") is None:
-        raise InputError(f"{verb}: streamlit is not installed; run `make app`, or `pip install -r requirements.txt`")
-    return path
+def require(verb: str, part: str, *, package: str = "streamlit") -> Path:
+    """A part of the dashboard. Raises `InputError` if the package that it needs is not there."""
+    if importlib.util.find_spec(package) is None:
+        raise InputError(
+            f"{verb}: needs the package {package}, which is not installed; run `pip install 'isoviz[app]'`"
+        )
+    return ROOT / "dashboard" / part
 
 
 def environment() -> dict[str, str]:

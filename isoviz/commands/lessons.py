@@ -50,7 +50,7 @@ def _problems(path: Path) -> list[str]:
 
 def _write(out: Path, add: Sequence[str]) -> int:
     """Write the file. A separate process prints it, because the engine does not import the dashboard, which has the parts."""
-    dashboard.require("lessons", "lessons_file.py", streamlit=False)
+    dashboard.require("lessons", "lessons_file.py", package="jinja2")
     if not os.path.isdir(out.parent):  # unlike Path.is_dir, false for names that are too long
         raise InputError(f"out: there is no folder '{out.parent}'", field="out")
     if os.path.isdir(out):

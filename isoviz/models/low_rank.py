@@ -45,7 +45,7 @@ def check_installed() -> None:
     """Raise `InputError` unless peft is installed."""
     if find_spec(PACKAGE) is None:
         raise InputError(
-            "lora_rank: the package peft is not installed; run `pip install 'isoviz[lora]'`", field="lora_rank"
+            "lora_rank: the package peft is not installed; run `pip install 'isoviz[train]'`", field="lora_rank"
         )
 
 

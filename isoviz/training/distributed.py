@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import psutil
-import yaml
 
 from isoviz import boundary, errors, fence
 from isoviz.config import RunConfig
@@ -92,6 +91,8 @@ def checked_file(file: str) -> tuple[Path, str, int]:
     Raises:
         InputError: it is not there, this process may not read it, or it does not describe a launch that training knows.
     """
+    import yaml  # not in the core installation
+
     path = boundary.file(fence.resolve(file, "accelerate_config"), "accelerate_config").resolve()
     with boundary.parsing(f"{path.name} cannot be read as YAML", "accelerate_config"):
         content = yaml.safe_load(path.read_text(encoding="utf-8"))

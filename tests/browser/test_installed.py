@@ -1,0 +1,43 @@
+"""The dashboard from a wheel, without a checkout: `isoviz FILE` opens Explore on the file, and every page can be drawn."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.ports import free_port
+from tests.wheel import ROOT, built, start, unpacked
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_file_opens_in_an_installed_app_and_every_page_is_drawn(
+    tmp_path: Path, open_tab: Callable[..., Page]
+) -> None:
+    site = unpacked(built(ROOT, tmp_path / "dist")[1], tmp_path / "site-packages", core=False)
+    np.save(tmp_path / "cloud.npy", np.random.default_rng(0).normal(size=(321, 8)))
+    app = start(site, "cloud.npy", "--headless", "--port", str(free_port()), cwd=tmp_path)
+    try:
+        assert app.stdout is not None
+        link = next(line.split()[-1] for line in app.stdout if "Your link:" in line)
+        page = open_tab(link)
+        expect(page.get_by_text("321 vectors of 8 dimensions").first).to_be_visible()
+        expect(page).to_have_url(re.compile(r"/explore\?(?!.*token)"))
+        address = link.partition("/explore")[0]
+        for name in sorted(path.stem for path in (site / "isoviz/screens/pages").glob("*.py")):
+            page.goto(f"{address}/{name}")
+            # the page of a run says what its address lacks
+            drawn = page.get_by_test_id("stAlert") if name == "run" else page.get_by_role("heading")
+            expect(drawn.first).to_be_visible()
+            expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+            expect(page.get_by_test_id("stException")).to_have_count(0)
+    finally:
+        os.killpg(app.pid, signal.SIGTERM)
+        app.communicate(timeout=60)
