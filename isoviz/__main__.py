@@ -100,7 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as missing:
         if missing.name is None or (package := missing.name.partition(".")[0]) in ("isoviz", "dashboard"):
             raise
-        _say(f"needs the package {package}, which is not installed; run `pip install 'isoviz[{_extra(words, package)}]'`")
+        _say(
+            f"needs the package {package}, which is not installed; run `pip install 'isoviz[{_extra(words, package)}]'`"
+        )
         return 2
     except KeyboardInterrupt as interrupt:
         _say("interrupted")
@@ -124,6 +126,13 @@ def _check_words(words: Sequence[str]) -> None:
             word.encode()
         except UnicodeEncodeError:
             raise InputError(f"the argument '{shortened(word)}' is not valid UTF-8") from None
+
+
+def _extra(words: Sequence[str], package: str) -> str:
+    """The extra of pyproject.toml that installs what a verb needs."""
+    if package in ("pandas", "pyarrow", "safetensors"):
+        return "tables"
+    return {"app": "app", "report": "app", "mcp": "mcp"}.get(words[0] if words else "", "train")
 
 
 def _say(message: str) -> None:
