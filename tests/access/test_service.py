@@ -326,7 +326,9 @@ def test_paths_outside_the_roots_do_not_enter_runs_or_jobs(
                 service.start_view(ViewRequest(path, "demo/sentiment"), KEY)
     assert store.list() == [] and queue.look(VIEW, KEY).status == "none"
     (tmp_path / "shared" / "near").symlink_to(inside)
-    (run,) = acting(ANNA).launch([RunConfig(data=str(tmp_path / "shared" / "near"), model=str(inside))])
+    (tmp_path / "shared" / "model").mkdir()
+    model = str(tmp_path / "shared" / "model")
+    (run,) = acting(ANNA).launch([RunConfig(data=str(tmp_path / "shared" / "near"), model=model)])
     assert store.get(run).config.data == str(inside), "the link may be another one tomorrow"
     assert acting(ANNA).launch([RunConfig(data=str(store.folder / "uploads" / "0"))])
     acting(ANNA).start_view(ViewRequest("run:abc", "glue/cola", str(tmp_path / "shared" / "near")), KEY)
