@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from isoviz.runs.naming import method_title
 from isoviz.runs.planning import MethodChoice
@@ -16,6 +16,7 @@ from isoviz.studies.judging import (
     TOO_FEW,
     Change,
     Judgement,
+    Numbers,
     against_baseline,
     both,
     detectable,
@@ -24,6 +25,7 @@ from isoviz.studies.judging import (
     never_better,
     primary,
     signs,
+    trend,
     unchanged,
     without_effect,
 )
@@ -47,6 +49,9 @@ NAMES: Final = MappingProxyType(
     {"bleu": "BLEU", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "i1": "I1", "i2": "I2",
      "minutes_per_epoch": "minutes per epoch"}
 )  # fmt: skip
+Metric: TypeAlias = str | Callable[[str], str]
+"""Its name, or its name for a task."""
+Judge: TypeAlias = Callable[[Evidence], Judgement]
 MANY_TIMES: Final = 2.0
 """The paper prints 5.5 to 10.5 times the time per epoch; a ratio that may be below 2 is not many times."""
 FLOW_DIFFERS: Final = (
@@ -131,19 +136,44 @@ def metric_of(task: str) -> str:
     return "f1" if task == "glue/mrpc" else primary(task)
 
 
-def _scores(evidence: Evidence, *methods: str) -> list[Change]:
-    """Scores minus the baseline's, collapsed runs left out."""
-    return against_baseline(evidence, metric_of, methods, printed_in=("calibration", "Table 1"))
+def sets(evidence: Evidence) -> list[tuple[str, Evidence]]:
+    """The complete training set and the small one for Flow; only one if a task has one size."""
+    first = evidence.where(task=next(iter(evidence.tasks), ""))
+    sizes = dict.fromkeys(config.max_train for config in first.planned)
+    if len(sizes) < 2:
+        return [("", evidence)]
+    small = min(size for size in sizes if size is not None)
+    return [
+        ("", evidence.where(lambda config: config.max_train != small)),
+        ("small set", evidence.where(max_train=small)),
+    ]
 
 
-def none_is_better(evidence: Evidence) -> Judgement:
+def _changes(
+    evidence: Evidence, metric: Metric, methods: Sequence[str], place: str = "", **options: Any
+) -> list[Change]:
+    """Each method minus none on each training set; `place` is the table whose printed spread gives the margin."""
+    printed_in = ("calibration", place) if place else None
+    parts = (against_baseline(part, metric, methods, printed_in=printed_in, **options) for _, part in sets(evidence))
+    return [change for changes in parts for change in changes]
+
+
+def _opening(metric: Metric) -> str:
+    return f"{NAMES[metric]} changes by" if isinstance(metric, str) else "Scores change by"
+
+
+def none_is_better(metric: Metric, place: str) -> Judge:
     """No method is better than the baseline on most tasks."""
-    return never_better({method_title(method): _scores(evidence, method) for method in ORDER[1:]})
+    return lambda evidence: never_better(
+        {method_title(method): _changes(evidence, metric, (method,), place) for method in ORDER[1:]}
+    )
 
 
-def scores_stay(method: str) -> Callable[[Evidence], Judgement]:
-    """Scores with the method minus scores without."""
-    return lambda evidence: unchanged(_scores(evidence, method), "Scores change by")
+def stays(place: str, metrics: Sequence[Metric], *methods: str) -> Judge:
+    """Each number with the methods minus the number without is within the margin."""
+    return lambda evidence: both(
+        *(unchanged(_changes(evidence, metric, methods, place), _opening(metric)) for metric in metrics)
+    )
 
 
 def spectrum_hurts(evidence: Evidence) -> Judgement:
@@ -154,7 +184,7 @@ def spectrum_hurts(evidence: Evidence) -> Judgement:
     """
     runs = evidence.where(lambda config: config.method in SPECTRUM)
     collapsed = [run for run in runs.finished if run.row.collapsed]
-    differences = _scores(evidence, *SPECTRUM)
+    differences = _changes(evidence, metric_of, SPECTRUM, "Table 1")
     if not any(change.tested for change in differences) and not collapsed:
         return TOO_FEW
     worse = signs(differences).count(-1)
@@ -189,12 +219,22 @@ TABLE_1: Final = TrainedStudy(
         FLOW_DIFFERS,
     ),
     claims=(
-        Claim("No calibration method is consistently better than the uncalibrated model.", none_is_better, True),
+        Claim(
+            "No calibration method is consistently better than the uncalibrated model.",
+            none_is_better(metric_of, "Table 1"),
+            about_performance=True,
+        ),
         Claim(
             "Spectrum control degrades performance severely in some cases, or prevents learning.", spectrum_hurts, True
         ),
-        Claim("CosReg does “not affect performance much”.", scores_stay("cosreg"), about_performance=True),
-        Claim("Flow does “not affect performance much”.", scores_stay("flow"), about_performance=True),
+        Claim(
+            "CosReg does “not affect performance much”.",
+            stays("Table 1", [metric_of], "cosreg"),
+            about_performance=True,
+        ),
+        Claim(
+            "Flow does “not affect performance much”.", stays("Table 1", [metric_of], "flow"), about_performance=True
+        ),
         Claim("Calibration improves performance significantly in two cells, both of RoBERTa.", stars_remain),
     ),
     quick="demo/tiny-bert on 3 demo tasks, 1,000 to 2,000 training rows, 3 epochs, 5 methods, 3 seeds",
@@ -215,26 +255,10 @@ TABLE_1: Final = TrainedStudy(
 # ---------------------------------------------------------------------------------------------------- Table 4
 
 
-def spectrum_raises_i1(evidence: Evidence) -> Judgement:
-    """I1 with spectrum control minus I1 without."""
-    return moved(against_baseline(evidence, "i1", SPECTRUM), "I1 changes by", of="most")
-
-
-def others_leave_it(evidence: Evidence) -> Judgement:
-    """I1 with CosReg and Flow minus I1 without."""
-    differences = against_baseline(evidence, "i1", ("cosreg", "flow"), printed_in=("calibration", "Table 4"))
-    return unchanged(differences, "I1 changes by")
-
-
-def isotropy_against_performance(evidence: Evidence) -> Judgement:
-    """Spearman's ρ of I1 with performance over methods, within models and tasks."""
-    settings = (
-        (f"{model} on {task}", part.cell("i1").mean, part.cell(metric_of(task)).mean)
-        for model, task, runs in evidence.each("model", "task")
-        for _, part in _by_method(runs)
-        if not any(map(without_effect, part.planned))
-    )
-    return goes_with(settings, "of I1 with performance", -1)
+def _i1_and_performance(runs: Evidence, metric: str) -> Iterator[Numbers]:
+    for _, part in _by_method(runs):
+        if not any(map(without_effect, part.planned)):
+            yield part.cell("i1").mean, part.cell(metric_of(part.planned[0].task)).mean
 
 
 TABLE_4: Final = TrainedStudy(
@@ -251,9 +275,19 @@ TABLE_4: Final = TrainedStudy(
         "Several printed cells are swapped or lack a digit (RoBERTa on MNLI and QQP); two columns of DistilBERT agree on five tasks.",
     ),
     claims=(
-        Claim("Spectrum control makes the output embeddings more isotropic.", spectrum_raises_i1),
-        Claim("CosReg and Flow hardly change the isotropy of the output embeddings.", others_leave_it),
-        Claim("Where isotropy rises, performance falls.", isotropy_against_performance, about_performance=True),
+        Claim(
+            "Spectrum control makes the output embeddings more isotropic.",
+            lambda evidence: moved(_changes(evidence, "i1", SPECTRUM), _opening("i1"), of="most"),
+        ),
+        Claim(
+            "CosReg and Flow hardly change the isotropy of the output embeddings.",
+            stays("Table 4", ["i1"], "cosreg", "flow"),
+        ),
+        Claim(
+            "Where isotropy rises, performance falls.",
+            trend("of I1 with performance", -1, _i1_and_performance),
+            about_performance=True,
+        ),
     ),
     quick=f"the runs of Table 1: {TABLE_1.quick}",
     full=f"the runs of Table 1: {TABLE_1.full}",
@@ -275,54 +309,17 @@ TABLE_4: Final = TrainedStudy(
 # ---------------------------------------------------------------------------------------------------- Tables 2, 3 and 5
 
 
-def sets(evidence: Evidence) -> list[tuple[str, Evidence]]:
-    """The complete training set and the small one for Flow; only one if both have the same size."""
-    sizes = dict.fromkeys(config.max_train for config in evidence.planned)
-    if len(sizes) < 2:
-        return [("", evidence)]
-    small = min(size for size in sizes if size is not None)
-    return [
-        ("", evidence.where(lambda config: config.max_train != small)),
-        ("small set", evidence.where(max_train=small)),
-    ]
-
-
-def _of_sets(evidence: Evidence, metric: str, methods: Sequence[str], place: str = "", **options: Any) -> list[Change]:
-    """Changes on both training sets; `place` is the table whose printed spread gives the margin."""
-    printed_in = ("calibration", place) if place else None
-    parts = (against_baseline(part, metric, methods, printed_in=printed_in, **options) for _, part in sets(evidence))
-    return [change for changes in parts for change in changes]
-
-
-def none_scores_better(metric: str, place: str) -> Callable[[Evidence], Judgement]:
-    """Is any calibrated model better than the uncalibrated one beyond chance?"""
-    return lambda evidence: never_better(
-        {change.name: [change] for change in _of_sets(evidence, metric, ORDER[1:], place)}
-    )
-
-
-def spectrum_trades(metric: str) -> Callable[[Evidence], Judgement]:
+def spectrum_trades(metric: str) -> Judge:
     """I1 up, and the score down, beyond chance."""
     return lambda evidence: both(
-        moved(_of_sets(evidence, "i1", SPECTRUM), "I1 changes by"),
-        moved(_of_sets(evidence, metric, SPECTRUM), f"{NAMES[metric]} changes by", direction=-1),
+        moved(_changes(evidence, "i1", SPECTRUM), _opening("i1")),
+        moved(_changes(evidence, metric, SPECTRUM), _opening(metric), direction=-1),
     )
-
-
-def score_stays(method: str, metric: str, place: str) -> Callable[[Evidence], Judgement]:
-    """A number with the method minus the number without."""
-    return lambda evidence: unchanged(_of_sets(evidence, metric, (method,), place), f"{NAMES[metric]} changes by")
-
-
-def cosreg_changes_nothing(metric: str, place: str) -> Callable[[Evidence], Judgement]:
-    """CosReg minus none, in the score and in I1."""
-    judges = [score_stays("cosreg", name, place) for name in (metric, "i1")]
-    return lambda evidence: both(*(judge(evidence) for judge in judges))
 
 
 def flow_is_slow(evidence: Evidence) -> Judgement:
     """Flow's time per epoch over that of none, on the same set: the 95 % interval of the geometric mean against `MANY_TIMES`."""
-    ratios = _of_sets(evidence, "minutes_per_epoch", ("flow",), values=_log_values)
+    ratios = _changes(evidence, "minutes_per_epoch", ("flow",), values=_log_values)
     if not any(ratio.tested for ratio in ratios):
         return TOO_FEW
     texts = [
@@ -412,10 +409,10 @@ TABLE_2: Final = _writing_study(
     "fine-tuning on the same set.",
     open_points=OF_ALL,
     claims=(
-        Claim("CosReg changes neither BLEU nor isotropy.", cosreg_changes_nothing("bleu", "Table 2"), True),
+        Claim("CosReg changes neither BLEU nor isotropy.", stays("Table 2", ["bleu", "i1"], "cosreg"), True),
         Claim(
             "Flow “yields comparable BLEU score to the uncalibrated model”.",
-            score_stays("flow", "bleu", "Table 2"),
+            stays("Table 2", ["bleu"], "flow"),
             about_performance=True,
         ),
         Claim(
@@ -445,13 +442,13 @@ TABLE_3: Final = _writing_study(
     claims=(
         Claim(
             "No calibrated model is significantly better in ROUGE-1.",
-            none_scores_better("rouge1", "Table 3"),
+            none_is_better("rouge1", "Table 3"),
             about_performance=True,
         ),
-        Claim("CosReg “does not affect performance nor isotropy”.", cosreg_changes_nothing("rouge1", "Table 3"), True),
+        Claim("CosReg “does not affect performance nor isotropy”.", stays("Table 3", ["rouge1", "i1"], "cosreg"), True),
         Claim(
             "Flow “performs comparably to uncalibrated BART”.",
-            score_stays("flow", "rouge1", "Table 3"),
+            stays("Table 3", ["rouge1"], "flow"),
             about_performance=True,
         ),
         Claim(
@@ -481,7 +478,7 @@ TABLE_5: Final = _writing_study(
         Claim("ROUGE-2 and ROUGE-L follow the pattern of ROUGE-1.", same_pattern, about_performance=True),
         Claim(
             "No calibrated model is significantly better in ROUGE-L.",
-            none_scores_better("rougeL", "Table 5"),
+            none_is_better("rougeL", "Table 5"),
             about_performance=True,
         ),
     ),

@@ -5,98 +5,61 @@ The paper stars a model where a two-sided t-test with equal variances gives p < 
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+import functools
+from typing import TYPE_CHECKING
 
 from isoviz.statistics import two_samples
 from isoviz.studies import published
 from isoviz.studies.judging import ALPHA, Judgement
-from isoviz.studies.published import Printed
 from isoviz.studies.records import Evidence, task_title
-from isoviz.studies.result import Row, Table
+from isoviz.studies.result import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MISMATCHED = "_mismatched"
 
 
-@dataclass(frozen=True)
-class Star:
-    """One calibrated model against the uncalibrated one on one task.
+@functools.cache
+def stars() -> pd.DataFrame:
+    """Every comparison of Table 1 that its print allows, in its order: a calibrated model against the uncalibrated one on a task.
 
-    Attributes:
-        cell, against: the two printed cells.
-        student, welch: p of the test with and without equal variances; None where neither sample has a printed spread.
-        student_holm, welch_holm: corrected over all comparisons of the table.
+    The columns of `Printed`, and `difference` in the paper's percent, `starred` by the paper as significantly better, p of the test
+    with (`student`) and without equal variances (`welch`), nan without a printed spread, both corrected over all comparisons
+    (`…_holm`), and `better`: the paper's own test, repeated, finds it better.
     """
+    import pandas as pd
 
-    cell: Printed
-    against: Printed
-    student: float | None
-    welch: float | None
-    student_holm: float | None
-    welch_holm: float | None
-
-    @property
-    def starred(self) -> bool:
-        """Whether the paper marks it as significantly better."""
-        return self.cell.remark.startswith("starred")
-
-    @property
-    def difference(self) -> float:
-        """In the paper's percent."""
-        assert self.cell.value is not None and self.against.value is not None
-        return self.cell.value - self.against.value
-
-    @property
-    def better(self) -> bool:
-        """Whether the paper's own test, repeated, finds it better."""
-        return self.difference > 0 and _significant(self.student)
-
-
-def _significant(p: float | None) -> bool:
-    return p is not None and p < ALPHA
-
-
-def stars() -> list[Star]:
-    """Every comparison of Table 1 that its print allows, in its order."""
-    cells = published.of("calibration", "Table 1")
-    baselines = {(cell.model, cell.task, cell.metric): cell for cell in cells if cell.method == "baseline"}
-    pairs = [
-        (cell, baselines[cell.model, cell.task, cell.metric])
-        for cell in cells
-        if cell.method != "baseline" and cell.value is not None
-    ]
-    student, welch = ([_p(*pair, equal_variances=equal) for pair in pairs] for equal in (True, False))
-    columns = zip(student, welch, two_samples.holm(student).tolist(), two_samples.holm(welch).tolist(), strict=True)
-    return [
-        Star(*pair, *(None if math.isnan(p) else p for p in values))
-        for pair, values in zip(pairs, columns, strict=True)
-    ]
-
-
-def _p(cell: Printed, base: Printed, *, equal_variances: bool) -> float:
-    """nan where a cell has no printed deviation or seeds."""
-    if cell.sd is None or base.sd is None or cell.seeds is None or base.seeds is None:
-        return float("nan")
-    assert cell.value is not None and base.value is not None
-    return two_samples.from_summaries(
-        (cell.value, cell.sd, cell.seeds), (base.value, base.sd, base.seeds), equal_variances=equal_variances
-    )
+    cells = pd.DataFrame([vars(cell) for cell in published.of("calibration", "Table 1")])
+    is_baseline = cells["method"] == "baseline"
+    printed, none = cells[~is_baseline & cells["value"].notna()], cells[is_baseline]
+    frame = printed.merge(none, how="left", on=["model", "task", "metric"], suffixes=("", "_none"))
+    summaries = frame[["value", "sd", "seeds", "value_none", "sd_none", "seeds_none"]].to_numpy(dtype=float)
+    for name, equal in (("student", True), ("welch", False)):
+        pairs = ((tuple(row[:3]), tuple(row[3:])) for row in summaries.tolist())
+        frame[name] = [two_samples.from_summaries(*pair, equal_variances=equal) for pair in pairs]  # type: ignore[arg-type]
+        frame[f"{name}_holm"] = two_samples.holm(frame[name])
+    frame["difference"] = frame["value"] - frame["value_none"]
+    frame["starred"] = frame["remark"].str.startswith("starred")
+    return frame.assign(better=(frame["difference"] > 0) & (frame["student"] < ALPHA))
 
 
 def stars_in_words() -> str:
     """The marked cells and those that are better, each with its tests, and what remains after the correction."""
+    import pandas as pd
+
     every = stars()
-    tested = [star for star in every if star.student is not None]
-    better = [star for star in tested if star.better]
-    worse = sum(star.difference < 0 and _significant(star.student) for star in tested)
+    tested, better = every["student"].count(), every[every["better"]]
     lines = [
-        f"{star.cell.label} on {star.cell.model}, {star.cell.task}"
-        f"{' (mismatched)' if star.cell.metric.endswith('_mismatched') else ''}: "
+        f"{star.label} on {star.model}, {star.task}{' (mismatched)' if star.metric.endswith(_MISMATCHED) else ''}: "
         f"{star.difference:+.2f}, p = {star.student:.3f} by the paper's test, {star.welch:.3f} by Welch's, "
-        f"{star.student_holm:.2g} after Holm's correction for {len(tested)} comparisons."
-        for star in dict.fromkeys([*(star for star in every if star.starred), *better])
+        f"{star.student_holm:.2g} after Holm's correction for {tested} comparisons."
+        for star in pd.concat([every[every["starred"]], better[~better["starred"]]]).itertuples()
     ]
-    kept = sum(_significant(star.student_holm) for star in better)
+    worse = ((every["difference"] < 0) & (every["student"] < ALPHA)).sum()
+    kept = (better["student_holm"] < ALPHA).sum()
     ends = (
-        f"Of {len(tested)} comparisons, {len(better)} are better with p < 0.05 by the paper's own test and {worse} are worse; "
+        f"Of {tested} comparisons, {len(better)} are better with p < 0.05 by the paper's own test and {worse} are worse; "
         f"after Holm's correction {kept or 'none'} of the better ones {'remain' if kept != 1 else 'remains'}."
     )
     return " ".join([*lines, ends])
@@ -104,25 +67,29 @@ def stars_in_words() -> str:
 
 def stars_remain(evidence: Evidence) -> Judgement:
     """From the published means and deviations only, without our runs."""
-    held = all(_significant(star.student_holm) for star in stars() if star.starred)
+    held = (stars().query("starred")["student_holm"] < ALPHA).all()
     return ("held" if held else "not held"), f"From the published numbers: {stars_in_words()}"
 
 
 def stars_table(evidence: Evidence) -> Table:
     """The published stars, and all published improvements with p < 0.05, tested again."""
-    rows: list[Row] = []
-    for star in stars():
-        if star.starred or star.better:
-            metric = "mismatched accuracy" if star.cell.metric.endswith("_mismatched") else star.cell.metric
-            p_values = [star.student, star.welch, star.student_holm, star.welch_holm]
-            name: Row = [star.cell.model, star.cell.label, task_title(star.cell.task), metric]
-            size: Row = [round(star.difference, 2), "yes" if star.starred else "no"]
-            rows.append([*name, *size, *(None if p is None else float(f"{p:.3g}") for p in p_values)])
+    columns = {
+        "model": "model", "label": "method", "task": "task", "metric": "metric", "difference": "difference", "starred": "starred",
+        "student": "p, equal variances", "welch": "p, Welch", "student_holm": "p, Holm", "welch_holm": "p, Welch and Holm",
+    }  # fmt: skip
+    shown = stars().query("starred or better")
+    shown = shown.assign(
+        task=shown["task"].map(task_title),
+        metric=shown["metric"].replace(f"accuracy{_MISMATCHED}", "mismatched accuracy"),
+        difference=shown["difference"].round(2),
+        starred=shown["starred"].map({True: "yes", False: "no"}),
+    )
+    rows = shown[list(columns)].astype(object).where(shown[list(columns)].notna(), None).to_numpy().tolist()
+    digits = ((float(f"{cell:.3g}") if isinstance(cell, float) else cell for cell in row[6:]) for row in rows)
     return Table(
         title="The paper's stars, tested again from its published numbers",
-        header=["model", "method", "task", "metric", "difference", "starred", "p, equal variances", "p, Welch", "p, Holm",
-                "p, Welch and Holm"],
-        rows=rows,
+        header=list(columns.values()),
+        rows=[[*row[:6], *p_values] for row, p_values in zip(rows, digits, strict=True)],
         notes=["Two-sided tests of means and standard deviations of three seeds, as printed. The paper uses equal variances and "
                "corrects for nothing; Holm's correction is for every comparison of its table."],
     )  # fmt: skip

@@ -9,9 +9,9 @@ from isoviz.comparisons import wording
 from isoviz.runs.planning import MethodChoice
 from isoviz.statistics import mean_sd
 from isoviz.studies.grids import FIVE, NONE, Grid, Plan, quick_plans, recipe
-from isoviz.studies.judging import Change, Judgement, best, changes, moved, primary, runs_of
+from isoviz.studies.judging import Change, Judgement, changes, moved, primary, runs
 from isoviz.studies.pictures import tasks_table
-from isoviz.studies.published import Compared, Printed
+from isoviz.studies.published import Compared, at_best
 from isoviz.studies.records import Evidence
 from isoviz.studies.study import Claim, TrainedStudy
 
@@ -44,7 +44,7 @@ ISOBN: Final = Grid(
 
 def improves_everywhere(evidence: Evidence) -> Judgement:
     """IsoBN at its best β minus none, by task."""
-    differences = changes(evidence, runs_of("isobn", "beta"), runs_of("baseline"))
+    differences = changes(evidence, runs("beta", method="isobn"), runs(method="baseline"))
     return moved(differences, "IsoBN at its best β minus none (optimistic)", ended=not evidence.unfinished)
 
 
@@ -52,8 +52,8 @@ def averages(evidence: Evidence, method: str) -> dict[int, float]:
     """Seed → mean over tasks, with IsoBN at its best β of each task or without a method; seeds that have all tasks."""
     values: dict[int, list[float]] = {}
     parts = list(evidence.each("model", "task"))
-    for _, task, runs in parts:
-        part = runs_of(method, *(("beta",) if method == "isobn" else ()))(runs, primary(task))
+    for _, task, of_task in parts:
+        part = runs(*(("beta",) if method == "isobn" else ()), method=method)(of_task, primary(task))
         for seed, value in (part.cell(primary(task)).values if part else {}).items():
             values.setdefault(seed, []).append(value)
     return {seed: sum(of_tasks) / len(parts) for seed, of_tasks in values.items() if len(of_tasks) == len(parts)}
@@ -65,14 +65,9 @@ def average_rises(evidence: Evidence) -> Judgement:
     return moved([change], "Average with each task's best β, chosen on the rows that are reported, minus none")
 
 
-def _average(runs: Evidence, method: str) -> str | None:
-    mean = mean_sd(averages(runs, method).values())[0]
+def _average(evidence: Evidence, method: str) -> str | None:
+    mean = mean_sd(averages(evidence, method).values())[0]
     return None if mean is None else wording.number(mean)
-
-
-def _at_best_beta(cell: Printed, evidence: Evidence) -> Evidence:
-    part = evidence.where(method=cell.method)
-    return (best(part, cell.metric, "beta") or part) if cell.method == "isobn" else part
 
 
 TABLE_1: Final = TrainedStudy(
@@ -104,7 +99,7 @@ TABLE_1: Final = TrainedStudy(
             last={"average": _average},
         ),
     ),
-    compared=Compared(MODELS, _at_best_beta, "median"),
+    compared=Compared(MODELS, at_best(isobn="beta"), "median"),
 )
 
 STUDIES: Final = (TABLE_1,)

@@ -15,12 +15,11 @@ from isoviz.studies.judging import (
     Change,
     Judgement,
     against_baseline,
-    best,
     both,
     changes,
     moved,
     primary,
-    runs_of,
+    runs,
     unchanged,
 )
 from isoviz.studies.pictures import SPREAD, mean_line, panels, rows_table
@@ -187,7 +186,7 @@ def median_run(runs: Sequence[RunRecord]) -> RunRecord | None:
 
 
 def _against_isobn(evidence: Evidence, **options: Any) -> list[Change]:
-    return changes(evidence, runs_of("isolayer"), runs_of("isobn", "beta"), **options)
+    return changes(evidence, runs(method="isolayer"), runs("beta", method="isobn"), **options)
 
 
 def on_par_with_isobn(evidence: Evidence) -> Judgement:
@@ -213,7 +212,7 @@ def _variance_rows(runs: Evidence, metric: str) -> Iterator[Row]:
     """Median performance of each method, and EV_1 to EV_3 of one run."""
     for method in (*METHODS, "isobn"):
         part = runs.where(method=method)
-        part = (best(part, metric, "beta") or part) if method == "isobn" else part
+        part = (part.best(metric, "beta") or part) if method == "isobn" else part
         run = median_run(part.runs)
         shares = [run.number(f"ev_{k}") if run else None for k in (1, 2, 3)]
         yield [

@@ -6,28 +6,26 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from isoviz.config import RunConfig
 from isoviz.runs.naming import setting
 from isoviz.runs.planning import MethodChoice
 from isoviz.studies.grids import FIVE, NONE, Grid, Plan, quick_plans, recipe
 from isoviz.studies.judging import (
     TOO_FEW,
     Judgement,
-    Part,
-    best,
-    best_of_those,
+    Numbers,
     changes,
     detectable,
-    goes_with,
     moved,
     primary,
-    runs_of,
-    signs,
-    with_,
+    runs,
+    signs_of_groups,
+    trend,
 )
 from isoviz.studies.pictures import SPREAD, line, panels, rows_table, tasks_table
-from isoviz.studies.published import Compared, Printed
+from isoviz.studies.published import Compared, at_best
 from isoviz.studies.records import Evidence, task_title
-from isoviz.studies.result import Reference, Row, Series, Table
+from isoviz.studies.result import Reference, Row, Table
 from isoviz.studies.study import Claim, TrainedStudy
 
 MODELS: Final = MappingProxyType(
@@ -132,29 +130,13 @@ def _points(evidence: Evidence, metric: str) -> Mapping[str, Any]:
     return {"kind": "points", "series": series}
 
 
-def less_isotropic_is_better(evidence: Evidence) -> Judgement:
-    """Spearman's ρ of IsoScore* with performance over λ, within tasks."""
-
-    def settings() -> Iterator[tuple[str, float | None, float | None]]:
-        for model, task, runs in evidence.each("model", "task"):
-            for part in (of_lambda(runs, lam) for lam in (0.0, *LAMBDAS)):
-                scores = part.cell(primary(task))
-                # the runs that a collapse spared are no picture of their setting
-                if len(scores.values) > len(scores.excluded):
-                    yield f"{model} on {task}", part.cell(STAR).mean, scores.mean
-
-    return goes_with(settings(), "of IsoScore* with performance", -1)
-
-
-def sign_of_lambda_steers(evidence: Evidence) -> Judgement:
-    """Spearman's ρ of λ with IsoScore*, within tasks."""
-    stars = (
-        (f"{model} on {task}", lam, of_lambda(runs, lam).cell(STAR))
-        for model, task, runs in evidence.each("model", "task")
-        for lam in (0.0, *LAMBDAS)
-    )
-    spared = ((name, lam, cell.mean) for name, lam, cell in stars if len(cell.values) > len(cell.excluded))
-    return goes_with(spared, "of λ with IsoScore*", 1)
+def _of_each_lambda(part: Evidence, x: str | None, y: str) -> Iterator[Numbers]:
+    """λ (or a number) and another number of each setting of which a collapse spared most runs: a few are no picture of it."""
+    for lam in (0.0, *LAMBDAS):
+        chosen = of_lambda(part, lam)
+        cell = chosen.cell(y)
+        if len(cell.values) > len(cell.excluded):
+            yield (chosen.cell(x).mean if x else lam), cell.mean
 
 
 FIGURE_3: Final = TrainedStudy(
@@ -170,8 +152,15 @@ FIGURE_3: Final = TrainedStudy(
         "The authors' code counts padding vectors as points. Here they are left out.",
     ),
     claims=(
-        Claim("Isotropy and performance are inversely related.", less_isotropic_is_better, about_performance=True),
-        Claim("Positive λ makes representations more isotropic, negative λ less isotropic.", sign_of_lambda_steers),
+        Claim(
+            "Isotropy and performance are inversely related.",
+            trend("of IsoScore* with performance", -1, lambda part, metric: _of_each_lambda(part, STAR, metric)),
+            about_performance=True,
+        ),
+        Claim(
+            "Positive λ makes representations more isotropic, negative λ less isotropic.",
+            trend("of λ with IsoScore*", 1, lambda part, metric: _of_each_lambda(part, None, STAR)),
+        ),
     ),
     quick="demo/tiny-bert on 2 demo tasks, 1,000 and 1,500 training rows, 3 epochs, λ at 7 values and none, 3 seeds",
     full="ALBERT, BERT and DistilBERT on 9 tasks, λ at 7 values and none, 5 seeds",
@@ -193,23 +182,22 @@ FIGURE_3: Final = TrainedStudy(
 # ---------------------------------------------------------------------------------------------------- Table 1
 
 
-def negative(evidence: Evidence) -> Evidence:
+def is_negative(config: RunConfig) -> bool:
     """I-STAR with λ below 0, which makes representations less isotropic."""
-    return evidence.where(lambda config: config.method == "istar" and float(config.params["lam"]) < 0)
+    return config.method == "istar" and float(config.params["lam"]) < 0
 
 
 def negative_wins(evidence: Evidence) -> Judgement:
     """Is some negative λ better than plain fine-tuning beyond chance on most tasks? Corrected over all λ and tasks."""
     by_lam = [
-        changes(evidence, with_(method="istar", lam=lam), runs_of("baseline"), name=lambda_name(lam))
-        for lam in negative(evidence).distinct("lam")
+        changes(evidence, runs(method="istar", lam=lam), runs(method="baseline"), name=lambda_name(lam))
+        for lam in evidence.where(is_negative).distinct("lam")
     ]
     by_task = list(zip(*by_lam, strict=True))
     every = [change for of_task in by_task for change in of_task]
     if not any(change.tested for change in every):
         return TOO_FEW
-    sign_of = iter(signs(every))
-    of_tasks = [[next(sign_of) for _ in of_task] for of_task in by_task]
+    of_tasks = signs_of_groups(by_task)
     wins, losses = sum(1 in of_task for of_task in of_tasks), sum({-1} == set(of_task) for of_task in of_tasks)
     defined = [[change for change in of_task if change.values] for of_task in by_task]
     ends = "; ".join(max(of_task, key=lambda change: change.mean).words() for of_task in defined[:4] if of_task)
@@ -224,13 +212,8 @@ def negative_wins(evidence: Evidence) -> Judgement:
 
 def cosreg_loses(evidence: Evidence) -> Judgement:
     """The best negative λ minus CosReg, by task."""
-    differences = changes(evidence, best_of_those(negative, "lam"), runs_of("cosreg"))
+    differences = changes(evidence, runs("lam", test=is_negative), runs(method="cosreg"))
     return moved(differences, "The best negative λ (the best of several is optimistic) minus CosReg", of="most")
-
-
-def _at_best_lambda(cell: Printed, evidence: Evidence) -> Evidence:
-    part = evidence.where(method=cell.method)
-    return (best(part, cell.metric, "lam") or part) if cell.method == "istar" else part
 
 
 TABLE_1: Final = TrainedStudy(
@@ -258,7 +241,7 @@ TABLE_1: Final = TrainedStudy(
             f"{SPREAD}. The λ of an I-STAR cell is the best of the negative ones on that task.",
         ),
     ),
-    compared=Compared(MODELS, _at_best_lambda),
+    compared=Compared(MODELS, at_best(istar="lam")),
 )
 
 # ---------------------------------------------------------------------------------------------------- Table 2
@@ -267,12 +250,11 @@ TABLE_1: Final = TrainedStudy(
 def optimum_is_negative(evidence: Evidence) -> Judgement:
     """The best negative λ minus the best positive λ, each with its best ζ, by task."""
 
-    def on_side(sign: int) -> Part:
-        return best_of_those(lambda part: part.where(lambda run: sign * float(run.params["lam"]) > 0), "lam", "zeta")
-
+    negative = runs("lam", "zeta", test=lambda run: float(run.params["lam"]) < 0)
+    positive = runs("lam", "zeta", test=lambda run: float(run.params["lam"]) > 0)
     sides = [
-        (task, [on_side(sign)(runs, primary(task)) for sign in (-1, 1)])
-        for _, task, runs in evidence.each("model", "task")
+        (task, [side(part, primary(task)) for side in (negative, positive)])
+        for _, task, part in evidence.each("model", "task")
     ]
     chosen = [
         f"{task_title(task)} λ = {' minus λ = '.join(setting(part.planned[0].params['lam']) for part in parts if part)}"
@@ -280,11 +262,11 @@ def optimum_is_negative(evidence: Evidence) -> Judgement:
         if all(parts)
     ]
     opening = f"Best negative minus best positive λ ({'; '.join(chosen)})"
-    return moved(changes(evidence, on_side(-1), on_side(1)), opening)
+    return moved(changes(evidence, negative, positive), opening)
 
 
 def _best_setting(runs: Evidence, metric: str) -> list[Row]:
-    part = best(runs, metric, "lam", "zeta")
+    part = runs.best(metric, "lam", "zeta")
     if part is None:
         return [[None, None, "—"]]
     return [[*(setting(part.planned[0].params[name]) for name in ("lam", "zeta")), part.cell(metric).text()]]
@@ -328,25 +310,22 @@ TABLE_2: Final = TrainedStudy(
 # ---------------------------------------------------------------------------------------------------- Figures 7 and 8
 
 
-def _line(runs: Evidence, metric: str, name: str, apart: int | None) -> list[Series]:
-    """The task's metric against one parameter of the method; values without a finished run are gaps."""
-    values = [value for value in runs.distinct(name) if value != apart]
-    points = [(float(value), ends) for value in values if (ends := runs.having({name: value}).cell(metric).ends)]
-    return [line("I-STAR", "istar", *zip(*points, strict=True))] if points else []
-
-
 def _against(name: str, symbol: str, title: str, apart: int | None = None) -> dict[str, Any]:
     """Performance against a parameter as figure and table; the value `apart` is a dashed line instead of a place on the axis."""
 
     def content(runs: Evidence, metric: str) -> Mapping[str, Any]:
         references = []
         if apart is not None:
-            mean = runs.having({name: apart}).cell(metric).mean
+            mean = runs.where(**{name: apart}).cell(metric).mean
             references = [] if mean is None else [Reference(label="all layers together", axis="y", value=mean)]
-        elif selected := best(runs, metric, name):
+        elif selected := runs.best(metric, name):
             at = float(selected.planned[0].params[name])
             references = [Reference(label=f"best {symbol}", axis="x", value=at)]
-        return {"series": _line(runs, metric, name, apart), "references": references}
+        # values without a finished run are gaps
+        values = [value for value in runs.distinct(name) if value != apart]
+        points = [(float(value), ends) for value in values if (ends := runs.where(**{name: value}).cell(metric).ends)]
+        series = [line("I-STAR", "istar", *zip(*points, strict=True))] if points else []
+        return {"series": series, "references": references}
 
     def rows(runs: Evidence, metric: str) -> Iterator[Row]:
         for value, part in runs.each(name):
@@ -360,9 +339,9 @@ def _against(name: str, symbol: str, title: str, apart: int | None = None) -> di
 
 def inner_zeta_is_best(evidence: Evidence) -> Judgement:
     """The best ζ between 0 and 1, minus ζ = 0 and minus ζ = 1."""
-    inner = best_of_those(lambda part: part.where(lambda config: 0 < float(config.params["zeta"]) < 1), "zeta")
+    inner = runs("zeta", test=lambda config: 0 < float(config.params["zeta"]) < 1)
     differences = [
-        change for end in (0.0, 1.0) for change in changes(evidence, inner, with_(zeta=end), name=f"minus ζ = {end:g}")
+        change for end in (0.0, 1.0) for change in changes(evidence, inner, runs(zeta=end), name=f"minus ζ = {end:g}")
     ]
     return moved(differences, "The best ζ between 0 and 1 (the best of several is optimistic)")
 
@@ -390,19 +369,19 @@ def a_layer_beats_all(evidence: Evidence) -> Judgement:
         change
         for layer in evidence.distinct("layer")
         if layer
-        for change in changes(evidence, with_(layer=layer), with_(layer=0), name=f"layer {layer}")
+        for change in changes(evidence, runs(layer=layer), runs(layer=0), name=f"layer {layer}")
     ]
     return moved(differences, "One layer minus all together", of="any")
 
 
 def no_trend_over_layers(evidence: Evidence) -> Judgement:
     """Spearman's ρ of the layer's number with performance; a clear one is a pattern, its absence shows none."""
-    settings = (
-        (f"{model} on {task}", float(layer), part.cell(primary(task)).mean)
-        for model, task, layer, part in evidence.each("model", "task", "layer")
-        if layer
+    by_layer = trend(
+        "of the layer's number with performance",
+        1,
+        lambda runs, metric: ((float(layer), part.cell(metric).mean) for layer, part in runs.each("layer") if layer),
     )
-    outcome, sentence = goes_with(settings, "of the layer's number with performance", 1)
+    outcome, sentence = by_layer(evidence)
     return ("cannot tell" if outcome == "cannot tell" else "not held"), sentence
 
 

@@ -11,7 +11,7 @@ from isoviz.config import RunConfig
 from isoviz.statistics import mean_sd
 from isoviz.studies.grids import NONE, Grid, quick_plans
 from isoviz.studies.istar import LAMBDA, MAIN, OF_SENTENCES, SECOND, full_plan, lambda_name, of_lambda
-from isoviz.studies.judging import Change, Judgement, goes_with, moved
+from isoviz.studies.judging import Change, Judgement, moved, trend
 from isoviz.studies.pictures import mean_line, panels
 from isoviz.studies.records import Evidence, LayerProfile, task_title
 from isoviz.studies.result import Axis, Row, Series, Table
@@ -133,16 +133,6 @@ FIGURE_4: Final = TrainedStudy(
 # ---------------------------------------------------------------------------------------------------- Figure 5
 
 
-def dimension_follows_lambda(evidence: Evidence) -> Judgement:
-    """Spearman's ρ of λ with TwoNN of the last layer."""
-    settings = (
-        (f"{model} on {task}", lam, mean_sd(by_seed(runs, lam, lambda profile: profile.twonn[-1]).values())[0])
-        for model, task, runs in evidence.each("model", "task")
-        for lam in DIMENSION_LAMBDAS
-    )
-    return goes_with(settings, "of λ with the last layer's intrinsic dimension", 1)
-
-
 FIGURE_5: Final = TrainedStudy(
     slug="istar-figure-5",
     title="Does isotropy change the intrinsic dimension?",
@@ -153,7 +143,19 @@ FIGURE_5: Final = TrainedStudy(
         "TwoNN falls short in many dimensions: it gives 47 for 800 points of a 100-dimensional Gaussian.",
         "The embedding output (layer 0) has the same [CLS] vector for every text, so it has no dimension.",
     ),
-    claims=(Claim("A larger λ raises the intrinsic dimension of the last layer.", dimension_follows_lambda),),
+    claims=(
+        Claim(
+            "A larger λ raises the intrinsic dimension of the last layer.",
+            trend(
+                "of λ with the last layer's intrinsic dimension",
+                1,
+                lambda runs, metric: (
+                    (lam, mean_sd(by_seed(runs, lam, lambda profile: profile.twonn[-1]).values())[0])
+                    for lam in DIMENSION_LAMBDAS
+                ),
+            ),
+        ),
+    ),
     quick="demo/tiny-bert on demo/acceptability, 1,000 training rows, 3 epochs, λ at 4 values and none, 3 seeds (of Figure 3)",
     full="ALBERT, BERT and DistilBERT on SST-2, λ at 4 values and none, 5 seeds; runs of Figure 3",
     grid=LAMBDA,
@@ -166,36 +168,31 @@ FIGURE_5: Final = TrainedStudy(
 # ---------------------------------------------------------------------------------------------------- Figure 6
 
 
-def _halves(values: Sequence[float | None]) -> tuple[float | None, float | None]:
-    """Means over the earlier and the later half of the layers, without the embedding output."""
-    layers = values[1:]
-    cut = len(layers) // 2
-    return mean_sd(layers[:cut])[0], mean_sd(layers[-cut:])[0]
+def _stars(evidence: Evidence, lam: float) -> dict[int, tuple[float | None, ...]]:
+    """Seed → IsoScore* of each layer without the embedding output."""
+    runs = of_lambda(evidence, lam).finished
+    return {run.seed: run.layers.isoscore_star[1:] for run in runs if run.layers is not None}
 
 
 def _sides(curves: Mapping[int, Sequence[float | None]]) -> tuple[dict[int, float], dict[int, float]]:
-    """Seed → the mean over the earlier half, and over the later half, of the seeds that have both."""
-    halves = {seed: _halves(values) for seed, values in curves.items()}
-    defined = {seed: (a, b) for seed, (a, b) in halves.items() if a is not None and b is not None}
-    return {seed: a for seed, (a, _) in defined.items()}, {seed: b for seed, (_, b) in defined.items()}
-
-
-def _stars(evidence: Evidence, lam: float) -> dict[int, tuple[float | None, ...]]:
-    return {run.seed: run.layers.isoscore_star for run in of_lambda(evidence, lam).finished if run.layers is not None}
+    """Seed → the mean over the earlier half of the layers, and over the later half, of the seeds that have both."""
+    cuts = {seed: len(layers) // 2 for seed, layers in curves.items()}
+    early = {seed: mean_sd(curves[seed][:cut])[0] for seed, cut in cuts.items()}
+    late = {seed: mean_sd(curves[seed][-cut:])[0] for seed, cut in cuts.items()}
+    both = [seed for seed in curves if early[seed] is not None and late[seed] is not None]
+    return {seed: early[seed] or 0.0 for seed in both}, {seed: late[seed] or 0.0 for seed in both}
 
 
 def early_layers_move_most(evidence: Evidence) -> Judgement:
     """The change of IsoScore* from none to λ = 1: earlier half of the layers minus later half."""
     without, positive = _stars(evidence, 0.0), _stars(evidence, 1.0)
-    early, late = _sides(
-        {
-            seed: [
-                None if a is None or b is None else abs(a - b)
-                for a, b in zip(positive[seed], without[seed], strict=True)
-            ]
-            for seed in without.keys() & positive.keys()
-        }
-    )
+    moves = {
+        seed: [
+            None if a is None or b is None else abs(a - b) for a, b in zip(positive[seed], without[seed], strict=True)
+        ]
+        for seed in without.keys() & positive.keys()
+    }
+    early, late = _sides(moves)
     a, b = (wording.number(mean_sd(half.values())[0]) for half in (early, late))
     opening = f"λ = 1 moves IsoScore* by {a} in the earlier half of the layers and by {b} in the later half"
     return moved([Change.of("difference", early, late)], opening)

@@ -76,8 +76,7 @@ class Change:
         if not self.values:
             return f"{self.name} no common seed"
         count = len(self.values)
-        low, high = self.ends
-        ends = f" [{wording.number(low)}, {wording.number(high)}]" if count > 1 else ""
+        ends = wording.interval(self.ends if count > 1 else None)
         return f"{self.name} {wording.number(self.mean, sign=True)}{ends}, {count} {'seed' if count == 1 else 'seeds'}"
 
 
@@ -92,27 +91,14 @@ def primary(task: str) -> str:
     return tasks.get(task).primary
 
 
-def best(evidence: Evidence, metric: str, *names: str) -> Evidence | None:
-    """The planned setting of these parameters with the highest mean; None before any run has finished."""
-    settings = dict.fromkeys(tuple(config.params[name] for name in names) for config in evidence.planned)
-    parts = [evidence.having(dict(zip(names, values, strict=True))) for values in settings]
-    means = [(mean, -index) for index, part in enumerate(parts) if (mean := part.cell(metric).mean) is not None]
-    return parts[-max(means)[1]] if means else None
+def runs(*best_of: str, test: Callable[[RunConfig], bool] | None = None, **fields: Any) -> Part:
+    """The runs with these fields or method parameters that pass the test, at the best setting of some parameters."""
 
+    def part(evidence: Evidence, metric: str) -> Evidence | None:
+        chosen = evidence.where(test, **fields)
+        return chosen.best(metric, *best_of) if best_of else chosen
 
-def runs_of(method: str, *best_of: str) -> Part:
-    """The runs of a method, at the best setting of some parameters."""
-    return best_of_those(lambda part: part.where(method=method), *best_of) if best_of else with_(method=method)
-
-
-def best_of_those(choose: Callable[[Evidence], Evidence], *names: str) -> Part:
-    """The best setting of some parameters among chosen runs."""
-    return lambda evidence, metric: best(choose(evidence), metric, *names)
-
-
-def with_(**fields: Any) -> Part:
-    """The runs with these fields or parameters."""
-    return lambda evidence, metric: evidence.where(**fields)
+    return part
 
 
 def changes(
@@ -154,7 +140,7 @@ def against_baseline(
         change
         for method in methods
         for change in changes(
-            evidence, runs_of(method), runs_of("baseline"), metric, name=method_title(method), **options
+            evidence, runs(method=method), runs(method="baseline"), metric, name=method_title(method), **options
         )
     ]
 
@@ -173,10 +159,21 @@ def without_effect(config: RunConfig) -> str:
 # ---------------------------------------------------------------------------------------------------- judges
 
 
+def by_cases(cases: Sequence[bool], sentence: str) -> Judgement:
+    """Held if all cases bear the claim out, not held if none does."""
+    return ("held" if all(cases) else "cannot tell" if any(cases) else "not held"), sentence
+
+
 def signs(changes: Sequence[Change], beyond_margin: bool = False) -> list[int]:
     """1 or −1 for each difference that is significant after Holm's correction (beyond its margin), else 0."""
     p_values = two_samples.holm([change.p(change.margin if beyond_margin else 0.0) for change in changes])
     return [int(math.copysign(1, change.mean)) if p < ALPHA else 0 for change, p in zip(changes, p_values, strict=True)]
+
+
+def signs_of_groups(groups: Sequence[Sequence[Change]]) -> list[list[int]]:
+    """`signs` of the differences in each group, corrected over all of them."""
+    every = iter(signs([change for group in groups for change in group]))
+    return [[next(every) for _ in group] for group in groups]
 
 
 def detectable(changes: Sequence[Change]) -> str:
@@ -246,8 +243,8 @@ def never_better(by_method: Mapping[str, Sequence[Change]]) -> Judgement:
     every = [change for of_method in by_method.values() for change in of_method]
     if not any(change.tested for change in every):
         return TOO_FEW
-    sign_of = iter(signs(every))
-    better = {method: [next(sign_of) for _ in of_method].count(1) for method, of_method in by_method.items()}
+    counts = (of_method.count(1) for of_method in signs_of_groups(list(by_method.values())))
+    better = dict(zip(by_method, counts, strict=True))
     consistent = [method for method, count in better.items() if 2 * count > len(by_method[method])]
     defined = sorted((change for change in every if change.values), key=lambda change: change.mean)
     sentence = (
@@ -271,6 +268,28 @@ def _margins(changes: Sequence[Change]) -> str:
     return f" Margin: ±{ends}, {OF_SPREAD}."
 
 
+Numbers: TypeAlias = tuple[float | None, float | None]
+
+
+def trend(
+    pair: str, direction: int, numbers: Callable[[Evidence, str], Iterable[Numbers]]
+) -> Callable[[Evidence], Judgement]:
+    """Do two numbers rise together, or against each other, over the settings of each model and task? See `goes_with`.
+
+    Args:
+        numbers: the two numbers of each setting, from the runs of a model on a task and the task's metric.
+    """
+    return lambda evidence: goes_with(
+        (
+            (f"{model} on {task}", x, y)
+            for model, task, part in evidence.each("model", "task")
+            for x, y in numbers(part, primary(task))
+        ),
+        pair,
+        direction,
+    )
+
+
 def goes_with(settings: Iterable[tuple[str, float | None, float | None]], pair: str, direction: int) -> Judgement:
     """Do two numbers, averaged over seeds, rise together (direction 1) or against each other (−1) within tasks?
 
@@ -287,12 +306,11 @@ def goes_with(settings: Iterable[tuple[str, float | None, float | None]], pair: 
     correlation = rank_correlation(first, second, names)
     if correlation.estimate is None or correlation.p is None:
         return "cannot tell", f"{len(points)} settings have finished; a rank correlation needs four of a task."
-    interval = correlation.interval
-    ends = f" [{wording.number(interval.low)}, {wording.number(interval.high)}]" if interval else ""
     sentence = (
-        f"Spearman's ρ {pair} is {wording.number(correlation.estimate)}{ends} over {correlation.points} settings of "
-        f"{correlation.tasks} {'task' if correlation.tasks == 1 else 'tasks'}, within tasks (p = {wording.probability(correlation.p)})."
-    ).replace("= <", "<")
+        f"Spearman's ρ {pair} is {wording.number(correlation.estimate)}{wording.interval(correlation.interval)} over "
+        f"{correlation.points} settings of {correlation.tasks} {'task' if correlation.tasks == 1 else 'tasks'}, within tasks "
+        f"(p {wording.equals(correlation.p)})."
+    )
     counts = [count for count in Counter(names).values() if count >= POINTS_FOR_A_TEST]
     smallest = power.smallest_correlation(correlation.points - correlation.tasks + 1, ALPHA)
     if 2 / math.prod(map(math.factorial, counts)) >= ALPHA:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from isoviz.runs.naming import parameter_symbols, setting
-from isoviz.studies.judging import best, primary
+from isoviz.studies.judging import primary
 from isoviz.studies.records import Ends, Evidence, mean_and_ends, task_title
 from isoviz.studies.result import Axis, Figure, Panel, Row, Series, Table
 
@@ -88,7 +88,7 @@ def tasks_table(
 
     def cell(runs: Evidence, task: str, method: str, parameter: str) -> str:
         part = runs.where(task=task, method=method)
-        chosen = best(part, metric(task), parameter) if parameter else None
+        chosen = part.best(metric(task), parameter) if parameter else None
         if chosen is None:
             return part.cell(metric(task)).text(middle=middle)
         value = setting(chosen.planned[0].params[parameter])

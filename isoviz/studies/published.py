@@ -152,9 +152,19 @@ def _by_setting() -> Mapping[tuple[str, str, str, str], tuple[Printed, ...]]:
     return cells
 
 
-def by_method(cell: Printed, evidence: Evidence) -> Evidence | None:
+def by_method(cell: Printed, evidence: Evidence) -> Evidence:
     """The runs of the printed method."""
     return evidence.where(method=cell.method)
+
+
+def at_best(**parameters: str) -> Callable[[Printed, Evidence], Evidence | None]:
+    """The runs of the printed method, at the best setting of its parameter: method → the parameter."""
+
+    def choose(cell: Printed, evidence: Evidence) -> Evidence:
+        part, name = by_method(cell, evidence), parameters.get(cell.method)
+        return (part.best(cell.metric, name) or part) if name else part
+
+    return choose
 
 
 @dataclass(frozen=True)

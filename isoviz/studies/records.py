@@ -185,10 +185,6 @@ class Evidence:
             tuple(run for run in self.runs if chosen(run.config)),
         )
 
-    def having(self, fields: Mapping[str, Any]) -> Evidence:
-        """The subset whose configurations have these fields or method parameters."""
-        return self.where(**fields)
-
     def distinct(self, name: str) -> list[Any]:
         """The planned values of a field or parameter, in order, without runs whose method lacks the parameter."""
         return [value for value in dict.fromkeys(_field(config, name) for config in self.planned) if value is not None]
@@ -196,7 +192,7 @@ class Evidence:
     def each(self, *names: str) -> Iterator[tuple[Any, ...]]:
         """Every combination of the values of some fields, the last field changing fastest, followed by its runs."""
         for values in itertools.product(*map(self.distinct, names)):
-            yield *values, self.having(dict(zip(names, values, strict=True)))
+            yield *values, self.where(**dict(zip(names, values, strict=True)))
 
     @property
     def tasks(self) -> list[str]:
@@ -227,6 +223,13 @@ class Evidence:
             else:
                 values[run.seed] = value
         return Cell(values, len(self.planned), tuple(excluded))
+
+    def best(self, metric: str, *names: str) -> Evidence | None:
+        """The planned setting of these parameters with the highest mean; None before any run has finished."""
+        settings = dict.fromkeys(tuple(config.params[name] for name in names) for config in self.planned)
+        parts = [self.where(**dict(zip(names, values, strict=True))) for values in settings]
+        means = [(mean, -index) for index, part in enumerate(parts) if (mean := part.cell(metric).mean) is not None]
+        return parts[-max(means)[1]] if means else None
 
     def texts(self, *metrics: str, decimals: int = 3) -> list[str]:
         """The cells of some metrics as text."""

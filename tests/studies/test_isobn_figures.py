@@ -14,7 +14,19 @@ from isoviz.models import checkpoint, sources
 from isoviz.studies import isobn_figures
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.isobn_clouds import measure, most_components
-from isoviz.studies.isobn_figures import TASKS, compared_with, dimensions_table, ev_table, explained, printed, spreads
+from isoviz.studies.isobn_figures import (
+    TASKS,
+    assumed,
+    blocks_fit_better,
+    compared_with,
+    dimensions_table,
+    distance,
+    ev_table,
+    explained,
+    groups,
+    printed,
+    spreads,
+)
 from isoviz.studies.result import Result, Table, provenance
 from tests import tiny
 
@@ -302,3 +314,45 @@ def test_claims_are_judged_by_the_tables():
     assert [claim.judge(as_printed)[0] for claim in isobn_figures.FIGURES.claims] == ["held"] * 4
     assert [claim.judge(otherwise)[0] for claim in isobn_figures.FIGURES.claims] == ["not held"] * 4
     assert "in 3 of 3 cases (k = 1 to 3), by 0.233 on average" in isobn_figures.FIGURES.claims[3].judge(as_printed)[1]
+
+
+# ---------------------------------------------------------------------------------------------------- Figure 3
+
+
+def blocks(*sizes, inside=0.9, outside=0.05):
+    """|ρ| of dimensions in groups of these sizes."""
+    of_group = np.repeat(range(len(sizes)), sizes)
+    matrix = np.where(of_group[:, None] == of_group, inside, outside)
+    np.fill_diagonal(matrix, 1.0)
+    return matrix
+
+
+def test_groups_are_found_and_assumed_to_be_copies():
+    real = blocks(3, 2, 1)
+    of_group = groups(real)
+    assert [list(of_group).count(group) for group in dict.fromkeys(of_group)] == [3, 2, 1]
+    assumption = assumed(real)
+    assert list(assumption) == ["real", "batch normalisation", "IsoBN"]
+    np.testing.assert_array_equal(assumption["batch normalisation"], np.eye(6))
+    np.testing.assert_array_equal(assumption["IsoBN"], blocks(3, 2, 1, inside=1.0, outside=0.0))
+    # 4 pairs of 15 at 0.9, the others at 0.05
+    assert distance(assumption["batch normalisation"], real) == pytest.approx(np.sqrt((4 * 0.9**2 + 11 * 0.05**2) / 15))
+    assert distance(assumption["IsoBN"], real) == pytest.approx(np.sqrt((4 * 0.1**2 + 11 * 0.05**2) / 15))
+    assert len(set(groups(np.eye(5)))) == 5 and len(groups(np.eye(1))) == 1
+
+
+@pytest.mark.parametrize(("identity", "of_blocks", "outcome"), [(0.4, 0.1, "held"), (0.1, 0.2, "not held")])
+def test_the_nearer_assumption_is_named(identity, of_blocks, outcome):
+    header = ["task", "encoder", "groups", "%", "distance of the identity", "distance of the blocks"]
+    table = Table(title="t", header=header, rows=[["MRPC", "e", 3, 80.0, identity, of_blocks]])
+    result = Result(title="t", tables=[table], provenance=provenance("isobn-figure-3", "quick", 0, {}, [], 1.0))
+    assert blocks_fit_better(result)[0] == outcome
+
+
+def test_figure_3_of_an_own_encoder(tiny_models, cola):
+    inputs = Inputs.read([f"toy={tiny_models('bert')}"], ["glue/cola"], [f"glue/cola={cola}"])
+    result = isobn_figures.FIGURE_3.run("quick", silent, inputs)
+    (figure,) = result.figures
+    assert [panel.matrix.size for panel in figure.panels if panel.matrix] == [16, 16, 16]
+    assert figure.panels[1].title == "batch normalisation"
+    assert len(result.verdicts) == 2 and result.provenance.config["tasks"][0]["rows"] == 64

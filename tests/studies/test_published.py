@@ -10,10 +10,10 @@ import pytest
 
 from isoviz import methods, tasks
 from isoviz.models.published import PUBLISHED
-from isoviz.studies.calibration_stars import stars as every_star
-from isoviz.studies.calibration_stars import stars_in_words
+from isoviz.studies.calibration_stars import stars, stars_in_words, stars_table
 from isoviz.studies.papers import PAPERS
 from isoviz.studies.published import Printed, beside, everything, of
+from isoviz.studies.records import Evidence
 from isoviz.tasks.metrics import METRICS
 
 EXCLUDE = "exclude each other"
@@ -103,28 +103,27 @@ def test_isoscores_that_the_explained_variance_rules_out_are_marked():
     assert (len(marked), sum(marked)) == (12, 9)
 
 
-def test_the_star_on_mnli_mm():
-    stars = [star for star in every_star() if star.starred]
-    mnli, wnli = stars
-    assert (mnli.cell.model, mnli.cell.label, mnli.cell.metric) == ("RoBERTa", "CosReg", "accuracy_mismatched")
-    assert mnli.difference == pytest.approx(0.45)
-    assert mnli.student == pytest.approx(0.043, abs=5e-4)
-    assert mnli.welch == pytest.approx(0.050, abs=5e-4) and mnli.welch > 0.05
-    assert mnli.student_holm == mnli.welch_holm == 1.0
-    assert (wnli.cell.label, wnli.cell.task) == ("Spectrum-Pol", "glue/wnli")
-    assert wnli.student == pytest.approx(0.054, abs=1e-3) and "exponential" in wnli.cell.doubt
-
-
-def test_nothing_that_is_better_survives_a_correction():
-    stars = every_star()
-    assert [s for s in stars if s.difference > 0 and s.student_holm is not None and s.student_holm < 0.05] == []
-    exponential = next(
-        s for s in stars if (s.cell.model, s.cell.task, s.cell.label) == ("RoBERTa", "glue/wnli", "Spectrum-Exp")
-    )
-    assert exponential.student == pytest.approx(0.016, abs=5e-4) and not exponential.starred
+def test_the_stars_are_tested_again():
+    columns = ["model", "label", "task", "metric"]
+    by_cell = stars().set_index(columns)
+    assert by_cell.index[by_cell["starred"]].tolist() == [
+        ("RoBERTa", "CosReg", "glue/mnli", "accuracy_mismatched"),
+        ("RoBERTa", "Spectrum-Pol", "glue/wnli", "accuracy"),
+    ]
+    names = ["difference", "student", "welch", "student_holm", "welch_holm"]
+    mnli, wnli = by_cell[by_cell["starred"]][[*names, "doubt"]].to_dict("records")
+    assert [mnli[name] for name in names] == pytest.approx([0.45, 0.043, 0.0505, 1.0, 1.0], abs=5e-4)
+    assert wnli["student"] == pytest.approx(0.054, abs=1e-3) and "exponential" in wnli["doubt"]
+    exponential = by_cell.loc["RoBERTa", "Spectrum-Exp", "glue/wnli", "accuracy"]
+    assert exponential["student"] == pytest.approx(0.016, abs=5e-4) and not exponential["starred"]
+    # nothing that is better survives a correction
+    assert not ((by_cell["difference"] > 0) & (by_cell["student_holm"] < 0.05)).any()
     text = stars_in_words()
     assert "CosReg on RoBERTa, glue/mnli (mismatched): +0.45, p = 0.043 by the paper's test, 0.050 by Welch's" in text
     assert "after Holm's correction none of the better ones remain" in text
+    rows = {tuple(row[:4]): row[4:] for row in stars_table(Evidence((), ())).rows}
+    assert rows["RoBERTa", "CosReg", "MNLI", "mismatched accuracy"][:4] == [0.45, "yes", 0.0429, 0.0501]
+    assert [cells[1] for cells in rows.values()].count("yes") == 2
 
 
 @pytest.mark.parametrize(
