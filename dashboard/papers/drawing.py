@@ -32,15 +32,7 @@ def panel(content: Panel, *, alone: bool) -> go.Figure:
         alone: it is the figure's only panel, so it is drawn larger.
     """
     figure = go.Figure()
-    match content.kind:
-        case "matrix":
-            _matrix(figure, content)
-        case "bars":
-            _bars(figure, content)
-        case "points":
-            _points(figure, content)
-        case _:
-            _lines(figure, content)
+    {"matrix": _matrix, "bars": _bars, "points": _points, "lines": _lines}[content.kind](figure, content)
     named = sum(bool(trace.showlegend is not False and trace.name) for trace in figure.data)
     layout = theme.figure_layout(
         height=(_WIDE if alone and content.kind != "matrix" else _HEIGHT[content.kind])
@@ -57,13 +49,9 @@ def panel(content: Panel, *, alone: bool) -> go.Figure:
         layout["xaxis"] |= _decades(content)
         layout["bargap"] = 0.0
     if content.kind == "matrix":
-        hidden_axis = {
-            "showticklabels": False,
-            "ticks": "",
-            "showgrid": False,
-            "zeroline": False,
-            "constrain": "domain",
-        }
+        hidden_axis = {"ticks": "", "constrain": "domain"} | dict.fromkeys(
+            ("showticklabels", "showgrid", "zeroline"), False
+        )
         layout["xaxis"] |= hidden_axis
         layout["yaxis"] |= hidden_axis | {"autorange": "reversed", "scaleanchor": "x"}
     figure.update_layout(layout)
@@ -130,7 +118,7 @@ def _lines(figure: go.Figure, content: Panel) -> None:
             continue
         if series.low is not None and series.high is not None:
             _band(figure, series, colour)
-            line = {"color": colour, "width": 2.5 if series.role == "added" else 1.5, "dash": dash}
+            line["width"] = 2.5 if series.role == "added" else 1.5
         figure.add_scatter(
             x=series.x,
             y=series.y,
@@ -222,8 +210,8 @@ def _scatter_points(figure: go.Figure, members: list[Series], marker: dict[str, 
     figure.add_scatter(
         x=[x for series in members for x in series.x],
         y=[y for series in members for y in series.y],
-        error_x=_spread([_ends(series.x, series.x_low, series.x_high) for series in members]),
-        error_y=_spread([_ends(series.y, series.low, series.high) for series in members]),
+        error_x=_spread(members, "x", "x_low", "x_high"),
+        error_y=_spread(members, "y", "low", "high"),
         mode="markers",
         marker=marker,
         name=escape(name),
@@ -233,17 +221,13 @@ def _scatter_points(figure: go.Figure, members: list[Series], marker: dict[str, 
     )
 
 
-Ends = tuple[list[float], list[float]]
-
-
-def _ends(middle: list[float], low: list[float] | None, high: list[float] | None) -> Ends:
-    """Lengths of the error bars above and below each point."""
-    up = [top - at for at, top in zip(middle, high or middle, strict=True)]
-    return up, [at - bottom for at, bottom in zip(middle, low or middle, strict=True)]
-
-
-def _spread(ends: list[Ends]) -> dict[str, Any]:
-    up, down = ([value for interval in ends for value in interval[side]] for side in (0, 1))
+def _spread(members: list[Series], middle: str, low: str, high: str) -> dict[str, Any]:
+    """Error bars of each point, as long as the named fields of its series say."""
+    up, down = [], []
+    for series in members:
+        at, ends = getattr(series, middle), (getattr(series, high), getattr(series, low))
+        up += [top - y for y, top in zip(at, ends[0] or at, strict=True)]
+        down += [y - bottom for y, bottom in zip(at, ends[1] or at, strict=True)]
     return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "color": theme.NEUTRAL, "thickness": 1}
 
 

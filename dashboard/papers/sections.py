@@ -16,6 +16,8 @@ from dashboard.shared.job_progress import WatchedJob
 from dashboard.shared.steady import steady
 from isoviz import studies
 from isoviz.jobs import queue
+from isoviz.jobs.kinds import JobKind
+from isoviz.jobs.queue import JobState
 from isoviz.studies import Listed, Study, jobs, published
 from isoviz.studies.papers import PAPERS, place_names, slug_of
 from isoviz.studies.result import Figure, Result, Table
@@ -174,21 +176,33 @@ def _launch_missing(study: TrainedStudy, runs: StudyRuns) -> None:
             st.markdown(f":material/check: All {count} runs of the quick scale are in this store.")
         return
     refusal = actions.sentences(resources.service().launch_refusal(runs.missing)) if actions.refusal() is None else None
+    existing = f" {count - len(runs.missing)} of {count} already exist." if len(runs.missing) < count else ""
+    time_needed = timing.estimated(runs.missing).words()
+    summary = f"Trains {len(runs.missing)} runs as one experiment; time: {time_needed}.{existing} {study.quick}."
+    launch = functools.partial(resources.service().launch, group=f"{study.slug} {records.QUICK}", new=True)
+    if _reproduce(refusal or summary, disabled=refusal is not None) and actions.perform(launch, list(runs.missing)):
+        st.rerun()
+
+
+def _reproduce(summary: str, *, disabled: bool, done: bool = False) -> bool:
+    """The button that computes a study, with what it takes beside it; whether it was pressed."""
     with st.container(horizontal=True, vertical_alignment="center"):
         pressed = actions.button(
-            "Reproduce (quick)",
+            "Reproduced (quick)" if done else "Reproduce (quick)",
             key=PREFIX + "reproduce",
             type="primary",
-            icon=":material/replay:",
-            disabled=refusal is not None,
+            icon=":material/check:" if done else ":material/replay:",
+            disabled=disabled,
         )
-        existing = f" {count - len(runs.missing)} of {count} already exist." if len(runs.missing) < count else ""
-        time_needed = timing.estimated(runs.missing).words()
-        summary = f"Trains {len(runs.missing)} runs as one experiment; time: {time_needed}.{existing} {study.quick}."
-        st.caption(wording.plain(refusal or summary), width="stretch")
-    launch = functools.partial(resources.service().launch, group=f"{study.slug} {records.QUICK}", new=True)
-    if pressed and actions.perform(launch, list(runs.missing)):
-        st.rerun()
+        st.caption(wording.plain(summary), width="stretch")
+    return pressed
+
+
+def _watch(kind: JobKind, state: JobState, name: str = "") -> None:
+    """The progress of a job, with a button that stops it."""
+    look = functools.partial(queue.look, kind, state.key)
+    stop = functools.partial(resources.service().stop_job, kind, state.key)
+    job_progress.watch([WatchedJob(name, look, stop)], key=f"{PREFIX}stop_{name}")
 
 
 def _profiles(study: TrainedStudy, runs: StudyRuns) -> None:
@@ -197,9 +211,7 @@ def _profiles(study: TrainedStudy, runs: StudyRuns) -> None:
         return
     state = resources.service().ask_job(jobs.PROFILES, jobs.profiles_request(runs.unprofiled))
     if state.under_way:
-        look = functools.partial(queue.look, jobs.PROFILES, state.key)
-        stop = functools.partial(resources.service().stop_job, jobs.PROFILES, state.key)
-        job_progress.watch([WatchedJob("layers", look, stop)], key=PREFIX + "stop_layers")
+        _watch(jobs.PROFILES, state, "layers")
     elif state.in_trouble:
         job_progress.trouble(state)
     elif not job_progress.refused(state):
@@ -212,26 +224,17 @@ def _computed(choice: Listed, study: ComputedStudy) -> None:
     state = queue.look(jobs.STUDY, jobs.key_of(study.slug, scale))
     with st.container(border=True):
         if state.under_way:
-            look = functools.partial(queue.look, jobs.STUDY, state.key)
-            stop = functools.partial(resources.service().stop_job, jobs.STUDY, state.key)
-            job_progress.watch([WatchedJob("", look, stop)], key=PREFIX + "stop")
+            _watch(jobs.STUDY, state)
         else:
             if state.in_trouble:
                 job_progress.trouble(state)
-            with st.container(horizontal=True, vertical_alignment="center"):
-                resources.expect_jobs()
-                done = state.status == "done"
-                pressed = actions.button(
-                    "Reproduced (quick)" if done else "Reproduce (quick)",
-                    key=PREFIX + "reproduce",
-                    type="primary",
-                    icon=":material/check:" if done else ":material/replay:",
-                    disabled=done,
-                )
-                summary = f"No training run: {study.scales[scale]}. {_time_needed(study, scale)}"
-                st.caption(wording.plain(summary), width="stretch")
-            start = resources.service().start_job
-            if pressed and actions.perform(start, jobs.STUDY, state.key, jobs.request_of(study.slug, scale)):
+            resources.expect_jobs()
+            done = state.status == "done"
+            summary = f"No training run: {study.scales[scale]}. {_time_needed(study, scale)}"
+            start = functools.partial(resources.service().start_job, jobs.STUDY, state.key)
+            if _reproduce(summary, disabled=done, done=done) and actions.perform(
+                start, jobs.request_of(study.slug, scale)
+            ):
                 st.rerun()
         commands(study)
     _selected_result(choice)

@@ -47,7 +47,7 @@ def _setup(model: str, task: str, runs: pd.DataFrame, measure: Metric) -> list[B
     ids = [str(run) for run in runs["run"]]
     published = results.published_table(task, metric, runs, summary, [measure], comparison.of_any_size(metric, ids))
     levels = tables.references(published.simple)
-    table = results.readable(results.with_comparison(published), levels, [measure])
+    table = results.readable(published)
     decimals = {"Mean": 3, "± s": 3, measure.heading: measure.decimals, f"± s of {measure.heading}": measure.decimals}
     title = f"{metric}: mean and sample standard deviation over n seeds"
     blocks.append(Numbers(title, table, (_cloud(measure),), decimals))

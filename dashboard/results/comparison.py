@@ -9,12 +9,12 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.results import publication
-from dashboard.shared import downloads, explanations, resources, tables, wording
+from dashboard.shared import downloads, explanations, learned, resources, tables, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.run_lists import cached
 from isoviz import comparisons
 from isoviz.comparisons import Arm, Comparison, Part, Table, setups
-from isoviz.comparisons.wording import answer, number, probability
+from isoviz.comparisons.wording import answer, interval, number, probability
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Started
 from isoviz.runs.rows import RunRow
@@ -191,27 +191,18 @@ def as_frame(part: Part) -> pd.DataFrame:
 
 def as_numbers(part: Part) -> pd.DataFrame:
     """One row per setting for files: numbers in full precision, all seeds, and the sentence."""
-    against = {
-        comparison.arm: comparison.model_dump(exclude={"arm", "baseline", "low", "high", "n"})
-        for comparison in part.comparisons
-    }
-    ends = {
-        comparison.arm: {"difference_low": comparison.low, "difference_high": comparison.high}
-        for comparison in part.comparisons
-    }
+    against = {comparison.arm: comparison for comparison in part.comparisons}
     lines = []
     for arm in part.arms:
         line = {"setting": arm.label} | arm.model_dump(include={"mean", "sd", "median", "low", "high", "letters"})
-        seeds = " · ".join(f"{seed}: {value!r}" for seed, value in arm.values.items())
-        lines.append(line | {"n": arm.n, "seeds": seeds} | against.get(arm.label, {}) | ends.get(arm.label, {}))
-    frame = pd.DataFrame(lines)
-    if part.warnings:
-        frame["warning"] = " ".join(part.warnings)
-    if "unpaired" in frame:
-        frame["unpaired"] = [
-            " ".join(map(str, seeds)) if isinstance(seeds, list) else "" for seeds in frame["unpaired"]
-        ]
-    return frame
+        line |= {"n": arm.n, "seeds": " · ".join(f"{seed}: {value!r}" for seed, value in arm.values.items())}
+        if comparison := against.get(arm.label):
+            line |= comparison.model_dump(exclude={"arm", "baseline", "low", "high", "n"})
+            line |= {"unpaired": " ".join(map(str, comparison.unpaired))}
+            line |= {"difference_low": comparison.low, "difference_high": comparison.high}
+        lines.append(line)
+    frame = pd.DataFrame(lines).fillna({"unpaired": ""})
+    return learned.in_file(frame, part.warnings)
 
 
 def _line(arm: Arm, comparison: Comparison | None, scale: float) -> dict[str, Any]:
@@ -219,7 +210,7 @@ def _line(arm: Arm, comparison: Comparison | None, scale: float) -> dict[str, An
         "setting": arm.label,
         "n": arm.n,
         "mean": number(arm.mean, scale=scale) if arm.n else "",
-        "interval": "" if arm.low is None else f"[{number(arm.low, scale=scale)}, {number(arm.high, scale=scale)}]",
+        "interval": interval((arm.low, arm.high), scale).strip(),
         "letters": arm.letters,
         "answer": "baseline" if arm.is_baseline else "",
     }

@@ -5,6 +5,7 @@ No Streamlit here.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -13,10 +14,10 @@ from typing import Any
 
 import pandas as pd
 
-from dashboard.shared import downloads, measures
+from dashboard.shared import downloads, measures, tables
 from isoviz import tasks
 from isoviz.comparisons import Comparison, Part
-from isoviz.comparisons.wording import number, probability
+from isoviz.comparisons.wording import interval, number, probability
 from isoviz.formatting import decimals
 from isoviz.metrics.protocol import Metric
 from isoviz.runs.naming import setting
@@ -72,14 +73,25 @@ class Published:
     def comparison(self, line: Mapping[str, Any]) -> Comparison | None:
         """The comparison of a row of the summary with the baseline."""
         label = " ".join(filter(None, (str(line["title"]), str(line["variant"]))))
-        for part in self.parts:
-            if part.model == line["model"]:
-                return next((candidate for candidate in part.comparisons if candidate.arm == label), None)
-        return None
+        of_model = (comparison for part in self.parts if part.model == line["model"] for comparison in part.comparisons)
+        return next((comparison for comparison in of_model if comparison.arm == label), None)
+
+    @functools.cached_property
+    def frame(self) -> pd.DataFrame:
+        """The summary with `label`, and as text: `difference` from the baseline, its `p`, and the `published` numbers."""
+        lines = self.summary.to_dict("records")
+        compared = [self.comparison(line) for line in lines]
+        p_values = [None if comparison is None else comparison.p_holm for comparison in compared]
+        return self.summary.assign(
+            label=tables.labels(self.summary),
+            difference=[difference_text(comparison, self.scale) for comparison in compared],
+            p=["" if p is None else probability(p) for p in p_values],
+            published=[published_text(line) for line in lines],
+        )
 
     def lines(self) -> list[dict[str, Any]]:
-        """The rows of the summary."""
-        return [{str(name): value for name, value in line.items()} for line in self.summary.to_dict("records")]
+        """The rows of the frame."""
+        return [{str(name): value for name, value in line.items()} for line in self.frame.to_dict("records")]
 
 
 def printed_for(line: Mapping[str, Any]) -> tuple[Printed, ...]:
@@ -95,12 +107,12 @@ def published_text(line: Mapping[str, Any]) -> str:
     )
 
 
-def printed_text(printed: Printed, places: int = 3) -> str:
+def printed_text(printed: Printed) -> str:
     """`0.708 ± 0.016`, on the scale of our runs; a dagger marks doubtful numbers."""
     value = printed.on_our_scale
     assert value is not None and printed.value
-    spread = "" if printed.sd is None else f" ± {decimals(printed.sd * value / printed.value, places)}"
-    return f"{decimals(value, places)}{spread}{' †' if printed.doubt else ''}"
+    spread = "" if printed.sd is None else f" ± {decimals(printed.sd * value / printed.value)}"
+    return f"{decimals(value)}{spread}{' †' if printed.doubt else ''}"
 
 
 # ------------------------------------------------------------------------------------------------------- text cells
@@ -110,23 +122,19 @@ def _columns(table: Published) -> dict[str, list[str]]:
     """Heading → cells, settings first, simple approaches below them. Empty columns are left out."""
     lines = table.lines()
     places = 2 if table.scale >= 100 else 3
-    compared = [table.comparison(line) for line in lines]
     columns: dict[str, list[str]] = {
         "Model": [str(line["model"]) for line in lines],
-        "Method": [" ".join(filter(None, (line["title"], line["variant"], line["settings"]))) for line in lines],
+        "Method": [" ".join(filter(None, (line["label"], line["settings"]))) for line in lines],
         metric_title(table.metric): [_spread(line["mean"], line["sd"], places) for line in lines],
         "n": [str(line["n"]) for line in lines],
-        "Difference [95 % interval]": [difference_text(comparison, table.scale) for comparison in compared],
-        "p": [
-            "" if comparison is None or comparison.p_holm is None else probability(comparison.p_holm)
-            for comparison in compared
-        ],
+        "Difference [95 % interval]": [line["difference"] for line in lines],
+        "p": [line["p"] for line in lines],
     }
     for metric in table.isotropy:
         columns[measures.with_cloud(metric)] = [
             _spread(line[metric.slug], line[f"{metric.slug}_sd"], metric.decimals) for line in lines
         ]
-    columns["Published"] = [published_text(line) for line in lines]
+    columns["Published"] = [line["published"] for line in lines]
     columns["Remarks"] = [str(line["remarks"] or "") for line in lines]
     filled = {name: cells for name, cells in columns.items() if any(cells)}
     if len(set(columns["Model"])) == 1:
@@ -159,12 +167,7 @@ def difference_text(comparison: Comparison | None, scale: float) -> str:
     """`−0.006 [−0.042, 0.030]`; empty for the baseline."""
     if comparison is None or comparison.difference is None:
         return ""
-    ends = (
-        ""
-        if comparison.low is None
-        else f" [{number(comparison.low, scale=scale)}, {number(comparison.high, scale=scale)}]"
-    )
-    return number(comparison.difference, scale=scale, sign=True) + ends
+    return number(comparison.difference, scale=scale, sign=True) + interval((comparison.low, comparison.high), scale)
 
 
 def caption(table: Published) -> str:
@@ -274,10 +277,11 @@ def as_json(table: Published) -> str:
 
 
 def _json_line(line: Mapping[str, Any]) -> dict[str, Any]:
-    numbers = {name: _finite(value) for name, value in line.items() if name not in ("setup", "settings")}
+    no_number = ("setup", "settings", "label", "difference", "p", "published")
+    numbers = {name: _finite(value) for name, value in line.items() if name not in no_number}
     printed = [
-        {"value": entry.on_our_scale, "as_printed": entry.value, "sd_as_printed": entry.sd, "seeds": entry.seeds}
-        | {"statistic": entry.statistic, "where": entry.where, "remark": entry.remark, "doubt": entry.doubt}
+        {"value": entry.on_our_scale, "as_printed": entry.value, "sd_as_printed": entry.sd, "where": entry.where}
+        | {name: getattr(entry, name) for name in ("seeds", "statistic", "remark", "doubt")}
         for entry in printed_for(line)
     ]
     return {**numbers, "setup": json.loads(str(line["setup"])), "published": printed}

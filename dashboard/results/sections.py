@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -209,15 +209,14 @@ def _view_of(task: str, metric: str, runs: pd.DataFrame, isotropy: list[Metric],
     compared = comparison.compared(task, metric, ids)
     table = published_table(task, metric, runs, tables.summary(with_metric), isotropy, compared)
     levels = tables.references(table.simple)
-    with_differences = with_comparison(table)
-    lines = [(line["title"], publication.published_text(line)) for line in table.lines()]
+    published = zip(table.frame["title"], table.frame["published"], strict=True)
     setups, strip = seed_strip(with_metric, metric, levels)
     return _TaskView(
         published=table,
-        on_screen=readable(with_differences, levels, isotropy),
-        in_file=learned.in_file(with_differences.drop(columns="setup"), table.warnings),
+        on_screen=readable(table),
+        in_file=learned.in_file(table.frame.drop(columns=["setup", "label", "p"]), table.warnings),
         clouds=_clouds(with_metric, isotropy),
-        printed=tuple(f"Published, {title}: {printed}" for title, printed in lines if printed),
+        printed=tuple(f"Published, {title}: {printed}" for title, printed in published if printed),
         setups=setups,
         seeds=figure.prepared(strip) if strip is not None else None,
         association=association(runs, metric, isotropy[0] if isotropy else measures.default_for(runs["method"])),
@@ -265,14 +264,6 @@ def published_table(
     )
 
 
-def with_comparison(table: Published) -> pd.DataFrame:
-    """The summary with differences from the baseline, and published numbers."""
-    lines = table.lines()
-    differences = [publication.difference_text(table.comparison(line), table.scale) for line in lines]
-    printed = [publication.published_text(line) for line in lines]
-    return table.summary.assign(difference=differences, published=printed)
-
-
 def _cite(runs: pd.DataFrame, isotropy: list[Metric]) -> None:
     """BibTeX for the methods, data, models and measures of the runs shown."""
     with st.popover("Cite", icon=":material/format_quote:", key="results_cite", on_change="rerun") as panel:
@@ -303,27 +294,22 @@ def _metric(task: str, runs: pd.DataFrame) -> str:
     return str(selected)
 
 
-def readable(summary: pd.DataFrame, levels: list[tuple[str, float]], isotropy: list[Metric]) -> pd.DataFrame:
-    """The summary formatted for the screen, with the simple baselines below."""
+def readable(table: Published) -> pd.DataFrame:
+    """The table formatted for the screen, with the simple baselines below."""
+    names = _headings(table.isotropy)
     references = [
-        {"label": f"({title})", "mean": value, "seeds": "reference score, not a run"} for title, value in levels
+        {"label": f"({title})", "mean": value, "seeds": "reference score, not a run"}
+        for title, value in tables.references(table.simple)
     ]
-    summary = summary.assign(label=tables.labels(summary))
-    frame = pd.concat([summary, pd.DataFrame(references)], ignore_index=True) if references else summary
-    names = _headings(isotropy)
-    frame = frame.reindex(columns=list(names))
-    idle = [name for name in ("settings", "remarks", "difference", "published") if not _any(summary, name)]
-    if summary["model"].nunique() == 1:
+    frame = pd.concat([table.frame, pd.DataFrame(references)], ignore_index=True) if references else table.frame
+    idle = [name for name in ("settings", "remarks", "difference", "published") if not table.frame[name].any()]
+    if table.frame["model"].nunique() == 1:
         idle.append("model")
     text_columns = ["model", "label", "settings", "difference", "published", "seeds", "remarks"]
-    return frame.fillna(dict.fromkeys(text_columns, "")).drop(columns=idle).rename(columns=names)
+    return frame[list(names)].fillna(dict.fromkeys(text_columns, "")).drop(columns=idle).rename(columns=names)
 
 
-def _any(frame: pd.DataFrame, column: str) -> bool:
-    return column in frame and bool(frame[column].any())
-
-
-def _headings(isotropy: list[Metric]) -> dict[str, str]:
+def _headings(isotropy: Sequence[Metric]) -> dict[str, str]:
     names = dict(COLUMNS)
     for metric in isotropy:
         names |= {metric.slug: metric.heading, f"{metric.slug}_sd": f"± s of {metric.heading}"}

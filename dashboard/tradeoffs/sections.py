@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -51,6 +51,7 @@ class Choice:
 
     Attributes:
         measure: slug of a metric.
+        second: another parameter, of a map.
     """
 
     group: str
@@ -60,6 +61,7 @@ class Choice:
     measure: str
     parameter: str
     parameter_label: str
+    second: str = ""
 
 
 def empty_state() -> None:
@@ -232,8 +234,9 @@ def _map(choice: Choice, runs: pd.DataFrame) -> None:
         bind="query-params",
         width=320,
     )
+    choice = replace(choice, second=second)
     compared = (choice.metric, choice.measure, choice.parameter, second)
-    points = run_lists.cached(("grid", choice, second), lambda: tables.points(runs, *compared))
+    points = run_lists.cached(("grid", choice), lambda: tables.points(runs, *compared))
     means = tables.setting_means(points.dropna(subset=["at", "beside"]))
     grids = [
         grid for _, grid in means.groupby("line", sort=False) if min(grid["at"].nunique(), grid["beside"].nunique()) > 1
@@ -264,21 +267,16 @@ def _draw(
     make: Callable[[], go.Figure],
     explanation: Explanation | None = None,
 ) -> None:
-    """Show a figure. While its points are the same, so is the figure object, and the browser keeps its zoom.
-
-    A click on a run's mark opens its page.
-    """
-    cached = st.session_state.setdefault("tradeoffs_figures", {})
-    identity = (choice, points.to_json())
-    if name not in cached or cached[name][0] != identity:
-        plot = make()
-        plot.update_layout(uirevision=repr(choice))  # keep the zoom as points arrive, reset it when the choice changes
-        cached[name] = (identity, plot)
+    """Show a figure. A click on a run's mark opens its page."""
+    # keep the zoom as points arrive, reset it when the choice changes
+    plot = run_lists.cached(
+        ("figure", name, choice), lambda: figure.prepared(make().update_layout(uirevision=repr(choice)))
+    )
     title = metrics.get(choice.measure).number_title
     alt_text = f"{name.replace('_', ' ')}: {choice.metric} and {title} of {len(points)} runs on {choice.task}"
     saved = downloads.file_name("isoviz", name, choice.task, choice.metric)
     run = figure.draw(
-        cached[name][1],
+        plot,
         key=f"tradeoffs_{name}",
         words=alt_text,
         name=saved,

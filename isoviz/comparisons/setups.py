@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,8 +167,7 @@ def comparable(rows: Iterable[RunRow], started: Mapping[str, Started | None]) ->
         key = json.dumps(settings, sort_keys=True)
         described[key] = settings
         members.setdefault(key, []).append(row)
-    names = dict.fromkeys(name for settings in described.values() for name in settings)
-    differing = [name for name in names if len(_distinct(s.get(name) for s in described.values())) > 1]
+    differing = _differing(described.values())
     groups = {}
     for key, runs in members.items():
         if len({factor.key(run.config) for run in runs}) > 1:
@@ -187,13 +186,10 @@ def _refuse_different(
     settings: Sequence[Mapping[str, Any]],
     started: Mapping[str, Started | None],
 ) -> None:
-    names = dict.fromkeys(name for run_settings in settings for name in run_settings)
-    differing = {name: _distinct(run_settings.get(name) for run_settings in settings) for name in names}
-    starts = [start for row in rows if (start := started.get(row.id)) is not None]
-    for name, fingerprint in _CONTENTS.items():
-        if name != f"content of the {factor.name}":
-            differing[name] = _distinct(getattr(start, fingerprint) for start in starts)
-    differing = {name: values for name, values in differing.items() if len(values) > 1}
+    starts = (start for row in rows if (start := started.get(row.id)) is not None)
+    contents = [{name: getattr(start, field) for name, field in _CONTENTS.items()} for start in starts]
+    differing = _differing(settings) | _differing(contents)
+    differing.pop(f"content of the {factor.name}", None)
     if differing:
         listed = "; ".join(
             name if name in _CONTENTS else f"{name}: {', '.join(values)}" for name, values in differing.items()
@@ -207,8 +203,15 @@ def _refuse_different(
         )
 
 
-def _distinct(values: Iterable[Any]) -> list[str]:
-    return list(dict.fromkeys("not set" if value is None else setting(value) for value in values))
+def _differing(settings: Collection[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The settings that are not everywhere the same, with their values in words."""
+    names = dict.fromkeys(name for of_run in settings for name in of_run)
+    values = {name: [of_run.get(name) for of_run in settings] for name in names}
+    words = {
+        name: list(dict.fromkeys("not set" if value is None else setting(value) for value in every))
+        for name, every in values.items()
+    }
+    return {name: distinct for name, distinct in words.items() if len(distinct) > 1}
 
 
 def check_comparable(factor: Factor, rows: Sequence[RunRow]) -> None:

@@ -101,24 +101,20 @@ class Inputs:
         run_settings = {name: value for name in SETTINGS if (value := settings.get(name)) is not None}
         return cls(named_models, tuple(tasks), MappingProxyType(folders), tuple(seeds), MappingProxyType(run_settings))
 
-    def set_by_user(self) -> dict[str, bool]:
-        """Option → whether the user set it."""
-        return {
-            "model": bool(self.models),
-            "tasks": bool(self.tasks),
-            "data": bool(self.data),
-            "seeds": bool(self.seeds),
-            **{name: name in self.settings for name in SETTINGS},
+    def given(self) -> dict[str, list[str]]:
+        """Field of what the user set → its command-line arguments, with folders written as DIR."""
+        arguments = {
+            "model": [model.argument for model in self.models],
+            "tasks": list(self.tasks),
+            "data": [f"{task}=DIR" for task in self.data],
+            "seeds": list(map(str, self.seeds)),
+            **{name: [str(value)] for name, value in self.settings.items()},
         }
+        return {name: values for name, values in arguments.items() if values}
 
     def words(self) -> list[str]:
-        """Command-line arguments of these inputs, with folders written as DIR."""
-        models = ["--model", *(model.argument for model in self.models)] if self.models else []
-        tasks = ["--tasks", *self.tasks] if self.tasks else []
-        data = ["--data", *(f"{task}=DIR" for task in self.data)] if self.data else []
-        seeds = ["--seeds", *map(str, self.seeds)] if self.seeds else []
-        setting_arguments = [word for name, value in self.settings.items() for word in (SETTINGS[name], str(value))]
-        return [*models, *tasks, *data, *seeds, *setting_arguments]
+        """Command-line arguments of these inputs."""
+        return [word for name, values in self.given().items() for word in (SETTINGS.get(name, f"--{name}"), *values)]
 
 
 OWN: Final = Inputs()

@@ -29,14 +29,6 @@ STATE, POOLER = "[CLS] state", "pooler output"
 
 
 @dataclass(frozen=True)
-class Spectrum:
-    """EV_1 … EV_K of one form of a cloud."""
-
-    form: str
-    ev: list[float]
-
-
-@dataclass(frozen=True)
 class Cloud:
     """The numbers drawn for one cloud, and its origin.
 
@@ -45,7 +37,7 @@ class Cloud:
         n, d: points and dimensions.
         sigma: (d,) population standard deviations.
         correlation: (d, d) |ρ| in its clustered order.
-        spectra: none, batch normalisation, IsoBN; none at all for a cloud without variance.
+        spectra: none, BN or IsoBN → EV_1 … EV_K of that form; empty for a cloud without variance.
         tiny: dimensions with σ of at most 1e-6 of the median σ.
     """
 
@@ -56,7 +48,7 @@ class Cloud:
     d: int
     sigma: NDArray[np.float64]
     correlation: NDArray[np.float64]
-    spectra: tuple[Spectrum, ...]
+    spectra: Mapping[str, list[float]]
     tiny: int
 
     @property
@@ -86,7 +78,7 @@ def measure(points: NDArray[Any], model: str, task: Task, tensor: str) -> Cloud:
         "IsoBN": posthoc.isobn(beta=BETA).fit(points).transform(points),
     }
     count = min(most_components(d), n, d)
-    spectra = [Spectrum(form, np.asarray(metrics.explained_variance(x, k=count)).tolist()) for form, x in forms.items()]
+    spectra = {form: np.asarray(metrics.explained_variance(x, k=count)).tolist() for form, x in forms.items()}
     return Cloud(
         model=model,
         task=task,
@@ -95,7 +87,7 @@ def measure(points: NDArray[Any], model: str, task: Task, tensor: str) -> Cloud:
         d=d,
         sigma=np.asarray(metrics.dimension_std(points)),
         correlation=correlation[np.ix_(order, order)],
-        spectra=tuple(spectrum for spectrum in spectra if np.isfinite(spectrum.ev).all()),
+        spectra={form: ev for form, ev in spectra.items() if np.isfinite(ev).all()},
         tiny=normalised.tiny_dimensions,
     )
 

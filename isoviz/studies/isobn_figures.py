@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from isoviz.studies.inputs import Inputs, NamedModel
 from isoviz.studies.isobn import BERT, MODELS, ROBERTA
 from isoviz.studies.isobn_clouds import BETA, MAX_LENGTH, POOLER, Cloud, encode
-from isoviz.studies.judging import Judgement
+from isoviz.studies.judging import Judgement, by_cases
 from isoviz.studies.published import of
 from isoviz.studies.result import Axis, Figure, Matrix, Panel, Published, Result, Row, Series, Table
 from isoviz.studies.study import Claim, Computed, ComputedStudy, Progress
@@ -52,11 +52,8 @@ WHERE: Final = "IsoBN, Table 2"
 @functools.cache
 def printed() -> Mapping[tuple[str, str, str], tuple[float, ...]]:
     """The paper's encoder, our task's slug, and none, BN or IsoBN → EV_1, EV_2, EV_3."""
-    by_cell: dict[tuple[str, str, str], tuple[float, ...]] = {}
-    for cell in sorted(of("isobn", "Table 2"), key=lambda cell: cell.metric):
-        key = (cell.model, cell.task, cell.label)
-        by_cell[key] = (*by_cell.get(key, ()), cell.value or 0.0)
-    return MappingProxyType(by_cell)
+    cells = {(cell.model, cell.task, cell.label, cell.metric): cell.value or 0.0 for cell in of("isobn", "Table 2")}
+    return {key[:3]: tuple(cells[*key[:3], f"ev_{k}"] for k in (1, 2, 3)) for key in cells}
 
 
 def compared_with(model: str) -> str:
@@ -87,14 +84,8 @@ def spreads(clouds: Sequence[Cloud], columns: int) -> Figure:
         # two points at ±σ have exactly these standard deviations, so the cloud is not needed
         histogram = metrics.std_histogram(np.stack([cloud.sigma, -cloud.sigma]), bins=bins, floor=FLOOR, top=top)
         edges = np.asarray(histogram.edges)
-        bars = Series(
-            name="dimensions",
-            role="measured",
-            group=cloud.tensor,
-            x=np.sqrt(edges[1:] * edges[:-1]).tolist(),
-            y=np.asarray(histogram.percent).tolist(),
-            at_zero=float(histogram.zero),
-        )
+        x, y = np.sqrt(edges[1:] * edges[:-1]).tolist(), np.asarray(histogram.percent).tolist()
+        bars = _measured("dimensions", cloud.tensor, x, y, at_zero=float(histogram.zero))
         panels.append(
             Panel(
                 title=cloud.title,
@@ -108,33 +99,33 @@ def spreads(clouds: Sequence[Cloud], columns: int) -> Figure:
     return Figure(name="sigma", title=title, place="Figure 1", columns=columns, panels=panels)
 
 
+def _measured(name: str, group: str, x: list[float], y: list[float], **more: float) -> Series:
+    return Series(name=name, role="measured", group=group, x=x, y=y, **more)
+
+
+def _matrix(title: str, matrix: NDArray[np.float64]) -> Panel:
+    axis = Axis(label="dimensions, clustered")
+    return Panel(title=title, kind="matrix", x_axis=axis, y_axis=axis, matrix=Matrix.of(matrix))
+
+
 def correlations(clouds: Sequence[Cloud], columns: int) -> Figure:
     """Figure 2: |ρ| of all pairs of dimensions, clustered."""
-    axis = Axis(label="dimensions, clustered")
-    panels = [
-        Panel(title=cloud.title, kind="matrix", x_axis=axis, y_axis=axis, matrix=Matrix.of(cloud.correlation))
-        for cloud in clouds
-    ]
+    panels = [_matrix(cloud.title, cloud.correlation) for cloud in clouds]
     title = "|ρ| of every two dimensions, clustered: 0 is white, 1 is dark"
     return Figure(name="correlation", title=title, place="Figure 2", columns=columns, panels=panels)
 
 
 def explained(clouds: Sequence[Cloud], columns: int) -> Figure:
     """Figure 4: EV_k as it is, batch-normalised, and after IsoBN."""
+    names = {"none": "no normalisation", "BN": "batch normalisation", "IsoBN": "IsoBN, β = 1"}
     panels = [
         Panel(
             title=cloud.title,
             x_axis=Axis(label="k"),
             y_axis=Axis(label="EV_k", low=0.0, high=1.02),
             series=[
-                Series(
-                    name={"none": "no normalisation", "BN": "batch normalisation"}.get(spectrum.form, "IsoBN, β = 1"),
-                    role="measured",
-                    group=spectrum.form,
-                    x=[float(k + 1) for k in range(len(spectrum.ev))],
-                    y=spectrum.ev,
-                )
-                for spectrum in cloud.spectra
+                _measured(names[form], form, [float(k + 1) for k in range(len(ev))], ev)
+                for form, ev in cloud.spectra.items()
             ],
         )
         for cloud in clouds
@@ -147,7 +138,7 @@ def dimensions_table(clouds: Sequence[Cloud]) -> Table:
     """Spread and correlation of each cloud in numbers."""
     import numpy as np
 
-    rows: list[list[str | int | float | None]] = []
+    rows: list[Row] = []
     for cloud in clouds:
         positive = cloud.sigma[cloud.sigma > 0]
         lowest, median = (float(positive.min()), float(np.median(cloud.sigma))) if len(positive) else (None, 0.0)
@@ -171,19 +162,17 @@ def dimensions_table(clouds: Sequence[Cloud]) -> Table:
 
 def ev_table(clouds: Sequence[Cloud]) -> Table:
     """EV_1 to EV_3 of each cloud and form, with the published values."""
-    rows: list[list[str | int | float | None]] = []
+    rows: list[Row] = []
     notes: list[str] = []
     for cloud in clouds:
         model = compared_with(cloud.model)
-        for spectrum in cloud.spectra:
-            published = printed().get((model, cloud.task.slug, spectrum.form))
+        for form, ev in cloud.spectra.items():
+            published = printed().get((model, cloud.task.slug, form))
             if published:
                 encoder_note = "" if model == _own(cloud.model) else f", another encoder than {cloud.model}"
                 notes.append(f"Printed: {WHERE}, {model}{encoder_note}.")
-            measured: list[float | None] = [*spectrum.ev[:3], *[None] * (3 - len(spectrum.ev[:3]))]
-            rows.append(
-                [cloud.task.title, cloud.model, cloud.tensor, spectrum.form, *measured, *(published or [None] * 3)]
-            )
+            measured = [*ev[:3], *[None] * (3 - len(ev[:3]))]
+            rows.append([cloud.task.title, cloud.model, cloud.tensor, form, *measured, *(published or [None] * 3)])
     if not any(row[-1] for row in rows):
         notes.append("The paper gives no numbers for these tasks.")
     header = ["task", "encoder", "vector", "normalisation"]
@@ -200,10 +189,10 @@ def published_with_measured(clouds: Sequence[Cloud]) -> list[Published]:
             continue
         model = compared_with(cloud.model)
         differs = "" if model == _own(cloud.model) else f"the encoder: here {cloud.model}, there {model}"
-        for spectrum in cloud.spectra:
-            published = printed().get((model, cloud.task.slug, spectrum.form), ())
-            for k, (number, measured) in enumerate(zip(published, spectrum.ev, strict=False), start=1):
-                label = f"EV_{k}, {cloud.task.title}, {spectrum.form}, {cloud.tensor}"
+        for form, ev in cloud.spectra.items():
+            published = printed().get((model, cloud.task.slug, form), ())
+            for k, (number, measured) in enumerate(zip(published, ev, strict=False), start=1):
+                label = f"EV_{k}, {cloud.task.title}, {form}, {cloud.tensor}"
                 numbers.append(
                     Published(what=label, published=number, reproduced=measured, where=WHERE, differs=differs)
                 )
@@ -263,7 +252,7 @@ def strongly_correlated(result: Result) -> Judgement:
     if not shares:
         return "cannot tell", "No cloud has two dimensions."
     sentence = f"{min(shares):.2g} to {max(shares):.2g} % of the pairs of dimensions have |ρ| of {STRONG:g} or more."
-    return ("held" if min(shares) >= 5 else "not held" if max(shares) < 5 else "cannot tell"), sentence
+    return by_cases([share >= 5 for share in shares], sentence)
 
 
 def _ev(result: Result, form: str, k: int) -> dict[tuple[object, ...], float]:
@@ -277,7 +266,7 @@ def three_directions_hold_most(result: Result) -> Judgement:
     if not ev_3:
         return "cannot tell", "No cloud has three components."
     sentence = f"EV_3 is {min(ev_3):.2f} to {max(ev_3):.2f} over {len(ev_3)} clouds before any normalisation; the paper averages 0.86."
-    return ("held" if min(ev_3) > 0.5 else "not held" if max(ev_3) <= 0.5 else "cannot tell"), sentence
+    return by_cases([value > 0.5 for value in ev_3], sentence)
 
 
 def isobn_lowers_most(result: Result) -> Judgement:
@@ -372,13 +361,10 @@ def assumptions(scale: str, progress: Progress, inputs: Inputs) -> Computed:
     encoded, config = encode(_models(inputs, quick), tasks, inputs.data, QUICK_ROWS if quick else None, progress)
     panels: list[Panel] = []
     rows: list[Row] = []
-    axis = Axis(label="dimensions, clustered")
     for one in encoded:
         cloud = next((candidate for candidate in one.clouds if candidate.tensor == POOLER), one.clouds[0])
         matrices = assumed(cloud.correlation)
-        for name, matrix in matrices.items():
-            title = cloud.title if name == "real" else name
-            panels.append(Panel(title=title, kind="matrix", x_axis=axis, y_axis=axis, matrix=Matrix.of(matrix)))
+        panels += [_matrix(cloud.title if name == "real" else name, matrix) for name, matrix in matrices.items()]
         of_group = groups(cloud.correlation).tolist()
         share = 100 * sum(of_group.count(group) > 1 for group in of_group) / cloud.d
         distances = (distance(matrices[name], cloud.correlation) for name in ("batch normalisation", "IsoBN"))
@@ -407,7 +393,7 @@ def blocks_fit_better(result: Result) -> Judgement:
     better = [float(row[5] or 0) < float(row[4] or 0) for row in rows]
     distances = "; ".join(f"{row[0]}, {row[1]}: {row[5]:.3f} against {row[4]:.3f}" for row in rows)
     sentence = f"Distance of IsoBN's blocks from the real matrix against that of the identity: {distances}."
-    return ("held" if all(better) else "not held" if not any(better) else "cannot tell"), sentence
+    return by_cases(better, sentence)
 
 
 def nearly_block_diagonal(result: Result) -> Judgement:
@@ -416,7 +402,7 @@ def nearly_block_diagonal(result: Result) -> Judgement:
     fits = [float(row[5] or 0) < 0.1 and float(row[3] or 0) > 50 for row in rows]
     fits_by_cloud = "; ".join(f"{row[0]}, {row[1]}: {row[3]:.0f} % of the dimensions are in a group of two or more, distance {row[5]:.3f}"
                      for row in rows)  # fmt: skip
-    return ("held" if all(fits) else "not held" if not any(fits) else "cannot tell"), f"{fits_by_cloud}."
+    return by_cases(fits, f"{fits_by_cloud}.")
 
 
 FIGURE_3: Final = ComputedStudy(

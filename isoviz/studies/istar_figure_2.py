@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from isoviz.studies.inputs import Inputs
 from isoviz.studies.judging import Judgement
 from isoviz.studies.result import Axis, Figure, Panel, Published, Reference, Result, Series
 from isoviz.studies.study import Claim, Computed, ComputedStudy, Progress
@@ -157,22 +156,15 @@ def estimate(plan: Plan, progress: Progress) -> Estimates:
     return Estimates(star, unbiased, complete_score.isoscore())
 
 
-def _line(
-    name: str, role: Literal["measured", "added"], group: str, values: Mapping[int, list[float]], draws: int
-) -> Series:
+def _line(name: str, role: Literal["measured", "added"], group: str, values: Mapping[int, list[float]]) -> Series:
     import numpy as np
 
-    mean = [float(np.mean(values[n])) for n in values]
-    std = [float(np.std(values[n], ddof=1)) for n in values]
+    draws = np.array(list(values.values()))
+    mean, std = draws.mean(axis=1), draws.std(axis=1, ddof=1)
+    ends = {"low": (mean - std).tolist(), "high": (mean + std).tolist()}
+    spread = f"mean ± standard deviation over {draws.shape[1]} disjoint samples"
     return Series(
-        name=name,
-        role=role,
-        group=group,
-        x=[float(n) for n in values],
-        y=mean,
-        low=[centre - half_width for centre, half_width in zip(mean, std, strict=True)],
-        high=[centre + half_width for centre, half_width in zip(mean, std, strict=True)],
-        spread=f"mean ± standard deviation over {draws} disjoint samples",
+        name=name, role=role, group=group, x=[float(n) for n in values], y=mean.tolist(), **ends, spread=spread
     )
 
 
@@ -183,11 +175,10 @@ def compute(plan: Plan, progress: Progress) -> Computed:
     lines, thin = [], []
     for zeta in plan.zetas:
         group = f"ζ = {zeta:g}"
-        lines.append(_line(f"IsoScore*, {group}", "measured", group, estimates.star[zeta], plan.draws))
-        expectation = [expected(d, n, m, zeta) for n in plan.sizes]
-        sizes = [float(n) for n in plan.sizes]
-        thin.append(Series(name=f"expected, {group}", role="expected", group=group, x=sizes, y=expectation))
-    lines.append(_line("unbiased estimate", "added", "unbiased", estimates.unbiased, plan.draws))
+        lines.append(_line(f"IsoScore*, {group}", "measured", group, estimates.star[zeta]))
+        y = [expected(d, n, m, zeta) for n in plan.sizes]
+        thin.append(Series(name=f"expected, {group}", role="expected", group=group, x=lines[0].x, y=y))
+    lines.append(_line("unbiased estimate", "added", "unbiased", estimates.unbiased))
     cloud_of = f"{plan.points:,} points"
     title = f"IsoScore* of n points of a {d}-dimensional Gaussian, and the unbiased estimate"
     panel = Panel(
@@ -260,11 +251,6 @@ def _size(plan: Plan) -> str:
     )
 
 
-def at_scale(scale: str, progress: Progress, inputs: Inputs) -> Computed:
-    """The figure at that scale; the full one takes a minute or two on one core and under 1 GB."""
-    return compute(PLANS[scale], progress)
-
-
 FIGURE_2: Final = ComputedStudy(
     slug="istar-figure-2",
     title="How many points does IsoScore* need?",
@@ -289,7 +275,7 @@ FIGURE_2: Final = ComputedStudy(
     ),
     quick=_size(PLANS["quick"]),
     full=_size(PLANS["full"]),
-    compute=at_scale,
+    compute=lambda scale, progress, inputs: compute(PLANS[scale], progress),
 )
 
 STUDIES: Final = (FIGURE_2,)

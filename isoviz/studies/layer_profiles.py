@@ -5,6 +5,7 @@ Measured once after the run, and stored in its folder.
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,12 +26,17 @@ MOST_ROWS: Final = 1_000
 
 
 def complete(store: Store, runs: Sequence[RunRecord], progress: Progress) -> list[RunRecord]:
-    """The records with a layer profile each, measured where there is none; a run whose weights are gone stays without."""
+    """The records with a layer profile each, measured and saved where there is none; a run whose weights are gone stays without."""
     completed = []
     for number, run in enumerate(runs):
         if run.finished and run.layers is None:
             progress(number / len(runs), f"measuring the layers of run {run.row.id}")
-            run = replace(run, layers=_measure_and_save(store, run))
+            with contextlib.suppress(IsoVizError):  # its weights, model or data are not on this machine (any more)
+                run = replace(run, layers=measure(store, run))
+                path = store.path_of(run.row.id) / PROFILE
+                partial = path.with_suffix(".partial")
+                partial.write_text(run.layers.model_dump_json(), encoding="utf-8")
+                partial.replace(path)
         completed.append(run)
     return completed
 
@@ -38,18 +44,6 @@ def complete(store: Store, runs: Sequence[RunRecord], progress: Progress) -> lis
 def unmeasured(runs: Sequence[RunRecord]) -> list[str]:
     """Finished runs that have no profile yet, by id."""
     return [run.row.id for run in runs if run.finished and run.layers is None]
-
-
-def _measure_and_save(store: Store, run: RunRecord) -> LayerProfile | None:
-    try:
-        profile = measure(store, run)
-    except IsoVizError:  # its weights, model or data are not on this machine (any more)
-        return None
-    path = store.path_of(run.row.id) / PROFILE
-    partial = path.with_suffix(".partial")
-    partial.write_text(profile.model_dump_json(), encoding="utf-8")
-    partial.replace(path)
-    return profile
 
 
 def measure(store: Store, run: RunRecord) -> LayerProfile:
@@ -87,21 +81,19 @@ def measure(store: Store, run: RunRecord) -> LayerProfile:
 
         views = read(rows.validation, "cls", "tokens")
         training = read(rows.train, "tokens")
-    numbers = tuple(range(views.depth + 1))
+    layers = tuple(range(views.depth + 1))
     twonn, star = [], []
-    for layer in numbers:
-        with (
-            warnings.catch_warnings()
-        ):  # the embedding output has one [CLS] vector for all texts: no dimension, as expected
+    for layer in layers:
+        with warnings.catch_warnings():
+            # the embedding output has one [CLS] vector for all texts: no dimension, as expected
             warnings.simplefilter("ignore")
             twonn.append(float(metrics.twonn(views.points(layer, "cls"))))
-        layer_covariance = views.tokens[layer].stream.sample().true_covariance
-        of_training = training.tokens[layer].stream.sample().true_covariance
-        mixed = (1 - REPORTED_ZETA) * layer_covariance + REPORTED_ZETA * of_training
+        of_layer, of_training = (part.tokens[layer].stream.sample().true_covariance for part in (views, training))
+        mixed = (1 - REPORTED_ZETA) * of_layer + REPORTED_ZETA * of_training
         star.append(float(metrics.isoscore_from_covariance(mixed)))
     last = views.tokens[views.depth].stream.sample()
     return LayerProfile(
-        layers=numbers,
+        layers=layers,
         twonn=tuple(value if np.isfinite(value) else None for value in twonn),
         isoscore_star=tuple(value if np.isfinite(value) else None for value in star),
         mean_activation=tuple(float(value) for value in last.mean),

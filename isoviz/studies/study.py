@@ -106,8 +106,8 @@ class Study:
 
     def check_inputs(self, inputs: Inputs) -> Inputs:
         """The inputs, if the study takes them."""
-        for name, requested in inputs.set_by_user().items():
-            if requested and name not in self.takes:
+        for name in inputs.given():
+            if name not in self.takes:
                 allowed = f"it takes: {', '.join(self.takes)}" if self.takes else "it makes its own points"
                 raise InputError(f"{name}: '{self.slug}' does not take this ({allowed})", field=name)
         return inputs

@@ -62,6 +62,7 @@ def test_each_method_against_the_baseline_paired_by_seed_and_corrected():
     assert table.tests == 2
     assert (by_method["IsoBN"].verdict, by_method["I-STAR"].verdict) == ("not apart", "apart")
     assert by_method["I-STAR"].g_low > 1  # far from 0 in standard deviations
+    assert {arm.label.split()[0]: arm.letters for arm in part.arms} == {"I-STAR": "a", "Baseline": "b", "IsoBN": "b"}
 
 
 def test_sentences_read_as_answers():
@@ -80,23 +81,14 @@ def test_sentences_read_as_answers():
     assert istar.endswith("a significant difference (p < 0.001 after Holm's correction for 2 comparisons).")
 
 
-def test_letters_mark_arms_that_do_not_differ():
-    letters = {arm.label.split()[0]: arm.letters for arm in only_part(three_methods()).arms}
-    assert letters == {"I-STAR": "a", "Baseline": "b", "IsoBN": "b"}
-
-
-def test_one_arm_against_one_needs_no_correction():
-    table = compare([*runs(NONE), *runs(ISOBN, "isobn")])
-    (one,) = table.parts[0].comparisons
-    assert table.tests == 1 and one.p == one.p_holm and "Holm" not in one.sentence
-
-
 def test_a_correction_spans_all_parts_of_the_table():
     tasks = ("demo/acceptability", "demo/sentiment")
     rows = [run for at, task in enumerate(tasks) for run in runs(NONE, task=task, prefix=f"{at}")]
     rows += [run for at, task in enumerate(tasks) for run in runs(ISOBN, "isobn", task=task, prefix=f"{at}")]
     table = compare(rows)
     assert [part.task for part in table.parts] == list(tasks) and table.tests == 2
+    (one,) = compare([*runs(NONE), *runs(ISOBN, "isobn")]).parts[0].comparisons
+    assert one.p == one.p_holm and "Holm" not in one.sentence
     assert table.parts[0].comparisons[0].p_holm == pytest.approx(min(1.0, 2 * table.parts[0].comparisons[0].p))
 
 
@@ -176,12 +168,8 @@ def test_changes_of_order_or_weights_are_not_paired():
     assert one.p == pytest.approx(reference.pvalue)
     assert (one.low, one.high) == pytest.approx(tuple(reference.confidence_interval()))
     assert "5 and 6 unpaired seeds" in one.sentence
-
-
-def test_models_are_compared_unpaired_and_only_on_request():
     rows = [*runs(NONE, model="demo/tiny-bert"), *runs(ISTAR, model="other", prefix="o")]
-    (one,) = only_part(rows, by="model").comparisons
-    assert not one.paired
+    assert not only_part(rows, by="model").comparisons[0].paired
 
 
 @pytest.mark.parametrize("seeds", [1, 2])

@@ -21,6 +21,7 @@ from tests.dashboard.made_up import finish
 from tests.dashboard.reading import drawn, mounted, texts
 
 FIGURE_2 = {"papers_paper": "I-STAR", "papers_istar": "Figure 2"}
+FIGURE_3 = {"papers_paper": "I-STAR", "papers_istar": "Figure 3"}
 TABLE_2 = {"papers_paper": "IsoBN", "papers_isobn": "Table 2"}
 
 
@@ -33,6 +34,14 @@ def nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
 def buttons(page: AppTest) -> dict[str, bool]:
     """Label → whether it can be pressed."""
     return {button.label: not button.disabled for button in page.button}
+
+
+def some_runs(store: Store, count: int) -> int:
+    """Stores `count` finished runs of Figure 3's first task and model, with made-up numbers; returns the planned number."""
+    configs = studies.get("istar-figure-3").configs("quick")  # type: ignore[attr-defined]
+    for index, cfg in enumerate(configs[:count]):
+        finish(store, cfg, 0.5 + 0.015625 * index, 0.25 + 0.0078125 * index)
+    return len(configs)
 
 
 def test_a_recorded_figure_is_on_the_page_at_once(open_page: OpenPage) -> None:
@@ -87,12 +96,15 @@ def test_local_results_precede_recorded_ones(open_page: OpenPage) -> None:
     assert choice.value == "On this machine, quick"
 
 
-def test_a_viewer_sees_why_the_button_does_nothing(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("query", [FIGURE_2, FIGURE_3], ids=["computed", "trained"])
+def test_a_viewer_sees_results_and_starts_nothing(
+    open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch, query: dict[str, str]
+) -> None:
+    some_runs(store, 2)
     monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
-    page = open_page("papers", **FIGURE_2)
+    page = open_page("papers", **query)
     button = page.button(key="papers_reproduce")
-    assert button.disabled and "read" in button.help
-    assert drawn(page)  # anyone may view existing results
+    assert not page.exception and button.disabled and button.help and drawn(page)
 
 
 def test_a_result_leaves_as_files(open_page: OpenPage, offered: dict[str, Callable[[], bytes]]) -> None:
@@ -104,65 +116,26 @@ def test_a_result_leaves_as_files(open_page: OpenPage, offered: dict[str, Callab
     assert r"\toprule" in offered["isobn-table-2-2.tex"]().decode()
 
 
-FIGURE_3 = {"papers_paper": "I-STAR", "papers_istar": "Figure 3"}
-
-
-def some_runs(store: Store, count: int) -> int:
-    """Stores `count` finished runs of Figure 3's first task and model, with made-up numbers; returns the planned number."""
-    configs = studies.get("istar-figure-3").configs("quick")  # type: ignore[attr-defined]
-    for index, cfg in enumerate(configs[:count]):
-        finish(store, cfg, 0.5 + 0.015625 * index, 0.25 + 0.0078125 * index)
-    return len(configs)
-
-
-def test_a_study_of_runs_shows_its_results_and_lists_missing_runs(open_page: OpenPage, store: Store) -> None:
+def test_a_study_of_runs_shows_what_there_is_and_launches_the_rest_as_one_experiment(
+    open_page: OpenPage, store: Store
+) -> None:
     planned = some_runs(store, 5)
     page = open_page("papers", **FIGURE_3)
     assert not page.exception
-    shown = texts(page)
-    assert f"5 of {planned} runs so far" in shown and f"Trains {planned - 5} runs as one experiment" in shown
-    assert "Do the claims hold?" in shown and "Isotropy and performance are inversely related." in shown
+    assert f"5 of {planned} runs so far" in texts(page) and "Isotropy and performance are inversely" in texts(page)
     points = [trace for figure in drawn(page) for trace in figure["data"] if trace["mode"] == "markers"]
     assert points and all("error_x" in trace for trace in points)
-
-
-def test_one_click_launches_the_missing_runs_as_one_experiment(open_page: OpenPage, store: Store) -> None:
-    planned = some_runs(store, 5)
-    page = open_page("papers", **FIGURE_3)
     page.button(key="papers_reproduce").click().run()
-    assert not page.exception
+    assert not page.exception and "Reproduce (quick)" not in buttons(page)
     queued = store.list(status="queued")
     assert len(queued) == planned - 5 and len({row.group for row in queued}) == 1
-    assert str(queued[0].group).startswith("istar-figure-3 ")
-    assert "Reproduce (quick)" not in buttons(page)
-    assert not store.list(status="queued", group=None)[0].visitor
-    again = open_page("papers", **FIGURE_3)
-    assert "Reproduce (quick)" not in buttons(again) and len(store.list()) == planned
+    assert str(queued[0].group).startswith("istar-figure-3 ") and not queued[0].visitor
+    assert "Reproduce (quick)" not in buttons(open_page("papers", **FIGURE_3)) and len(store.list()) == planned
 
 
-def test_a_viewer_cannot_launch_them(open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    some_runs(store, 2)
-    monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
-    page = open_page("papers", **FIGURE_3)
-    assert not page.exception and page.button(key="papers_reproduce").disabled
-
-
-def test_lines_of_a_number_have_its_colour_and_layers_are_counted() -> None:
-    panel = Panel(
-        x_axis=Axis(label="layer"),
-        y_axis=Axis(label="IsoScore*"),
-        series=[
-            _series(f"λ = {lam}", group=f"λ = {lam}", value=lam, x=[0, 4], low=[0, 0], high=[1, 1])
-            for lam in (-1.0, 0.0, 1.0)
-        ],
-    )
-    figure = drawing.panel(panel, alone=True)
-    lines = [trace for trace in figure.data if trace.showlegend is not False]
-    assert [trace.line.color for trace in lines] == ["#2f5be0", "#9aa0aa", "#d9730d"]  # negative, zero, positive
-    assert figure.layout.xaxis.dtick == 1
-
-
-def test_the_page_opens_on_every_claim_with_its_verdict_and_a_link(open_page: OpenPage, store: Store) -> None:
+def test_the_page_opens_on_every_claim_with_its_verdict_a_square_and_a_link(
+    open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     some_runs(store, 5)
     page = open_page("papers")
     assert not page.exception
@@ -173,13 +146,6 @@ def test_the_page_opens_on_every_claim_with_its_verdict_and_a_link(open_page: Op
     assert line["Where"] == "papers?study=istar-figure-3#I-STAR,%20Figure%203"
     # 5 of 48 runs of this machine decide nothing, so the recorded result counts until all have finished
     assert line["From"] == "Recorded, full" and "16 settings" not in line["Numbers"]
-    linked = open_page("papers", study="istar-figure-3")
-    assert linked.header[0].value.startswith("Figure 3 ·") and "I-STAR" in linked.query_params["papers_paper"]
-
-
-def test_the_scoreboard_has_a_square_per_claim_with_its_verdict(
-    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("ISOVIZ_EXAMPLES", "on")
     page = open_page("papers")
     (picture,) = drawn(page)
@@ -188,37 +154,35 @@ def test_the_scoreboard_has_a_square_per_claim_with_its_verdict(
     shown = {trace["name"].partition(" ")[2]: len(trace["x"]) for trace in squares if trace["x"]}
     assert shown == frame["Verdict"].value_counts().to_dict() and {"held", "not held", "cannot tell"} <= set(shown)
     at = [(x, y) for trace in squares for x, y in zip(trace["base"], trace["y"], strict=True)]
-    assert len(set(at)) == len(at) == len(frame)
-    assert len({y for _, y in at}) == 4
+    assert len(set(at)) == len(at) == len(frame) and len({y for _, y in at}) == 4
     assert {trace["text"][0] for trace in squares if trace["x"]} == {"✓", "✕", "?"}  # not by colour alone
 
 
-def test_points_are_coloured_by_their_number_and_have_their_spread() -> None:
+def by_lambda(x: float, lam: float, **more: object) -> Series:
+    name = f"λ = {lam}"
+    return _series(name, group=name, value=lam, x=[x], y=[0.5], low=[0.25], high=[1.0], **more)
+
+
+def test_series_of_a_number_have_its_colour_and_their_spread() -> None:
     points = Panel(
         kind="points",
         x_axis=Axis(label="IsoScore*"),
         y_axis=Axis(label="accuracy"),
         series=[
-            _series(
-                f"λ = {lam}",
-                group=f"λ = {lam}",
-                value=lam,
-                x=[x],
-                y=[0.5],
-                x_low=[x - 0.125],
-                x_high=[x + 0.25],
-                low=[0.25],
-                high=[1.0],
-            )
-            for lam, x in ((-5.0, 0.25), (1.0, 0.5))
-        ]
-        + [_series("isobn", x=[0.5], y=[0.5])],
+            *(by_lambda(x, lam, x_low=[x - 0.125], x_high=[x + 0.25]) for lam, x in ((-5.0, 0.25), (1.0, 0.5))),
+            _series("isobn", x=[0.5], y=[0.5]),
+        ],
     )
     by_number, by_method = drawing.panel(points, alone=True).data
     assert list(by_number.marker.color) == [-5, 1] and by_number.marker.cmin == -by_number.marker.cmax == -5
     assert list(by_number.error_x.array) == [0.25, 0.25] and list(by_number.error_x.arrayminus) == [0.125, 0.125]
     assert list(by_number.error_y.array) == [0.5, 0.5] and list(by_number.error_y.arrayminus) == [0.25, 0.25]
     assert by_method.marker.color == "#c51711" and by_method.name == "isobn"
+    axes = {"x_axis": Axis(label="layer"), "y_axis": Axis(label="IsoScore*")}
+    figure = drawing.panel(Panel(**axes, series=[by_lambda(4, lam) for lam in (-1.0, 0.0, 1.0)]), alone=True)
+    lines = [trace for trace in figure.data if trace.showlegend is not False]
+    assert [trace.line.color for trace in lines] == ["#2f5be0", "#9aa0aa", "#d9730d"]  # negative, zero, positive
+    assert figure.layout.xaxis.dtick == 1  # layers are counted
 
 
 @pytest.mark.parametrize("source", papers.PAPERS, ids=lambda source: source.slug)

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -114,17 +115,13 @@ def test_text_of_data_is_escaped() -> None:
     made = table(rows(PAIRS, model="a_b & 100%"))
     assert r"a\_b \& 100\%" in publication.latex(made)
     with_pipe = table(rows([(0.5, 0.6)], model="a|b"))
-    two = Published(
-        **{
-            **with_pipe.__dict__,
-            "summary": pd.concat([with_pipe.summary, with_pipe.summary.assign(model="c")], ignore_index=True),
-        }
-    )
+    models = pd.concat([with_pipe.summary, with_pipe.summary.assign(model="c")], ignore_index=True)
+    two = replace(with_pipe, summary=models)
     assert r"a\|b" in publication.markdown(two)
 
 
 def test_every_measure_has_a_heading_in_latex() -> None:
-    made = Published(**{**table(rows(PAIRS)).__dict__, "isotropy": measures.of_runs()})
+    made = replace(table(rows(PAIRS)), isotropy=measures.of_runs())
     head = next(line for line in publication.latex(made).splitlines() if line.startswith("Method"))
     for metric in measures.of_runs():
         assert f"{downloads.latex_heading(metric)} (" in head

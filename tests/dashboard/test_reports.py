@@ -76,15 +76,12 @@ def test_nothing_in_the_file_names_another_host_to_load_from() -> None:
     assert [tag for tag, _ in elements.found].count("script") == 2
 
 
-def test_a_figure_that_needs_all_of_plotly_has_it() -> None:
+def test_what_is_needed_is_in_the_file() -> None:
+    """All of plotly only for a figure that needs it; numbers have four digits, gaps are empty."""
     lines, heat = html_file.render(sample()), html_file.render(sample(go.Figure(go.Heatmap(z=[[1, 2]]))))
     assert len(heat) > 2 * len(lines)
     assert html_file.render(Document("t", "a")).count("<script") == 0
-
-
-def test_numbers_have_four_digits_and_gaps_are_empty() -> None:
-    text = html_file.render(sample())
-    assert '<td class="number">0.1235</td>' in text and '<td class="number"></td>' in text
+    assert '<td class="number">0.1235</td>' in lines and '<td class="number"></td>' in lines
 
 
 def unpacked(document: Document, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
@@ -115,38 +112,23 @@ def test_a_machine_without_a_browser_says_so(monkeypatch: pytest.MonkeyPatch) ->
         markdown_file.render(sample())
 
 
-def test_an_experiment_has_tables_tests_trade_off_provenance_and_citations(store: Store) -> None:
+def test_an_experiment_has_tables_tests_trade_off_provenance_and_citations_however_many_runs_there_are(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dashboard.results.comparison.MOST_RUNS", 1)  # above which a page waits for the reader to ask
     for seed in (0, 1, 2):
         finish(store, config("baseline", seed), 0.5 + 0.0625 * seed, 0.25, group="sweep")
         finish(store, config("istar", seed, {"lam": 1}), 0.75, 0.5, group="sweep")
     fail(store, config("isobn"), group="sweep")
     finish(store, config("flow"), 0.5, 0.25, group="other")
     document = of_runs.document(Filter("sweep"), "sweep")
-    text = html_file.render(document)
-    words = Elements(text).words
+    words = Elements(html_file.render(document)).words
     assert "7 runs" in words and "1 failed" in words and "other" not in words.split()
-    assert "Do these methods differ?" in words and "python -m isoviz" in words and "rudman" in words.lower()
+    assert "I-STAR λ = 1 − Baseline" in words and "python -m isoviz" in words and "rudman" in words.lower()
     assert len(document.pictures) == 2
-    every = next(
-        block.frame for block in document.blocks if isinstance(block, Numbers) and block.title.startswith("All")
-    )
-    assert len(every) == 7 and every["Remarks"].str.startswith("failed").sum() == 1
-
-
-def test_a_report_compares_however_many_runs_there_are(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dashboard.results.comparison.MOST_RUNS", 1)  # above which a page waits for the reader to ask
-    for seed in (0, 1, 2):
-        finish(store, config("baseline", seed), 0.5 + 0.0625 * seed, 0.25, group="sweep")
-        finish(store, config("istar", seed, {"lam": 1}), 0.75, 0.5, group="sweep")
-    document = of_runs.document(Filter("sweep"), "sweep")
-    assert any(
-        "I-STAR λ = 1 − Baseline" in line
-        for block in document.blocks
-        if isinstance(block, Points)
-        for line in block.lines
-    )
-    means = next(block.frame for block in document.blocks if isinstance(block, Numbers))
+    means, *_, every = (block.frame for block in document.blocks if isinstance(block, Numbers))
     assert "Difference" in means
+    assert len(every) == 7 and every["Remarks"].str.startswith("failed").sum() == 1
 
 
 def test_a_study_has_its_figure_printed_numbers_and_what_is_open() -> None:

@@ -32,11 +32,11 @@ def test_arguments_are_restored_without_this_machines_folders(tmp_path):
                               "glue/cola", "--data", "glue/mrpc=DIR"]  # fmt: skip
     sizes = Inputs.read(max_train=800, learning_rate=1e-4, epochs=None)
     assert sizes.words() == ["--max-train", "800", "--lr", "0.0001"]
-    assert {name for name, is_set in sizes.set_by_user().items() if is_set} == {"max_train", "learning_rate"}
+    assert set(sizes.given()) == {"max_train", "learning_rate"}
     with pytest.raises(TypeError, match="no settings of a study: ..warmup"):
         Inputs.read(warmup=0.1)
     assert Inputs().words() == []
-    assert not any(Inputs.read().set_by_user().values())
+    assert Inputs.read().given() == {}
 
 
 def test_a_folder_may_have_an_equals_sign(tmp_path):

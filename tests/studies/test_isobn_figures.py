@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 
 import numpy as np
 import pytest
 
-from isoviz import studies, tasks
+from isoviz import posthoc, studies, tasks
 from isoviz.errors import DataError, InputError, ModelError
 from isoviz.models import checkpoint, sources
 from isoviz.studies import isobn_figures
 from isoviz.studies.inputs import Inputs
-from isoviz.studies.isobn_clouds import measure, most_components
+from isoviz.studies.isobn_clouds import measure
 from isoviz.studies.isobn_figures import (
     TASKS,
     assumed,
@@ -57,16 +56,10 @@ def cloud(points):
     return measure(points, NAME, tasks.get("glue/mrpc"), "[CLS] state")
 
 
-def spread(column) -> float:
-    middle = sum(column) / len(column)
-    return math.sqrt(sum((value - middle) ** 2 for value in column) / len(column))
-
-
-def correlation(a, b) -> float:
-    if spread(a) == 0 or spread(b) == 0:
-        return 0.0
-    both = sum((x - a.mean()) * (y - b.mean()) for x, y in zip(a, b, strict=True)) / len(a)
-    return abs(both / (spread(a) * spread(b)))
+def strengths(points):
+    """|ρ| of all pairs; a constant dimension is uncorrelated."""
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(np.abs(np.corrcoef(points.T)))[np.triu_indices(6, 1)]
 
 
 def shares(x) -> list[float]:
@@ -75,33 +68,21 @@ def shares(x) -> list[float]:
     return [squares[: k + 1].sum() / squares.sum() for k in range(len(squares))]
 
 
-def isobn_by_loops(x, eps=0.1):
-    """Equations 4 to 8 at β = 1, with the root of equation 7."""
-    d = x.shape[1]
-    sigma = [spread(column) for column in x.T]
-    theta = []
-    for i in range(d):
-        gamma = sum(1.0 if i == j else correlation(x.T[i], x.T[j]) ** 2 for j in range(d))
-        theta.append(1 / (sigma[i] * gamma + eps))
-    ratio = sum(s * s for s in sigma) / sum((s * t) ** 2 for s, t in zip(sigma, theta, strict=True))
-    return x * np.array(theta) * math.sqrt(ratio)
-
-
-def test_a_cloud_by_loops(points, cloud):
-    np.testing.assert_allclose(cloud.sigma, [spread(column) for column in points.T], rtol=1e-9, atol=1e-12)
-    expected = sorted(correlation(points.T[i], points.T[j]) for i in range(6) for j in range(i))
-    np.testing.assert_allclose(sorted(cloud.correlation[np.triu_indices(6, 1)]), expected, atol=1e-9)
+def test_a_cloud_has_the_numbers_of_its_points(points, cloud):
+    np.testing.assert_allclose(cloud.sigma, points.std(axis=0), rtol=1e-9, atol=1e-12)
+    expected = np.sort(strengths(points))
+    np.testing.assert_allclose(np.sort(cloud.correlation[np.triu_indices(6, 1)]), expected, atol=1e-9)
     # the two that go together most are neighbours, the constant one is last
-    assert max(np.diagonal(cloud.correlation, 1)) == pytest.approx(max(expected), abs=1e-9)
+    assert max(np.diagonal(cloud.correlation, 1)) == pytest.approx(expected[-1], abs=1e-9)
     assert not cloud.correlation[-1, :-1].any()
     forms = {
         "none": points,
-        "BN": np.stack([(c - c.mean()) / math.sqrt(spread(c) ** 2 + 1e-5) for c in points.T], axis=1),
-        "IsoBN": isobn_by_loops(points),
+        "BN": (points - points.mean(axis=0)) / np.sqrt(points.var(axis=0) + 1e-5),
+        "IsoBN": posthoc.isobn(beta=1.0).fit_transform(points),
     }
-    assert [spectrum.form for spectrum in cloud.spectra] == list(forms)
-    for one in cloud.spectra:
-        np.testing.assert_allclose(one.ev, shares(forms[one.form]), rtol=1e-8)
+    assert list(cloud.spectra) == list(forms)
+    for form, ev in cloud.spectra.items():
+        np.testing.assert_allclose(ev, shares(forms[form]), rtol=1e-8)
     assert (cloud.n, cloud.d, cloud.tiny) == (60, 6, 2)
 
 
@@ -117,32 +98,27 @@ def test_the_bins_hold_every_dimension(cloud):
         assert percent == pytest.approx(100 * inside / 6)
 
 
-def test_the_tables_by_loops(cloud):
+def test_the_tables_have_the_numbers_of_their_clouds(points, cloud):
     (row,) = dimensions_table([cloud]).rows
     named = dict(zip(dimensions_table([cloud]).header, row, strict=True))
-    positive = [sigma for sigma in cloud.sigma if sigma > 0]
-    pairs = [cloud.correlation[i, j] for i in range(6) for j in range(i)]
-    assert named["smallest σ > 0"] == min(positive)
+    pairs = strengths(points)
+    assert named["smallest σ > 0"] == min(sigma for sigma in cloud.sigma if sigma > 0)
     assert (named["n"], named["d"], named["σ = 0"], named["tiny σ"]) == (60, 6, 1, 2)
-    assert named["mean |ρ|"] == pytest.approx(sum(pairs) / 15)
-    assert named["|ρ| ≥ 0.5, % of pairs"] == pytest.approx(100 * sum(pair >= 0.5 for pair in pairs) / 15)
+    assert named["mean |ρ|"] == pytest.approx(pairs.mean())
+    assert named["|ρ| ≥ 0.5, % of pairs"] == pytest.approx(100 * (pairs >= 0.5).mean())
     table = ev_table([cloud])
-    assert table.rows[2][3:] == ["IsoBN", *cloud.spectra[2].ev[:3], 0.37, 0.68, 0.77]
+    assert table.rows[2][3:] == ["IsoBN", *cloud.spectra["IsoBN"][:3], 0.37, 0.68, 0.77]
     assert table.notes == ["Printed: IsoBN, Table 2, bert-base-cased, another encoder than toy/bert."]
 
 
 def test_a_cloud_without_variance_has_no_explained_variance():
     with pytest.warns(UserWarning):
         still = measure(np.full((5, 3), 0.25), NAME, tasks.get("glue/mrpc"), "[CLS] state")
-    assert still.spectra == ()
+    assert still.spectra == {}
     assert explained([still], 1).panels[0].series == []
     assert spreads([still], 1).panels[0].series[0].at_zero == 100.0
     assert dimensions_table([still]).rows[0][5] is None
     assert ev_table([still]).rows == []
-
-
-def test_how_many_components_figure_4_shows():
-    assert (most_components(768), most_components(1024)) == (50, 200)
 
 
 @pytest.mark.parametrize(
@@ -291,29 +267,26 @@ def test_unsuitable_inputs_are_refused(words, kind, message, tiny_models):
         isobn_figures.FIGURES.run("quick", silent, Inputs.read(**filled))
 
 
-def with_rows(sigma=(1e-8, 1.0), strong=20.0, ev=None):
-    """A result with one cloud of these numbers."""
-    ev = ev or {"none": (0.7, 0.8, 0.9), "BN": (0.6, 0.7, 0.8), "IsoBN": (0.3, 0.5, 0.6)}
-    dimensions = Table(
-        title="d",
-        header=list("abcdefghijk"),
-        rows=[["MRPC", "e", "v", 10, 4, sigma[0], 0.1, sigma[1], 0, 0, strong]],
-    )
-    shares = Table(
-        title="ev", header=list("abcdefg"), rows=[["MRPC", "e", "v", form, *values] for form, values in ev.items()]
-    )
-    return Result(
-        title="t", tables=[dimensions, shares], provenance=provenance("isobn-figures", "quick", 0, {}, [], 1.0)
-    )
+def with_tables(*tables: Table) -> Result:
+    return Result(title="t", tables=list(tables), provenance=provenance("isobn-figures", "quick", 0, {}, [], 1.0))
 
 
-def test_claims_are_judged_by_the_tables():
-    as_printed, otherwise = with_rows(), with_rows((0.1, 0.3), 0.1, {
-        "none": (0.1, 0.2, 0.3), "BN": (0.1, 0.2, 0.3), "IsoBN": (0.2, 0.3, 0.4),
-    })  # fmt: skip
-    assert [claim.judge(as_printed)[0] for claim in isobn_figures.FIGURES.claims] == ["held"] * 4
-    assert [claim.judge(otherwise)[0] for claim in isobn_figures.FIGURES.claims] == ["not held"] * 4
-    assert "in 3 of 3 cases (k = 1 to 3), by 0.233 on average" in isobn_figures.FIGURES.claims[3].judge(as_printed)[1]
+@pytest.mark.parametrize(
+    ("sigma", "strong", "ev", "outcome"),
+    [
+        ((1e-8, 1.0), 20.0, [(0.7, 0.8, 0.9), (0.6, 0.7, 0.8), (0.3, 0.5, 0.6)], "held"),
+        ((0.1, 0.3), 0.1, [(0.1, 0.2, 0.3), (0.1, 0.2, 0.3), (0.2, 0.3, 0.4)], "not held"),
+    ],
+)
+def test_claims_are_judged_by_the_tables(sigma, strong, ev, outcome):
+    cloud = ["MRPC", "e", "v", 10, 4, sigma[0], 0.1, sigma[1], 0, 0, strong]
+    shares = [["MRPC", "e", "v", form, *values] for form, values in zip(FORMS, ev, strict=True)]
+    result = with_tables(
+        Table(title="d", header=list("abcdefghijk"), rows=[cloud]),
+        Table(title="ev", header=list("abcdefg"), rows=shares),
+    )
+    assert [claim.judge(result)[0] for claim in isobn_figures.FIGURES.claims] == [outcome] * 4
+    assert ("in 3 of 3 cases" in isobn_figures.FIGURES.claims[3].judge(result)[1]) == (outcome == "held")
 
 
 # ---------------------------------------------------------------------------------------------------- Figure 3
@@ -343,10 +316,8 @@ def test_groups_are_found_and_assumed_to_be_copies():
 
 @pytest.mark.parametrize(("identity", "of_blocks", "outcome"), [(0.4, 0.1, "held"), (0.1, 0.2, "not held")])
 def test_the_nearer_assumption_is_named(identity, of_blocks, outcome):
-    header = ["task", "encoder", "groups", "%", "distance of the identity", "distance of the blocks"]
-    table = Table(title="t", header=header, rows=[["MRPC", "e", 3, 80.0, identity, of_blocks]])
-    result = Result(title="t", tables=[table], provenance=provenance("isobn-figure-3", "quick", 0, {}, [], 1.0))
-    assert blocks_fit_better(result)[0] == outcome
+    rows = [["MRPC", "e", 3, 80.0, identity, of_blocks]]
+    assert blocks_fit_better(with_tables(Table(title="t", header=list("abcdef"), rows=rows)))[0] == outcome
 
 
 def test_figure_3_of_an_own_encoder(tiny_models, cola):

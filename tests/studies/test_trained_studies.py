@@ -27,12 +27,11 @@ from isoviz.studies.judging import (
 )
 from isoviz.studies.papers import PAPERS
 from isoviz.studies.records import Evidence
-from isoviz.studies.study import ComputedStudy, TrainedStudy
+from isoviz.studies.study import TrainedStudy
 from tests.dashboard import made_up
 from tests.studies import made_runs
 
 TRAINED = [entry.study for entry in studies.listed() if isinstance(entry.study, TrainedStudy)]
-COMPUTED = [study for study in studies.catalogue().values() if isinstance(study, ComputedStudy)]
 
 
 def falling(config):
@@ -79,53 +78,36 @@ def test_its_full_scale_is_the_papers_and_valid(study):
     assert len({config.seed for config in planned}) in (3, 5)
 
 
-RUNS = {
-    "calibration-table-1": (45, (3 * 4 + 1) * 9 * 3),
-    "calibration-table-2": (18, 2 * (4 + 2) * 3),
-    "calibration-table-3": (18, (4 + 2) * 3),
-    "calibration-table-4": (45, (3 * 4 + 1) * 9 * 3),
-    "calibration-table-5": (18, (4 + 2) * 3),
-    "isobn-table-1": (27, 2 * 7 * 4 * 5),
-    "isolayer-figure-2": (12, 2 * 3 * 2 * 5),
-    "isolayer-table-2": (12, 2 * 3 * 2 * 5),
-    "isolayer-table-3": (24, 2 * 3 * 5 * 5),
-    "istar-figure-3": (48, 3 * 9 * 8 * 5),
-    "istar-figure-4": (9, 3 * 3 * 5),
-    "istar-figure-5": (15, 3 * 5 * 5),
-    "istar-figure-6": (9, 3 * 3 * 5),
-    "istar-figure-7": (18, 3 * 6 * 5),
-    "istar-figure-8": (15, (13 + 13 + 7) * 5),
-    "istar-table-1": (30, 3 * 9 * 5 * 5),
-    "istar-table-2": (24, 3 * 9 * 6 * 4 * 5),
-}
+SIZES = {
+    "calibration-table": {1: (45, (3 * 4 + 1) * 9 * 3), 2: (18, 2 * (4 + 2) * 3), 3: (18, (4 + 2) * 3), 4: (45, (3 * 4 + 1) * 9 * 3),
+                          5: (18, (4 + 2) * 3)},
+    "isobn-table": {1: (27, 2 * 7 * 4 * 5)},
+    "isolayer-figure": {2: (12, 2 * 3 * 2 * 5)},
+    "isolayer-table": {2: (12, 2 * 3 * 2 * 5), 3: (24, 2 * 3 * 5 * 5)},
+    "istar-figure": {3: (48, 3 * 9 * 8 * 5), 4: (9, 3 * 3 * 5), 5: (15, 3 * 5 * 5), 6: (9, 3 * 3 * 5), 7: (18, 3 * 6 * 5),
+                     8: (15, (13 + 13 + 7) * 5)},
+    "istar-table": {1: (30, 3 * 9 * 5 * 5), 2: (24, 3 * 9 * 6 * 4 * 5)},
+}  # fmt: skip
 """Study → runs at the quick and at the full scale: the paper's models × tasks × settings × seeds."""
 
 
 def test_as_many_runs_as_the_papers_say():
-    assert {study.slug: tuple(len(study.declared(scale)) for scale in ("quick", "full")) for study in TRAINED} == RUNS
+    assert {study.slug: tuple(len(study.declared(scale)) for scale in ("quick", "full")) for study in TRAINED} == {
+        f"{kind}-{number}": sizes for kind, of_kind in SIZES.items() for number, sizes in of_kind.items()
+    }
 
 
-@pytest.mark.parametrize("study", [*TRAINED, *COMPUTED], ids=lambda study: study.slug)
-def test_its_sentences_are_present(study):
-    card = study.card()
-    assert set(card["scales"]) == {"quick", "full"}
-    assert study.source in PAPERS and study.paper.short
-    assert card["open_points"] and all(point.endswith(".") for point in card["open_points"])
-    assert all(claim.endswith(".") for claim in card["claims"])
-
-
-def test_an_inverse_relation_is_seen_in_both_directions():
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        (falling, ["held", "held"]),
+        (lambda config: {**falling(config), "score": 1.5 - falling(config)["score"]}, ["not held", "held"]),
+        (lambda config: {"score": 0.8 + 0.01 * config.seed}, ["cannot tell", "cannot tell"]),
+    ],
+)
+def test_an_inverse_relation_is_seen_in_both_directions(numbers, expected):
     planned = istar.FIGURE_3.declared("quick")
-    down = istar.FIGURE_3.draw(made_runs.records(planned, falling), "quick")
-    assert outcomes(down) == ["held", "held"]
-    assert "is −1.000" in down.verdicts[0].sentence and "2 tasks" in down.verdicts[0].sentence
-    up = istar.FIGURE_3.draw(
-        made_runs.records(planned, lambda config: {**falling(config), "score": 1.5 - falling(config)["score"]}),
-        "quick",
-    )
-    assert outcomes(up) == ["not held", "held"]
-    flat = istar.FIGURE_3.draw(made_runs.records(planned, lambda config: {"score": 0.8 + 0.01 * config.seed}), "quick")
-    assert outcomes(flat) == ["cannot tell", "cannot tell"]
+    assert outcomes(istar.FIGURE_3.draw(made_runs.records(planned, numbers), "quick")) == expected
 
 
 @pytest.mark.parametrize("study", TRAINED, ids=lambda study: study.slug)
@@ -226,16 +208,21 @@ def test_the_detectable_difference_has_the_power_it_promises():
     assert detectable([Change("a", (0.5, 0.5, 0.5))]) == "" == detectable([Change("a", (0.1, 0.2))])
 
 
-def test_chosen_tasks_and_models_keep_their_settings_and_new_ones_take_the_first():
-    own = grids_of("quick", tasks=["demo/similarity"])
-    assert {config.max_train for config in own} == {1500} and len(own) == 24
-    new = grids_of("quick", tasks=["demo/sentiment"])
-    assert {config.max_train for config in new} == {1000} and len(new) == 24
-    squad = grids_of("full", models=["google-bert/bert-base-cased"], tasks=["squad", "glue/rte"], seeds=[7], epochs=1)
+def planned(scale, **chosen):
+    return istar.FIGURE_3.declared(scale, Inputs.read(**chosen))
+
+
+def test_chosen_tasks_models_and_settings_go_into_the_runs():
+    own, new = planned("quick", tasks=["demo/similarity"]), planned("quick", tasks=["demo/sentiment"])
+    assert [({config.max_train for config in part}, len(part)) for part in (own, new)] == [({1500}, 24), ({1000}, 24)]
+    squad = planned("full", models=["google-bert/bert-base-cased"], tasks=["squad", "glue/rte"], seeds=[7], epochs=1)
     assert {(config.task, config.max_length, config.epochs, config.seed) for config in squad} == {
         ("squad", 384, 1, 7), ("glue/rte", 256, 1, 7),
     }  # fmt: skip
     assert len(squad) == 2 * 8
+    settings = {"learning_rate": 1e-4, "batch_size": 16, "max_length": 32, "max_eval": 400}
+    chosen = planned("full", tasks=["glue/cola"], **settings)
+    assert {tuple(getattr(config, name) for name in settings) for config in chosen} == {tuple(settings.values())}
 
 
 def test_a_record_names_no_folder(tmp_path):
@@ -251,17 +238,6 @@ def test_a_record_names_no_folder(tmp_path):
         67.87: 70.0,
         70.75: 70.0,
     }
-
-
-def grids_of(scale, **chosen):
-    return istar.FIGURE_3.declared(scale, Inputs.read(**chosen))
-
-
-def test_your_own_settings_go_into_every_run():
-    chosen = grids_of("full", tasks=["glue/cola"], learning_rate=1e-4, batch_size=16, max_length=32, max_eval=400)
-    names = ("learning_rate", "batch_size", "max_length", "max_eval")
-    assert {tuple(getattr(config, name) for name in names) for config in chosen} == {(1e-4, 16, 32, 400)}
-    assert {config.learning_rate for config in grids_of("full", tasks=["glue/cola"])} == {3e-5}
 
 
 def test_a_run_of_the_same_configuration_is_used_again(tmp_path):
