@@ -223,7 +223,8 @@ def _scatter_points(figure: go.Figure, members: list[Series], marker: dict[str, 
 
 def _spread(members: list[Series], middle: str, low: str, high: str) -> dict[str, Any]:
     """Error bars of each point, as long as the named fields of its series say."""
-    up, down = [], []
+    up: list[float] = []
+    down: list[float] = []
     for series in members:
         at, ends = getattr(series, middle), (getattr(series, high), getattr(series, low))
         up += [top - y for y, top in zip(at, ends[0] or at, strict=True)]

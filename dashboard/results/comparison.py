@@ -194,7 +194,9 @@ def as_numbers(part: Part) -> pd.DataFrame:
     against = {comparison.arm: comparison for comparison in part.comparisons}
     lines = []
     for arm in part.arms:
-        line = {"setting": arm.label} | arm.model_dump(include={"mean", "sd", "median", "low", "high", "letters"})
+        line: dict[str, Any] = {"setting": arm.label} | arm.model_dump(
+            include={"mean", "sd", "median", "low", "high", "letters"}
+        )
         line |= {"n": arm.n, "seeds": " · ".join(f"{seed}: {value!r}" for seed, value in arm.values.items())}
         if comparison := against.get(arm.label):
             line |= comparison.model_dump(exclude={"arm", "baseline", "low", "high", "n"})

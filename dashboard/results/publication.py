@@ -79,7 +79,7 @@ class Published:
     @functools.cached_property
     def frame(self) -> pd.DataFrame:
         """The summary with `label`, and as text: `difference` from the baseline, its `p`, and the `published` numbers."""
-        lines = self.summary.to_dict("records")
+        lines = _records(self.summary)
         compared = [self.comparison(line) for line in lines]
         p_values = [None if comparison is None else comparison.p_holm for comparison in compared]
         return self.summary.assign(
@@ -91,7 +91,11 @@ class Published:
 
     def lines(self) -> list[dict[str, Any]]:
         """The rows of the frame."""
-        return [{str(name): value for name, value in line.items()} for line in self.frame.to_dict("records")]
+        return _records(self.frame)
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in line.items()} for line in frame.to_dict("records")]
 
 
 def printed_for(line: Mapping[str, Any]) -> tuple[Printed, ...]:

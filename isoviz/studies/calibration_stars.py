@@ -51,10 +51,10 @@ def stars_in_words() -> str:
     every = stars()
     tested, better = every["student"].count(), every[every["better"]]
     lines = [
-        f"{star.label} on {star.model}, {star.task}{' (mismatched)' if star.metric.endswith(_MISMATCHED) else ''}: "
-        f"{star.difference:+.2f}, p = {star.student:.3f} by the paper's test, {star.welch:.3f} by Welch's, "
-        f"{star.student_holm:.2g} after Holm's correction for {tested} comparisons."
-        for star in pd.concat([every[every["starred"]], better[~better["starred"]]]).itertuples()
+        f"{star['label']} on {star['model']}, {star['task']}{' (mismatched)' if star['metric'].endswith(_MISMATCHED) else ''}: "
+        f"{star['difference']:+.2f}, p = {star['student']:.3f} by the paper's test, {star['welch']:.3f} by Welch's, "
+        f"{star['student_holm']:.2g} after Holm's correction for {tested} comparisons."
+        for star in pd.concat([every[every["starred"]], better[~better["starred"]]]).to_dict("records")
     ]
     worse = ((every["difference"] < 0) & (every["student"] < ALPHA)).sum()
     kept = (better["student_holm"] < ALPHA).sum()

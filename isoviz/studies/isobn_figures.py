@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from isoviz.studies.inputs import Inputs, NamedModel
 from isoviz.studies.isobn import BERT, MODELS, ROBERTA
@@ -99,7 +99,7 @@ def spreads(clouds: Sequence[Cloud], columns: int) -> Figure:
     return Figure(name="sigma", title=title, place="Figure 1", columns=columns, panels=panels)
 
 
-def _measured(name: str, group: str, x: list[float], y: list[float], **more: float) -> Series:
+def _measured(name: str, group: str, x: list[float], y: list[float], **more: Any) -> Series:
     return Series(name=name, role="measured", group=group, x=x, y=y, **more)
 
 

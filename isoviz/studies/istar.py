@@ -316,7 +316,8 @@ def _against(name: str, symbol: str, title: str, apart: int | None = None) -> di
     def content(runs: Evidence, metric: str) -> Mapping[str, Any]:
         references = []
         if apart is not None:
-            mean = runs.where(**{name: apart}).cell(metric).mean
+            together: dict[str, Any] = {name: apart}
+            mean = runs.where(**together).cell(metric).mean
             references = [] if mean is None else [Reference(label="all layers together", axis="y", value=mean)]
         elif selected := runs.best(metric, name):
             at = float(selected.planned[0].params[name])

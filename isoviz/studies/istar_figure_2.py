@@ -161,10 +161,15 @@ def _line(name: str, role: Literal["measured", "added"], group: str, values: Map
 
     draws = np.array(list(values.values()))
     mean, std = draws.mean(axis=1), draws.std(axis=1, ddof=1)
-    ends = {"low": (mean - std).tolist(), "high": (mean + std).tolist()}
-    spread = f"mean ± standard deviation over {draws.shape[1]} disjoint samples"
     return Series(
-        name=name, role=role, group=group, x=[float(n) for n in values], y=mean.tolist(), **ends, spread=spread
+        name=name,
+        role=role,
+        group=group,
+        x=[float(n) for n in values],
+        y=mean.tolist(),
+        low=(mean - std).tolist(),
+        high=(mean + std).tolist(),
+        spread=f"mean ± standard deviation over {draws.shape[1]} disjoint samples",
     )
 
 

@@ -32,11 +32,12 @@ def complete(store: Store, runs: Sequence[RunRecord], progress: Progress) -> lis
         if run.finished and run.layers is None:
             progress(number / len(runs), f"measuring the layers of run {run.row.id}")
             with contextlib.suppress(IsoVizError):  # its weights, model or data are not on this machine (any more)
-                run = replace(run, layers=measure(store, run))
+                profile = measure(store, run)
                 path = store.path_of(run.row.id) / PROFILE
                 partial = path.with_suffix(".partial")
-                partial.write_text(run.layers.model_dump_json(), encoding="utf-8")
+                partial.write_text(profile.model_dump_json(), encoding="utf-8")
                 partial.replace(path)
+                run = replace(run, layers=profile)
         completed.append(run)
     return completed
 

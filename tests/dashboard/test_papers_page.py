@@ -178,8 +178,9 @@ def test_series_of_a_number_have_its_colour_and_their_spread() -> None:
     assert list(by_number.error_x.array) == [0.25, 0.25] and list(by_number.error_x.arrayminus) == [0.125, 0.125]
     assert list(by_number.error_y.array) == [0.5, 0.5] and list(by_number.error_y.arrayminus) == [0.25, 0.25]
     assert by_method.marker.color == "#c51711" and by_method.name == "isobn"
-    axes = {"x_axis": Axis(label="layer"), "y_axis": Axis(label="IsoScore*")}
-    figure = drawing.panel(Panel(**axes, series=[by_lambda(4, lam) for lam in (-1.0, 0.0, 1.0)]), alone=True)
+    lambdas = [by_lambda(4, lam) for lam in (-1.0, 0.0, 1.0)]
+    layers = Panel(x_axis=Axis(label="layer"), y_axis=Axis(label="IsoScore*"), series=lambdas)
+    figure = drawing.panel(layers, alone=True)
     lines = [trace for trace in figure.data if trace.showlegend is not False]
     assert [trace.line.color for trace in lines] == ["#2f5be0", "#9aa0aa", "#d9730d"]  # negative, zero, positive
     assert figure.layout.xaxis.dtick == 1  # layers are counted
