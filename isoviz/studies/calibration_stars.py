@@ -37,7 +37,7 @@ def stars() -> pd.DataFrame:
     summaries = frame[["value", "sd", "seeds", "value_none", "sd_none", "seeds_none"]].to_numpy(dtype=float)
     for name, equal in (("student", True), ("welch", False)):
         pairs = ((tuple(row[:3]), tuple(row[3:])) for row in summaries.tolist())
-        frame[name] = [two_samples.from_summaries(*pair, equal_variances=equal) for pair in pairs]  # type: ignore[arg-type]
+        frame[name] = [two_samples.from_summaries(*pair, equal_variances=equal) for pair in pairs]
         frame[f"{name}_holm"] = two_samples.holm(frame[name])
     frame["difference"] = frame["value"] - frame["value_none"]
     frame["starred"] = frame["remark"].str.startswith("starred")

@@ -226,7 +226,9 @@ class Evidence:
 
     def best(self, metric: str, *names: str) -> Evidence | None:
         """The planned setting of these parameters with the highest mean; None before any run has finished."""
-        settings = dict.fromkeys(tuple(config.params[name] for name in names) for config in self.planned)
+        settings: dict[tuple[Any, ...], None] = dict.fromkeys(
+            tuple(config.params[name] for name in names) for config in self.planned
+        )
         parts = [self.where(**dict(zip(names, values, strict=True))) for values in settings]
         means = [(mean, -index) for index, part in enumerate(parts) if (mean := part.cell(metric).mean) is not None]
         return parts[-max(means)[1]] if means else None
