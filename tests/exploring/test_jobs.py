@@ -143,12 +143,6 @@ def test_sentences_through_a_process_that_stays(
     assert queue.retry(SENTENCES, failed.key).under_way  # what its button does
     assert wait(lambda: ask(SENTENCES, elsewhere)).status == "done"
 
-    psutil.Process(entry.pid).kill()
-    assert ask(SENTENCES, first).status == "done"
-    another = sentences(name, "w8")
-    assert wait(lambda: ask(SENTENCES, another)).status == "done"
-    assert [again.pid for again in queue.processes()] != [entry.pid]
-
 
 def test_map_is_laid_out_once_and_points_are_placed_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).normal(size=(40, 6)).astype(np.float32)

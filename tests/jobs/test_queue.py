@@ -82,6 +82,16 @@ def test_killed_worker_is_noticed_and_its_job_can_be_retried(busy: Path) -> None
     assert settled(LIGHT, "k").status == "done"
 
 
+def test_process_that_was_killed_while_idle_costs_no_job() -> None:
+    queue.start(WARM, "first", {})
+    assert settled(WARM, "first").status == "done"
+    (process,) = queue.processes()
+    until(lambda: process.entry is None)
+    psutil.Process(process.pid).kill()
+    queue.start(WARM, "next", {})  # perhaps before anyone has noticed
+    assert settled(WARM, "next").status == "done" and queue.processes() != [process]
+
+
 def test_stop_ends_what_the_job_started_and_forgets_it(busy: Path, tmp_path: Path) -> None:
     children = tmp_path / "children"
     queue.start(LIGHT, "k", {"while": str(busy), "children": str(children)}, X)
