@@ -11,14 +11,13 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.inputs import model_form
 from dashboard.inputs.data_form import Source, data_field
-from dashboard.shared import forms, theme, wording
+from dashboard.shared import forms, reading, theme, wording
 from dashboard.shared.steady import steady
 from dashboard.train import presets
 from dashboard.train.launching import Plan
 from dashboard.train.own_form import own_field
 from isoviz import methods, tasks
 from isoviz.config import section_of
-from isoviz.errors import InputError
 from isoviz.methods.protocol import Method
 from isoviz.models import sources
 
@@ -229,10 +228,9 @@ def _seeds(to_fix: list[str]) -> list[int]:
         placeholder="0 1 2, or 0-4",
         help="One run per seed. A seed fixes the data order, new weights and dropout, equally for every method.",
     )
-    try:
-        seeds = forms.parse_seeds(text)
-    except InputError as error:
-        forms.show_error(forms.sentence(error))
+    seeds, error = reading.answer(forms.parse_seeds, text)
+    if seeds is None:
+        forms.show_error(error)
         to_fix.append("seeds")
         return []
     if len(seeds) < 3:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from dashboard.shared import timing
 from dashboard.train import launching
 from dashboard.train.launching import Plan
+from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.runs.identity import host_name
 from isoviz.runs.rows import RunProgress, RunRow
@@ -39,31 +43,57 @@ def test_a_plan_without_tasks_is_refused() -> None:
         launching.configs(plan(tasks=()))
 
 
-def history(seconds: float, host: str | None = None, progress: RunProgress | None = None, **more: object) -> RunRow:
+def history(seconds: float, host: str | None = None, progress: RunProgress | None = None, **more: Any) -> RunRow:
     times = {"started": 100.0, "ended": 100.0 + seconds}
-    return row(f"{seconds}", config(**more), outcome=result(0.5, 0.5), host=host, progress=progress, **times)  # type: ignore[arg-type]
+    return row(f"{seconds}", config(**more), outcome=result(0.5, 0.5), host=host, progress=progress, **times)
 
 
-def test_estimate_scales_like_runs_by_epochs() -> None:
-    past = [history(6.0, epochs=3), history(12.0, epochs=3), history(9.0, epochs=3)]
-    assert timing.estimate([config(epochs=6, seed=9)], past) == timing.Estimate(18.0, 0, measured=3)  # type: ignore[arg-type]
+OWN: dict[str, Any] = {"model": "my/encoder", "epochs": 3}
+ROWS_1000: dict[str, Any] = {**OWN, "max_train": 1000}
+PAST = history(6.0, **ROWS_1000)
+THREE = [history(6.0, epochs=3)]
 
 
-def test_runs_of_another_machine_give_no_estimate_for_this_one() -> None:
-    own = {"model": "my/encoder", "epochs": 3}
-    past = [history(9.0, host=host_name(), **own), history(900.0, host="another", **own)]
-    estimate = timing.estimate([config(**own)], past)  # type: ignore[arg-type]
-    assert estimate == timing.Estimate(9.0, 0, measured=1)
-    assert estimate.source(1) == "estimated from 1 earlier run on this machine"
-    assert timing.estimate([config()], [], shipped=False) == timing.Estimate(0.0, 1)
+@pytest.mark.parametrize(
+    ("configs", "past", "options", "expected"),
+    [
+        ([config(epochs=6, seed=9)], [history(seconds, epochs=3) for seconds in (6.0, 12.0, 9.0)], {}, (18.0, 0, 3)),
+        ([config(**OWN)], [history(9.0, host_name(), **OWN), history(900.0, "another", **OWN)], {}, (9.0, 0, 1)),
+        ([config()], [], {"shipped": False}, (0.0, 1, 0)),
+        ([config("isobn", **ROWS_1000)], [PAST], {}, (6.0, 0, 1)),  # the same model and number of rows
+        ([config("isobn", **OWN, task="glue/cola", data="folder")], [PAST], {}, (0.0, 1, 0)),  # of unknown rows
+        ([config(**OWN, max_train=3000)], [PAST], {}, (18.0, 0, 1)),
+        ([config(**OWN)], [PAST], {}, (18.0, 0, 1)),  # the demo task has 3,000 rows
+        ([config(**ROWS_1000, num_beams=8)], [PAST], {}, (0.0, 1, 0)),
+        ([config(**ROWS_1000, batch_size=1)], [PAST], {}, (0.0, 1, 0)),
+        ([config(**ROWS_1000, threads=4)], [PAST], {}, (0.0, 1, 0)),
+        ([config(**ROWS_1000, grad_accum=8)], [PAST], {}, (0.0, 1, 0)),
+        ([config(**ROWS_1000, task="demo/summarization")], [PAST], {}, (0.0, 1, 0)),
+        ([config(**OWN)], [row("r", config(**OWN), "failed", started=0.0, ended=1.0)], {}, (0.0, 1, 0)),
+        ([config(**OWN)], [replace(history(6.0, **OWN), attempt=2)], {}, (0.0, 1, 0)),  # resumed
+        ([config(epochs=10)], [history(4.0, epochs=1000, progress=RunProgress(measured_epoch=2))], {}, (20.0, 0, 1)),
+        ([config(epochs=3)] * 5, THREE, {"slots": 1}, (30.0, 0, 1)),
+        ([config(epochs=3)] * 5, THREE, {"slots": 2}, (18.0, 0, 1)),
+        ([config(epochs=3)] * 5, THREE, {"slots": 4}, (12.0, 0, 1)),
+        ([config(epochs=3)], THREE, {"slots": 4, "busy": [3600.0]}, (3600.0, 0, 1)),
+        ([config(epochs=3)], THREE, {"slots": 2, "busy": [10.0, 20.0]}, (20.0, 0, 1)),
+        (
+            [config(epochs=3, processes=2)],
+            [history(6.0, epochs=3, processes=2)],
+            {"slots": 2, "busy": [10.0]},
+            (16.0, 0, 1),
+        ),
+    ],
+)
+def test_estimates(
+    configs: list[RunConfig], past: list[RunRow], options: dict[str, Any], expected: tuple[float, int, int]
+) -> None:
+    estimate = timing.estimate(configs, past, **options)
+    assert (estimate.seconds, estimate.unknown, estimate.measured) == (pytest.approx(expected[0]), *expected[1:])
 
 
-def test_estimate_falls_back_to_the_same_model_and_size() -> None:
-    own = {"model": "my/encoder", "epochs": 3}
-    past = [history(6.0, **own, max_train=1000)]
-    assert timing.estimate([config("isobn", **own, max_train=1000)], past).seconds == 6.0  # type: ignore[arg-type]
-    unknown_rows = config("isobn", **own, task="glue/cola", data="folder")  # type: ignore[arg-type]
-    assert timing.estimate([unknown_rows], past) == timing.Estimate(0.0, 1)
+def test_the_source_of_an_estimate() -> None:
+    assert timing.Estimate(9.0, 0, measured=1).source(1) == "estimated from 1 earlier run on this machine"
 
 
 def test_a_first_estimate_comes_from_the_recording_that_ships_with_the_demo() -> None:
@@ -88,43 +118,6 @@ def test_one_run_of_the_bundled_model_here_replaces_the_timings_of_the_other_mac
     assert now.seconds == pytest.approx(3 * before.seconds)
     assert (before.recorded, before.measured, now.recorded, now.measured) == (1, 0, 0, 1)
     assert timing.estimate([other], past, shipped=False) == now
-
-
-def test_runs_on_fewer_rows_are_scaled_by_their_rows() -> None:
-    own = {"model": "my/encoder", "epochs": 3}
-    past = [history(6.0, **own, max_train=1000)]
-    for more in ({"max_train": 3000}, {}):  # the demo task has 3,000 rows
-        assert timing.estimate([config(**own, **more)], past).seconds == pytest.approx(18.0)  # type: ignore[arg-type]
-
-
-def test_resumed_and_failed_runs_tell_nothing_about_time() -> None:
-    own = config(model="my/encoder")
-    failed = row("r", own, "failed", started=0.0, ended=1.0)
-    resumed = row("r", own, outcome=result(0.5, 0.5), started=0.0, ended=1.0, attempt=2)
-    assert timing.estimate([own], [failed, resumed]).unknown == 1
-
-
-def test_runs_of_other_work_tell_nothing_about_time() -> None:
-    own = {"model": "my/encoder", "max_train": 1000, "epochs": 3}
-    past = [history(6.0, **own)]
-    others: tuple[dict[str, object], ...] = ({"num_beams": 8}, {"batch_size": 1}, {"threads": 4}, {"grad_accum": 8})
-    assert timing.estimate([config(**own, **other) for other in others], past).unknown == 4  # type: ignore[arg-type]
-    assert timing.estimate([config(**own, task="demo/summarization")], past).unknown == 1  # type: ignore[arg-type]
-
-
-def test_a_run_that_stopped_early_counts_the_epochs_it_trained() -> None:
-    past = [history(4.0, epochs=1000, progress=RunProgress(measured_epoch=2))]
-    assert timing.estimate([config(epochs=10)], past).seconds == 20.0
-
-
-def test_each_run_starts_in_the_slot_that_is_free_first() -> None:
-    past = [history(6.0, epochs=3)]
-    one = config(epochs=3)
-    assert [timing.estimate([one] * 5, past, slots=slots).seconds for slots in (1, 2, 4)] == [30.0, 18.0, 12.0]
-    assert timing.estimate([one], past, slots=4, busy=[3600.0]).seconds == 3600.0
-    assert timing.estimate([one], past, slots=2, busy=[10.0, 20.0]).seconds == 20.0
-    wide = [history(6.0, epochs=3, processes=2)]
-    assert timing.estimate([config(epochs=3, processes=2)], wide, slots=2, busy=[10.0]).seconds == 16.0
 
 
 def test_the_rest_of_running_runs_is_never_negative(monkeypatch: pytest.MonkeyPatch) -> None:
