@@ -346,14 +346,9 @@ def inside(points: ArrayLike, corners: ArrayLike) -> NDArray[np.bool_]:
 
     Uses the even-odd rule: regions enclosed twice are outside. A point on an edge is inside only on left and lower edges, so that
     exactly one of two adjacent polygons contains it.
-
-    Raises:
-        InputError: fewer than three corners, or coordinates that are not finite pairs.
     """
-    x, y = _pairs("points", points).T
-    polygon = _pairs("selection", corners)
-    if len(polygon) < 3:
-        raise InputError(f"selection: needs at least 3 corners (got {len(polygon)})", field="selection")
+    x, y = np.asarray(points, dtype=np.float64).T
+    polygon = np.asarray(corners, dtype=np.float64)
     enclosed = np.zeros(len(x), dtype=bool)
     for (x0, y0), (x1, y1) in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
         crosses = (y0 <= y) != (y1 <= y)  # the edge passes the point's height
@@ -368,7 +363,7 @@ def shortened_line(corners: ArrayLike) -> list[tuple[float, float]]:
 
     Selections use the shortened line, so that the address restores the same points.
     """
-    polygon = _pairs("selection", corners)
+    polygon = _pairs(corners)
     while len(polygon) > MOST_CORNERS:
         before, after = np.roll(polygon, 1, axis=0) - polygon, np.roll(polygon, -1, axis=0) - polygon
         polygon = np.delete(polygon, np.argmin(np.abs(before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0])), axis=0)
@@ -386,14 +381,16 @@ def line_of(text: str) -> list[tuple[float, float]] | None:
     """The inverse of `line_text`; None for other text."""
     try:
         pairs = [tuple(map(float, pair.split(","))) for pair in text.split(";")]
-        array = _pairs("selection", pairs)
+        array = _pairs(pairs)
     except (ValueError, TypeError):
         return None
     return [(float(x), float(y)) for x, y in array] if 3 <= len(array) <= 4 * MOST_CORNERS else None
 
 
-def _pairs(name: str, coordinates: ArrayLike) -> NDArray[np.float64]:
+def _pairs(coordinates: ArrayLike) -> NDArray[np.float64]:
     pairs = np.asarray(coordinates, dtype=np.float64)
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not np.isfinite(pairs).all():
-        raise InputError(f"{name}: expected finite pairs of coordinates (got shape {pairs.shape})", field=name)
+        raise InputError(
+            f"selection: expected finite pairs of coordinates (got shape {pairs.shape})", field="selection"
+        )
     return pairs

@@ -6,7 +6,6 @@ It depends only on the model, so it is measured once per model, not per view.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -39,8 +38,6 @@ def of(
     source: ModelSource,
     run: FinishedRun | None = None,
     tell: Callable[[int, int], None] | None = None,
-    *,
-    at: Path | None = None,
 ) -> dict[str, Any]:
     """The result of `measure` for a model's output matrix, with a description (`what`), or the `reason` why there is none. JSON-ready.
 
@@ -48,11 +45,10 @@ def of(
         source: a local model; for a run, with the run's fingerprint.
         run: the finished run to which the encoder belongs.
         tell: called with finished rows and total rows.
-        at: folder of stored results; None for `results.STORE.root`.
     """
     from isoviz.models.checkpoint import output_embeddings
 
-    cached_file = (at or results.STORE.root) / "outputs" / f"{source.fingerprint}-{VERSION}.json"
+    cached_file = results.STORE.root / "outputs" / f"{source.fingerprint}-{VERSION}.json"
     facts = read_json(cached_file)
     if facts is not None:
         return facts

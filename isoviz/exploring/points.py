@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isoviz.errors import InputError
 from isoviz.vectors import sets
 from isoviz.vectors.sets import unpacked as unpacked
 
@@ -113,15 +112,8 @@ def nearest(
 
     Args:
         leave_out: index of a point to exclude, such as `to` itself if it is in the cloud.
-
-    Raises:
-        InputError: an unknown metric, or a point with another number of dimensions.
     """
-    if metric not in METRICS:
-        raise InputError(f"metric: no metric '{metric}' (allowed: {', '.join(METRICS)})", field="metric")
     query = np.asarray(to, dtype=np.float64)
-    if query.shape != points.shape[1:]:
-        raise InputError(f"to: expected a point of {points.shape[1]} dimensions (got shape {query.shape})", field="to")
     distances = np.empty(len(points))
     for start in range(0, len(points), _AT_A_TIME):
         block = points[start : start + _AT_A_TIME].astype(np.float64)

@@ -217,8 +217,3 @@ def test_long_line_is_shortened_and_still_holds_the_same() -> None:
 @pytest.mark.parametrize("text", ["", "1,2", "1,2;3,4", "a,b;c,d;e,f", "1,2;3;4,5", "1,nan;2,3;4,5", "1,2;3,4;5,inf"])
 def test_text_that_is_no_line(text: str) -> None:
     assert maps.line_of(text) is None
-
-
-def test_two_corners_hold_nothing() -> None:
-    with pytest.raises(InputError, match="at least 3 corners"):
-        maps.inside([(0, 0)], [(0, 0), (1, 1)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -29,8 +28,8 @@ def pairs(document: dict[str, Any]) -> dict[tuple[str, bool], tuple[float, float
     return {(pair["convention"], pair["scale_free"]): (pair["i1"], pair["i2"]) for pair in document["pairs"]}
 
 
-def test_a_vocabulary_is_measured_by_both_conventions(bundled: ModelSource, tmp_path: Path) -> None:
-    measured = outputs.of(bundled, at=tmp_path)
+def test_a_vocabulary_is_measured_by_both_conventions(bundled: ModelSource) -> None:
+    measured = outputs.of(bundled)
     weights = output_embeddings(bundled)
     assert weights is not None and (measured["rows"], measured["d"]) == weights.shape
     assert "language-model head" in measured["what"] and measured["each"] is None
@@ -46,19 +45,19 @@ def test_a_vocabulary_is_measured_by_both_conventions(bundled: ModelSource, tmp_
     json.dumps(measured, allow_nan=False)
 
 
-def test_it_is_measured_once_per_model(bundled: ModelSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = outputs.of(bundled, at=tmp_path)
+def test_it_is_measured_once_per_model(bundled: ModelSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = outputs.of(bundled)
     monkeypatch.setattr(outputs, "measure", lambda *_: pytest.fail("measured again"))
-    assert outputs.of(bundled, at=tmp_path) == first
+    assert outputs.of(bundled) == first
 
 
-def test_a_runs_head_is_its_output_layer(bundled: ModelSource, tmp_path: Path) -> None:
+def test_a_runs_head_is_its_output_layer(bundled: ModelSource) -> None:
     weight = torch.randn(3, 16, generator=torch.Generator().manual_seed(0)) * 0.02
     model = SimpleNamespace(kind="classification", output=SimpleNamespace(weight=torch.nn.Parameter(weight)))
     run: Any = SimpleNamespace(model=model)
     source = replace(bundled, name="run:x", fingerprint="of the run")
     progress: list[tuple[int, int]] = []
-    measured = outputs.of(source, run, lambda done, total: progress.append((done, total)), at=tmp_path)
+    measured = outputs.of(source, run, lambda done, total: progress.append((done, total)))
     assert measured["what"] == "the output layer of the run's classification head"
     assert pairs(measured)["definition", False] == pytest.approx(metrics.partition(weight.double().numpy()), rel=1e-10)
     assert measured["each"] == pytest.approx(weight.norm(dim=1).tolist(), rel=1e-6) and progress[-1] == (3, 3)
@@ -70,6 +69,6 @@ def test_zero_weights_have_no_scale(bundled: ModelSource) -> None:
     assert pairs(measured)["definition", True] == (None, None)
 
 
-def test_an_encoder_alone_says_so(tiny_models: TinyModels, tmp_path: Path) -> None:
-    measured = outputs.of(sources.resolve(str(tiny_models("bert"))), at=tmp_path)
+def test_an_encoder_alone_says_so(tiny_models: TinyModels) -> None:
+    measured = outputs.of(sources.resolve(str(tiny_models("bert"))))
     assert "encoder alone" in measured["reason"]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from isoviz import metrics
-from isoviz.errors import InputError
 from isoviz.exploring import points as exploring_points
 from isoviz.exploring import results
 from isoviz.exploring.points import METRICS, Metric, nearest
@@ -52,13 +51,6 @@ def test_copies_keep_their_order_and_a_zero_vector_has_no_neighbours() -> None:
     assert nearest(points, [1, 1], metric="euclidean", k=3).places.tolist() == [0, 2, 1]
     assert nearest(points, [1, 1], metric="cosine", k=3).places.tolist() == [0, 2, 3]
     assert len(nearest(points, [0, 0], metric="cosine").places) == 0
-
-
-def test_wrong_questions() -> None:
-    with pytest.raises(InputError, match="no metric 'manhattan'"):
-        nearest(np.zeros((3, 2)), [0, 0], metric="manhattan")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="a point of 2 dimensions"):
-        nearest(np.zeros((3, 2)), [0, 0, 0])
 
 
 KEPT = 12
