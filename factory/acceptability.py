@@ -6,13 +6,11 @@ also part of the pretraining text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-from factory.grammar import MODALS, NP, Clause, Sampler, be, finite, say, verb_group
+from factory.grammar import MODALS, NP, Clause, Sampler, be, by_name, finite, say, verb_group
 from factory.lexicon import Noun, Verb, words
 
-Builder = Callable[[Sampler, bool], list[str]]
 ANIMATE = ("person", "person", "animal")
 NO_OBJECT = words(
     "sleep smile arrive disappear laugh sneeze cough snore yawn vanish weep grin hesitate giggle shiver tumble blush tremble"
@@ -35,8 +33,7 @@ def _predicate(s: Sampler, kind: str, plural: bool) -> list[str]:
         return [finite(s.verb(s.lexicon.intransitive[kind]), "present", plural), *_adverbial(s)]
     if draw < 0.65:
         clause = s.transitive(kind, "present", plain=True)
-        assert clause.object is not None
-        return [finite(clause.verb, "present", plural), *clause.object.words]
+        return [finite(clause.verb, "present", plural), *clause.patient.words]
     if draw < 0.8 and kind in ("person", "place"):
         return [be("present", plural), s.adjective(kind).lemma]
     verb = s.verb(s.lexicon.intransitive[kind])
@@ -57,7 +54,7 @@ def agreement(s: Sampler, good: bool) -> list[str]:
     return [*subject.words, *_predicate(s, kind, subject.plural == good)]
 
 
-def agreement_across_phrase(s: Sampler, good: bool) -> list[str]:
+def agreement_across_a_phrase(s: Sampler, good: bool) -> list[str]:
     """The noun nearest to the verb has the other number: the cars near the house ... ."""
     kind = s.choose(ANIMATE)
     plural = s.chance(0.5)
@@ -67,7 +64,7 @@ def agreement_across_phrase(s: Sampler, good: bool) -> list[str]:
     return [*_plain(s, kind, plural).words, *tail, *_predicate(s, kind, plural == good)]
 
 
-def agreement_across_clause(s: Sampler, good: bool) -> list[str]:
+def agreement_across_a_relative_clause(s: Sampler, good: bool) -> list[str]:
     """A relative clause with a noun of the other number stands between subject and verb."""
     plural = s.chance(0.5)
     kind = s.choose(ANIMATE)
@@ -98,8 +95,7 @@ def word_order(s: Sampler, good: bool) -> list[str]:
     noun.
     """
     clause = s.transitive("person", plain=True, tense=s.choose(("past", "past", "future", "modal")))
-    assert clause.object is not None
-    kind = "person" if clause.object.noun.kind == "name" else clause.object.noun.kind
+    kind = "person" if clause.patient.noun.kind == "name" else clause.patient.noun.kind
     obj = s.np(kind, adjective=1.0, name=0)
     subject = clause.subject.words
     auxiliary, verb = verb_group(clause.verb, clause.tense, clause.subject.plural, modal=clause.modal)
@@ -145,7 +141,6 @@ def _person_clause(s: Sampler, tense: str | None = None) -> Clause:
 def object_question(s: Sampler, good: bool) -> list[str]:
     """What did the doctor buy? The bad ones leave the verb in place, fill the gap, or lack the auxiliary."""
     clause = _person_clause(s, s.choose(("past", "past", "present", "future")))
-    assert clause.object is not None
     if good:
         return clause.ask_object()
     question = clause.ask_object()
@@ -154,7 +149,7 @@ def object_question(s: Sampler, good: bool) -> list[str]:
     if draw < 0.4:
         return [question[0], *clause.subject.words, auxiliary, *rest, "?"]
     if draw < 0.75:
-        return [*question[:-1], *clause.object.words, "?"]
+        return [*question[:-1], *clause.patient.words, "?"]
     return [question[0], auxiliary, *rest, *clause.subject.words, "?"]
 
 
@@ -178,7 +173,7 @@ def negation(s: Sampler, good: bool) -> list[str]:
     return [*subject, clause.verb.lemma, "not", auxiliary, *tail]
 
 
-def determiner_number(s: Sampler, good: bool) -> list[str]:
+def determiner_and_number(s: Sampler, good: bool) -> list[str]:
     kind = s.choose(("person", "animal", "object", "vehicle", "clothing"))
     noun = s.noun(kind)
     plural = s.chance(0.5)
@@ -204,21 +199,20 @@ def reflexive(s: Sampler, good: bool) -> list[str]:
 
 def passive(s: Sampler, good: bool) -> list[str]:
     clause = _person_clause(s, s.choose(("past", "past", "present", "perfect", "future")))
-    assert clause.object is not None
     if good:
         return clause.passive()
-    auxiliary, rest = clause.group(clause.object, passive=True)
+    auxiliary, rest = clause.group(clause.patient, passive=True)
     verb, agent = clause.verb, ["by", *clause.subject.words]
     draw = s.rng.random()
     if draw < 0.3:
         wrong = verb.gerund if "be" in rest or "been" in rest else verb.lemma
-        return [*clause.object.words, auxiliary, *rest[:-1], wrong, *agent]
+        return [*clause.patient.words, auxiliary, *rest[:-1], wrong, *agent]
     if draw < 0.6:
-        inserted = s.np(clause.object.noun.kind).words
-        return [*clause.object.words, auxiliary, *rest, *inserted, *agent]
+        inserted = s.np(clause.patient.noun.kind).words
+        return [*clause.patient.words, auxiliary, *rest, *inserted, *agent]
     if draw < 0.8:
-        return [*clause.object.words, auxiliary, *rest, *clause.subject.words]
-    return [*clause.object.words, verb.participle, auxiliary, *rest[:-1], *agent]
+        return [*clause.patient.words, auxiliary, *rest, *clause.subject.words]
+    return [*clause.patient.words, verb.participle, auxiliary, *rest[:-1], *agent]
 
 
 def dative(s: Sampler, good: bool) -> list[str]:
@@ -229,12 +223,12 @@ def dative(s: Sampler, good: bool) -> list[str]:
         return clause.active(s.choose(("double", "to")) if alternating else "to")
     if not alternating:
         return clause.active("double")
-    assert clause.object is not None and clause.recipient is not None
+    assert clause.recipient is not None
     auxiliary, rest = clause.group(clause.subject)
     front = say("{} {} {}", clause.subject, auxiliary, rest)
     if s.chance(0.5):
-        return say("{} to {} to {}", front, clause.recipient, clause.object)
-    return say("{} {} {} to", front, clause.object, clause.recipient)
+        return say("{} to {} to {}", front, clause.recipient, clause.patient)
+    return say("{} {} {} to", front, clause.patient, clause.recipient)
 
 
 def argument_structure(s: Sampler, good: bool) -> list[str]:
@@ -254,7 +248,7 @@ def argument_structure(s: Sampler, good: bool) -> list[str]:
     return clause.active() if good else replace(clause, object=None).active()
 
 
-def auxiliary_form(s: Sampler, good: bool) -> list[str]:
+def auxiliary_and_verb_form(s: Sampler, good: bool) -> list[str]:
     """has bought, will buy, is buying, can buy: the auxiliary decides the form of the verb."""
     clause = _person_clause(s, s.choose(("perfect", "pluperfect", "progressive", "future", "modal")))
     auxiliary, rest = clause.group(clause.subject)
@@ -336,24 +330,24 @@ def existential(s: Sampler, good: bool) -> list[str]:
     return ["there", be(s.choose(("present", "past")), plural == good), *phrase.words, *s.pp(("place",))]
 
 
-PHENOMENA: dict[str, Builder] = {
-    "agreement": agreement,
-    "agreement across a phrase": agreement_across_phrase,
-    "agreement across a relative clause": agreement_across_clause,
-    "coordination": coordination,
-    "word order": word_order,
-    "polar question": polar_question,
-    "object question": object_question,
-    "negation": negation,
-    "determiner and number": determiner_number,
-    "reflexive": reflexive,
-    "passive": passive,
-    "dative": dative,
-    "argument structure": argument_structure,
-    "auxiliary and verb form": auxiliary_form,
-    "comparative": comparative,
-    "relative clause": relative_clause,
-    "tense and time": tense_and_time,
-    "quantity": quantity,
-    "existential": existential,
-}
+PHENOMENA = by_name(
+    agreement,
+    agreement_across_a_phrase,
+    agreement_across_a_relative_clause,
+    coordination,
+    word_order,
+    polar_question,
+    object_question,
+    negation,
+    determiner_and_number,
+    reflexive,
+    passive,
+    dative,
+    argument_structure,
+    auxiliary_and_verb_form,
+    comparative,
+    relative_clause,
+    tense_and_time,
+    quantity,
+    existential,
+)

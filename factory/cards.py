@@ -162,10 +162,11 @@ def _isotropy() -> tuple[str, float]:
     """The table of the BERT's clouds with its weights and with random ones, and the mean cosine of random [CLS] vectors."""
     from transformers import AutoModel
 
-    from factory.pretrain_bert import before_training
+    from factory import pretrain_bert
+    from factory.pretraining import before_training
 
     folder = bundled_model_dir(BERT)
-    models = {"pretrained": AutoModel.from_pretrained(folder), "random": before_training(folder, 0).bert}
+    models = {"pretrained": AutoModel.from_pretrained(folder), "random": before_training(pretrain_bert, folder, 0).bert}
     points = {name: clouds(model.eval()) for name, model in models.items()}
     measures = {
         "IsoScore": metrics.isoscore,

@@ -163,7 +163,7 @@ def _outcome(s: Sampler) -> tuple[Words, Words]:
     """An opinion and what came of it."""
     positive = s.chance(0.5)
     other = s.choose(list(sentiment.PHENOMENA.values()))
-    opinion = s.choose((sentiment.simple, sentiment.simple, sentiment.opinion_verb, other))(s, positive)
+    opinion = s.choose((sentiment.plain_opinion, sentiment.plain_opinion, sentiment.opinion_verb, other))(s, positive)
     return opinion, [*(["so"] if s.chance(0.3) else []), *s.choose(GOOD_OUTCOMES if positive else BAD_OUTCOMES).split()]
 
 

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from factory import paraphrase
-from factory.grammar import NP, Clause, Sampler, say
+from factory.grammar import NP, Clause, Sampler, by_name, say
 from factory.lexicon import words
 
 Pair = tuple[list[str], list[str]]
-Builder = Callable[[Sampler, int], Pair]
 LABELS = ("entailment", "neutral", "contradiction")
 ENTAILMENT, NEUTRAL, CONTRADICTION = range(3)
 DETERMINERS = ("the", "the", "the", "my", "our")
@@ -29,10 +28,11 @@ TENSES = ("past", "past", "past", "present", "future", "perfect")
 
 def _person(s: Sampler, *others: NP, adjective: float = 0.15) -> NP:
     """A definite person, none of the others."""
-    while True:
-        np = NP(s.name(), det="") if s.chance(0.15) else s.np("person", False, adjective, det=s.choose(DETERMINERS))
-        if all(np.noun.group[0] != other.noun.group[0] for other in others):
-            return np
+
+    def person() -> NP:
+        return NP(s.name(), det="") if s.chance(0.15) else s.np("person", False, adjective, det=s.choose(DETERMINERS))
+
+    return s.unlike(person, *others)
 
 
 def _act(s: Sampler, subject: NP, tense: str | None = None, kind: str | None = None, det: str = "the") -> Clause:
@@ -113,11 +113,10 @@ def _voices(clause: Clause) -> list[list[str]]:
 
 def _any(clause: Clause) -> list[list[str]]:
     """What is said with "a" is denied with "any" or "no"."""
-    assert clause.object is not None
     if not clause.negated:
         return [clause.active(), clause.passive()]
-    denied = replace(clause, object=replace(clause.object, det="any"))
-    return [denied.active(), replace(clause, negated=False, object=replace(clause.object, det="no")).active()]
+    denied = replace(clause, object=replace(clause.patient, det="any"))
+    return [denied.active(), replace(clause, negated=False, object=replace(clause.patient, det="no")).active()]
 
 
 def _specific(
@@ -141,8 +140,7 @@ def modifier(s: Sampler, label: int) -> Pair:
     """A red car is a car."""
     who = _person(s)
     clause = _act(s, who, "past", s.choose(("object", "clothing", "vehicle")), det="a")
-    assert clause.object is not None
-    plain = replace(clause.object, adjectives=())
+    plain = replace(clause.patient, adjectives=())
     dressed = replace(plain, adjectives=(s.adjective(plain.noun.kind).lemma,))
     return _specific(s, label, replace(clause, object=plain), replace(clause, object=dressed), _person(s, who), _any)
 
@@ -221,20 +219,19 @@ def temporal_order(s: Sampler, label: int) -> Pair:
     return s.choose(order(*s.choose(((a, c), (c, b), (b, c), (c, a))))), hypothesis
 
 
-def implicative(s: Sampler, label: int) -> Pair:
+def implicative_verb(s: Sampler, label: int) -> Pair:
     """Managing is doing, failing is not doing, wanting leaves it open."""
     who = _person(s)
     clause = _act(s, who, "past")
     while clause.verb.lemma in s.lexicon.stative:
         clause = _act(s, who, "past")
-    assert clause.object is not None
     negated = s.chance(0.5)
     above = s.choose(UNKNOWN if label == NEUTRAL else UNDONE if negated == (label == ENTAILMENT) else DONE)
-    premise = say("{} {} to {} {}", who, above, clause.verb.lemma, clause.object)
+    premise = say("{} {} to {} {}", who, above, clause.verb.lemma, clause.patient)
     return premise, _claimed(s, _negated(clause, negated), 0.3, 0.3)
 
 
-def factive(s: Sampler, label: int) -> Pair:
+def factive_verb(s: Sampler, label: int) -> Pair:
     """What one knows is so, what one thinks may be."""
     who = _person(s)
     clause = _act(s, _person(s, who), "past")
@@ -247,14 +244,6 @@ def factive(s: Sampler, label: int) -> Pair:
     return premise, _claimed(s, _negated(clause, negated), 0.3)
 
 
-PHENOMENA: dict[str, Builder] = {
-    "voice": voice,
-    "quantifier": quantifier,
-    "modifier": modifier,
-    "place": place,
-    "coordination": coordination,
-    "comparative": comparative,
-    "temporal order": temporal_order,
-    "implicative verb": implicative,
-    "factive verb": factive,
-}
+PHENOMENA = by_name(
+    voice, quantifier, modifier, place, coordination, comparative, temporal_order, implicative_verb, factive_verb
+)

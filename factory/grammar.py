@@ -7,13 +7,14 @@ Sentences are lists of lower-case tokens (names keep their capital) until `rende
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from factory.lexicon import Adjective, Lexicon, Noun, Verb, Word, article, lexicon, words
 
 T = TypeVar("T")
+B = TypeVar("B", bound=Callable[..., object])
 
 ADJECTIVE_CLASSES = {
     "person": ("person",),
@@ -148,6 +149,12 @@ class Clause:
     time: str = ""
     modal: str = "can"
 
+    @property
+    def patient(self) -> NP:
+        """The object of a clause that has one."""
+        assert self.object is not None
+        return self.object
+
     def _end(self) -> list[str]:
         return [*([self.manner] if self.manner else []), *self.place, *([self.time] if self.time else [])]
 
@@ -164,10 +171,9 @@ class Clause:
     def complements(self, dative: str = "double") -> list[str]:
         if self.recipient is None:
             return self.object.words if self.object else []
-        assert self.object is not None
         if dative == "double":
-            return [*self.recipient.words, *self.object.words]
-        return [*self.object.words, "to", *self.recipient.words]
+            return [*self.recipient.words, *self.patient.words]
+        return [*self.patient.words, "to", *self.recipient.words]
 
     def active(self, dative: str = "double", front: bool = False) -> list[str]:
         """Subject, verb, complements; `front` puts the time first."""
@@ -179,33 +185,37 @@ class Clause:
         return [*self._middle(self.subject), *self.complements(), *self._end()]
 
     def passive(self, by: bool = True, front: bool = False) -> list[str]:
-        assert self.object is not None
         if front and self.time:
             return [self.time, *replace(self, time="").passive(by)]
         to = ["to", *self.recipient.words] if self.recipient else []
         agent = ["by", *self.subject.words] if by else []
-        return [*self.object.words, *self._middle(self.object, passive=True), *to, *agent, *self._end()]
+        return [*self.patient.words, *self._middle(self.patient, passive=True), *to, *agent, *self._end()]
 
     def cleft(self, focus: str = "subject") -> list[str]:
         """It was the doctor who ..., it was the car that ... ."""
         if focus == "subject":
             return ["it", "was", *self.subject.words, "who" if self.subject.noun.animate else "that", *self.predicate()]
-        assert self.object is not None
-        return ["it", "was", *self.object.words, "that", *self.subject.words, *self._middle(self.subject), *self._end()]
+        return [
+            "it",
+            "was",
+            *self.patient.words,
+            "that",
+            *self.subject.words,
+            *self._middle(self.subject),
+            *self._end(),
+        ]
 
     def polar(self, passive: bool = False) -> list[str]:
-        subject = self.object if passive else self.subject
-        assert subject is not None
+        subject = self.patient if passive else self.subject
         auxiliary, rest = self.group(subject, passive, support=True)
         tail = ["by", *self.subject.words] if passive else self.complements()
         middle = [*(["not"] if self.negated else []), *([self.frequency] if self.frequency else [])]
         return [auxiliary, *subject.words, *middle, *rest, *tail, *self._end(), "?"]
 
     def ask_object(self) -> list[str]:
-        assert self.object is not None
         auxiliary, rest = self.group(self.subject, support=True)
         to = ["to", *self.recipient.words] if self.recipient else []
-        wh = "who" if self.object.noun.kind in ("person", "name") else "what"
+        wh = "who" if self.patient.noun.kind in ("person", "name") else "what"
         return [wh, auxiliary, *self.subject.words, *rest, *to, *self._end(), "?"]
 
     def ask_subject(self) -> list[str]:
@@ -228,6 +238,11 @@ def render(words: Sequence[str]) -> str:
         text += token if token in ".,?!;" or token.startswith("'") else " " + token
     text = text[0].upper() + text[1:]
     return text.replace(" i ", " I ")
+
+
+def by_name(*builders: B) -> dict[str, B]:
+    """Functions by what they build, which is their name in words."""
+    return {builder.__name__.replace("_", " "): builder for builder in builders}
 
 
 class Sampler:
@@ -311,6 +326,20 @@ class Sampler:
             det = self.choose(MASS_DETERMINERS if noun.mass else self._plural if many else self._singular)
         adjectives = (self.adjective(kind).lemma,) if kind in ADJECTIVE_CLASSES and self.chance(adjective) else ()
         return NP(noun, many, det, adjectives)
+
+    def unlike(self, draw: Callable[[], NP], *others: NP) -> NP:
+        """A noun phrase, drawn again until its noun means something else than those of the others."""
+        while True:
+            np = draw()
+            if all(np.noun.group[0] != other.noun.group[0] for other in others):
+                return np
+
+    def several(self, draw: Callable[[], NP], count: int) -> list[NP]:
+        """Noun phrases of which no two mean the same."""
+        chosen: list[NP] = []
+        while len(chosen) < count:
+            chosen.append(self.unlike(draw, *chosen))
+        return chosen
 
     def pp(
         self, kinds: Sequence[str] = ("place", "place", "person", "object", "vehicle"), plural: bool | None = None

@@ -6,14 +6,13 @@ pair says little: a passive with exchanged roles has the words of a true paraphr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from factory.grammar import NP, Clause, Sampler, be, say
+from factory.grammar import NP, Clause, Sampler, be, by_name, say
 from factory.lexicon import Adjective, Noun, Verb, Word
 
 Pair = tuple[list[str], list[str]]
-Builder = Callable[[Sampler, bool], Pair]
 
 
 def _either(s: Sampler, first: list[str], second: list[str]) -> Pair:
@@ -23,10 +22,7 @@ def _either(s: Sampler, first: list[str], second: list[str]) -> Pair:
 def _people(s: Sampler, tense: str | None = None, plain: bool = True) -> Clause:
     """A person does something to another person."""
     verb = s.verb(s.verbs_for("person", "person"))
-    first = s.np("person")
-    second = s.np("person")
-    while second.noun.lemma in first.noun.group:
-        second = s.np("person")
+    first, second = s.several(lambda: s.np("person"), 2)
     tense, time = s.tense_and_time(
         tense or s.choose(("past", "past", "present", "present", "future", "perfect", "modal"))
     )
@@ -35,8 +31,7 @@ def _people(s: Sampler, tense: str | None = None, plain: bool = True) -> Clause:
 
 
 def _swapped(clause: Clause) -> Clause:
-    assert clause.object is not None
-    return replace(clause, subject=clause.object, object=clause.subject)
+    return replace(clause, subject=clause.patient, object=clause.subject)
 
 
 def _thing(s: Sampler, tense: str | None = None) -> Clause:
@@ -57,8 +52,7 @@ def other_noun(s: Sampler, noun: Noun) -> Noun:
 
 def other_verb(s: Sampler, clause: Clause) -> Verb:
     """A verb that fits the same subject and object and means something else."""
-    assert clause.object is not None
-    kinds = [("person" if np.noun.kind == "name" else np.noun.kind) for np in (clause.subject, clause.object)]
+    kinds = [("person" if np.noun.kind == "name" else np.noun.kind) for np in (clause.subject, clause.patient)]
     verbs = s.verbs_for(kinds[0], kinds[1])
     choice = s.verb(verbs)
     while choice.lemma in clause.verb.group or clause.verb.lemma in choice.group:
@@ -87,7 +81,6 @@ def role_swap(s: Sampler, same: bool) -> Pair:
     """Who does it to whom, in the same construction or in clefts and questions about the roles."""
     clause = _people(s, s.choose(("past", "present", "future")))
     second = clause if same else _swapped(clause)
-    assert second.object is not None
     forms = (second.cleft("subject"), second.cleft("object"), _the_one(second))
     first = clause.active() if s.chance(0.7) else clause.passive()
     return _either(s, first, s.choose(forms))
@@ -104,17 +97,16 @@ def dative(s: Sampler, same: bool) -> Pair:
     """Give the boy the book; give the book to the boy."""
     clause = s.ditransitive(True, s.choose(("past", "past", "future", "perfect")))
     assert clause.recipient is not None
-    while clause.recipient.noun.lemma in clause.subject.noun.group:
-        clause = replace(clause, recipient=s.np("person"))
-        assert clause.recipient is not None
     goal = clause.recipient
-    assert goal is not None
+    while goal.noun.lemma in clause.subject.noun.group:
+        goal = s.np("person")
+    clause = replace(clause, recipient=goal)
     other = clause if same else replace(clause, subject=goal, recipient=clause.subject)
     second = other.active("to") if s.chance(0.6) else other.passive()
     return _either(s, clause.active("double"), second)
 
 
-def converse(s: Sampler, same: bool) -> Pair:
+def converse_verbs(s: Sampler, same: bool) -> Pair:
     """Buy from, sell to."""
     get, give = s.choose(s.lexicon.converse)
     kind = s.choose(("object", "text", "clothing", "vehicle"))
@@ -131,9 +123,8 @@ def synonym(s: Sampler, same: bool) -> Pair:
     """One word is replaced, by one that means the same or by one that does not; the voice may change as well."""
     while True:
         clause = _thing(s)
-        assert clause.object is not None
         draw = s.rng.random()
-        subject, obj, verb = clause.subject, clause.object, clause.verb
+        subject, obj, verb = clause.subject, clause.patient, clause.verb
         changed: Clause | None = None
         if draw < 0.35:
             verbs = s.verbs_for("person", "person" if obj.noun.kind == "name" else obj.noun.kind)
@@ -154,11 +145,10 @@ def synonym(s: Sampler, same: bool) -> Pair:
 
 def _dressed(clause: Clause, adjective: str, on_subject: bool) -> Clause:
     """The clause with the adjective on its subject or else on its object, and no other."""
-    assert clause.object is not None
     return replace(
         clause,
         subject=replace(clause.subject, adjectives=(adjective,) if on_subject else ()),
-        object=replace(clause.object, adjectives=() if on_subject else (adjective,)),
+        object=replace(clause.patient, adjectives=() if on_subject else (adjective,)),
     )
 
 
@@ -166,9 +156,8 @@ def modifier(s: Sampler, same: bool) -> Pair:
     """An adjective is replaced by a synonym, replaced by another one, or moves to the other noun."""
     while True:
         clause = _people(s, s.choose(("past", "present")))
-        assert clause.object is not None
         word = s.adjective("person")
-        if "name" in (clause.subject.noun.kind, clause.object.noun.kind):
+        if "name" in (clause.subject.noun.kind, clause.patient.noun.kind):
             continue
         on_subject = s.chance(0.5)
         first = _dressed(clause, word.lemma, on_subject)
@@ -193,11 +182,9 @@ def _definite(np: NP) -> NP:
 def negation(s: Sampler, same: bool) -> Pair:
     """A negation is there in both or in one; "failed to" and "it is not true that" negate as well."""
     clause = _thing(s, s.choose(("past", "past", "present", "future")))
-    assert clause.object is not None
-    clause = replace(clause, subject=_definite(clause.subject), object=_definite(clause.object), negated=True)
+    clause = replace(clause, subject=_definite(clause.subject), object=_definite(clause.patient), negated=True)
     plain = replace(clause, negated=False)
     past = clause.tense == "past"
-    assert clause.object is not None
     forms = {  # by whether they deny what is said
         False: [plain.passive(), say("it is true that {}", plain.active())],
         True: [clause.passive(), say("it is not true that {}", plain.active())],
@@ -232,9 +219,7 @@ def comparative(s: Sampler, same: bool) -> Pair:
     kind = s.choose(("person", "object"))
     low, high = s.choose(s.lexicon.opposites[kind])
     item = kind if kind == "person" else s.choose(("object", "clothing", "vehicle"))
-    a, b = s.np(item, adjective=0), s.np(item, adjective=0)
-    while b.noun.lemma in a.noun.group:
-        b = s.np(item, adjective=0)
+    a, b = s.several(lambda: s.np(item, adjective=0), 2)
     up, down = (low, high) if s.chance(0.5) else (high, low)
     tense = s.choose(("present", "past"))
     first = than(a, up, b, tense)
@@ -279,16 +264,16 @@ def coordination(s: Sampler, same: bool) -> Pair:
     return _either(s, first, say("{} {} {} {} {}", opening, b, second, a, clause.predicate()))
 
 
-PHENOMENA: dict[str, Builder] = {
-    "voice": voice,
-    "role swap": role_swap,
-    "dative": dative,
-    "converse verbs": converse,
-    "synonym": synonym,
-    "modifier": modifier,
-    "negation": negation,
-    "temporal order": temporal_order,
-    "comparative": comparative,
-    "adverbial": adverbial,
-    "coordination": coordination,
-}
+PHENOMENA = by_name(
+    voice,
+    role_swap,
+    dative,
+    converse_verbs,
+    synonym,
+    modifier,
+    negation,
+    temporal_order,
+    comparative,
+    adverbial,
+    coordination,
+)

@@ -11,10 +11,8 @@ Deterministic on one kind of machine at one thread count.
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +21,7 @@ from factory import summarization, translation, velic
 from factory.corpus import sentences_of_validation, texts
 from factory.grammar import Sampler, render
 from factory.lexicon import core_lexicon
-from factory.pretraining import before_training as network_before_training
-from factory.pretraining import begin, command, encode, finish
+from factory.pretraining import Prepared, Specials, command, encode
 from factory.pretraining import train as train_network
 from factory.wordpiece import make_sequence_tokenizer
 
@@ -121,21 +118,13 @@ def noised(kind: str, text: Text, recipe: Recipe, mask: int, rng: np.random.Gene
     return [infill(side, rate, mask, recipe.span_length, rng) for side, rate in zip(both, rates, strict=True)], both
 
 
-@dataclass(frozen=True)
-class Ids:
-    begin: int
-    pad: int
-    end: int
-    mask: int
-
-
-def flat(kind: str, text: Text, ids: Ids) -> list[int]:
+def flat(kind: str, text: Text, ids: Specials) -> list[int]:
     """Begin, the sentences, end; two languages have an end between them as well."""
-    between = [ids.end] if kind == "two languages" else []
-    tokens = [ids.begin]
+    between = [ids.sep] if kind == "two languages" else []
+    tokens = [ids.cls]
     for number, sentence in enumerate(text):
         tokens += [*(between if number else []), *sentence]
-    return [*tokens, ids.end]
+    return [*tokens, ids.sep]
 
 
 def matrix(rows: list[list[int]], pad: int) -> np.ndarray:
@@ -146,7 +135,7 @@ def matrix(rows: list[list[int]], pad: int) -> np.ndarray:
     return padded
 
 
-def batches(encoded: list[tuple[str, Text]], recipe: Recipe, ids: Ids, rng: np.random.Generator) -> Iterator[Any]:
+def batches(encoded: list[tuple[str, Text]], recipe: Recipe, ids: Specials, rng: np.random.Generator) -> Iterator[Any]:
     """(source, target) without end: each epoch in a new order with new noise, texts of like length together."""
     lengths = np.array([sum(map(len, text)) + 3 for _, text in encoded])
     while True:
@@ -160,19 +149,19 @@ def batches(encoded: list[tuple[str, Text]], recipe: Recipe, ids: Ids, rng: np.r
             yield noised_batch([encoded[i] for i in groups[number]], recipe, ids, rng)
 
 
-def noised_batch(rows: list[tuple[str, Text]], recipe: Recipe, ids: Ids, rng: np.random.Generator) -> Any:
+def noised_batch(rows: list[tuple[str, Text]], recipe: Recipe, ids: Specials, rng: np.random.Generator) -> Any:
     pairs = [(kind, *noised(kind, text, recipe, ids.mask, rng)) for kind, text in rows]
     source = matrix([flat(kind, noisy, ids) for kind, noisy, _ in pairs], ids.pad)
     return source, matrix([flat(kind, clean, ids) for kind, _, clean in pairs], ids.pad)
 
 
-def new_model(recipe: Recipe, ids: Ids, vocabulary: int) -> BartForConditionalGeneration:
+def new_model(recipe: Recipe, ids: Specials) -> BartForConditionalGeneration:
     """The network before its first step: random weights plus multiples of the identity, as in `pretrain_bert.new_model`."""
     import torch
     from transformers import BartConfig, BartForConditionalGeneration
 
     config = BartConfig(
-        vocab_size=vocabulary,
+        vocab_size=ids.vocabulary,
         d_model=recipe.hidden,
         encoder_layers=recipe.encoder_layers,
         decoder_layers=recipe.decoder_layers,
@@ -183,11 +172,11 @@ def new_model(recipe: Recipe, ids: Ids, vocabulary: int) -> BartForConditionalGe
         max_position_embeddings=recipe.positions,
         init_std=recipe.random_deviation,
         dropout=0.0,
-        bos_token_id=ids.begin,
+        bos_token_id=ids.cls,
         pad_token_id=ids.pad,
-        eos_token_id=ids.end,
-        decoder_start_token_id=ids.end,  # as the original BART
-        forced_eos_token_id=ids.end,
+        eos_token_id=ids.sep,
+        decoder_start_token_id=ids.sep,  # as the original BART
+        forced_eos_token_id=ids.sep,
     )
     config._attn_implementation = "eager"
     model = BartForConditionalGeneration(config)
@@ -203,26 +192,14 @@ def new_model(recipe: Recipe, ids: Ids, vocabulary: int) -> BartForConditionalGe
     return model
 
 
-def ids_of(tokenizer: Any) -> Ids:
-    t = tokenizer
-    return Ids(t.bos_token_id, t.pad_token_id, t.eos_token_id, t.mask_token_id)
-
-
-def before_training(folder: Path, seed: int) -> Any:
-    """The network of a pretrained directory as it was before its first step, with weights of another seed."""
-    return network_before_training(
-        folder, seed, lambda recipe, tokenizer: new_model(Recipe(**recipe), ids_of(tokenizer), len(tokenizer))
-    )
-
-
 def loss_and_hits(
-    model: BartForConditionalGeneration, source: np.ndarray, target: np.ndarray, ids: Ids
+    model: BartForConditionalGeneration, source: np.ndarray, target: np.ndarray, ids: Specials
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Mean cross-entropy of the target's tokens, and the share of them guessed right from all before them."""
     import torch
     from torch.nn.functional import cross_entropy
 
-    before = np.concatenate([np.full((len(target), 1), ids.end), target[:, :-1]], axis=1)
+    before = np.concatenate([np.full((len(target), 1), ids.sep), target[:, :-1]], axis=1)
     inputs, labels = torch.from_numpy(source), torch.from_numpy(target)
     real = labels != ids.pad
     hidden = model.model(
@@ -245,7 +222,7 @@ def learning_rate(step: int, recipe: Recipe) -> float:
 
 
 def train(
-    model: BartForConditionalGeneration, recipe: Recipe, ids: Ids, encoded: list[tuple[str, Text]]
+    model: BartForConditionalGeneration, recipe: Recipe, ids: Specials, encoded: list[tuple[str, Text]]
 ) -> dict[str, Any]:
     """Trains in place; returns the log: one entry every 100 steps."""
     rng = np.random.default_rng(recipe.seed + 1)
@@ -280,23 +257,17 @@ def train(
     )
 
 
-def pretrain(recipe: Recipe, out: Path) -> None:
-    """Generates the text, makes vocabulary and network, trains, and writes all with `pretraining.json` to `out`."""
-    begin(recipe)
-    began = time.perf_counter()
+def prepare(recipe: Recipe) -> Prepared:
+    """Generates the text, and makes vocabulary and network."""
     made = list(corpus(recipe))
     english = [sentence for kind, text in made for sentence in (text[:1] if kind == "two languages" else text)]
     tokenizer = make_sequence_tokenizer(english, velic.pieces(), recipe.vocabulary, recipe.positions)
     encoded = [(kind, text) for (kind, _), text in zip(made, encode(tokenizer, made), strict=True)]
-    ids = ids_of(tokenizer)
-    model = new_model(recipe, ids, len(tokenizer))
+    ids = Specials.of(tokenizer)
+    model = new_model(recipe, ids)
     model.generation_config.max_length = 64
-    finish(out, recipe, model, tokenizer, made, began, lambda: train(model, recipe, ids, encoded))
-
-
-def main(arguments: list[str] | None = None) -> None:
-    command("factory.pretrain_bart", __doc__, Recipe, pretrain, ("texts", "threads", "seed"), arguments)
+    return Prepared(made, tokenizer, model, lambda: train(model, recipe, ids, encoded))
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, Recipe, prepare, "texts", "threads", "seed")

@@ -8,17 +8,14 @@ another text of the same kind? Short texts are packed into rows of one length an
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from factory.corpus import texts
-from factory.pretraining import before_training as network_before_training
-from factory.pretraining import begin, command, encode, finish
+from factory.pretraining import Prepared, Specials, command, encode
 from factory.pretraining import train as train_network
 from factory.wordpiece import make_tokenizer
 
@@ -60,15 +57,6 @@ class Recipe:
 
 Encoded = tuple[list[int], ...]  # one list of token ids per sentence, without special tokens
 OPEN_ROWS = 16
-
-
-@dataclass(frozen=True)
-class Specials:
-    pad: int
-    cls: int
-    sep: int
-    mask: int
-    vocabulary: int
 
 
 @dataclass(frozen=True)
@@ -227,18 +215,6 @@ def new_model(recipe: Recipe, specials: Specials) -> BertForPreTraining:
     return model
 
 
-def specials_of(tokenizer: Any) -> Specials:
-    t = tokenizer
-    return Specials(t.pad_token_id, t.cls_token_id, t.sep_token_id, t.mask_token_id, len(t))
-
-
-def before_training(folder: Path, seed: int) -> Any:
-    """The network of a pretrained directory as it was before its first step, with weights of another seed."""
-    return network_before_training(
-        folder, seed, lambda recipe, tokenizer: new_model(Recipe(**recipe), specials_of(tokenizer))
-    )
-
-
 def packed_states(model: BertForPreTraining, packed: Packed, ids: np.ndarray) -> torch.Tensor:
     """The last layer's vectors (rows, length, hidden) for packed texts, each seeing only itself."""
     import torch
@@ -307,23 +283,17 @@ def train(
     return train_network(model, recipe, rate, next_losses, held_out_losses, log_every=50, check_every=250)
 
 
-def pretrain(recipe: Recipe, out: Path) -> None:
-    """Generates the text, trains vocabulary and network, and writes both with `pretraining.json` to `out`."""
-    begin(recipe)
-    began = time.perf_counter()
+def prepare(recipe: Recipe) -> Prepared:
+    """Generates the text, and makes vocabulary and network."""
     corpus = list(texts(recipe.texts, recipe.seed))
     kinds = [kind for kind, _ in corpus]
     sentences = (sentence for _, text in corpus for sentence in text)
     tokenizer = make_tokenizer(sentences, recipe.vocabulary, recipe.positions)
     encoded = [tuple(text) for text in encode(tokenizer, corpus)]
-    specials = specials_of(tokenizer)
+    specials = Specials.of(tokenizer)
     model = new_model(recipe, specials)
-    finish(out, recipe, model, tokenizer, corpus, began, lambda: train(model, recipe, specials, encoded, kinds))
-
-
-def main(arguments: list[str] | None = None) -> None:
-    command("factory.pretrain_bert", __doc__, Recipe, pretrain, ("texts", "steps", "threads", "seed"), arguments)
+    return Prepared(corpus, tokenizer, model, lambda: train(model, recipe, specials, encoded, kinds))
 
 
 if __name__ == "__main__":
-    main()
+    command(__doc__, Recipe, prepare, "texts", "steps", "threads", "seed")

@@ -1,6 +1,6 @@
 """Shared by the pretraining of both bundled models: the loop, the folder, the record, the command line.
 
-Each model's `Recipe` is a dataclass of all that decides its result.
+Each model is a module with a `Recipe`, a dataclass of all that decides its result, and `new_model`, its network before the first step.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,32 +24,41 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
-def begin(recipe: Any) -> None:
-    """Set threads and seed; from here on the result depends only on the recipe, the library versions and the type of
-    machine."""
-    import torch
+@dataclass(frozen=True)
+class Specials:
+    """Ids of a vocabulary's special tokens, and its size. `cls` begins a text, `sep` ends it."""
 
-    torch.set_num_threads(recipe.threads)
-    torch.use_deterministic_algorithms(True)
-    torch.manual_seed(recipe.seed)
+    pad: int
+    cls: int
+    sep: int
+    mask: int
+    vocabulary: int
+
+    @classmethod
+    def of(cls, tokenizer: Any) -> Specials:
+        t = tokenizer
+        return cls(t.pad_token_id, t.cls_token_id, t.sep_token_id, t.mask_token_id, len(t))
 
 
-def before_training(
-    folder: Path, seed: int, build: Callable[[dict[str, Any], PreTrainedTokenizerBase], PreTrainedModel]
-) -> PreTrainedModel:
-    """The network of a pretrained directory as it was before its first step, with weights of another seed.
+@dataclass(frozen=True)
+class Prepared:
+    """What is ready before the first step: kind and sentences of each text, and the training, which returns its log."""
 
-    Args:
-        build: from the recorded recipe and the tokenizer.
-    """
+    texts: list[tuple[str, Any]]
+    tokenizer: PreTrainedTokenizerBase
+    model: PreTrainedModel
+    training: Callable[[], dict[str, Any]]
+
+
+def before_training(module: Any, folder: Path, seed: int) -> Any:
+    """The network of a directory that a module pretrained, as it was before its first step, with weights of another seed."""
     import torch
     from transformers import AutoTokenizer
 
     recipe = json.loads((folder / "pretraining.json").read_text(encoding="utf-8"))["recipe"]
-    tokenizer = AutoTokenizer.from_pretrained(folder)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1000 + seed)
-        return build(recipe, tokenizer)
+        return module.new_model(module.Recipe(**recipe), Specials.of(AutoTokenizer.from_pretrained(folder)))
 
 
 def encode(tokenizer: Any, texts: Iterable[tuple[str, Sequence[str]]]) -> Iterator[list[list[int]]]:
@@ -120,49 +130,29 @@ def train(
     return {"curve": curve, "tokens": tokens, "seconds": round(time.perf_counter() - began, 1)}
 
 
-def finish(
-    out: Path,
-    recipe: Any,
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    texts: list[tuple[str, Any]],
-    began: float,
-    training: Callable[[], dict[str, Any]],
-) -> None:
-    """Runs the training and writes network, tokenizer and record to `out`.
+def pretrain(recipe: Any, out: Path, prepare: Callable[[Any], Prepared]) -> None:
+    """Prepares, trains, and writes a transformers directory with `pretraining.json`: the recipe, what the text was, what was measured.
 
-    Args:
-        texts: kind and sentences of each text.
-        began: `time.perf_counter()` at the start of the preparation.
+    The result depends only on the recipe, the library versions and the type of machine. Weights are stored in half precision, to be
+    loaded (and fine-tuned) in float32.
     """
-    prepared = round(time.perf_counter() - began, 1)
+    import torch
+
+    torch.set_num_threads(recipe.threads)
+    torch.use_deterministic_algorithms(True)
+    torch.manual_seed(recipe.seed)
+    began = time.perf_counter()
+    prepared = prepare(recipe)
+    texts, tokenizer, model = prepared.texts, prepared.tokenizer, prepared.model
+    seconds = round(time.perf_counter() - began, 1)
     print(f"{len(texts)} texts, {len(tokenizer)} pieces, {model.num_parameters()} parameters", file=sys.stderr)
-    measured = training()
-    save(model, tokenizer, out)
-    write_record(out, recipe, model, texts, prepare_seconds=prepared, **measured)
-
-
-def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, out: Path) -> None:
-    """A transformers directory: weights in half precision, to be loaded (and fine-tuned) in float32."""
-    out.mkdir(parents=True, exist_ok=True)
+    measured = prepared.training()
     model.half().save_pretrained(out)
     path = out / "config.json"
     config = json.loads(path.read_text())
     config["dtype"] = "float32"
     path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
     tokenizer.save_pretrained(out)
-
-
-def write_record(out: Path, recipe: Any, model: PreTrainedModel, texts: list[tuple[str, Any]], **measured: Any) -> None:
-    """`pretraining.json`: the recipe, the weights' digest, what the text was, the versions, and what was measured.
-
-    Args:
-        texts: kind and sentences of each text.
-    """
-    import tokenizers
-    import torch
-    import transformers
-
     kinds = [kind for kind, _ in texts]
     record = {
         "recipe": asdict(recipe),
@@ -176,35 +166,26 @@ def write_record(out: Path, recipe: Any, model: PreTrainedModel, texts: list[tup
         },
         "versions": {
             "python": platform.python_version(),
-            "torch": torch.__version__,
-            "transformers": transformers.__version__,
-            "tokenizers": tokenizers.__version__,
+            **{name: version(name) for name in ("torch", "transformers", "tokenizers")},
         },
+        "prepare_seconds": seconds,
         **measured,
     }
     (out / "pretraining.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
-def command(
-    program: str,
-    about: str | None,
-    recipe: Callable[..., Any],
-    pretrain: Callable[[Any, Path], None],
-    numbers: Iterable[str],
-    arguments: list[str] | None = None,
-) -> None:
+def command(about: str | None, recipe: Callable[..., Any], prepare: Callable[[Any], Prepared], *numbers: str) -> None:
     """A script's command line.
 
     Args:
         recipe: the class; options that are not given have its defaults.
         numbers: its whole-number fields that are options.
     """
-    parser = argparse.ArgumentParser(prog=f"python -m {program}", description=about)
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--out", type=Path, required=True, help="folder for the model")
     defaults = recipe()
     for name in numbers:
         parser.add_argument(f"--{name}", type=int, default=getattr(defaults, name))
     parser.add_argument("--precision", choices=("bf16", "no"), default=defaults.precision)
-    options = vars(parser.parse_args(arguments))
-    out = options.pop("out")
-    pretrain(recipe(**options), out)
+    options = vars(parser.parse_args())
+    pretrain(recipe(**options), options.pop("out"), prepare)

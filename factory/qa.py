@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from factory.grammar import NP, Clause, Sampler, render, say
+from factory.grammar import NP, Clause, Sampler, by_name, render, say
 from factory.lexicon import Verb, words
 
 GIVING = words("give hand send mail lend loan sell bring pass show offer throw toss")
@@ -32,16 +32,12 @@ Event = tuple[Clause, list[str]]  # and the words that tell it
 
 def cast(s: Sampler, count: int) -> list[NP]:
     """Different persons, definite or by name."""
-    people: list[NP] = []
-    while len(people) < count:
-        np = (
-            NP(s.name(), det="")
-            if s.chance(0.2)
-            else s.np("person", False, 0.25, det=s.choose(("the", "the", "the", "my")))
-        )
-        if all(np.noun.group[0] != other.noun.group[0] for other in people):
-            people.append(np)
-    return people
+
+    def person() -> NP:
+        name = s.chance(0.2)
+        return NP(s.name(), det="") if name else s.np("person", False, 0.25, det=s.choose(("the", "the", "the", "my")))
+
+    return s.several(person, count)
 
 
 def _verbs(s: Sampler, kind: str, count: int) -> list[Verb]:
@@ -54,13 +50,11 @@ def _verbs(s: Sampler, kind: str, count: int) -> list[Verb]:
 
 
 def _things(s: Sampler, kind: str, count: int) -> list[NP]:
-    chosen: list[NP] = []
-    while len(chosen) < count:
+    def thing() -> NP:
         np = s.np(kind, s.chance(0.25), 0.3, det=s.choose(("the", "the", "a", "my")))
-        np = replace(np, det="the") if np.plural and np.det == "a" else np
-        if all(np.noun.group[0] != other.noun.group[0] for other in chosen):
-            chosen.append(np)
-    return chosen
+        return replace(np, det="the") if np.plural and np.det == "a" else np
+
+    return s.several(thing, count)
 
 
 def _plain(np: NP) -> NP:
@@ -92,23 +86,21 @@ def _doings(s: Sampler) -> list[Event]:
     return [_tell(s, Clause(v, x, y, tense="past")) for v, x, y in pairs]
 
 
-def who(s: Sampler) -> Episode:
+def who_did_it(s: Sampler) -> Episode:
     """Who thanked the boy? Who was the boy thanked by?"""
     events = _doings(s)
     clause = events[int(s.chance(0.5))][0]
-    assert clause.object is not None
-    target, verb = _plain(clause.object), clause.verb
+    target, verb = _plain(clause.patient), clause.verb
     passive = s.chance(0.5)
     question = say("who was {} {} by ?", target, verb.participle) if passive else say("who {} {} ?", verb.past, target)
     return _asked(s, events, clause, question, clause.subject.words)
 
 
-def whom(s: Sampler) -> Episode:
+def to_whom(s: Sampler) -> Episode:
     """Who did the doctor thank? Who was thanked by the doctor?"""
     events = _doings(s)
     clause = events[int(s.chance(0.5))][0]
-    assert clause.object is not None
-    return _asked(s, events, clause, _of_object(s, "who", clause, 0.5), clause.object.words)
+    return _asked(s, events, clause, _of_object(s, "who", clause, 0.5), clause.patient.words)
 
 
 def _of_object(s: Sampler, wh: str, clause: Clause, passive: float) -> list[str]:
@@ -154,16 +146,14 @@ def what(s: Sampler) -> Episode:
     """What did the doctor buy? What was bought by the doctor?"""
     events = _errands(s)
     clause = events[int(s.chance(0.5))][0]
-    assert clause.object is not None
-    return _asked(s, events, clause, _of_object(s, "what", clause, 0.4), clause.object.words)
+    return _asked(s, events, clause, _of_object(s, "what", clause, 0.4), clause.patient.words)
 
 
 def where(s: Sampler) -> Episode:
     """Where did the doctor buy the car?"""
     events = _errands(s)
     clause = events[int(s.chance(0.5))][0]
-    assert clause.object is not None
-    asking, thing, verb = _plain(clause.subject).words, _plain(clause.object), clause.verb
+    asking, thing, verb = _plain(clause.subject).words, _plain(clause.patient), clause.verb
     was = "were" if thing.plural else "was"
     active, passive = (
         say("where did {} {} {} ?", asking, verb.lemma, thing),
@@ -173,7 +163,7 @@ def where(s: Sampler) -> Episode:
     return _asked(s, events, clause, question, list(clause.place))
 
 
-def recipient(s: Sampler) -> Episode:
+def giver_and_recipient(s: Sampler) -> Episode:
     """A thing is given on and on: who gave it, and to whom?"""
     a, b, c, d = cast(s, 4)
     x, y = _things(s, s.choose(("object", "text", "clothing")), 2)
@@ -184,8 +174,8 @@ def recipient(s: Sampler) -> Episode:
         clause = Clause(verb, giver, gift, goal, tense="past")
         events.append((clause, clause.passive() if s.chance(0.35) else clause.active(s.choose(("double", "to")))))
     clause = events[int(s.chance(0.5))][0]
-    assert clause.object is not None and clause.recipient is not None
-    source, target, thing = _plain(clause.subject).words, _plain(clause.recipient).words, _plain(clause.object).words
+    assert clause.recipient is not None
+    source, target, thing = _plain(clause.subject).words, _plain(clause.recipient).words, _plain(clause.patient).words
     if s.chance(0.5):
         return _asked(s, events, clause, ["who", "did", *source, verb.lemma, *thing, "to", "?"], clause.recipient.words)
     return _asked(s, events, clause, ["who", verb.past, *thing, "to", *target, "?"], clause.subject.words)
@@ -206,11 +196,4 @@ def row(episode: Episode) -> dict[str, object]:
     }
 
 
-PHENOMENA: dict[str, Builder] = {
-    "who did it": who,
-    "to whom": whom,
-    "denied": denied,
-    "what": what,
-    "where": where,
-    "giver and recipient": recipient,
-}
+PHENOMENA = by_name(who_did_it, to_whom, denied, what, where, giver_and_recipient)

@@ -70,28 +70,12 @@ def fine_tune(config: RunConfig, run_dir: Path) -> dict[str, Any]:
 
 
 def _by_phenomenon(config: RunConfig, run_dir: Path) -> dict[str, float | None]:
-    """Accuracy by phenomenon of the newest checkpoint; only for tasks with classes, whose network is quickly rebuilt."""
-    import torch
-    from safetensors.torch import load_file
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    """Accuracy by phenomenon of the saved predictions, which are in the order of the rows."""
+    from isoviz.training import predictions
 
-    from isoviz.training import checkpoints
-
-    folder = checkpoints.newest(run_dir)
-    assert folder is not None
-    source, task = bundled_model_dir("demo/tiny-bert"), tasks.get(config.task)
-    model = AutoModelForSequenceClassification.from_pretrained(source, num_labels=len(task.label_names))
-    weights = load_file(folder / "model.safetensors")
-    model.load_state_dict(
-        {name.removeprefix("network."): value for name, value in weights.items() if name.startswith("network.")}
-    )
-    tokenizer = AutoTokenizer.from_pretrained(source)
-    rows = generate(config.task)["validation"]
-    texts = [[row[column] for row in rows] for column in task.columns]
-    model.eval()
-    with torch.no_grad():
-        guesses = model(**tokenizer(*texts, padding=True, return_tensors="pt")).logits.argmax(-1).tolist()
-    return by_phenomenon(config.task, rows, guesses)
+    saved = predictions.load(run_dir)
+    assert saved is not None
+    return by_phenomenon(config.task, generate(config.task)["validation"], saved.table["prediction"].tolist())
 
 
 def random_model(slug: str, seed: int, folder: Path) -> Path:
@@ -99,10 +83,10 @@ def random_model(slug: str, seed: int, folder: Path) -> Path:
     from transformers import AutoTokenizer
 
     from factory import pretrain_bart, pretrain_bert
+    from factory.pretraining import before_training
 
     source = bundled_model_dir(slug)
-    pretraining = pretrain_bart if slug == "demo/tiny-bart" else pretrain_bert
-    pretraining.before_training(source, seed).save_pretrained(folder)
+    before_training(pretrain_bart if slug == "demo/tiny-bart" else pretrain_bert, source, seed).save_pretrained(folder)
     AutoTokenizer.from_pretrained(source).save_pretrained(folder)
     return folder
 

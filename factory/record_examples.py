@@ -1,11 +1,12 @@
 """Records the bundled examples: `python -m factory.record_examples [--store DIR] [grids | studies | pack ...]`.
 
-Four steps, all of them unless some are named:
+Five steps, the first four unless some are named:
 
 - `grids` trains the runs of `EXPERIMENTS`: every method on two demo tasks, and one λ × ζ sweep.
 - `studies` carries out every study at its quick scale and keeps each result beside the runs, in `DIR/studies`, or where --results says.
 - `pack` writes what the store has to `isoviz/demo/examples` (`factory.example_store`).
 - `vectors` embeds the demo sets that What-if opens on anew; `pack` does that too. It needs no store and takes seconds.
+- `verdicts` judges every claim on the packed runs again, by this version, without training.
 
 A store that is named is continued: finished runs are not trained again. Without one, the runs lie in a temporary folder. Training is
 serial and takes about 15 minutes of processor time for the grids and an hour for the studies; put `nice` before the command if others need
@@ -23,14 +24,17 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from isoviz.config import RunConfig
 from isoviz.runs import planning
 from isoviz.runs.examples import GROUP, METHODS, SWEEP
 from isoviz.runs.planning import MethodChoice
 
-STEPS: Final = ("grids", "studies", "pack", "vectors")
+if TYPE_CHECKING:
+    from isoviz.studies import Result
+
+STEPS: Final = ("grids", "studies", "pack", "vectors", "verdicts")
 ENCODER: Final = "demo/tiny-bert"
 SEEDS: Final = (0, 1, 2)
 SENTENCES, PAIRS = "demo/acceptability", "demo/similarity"
@@ -139,21 +143,49 @@ def embed_demo_sets() -> int:
     return 0
 
 
+def judged() -> dict[Path, Result]:
+    """File → the packed result with the verdicts and notes of this version.
+
+    Figures of layers keep the verdicts of their recording, because the measured layers of single runs do not ship.
+    """
+    from isoviz import studies
+    from isoviz.demo import EXAMPLES
+    from isoviz.runs.examples import Examples
+    from isoviz.studies import Result, records
+    from isoviz.studies.study import TrainedStudy
+
+    examples: Any = Examples()  # read like a store
+    results = {}
+    for path in sorted((EXAMPLES / "studies").glob("*.json")):
+        recorded = Result.model_validate_json(path.read_text(encoding="utf-8"))
+        study = studies.get(recorded.provenance.study)
+        if not isinstance(study, TrainedStudy):
+            renewed: dict[str, Any] = {"verdicts": [claim.verdict(recorded) for claim in study.claims]}
+        elif study.profiles:
+            renewed = {}
+        else:
+            drawn = study.draw([records.record(examples, run) for run in recorded.runs], recorded.provenance.scale)
+            renewed = {"verdicts": drawn.verdicts, "notes": drawn.notes}
+        results[path] = recorded.model_copy(update=renewed)
+    return results
+
+
+def renew_verdicts() -> int:
+    """Write the verdicts of this version into the package; returns 0."""
+    for path, result in judged().items():
+        path.write_text(result.model_dump_json(), encoding="utf-8")
+    return 0
+
+
 def main() -> int:
     """1 where something did not finish; what did is kept and packed."""
-    parser = argparse.ArgumentParser(
-        prog="python -m factory.record_examples",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", metavar="DIR", type=Path, help="keep the runs in this folder, or continue there")
     parser.add_argument(
         "--results", metavar="DIR", type=Path, help="the studies' results (default: the folder studies in the store's)"
     )
-    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)} (default: all)")
+    parser.add_argument("steps", nargs="*", choices=STEPS, metavar="STEP", help=f"of {', '.join(STEPS)}")
     options = parser.parse_args()
-    if unknown := set(options.steps) - set(STEPS):
-        parser.error(f"unknown step {', '.join(sorted(unknown))} (allowed: {', '.join(STEPS)})")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         folder = (options.store or Path(temporary)).absolute()
         os.environ["ISOVIZ_HOME"] = str(folder)  # also holds tokenised rows and views
@@ -163,8 +195,9 @@ def main() -> int:
             "studies": lambda: carry_out_studies(folder, results),
             "pack": lambda: pack(folder, results),
             "vectors": embed_demo_sets,
+            "verdicts": renew_verdicts,
         }
-        return int(sum(work[step]() for step in STEPS if step in (options.steps or STEPS)) > 0)
+        return int(sum(work[step]() for step in STEPS if step in (options.steps or STEPS[:-1])) > 0)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 - `demo`: how long the "60-second demo" takes on this machine. Its runs go the way they go from the Train page: a runner whose spare has
   had time to import, all runs created at once; the clock stops when the last has ended. Writes `isoviz/demo/demo.json`, from which the
-  home page takes what it promises. Where other work has the processors meanwhile, nothing is written. Needs Linux.
+  home page takes what it promises. Where other work has the processors before, nothing is written.
 - `presets`: the results of every preset. Writes `isoviz/demo/presets.json`: each preset's plan; of each run its setting, seed, primary
   metric, isotropy, and why it collapsed if it did; and what simple approaches reach. Tests hold that the plan is still the recorded one,
   that the baseline beats the simple approaches in every seed, and that Results answers the question in the title.
@@ -35,8 +35,10 @@ from isoviz.runs.store import RunRow, Store
 from isoviz.tasks import get
 
 MOST_OTHERS = 0.1
-"""Maximum share of processor time for other processes."""
+"""Maximum share of processor time for other processes, before the runner starts to import."""
+LISTENING_SECONDS = 5.0
 READY_SECONDS = 20.0
+WHAT = ("demo", "presets")
 ISOTROPY = ("isoscore", "isoscore_star")
 
 
@@ -90,52 +92,21 @@ def record_demo(repeats: int) -> int:
 
 
 def measure(store: Store, runner: Runner, plan: dict[str, Any]) -> dict[str, Any]:
-    """Seconds from Launch to the end of the last run, each run's time by phase, and the load of the machine."""
+    """Seconds from Launch to the end of the last run, each run's time by phase, and how busy the machine was before."""
+    others = psutil.cpu_percent(interval=LISTENING_SECONDS) / 100
     runner.expect()
     time.sleep(READY_SECONDS)
-    began, others = time.time(), Others()
+    began = time.time()
     ids = store.create(planning.expand(**plan))
     while any(store.get(run_id).ended is None for run_id in ids):
-        others.look()
         time.sleep(0.2)
     rows = [store.get(run_id) for run_id in ids]
     ended = [row.ended for row in rows if row.ended is not None]
     return {
         "seconds": round(max(ended) - began, 1),
-        "others": round(others.share(), 3),
+        "others": round(others, 3),
         "runs": [_run(row) for row in rows],
     }
-
-
-class Others:
-    """Measures the share of processor time used by other processes or by other guests of the host."""
-
-    def __init__(self) -> None:
-        self._us = psutil.Process()
-        self._ours: dict[tuple[int, str], int] = {}
-        self._first = (self.look(), _busy(), time.monotonic())
-
-    def look(self) -> float:
-        """CPU seconds of our threads so far; a thread that has ended counts with its last value."""
-        for process in [self._us, *self._us.children(recursive=True)]:
-            for thread in Path(f"/proc/{process.pid}/task").glob("*/schedstat"):
-                with contextlib.suppress(OSError):
-                    self._ours[process.pid, thread.parent.name] = int(thread.read_text().split()[0])
-        return sum(self._ours.values()) / 1e9
-
-    def share(self) -> float:
-        """Their share of total processor time since the start."""
-        ours, busy, began = self._first
-        others = (_busy() - busy) - (self.look() - ours)
-        return max(0.0, others) / ((time.monotonic() - began) * (os.cpu_count() or 1))
-
-
-def _busy() -> float:
-    """Busy seconds of all processors since boot, including stolen time."""
-    times = psutil.cpu_times()
-    return (
-        sum(times) - times.idle - times.iowait - times.guest - times.guest_nice
-    )  # guest time is already included in user and nice
 
 
 def _run(row: RunRow) -> dict[str, Any]:
@@ -176,25 +147,18 @@ def results(store: Store, preset: planning.Preset) -> dict[str, Any]:
 
 def main() -> int:
     """1 if something was not recorded."""
-    parser = argparse.ArgumentParser(
-        prog="python -m factory.record_presets",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "what", nargs="*", metavar="WHAT", default=["demo", "presets"], help="demo, presets (default: both)"
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", choices=WHAT, metavar="WHAT", help=f"{', '.join(WHAT)} (default: both)")
     parser.add_argument("--repeats", type=int, default=3, help="of the demo")
     parser.add_argument("--store", help="keep the presets' runs in this folder")
     options = parser.parse_args()
-    if unknown := set(options.what) - {"demo", "presets"}:
-        parser.error(f"unknown: {', '.join(sorted(unknown))} (allowed: demo, presets)")
+    chosen = options.what or WHAT
     share_cores(os.environ)
-    if "presets" in options.what:
+    if "presets" in chosen:
         scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         with scratch as temporary, running(options.store or temporary) as (store, _):
             write(PRESETS_RECORD, {"presets": {one.slug: results(store, one) for one in planning.PRESETS}})
-    return record_demo(options.repeats) if "demo" in options.what else 0
+    return record_demo(options.repeats) if "demo" in chosen else 0
 
 
 if __name__ == "__main__":

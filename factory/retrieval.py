@@ -47,12 +47,11 @@ class Facets:
     @classmethod
     def of(cls, scene: Scene, groups: dict[str, str]) -> Facets:
         clause = scene.clause
-        assert clause.object is not None
         return cls(
             clause.subject.noun.group[0],
             frozenset(clause.verb.group),
             clause.negated,
-            clause.object.noun.group[0],
+            clause.patient.noun.group[0],
             groups.get(scene.description, ""),
             scene.where.noun.group[0],
         )
@@ -106,8 +105,7 @@ def generate() -> dict[str, list[dict[str, Any]]]:
             while text in taken:  # the same sentence again
                 text, other = _document(s, first, frozenset(agree))
             taken.add(text)
-            assert other.clause.object is not None
-            documents.append((text, Facets.of(other, groups), other.clause.object.noun.kind))
+            documents.append((text, Facets.of(other, groups), other.clause.patient.noun.kind))
     s.rng.shuffle(documents)
     relevance = [
         {"query": f"q{q}", "document": f"d{d}", "grade": found}

@@ -16,14 +16,7 @@ from typing import Final
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "images"
 SIZE: Final = {"width": 1440, "height": 960}
-PAGES: Final = MappingProxyType(
-    {
-        "playground-light": "playground",
-        "live-light": "live",
-        "explore-light": "explore",
-        "whatif-light": "whatif",
-    }
-)
+PAGES: Final = MappingProxyType({f"{page}-light": page for page in ("playground", "live", "explore", "whatif")})
 """Picture → the page that it shows."""
 SETTLED_SECONDS: Final = 12.0
 """After the page's title: charts are drawn, the playground's numbers have settled."""
@@ -31,12 +24,10 @@ SETTLED_SECONDS: Final = 12.0
 
 def main() -> int:
     """0 when every picture was taken."""
-    parser = argparse.ArgumentParser(prog="python -m factory.screenshots", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PAGES)} (default: all)")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", choices=PAGES, metavar="NAME", help=f"of {', '.join(PAGES)} (default: all)")
     parser.add_argument("--browser", default="/usr/bin/chromium", metavar="PATH")
     chosen = parser.parse_args()
-    if unknown := set(chosen.names) - set(PAGES):
-        parser.error(f"unknown picture {', '.join(sorted(unknown))} (allowed: {', '.join(PAGES)})")
     from playwright.sync_api import sync_playwright
 
     start = importlib.import_module("tests.browser.conftest").start  # mypy reads no tests

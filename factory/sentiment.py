@@ -6,13 +6,11 @@ counts. Every builder uses adjectives of both polarities for both labels where i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from factory.grammar import NP, Sampler, be, say
+from factory.grammar import NP, Sampler, be, by_name, say
 from factory.lexicon import Noun, article, regular_past, words
 
-Builder = Callable[[Sampler, bool], list[str]]
 POSITIVE_VERBS = words("love adore enjoy praise commend recommend admire endorse appreciate like")
 NEGATIVE_VERBS = words("hate detest criticise censure dread despise condemn dislike resent")
 POSITIVE_EFFECTS = words(
@@ -112,7 +110,7 @@ def as_object(who: list[str]) -> list[str]:
     return [OBJECTS[who[0]]] if who[0] in OBJECTS else who
 
 
-def simple(s: Sampler, positive: bool) -> list[str]:
+def plain_opinion(s: Sampler, positive: bool) -> list[str]:
     about = target(s)
     draw = s.rng.random()
     if draw < 0.5:
@@ -155,7 +153,7 @@ def negated_verb(s: Sampler, positive: bool) -> list[str]:
     return say("{} {} not {} {}", about.phrase, s.choose(("did", "could")), effect, as_object(who))
 
 
-def negation_above(s: Sampler, positive: bool) -> list[str]:
+def negation_in_the_clause_above(s: Sampler, positive: bool) -> list[str]:
     """I do not think that the film was dull: the negation stands in the clause above."""
     about = target(s)
     above = s.choose(ABOVE)
@@ -181,7 +179,7 @@ def _sides(s: Sampler, positive: bool, negated: float = 0.3) -> tuple[list[str],
     return conceded, verdict
 
 
-def contrast_but(s: Sampler, positive: bool) -> list[str]:
+def contrast_with_but(s: Sampler, positive: bool) -> list[str]:
     weak, verdict = _sides(s, positive)
     return say("{} , {} {}", weak, s.choose(("but", "but", "yet", "but in the end", "but still")), verdict)
 
@@ -215,7 +213,7 @@ def verdict_noun(s: Sampler, positive: bool) -> list[str]:
     return say("{} {} {} {}", about.phrase, about.was(), s.choose(fronts), noun)
 
 
-def unfulfilled(s: Sampler, positive: bool) -> list[str]:
+def unfulfilled_expectation(s: Sampler, positive: bool) -> list[str]:
     """What was expected, hoped or possible did not come true: the words point the wrong way."""
     about = target(s, s.choose(("work", "work", "place", "product")))
     seeming = strong(s, about.kind, not positive, 0.3)
@@ -247,16 +245,16 @@ def comparison(s: Sampler, positive: bool) -> list[str]:
     return say("{} {} {} than any other {}", first.phrase, first.was(), more, second.phrase.noun.lemma)
 
 
-PHENOMENA: dict[str, Builder] = {
-    "plain opinion": simple,
-    "opinion verb": opinion_verb,
-    "negation": negation,
-    "negated verb": negated_verb,
-    "negation in the clause above": negation_above,
-    "contrast with but": contrast_but,
-    "concession": concession,
-    "despite": despite,
-    "verdict noun": verdict_noun,
-    "unfulfilled expectation": unfulfilled,
-    "comparison": comparison,
-}
+PHENOMENA = by_name(
+    plain_opinion,
+    opinion_verb,
+    negation,
+    negated_verb,
+    negation_in_the_clause_above,
+    contrast_with_but,
+    concession,
+    despite,
+    verdict_noun,
+    unfulfilled_expectation,
+    comparison,
+)

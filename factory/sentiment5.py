@@ -6,13 +6,10 @@ least dull of all" praises. A neutral sentence has words of both polarities, but
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from factory import sentiment
-from factory.grammar import NP, Sampler, be, say
+from factory.grammar import NP, Sampler, be, by_name, say
 from factory.lexicon import article
 
-Builder = Callable[[Sampler, int], list[str]]
 LABELS = ("very negative", "negative", "neutral", "positive", "very positive")
 EXTREME = ("extremely", "exceedingly", "incredibly", "unbelievably", "absolutely", "utterly", "completely", "totally")
 MILD = ("rather", "fairly", "quite")
@@ -80,7 +77,7 @@ def degree(s: Sampler, label: int) -> list[str]:
     return [*beside, ",", *said]
 
 
-def contrast(s: Sampler, label: int) -> list[str]:
+def contrast_with_but(s: Sampler, label: int) -> list[str]:
     """What follows "but" decides; two parts that differ are a draw."""
     about, value = _about(s), level(label)
     if value == 0:
@@ -155,11 +152,4 @@ def _feels(s: Sampler, value: int, what: list[str], it: str) -> list[str]:
     return s.choose((plain, less, say("did not {} {}", "dislike" if value > 0 else s.choose(LIKE), what)))
 
 
-PHENOMENA: dict[str, Builder] = {
-    "degree": degree,
-    "contrast with but": contrast,
-    "concession": concession,
-    "superlative": superlative,
-    "expectation": expectation,
-    "opinion verb": opinion_verb,
-}
+PHENOMENA = by_name(degree, contrast_with_but, concession, superlative, expectation, opinion_verb)

@@ -13,7 +13,6 @@ from itertools import chain, combinations
 
 from factory import paraphrase
 from factory.grammar import NP, Clause, Sampler
-from factory.lexicon import Noun
 
 Scored = tuple[list[str], list[str], float]
 Builder = Callable[[Sampler, int], Scored]
@@ -40,8 +39,7 @@ class Scene:
     elsewhere: str = ""  # an adjective on the noun of the place, which does not count
 
     def words(self, s: Sampler) -> list[str]:
-        assert self.clause.object is not None
-        obj = replace(self.clause.object, adjectives=(self.description,))
+        obj = replace(self.clause.patient, adjectives=(self.description,))
         obj = obj if self.description else replace(obj, adjectives=())
         where = replace(self.where, adjectives=(self.elsewhere,) if self.elsewhere else ())
         clause = replace(self.clause, object=obj, place=("near", *where.words))
@@ -49,18 +47,12 @@ class Scene:
 
 
 def _np(s: Sampler, kind: str, *others: NP) -> NP:
-    while True:
-        np = s.np(kind, s.chance(0.3), 0.0, det=s.choose(DETERMINERS), name=0.0)
-        if all(np.noun.group[0] != other.noun.group[0] for other in others):
-            return np
+    return s.unlike(lambda: s.np(kind, s.chance(0.3), 0.0, det=s.choose(DETERMINERS), name=0.0), *others)
 
 
 def _other(s: Sampler, np: NP, *others: NP) -> NP:
     """Another noun of the class, none of the others."""
-    while True:
-        noun: Noun = paraphrase.other_noun(s, np.noun)
-        if all(noun.group[0] != other.noun.group[0] for other in others):
-            return replace(np, noun=noun)
+    return s.unlike(lambda: replace(np, noun=paraphrase.other_noun(s, np.noun)), *others)
 
 
 def synonymous(s: Sampler, np: NP) -> NP:
@@ -126,8 +118,7 @@ def _described(s: Sampler, first: Scene, kind: str, agree: frozenset[str]) -> st
 
 
 def _kind(scene: Scene) -> str:
-    assert scene.clause.object is not None
-    return scene.clause.object.noun.kind
+    return scene.clause.patient.noun.kind
 
 
 def _builder(kinds: tuple[str, ...]) -> Builder:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from factory import sentiment
-from factory.grammar import NP, Clause, Sampler, say
+from factory.grammar import NP, Clause, Sampler, by_name, say
 from factory.lexicon import Verb, words
 
 Story = tuple[list[list[str]], list[str]]
@@ -27,12 +27,7 @@ SETTINGS = (
 
 def people(s: Sampler, count: int) -> list[NP]:
     """Different persons, most of them with "the", some by name."""
-    chosen: list[NP] = []
-    while len(chosen) < count:
-        np = s.np("person", False, 0.15, det="the") if s.chance(0.75) else NP(s.name(), det="")
-        if all(np.noun.group[0] != other.noun.group[0] for other in chosen):
-            chosen.append(np)
-    return chosen
+    return s.several(lambda: s.np("person", False, 0.15, det="the") if s.chance(0.75) else NP(s.name(), det=""), count)
 
 
 def again(np: NP) -> NP:
@@ -86,7 +81,7 @@ def _aside(s: Sampler, cast: list[NP]) -> list[str]:
     return [*_place(s), *who.words, s.verb(s.verbs_for("person", "animal")).past, *s.np("animal").words]
 
 
-def hands(s: Sampler, variant: int) -> Story:
+def a_thing_changes_hands(s: Sampler, variant: int) -> Story:
     """A thing passes through three or four hands; another thing changes hands as well."""
     cast = people(s, 4)
     owners = cast[: 3 + variant % 2]
@@ -115,7 +110,7 @@ def hands(s: Sampler, variant: int) -> Story:
     return sentences, [*plain.words, "went", "from", *again(owners[0]).words, "to", *again(owners[-1]).words]
 
 
-def attempt(s: Sampler, variant: int) -> Story:
+def an_attempt(s: Sampler, variant: int) -> Story:
     """Somebody wants to do something; what it looked like at first is not how it ended."""
     success = variant % 2 == 0
     cast = people(s, 3)
@@ -210,4 +205,4 @@ def _judges(s: Sampler, about: sentiment.Target, who: NP, liked: bool) -> list[s
     return say("{} thought it was {}", who, sentiment.not_quality(s, about.kind, liked))
 
 
-PHENOMENA: dict[str, Builder] = {"a thing changes hands": hands, "an attempt": attempt, "opinions": opinions}
+PHENOMENA = by_name(a_thing_changes_hands, an_attempt, opinions)

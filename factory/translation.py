@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from factory import velic
-from factory.grammar import NP, Clause, Sampler, be
+from factory.grammar import NP, Clause, Sampler, be, by_name
 from factory.lexicon import Word
 
 Pair = tuple[list[str], list[str]]
@@ -43,9 +43,7 @@ def _clause(s: Sampler, tense: str | None = None, things: tuple[str, ...] = THIN
     """Somebody does something; subject and object are not the same word."""
     kind = s.choose(things)
     subject = _np(s, "person", adjective)
-    obj = _np(s, kind, adjective)
-    while obj.noun.group[0] == subject.noun.group[0]:
-        obj = _np(s, kind, adjective)
+    obj = s.unlike(lambda: _np(s, kind, adjective), subject)
     verb = s.verb(s.verbs_for("person", kind))
     return Clause(verb, subject, obj, tense=tense or s.choose(TENSES), modal=s.choose(tuple(velic.MODALS)))
 
@@ -89,9 +87,7 @@ def negation(s: Sampler) -> Pair:
 def dative(s: Sampler) -> Pair:
     """Both English frames have one translation."""
     verb = s.verb(s.lexicon.dative)
-    giver, goal = _np(s, "person", 0.15), _np(s, "person", 0.15)
-    while goal.noun.group[0] == giver.noun.group[0]:
-        goal = _np(s, "person", 0.15)
+    giver, goal = s.several(lambda: _np(s, "person", 0.15), 2)
     thing = _np(s, s.choose(("object", "object", "food")))
     clause = Clause(verb, giver, thing, goal, tense=s.choose(("past", "past", "future", "perfect")))
     if s.chance(0.25):
@@ -129,19 +125,16 @@ def relative_clause(s: Sampler) -> Pair:
 
 def coordination(s: Sampler) -> Pair:
     """Two subjects make a plural verb; "and" stands after the second one."""
-    first, second = _np(s, "person", 0.15, plural=False), _np(s, "person", 0.15, plural=False)
-    while second.noun.group[0] == first.noun.group[0]:
-        second = _np(s, "person", 0.15, plural=False)
+    first, second = s.several(lambda: _np(s, "person", 0.15, plural=False), 2)
     joined = replace(second, plural=True)  # as subject of the English verb
     clause = _clause(s, s.choose(("past", "present", "perfect")), ("object", "food", "animal", "vehicle", "place"))
     plural = replace(clause, subject=replace(joined, det="the"))
     english = [*first.words, "and", *second.words, *plural.predicate()]
-    assert clause.object is not None
-    said = [*velic.phrase(first), *velic.phrase(second), velic.AND, *velic.phrase(clause.object, "object")]
+    said = [*velic.phrase(first), *velic.phrase(second), velic.AND, *velic.phrase(clause.patient, "object")]
     return english, [*said, *velic.verb(clause, plural=True)]
 
 
-def predicate(s: Sampler) -> Pair:
+def adjective_as_predicate(s: Sampler) -> Pair:
     """Velic has no "be": the adjective itself takes the endings of a verb."""
     kind = s.choose(("person", "person", "object", "animal", "place", "food"))
     subject = _np(s, kind, 0.15)
@@ -153,14 +146,6 @@ def predicate(s: Sampler) -> Pair:
     return english, [*velic.phrase(subject), velic.adjective_form(lemma, subject, negated, tense == "past")]
 
 
-PHENOMENA: dict[str, Builder] = {
-    "statement": statement,
-    "place": place,
-    "passive": passive,
-    "negation": negation,
-    "dative": dative,
-    "question": question,
-    "relative clause": relative_clause,
-    "coordination": coordination,
-    "adjective as predicate": predicate,
-}
+PHENOMENA = by_name(
+    statement, place, passive, negation, dative, question, relative_clause, coordination, adjective_as_predicate
+)

@@ -182,10 +182,9 @@ def statement(clause: Clause, where: list[str], when: list[str], how: list[str])
 
 def object_first(clause: Clause, where: list[str], when: list[str], agent: bool = True) -> list[str]:
     """What English says in the passive; without an agent the verb is impersonal."""
-    assert clause.object is not None
     subject = phrase(clause.subject) if agent else []
     middle = [*subject, *_others(clause), *where]
-    return [*when, *phrase(clause.object, "object"), *middle, *verb(clause, impersonal=not agent)]
+    return [*when, *phrase(clause.patient, "object"), *middle, *verb(clause, impersonal=not agent)]
 
 
 def polar(clause: Clause, where: list[str]) -> list[str]:
@@ -196,10 +195,9 @@ def polar(clause: Clause, where: list[str]) -> list[str]:
 
 def ask(clause: Clause, asked: str) -> list[str]:
     """Who did it ("subject"), or to what or whom ("object")? The asked word stands first, the verb last."""
-    assert clause.object is not None
     if asked == "subject":
-        return [WHO, *_others(clause), *phrase(clause.object, "object"), *verb(clause, plural=False), "?"]
-    word = WHO if clause.object.noun.kind in ("person", "name") else WHAT
+        return [WHO, *_others(clause), *phrase(clause.patient, "object"), *verb(clause, plural=False), "?"]
+    word = WHO if clause.patient.noun.kind in ("person", "name") else WHAT
     asking = Clause(
         clause.verb, clause.subject, tense=clause.tense, negated=clause.negated
     )  # indefinite: without object

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from factory import pretrain_bart, pretrain_bert, rows
+from factory import pretrain_bart, pretrain_bert, record_examples, rows
 from factory.baselines import majority
 from factory.cards import BART, BERT, card
 from factory.record_baselines import RECIPE, SPECIAL, model_for
@@ -32,6 +32,7 @@ from isoviz.demo import (
 )
 from isoviz.models import extract, sources
 from isoviz.runs.planning import PRESETS, Preset, expand
+from isoviz.studies import Result
 from isoviz.training import train
 from isoviz.vectors import demo_sets
 from isoviz.whatif.texts import FIRST_LAYER, TextsRequest, recorded
@@ -168,6 +169,14 @@ def test_a_presets_baseline_clearly_beats_simple_approaches_in_every_seed(preset
     seeds = {run["seed"]: run["score"] for run in record["runs"] if run["method"] == "baseline"}
     assert list(seeds) == preset.plan["seeds"]
     assert min(seeds.values()) > max(simple) + 0.1
+
+
+def test_the_recorded_examples_have_the_verdicts_of_todays_judges() -> None:
+    results = record_examples.judged()
+    assert len(results) == 20
+    for path, today in results.items():
+        shipped = Result.model_validate_json(path.read_text(encoding="utf-8"))
+        assert [(v.claim, v.outcome) for v in shipped.verdicts] == [(v.claim, v.outcome) for v in today.verdicts], path
 
 
 @pytest.mark.parametrize("slug", demo_sets.TITLES)
