@@ -112,6 +112,16 @@ def publish(folder: Path | None, section: str, *parts: Table | str, page: str = 
         write_section(folder / page, section, "\n\n".join(texts))
 
 
+def finish(
+    chosen: argparse.Namespace, section: str, heading: str, about: str, missed: Sequence[str], *parts: Table | str
+) -> int:
+    """Publish a section that says which bars were missed; the exit status: 1 if a full run missed one."""
+    quick = getattr(chosen, "quick", False)
+    verdict = "quick sizes, no bar judged" if quick else "; ".join(missed) if missed else "all bars met"
+    publish(chosen.out, section, heading, about, f"Bars: {verdict}.", *parts)
+    return int(bool(missed) and not quick)
+
+
 def literal(text: str) -> str:
     """The text as Markdown that shows it: the star of IsoScore* starts no emphasis, a bar no cell."""
     return text.replace("*", "\\*").replace("|", "\\|")

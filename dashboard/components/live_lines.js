@@ -99,24 +99,12 @@ function timings(run) {
 // Status, phase, progress bar and numbers of one run.
 class ProgressPanel {
   constructor(compact) {
-    this.element = make("section", compact ? "ivz-run ivz-compact" : "ivz-run");
-    this.element.setAttribute("aria-label", "Progress");
-    this.swatch = make("span", "ivz-swatch");
-    this.title = make("span", "ivz-title");
-    this.status = make("span", "ivz-status");
-    this.phase = make("span", "ivz-phase");
+    const top = ["swatch", "title", "status", "phase", "percent"].map((name) => (this[name] = make("span", `ivz-${name}`)));
     this.phase.setAttribute("role", "status");
-    this.percent = make("span", "ivz-percent");
-    const top = make("div", "ivz-top");
-    top.append(this.swatch, this.title, this.status, this.phase, this.percent);
-    this.bar = make("div", "ivz-bar");
-    this.bar.setAttribute("role", "progressbar");
-    this.bar.setAttribute("aria-valuemin", "0");
-    this.bar.setAttribute("aria-valuemax", "100");
     this.fill = make("div", "ivz-fill");
-    this.bar.append(this.fill);
+    this.bar = make("div", "ivz-bar", { role: "progressbar", "aria-valuemin": 0, "aria-valuemax": 100 }, this.fill);
     this.facts = make("dl", "ivz-facts");
-    this.element.append(top, this.bar, this.facts);
+    this.element = make("section", compact ? "ivz-run ivz-compact" : "ivz-run", { "aria-label": "Progress" }, make("div", "ivz-top", top), this.bar, this.facts);
     this.stoppingSince = null;
   }
 
@@ -178,21 +166,15 @@ class ProgressPanel {
 class FigurePanel {
   constructor(spec, help, view) {
     this.spec = spec;
-    this.element = make("figure", "ivz-figure");
-    this.element.dataset.figure = spec.name;
-    this.plot = make("div", "ivz-plot");
-    this.plot.setAttribute("role", "figure");
+    this.plot = make("div", "ivz-plot", { role: "figure" });
     this.note = make("div", "ivz-empty", spec.empty);
     this.caption = make("figcaption", "ivz-caption");
-    const frame = make("div", "ivz-frame");
-    frame.append(this.plot, this.note);
-    const heading = make("div", "ivz-heading-row");
-    heading.append(make("h2", "ivz-heading", help?.title ?? spec.title));
+    const frame = make("div", "ivz-frame", this.plot, this.note);
     this.choices = spec.choices?.(view.data) ?? [];
     [this.choice] = this.choices;
-    if (this.choices.length > 1) heading.append(this.makeSelect(view));
-    this.element.append(heading, frame, this.caption);
-    if (help) this.element.append(explanation(help));
+    if (this.choices.length > 1) this.select = this.makeSelect(view);
+    const heading = make("div", "ivz-heading-row", make("h2", "ivz-heading", help.title), this.select);
+    this.element = make("figure", "ivz-figure", { "data-figure": spec.name }, heading, frame, this.caption, explanation(help));
     this.drawn = false;
     const hold = () => view.setDragging(true);
     this.release = () => view.dragging && view.setDragging(false);
@@ -204,20 +186,13 @@ class FigurePanel {
 
   // The menu of metrics.
   makeSelect(view) {
-    const select = make("select", "ivz-choice");
-    select.setAttribute("aria-label", `Metric shown in ${this.spec.title}`);
-    for (const { value, label } of this.choices) {
-      const option = make("option", "", label);
-      option.value = value;
-      select.append(option);
-    }
-    this.select = select;
-    select.onchange = () => {
+    const options = Object.fromEntries(this.choices.map(({ value, label }) => [value, label]));
+    const pick = () => {
       this.userPicked = true;
-      this.choice = this.choices.find(({ value }) => value === select.value);
+      this.choice = this.choices.find(({ value }) => value === this.select.value);
       view.redraw(new Set([this.spec.name]));
     };
-    return select;
+    return menu(`Metric shown in ${this.spec.title}`, options, pick, "ivz-choice");
   }
 
   // Selects the default metric of the new runs, unless the user has picked one.

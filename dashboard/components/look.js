@@ -59,21 +59,29 @@ export function duration(seconds) {
   return `${Math.floor(total / 3600)} h ${Math.floor((total % 3600) / 60)} min`;
 }
 
-// Creates an element. `text` is never parsed as HTML.
-export function make(tag, className, text) {
+// Creates an element. parts: texts, which are never parsed as HTML, elements, and objects of properties or attributes.
+export function make(tag, className, ...parts) {
   const element = document.createElement(tag);
   if (className) element.className = className;
-  if (text !== undefined) element.textContent = text;
+  for (const part of parts.flat()) {
+    if (typeof part === "string" || part instanceof Node) element.append(part);
+    else for (const [name, value] of Object.entries(part ?? {})) name in element ? (element[name] = value) : element.setAttribute(name, value);
+  }
   return element;
+}
+
+export function button(text, onclick, ...parts) {
+  return make("button", "", { type: "button", onclick }, text, ...parts);
+}
+
+// A menu. options: value → text.
+export function menu(label, options, onchange, className = "") {
+  return make("select", className, { "aria-label": label, onchange }, Object.entries(options).map(([value, text]) => make("option", "", { value }, text)));
 }
 
 // Fills a description list with pairs of name and value.
 export function showFacts(list, pairs, className) {
-  list.replaceChildren(...pairs.map(([name, value]) => {
-    const pair = make("div", className);
-    pair.append(make("dt", "", name), make("dd", "", value));
-    return pair;
-  }));
+  list.replaceChildren(...pairs.map(([name, value]) => make("div", className, make("dt", "", name), make("dd", "", value))));
 }
 
 // 256 colours interpolated between the theme's ten, as little-endian ABGR words for an ImageData buffer.
@@ -117,10 +125,8 @@ function textIcon(text) {
 
 // "How to read this" under a figure.
 export function explanation(entry) {
-  const details = make("details", "ivz-help");
-  details.append(make("summary", "", "How to read this"));
-  details.append(make("p", "", entry.reading), make("p", "ivz-formula", entry.formula), make("p", "ivz-paper", entry.paper));
-  return details;
+  const parts = [make("p", "", entry.reading), make("p", "ivz-formula", entry.formula), make("p", "ivz-paper", entry.paper)];
+  return make("details", "ivz-help", make("summary", "", "How to read this"), parts);
 }
 
 // Creates the view of a mounted element with `create(element)` at the first call, and shows the new data at every call.

@@ -1,43 +1,100 @@
-// Paints points into the pixels of a canvas. Without a graphics card this is several times faster than WebGL.
-// Same interface as WebGLPoints: setParts, recolour, draw, close.
+// Paints a map's points into the pixels of a canvas; no graphics card is needed. Where painting takes longer than a frame, the last
+// picture follows a moving view, and the points are painted again when it rests.
+
+const SLOW = 40; // milliseconds of painting from which the picture follows
+const REST = 90; // milliseconds without a change of view until the points are painted again
+
+const SYMBOLS = {
+  // corners in units of half the size, as in plotly, which draws the legend
+  diamond: [[1.3, 0], [0, 1.3], [-1.3, 0], [0, -1.3]],
+  square: [[1, 1], [-1, 1], [-1, -1], [1, -1]],
+  "triangle-up": [[-1.15, 0.58], [1.15, 0.58], [0, -1.15]],
+  pentagon: polygon(5, 1.15, 1.15),
+  star: polygon(10, 1.4, 0.54),
+  cross: crossCorners(0.4, 1.2),
+  x: crossCorners(0.4, 1.2).map(([x, y]) => [(x - y) * Math.SQRT1_2, (x + y) * Math.SQRT1_2]),
+};
+const PICTURE_WIDTH = 1.5; // width of a picture, in units of the size
+
+// A square of pixels with the symbol in its centre; only its opacity is used. size: in device pixels.
+function pixelsOf(symbol, size) {
+  const corners = SYMBOLS[symbol]; // undefined: a circle
+  const side = Math.ceil((corners ? PICTURE_WIDTH : 1) * size) + 2;
+  const pen = new OffscreenCanvas(side, side).getContext("2d");
+  pen.translate(side / 2, side / 2);
+  pen.beginPath();
+  if (corners) for (const [x, y] of corners) pen.lineTo((x * size) / 2, (y * size) / 2);
+  else pen.arc(0, 0, size / 2, 0, 2 * Math.PI);
+  pen.fill();
+  return pen.getImageData(0, 0, side, side);
+}
+
+function polygon(count, outer, inner) {
+  return Array.from({ length: count }, (_, i) => {
+    const [angle, radius] = [(2 * Math.PI * i) / count - Math.PI / 2, i % 2 ? inner : outer];
+    return [radius * Math.cos(angle), radius * Math.sin(angle)];
+  });
+}
+
+function crossCorners(thin, long) {
+  return [[thin, long], [thin, thin], [long, thin], [long, -thin], [thin, -thin], [thin, -long], [-thin, -long], [-thin, -thin], [-long, -thin], [-long, thin], [-thin, thin], [-thin, long]];
+}
 
 export class PaintedPoints {
   constructor(canvas) {
     this.canvas = canvas;
     this.pen = canvas.getContext("2d");
+    this.picture = new OffscreenCanvas(1, 1);
     this.stampCache = new Map();
   }
 
-  setParts(parts) {
-    this.parts = parts;
-    this.located = locatePoints(parts.map(({ x }) => x.length));
-  }
-
-  // Copies the points in drawing order: scattered reads would dominate the time of each frame.
-  recolour(colours) {
-    this.colours = colours;
+  // Copies the points in drawing order: scattered reads would dominate the time of each frame. parts: see pointsOf; colours: of each part,
+  // four bytes per point.
+  set(parts, colours) {
+    Object.assign(this, { parts, colours, painted: null });
     const order = drawingOrder(colours);
-    const { part, index } = this.located;
+    const { part, index } = locatePoints(parts.map(({ x }) => x.length));
     const count = order.length;
     this.points = { part: new Uint16Array(count), x: new Float64Array(count), y: new Float64Array(count), bytes: new Uint8Array(4 * count) };
     for (let at = 0; at < count; at++) {
       const partIndex = part[order[at]];
       const i = index[order[at]];
       this.points.part[at] = partIndex;
-      this.points.x[at] = this.parts[partIndex].x[i];
-      this.points.y[at] = this.parts[partIndex].y[i];
+      this.points.x[at] = parts[partIndex].x[i];
+      this.points.y[at] = parts[partIndex].y[i];
       for (let k = 0; k < 4; k++) this.points.bytes[4 * at + k] = colours[partIndex][4 * i + k];
     }
   }
 
+  // area: {left, top, width, height} in CSS pixels, x and y: [from, to] of the axes; shown(part): whether to draw it.
   draw(area, shown) {
     this.area = area;
-    const { ratio, width, height } = fit(this.canvas, area);
+    const { canvas, pen, picture } = this;
+    const ratio = globalThis.devicePixelRatio || 1;
+    const [width, height] = [area.width, area.height].map((length) => Math.max(1, Math.round(length * ratio)));
+    const visible = this.parts.map(shown);
+    const name = JSON.stringify([width, height, visible]);
+    Object.assign(canvas.style, { left: `${area.left}px`, top: `${area.top}px`, width: `${area.width}px`, height: `${area.height}px` });
+    clearTimeout(this.resting);
+    if (this.painted?.name !== name || this.painted.took <= SLOW) {
+      for (const one of [canvas, picture]) if (one.width !== width || one.height !== height) [one.width, one.height] = [width, height];
+      return this.paint(area, visible, ratio, name);
+    }
+    this.resting = setTimeout(() => this.paint(area, visible, ratio, name), REST);
+    const { x, y } = this.painted.area;
+    const [across, up] = [width / (area.x[1] - area.x[0]), height / (area.y[1] - area.y[0])];
+    pen.clearRect(0, 0, width, height);
+    pen.drawImage(picture, (x[0] - area.x[0]) * across, height - (y[1] - area.y[0]) * up, (x[1] - x[0]) * across, (y[1] - y[0]) * up);
+  }
+
+  paint(area, visible, ratio, name) {
+    const begin = performance.now();
+    const { width, height } = this.picture;
     if (this.image?.width !== width || this.image.height !== height) this.image = this.pen.createImageData(width, height);
     const { data } = this.image;
     data.fill(0);
     const [xScale, yScale] = [width / (area.x[1] - area.x[0]), height / (area.y[1] - area.y[0])];
-    const stamps = this.parts.map((part) => (shown(part) ? this.stamp(part.symbol, part.size * ratio, width) : null));
+    const stamps = this.parts.map((part, index) => (visible[index] ? this.stamp(part.symbol, part.size * ratio, width) : null));
     const { part, x, y, bytes } = this.points;
     for (let point = 0; point < part.length; point++) {
       const stamp = stamps[part[point]];
@@ -64,16 +121,16 @@ export class PaintedPoints {
         data[at + 3] = 255 * alpha;
       }
     }
+    this.picture.getContext("2d").putImageData(this.image, 0, 0);
     this.pen.putImageData(this.image, 0, 0);
+    this.painted = { area, name, took: performance.now() - begin };
   }
 
   // The pixels of a symbol: each one's offset from the centre in the image data, and its coverage.
   stamp(symbol, size, width) {
     const name = `${symbol} ${size} ${width}`;
     if (!this.stampCache.has(name)) {
-      const picture = pictureOf(symbol, size);
-      const side = picture.width;
-      const { data } = picture.getContext("2d").getImageData(0, 0, side, side);
+      const { data, width: side } = pixelsOf(symbol, size);
       const half = Math.floor(side / 2);
       const covered = Array.from({ length: side * side }, (_, i) => i).filter((i) => data[4 * i + 3]);
       const offsets = Int32Array.from(covered, (i) => 4 * ((Math.floor(i / side) - half) * width + (i % side) - half));
@@ -82,5 +139,7 @@ export class PaintedPoints {
     return this.stampCache.get(name);
   }
 
-  close() {}
+  close() {
+    clearTimeout(this.resting);
+  }
 }

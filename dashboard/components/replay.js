@@ -8,24 +8,16 @@ class ReplayBar {
   constructor(root) {
     this.root = root;
     this.feeds = [];
-    this.button = make("button", "ivz-replay-play");
-    this.button.type = "button";
-    this.button.onclick = () => (this.timer ? this.pause() : this.play());
-    this.slider = make("input");
-    Object.assign(this.slider, { type: "range", min: "0", max: "1000", value: "1000", step: "1" });
-    this.slider.setAttribute("aria-label", "Position in the recorded run");
-    this.slider.oninput = () => {
+    this.button = button("", () => (this.timer ? this.pause() : this.play()), { className: "ivz-replay-play" });
+    const moved = () => {
       const fraction = Number(this.slider.value) / 1000; // read before `pause` resets the slider
       this.pause();
       this.seek(fraction * this.duration);
     };
-    this.speed = make("select");
-    this.speed.setAttribute("aria-label", "Replay speed");
-    for (const speed of SPEEDS) this.speed.append(Object.assign(make("option", "", `${speed}×`), { value: String(speed) }));
+    this.slider = make("input", "", { type: "range", min: 0, max: 1000, step: 1, "aria-label": "Position in the recorded run", oninput: moved });
+    this.speed = menu("Replay speed", Object.fromEntries(SPEEDS.map((speed) => [speed, `${speed}×`])));
     this.time = make("output");
-    this.showAll = make("button", "ivz-replay-end", "Show the full run");
-    this.showAll.type = "button";
-    this.showAll.onclick = () => this.end();
+    this.showAll = button("Show the full run", () => this.end(), { className: "ivz-replay-end" });
     root.append(this.button, this.speed, this.slider, this.time, this.showAll);
     this.reset(null);
   }

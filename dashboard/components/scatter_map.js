@@ -67,10 +67,9 @@ class ScatterMap {
     this.pause();
     this.position = this.data.frame;
     if (flat) {
-      this.layer ??= WebGLPoints.on(this.canvas) ?? new PaintedPoints(this.canvas);
+      this.layer ??= new PaintedPoints(this.canvas);
       this.canvas.layer = this.layer; // for tests and benchmarks
-      this.layer.setParts(this.parts);
-      this.layer.recolour(dimmedColours(this.parts, this.data.selection));
+      this.layer.set(this.parts, dimmedColours(this.parts, this.data.selection));
     }
     const { data, layout } = flat ? withoutPoints(figure) : figure;
     // Another map or other axes need a new plot: in the old one, "Reset axes" would restore the old ranges.
@@ -90,10 +89,8 @@ class ScatterMap {
 
   // Shows a frame of the film: only the points move. Colours stay, because a selection belongs to the page's layer.
   showFrame(position) {
-    const colours = this.layer.colours;
     this.position = position;
-    this.layer.setParts((this.parts = interpolated(this.parts, position)));
-    this.layer.recolour(colours);
+    this.layer.set((this.parts = interpolated(this.parts, position)), this.layer.colours);
     this.tooltip.hidden = true;
     this.showLayer();
     this.repaint();
@@ -181,7 +178,7 @@ class ScatterMap {
     this.repaintRequest ??= requestAnimationFrame(() => {
       this.repaintRequest = null;
       if (this.closed || this.data.solid || !this.layer) return;
-      if (this.draft) this.layer.recolour(dimmedColours(this.parts, this.draft));
+      if (this.draft) this.layer.set(this.parts, dimmedColours(this.parts, this.draft));
       this.draft = null;
       this.layer.draw(this.area(), (part) => this.shown(part));
     });

@@ -1,34 +1,30 @@
-"""The drawing order of a map's points in a real browser, without a server: both painters mix overlapping classes."""
+"""The painting of a map's points in a real browser, without a server: overlapping classes mix, and a slow picture follows the view."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from dashboard.components import bundle
-from tests.browser.test_explore_map import GRAPHICS_CARD
 
-PAINTERS = ("PaintedPoints", "WebGLPoints")
-SCRIPT = bundle("look.js", "map_points.js", "canvas_fit.js", "symbols.js", "webgl_points.js", "painted_points.js")
-MAKE = """(painter) => {
-  const { kinds, make } = globalThis.drawing;
+SCRIPT = bundle("look.js", "map_points.js", "painted_points.js")
+MAKE = """() => {
+  const { PaintedPoints, make } = globalThis.drawing;
   // two classes of 4,000 points on the same places, the second after the first, which has a symbol of its own
   const lots = make(4000);
   const colours = [[255, 0, 0, 255], [0, 0, 255, 255]].map((ink) => Uint8Array.from({ length: 16000 }, (_, i) => ink[i % 4]));
   const parts = ["circle", "square"].map((symbol, trace) => ({ trace, symbol, size: 9, x: lots.x, y: lots.y }));
   const canvas = document.createElement("canvas");
   document.body.append(canvas);
-  const layer = painter === "WebGLPoints" ? kinds.WebGLPoints.on(canvas) : new kinds.PaintedPoints(canvas);
-  layer.setParts(parts);
-  globalThis.made = { canvas, layer, colours };
+  globalThis.made = { canvas, layer: new PaintedPoints(canvas), parts, colours };
 }"""
 COUNT = """({ faint, hidden }) => {
-  const { canvas, layer, colours } = globalThis.made;
+  const { canvas, layer, parts, colours } = globalThis.made;
   const inks = colours.map((part, place) => (place === faint ? part.map((byte, i) => (i % 4 === 3 ? 30 : byte)) : part));
-  layer.recolour(inks);
+  layer.set(parts, inks);
   layer.draw({ left: 0, top: 0, width: 300, height: 300, x: [0, 1], y: [0, 1] }, (part) => part.trace !== hidden);
   const copy = new OffscreenCanvas(300, 300).getContext("2d");
   copy.drawImage(canvas, 0, 0);
@@ -40,32 +36,43 @@ COUNT = """({ faint, hidden }) => {
 
 
 @pytest.fixture
-def drawing(chromium: Browser) -> Iterator[Callable[[str], Page]]:
-    """`drawing(painter)`: a bare page with two classes on the same places."""
+def page(chromium: Browser) -> Iterator[Page]:
+    """A bare page with two classes on the same places."""
     page = chromium.new_page()
-    page.add_init_script(GRAPHICS_CARD)
     page.goto("about:blank")
-    page.evaluate(GRAPHICS_CARD)
-    exported = "globalThis.drawing = { kinds: { PaintedPoints, WebGLPoints }, make: (n) => {"
+    exported = "globalThis.drawing = { PaintedPoints, make: (n) => {"
     exported += " const one = (k) => Float64Array.from({ length: n }, (_, i) => ((i + 1) * k) % 1);"
     exported += " return { x: one(0.7548776662), y: one(0.5698402910) }; } };"
     page.add_script_tag(content=f"{SCRIPT}\n{exported}", type="module")
     page.wait_for_function("globalThis.drawing")
-
-    def made(painter: str) -> Page:
-        page.evaluate(MAKE, painter)
-        return page
-
-    yield made
+    page.evaluate(MAKE)
+    yield page
     page.close()
 
 
-@pytest.mark.parametrize("painter", PAINTERS)
-def test_no_class_hides_another_and_each_is_switched_off_by_itself(
-    painter: str, drawing: Callable[[str], Page]
-) -> None:
-    page = drawing(painter)
+FOLLOW = """async (took) => {
+  const { canvas, layer, parts, colours } = globalThis.made;
+  const area = (low, high) => ({ left: 0, top: 0, width: 300, height: 300, x: [low, high], y: [low, high] });
+  const pixels = () => [...canvas.getContext("2d").getImageData(0, 0, 300, 300).data].join();
+  const paint = (low, high) => (layer.set(parts, colours), layer.draw(area(low, high), () => true), pixels());
+  const expected = paint(0.1, 0.6);
+  const before = paint(0, 1);
+  layer.painted.took = took;
+  layer.draw(area(0.1, 0.6), () => true);
+  const at_once = pixels();
+  await new Promise((resolve) => setTimeout(resolve, 400));
+  return [at_once === before, at_once === expected, pixels() === expected];
+}"""
 
+
+@pytest.mark.parametrize(("took", "painted_at_once"), [(0, True), (1000, False)])
+def test_a_picture_that_takes_long_follows_the_view_until_it_rests(
+    took: int, painted_at_once: bool, page: Page
+) -> None:
+    assert page.evaluate(FOLLOW, took) == [False, painted_at_once, True]
+
+
+def test_no_class_hides_another_and_each_is_switched_off_by_itself(page: Page) -> None:
     def count(**more: Any) -> list[int]:
         pixels: list[int] = page.evaluate(COUNT, {"faint": None, "hidden": None, **more})
         return pixels

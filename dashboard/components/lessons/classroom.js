@@ -13,8 +13,7 @@ const ENDED = "This class has ended.";
 export class Classroom {
   constructor(lessons, { mayOpen, code }) {
     Object.assign(this, { lessons, mayOpen, failures: 0, revealed: new Set(), guesses: {} });
-    this.panel = make("section", "ivl-class");
-    this.panel.setAttribute("aria-label", "Class");
+    this.panel = make("section", "ivl-class", { "aria-label": "Class" });
     lessons.article.before(this.panel);
     lessons.root.addEventListener("lessons:guess", ({ detail }) => this.queueGuess(detail));
     for (const event of ["lessons:place", "lessons:answer"]) lessons.root.addEventListener(event, () => this.member?.key && this.drawGuesses());
@@ -184,14 +183,8 @@ export class Classroom {
   }
 
   drawJoinForm(message) {
-    const form = make("form", "ivl-join");
-    const field = make("input");
-    Object.assign(field, { name: "code", maxLength: 5, autocomplete: "off", spellcheck: false, placeholder: "Class code" });
-    field.setAttribute("aria-label", "Class code");
-    const join = button("Join class");
-    join.type = "submit";
-    form.append(field, join);
-    form.onsubmit = (event) => {
+    const field = make("input", "", { name: "code", maxLength: 5, autocomplete: "off", spellcheck: false, placeholder: "Class code", "aria-label": "Class code" });
+    const onsubmit = (event) => {
       event.preventDefault();
       const code = field.value.trim().toUpperCase();
       if (!code) return;
@@ -199,10 +192,9 @@ export class Classroom {
       this.draw();
       this.sync();
     };
-    if (this.mayOpen) form.append(button("Open a class", () => this.open()));
-    const details = make("details");
-    details.append(make("summary", "", this.mayOpen ? "Join or open a class" : "Join a class"), form);
-    details.open = Boolean(message);
+    const open = this.mayOpen ? button("Open a class", () => this.open()) : null;
+    const form = make("form", "ivl-join", { onsubmit }, field, make("button", "", { type: "submit" }, "Join class"), open);
+    const details = make("details", "", { open: Boolean(message) }, make("summary", "", this.mayOpen ? "Join or open a class" : "Join a class"), form);
     this.panel.replaceChildren(details, statusLine(message));
   }
 
@@ -225,21 +217,16 @@ export class Classroom {
         getSelection().selectAllChildren(addressLine);
       }
     });
-    const head = make("div", "ivl-class-head");
-    head.append(make("strong", "ivl-code", code), this.state, copy, button("Close class", () => this.end()));
+    const head = make("div", "ivl-class-head", make("strong", "ivl-code", code), this.state, copy, button("Close class", () => this.end()));
     this.charts = make("div", "ivl-charts");
     const plain = new URL(".", document.baseURI).href;
-    const [ways, addresses] = [make("div", "ivl-ways"), make("div")];
-    addresses.append(addressLine, make("p", "", `Without the link: open ${plain} and type ${code}.`));
+    const addresses = make("div", "", addressLine, make("p", "", `Without the link: open ${plain} and type ${code}.`));
     if (isLocal(location.hostname)) addresses.append(make("p", "ivl-hint", "Other computers cannot open this address. Start IsoViz with --host 0.0.0.0 to let students in."));
-    ways.append(addresses);
+    const ways = make("div", "ivl-ways", addresses);
     if (qr) { // a click enlarges it for the back row
-      const picture = Object.assign(make("img"), { src: qr, alt: "QR code of the link" });
-      const enlarge = button("", () => enlarge.setAttribute("aria-pressed", String(enlarge.classList.toggle("ivl-large"))));
-      enlarge.classList.add("ivl-qr");
-      enlarge.setAttribute("aria-label", "Enlarge the QR code");
-      enlarge.setAttribute("aria-pressed", "false");
-      enlarge.append(picture);
+      const picture = make("img", "", { src: qr, alt: "QR code of the link" });
+      const toggle = () => enlarge.setAttribute("aria-pressed", String(enlarge.classList.toggle("ivl-large")));
+      const enlarge = button("", toggle, { className: "ivl-qr", "aria-label": "Enlarge the QR code", "aria-pressed": false }, picture);
       ways.append(enlarge);
     }
     this.panel.replaceChildren(head, ways, this.charts);
@@ -265,24 +252,20 @@ export class Classroom {
     this.drawnSnapshot = snapshot;
     const focused = this.charts.querySelector(":focus")?.dataset.step;
     this.charts.replaceChildren(...lesson.steps.map(({ guess }, k) => this.card(lesson, guess, k + 1)));
-    if (focused) this.charts.querySelector(`[data-step="${focused}"]`)?.focus();
+    if (focused) this.charts.querySelector(`button[data-step="${focused}"]`)?.focus();
   }
 
   card(lesson, guess, step) {
     const values = this.guesses[lesson.slug]?.[step] ?? [];
-    const [name, card] = [`${lesson.slug} ${step}`, make("div", "ivl-chart")];
+    const name = `${lesson.slug} ${step}`;
     const shown = this.revealed.has(name);
-    const toggle = button(shown ? "Hide" : "Show guesses", () => {
+    const reveal = () => {
       if (!this.revealed.delete(name)) this.revealed.add(name);
       this.drawGuesses();
-    });
-    toggle.dataset.step = String(step);
-    toggle.setAttribute("aria-label", `${shown ? "Hide" : "Show"} the guesses at question ${step}`);
-    const head = make("div", "ivl-chart-head");
-    head.append(make("strong", "", `Question ${step}`), make("span", "ivl-count", countOf(values.length, "guess")), toggle);
-    card.append(head);
-    card.dataset.step = String(step);
-    card.dataset.count = String(values.length);
+    };
+    const toggle = button(shown ? "Hide" : "Show guesses", reveal, { "data-step": step, "aria-label": `${shown ? "Hide" : "Show"} the guesses at question ${step}` });
+    const head = make("div", "ivl-chart-head", make("strong", "", `Question ${step}`), make("span", "ivl-count", countOf(values.length, "guess")), toggle);
+    const card = make("div", "ivl-chart", { "data-step": step, "data-count": values.length }, head);
     if (step === this.lessons.step) card.setAttribute("aria-current", "step");
     if (shown) card.append(guess.kind === "number" ? numberChart(guess, values, this.lessons.valueAt(guess.of, step)) : choiceChart(guess, values, this.lessons.at[step] && this.lessons.rightOption(step)));
     return card;
@@ -294,26 +277,21 @@ function numberChart({ low, high, step, of }, values, truth) {
   const counts = new Array(BARS).fill(0);
   for (const value of values) counts[Math.min(BARS - 1, Math.floor((BARS * (value - low)) / (high - low)))] += 1;
   const highest = Math.max(1, ...counts);
-  const plot = make("div", "ivl-bars");
-  for (const count of counts) plot.append(Object.assign(make("i"), { style: `height: ${(100 * count) / highest}%` }));
-  const figure = make("div", "ivl-histogram");
+  const plot = make("div", "ivl-bars", counts.map((count) => make("i", "", { style: `height: ${(100 * count) / highest}%` })));
   const answered = Number.isFinite(truth);
-  if (answered) plot.append(Object.assign(make("b"), { style: `left: ${(100 * Math.min(1, Math.max(0, (truth - low) / (high - low)))).toFixed(2)}%` }));
+  if (answered) plot.append(make("b", "", { style: `left: ${(100 * Math.min(1, Math.max(0, (truth - low) / (high - low)))).toFixed(2)}%` }));
   const near = values.filter((value) => Math.abs(value - truth) <= 3 * step).length;
   const parts = [...(values.length ? [`Median ${formatted(median(values))}`] : []), ...(answered ? [`answer ${formatted(truth, of)}`, ...(values.length ? [`${near} of ${values.length} within ±${Number((3 * step).toPrecision(2))}`] : [])] : [])];
-  figure.append(plot, ends({ low, high }), make("p", "", parts.join(" · ")));
-  return figure;
+  return make("div", "ivl-histogram", plot, ends({ low, high }), make("p", "", parts.join(" · ")));
 }
 
 function choiceChart({ options }, values, correct) {
-  const list = make("ul", "ivl-choices");
-  options.forEach(({ text }, index) => {
+  return make("ul", "ivl-choices", options.map(({ text }, index) => {
     const count = values.filter((value) => value === index).length;
-    const row = make("li", index === correct ? "ivl-right" : "", "");
-    row.append(make("span", "", `${text}${index === correct ? " (the answer)" : ""}`), make("b", "", String(count)), Object.assign(make("i"), { style: `width: ${(100 * count) / Math.max(1, values.length)}%` }));
-    list.append(row);
-  });
-  return list;
+    const bar = make("i", "", { style: `width: ${(100 * count) / Math.max(1, values.length)}%` });
+    const right = index === correct;
+    return make("li", right ? "ivl-right" : "", make("span", "", `${text}${right ? " (the answer)" : ""}`), make("b", "", String(count)), bar);
+  }));
 }
 
 function median(values) {
@@ -321,12 +299,7 @@ function median(values) {
   return values.length % 2 ? values[Math.floor(half)] : (values[half - 1] + values[half]) / 2;
 }
 
-function statusLine(text = "") {
-  const line = make("span", "ivl-state", text);
-  line.setAttribute("role", "status");
-  return line;
-}
-
+const statusLine = (text = "") => make("span", "ivl-state", { role: "status" }, text);
 const countOf = (count, noun) => `${count} ${count === 1 ? noun : noun === "guess" ? "guesses" : `${noun}s`}`;
 const isLocal = (host) => /^(localhost|127\.[\d.]+|\[::1\])$/.test(host);
 

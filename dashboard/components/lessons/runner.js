@@ -12,6 +12,7 @@
 const ALL_CONTROLS = ["d", "n", "spectrum", "decay", "rank", "floor", "shift", "rogue", "rogueScale", "block", "rho", "rotation", "tails", "clusters", "separation", "duplicates", "scale", "zeta"];
 const GUIDED = ["presets", "controls", "numbers", "transforms", "plots"];
 const DONE = "isoviz-lessons-done";
+const MAIN = { className: "ivl-main" };
 const TITLES = { best_accuracy: "Best possible accuracy", ev_1: "Strongest direction (EV₁)", rogue_share: "Widest dimension's share" };
 
 export class Lessons {
@@ -20,12 +21,8 @@ export class Lessons {
     root.classList.add("ivl");
     this.list = make("ol", "ivl-list");
     this.article = make("article", "ivl-lesson");
-    const nav = make("nav");
-    nav.setAttribute("aria-label", "Lessons");
-    nav.append(this.list);
-    root.replaceChildren(nav, this.article);
     this.handout = make("section", "ivl-handout");
-    root.append(this.handout);
+    root.replaceChildren(make("nav", "", { "aria-label": "Lessons" }, this.list), this.article, this.handout);
     root.addEventListener("fullscreenchange", () => this.labelFullScreen());
     this.drawList();
   }
@@ -119,13 +116,10 @@ export class Lessons {
     if (this.stage.parentElement.offsetTop > this.body.offsetTop) this.stage.scrollIntoView({ block: "nearest" }); // on a phone the cloud is below
     await this.moveTo(stepNumber, true);
     if (this.step !== stepNumber || !this.playground) return;
-    const result = make("div", "ivl-result");
-    result.setAttribute("role", "status");
-    result.append(...(guess === null ? [] : [this.verdict(step, guess, stepNumber)]), make("p", "", this.fill(step.answer)));
+    const result = make("div", "ivl-result", { role: "status" }, guess === null ? [] : this.verdict(step, guess, stepNumber), make("p", "", this.fill(step.answer)));
     const last = stepNumber === this.lesson.steps.length;
     this.reached = last;
-    const next = button(last ? "What can you defend now?" : "Next question", () => this.go(stepNumber + 1));
-    next.classList.add("ivl-main");
+    const next = button(last ? "What can you defend now?" : "Next question", () => this.go(stepNumber + 1), MAIN);
     this.body.querySelector(".ivl-wait").replaceWith(result, next);
     next.focus({ preventScroll: true });
     this.root.dispatchEvent(new CustomEvent("lessons:answer"));
@@ -163,13 +157,8 @@ export class Lessons {
   drawList() {
     const done = doneLessons();
     this.list.replaceChildren(...this.lessons.map((lesson) => {
-      const item = make("li");
-      const opener = button("", () => this.open(lesson.slug));
-      opener.append(make("span", "ivl-title", lesson.title));
-      if (done.has(lesson.slug)) opener.append(make("span", "ivl-done", "done"));
-      if (lesson.slug === this.lesson?.slug) opener.setAttribute("aria-current", "true");
-      item.append(opener);
-      return item;
+      const parts = [make("span", "ivl-title", lesson.title), done.has(lesson.slug) ? make("span", "ivl-done", "done") : null];
+      return make("li", "", button("", () => this.open(lesson.slug), parts, lesson === this.lesson ? { "aria-current": true } : null));
     }));
     const current = this.list.querySelector("[aria-current]"); // on a phone the list is one row that scrolls
     if (current) this.list.scrollLeft = current.offsetLeft - this.list.offsetLeft;
@@ -177,33 +166,18 @@ export class Lessons {
 
   build() {
     const { title, idea, show } = this.lesson;
-    const head = make("header");
-    head.append(make("h2", "", title), make("p", "ivl-idea", idea));
-    const tools = make("div", "ivl-tools");
     this.fullScreenButton = button("", () => this.enlarge());
     this.labelFullScreen();
-    tools.append(this.fullScreenButton);
-    if (this.printable) tools.append(button("Print handout", () => this.print()));
-    this.body = make("div", "ivl-body");
-    this.body.append(make("p", "ivl-wait", "Drawing the cloud …"));
-    const side = make("div", "ivl-side");
+    const tools = make("div", "ivl-tools", this.fullScreenButton, this.printable ? button("Print handout", () => this.print()) : null);
+    this.body = make("div", "ivl-body", make("p", "ivl-wait", "Drawing the cloud …"));
     this.stage = make("div");
-    this.tiles = make("dl", "ivl-numbers");
-    this.tile = {};
-    for (const name of show) {
-      const cell = make("div");
-      const value = make("dd");
-      value.dataset.number = name;
+    this.tile = Object.fromEntries(show.map((name) => [name, make("dd", "", { "data-number": name })]));
+    const tiles = show.map((name) => {
       const measure = this.words.measures[name];
-      const term = make("dt", "", TITLES[name] ?? measure.title);
-      if (measure) term.title = measure.tip;
-      cell.append(term, value);
-      this.tiles.append(cell);
-      this.tile[name] = value;
-    }
-    side.append(this.tiles, this.stage);
-    head.append(tools);
-    this.article.replaceChildren(head, this.body, side);
+      return make("div", "", make("dt", "", { title: measure?.tip ?? "" }, TITLES[name] ?? measure.title), this.tile[name]);
+    });
+    const head = make("header", "", make("h2", "", title), make("p", "ivl-idea", idea), tools);
+    this.article.replaceChildren(head, this.body, make("div", "ivl-side", make("dl", "ivl-numbers", tiles), this.stage));
     this.article.classList.remove("ivl-free");
   }
 
@@ -235,69 +209,53 @@ export class Lessons {
   }
 
   drawQuestion(step, count) {
-    const heading = make("h3", "", `Question ${this.step} of ${count}`);
-    heading.tabIndex = -1;
+    const heading = make("h3", "", { tabIndex: -1 }, `Question ${this.step} of ${count}`);
     this.form = step.guess.kind === "number" ? this.numberForm(step) : this.choiceForm(step);
     this.body.replaceChildren(heading, make("p", "", this.fill(step.text)), make("p", "ivl-question", this.fill(step.question)), this.form);
   }
 
   numberForm({ guess, question }) {
-    const form = make("form", "ivl-form");
-    const row = make("label", "ivl-guess");
-    const field = make("input");
-    Object.assign(field, { type: "range", min: guess.low, max: guess.high, step: guess.step, value: (guess.low + guess.high) / 2 });
-    field.setAttribute("aria-label", `Your guess: ${this.fill(question)}`);
+    const { low, high, step } = guess;
+    const field = make("input", "", { type: "range", min: low, max: high, step, value: (low + high) / 2, "aria-label": `Your guess: ${this.fill(question)}` });
     const readout = make("output", "", "?");
-    row.append(make("span", "", "Your guess"), readout, field, ends(guess));
-    const send = submit("Show the answer");
-    send.disabled = !this.teaching;
+    const row = make("label", "ivl-guess", make("span", "", "Your guess"), readout, field, ends(guess));
+    const send = this.submit();
     let chosen = null;
     // pointerup too: a click on the initial value is a guess, but no change
     field.oninput = field.onpointerup = () => {
       chosen = Number(field.value);
       readout.textContent = formatted(chosen);
-      field.style.setProperty("--at", `${(100 * (field.value - guess.low)) / (guess.high - guess.low)}%`);
+      field.style.setProperty("--at", `${(100 * (field.value - low)) / (high - low)}%`);
       send.disabled = false;
     };
-    form.append(row, send);
-    form.onsubmit = (event) => (event.preventDefault(), this.answer(chosen));
-    return form;
+    return make("form", "ivl-form", { onsubmit: (event) => (event.preventDefault(), this.answer(chosen)) }, row, send);
   }
 
   choiceForm({ guess, question }) {
-    const form = make("form", "ivl-form");
-    const group = make("fieldset");
-    group.append(make("legend", "ivl-visually-hidden", this.fill(question)));
-    const send = submit("Show the answer");
-    send.disabled = !this.teaching;
-    guess.options.forEach(({ text }, index) => {
-      const row = make("label", "ivl-option");
-      const field = make("input");
-      Object.assign(field, { type: "radio", name: "ivl-option", value: String(index) });
-      field.onchange = () => (send.disabled = false);
-      row.append(field, make("span", "", text));
-      group.append(row);
+    const send = this.submit();
+    let chosen = null;
+    const options = guess.options.map(({ text }, index) => {
+      const pick = () => ([chosen, send.disabled] = [index, false]);
+      return make("label", "ivl-option", make("input", "", { type: "radio", name: "ivl-option", value: String(index), onchange: pick }), make("span", "", text));
     });
-    form.append(group, send);
-    form.onsubmit = (event) => (event.preventDefault(), this.answer(form.elements["ivl-option"].value ? Number(form.elements["ivl-option"].value) : null));
-    return form;
+    const group = make("fieldset", "", make("legend", "ivl-visually-hidden", this.fill(question)), options);
+    return make("form", "ivl-form", { onsubmit: (event) => (event.preventDefault(), this.answer(chosen)) }, group, send);
+  }
+
+  submit() {
+    return make("button", "ivl-main", { type: "submit", disabled: !this.teaching }, "Show the answer");
   }
 
   drawEnd() {
-    const heading = make("h3", "", "What you can defend");
-    heading.tabIndex = -1;
-    const claimList = make("ul", "ivl-claims");
-    for (const { says, holds } of this.claims()) {
-      const item = make("li", holds ? "ivl-holds" : "ivl-fails", says);
-      item.dataset.holds = String(holds);
-      item.append(make("span", "ivl-visually-hidden", holds ? " This holds." : " This does not hold."));
-      claimList.append(item);
-    }
+    const heading = make("h3", "", { tabIndex: -1 }, "What you can defend");
+    const claims = this.claims().map(({ says, holds }) => {
+      const spoken = make("span", "ivl-visually-hidden", holds ? " This holds." : " This does not hold.");
+      return make("li", holds ? "ivl-holds" : "ivl-fails", { "data-holds": holds }, says, spoken);
+    });
     const next = this.lessons[this.lessons.indexOf(this.lesson) + 1];
-    const onward = make("div", "ivl-onward");
-    if (next) onward.append(Object.assign(button(`Next lesson: ${next.title}`, () => this.open(next.slug)), { className: "ivl-main" }));
+    const onward = make("div", "ivl-onward", next ? button(`Next lesson: ${next.title}`, () => this.open(next.slug), MAIN) : null);
     onward.append(button("Start again", () => this.open(this.lesson.slug)));
-    this.body.replaceChildren(heading, make("blockquote", "ivl-sentence", this.fill(this.lesson.sentence)), claimList, make("p", "ivl-hint", "Now move the controls yourself: does it still hold?"), onward);
+    this.body.replaceChildren(heading, make("blockquote", "ivl-sentence", this.fill(this.lesson.sentence)), make("ul", "ivl-claims", claims), make("p", "ivl-hint", "Now move the controls yourself: does it still hold?"), onward);
     if (this.reached) markDone(this.lesson.slug);
     this.drawList();
     const freeControls = new Set(this.lesson.controls.filter((name) => !this.hidden.includes(name)));
@@ -324,11 +282,7 @@ export class Lessons {
     this.handout.replaceChildren(make("h1", "", title), make("p", "", idea), picture);
     steps.forEach((step, k) => {
       this.handout.append(make("h2", "", `Question ${k + 1}`), make("p", "", withBlanks(step.text)), make("p", "", withBlanks(step.question)));
-      if (step.guess.kind === "choice") {
-        const options = make("ul");
-        options.append(...step.guess.options.map(({ text }) => make("li", "", `☐ ${text}`)));
-        this.handout.append(options);
-      }
+      if (step.guess.kind === "choice") this.handout.append(make("ul", "", step.guess.options.map(({ text }) => make("li", "", `☐ ${text}`))));
       this.handout.append(make("p", "", "Your guess: ______________    The answer: ______________"));
     });
     this.handout.append(make("h2", "", "What can you defend now?"), make("p", "ivl-lines"));
@@ -349,11 +303,10 @@ export class Lessons {
       }
     }
     const view = new CloudView("Cloud");
-    const stage = make("div", "ivp ivl-offscreen");
-    stage.append(view.element);
+    const stage = make("div", "ivp ivl-offscreen", view.element);
     this.root.append(stage);
     view.show({ coordinates, mean }, labels, state, lookOf(make("div"))); // an element outside the page has no theme: light colours
-    const picture = Object.assign(make("img"), { src: view.canvas.toDataURL(), alt: "The cloud at the start" });
+    const picture = make("img", "", { src: view.canvas.toDataURL(), alt: "The cloud at the start" });
     view.close();
     stage.remove();
     await picture.decode();
@@ -361,18 +314,7 @@ export class Lessons {
   }
 }
 
-function submit(text) {
-  const element = make("button", "ivl-main", text);
-  element.type = "submit";
-  return element;
-}
-
-function ends({ low, high }) {
-  const element = make("span", "ivl-ends");
-  element.append(make("span", "", formatted(low)), make("span", "", formatted(high)));
-  return element;
-}
-
+const ends = ({ low, high }) => make("span", "ivl-ends", make("span", "", formatted(low)), make("span", "", formatted(high)));
 const lowered = (text) => text[0].toLowerCase() + text.slice(1);
 
 function doneLessons() {

@@ -7,14 +7,9 @@ const CLUSTER_COLOURS = ["#4968f6", "#dd7809", "#1eab48", "#c51711", "#994ebe", 
 
 export class CloudView {
   constructor(title) {
-    this.element = make("figure", "ivp-cloud");
-    this.canvas = make("canvas", "ivp-canvas");
-    this.canvas.tabIndex = 0;
-    this.canvas.setAttribute("role", "img");
-    this.canvas.setAttribute("aria-label", title); // until the first cloud is shown
     this.title = title;
-    this.caption = make("figcaption", "ivp-caption", title);
-    this.element.append(this.caption, this.canvas);
+    this.canvas = make("canvas", "ivp-canvas", { tabIndex: 0, role: "img", "aria-label": title }); // until the first cloud is shown
+    this.element = make("figure", "ivp-cloud", make("figcaption", "ivp-caption", title), this.canvas);
     this.pen = this.canvas.getContext("2d");
     [this.yaw, this.pitch, this.reach] = [0.6, 0.35, null];
     this.sprites = new Map();

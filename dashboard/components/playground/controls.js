@@ -34,15 +34,12 @@ const CONTROLS = [
 
 export class Controls {
   constructor(change) {
-    this.element = make("section", "ivp-controls");
-    this.element.setAttribute("aria-label", "Controls");
-    this.change = change;
     this.rows = CONTROLS.map((control) => ({ ...control, ...(control.choices ? choiceRow(control.label, control.choices) : rangeRow(control.label)) }));
     for (const row of this.rows) {
       row.field.dataset.control = row.name;
       row.field.oninput = () => change({ [row.name]: row.choices ? row.field.value : row.scale.to(Number(row.field.value)) });
-      this.element.append(row.element);
     }
+    this.element = make("section", "ivp-controls", { "aria-label": "Controls" }, this.rows.map(({ element }) => element));
   }
 
   show(state, hidden) {
@@ -57,25 +54,14 @@ export class Controls {
 }
 
 export function rangeRow(label) {
-  const element = make("label", "ivp-row");
-  const field = make("input");
-  field.type = "range";
-  const readout = make("span", "ivp-value"); // not an output element, which the label would be associated with
-  readout.setAttribute("aria-hidden", "true");
-  element.append(make("span", "ivp-label", label), readout, field);
-  return { element, field, readout };
+  const field = make("input", "", { type: "range" });
+  const readout = make("span", "ivp-value", { "aria-hidden": true }); // not an output element, which the label would be associated with
+  return { element: make("label", "ivp-row", make("span", "ivp-label", label), readout, field), field, readout };
 }
 
 function choiceRow(label, choices) {
-  const element = make("label", "ivp-row ivp-choice");
-  const field = make("select");
-  for (const [value, text] of Object.entries(choices)) {
-    const option = make("option", "", text);
-    option.value = value;
-    field.append(option);
-  }
-  element.append(make("span", "ivp-label", label), field);
-  return { element, field };
+  const field = menu(label, choices);
+  return { element: make("label", "ivp-row ivp-choice", make("span", "ivp-label", label), field), field };
 }
 
 export function showRange(row, scale, value, text) {
@@ -103,50 +89,24 @@ const PRESETS = {
   "Heavy tails": { tails: 3 },
 };
 
-export class Presets {
-  constructor(change) {
-    this.element = make("div", "ivp-presets");
-    this.element.setAttribute("role", "group");
-    this.element.setAttribute("aria-label", "Presets");
-    for (const [name, part] of Object.entries(PRESETS)) {
-      const button = make("button", "", name);
-      button.type = "button";
-      button.onclick = () => change({ ...DEFAULT_SHAPE, ...part, transforms: [] }, { animate: true });
-      this.element.append(button);
-    }
-  }
+export function presets(change) {
+  const buttons = Object.entries(PRESETS).map(([name, part]) => button(name, () => change({ ...DEFAULT_SHAPE, ...part, transforms: [] }, { animate: true })));
+  return { element: make("div", "ivp-presets", { role: "group", "aria-label": "Presets" }, buttons) };
 }
 
 // ---- toolbar
 
 const VIEWS = { dimensions: "Dimensions 1–3", principal: "Principal directions" };
 
-export class Toolbar {
-  constructor(playground, change) {
-    this.element = make("div", "ivp-toolbar");
-    const views = make("select", "ivp-view");
-    views.setAttribute("aria-label", "Axes of the view");
-    for (const [value, text] of Object.entries(VIEWS)) {
-      const option = make("option", "", text);
-      option.value = value;
-      views.append(option);
-    }
-    views.value = playground.state().view;
-    views.onchange = () => change({ view: views.value });
-    const status = make("span", "ivp-status");
-    status.setAttribute("role", "status");
-    const redraw = button("New sample", () => change({ seed: (playground.state().seed + 1) % 4294967296 }));
-    const link = button("Copy link", () => copied(`${location.href.split("#")[0]}#${toLink(playground.state())}`, status));
-    this.element.append(views, redraw, link, button("Reset", () => change({ ...playground.start, hidden: playground.state().hidden })), status);
-    playground.root.addEventListener("playground:change", ({ detail }) => (views.value = detail.view));
-  }
-}
-
-function button(text, onclick) {
-  const element = make("button", "", text);
-  element.type = "button";
-  element.onclick = onclick;
-  return element;
+export function toolbar(playground, change) {
+  const views = menu("Axes of the view", VIEWS, () => change({ view: views.value }), "ivp-view");
+  views.value = playground.state().view;
+  const status = make("span", "ivp-status", { role: "status" });
+  const redraw = button("New sample", () => change({ seed: (playground.state().seed + 1) % 4294967296 }));
+  const link = button("Copy link", () => copied(`${location.href.split("#")[0]}#${toLink(playground.state())}`, status));
+  const reset = button("Reset", () => change({ ...playground.start, hidden: playground.state().hidden }));
+  playground.root.addEventListener("playground:change", ({ detail }) => (views.value = detail.view));
+  return { element: make("div", "ivp-toolbar", views, redraw, link, reset, status) };
 }
 
 // ---- transforms
@@ -154,24 +114,13 @@ function button(text, onclick) {
 export class Transforms {
   constructor(words, change) {
     [this.words, this.change] = [words, change];
-    this.element = make("section", "ivp-transforms");
-    this.element.setAttribute("aria-label", "Transforms");
     this.steps = make("ol", "ivp-steps");
-    this.add = make("select");
-    this.add.setAttribute("aria-label", "Add a transform");
-    const first = make("option", "", "Add a transform …");
-    first.value = "";
-    this.add.append(first);
-    for (const slug of Object.keys(TRANSFORMS)) {
-      const option = make("option", "", words[slug].title);
-      option.value = slug;
-      this.add.append(option);
-    }
-    this.add.onchange = () => {
-      if (this.add.value) change({ transforms: [...this.state.transforms, { slug: this.add.value }] });
-      this.add.value = "";
-    };
-    this.element.append(this.steps, this.add);
+    const titles = Object.fromEntries(Object.keys(TRANSFORMS).map((slug) => [slug, words[slug].title]));
+    const add = menu("Add a transform", { "": "Add a transform …", ...titles }, () => {
+      if (add.value) change({ transforms: [...this.state.transforms, { slug: add.value }] });
+      add.value = "";
+    });
+    this.element = make("section", "ivp-transforms", { "aria-label": "Transforms" }, this.steps, add);
   }
 
   show(state) {
@@ -189,10 +138,7 @@ export class Transforms {
     this.rows = [];
     this.steps.replaceChildren(...this.state.transforms.map(({ slug }, index) => {
       const { title, summary, slider } = this.words[slug];
-      const item = make("li", "ivp-step");
-      const name = make("span", "ivp-step-name", title);
-      name.title = summary;
-      item.append(name);
+      const item = make("li", "ivp-step", make("span", "ivp-step-name", { title: summary }, title));
       if (slider) {
         const row = rangeRow(slider.label);
         const maximum = (state) => (slider.name === "remove" ? Math.min(slider.max, state.d) : slider.max);
@@ -200,9 +146,8 @@ export class Transforms {
         row.field.oninput = () => this.changeStep(index, { [slider.name]: this.rows[index].scale.to(Number(row.field.value)) });
         item.append(row.element);
       }
-      const remove = button("×", () => this.change({ transforms: this.state.transforms.filter((_, candidate) => candidate !== index) }));
-      remove.setAttribute("aria-label", `Remove ${title}`);
-      item.append(remove);
+      const remove = () => this.change({ transforms: this.state.transforms.filter((_, candidate) => candidate !== index) });
+      item.append(button("×", remove, { "aria-label": `Remove ${title}` }));
       return item;
     }));
   }

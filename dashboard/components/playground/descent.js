@@ -15,23 +15,13 @@ class Descent {
     if (this.view) return;
     Object.assign(this, { slug, d, n: points.length / d, initial: Float64Array.from(points), sign: 1 });
     this.view = new CloudView("Cloud");
-    this.run = this.button("Run", () => (this.frame ? this.stop() : this.animate()));
-    const signs = make("div", "ivp-toolbar");
-    signs.setAttribute("role", "group");
-    signs.setAttribute("aria-label", "Sign of λ");
-    this.signs = [1, -1].map((sign) => this.button(sign > 0 ? "λ > 0" : "λ < 0", () => this.restart(sign)));
-    signs.append(...this.signs, this.run, this.button("Start again", () => this.restart(this.sign)));
-    this.facts = make("p", "ivp-descent");
-    this.facts.setAttribute("role", "status");
-    this.root.replaceChildren(signs, this.view.element, this.facts);
+    this.run = button("Run", () => (this.frame ? this.stop() : this.animate()));
+    this.signs = [1, -1].map((sign) => button(sign > 0 ? "λ > 0" : "λ < 0", () => this.restart(sign)));
+    const again = button("Start again", () => this.restart(this.sign));
+    const tools = make("div", "ivp-toolbar", { role: "group", "aria-label": "Sign of λ" }, this.signs, this.run, again);
+    this.facts = make("p", "ivp-descent", { role: "status" });
+    this.root.replaceChildren(tools, this.view.element, this.facts);
     this.restart(1);
-  }
-
-  button(text, onclick) {
-    const element = make("button", "", text);
-    element.type = "button";
-    element.onclick = onclick;
-    return element;
   }
 
   restart(sign) {

@@ -210,20 +210,12 @@ function* redrawn(state, draw) {
   const centred = subtractMean(points, meanOf(points, n, d), n, d);
   yield;
   const few = n < d;
-  const rows = few ? centred : transposed(centred, n, d);
-  yield;
-  const matrix = few ? yield* gramOf(rows, n, d) : yield* gramOf(rows, d, n);
   const size = few ? n : d;
-  let [trace, squares, quartic] = [0, 0, 0];
-  for (let i = 0; i < size; i += 1) {
-    trace += matrix[i * size + i] / (n - 1);
-    squares += squaresOf(matrix, i * size, size) / (n - 1) ** 2;
-  }
+  const matrix = few ? yield* gramOf(centred, n, d) : yield* gramOf(transposed(centred, n, d), d, n);
+  const { trace, squares } = traces(matrix.map((value) => value / (n - 1)), size);
+  let quartic = 0;
   for (let i = 0; i < n; i += 1) quartic += squaresOf(centred, i * d, d) ** 2 / (n - 1);
-  const c = (n - 1) / (n * (n - 2) * (n - 3));
-  const u = c * ((n - 1) * (n - 2) * squares + trace * trace - n * quartic);
-  const v = c * (2 * squares + (n * n - 3 * n + 1) * trace * trace - n * quartic);
-  return { isoscore: squares > 0 ? ((trace * trace) / squares - 1) / (d - 1) : null, isoscore_unbiased: u > 1e-6 * squares ? (v / u - 1) / (d - 1) : null };
+  return { isoscore: squares > 0 ? ((trace * trace) / squares - 1) / (d - 1) : null, isoscore_unbiased: unbiasedScore({ trace, squares, quartic }, n, d) };
 }
 
 function timesVector(matrix, vector, at, out, d) {

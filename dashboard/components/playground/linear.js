@@ -3,36 +3,32 @@
 
 const PAUSE = 4e6; // multiplications between two pauses: a few milliseconds
 
-// A Aᵀ of a (rows, width), both triangles, in tiles of 4 × 4 rows.
+// tired(work): adds this many multiplications; whether it is time for a pause.
+function pacer() {
+  let done = 0;
+  return (work) => {
+    done += work;
+    const tired = done > PAUSE;
+    if (tired) done = 0;
+    return tired;
+  };
+}
+
+// A Aᵀ of a (rows, width), both triangles.
 export function* gramOf(a, rows, width) {
-  const out = new Float64Array(rows * rows);
-  let work = 0;
-  for (let i = 0; i < rows; i += 4) {
-    for (let j = 0; j <= i; j += 4) {
-      tile(a, a, i, j, rows, rows, width, out, rows);
-      work += 16 * width;
-      if (work > PAUSE) {
-        work = 0;
-        yield;
-      }
-    }
-  }
+  const out = yield* productOf(a, a, rows, rows, width);
   for (let i = 0; i < rows; i += 1) for (let j = 0; j < i; j += 1) out[j * rows + i] = out[i * rows + j];
   return out;
 }
 
-// A Bᵀ of a (rows, width) and b (columns, width).
+// A Bᵀ of a (rows, width) and b (columns, width), in tiles of 4 × 4 rows; of a product with itself, the lower triangle alone.
 export function* productOf(a, b, rows, columns, width) {
   const out = new Float64Array(rows * columns);
-  let work = 0;
+  const tired = pacer();
   for (let i = 0; i < rows; i += 4) {
-    for (let j = 0; j < columns; j += 4) {
+    for (let j = 0; j < (a === b ? i + 1 : columns); j += 4) {
       tile(a, b, i, j, rows, columns, width, out, columns);
-      work += 16 * width;
-      if (work > PAUSE) {
-        work = 0;
-        yield;
-      }
+      if (tired(16 * width)) yield;
     }
   }
   return out;
@@ -92,7 +88,7 @@ export function* eigen(matrix, d, wanted = false) {
   const beside = new Float64Array(d);
   const heights = new Float64Array(d); // of the reflections: H = I − u uᵀ / height
   const p = new Float64Array(d);
-  let work = 0;
+  const tired = pacer();
   for (let i = d - 1; i > 0; i -= 1) {
     const row = i * d;
     let scale = 0;
@@ -113,11 +109,7 @@ export function* eigen(matrix, d, wanted = false) {
     a[row + i - 1] = f - g;
     heights[i] = h;
     reflect(a, p, i, d, h);
-    work += 2 * i * i;
-    if (work > PAUSE) {
-      work = 0;
-      yield;
-    }
+    if (tired(2 * i * i)) yield;
   }
   for (let i = 0; i < d; i += 1) diagonal[i] = a[i * d + i];
   let vectors = null; // eigenvectors are rows, so that a rotation combines two contiguous rows
@@ -127,11 +119,7 @@ export function* eigen(matrix, d, wanted = false) {
     for (let i = 1; i < d; i += 1) { // applies H_{d-1} … H_1 to each row from the right
       if (!heights[i]) continue;
       reflectRows(vectors, a, i, d, heights[i]); // rows from i on are still unit vectors beyond its reach
-      work += 2 * i * i;
-      if (work > PAUSE) {
-        work = 0;
-        yield;
-      }
+      if (tired(2 * i * i)) yield;
     }
   }
   yield* implicitQL(diagonal, beside, vectors, d);
@@ -173,13 +161,13 @@ function reflect(a, p, i, d, h) {
   }
 }
 
-// Rotates two rows by an angle with cosine c and sine s.
-function turn(vectors, low, high, d, c, s) {
+// Rotates two rows of a matrix, which begin at these places, by an angle with cosine c and sine s.
+function turnRows(matrix, first, second, d, c, s) {
   for (let k = 0; k < d; k += 1) {
-    const x = vectors[high + k];
-    const y = vectors[low + k];
-    vectors[high + k] = s * y + c * x;
-    vectors[low + k] = c * y - s * x;
+    const x = matrix[first + k];
+    const y = matrix[second + k];
+    matrix[first + k] = c * x - s * y;
+    matrix[second + k] = s * x + c * y;
   }
 }
 
@@ -197,7 +185,7 @@ function reflectRows(vectors, a, i, d, height) {
 function* implicitQL(diagonal, beside, vectors, d) {
   for (let i = 1; i < d; i += 1) beside[i - 1] = beside[i];
   beside[d - 1] = 0;
-  let work = 0;
+  const tired = pacer();
   for (let l = 0; l < d; l += 1) {
     for (let round = 0; round < 60; round += 1) {
       let m = l;
@@ -211,6 +199,7 @@ function* implicitQL(diagonal, beside, vectors, d) {
       g = diagonal[m] - diagonal[l] + beside[l] / (g + (g >= 0 ? r : -r));
       let [s, c, shift] = [1, 1, 0];
       let i = m - 1;
+      const work = (m - l) * (20 + (vectors ? 4 * d : 0));
       for (; i >= l; i -= 1) {
         const f = s * beside[i];
         const b = c * beside[i];
@@ -228,16 +217,9 @@ function* implicitQL(diagonal, beside, vectors, d) {
         shift = s * r;
         diagonal[i + 1] = g + shift;
         g = c * r - b;
-        if (vectors) {
-          turn(vectors, i * d, (i + 1) * d, d, c, s);
-          work += 4 * d;
-        }
+        if (vectors) turnRows(vectors, i * d, (i + 1) * d, d, c, s);
       }
-      work += 20 * (m - l);
-      if (work > PAUSE) {
-        work = 0;
-        yield;
-      }
+      if (tired(work)) yield;
       if (r === 0 && i >= l) continue;
       diagonal[l] -= shift;
       beside[l] = g;

@@ -22,16 +22,21 @@ export function closedNumbers(cloud, known, zeta, problems) {
   }
   numbers.participation_ratio = (trace * trace) / squares;
   numbers.isoscore = (numbers.participation_ratio - 1) / (d - 1);
-  const c = (n - 1) / (n * (n - 2) * (n - 3));
-  const u = c * ((n - 1) * (n - 2) * squares + trace * trace - n * quartic);
-  const v = c * (2 * squares + (n * n - 3 * n + 1) * trace * trace - n * quartic);
-  if (u > 1e-6 * squares) numbers.isoscore_unbiased = (v / u - 1) / (d - 1);
-  else problems.isoscore_unbiased = "the points differ only in mutually orthogonal directions; use more points";
+  numbers.isoscore_unbiased = unbiasedScore({ trace, squares, quartic }, n, d);
+  if (numbers.isoscore_unbiased === null) problems.isoscore_unbiased = "the points differ only in mutually orthogonal directions; use more points";
   if (known) {
     const mixed = mixedTraces(covariance, known, d, zeta);
     numbers.isoscore_star = ((mixed.trace * mixed.trace) / mixed.squares - 1) / (d - 1);
   }
   return numbers;
+}
+
+// From tr S, ‖S‖² and Q = Σ‖x̃‖⁴/(n − 1); null if undefined.
+function unbiasedScore({ trace, squares, quartic }, n, d) {
+  const c = (n - 1) / (n * (n - 2) * (n - 3));
+  const u = c * ((n - 1) * (n - 2) * squares + trace * trace - n * quartic);
+  const v = c * (2 * squares + (n * n - 3 * n + 1) * trace * trace - n * quartic);
+  return u > 1e-6 * squares ? (v / u - 1) / (d - 1) : null;
 }
 
 function traces(matrix, d) {

@@ -9,22 +9,11 @@ const GROUPS = [
 
 export class NumberTable {
   constructor(words, first) {
-    this.words = words;
-    this.rows = [];
-    this.element = make("section", "ivp-numbers");
-    this.element.setAttribute("aria-label", "Measures");
-    const table = make("table");
-    this.head = make("tr");
-    const top = make("thead");
-    top.append(this.head);
-    table.append(top);
-    this.cells = {};
-    for (const [title, names] of GROUPS) table.append(this.group(title, names));
-    this.element.append(table);
+    Object.assign(this, { words, rows: [], cells: {}, head: make("tr") });
+    const groups = GROUPS.map(([title, names]) => this.group(title, names));
+    this.element = make("section", "ivp-numbers", { "aria-label": "Measures" }, make("table", "", make("thead", "", this.head), groups));
     if (!first) return;
-    this.more = make("button");
-    this.more.type = "button";
-    this.more.onclick = () => this.showOnly(this.more.getAttribute("aria-expanded") === "true" ? first : MEASURES);
+    this.more = button("", () => this.showOnly(this.more.getAttribute("aria-expanded") === "true" ? first : MEASURES));
     this.element.append(this.more);
     this.showOnly(first);
   }
@@ -41,42 +30,23 @@ export class NumberTable {
   }
 
   group(title, names) {
-    const section = make("tbody");
-    const heading = make("tr", "ivp-group");
-    const cell = make("th", "", title);
-    cell.scope = "rowgroup";
-    cell.colSpan = 3;
-    heading.append(cell);
-    section.append(heading);
-    for (const name of names) section.append(...this.row(name));
-    return section;
+    const heading = make("tr", "ivp-group", make("th", "", { scope: "rowgroup", colSpan: 3 }, title));
+    return make("tbody", "", heading, names.flatMap((name) => this.row(name)));
   }
 
   row(name) {
     const { title, tip, comparison } = this.words[name];
-    const row = make("tr");
-    row.dataset.measure = name;
-    const head = make("th");
-    head.scope = "row";
-    const opener = make("button", "", title);
-    opener.type = "button";
-    opener.setAttribute("aria-expanded", "false");
-    head.append(opener);
-    const [value, known, after] = [make("td", "ivp-number"), make("td", "ivp-true"), make("td", "ivp-number ivp-after")];
-    row.append(head, value, known, after);
-    const details = make("tr", "ivp-more");
-    details.hidden = true;
-    details.append(note(tip));
-    opener.onclick = () => {
+    const details = make("tr", "ivp-more", { hidden: true }, note(tip));
+    const toggle = () => {
       details.hidden = !details.hidden;
       opener.setAttribute("aria-expanded", String(!details.hidden));
     };
+    const opener = button(title, toggle, { "aria-expanded": false });
+    const [value, known, after] = [make("td", "ivp-number"), make("td", "ivp-true"), make("td", "ivp-number ivp-after")];
+    const row = make("tr", "", { "data-measure": name }, make("th", "", { scope: "row" }, opener), value, known, after);
     this.cells[name] = { value, known, after };
     this.rows.push({ name, row, details, opener });
-    if (!comparison) return [row, details];
-    const compared = make("tr", "ivp-more ivp-comparison");
-    compared.append(note(comparison));
-    return [row, details, compared];
+    return comparison ? [row, details, make("tr", "ivp-more ivp-comparison", note(comparison))] : [row, details];
   }
 
   show(before, after) {
@@ -84,7 +54,7 @@ export class NumberTable {
       this.two = Boolean(after);
       this.element.classList.toggle("ivp-two", this.two);
       const names = this.two ? ["", "before", "after"] : ["", "cloud", "true"];
-      this.head.replaceChildren(...names.map((name) => (name ? Object.assign(make("th", "", name), { scope: "col" }) : make("td"))));
+      this.head.replaceChildren(...names.map((name) => (name ? make("th", "", { scope: "col" }, name) : make("td"))));
     }
     for (const [name, cells] of Object.entries(this.cells)) {
       write(cells.value, before[name], this.words[name].decimals);
@@ -95,11 +65,7 @@ export class NumberTable {
   }
 }
 
-function note(text) {
-  const cell = make("td", "", text);
-  cell.colSpan = 4;
-  return cell;
-}
+const note = (text) => make("td", "", { colSpan: 4 }, text);
 
 function write(cell, { value, pending, problem }, decimals) {
   const formatted = value === null ? "–" : shown(value, decimals);

@@ -172,25 +172,21 @@ export class Playground {
     this.root.classList.toggle("ivp-few", Boolean(this.measures));
     const change = (part, options) => this.set(part, options);
     this.parts = {
-      presets: new Presets(change),
+      presets: presets(change),
       controls: new Controls(change),
       before: new CloudView("Cloud"),
       after: new CloudView("After the transforms"),
       numbers: new NumberTable(this.words.measures, this.measures),
-      toolbar: new Toolbar(this, change),
+      toolbar: toolbar(this, change),
       transforms: new Transforms(this.words.transforms, change),
       plots: new Plots((paused) => this.pause(paused)),
     };
-    const { presets, controls, before, after, numbers, toolbar, transforms, plots } = this.parts;
+    const { before, after } = this.parts;
     before.twin = after;
     after.twin = before;
-    const stage = make("div", "ivp-stage");
-    const clouds = make("div", "ivp-clouds");
-    clouds.append(before.element, after.element);
-    stage.append(toolbar.element, clouds, transforms.element);
-    const body = make("div", "ivp-body");
-    body.append(controls.element, stage, numbers.element);
-    this.root.replaceChildren(presets.element, body, plots.element);
+    const element = Object.fromEntries(Object.entries(this.parts).map(([name, part]) => [name, part.element]));
+    const stage = make("div", "ivp-stage", element.toolbar, make("div", "ivp-clouds", element.before, element.after), element.transforms);
+    this.root.replaceChildren(element.presets, make("div", "ivp-body", element.controls, stage, element.numbers), element.plots);
   }
 
   show() {

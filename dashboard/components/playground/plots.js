@@ -7,35 +7,27 @@ const AFTER = "#dd7809"; // the same in both modes
 
 export class Plots {
   constructor(onPause) {
-    this.element = make("section", "ivp-plots");
-    this.element.setAttribute("aria-label", "Figures");
+    this.element = make("section", "ivp-plots", { "aria-label": "Figures" });
     this.figures = Object.fromEntries([
       ["ev", "Explained variance EV_k"], ["rho", "|ρ| of the dimensions"], ["sigma", "Standard deviation σ_j"], ["redraws", "IsoScore in 200 redraws"],
     ].map(([name, title]) => [name, this.figure(name, title)]));
-    const pause = make("button", "ivp-pause", "Pause");
-    pause.type = "button";
-    pause.setAttribute("aria-label", "Pause the redraws");
-    pause.setAttribute("aria-pressed", "false");
-    pause.onclick = () => {
+    const toggle = () => {
       const paused = pause.getAttribute("aria-pressed") !== "true";
       pause.setAttribute("aria-pressed", String(paused));
       pause.textContent = paused ? "Resume" : "Pause";
       onPause(paused);
     };
+    const pause = button("Pause", toggle, { className: "ivp-pause", "aria-label": "Pause the redraws", "aria-pressed": false });
     this.figures.redraws.caption.after(pause);
     this.resized = new ResizeObserver(() => this.last && this.show(this.last));
     this.resized.observe(this.element);
   }
 
   figure(name, title) {
-    const element = make("figure", `ivp-plot ivp-plot-${name}`);
     const caption = make("figcaption", "ivp-caption", title);
-    const canvas = make("canvas");
-    canvas.setAttribute("role", "img");
-    canvas.setAttribute("aria-label", title); // until the first drawing
+    const canvas = make("canvas", "", { role: "img", "aria-label": title }); // until the first drawing
     const legend = make("p", "ivp-legend");
-    element.append(caption, canvas, legend);
-    this.element.append(element);
+    this.element.append(make("figure", `ivp-plot ivp-plot-${name}`, caption, canvas, legend));
     return { canvas, legend, caption, pen: canvas.getContext("2d") };
   }
 
@@ -108,11 +100,7 @@ function trace(pen, points, colour, { width = 2, dash = [] } = {}) {
 }
 
 function legend(element, entries) {
-  element.replaceChildren(...entries.filter(Boolean).map(([text, colour, style]) => {
-    const entry = make("span", `ivp-key ${style ?? ""}`, text);
-    entry.style.setProperty("--ink", colour);
-    return entry;
-  }));
+  element.replaceChildren(...entries.filter(Boolean).map(([text, colour, style = ""]) => make("span", `ivp-key ${style}`, { style: `--ink: ${colour}` }, text)));
 }
 
 const inkOf = (look) => (look.dark ? "#7fb3f0" : look.accent);

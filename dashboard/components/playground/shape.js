@@ -87,18 +87,9 @@ export function rotatedMatrix(matrix, d, rounds) {
 
 function rotateLines(matrix, d, rounds) { // Qᵀ A: rotates rows j and j + step
   for (const { step, low, cosine, sine } of rounds) {
-    for (let k = 0; k < low.length; k += 1) turnLines(matrix, low[k] * d, (low[k] + step) * d, d, cosine[k], sine[k]);
+    for (let k = 0; k < low.length; k += 1) turnRows(matrix, low[k] * d, (low[k] + step) * d, d, cosine[k], sine[k]);
   }
   return matrix;
-}
-
-function turnLines(matrix, first, second, d, c, s) {
-  for (let k = 0; k < d; k += 1) {
-    const x = matrix[first + k];
-    const y = matrix[second + k];
-    matrix[first + k] = c * x - s * y;
-    matrix[second + k] = s * x + c * y;
-  }
 }
 
 // The first three axes of the rotated cloud, as rows (3, d) in coordinates before the rotation.
