@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from _report import ROOT, Table, machine, options, publish
+from _report import ROOT, Table, finish, machine, options
 
 TOGETHER = {"metric": "metrics and penalties, value and gradient", "transform": "transforms, value and gradient"}
 """Groups that share a row."""
@@ -35,10 +35,8 @@ def main() -> int:
         return 1
     table = table_of(outcomes, "own accelerator" if chosen.real else "simulated device")
     beyond = [name for name, outcome in outcomes.items() if outcome["difference"] > outcome["tolerance"]]
-    verdict = f"beyond their bounds: {', '.join(beyond)}" if beyond else "all differences are within their bounds"
     where = machine(("torch", "transformers", "accelerate"), "one thread")
-    publish(chosen.out, "devices", "## Devices", where, f"Bounds: {verdict}.", table)
-    return 1 if beyond else 0
+    return finish(chosen, "devices", "## Devices", where, beyond, table)
 
 
 def computed(real: bool) -> dict[str, dict[str, Any]]:

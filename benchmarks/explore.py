@@ -31,7 +31,7 @@ import pandas as pd
 import plotly
 import psutil
 from _browser import Line, chromium, opened, table_of
-from _report import ROOT, machine, medians, options, parse, publish
+from _report import ROOT, finish, machine, medians, options, parse
 from playwright.sync_api import Browser, Locator, Page
 
 from isoviz import tasks
@@ -88,10 +88,8 @@ def main() -> int:
         finally:
             server.end()
     missed = [line.what for _, lines, _ in sections for line in lines if line.missed]
-    verdict = f"Bars missed: {', '.join(missed)}." if missed else "Bars: all bars met."
     tables = [table_of(title, lines, *filter(None, [note])) for title, lines, note in sections]
-    publish(chosen.out, "explore", "## Explore", machine(PACKAGES, f"median of {repeats}"), verdict, *tables)
-    return 1 if missed and not chosen.quick else 0
+    return finish(chosen, "explore", "## Explore", machine(PACKAGES, f"median of {repeats}"), missed, *tables)
 
 
 # ------------------------------------------------------------------------------------------ made-up views

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from _browser import PATIENCE, bare, chromium
-from _report import Table, machine, options, parse, publish
+from _report import Table, finish, machine, options, parse
 from playwright.sync_api import Browser
 
 from isoviz.runs.examples import opened
@@ -98,11 +98,9 @@ def main() -> int:
     table.notes += [
         f"Medians of {repeats} visits, each in a new browser session, in turn with a bare page. Bar: {BAR} × the bare page.",
         "Content: the first field, table, chart or link below the title. First visit: of this page since the server started.",
-        f"Missed: {', '.join(missed)}." if missed else "No page misses the bar.",
     ]
     about = machine(("streamlit", "plotly", "pandas"), "one server, one browser")
-    publish(chosen.out, "first-paint", "## First paint", table, about)
-    return int(bool(missed) and not chosen.quick)
+    return finish(chosen, "first-paint", "## First paint", about, missed, table)
 
 
 def visit(browser: Browser, address: str, *, content: bool = True) -> dict[str, float]:

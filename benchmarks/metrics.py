@@ -25,7 +25,7 @@ os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM
 
 import numpy as np
 import torch
-from _report import Table, machine, medians, milliseconds, options, parse, publish
+from _report import Table, finish, machine, medians, milliseconds, options, parse
 from IsoScore.IsoScore import IsoScore
 from platformdirs import user_cache_path
 from scipy.linalg.blas import dsyrk
@@ -165,9 +165,7 @@ def main() -> int:
         others = measures_table(sizes, chosen.repeats), twonn_table(neighbours, d, chosen.repeats)
     packages = ["numpy", "scipy", "torch", "scikit-learn", "IsoScore", "scikit-dimension"]
     where = machine(packages, f"one thread, median of {chosen.repeats}")
-    verdict = "; ".join(missed) if missed else "quick sizes, no bar judged" if chosen.quick else "all bars met"
-    publish(chosen.out, "metrics", "## Measures", where, f"Bars: {verdict}.", scores, *others)
-    return 1 if missed else 0
+    return finish(chosen, "metrics", "## Measures", where, missed, scores, *others)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from _browser import Line, bare, chromium, opened, table_of
-from _report import machine, options, parse, publish
+from _report import finish, machine, options, parse
 from playwright.sync_api import Browser
 
 from tests.browser.conftest import start
@@ -79,8 +79,8 @@ def main() -> int:
     lines = [Line("warm", warm, "s", BAR), Line("cold", cold, "s", BAR), Line("bare Streamlit page, warm", plain, "s")]
     title = f"From the end of the upload of {rows:,} × {WIDTH} vectors to the first picture, browser"
     head = machine(("streamlit", "plotly", "numpy"), f"median of {repeats}")
-    publish(chosen.out, "own-vectors", "## Own vectors", head, table_of(title, lines))
-    return int(any(line.missed for line in lines) and not chosen.quick)
+    missed = [line.what for line in lines if line.missed]
+    return finish(chosen, "own-vectors", "## Own vectors", head, missed, table_of(title, lines))
 
 
 def uploaded(browser: Browser, url: str, file: Path, picture: str, settled: int) -> float:

@@ -38,7 +38,7 @@ from typing import Any
 os.environ.update({"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"})
 
 import torch
-from _report import Table, machine, milliseconds, options, publish
+from _report import Table, finish, machine, milliseconds, options
 from _steps import (
     BATCH,
     BUNDLED,
@@ -149,9 +149,7 @@ def main() -> int:
     slot = devices.describe().slots[0]
     gpu = "" if slot.name == "cpu" else f", {slot.label}"
     where = machine(["torch", "transformers", "accelerate", "numpy"], f"{threads} threads{gpu}")
-    verdict = "quick sizes, no bar judged" if chosen.quick else "; ".join(missed) if missed else "all bars met"
-    publish(chosen.out, "training", "## Training", where, f"Bars: {verdict}.", *tables)
-    return 1 if missed and not chosen.quick else 0
+    return finish(chosen, "training", "## Training", where, missed, *tables)
 
 
 # ------------------------------------------------------------------------------------------ one step of every method

@@ -36,6 +36,8 @@ _HALF: Final = 2e-2  # the devices round different operators to bf16, as GPUs an
 _SHORT: Final[dict[str, dict[str, object]]] = {"isolayer": {"layer_epochs": 2, "layer_batch": 16}}
 _SENSITIVE: Final = {"rankme", "twonn", "hubness"}
 """Metrics that depend on tiny singular values or on the order of almost equal distances. They are compared on equal clouds only."""
+_INPUTS: Final = "ISOVIZ_COMPARING_INPUTS"
+"""Names the folder of models and data that all cases share."""
 _TIMES: Final = {"samples_per_second", "eta_seconds", "step_seconds", "timing", "learning_rate", "step", "epoch"}
 
 
@@ -132,11 +134,11 @@ def numbers(value: Any, name: str = "") -> Iterator[tuple[str, NDArray[np.float6
 # ----------------------------------------------------------------------------------------------------------------- training
 
 
-def config(folder: Path, method: str = "baseline", kind: str = "classification", **changes: Any) -> RunConfig:
+def config(method: str = "baseline", kind: str = "classification", **changes: Any) -> RunConfig:
     """A run of a few rows, without dropout unless the model has some."""
     params: dict[str, object] = {**_SHORT.get(method, {}), **changes.pop("params", {})}
     family, dropout = changes.pop("family", "bart" if kind == "seq2seq" else "bert"), changes.pop("dropout", 0.0)
-    shared = folder.parent / "inputs"
+    shared = Path(os.environ[_INPUTS])
     data = shared / kind
     if not data.exists():
         tiny.write(kind, data, train=24, validation=12)
@@ -210,12 +212,12 @@ def results_of(events: list[Event]) -> Quantities:
 
 def training(**changes: Any) -> Callable[[Path], tuple[Quantities, Quantities]]:
     """A run on both devices."""
-    return both(lambda folder: results_of(events_of(config(folder, **changes), folder)))
+    return both(lambda folder: results_of(events_of(config(**changes), folder)))
 
 
 def resumed(folder: Path) -> tuple[Quantities, Quantities]:
     """Two runs with dropout on the accelerator: one uninterrupted, one stopped within its second epoch and resumed."""
-    cfg = config(folder, dropout=0.1, epochs=2, learning_rate=5e-3)
+    cfg = config(dropout=0.1, epochs=2, learning_rate=5e-3)
     whole = results_of(events_of(cfg, folder / "whole"))
     first = events_of(cfg, folder / "parts", stop_after=4)
     assert first[-1].kind == "stopped"
@@ -237,7 +239,7 @@ def split_when_memory_runs_out(folder: Path) -> tuple[Quantities, Quantities]:
     from tests.devices import simulated
 
     library = simulated.load()
-    cfg = config(folder, batch_size=16)
+    cfg = config(batch_size=16)
     whole = results_of(events_of(cfg, folder / "whole"))
     gc.collect()
     before = library.held()
@@ -265,7 +267,7 @@ def planted(folder: Path) -> tuple[Quantities, Quantities]:
     failures, original = [], Shrinkage.sums
     Shrinkage.sums = lambda self, points: tuple(value.cpu() for value in original(self, points))  # type: ignore[assignment, method-assign]
     try:
-        events_of(config(folder, "istar", params={"zeta": 0.5}), folder / "run")
+        events_of(config("istar", params={"zeta": 0.5}), folder / "run")
     except RuntimeError as error:
         failures.append("same device" in str(error))
     finally:
@@ -305,14 +307,18 @@ def _room(cfg: RunConfig, folder: Path) -> int:
 # ------------------------------------------------------------------------------------------------------- a finished run
 
 
-def finished_run(folder: Path, method: str = "isobn") -> tuple[Any, str]:
+def finished_run() -> tuple[Any, str]:
     """A run trained on this process's device, in a store of its own that is this process's home; the store and the run's id."""
+    from isoviz import devices
     from isoviz.runs.execution import execute
     from isoviz.runs.store import Store
 
-    os.environ["ISOVIZ_HOME"] = str(folder / "home")
+    os.environ["ISOVIZ_HOME"] = str(Path(os.environ[_INPUTS], f"home-{devices.current().type}"))
     store = Store()
-    (run,) = store.create([config(folder, method)])
+    finished = store.list(status="finished")
+    if finished:
+        return store, finished[0].id
+    (run,) = store.create([config("isobn")])
     assert execute(store, run).status == "finished", store.get(run).error
     return store, run
 
@@ -322,7 +328,7 @@ def what_if(folder: Path) -> Quantities:
     from isoviz.whatif import encoding
     from isoviz.whatif.request import request_for
 
-    store, run = finished_run(folder)
+    store, run = finished_run()
     facts, arrays = encoding.compute(request_for(store.get(run), store.folder_of(run)), lambda done, total, text: None)
     return {name: array(value) for name, value in arrays.items() if value.dtype.kind == "f"} | dict(
         numbers(facts["metrics"])
@@ -335,7 +341,7 @@ def explore(folder: Path) -> Quantities:
     from isoviz.exploring import measuring
     from isoviz.exploring.request import ViewRequest
 
-    store, run = finished_run(folder)
+    store, run = finished_run()
     request = ViewRequest(model=f"run:{run}", task="glue/cola", data=store.get(run).config.data, split="validation")
     facts, arrays = measuring.compute(request, lambda done, total, text: None)
     assert facts["device"] == devices.current().type, f"computed on {facts['device']}"
@@ -346,7 +352,7 @@ def measure(folder: Path) -> Quantities:
     """`isoviz measure` of an encoder and of a run's encoder with its head, on a task's rows."""
     from isoviz.__main__ import main
 
-    store, run = finished_run(folder)
+    store, run = finished_run()
     cfg = store.get(run).config
     documents = []
     for model in (cfg.model, f"run:{run}"):
@@ -362,7 +368,7 @@ def sentence_vectors(folder: Path) -> Quantities:
     from isoviz.models import extract
     from tests.models import sentence_folders
 
-    model = sentence_folders.make(folder / "sentences", Path(config(folder).model))
+    model = sentence_folders.make(folder / "sentences", Path(config().model))
     return {"vectors": array(extract.encode(str(model), ["w0 w1 w2", "w3", "w4 w5"]))}
 
 
@@ -372,7 +378,7 @@ def save_model(folder: Path) -> Quantities:
 
     from isoviz.runs import pretrained
 
-    store, run = finished_run(folder)
+    store, run = finished_run()
     out = pretrained.save(store.get(run), store.folder_of(run), str(folder / "saved"))
     model = AutoModelForSequenceClassification.from_pretrained(out).eval()
     inputs = AutoTokenizer.from_pretrained(out)(["w0 w1 w2", "w3 w4"], padding=True, return_tensors="pt")
@@ -385,7 +391,7 @@ def moves_to_the_cpu(folder: Path) -> tuple[Quantities, Quantities]:
     from isoviz.models.extract import layer_views
     from tests.devices import simulated
 
-    library, source = simulated.load(), sources.resolve(config(folder).model)
+    library, source = simulated.load(), sources.resolve(config().model)
 
     def read() -> tuple[str, Quantities]:
         views = layer_views(source, [["w0 w1 w2 w3"] * 40], poolings=["mean", "tokens"])
@@ -421,11 +427,7 @@ def with_gradient(compute: Callable[[Any], Any], points: NDArray[np.float64]) ->
             warnings.simplefilter("ignore")
             value = compute(cloud)
         if isinstance(value, tuple) or not hasattr(value, "requires_grad"):
-            return dict(
-                numbers(
-                    value if isinstance(value, (dict, list)) else list(value) if isinstance(value, tuple) else value
-                )
-            )
+            return dict(numbers(value))
         if value.requires_grad:
             (value * torch.arange(1, value.numel() + 1, device=value.device).reshape(value.shape)).sum().backward()
         return {"value": array(value)} | ({} if cloud.grad is None else {"gradient": array(cloud.grad)})
@@ -540,6 +542,7 @@ def outcomes(names: list[str] | None = None, real: bool = False) -> dict[str, Ou
         raise SystemExit("this machine has no accelerator, or ACCELERATE_USE_CPU hides it")
     results = {}
     with tempfile.TemporaryDirectory() as root:
+        os.environ[_INPUTS] = str(Path(root, "inputs"))
         for number, (name, case) in enumerate(cases().items()):
             if (names and name not in names) or (real and case.simulated):
                 continue
