@@ -1,7 +1,7 @@
 """Items of an open catalogue: from a folder of this package and from other installed packages.
 
 A package adds an item with an entry point in the catalogue's group (`isoviz.methods`, `isoviz.metrics`,
-`isoviz.transforms`, `isoviz.tasks`), in its pyproject.toml:
+`isoviz.transforms`, `isoviz.tasks`, `isoviz.studies`, `isoviz.readouts`, `isoviz.operations`), in its pyproject.toml:
 
     [project.entry-points."isoviz.transforms"]
     halve = "lab_isotropy.halve"           # a module with any number of items
@@ -12,6 +12,7 @@ Pages and every starting worker import its modules, so import torch inside funct
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import inspect
@@ -71,10 +72,8 @@ def _names(module: str, word: str) -> bool:
 
 def installed(group: str, kind: type, *, listed_as: str = "", taken: Collection[str] = ()) -> dict[str, Any]:
     """The items of installed packages by slug, except `taken` slugs; other arguments as for `discover`."""
-    from importlib.metadata import entry_points  # takes a tenth of a second, which not every importer needs
-
     items: dict[str, Any] = {}
-    for entry in sorted(entry_points(group=group), key=lambda entry: (_package(entry), entry.name)):
+    for entry in sorted(_entry_points().select(group=group), key=lambda entry: (_package(entry), entry.name)):
         try:
             loaded = entry.load()
         except (Exception, SystemExit) as error:  # third-party modules can raise anything during import
@@ -95,6 +94,14 @@ def installed(group: str, kind: type, *, listed_as: str = "", taken: Collection[
             else:
                 items[item.slug] = item
     return items
+
+
+@functools.cache
+def _entry_points() -> Any:
+    """The entry points of all packages."""
+    from importlib.metadata import entry_points  # takes a tenth of a second, which not every importer needs
+
+    return entry_points()
 
 
 def _offered(loaded: object, kind: type, listed_as: str) -> Iterable[Any]:

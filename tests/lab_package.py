@@ -10,7 +10,7 @@ from textwrap import dedent
 
 import pytest
 
-from isoviz import methods, metrics, posthoc, tasks
+from isoviz import catalogues, methods, metrics, posthoc, tasks
 
 InstallPackage = Callable[..., Path]
 
@@ -18,6 +18,7 @@ InstallPackage = Callable[..., Path]
 def forget_catalogues() -> None:
     """Catalogues are read once per process; after this they are read again."""
     for cached in (
+        catalogues._entry_points,
         methods.catalogue,
         methods.combinations,
         metrics.catalogue,

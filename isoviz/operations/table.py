@@ -13,12 +13,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from types import MethodType
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, create_model
 
 from isoviz import comparisons, limits, methods, metrics, posthoc, reference, studies, tasks
 from isoviz.access.service import Service
+from isoviz.catalogues import installed
 from isoviz.config import RunConfig
 from isoviz.demo import bundled_models
 from isoviz.errors import InputError, StoreError
@@ -73,7 +75,7 @@ class Operation:
     """An entry of the table.
 
     Attributes:
-        call: carries it out; callers see its annotations and docstring.
+        call: carries it out, a method or (in another package) a function of `Operations`; callers see its annotations and docstring.
         writes: it launches or changes something.
         computes: it keeps this machine busy.
     """
@@ -85,6 +87,8 @@ class Operation:
     @property
     def name(self) -> str:
         return self.call.__name__
+
+    slug = name
 
     @property
     def description(self) -> str:
@@ -126,7 +130,7 @@ def operations(
 ) -> list[Operation]:
     """All operations on a store's runs, with the rights that `service` gives. `checks`: who reads the data of runs to launch."""
     do = Operations(store, service, checks)
-    return [
+    ours = [
         Operation(do.list_runs),
         Operation(do.show_run),
         Operation(do.compare_runs),
@@ -138,14 +142,17 @@ def operations(
         Operation(do.move_run, writes=True),
         Operation(do.set_priority, writes=True),
     ]
+    taken = {operation.name for operation in ours}
+    others = installed("isoviz.operations", Operation, listed_as="OPERATIONS", taken=taken).values()
+    return [*ours, *(dataclasses.replace(other, call=MethodType(other.call, do)) for other in others)]
 
 
 class Operations:
     """The operations. Callers see their docstrings and annotations."""
 
     def __init__(self, store: Store, service: Service, checks: planning.DataChecks = planning.IN_THIS_PROCESS) -> None:
-        self._store = store
-        self._service = service
+        self.store = store
+        self.service = service
         self._checks = checks
 
     def list_runs(self, experiment: str | None = None, status: Status | None = None, limit: int = 20) -> dict[str, Any]:
@@ -153,13 +160,13 @@ class Operations:
 
         experiment: only runs launched together under this name. limit: at most 200.
         """
-        mark_lost(self._store)
+        mark_lost(self.store)
         shown: dict[str, Any] = {"group": experiment, "status": status, "limit": max(1, min(limit, MOST_LISTED))}
-        return documents.listed(self._store.list(**shown), self._store.summaries(**shown))
+        return documents.listed(self.store.list(**shown), self.store.summaries(**shown))
 
     def show_run(self, id: str) -> dict[str, Any]:
         """One run in full: configuration, status, task metrics, isotropy, timing and provenance."""
-        return documents.shown(self._store, id)
+        return documents.shown(self.store, id)
 
     def compare_runs(
         self,
@@ -173,7 +180,7 @@ class Operations:
 
         ids: runs or experiments.
         """
-        return compare(self._store, ids, by=by, metric=metric, baseline=baseline, alpha=alpha).model_dump(mode="json")
+        return compare(self.store, ids, by=by, metric=metric, baseline=baseline, alpha=alpha).model_dump(mode="json")
 
     def catalogue(self, kind: Kind) -> dict[str, Any]:
         """The names that other tools take, each with what it is; methods with their parameters."""
@@ -192,13 +199,13 @@ class Operations:
                 raise InterruptedError("the client is gone")
 
         def measured() -> dict[str, Any]:
-            resolved = self._service.resolve_paths(request.model, request.data, request.embeddings)
+            resolved = self.service.resolve_paths(request.model, request.data, request.embeddings)
             files = dict(zip(("model", "data", "embeddings"), resolved, strict=True))
             allowed = limits.UNLIMITED
-            if self._service.roots() is not None:
+            if self.service.roots() is not None:
                 allowed = limits.from_environment()
                 allowed = dataclasses.replace(allowed, seconds=max(allowed.seconds, _MEASURE_SECONDS))
-            with self._service.computing(pulse):
+            with self.service.computing(pulse):
                 return guarded.call(
                     "isoviz.operations.measure:document",
                     {"request": request.model_copy(update=files)},
@@ -233,7 +240,7 @@ class Operations:
         learning_rate, max_train; with the task "own", own: the columns of the files in data. repeat: also launch runs that exist
         already; without it their ids are returned as "existing", and experiment is null if there is nothing else to launch.
         """
-        self._service.require()
+        self.service.require()
         group = None if experiment is None else one_line(experiment, "experiment")
         set_by_user = {} if settings is None else {name: getattr(settings, name) for name in settings.model_fields_set}
         if set_by_user.get("own") is not None and task != tasks.OWN:
@@ -243,44 +250,44 @@ class Operations:
             raise InputError("params: give exactly one method besides the baseline", field="params")
         chosen = [(slug, params or {} if slug in own else {}) for slug in method]
         configs = planning.expand([model], [task], chosen, seeds or [0], data=data, checks=self._checks, **set_by_user)
-        known = {} if repeat else duplicates.existing(self._store, configs)
+        known = {} if repeat else duplicates.existing(self.store, configs)
         new = [config for config in configs if config.identity not in known]
-        ids = self._service.launch(new, group=group or experiment_name(new), new=group is None)
+        ids = self.service.launch(new, group=group or experiment_name(new), new=group is None)
         return {
-            "experiment": self._store.get(ids[0]).group if ids else None,
+            "experiment": self.store.get(ids[0]).group if ids else None,
             "ids": ids,
             "existing": list(dict.fromkeys(known.values())),
         }
 
     def stop_run(self, id: str) -> dict[str, Any]:
         """Stop a run after its current optimiser step, or take it out of the queue. It can be resumed."""
-        self._service.stop(id)
-        return documents.document([documents.of_run(self._store, id)])
+        self.service.stop(id)
+        return documents.document([documents.of_run(self.store, id)])
 
     def resume_run(self, id: str) -> dict[str, Any]:
         """Queue a stopped, failed or lost run again. It continues from its last checkpoint."""
-        self._service.resume(id)
-        return documents.document([documents.of_run(self._store, id)])
+        self.service.resume(id)
+        return documents.document([documents.of_run(self.store, id)])
 
     def move_run(self, id: str, to: Move) -> dict[str, Any]:
         """Move a run in the queue: first, one place up or down, or last. Returns the queue.
 
         A run that passes another one takes over its priority.
         """
-        self._service.move(id, to)
+        self.service.move(id, to)
         return self._queue()
 
     def set_priority(self, id: str, priority: Priority) -> dict[str, Any]:
         """Set the priority of a run in the queue. Runs with a higher priority start first. Returns the queue."""
-        self._service.set_priority([id], PRIORITIES[priority])  # checks the permission before anything is read
-        status = self._store.get(id).status
+        self.service.set_priority([id], PRIORITIES[priority])  # checks the permission before anything is read
+        status = self.store.get(id).status
         if status != "queued":
             raise StoreError(f"run '{id}' has no priority: it is {status}, not waiting in the queue")
         return self._queue()
 
     def _queue(self) -> dict[str, Any]:
         levels = {value: level for level, value in PRIORITIES.items()}
-        waiting = self._store.list(status="queued", order="queue", limit=MOST_LISTED)
+        waiting = self.store.list(status="queued", order="queue", limit=MOST_LISTED)
         return {"queue": [{"id": row.id, "priority": levels[row.priority]} for row in waiting]}
 
 

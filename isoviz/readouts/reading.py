@@ -9,6 +9,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.catalogues import installed
 from isoviz.readouts import cosines, labels, pairs, retrieval
 from isoviz.readouts.heads import HeadRows
 from isoviz.readouts.image import Image
@@ -31,6 +32,7 @@ class ReadOut:
         help: a one-sentence description.
         slow: takes seconds, not milliseconds.
         aim: whether higher or lower is better; "" if neither is.
+        compute: measures an image that has the annotations, for a read-out of an installed package.
     """
 
     slug: str
@@ -40,6 +42,7 @@ class ReadOut:
     help: str
     slow: bool = False
     aim: Literal["up", "down", ""] = "up"
+    compute: Callable[[Image, Annotations], Statistic] | None = field(default=None, compare=False)
 
 
 def _both(slug: str, title: str, needs: Needs, unit: str, text: str, aim: Literal["up", "down", ""] = "up") -> Rows:
@@ -51,7 +54,7 @@ def _both(slug: str, title: str, needs: Needs, unit: str, text: str, aim: Litera
 
 Rows = tuple[ReadOut, ...]
 
-CATALOGUE: Final[Mapping[str, ReadOut]] = {
+_BUNDLED: Final[Mapping[str, ReadOut]] = {
     one.slug: one
     for one in (
         *_both("spearman", "Spearman", "pairs", "pairs", "Rank correlation of the scores with the {}."),
@@ -95,6 +98,9 @@ CATALOGUE: Final[Mapping[str, ReadOut]] = {
         ReadOut("random_pairs", "Cosine, random pairs", "nothing", "rows", "Mean cosine of all pairs of at most 1,500 rows.", aim=""),
         ReadOut("nearest", "Cosine, nearest row", "nothing", "rows", "Mean cosine of each row with its nearest other row.", aim=""),
     )
+}  # fmt: skip
+CATALOGUE: Final[Mapping[str, ReadOut]] = {
+    **_BUNDLED, **installed("isoviz.readouts", ReadOut, listed_as="READ_OUTS", taken=_BUNDLED)
 }  # fmt: skip
 """In display order."""
 
@@ -150,6 +156,8 @@ def measure(image: Image, annotations: Annotations, requested: Iterable[str] | N
         of_need = {slug for slug in slugs if CATALOGUE[slug].needs == need}
         if of_need:
             statistics |= _MEASURES[need](image, annotations, of_need)
+            computed = {slug: CATALOGUE[slug].compute for slug in of_need}
+            statistics |= {slug: compute(image, annotations) for slug, compute in computed.items() if compute}
     return {slug: statistics[slug] for slug in CATALOGUE if slug in slugs and slug in statistics}
 
 

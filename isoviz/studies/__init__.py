@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from isoviz.catalogues import in_folder
+from isoviz.catalogues import discover
 from isoviz.errors import unknown_name
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.papers import PAPERS, Source, slug_of
@@ -23,7 +23,7 @@ __all__ = ["Inputs", "Listed", "Result", "Study", "catalogue", "get", "listed"]
 @functools.cache
 def catalogue() -> Mapping[str, Study]:
     """All studies by slug, in alphabetical order. Importing them loads no torch."""
-    return MappingProxyType(dict(sorted(in_folder(__name__, Study, listed_as="STUDIES").items())))
+    return MappingProxyType(dict(sorted(discover(__name__, "isoviz.studies", Study, listed_as="STUDIES").items())))
 
 
 class Listed(NamedTuple):
@@ -37,10 +37,12 @@ class Listed(NamedTuple):
 
 @functools.cache
 def listed() -> tuple[Listed, ...]:
-    """All figures and tables of the papers, in the order of print."""
+    """All figures and tables of the papers, in the order of print, then the studies of other packages."""
     studies = {slug: study for study in catalogue().values() for slug in (study.slug, *study.parts)}
     places = [(slug_of(source, place), source, place) for source in PAPERS for place in source.places]
-    return tuple(Listed(slug, source, place, studies[slug]) for slug, source, place in places)
+    printed = [Listed(slug, source, place, studies[slug]) for slug, source, place in places]
+    others = [study for study in catalogue().values() if study not in [one.study for one in printed]]
+    return (*printed, *(Listed(study.slug, study.source, study.place, study) for study in others))
 
 
 def get(slug: str) -> Study:
