@@ -2,6 +2,7 @@
 // picture follows a moving view, and the points are painted again when it rests.
 
 const SLOW = 40; // milliseconds of painting from which the picture follows
+const MANY = 50000; // points from which the picture has one pixel per pixel of the page, whatever the screen's resolution
 const REST = 90; // milliseconds without a change of view until the points are painted again
 
 const SYMBOLS = {
@@ -70,7 +71,7 @@ export class PaintedPoints {
   draw(area, shown) {
     this.area = area;
     const { canvas, pen, picture } = this;
-    const ratio = globalThis.devicePixelRatio || 1;
+    const ratio = this.points.x.length > MANY ? 1 : globalThis.devicePixelRatio || 1;
     const [width, height] = [area.width, area.height].map((length) => Math.max(1, Math.round(length * ratio)));
     const visible = this.parts.map(shown);
     const name = JSON.stringify([width, height, visible]);
