@@ -13,7 +13,6 @@ code 1 if one is missed.
 from __future__ import annotations
 
 import functools
-import json
 import logging
 import os
 import shutil
@@ -28,14 +27,13 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pandas as pd
-import plotly
 import psutil
 from _browser import Line, chromium, opened, table_of
-from _report import ROOT, finish, machine, medians, options, parse
+from _report import ROOT, finish, machine, options, parse
 from playwright.sync_api import Browser, Locator, Page
 
 from isoviz import tasks
-from isoviz.exploring import jobs, maps, measuring, points, results, shrinkage
+from isoviz.exploring import jobs, measuring, points, results, shrinkage
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
 from isoviz.home import home
 from isoviz.jobs import queue
@@ -75,14 +73,13 @@ def main() -> int:
         tell("From the request to the view, bundled model × demo task, 500 rows", spares, note)
         tell("A kept view of the bundled model, server", kept(repeats))
         cloud, matrix = publish_view(n, d, rows=300), publish_view(2 * wide, wide, rows=301)
-        tell(f"A map of {n:,} points in {d} dimensions, engine", cloud_steps(cloud, repeats))
         server = start(Path(home), ISOVIZ_SPARES="on")
         try:
             with chromium() as browser:
                 url = f"{server.url}/explore"
                 tell("From pressing Analyse, browser", pressed(browser, url, repeats))
                 tell("A kept view in a new tab, browser", new_tab(browser, server.url, repeats))
-                title = f"A map of {n:,} points, browser (without a GPU: painted)"
+                title = f"A map of {n:,} points, browser"
                 tell(title, big_map(browser, url, cloud, n, repeats))
                 tell(f"|ρ| of {wide} × {wide} dimensions, browser", big_matrix(browser, url, matrix, repeats))
         finally:
@@ -229,30 +226,6 @@ def kept(repeats: int) -> list[Line]:
         Line("in another session", others, "s", 1.0),
         Line("the server's first time", [first], "s"),
     ]
-
-
-def cloud_steps(request: ViewRequest, repeats: int) -> list[Line]:
-    """The steps behind a map and its lasso."""
-    view = results.find(key_for(request))
-    assert view is not None
-    points, table = view.points(1, "cls"), view.table("cls")
-    projection = maps.pca(points)
-    low, high = np.quantile(projection.coordinates, 0.3, axis=0), np.quantile(projection.coordinates, 0.7, axis=0)
-    line = [(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])]
-
-    def figure() -> Any:
-        return figure_of(projection.coordinates, table)
-
-    drawn = figure()
-    steps = {
-        "reading the points": lambda: view.points(1, "cls"),
-        "PCA": lambda: maps.pca(points),
-        "the figure": figure,
-        "the figure as JSON": drawn.to_json,
-        "lasso to table": lambda: table.iloc[np.flatnonzero(maps.inside(projection.coordinates, line))],
-    }
-    lines = [Line(name, [took], "ms") for name, took in medians(steps, repeats).items()]
-    return [*lines, Line("size of the JSON", [len(drawn.to_json()) / 2**20], "MiB")]
 
 
 # ----------------------------------------------------------------------------------------------------------- browser
@@ -429,26 +402,10 @@ def drag(page: Page, corners: list[tuple[float, float]], steps: int) -> None:
         page.mouse.move(x, y, steps=steps)
 
 
-def figure_of(coordinates: np.ndarray[Any, Any], table: Any) -> Any:
-    """The map as the page sends it to the browser."""
-    from dashboard.explore import map_figure
-
-    return map_figure.cloud_map(coordinates, ["PC 1", "PC 2"], table["label"], table["sentence"].tolist())
-
-
-def map_of(request: ViewRequest) -> Any:
-    """The PCA map of a made-up view."""
-    view = results.find(key_for(request))
-    assert view is not None
-    return figure_of(maps.pca(view.points(1, "cls")).coordinates, view.table("cls"))
-
-
 def big_map(browser: Browser, url: str, request: ViewRequest, n: int, repeats: int) -> list[Line]:
     """A map of all points: first drawing, frames while panning and zooming, and the table of a lasso."""
     drawn, moved, zoomed, listed = [], [], [], []
-    plainly: list[tuple[float, float]] = []
     for _ in range(repeats):
-        plainly.append(by_plotly(browser, request))
         began = time.perf_counter()
         with opened(browser, address(url, request, explore_points=n)) as page:
             page.get_by_text(f"{n:,} points, d =").first.wait_for()
@@ -457,7 +414,8 @@ def big_map(browser: Browser, url: str, request: ViewRequest, n: int, repeats: i
             page.wait_for_timeout(2000)  # the rest of the page
             settled(page)
             mode(page, "pan")
-
+            moved.append(frame_time(page, moving))
+            zoomed.append(frame_time(page, zooming))
             mode(page, "lasso")
             drag(page, LASSO, 8)
             shown = page.get_by_text(f"of {n:,} points selected")
@@ -466,25 +424,9 @@ def big_map(browser: Browser, url: str, request: ViewRequest, n: int, repeats: i
     return [
         Line("from the address to the map", drawn, "s"),
         Line("between frames while it is moved (p95)", moved, "ms", FLUID),
-        Line("the same, all drawn by plotly (scattergl)", [one for one, _ in plainly], "ms"),
         Line("between frames while it is zoomed (p95)", zoomed, "ms", FLUID),
-        Line("the same, all drawn by plotly (scattergl)", [other for _, other in plainly], "ms"),
         Line("from the end of a lasso to its table", listed, "s", 1.0),
     ]
-
-
-def by_plotly(browser: Browser, request: ViewRequest) -> tuple[float, float]:
-    """Milliseconds between frames, moved and zoomed, of the same map as plotly draws it on an empty page."""
-    with opened(browser, "about:blank") as page:
-        page.set_content('<div class="ivz-map-plot" style="width: 1008px; height: 560px"></div>')
-        page.add_script_tag(path=str(Path(plotly.__file__).parent / "package_data" / "plotly.min.js"))
-        page.evaluate(PLOT, json.loads(map_of(request).to_json()))
-        page.wait_for_timeout(1000)
-        return frame_time(page, moving), frame_time(page, zooming)
-
-
-PLOT = """({ data, layout }) => Plotly.newPlot(
-  document.querySelector(".ivz-map-plot"), data, { ...layout, dragmode: "pan" }, { scrollZoom: true })"""
 
 
 DRAWN = "() => document.querySelector('.ivz-map-points')?.layer?.area !== undefined"

@@ -316,7 +316,7 @@ def main() -> int:
     made_tables: dict[str, Callable[[], Any]] = {
         "run": lambda: run_table(n, d, chosen.repeats),
         "vectors": lambda: vectors_table(small, chosen.repeats),
-        "class": lambda: class_table(n, d, USERS // small, MOVES),
+        "class": lambda: class_table(n, d, *((len(CHAINS), 2) if chosen.quick else (USERS, MOVES))),
     }
     tables, missed = [], []
     for part in chosen.parts:

@@ -223,16 +223,14 @@ class FigurePanel {
 
   makeOptions() {
     const filename = () => `isoviz-${this.runId}-${this.spec.name}`;
-    const save = (format) => ({ data, layout }) =>
-      savePicture(globalThis.Plotly, { data, layout }, { format, name: filename(), width: 900, height: 540, about: this.about, look: lookOf(this.element) });
-    const { disk, camera } = globalThis.Plotly.Icons;
+    const save = (format) => {
+      if (format === "csv") return download(new Blob([csvOf(this.traces)], { type: "text/csv" }), `${filename()}.csv`);
+      const { data, layout } = this.plot;
+      return savePicture(globalThis.Plotly, { data, layout }, { format, name: filename(), width: 900, height: 540, about: this.about, look: lookOf(this.element) });
+    };
     return {
       displaylogo: false, displayModeBar: "hover", doubleClick: "reset",
-      modeBarButtons: [[
-        { name: "png", title: "Picture (PNG)", icon: camera, click: save("png") },
-        { name: "svg", title: "Picture (SVG)", icon: camera, click: save("svg") },
-        { name: "csv", title: "Data (CSV)", icon: disk, click: () => download(new Blob([csvOf(this.traces)], { type: "text/csv" }), `${filename()}.csv`) },
-      ], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
+      modeBarButtons: [fileButtons(save, { png: "Picture (PNG)", svg: "Picture (SVG)", csv: "Data (CSV)" }), ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
     };
   }
 

@@ -114,9 +114,9 @@ export function applyMode({ data, layout }, { palettes, scales, cells }, dark) {
   for (const { marker } of data) if (darkColours.has(marker?.color)) marker.color = darkColours.get(marker.color);
 }
 
-// Two buttons for plotly's toolbar that save a picture. Their icons are the names of the formats.
-export function fileButtons(save) {
-  return ["png", "svg"].map((format) => ({ name: format, title: `Picture (${format.toUpperCase()})`, icon: { svg: textIcon(format.toUpperCase()) }, click: () => save(format) }));
+// Buttons for plotly's toolbar that save a file. Their icons are the names of the formats.
+export function fileButtons(save, titles = { png: "Picture (PNG)", svg: "Picture (SVG)" }) {
+  return Object.entries(titles).map(([name, title]) => ({ name, title, icon: { svg: textIcon(name.toUpperCase()) }, click: () => save(name) }));
 }
 
 function textIcon(text) {
