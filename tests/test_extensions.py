@@ -127,7 +127,9 @@ def test_each_item_works(found: dict[str, Any]) -> None:
     assert found["measured"]["lab_length"] > 0
     assert found["half"] and found["transformed"] and found["step"] == "lab_halve"
     assert found["study"] == [[7]] and "istar-lab" in found["listed"]
-    assert found["readout"][0] == pytest.approx(2 * found["readout"][1]) and "lab_norm" in found["applicable"]
+    before, after = found["readout"]
+    assert after == pytest.approx(before) > 0  # an image has one scale
+    assert "lab_norm" in found["applicable"]
     assert found["operation"] == ["How many runs have a status.", {"finished": 0}]
 
 
