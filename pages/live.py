@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.live import sections
-from dashboard.shared import logs
+from dashboard.shared import job_progress
 
 st.title("Live", anchor=False)
 st.caption("Watch runs train: progress, losses, the task's metric and the isotropy of the embeddings as they change.")
@@ -17,4 +17,4 @@ else:
     sections.activity(run)
     sections.finding(run)
     sections.charts(run)
-    logs.panel(run)
+    job_progress.log_panel(run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.run import sections
-from dashboard.shared import logs
+from dashboard.shared import job_progress
 
 run = sections.selected()
 if run is not None:
@@ -20,4 +20,4 @@ if run is not None:
         sections.configuration(run)
         sections.reproduce(run)
         sections.edit(run)
-    logs.panel(run)
+    job_progress.log_panel(run)

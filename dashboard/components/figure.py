@@ -10,7 +10,7 @@ from plotly.io.json import to_json_plotly
 
 from dashboard.components import bundle
 from dashboard.server import routes
-from dashboard.shared import downloads, explanations, theme
+from dashboard.shared import downloads, explanations, theme, wording
 from dashboard.shared.explanations import Explanation
 
 _BASIC = frozenset({"scatter", "bar", "pie"})
@@ -56,12 +56,14 @@ def draw(
     key: str,
     words: str,
     name: str | None = None,
+    title: str = "",
+    caption: str = "",
     about: str = "",
     explanation: Explanation | None = None,
     table: downloads.Table | None = None,
     opens_runs: bool = False,
 ) -> str | None:
-    """Mount a figure, with how to read it and its numbers as files below it.
+    """Mount a figure as a card: its title, the figure, its caption, how to read it, and its numbers as files.
 
     A redraw with the same key keeps its place, and the same `uirevision` keeps its zoom.
 
@@ -71,12 +73,15 @@ def draw(
     Args:
         words: alternative text.
         name: name of saved files; None for the key.
+        title, caption: text above and below the figure.
         about: caption of saved files, which describes the cloud.
         explanation, table: for the button *How to read this*, and the downloads of the figure's numbers.
         opens_runs: return a run's id once, after a click on its mark (the fifth item of `customdata`).
     """
     figure_spec = figure if isinstance(figure, Prepared) else prepared(figure)
     name = name or key.replace("_", "-")
+    if title:
+        st.markdown(f"**{wording.plain(title)}**")
     pressed = _mount(
         key=key,
         data={
@@ -95,6 +100,8 @@ def draw(
         },
         on_run_change=_noted,
     )
+    if caption:
+        st.caption(wording.plain(caption))
     if explanation is not None:
         explanations.show(explanation)
     if table is not None:

@@ -77,9 +77,9 @@ def draw(task: Task, report: DataReport) -> None:
     cells = [cell for _ in range(-(-len(figures) // 2)) for cell in st.columns(2)]
     for (title, histogram), cell in zip(figures.items(), cells, strict=False):
         with cell:
-            st.markdown(f"**{wording.plain(title)}**")
             figure.draw(
                 histogram,
+                title=title,
                 key=f"rows_{task.slug}_{title}",
                 words=f"Histogram, {title}: {_in_words(task, report, title)}",
                 name=downloads.file_name("isoviz", "rows", task.slug, title),

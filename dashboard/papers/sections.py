@@ -12,12 +12,9 @@ from dashboard.papers import as_report, drawing, frames, records
 from dashboard.papers.records import Record, StudyRuns
 from dashboard.report import offering
 from dashboard.shared import actions, downloads, job_progress, menu, resources, timing, wording
-from dashboard.shared.job_progress import WatchedJob
 from dashboard.shared.steady import steady
 from isoviz import studies
 from isoviz.jobs import queue
-from isoviz.jobs.kinds import JobKind
-from isoviz.jobs.queue import JobState
 from isoviz.studies import Listed, Study, jobs, published
 from isoviz.studies.papers import PAPERS, place_names, slug_of
 from isoviz.studies.result import Figure, Result, Table
@@ -198,23 +195,12 @@ def _reproduce(summary: str, *, disabled: bool, done: bool = False) -> bool:
     return pressed
 
 
-def _watch(kind: JobKind, state: JobState, name: str = "") -> None:
-    """The progress of a job, with a button that stops it."""
-    look = functools.partial(queue.look, kind, state.key)
-    stop = functools.partial(resources.service().stop_job, kind, state.key)
-    job_progress.watch([WatchedJob(name, look, stop)], key=f"{PREFIX}stop_{name}")
-
-
 def _profiles(study: TrainedStudy, runs: StudyRuns) -> None:
     """For a figure of layers: start measuring the layers of finished runs, once all runs have ended."""
     if not runs.unprofiled or runs.under_way:
         return
     state = resources.service().ask_job(jobs.PROFILES, jobs.profiles_request(runs.unprofiled))
-    if state.under_way:
-        _watch(jobs.PROFILES, state, "layers")
-    elif state.in_trouble:
-        job_progress.trouble(state)
-    elif not job_progress.refused(state):
+    if not job_progress.follow(jobs.PROFILES, state, "layers", key=PREFIX + "stop_layers"):
         st.caption(f"{len(runs.unprofiled)} runs have no weights on this machine, so their layers cannot be measured.")
 
 
@@ -223,11 +209,7 @@ def _computed(choice: Listed, study: ComputedStudy) -> None:
     scale = records.QUICK
     state = queue.look(jobs.STUDY, jobs.key_of(study.slug, scale))
     with st.container(border=True):
-        if state.under_way:
-            _watch(jobs.STUDY, state)
-        else:
-            if state.in_trouble:
-                job_progress.trouble(state)
+        if not job_progress.follow(jobs.STUDY, state, key=PREFIX + "stop") or state.in_trouble:
             resources.expect_jobs()
             done = state.status == "done"
             summary = f"No training run: {study.scales[scale]}. {_time_needed(study, scale)}"

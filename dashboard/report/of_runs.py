@@ -9,7 +9,7 @@ import pandas as pd
 from dashboard.report.document import Block, Code, Document, Heading, Numbers, Paragraph, Picture, Points
 from dashboard.results import comparison
 from dashboard.results import sections as results
-from dashboard.shared import charts, learned, measures, resources, run_lists, tables
+from dashboard.shared import charts, measures, resources, run_lists, tables
 from dashboard.shared.run_lists import Filter
 from isoviz import tasks
 from isoviz.metrics.protocol import Metric
@@ -39,7 +39,7 @@ def _setup(model: str, task: str, runs: pd.DataFrame, measure: Metric) -> list[B
     task_entry = tasks.catalogue().get(task)
     metric = tables.primary_metric(task, {name: None for values in runs["metrics"] for name in values})
     blocks: list[Block] = [Heading(f"{task_entry.title if task_entry else task}: {model}")]
-    blocks += [Paragraph(warning, "warning") for warning in learned.warnings(runs)]
+    blocks += [Paragraph(warning, "warning") for warning in run_lists.warnings(runs)]
     with_metric = tables.with_metric(runs, metric)
     summary = tables.summary(with_metric)
     if summary.empty:

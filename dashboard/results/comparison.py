@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.results import publication
-from dashboard.shared import downloads, explanations, learned, resources, tables, wording
+from dashboard.shared import downloads, explanations, resources, run_lists, tables, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.run_lists import cached
 from isoviz import comparisons
@@ -204,7 +204,7 @@ def as_numbers(part: Part) -> pd.DataFrame:
             line |= {"difference_low": comparison.low, "difference_high": comparison.high}
         lines.append(line)
     frame = pd.DataFrame(lines).fillna({"unpaired": ""})
-    return learned.in_file(frame, part.warnings)
+    return run_lists.with_warnings(frame, part.warnings)
 
 
 def _line(arm: Arm, comparison: Comparison | None, scale: float) -> dict[str, Any]:

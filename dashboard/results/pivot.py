@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from dashboard.shared import downloads, explanations, learned, tables
+from dashboard.shared import downloads, explanations, run_lists, tables
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.run_lists import Filter, cached
 from isoviz.formatting import decimals
@@ -56,7 +56,7 @@ def section(chosen: Filter, runs: pd.DataFrame) -> None:
             explanations.show(PIVOT)
         side = next(name for name in offered if SIDES[name] == across)
         table = cached(("pivot", chosen, side), lambda: made(labelled, side))
-        warnings = cached(("warnings", chosen), lambda: learned.warnings(runs))
+        warnings = cached(("warnings", chosen), lambda: run_lists.warnings(runs))
         st.dataframe(
             table,
             hide_index=True,
@@ -66,7 +66,7 @@ def section(chosen: Filter, runs: pd.DataFrame) -> None:
         caption = "Mean ± sample standard deviation over seeds, by each task's own metric."
         downloads.buttons(
             downloads.file_name("results", "by", across),
-            learned.in_file(table, warnings),
+            run_lists.with_warnings(table, warnings),
             latex=lambda: downloads.latex_table(
                 {downloads.latex_text(str(name)): table[name].fillna("") for name in table},
                 caption,

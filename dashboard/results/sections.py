@@ -19,7 +19,6 @@ from dashboard.shared import (
     choosing,
     downloads,
     explanations,
-    learned,
     measures,
     resources,
     run_lists,
@@ -158,7 +157,7 @@ def _task(task: str, of: Filter, runs: pd.DataFrame, isotropy: list[Metric], ass
     key = ("task", of, task, metric, tuple(measure.slug for measure in isotropy), undecided)
     view = cached(key, lambda: _view_of(task, metric, runs, isotropy, ids))
     table = view.published
-    learned.banner(table.warnings)
+    run_lists.show_warnings(table.warnings)
     st.dataframe(
         view.on_screen,
         hide_index=True,
@@ -214,7 +213,7 @@ def _view_of(task: str, metric: str, runs: pd.DataFrame, isotropy: list[Metric],
     return _TaskView(
         published=table,
         on_screen=readable(table),
-        in_file=learned.in_file(table.frame.drop(columns=["setup", "label", "p"]), table.warnings),
+        in_file=run_lists.with_warnings(table.frame.drop(columns=["setup", "label", "p"]), table.warnings),
         clouds=_clouds(with_metric, isotropy),
         printed=tuple(f"Published, {title}: {printed}" for title, printed in published if printed),
         setups=setups,
@@ -260,7 +259,7 @@ def published_table(
             _shared(start.train_rows for start in starts),
             _shared(start.eval_rows for start in starts),
         ),
-        warnings=learned.warnings(runs),
+        warnings=run_lists.warnings(runs),
     )
 
 
@@ -425,7 +424,7 @@ def every_run(chosen: Filter, isotropy: list[Metric]) -> None:
     table = listed[shown_columns].rename(columns=names)
     table.insert(0, "Run", [f"run?id={run}" for run in listed["run"]])
     st.dataframe(table, hide_index=True, column_config=config, placeholder="", alt="All runs that match the filters")
-    in_file = cached(("every run", chosen), lambda: learned.in_file(runs[columns], learned.warnings(runs)))
+    in_file = cached(("every run", chosen), lambda: run_lists.with_warnings(runs[columns], run_lists.warnings(runs)))
     downloads.buttons("runs", in_file)
 
 

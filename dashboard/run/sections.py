@@ -12,7 +12,7 @@ from dashboard.components.live_lines import live_lines
 from dashboard.components.matrix import matrix
 from dashboard.live import sections as live
 from dashboard.run import outcomes
-from dashboard.shared import actions, built_file, downloads, examples, menu, resources, run_lists, theme, wording
+from dashboard.shared import actions, downloads, examples, job_progress, menu, resources, run_lists, theme, wording
 from dashboard.shared.actions import perform
 from dashboard.shared.steady import TICK
 from isoviz import metrics
@@ -353,7 +353,7 @@ def _model(run: RunRow) -> None:
         request = pretrained.request(run, resources.library().path_of(run.id))
     except InputError:
         return
-    built_file.offer(
+    job_progress.offer_file(
         pretrained.SAVE,
         request,
         label="Model (transformers)",

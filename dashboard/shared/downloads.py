@@ -130,13 +130,7 @@ def button(label: str, make: Callable[[], bytes | str], file: str, *, icon: str 
     st.download_button(label, make, file, mime, icon=f":material/{icon}:", on_click="ignore", **options)
 
 
-def buttons(name: str, table: Table, *, key: str = "get_", **formats: Any) -> None:
-    """Download buttons for a table, side by side; arguments as for `table_files`."""
-    with st.container(horizontal=True):
-        table_files(name, table, key=key, **formats)
-
-
-def table_files(
+def buttons(
     name: str,
     table: Table,
     *,
@@ -147,33 +141,30 @@ def table_files(
     markdown: Callable[[], str] | None = None,
     json: Callable[[], str] | None = None,
 ) -> None:
-    """Download buttons for a table in the formats given, within the caller's row.
+    """Download buttons for a table in the formats given, side by side.
 
     Args:
         name: file name without extension.
         table: the table, or what makes it on download.
         key: prefix of the buttons' keys, if a page offers a file of this name twice.
-        title: distinguishes several tables in one row.
+        title: distinguishes several tables of a page.
         with_parquet: Parquet needs columns of one type each.
     """
 
     def frame() -> pd.DataFrame:
         return table() if callable(table) else table
 
-    formats = (
+    formats: tuple[tuple[str, str, Callable[[], bytes | str] | None], ...] = (
         ("CSV", "csv", lambda: csv(frame())),
         ("Parquet", "parquet", (lambda: parquet(frame())) if with_parquet else None),
-        ("LaTeX", "tex", _encoded(latex)),
-        ("Markdown", "md", _encoded(markdown)),
-        ("JSON", "json", _encoded(json)),
+        ("LaTeX", "tex", latex),
+        ("Markdown", "md", markdown),
+        ("JSON", "json", json),
     )
-    for kind, ending, make in formats:
-        if make is not None:
-            button(f"{title} ({kind})" if title else kind, make, f"{name}.{ending}", key=f"{key}{name}.{ending}")
-
-
-def _encoded(make: Callable[[], str] | None) -> Callable[[], bytes] | None:
-    return None if make is None else lambda: make().encode()
+    with st.container(horizontal=True):
+        for kind, ending, make in formats:
+            if make is not None:
+                button(f"{title} ({kind})" if title else kind, make, f"{name}.{ending}", key=f"{key}{name}.{ending}")
 
 
 def parquet(frame: pd.DataFrame) -> bytes:

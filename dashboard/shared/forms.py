@@ -218,22 +218,20 @@ def setting_field(name: str) -> Answer:
     elif choices := choices_of(field):
         raw = st.selectbox(label, choices, index=choices.index(field.default), **options)
     elif field.annotation in (int, int | None):
-        limits = bounds(field)
-        raw = st.number_input(
-            label,
-            min_value=int(limits["ge"]) if "ge" in limits else None,
-            max_value=int(limits["le"]) if "le" in limits else None,
-            value=field.default,
-            step=1,
-            placeholder="all",
-            **options,
-        )
+        raw = whole_number(label, field, field.default, placeholder="all", **options)
     else:
         placeholder = "model default" if name in ("learning_rate", "prefix", "lora_targets") else "off"
         raw = st.text_input(label, value=setting_default(name), placeholder=placeholder, **options)
     answer = check_setting(name, raw)
     show_error(answer.error)
     return answer
+
+
+def whole_number(label: str, field: FieldInfo, value: int | None, **options: Any) -> int | None:
+    """The widget of a whole number within the field's bounds."""
+    low, high = (int(bounds(field)[name]) if name in bounds(field) else None for name in ("ge", "le"))
+    number: Any = st.number_input(label, low, high, value, step=1, **options)
+    return None if number is None else int(number)
 
 
 def setting_title(name: str) -> str:

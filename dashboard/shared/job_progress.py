@@ -1,22 +1,26 @@
-"""Progress and errors of background jobs, with buttons to stop and retry."""
+"""Progress, errors and logs of background work, with buttons to stop and retry."""
 
 from __future__ import annotations
 
+import functools
+import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.shared import actions, forms, resources, wording
-from dashboard.shared.logs import read_tail
+from dashboard.shared import actions, downloads, forms, resources, steady, wording
 from isoviz.errors import AccessError, InputError
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
+from isoviz.runs.execution import LOG
+from isoviz.runs.rows import RunRow
 
 TICK = 0.5
 """Seconds between redraws of the progress while a job runs."""
@@ -41,10 +45,18 @@ class WatchedJob:
     news: Callable[[], bool] = lambda: False
 
 
-def ask(kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None) -> JobState:
+def ask(
+    kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None, key: str = ""
+) -> JobState:
     """Start a job that needs no button, or return its state; if the visitor may not start it, a state with the reason
-    (see `refused`)."""
+    (see `refused`).
+
+    Args:
+        key: the job's key, if it is not of its request's content.
+    """
     try:
+        if key:
+            return resources.service().start_job(kind, key, request, inputs, retry=False)
         return resources.service().ask_job(kind, request, inputs)
     except AccessError as error:
         return JobState("none", message=str(error), advice=error.advice or "")
@@ -56,6 +68,27 @@ def refused(state: JobState) -> bool:
         return False
     st.caption(f":material/block: {wording.plain(f'Not computed yet. {state.message}. {state.advice}')}")
     return True
+
+
+def follow(kind: JobKind, state: JobState, name: str = "", *, key: str, retry: bool = False) -> bool:
+    """Draw the progress of a job, or why it has no result; False if it is done, or was never requested.
+
+    Args:
+        name: title of the progress.
+        key: key of the button that stops the job.
+        retry: offer a button that retries a job without a result.
+    """
+    if state.under_way:
+        look = functools.partial(queue.look, kind, state.key)
+        stop = functools.partial(resources.service().stop_job, kind, state.key)
+        watch([WatchedJob(name, look, stop)], key=key)
+        return True
+    if state.in_trouble:
+        trouble(state)
+        if retry:
+            retry_button(kind, state.key, key=key + "_again")
+        return True
+    return refused(state)
 
 
 def watch(
@@ -89,6 +122,37 @@ def _watch(jobs: Sequence[WatchedJob], key: str, patience: float, before: Callab
         _states(jobs, before)
 
 
+def offer_file(
+    kind: JobKind,
+    request: Mapping[str, Any],
+    inputs: Mapping[str, NDArray[Any]] | None = None,
+    *,
+    label: str,
+    build: str,
+    file: str,
+    key: str,
+    about: Callable[[Mapping[str, Any]], str] = lambda facts: "",
+) -> None:
+    """A zip archive built in the background: the button that starts its job, then the progress, then the download button.
+
+    Args:
+        kind, request, inputs: the job; its result holds the archive's bytes in the array `archive`.
+        label, build: labels of the download button and of the button that starts the job.
+        key: prefix of the buttons' keys.
+        about: facts of the result → help of the download button.
+    """
+    state = queue.look(kind, queue.content_key(kind, request, inputs))
+    result = state.result
+    if state.status == "done" and result is not None:
+        help_text = about(result.facts) or None
+        downloads.button(label, lambda: result.arrays["archive"].tobytes(), file, key=key, help=help_text)
+    elif not follow(kind, state, "Model", key=key + "_stop", retry=True) and (
+        actions.button(build, key=key + "_build", icon=":material/deployed_code:")
+        and actions.perform(resources.service().ask_job, kind, request, inputs)
+    ):
+        st.rerun()
+
+
 def step(state: JobState) -> str:
     """Current step of a running job, or what a waiting job waits for."""
     if state.status == "running":
@@ -113,24 +177,20 @@ def in_place(kind: JobKind, state: JobState, title: str, *, key: str) -> None:
         return
     if state.in_trouble:
         trouble(state)
-        retry_button(kind, [state.key], key=key)
+        retry_button(kind, state.key, key=key)
         return
     st.progress(state.progress.fraction, text=wording.plain(f"{title}: {step(state)}"))
 
 
-def retry_button(kind: JobKind, keys: Collection[str], *, key: str) -> None:
-    """The button that retries jobs without a result.
-
-    Args:
-        keys: keys of the jobs.
-        key: key of the button.
-    """
-
-    def retry() -> None:
-        for failed in keys:
-            actions.attempt(resources.service().retry_job, kind, failed)
-
-    actions.button("Retry", key=key, icon=":material/refresh:", on_click=retry)
+def retry_button(kind: JobKind, job: str, *, key: str) -> None:
+    """The button that retries a job without a result."""
+    actions.button(
+        "Retry",
+        key=key,
+        icon=":material/refresh:",
+        on_click=actions.attempt,
+        args=(resources.service().retry_job, kind, job),
+    )
 
 
 def _states(jobs: Sequence[WatchedJob], before: Callable[[], None] | None) -> list[JobState]:
@@ -146,3 +206,41 @@ def _rerun(before: Callable[[], None] | None) -> None:
     if before is not None:
         before()
     st.rerun()
+
+
+# ------------------------------------------------------------------------------------------------------ logs
+
+LOG_BYTES = 20_000
+"""Bytes shown of a log."""
+
+
+def log_panel(run: RunRow) -> None:
+    """An expander with the end of a run's log, read only while open."""
+    with st.expander("Log", icon=":material/terminal:", key="log", on_change="rerun") as expander:
+        if expander.open:
+            st.fragment(_tail, run_every=steady.TICK if run.status == "running" else None)(run.id)
+
+
+def _tail(run_id: str) -> None:
+    path = resources.library().folder_of(run_id) / LOG
+    text = read_tail(path)
+    if text is None:
+        st.caption("The log is empty.")
+        return
+    st.code(text, language=None, wrap_lines=True, height=320)
+    st.caption(f"The end of {LOG} in the run's folder, {path.stat().st_size:,} bytes in all.")
+
+
+def read_tail(path: Path) -> str | None:
+    """The last `LOG_BYTES` bytes as text, starting at a line. Progress bars show only their last state."""
+    try:
+        with path.open("rb") as file:
+            length = file.seek(0, os.SEEK_END)
+            file.seek(max(0, length - LOG_BYTES))
+            text = file.read().decode("utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+    if length > LOG_BYTES:
+        text = text[text.find("\n") + 1 :]
+    lines = [line.rsplit("\r", 1)[-1] for line in text.replace("\r\n", "\n").split("\n")]
+    return "\n".join(lines).strip("\n") or None

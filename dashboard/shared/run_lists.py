@@ -1,4 +1,4 @@
-"""Runs of the store as frames: filtered in SQL, and cached until a displayed value changes.
+"""Runs of the store as frames: filtered in SQL, and cached until a displayed value changes; the warning about runs that learned nothing.
 
 Cached values are shared by all visitors, so do not modify them.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -15,6 +15,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.shared import resources, tables, wording
+from isoviz.comparisons import nothing_learned
 from isoviz.errors import StoreError
 from isoviz.runs.naming import method_title
 from isoviz.runs.rows import RunProgress, RunRow, UnreadableRunError
@@ -119,3 +120,40 @@ def frame(run_filter: Filter) -> pd.DataFrame:
         return tables.runs_frame(run for run in summaries if not run.unreadable)
 
     return cached(run_filter, made)
+
+
+# ------------------------------------------------------------------------------------------------------ runs that learned nothing
+
+WARNING: Final = "warning"
+"""Heading of the column with the warning in files."""
+
+
+def warnings(runs: pd.DataFrame) -> list[str]:
+    """One sentence for each model and task without a run that beats the best simple approach.
+
+    Args:
+        runs: from `tables.runs_frame`, with each task's primary metric in `value`.
+    """
+    columns = ("status", "model", "task", "data", "primary", "metrics", "baselines")
+    scores: dict[tuple[str, str, str], list[float | None]] = {}
+    simple: dict[tuple[str, str, str], dict[str, float | None]] = {}
+    for status, model, task, data, primary, metrics, baselines in zip(*(runs[name] for name in columns), strict=True):
+        if status == "finished":
+            scores.setdefault((model, task, data), []).append(metrics.get(primary))
+            simple.setdefault((model, task, data), {}).update(baselines)
+    sentences = {key: nothing_learned(key[1], values, simple[key]) for key, values in scores.items()}
+    if len(sentences) == 1:
+        return [warning for warning in sentences.values() if warning]
+    return [f"{model} on {task}: {warning}" for (model, task, _), warning in sentences.items() if warning]
+
+
+def show_warnings(warnings: Sequence[str]) -> None:
+    """Show each warning in a box."""
+    for warning in warnings:
+        st.warning(wording.plain(warning), icon=":material/error:")
+
+
+def with_warnings(table: pd.DataFrame, warnings: Sequence[str]) -> pd.DataFrame:
+    """A table for a file, with the warnings in a column if there are any."""
+    text = " ".join(warnings)
+    return table.assign(**{WARNING: text}) if text else table

@@ -16,7 +16,6 @@ from dashboard.shared import (
     choosing,
     downloads,
     explanations,
-    learned,
     measures,
     menu,
     run_lists,
@@ -157,7 +156,7 @@ def _figures(choice: Choice) -> None:
     if points.empty:
         st.info("The first point appears when the first of these runs finishes.", icon=":material/hourglass_empty:")
     else:
-        learned.banner(learned.warnings(runs))
+        run_lists.show_warnings(run_lists.warnings(runs))
         _draw(
             "tradeoff", choice, points, lambda: charts.tradeoff(points, choice.metric, measure, choice.parameter_label)
         )
@@ -176,7 +175,7 @@ def _figures(choice: Choice) -> None:
                 "performance against it."
             )
         file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
-        downloads.buttons(file, lambda: learned.in_file(_as_file(points, choice), learned.warnings(runs)))
+        downloads.buttons(file, lambda: run_lists.with_warnings(_as_file(points, choice), run_lists.warnings(runs)))
 
 
 def _associations(choice: Choice, runs: pd.DataFrame) -> None:

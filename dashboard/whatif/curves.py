@@ -7,19 +7,17 @@ from dataclasses import dataclass
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.components.figure import draw as draw_figure
 from dashboard.shared import explanations, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.whatif import form, plots
+from dashboard.whatif.drawing import View, figure_card
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.verdict_card import READOUT
 from dashboard.whatif.waiting import wait_for
 from isoviz.readouts.division import Division
 from isoviz.readouts.reading import ReadOut, applicable
 from isoviz.whatif import chains, curves
-from isoviz.whatif.chains import Step
 from isoviz.whatif.curves import Axis, CurvePoint, cached_curve
-from isoviz.whatif.engine import WhatIf
 from isoviz.whatif.scheduler import Rank
 
 CURVE = Explanation(
@@ -52,14 +50,14 @@ class Curve:
     container: DeltaGenerator
 
 
-def controls(engine: WhatIf, steps: tuple[Step, ...]) -> Curve | None:
+def controls(view: View) -> Curve | None:
     """Fields for the parameter and the read-out; None if no step has a numeric parameter."""
     st.markdown("**One parameter, all its values**")
-    axis_choice = {axis.title: axis for axis in curves.axes(steps, engine.train.shape[1])}
+    axis_choice = {axis.title: axis for axis in curves.axes(view.steps, view.engine.train.shape[1])}
     if not axis_choice:
         st.caption("No step of this chain has a numeric parameter. Add ZCA whitening, all-but-the-top or a truncation.")
         return None
-    readouts = {readout_type.title: readout_type for readout_type in applicable(engine.annotations)}
+    readouts = {readout_type.title: readout_type for readout_type in applicable(view.engine.annotations)}
     headline = next(iter(readouts))
     if st.session_state.get(READOUT) == st.session_state.get(_HEADLINE) != headline:  # labels or pairs have arrived
         st.session_state[READOUT] = headline
@@ -72,61 +70,55 @@ def controls(engine: WhatIf, steps: tuple[Step, ...]) -> Curve | None:
     return Curve(axis_choice[str(axis)], readouts[str(readout)], pending, container)
 
 
-def draw(engine: WhatIf, key: str, steps: tuple[Step, ...], curve: Curve, until: float) -> None:
+def draw(view: View, key: str, curve: Curve, until: float) -> None:
     """The curve once all points are computed, and its best value."""
-    assert isinstance(engine.source, Division)
-    slug, total = curve.readout.slug, len(curve.axis.values)
-    points = cached_curve(engine, steps, curve.axis, slug)
+    engine, steps, axis = view.engine, view.steps, curve.axis
+    slug, total = curve.readout.slug, len(axis.values)
+    points = cached_curve(engine, steps, axis, slug)
     if len(points) < total:
-        question = f"{key}|curve|{chains.write(steps)}|{curve.axis.place}|{curve.axis.name}|{slug}"
         points = wait_for(
-            lambda: curves.curve(engine, steps, curve.axis, slug),
+            lambda: curves.curve(engine, steps, axis, slug),
             Rank.FOLLOW,
-            question,
+            f"{key}|curve|{chains.write(steps)}|{axis.place}|{axis.name}|{slug}",
             curve.pending,
             until,
-            what=lambda: f"{len(cached_curve(engine, steps, curve.axis, slug))} of {total} values",
+            what=lambda: f"{len(cached_curve(engine, steps, axis, slug))} of {total} values",
         )
         if points is None:
             return
     curve.pending.empty()
     with curve.container:
-        _figure(engine.source.vectors.name, steps, curve, points)
-        first, last = (curve.axis.moved(steps, curve.axis.values[end])[curve.axis.place].title for end in (0, -1))
-        if first != last:  # such as whitening that only centres
-            st.caption(wording.plain(f"At {curve.axis.values[0]:g}: {first}."))
-        _best(engine.source.crossed is not None, steps, curve, points)
+        first, last = (axis.moved(steps, axis.values[end])[axis.place].title for end in (0, -1))
+        figure_card(
+            view,
+            "curve",
+            plots.curve(points, axis.title, curve.readout.title, axis.current),
+            f"{view.chain} · n = {points[0].change.n:,} {curve.readout.unit}",
+            words=f"{curve.readout.title} and IsoScore over {axis.title}",
+            caption=f"At {axis.values[0]:g}: {first}." if first != last else "",  # such as whitening that only centres
+        )
+        _best(view, curve, points)
 
 
-def _figure(name: str, steps: tuple[Step, ...], curve: Curve, points: list[CurvePoint]) -> None:
-    about = f"{name} · {chains.write(steps)} · n = {points[0].change.n:,} {curve.readout.unit}"
-    draw_figure(
-        plots.curve(points, curve.axis.title, curve.readout.title, curve.axis.current),
-        key=PREFIX + "curve",
-        words=f"{curve.readout.title} and IsoScore over {curve.axis.title}",
-        name="what-if-curve",
-        about=about,
-    )
-
-
-def _best(crossed: bool, steps: tuple[Step, ...], curve: Curve, points: list[CurvePoint]) -> None:
-    best = curves.best(points, curve.readout.slug)
+def _best(view: View, curve: Curve, points: list[CurvePoint]) -> None:
+    best, axis = curves.best(points, curve.readout.slug), curve.axis
     if best is None or not curve.readout.aim:
         return
     st.markdown(
         wording.plain(
-            f"Best on these {best.change.n:,} {curve.readout.unit}: {curve.axis.title} = {best.value:g}, "
+            f"Best on these {best.change.n:,} {curve.readout.unit}: {axis.title} = {best.value:g}, "
             f"{curve.readout.title} {wording.number(best.readout, 3)}. The best of {len(points)} values is optimistic."
         )
     )
-    chain = curve.axis.moved(steps, best.value)
+    chain = axis.moved(view.steps, best.value)
     st.button(
         f"Use {best.value:g}",
         key=PREFIX + "use_best",
         icon=":material/tune:",
         on_click=form.set_steps,
         args=(chain,),
-        disabled=chain == steps,
+        disabled=chain == view.steps,
     )
-    if crossed:
+    assert isinstance(view.engine.source, Division)
+    if view.engine.source.crossed is not None:
         st.caption("This set is too small to hold rows back: the cross-validation above uses all of them.")

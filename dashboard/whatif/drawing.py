@@ -1,14 +1,15 @@
-"""Parts of the What-if panel: tiles with changes, a summary in words, figures, downloads."""
+"""Parts of the What-if panel: tiles with changes, a summary in words, the table of read-outs, figures."""
 
 from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import streamlit as st
 from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
@@ -35,7 +36,8 @@ HEADS = Explanation(
     title="Two heads",
     reading=(
         "The frozen head is the run's own output layer, trained on the original vectors; the refitted head is a "
-        "logistic regression (ridge regression for numbers) on the transformed training rows. If only the frozen "
+        "logistic regression (ridge regression for numbers) on the transformed training rows, against one refitted without "
+        "transform. If only the frozen "
         "head gets worse, the head no longer fits the vectors. If the refitted head changes, the transform "
         "changed what a linear head can read. Its penalty stays the same, so it also changes when narrow "
         "directions become wide or wide ones narrow, even if no information is lost. If the interval includes 0, "
@@ -74,15 +76,17 @@ COSINES = Explanation(
     formula=r"\cos(x, y) = \frac{x \cdot y}{\|x\| \|y\|}",
     paper="Ethayarajh 2019, arXiv:1909.00512.",
 )
-_TILES = 4
-_NUMBERS = ("Before", "After", "Change", "95 % from", "to")
+_TILES: Final = 4
+_NUMBERS: Final = ("Before", "After", "Change", "95 % from", "to")
 """Columns of the table of read-outs."""
-PENDING = "pending"
-NO_STEPS = "no transform"
-LONGEST_TITLE = 20
+PENDING: Final = "pending"
+NO_STEPS: Final = "no transform"
+LONGEST_TITLE: Final = 20
 """Longest title of a tile in characters; longer titles are replaced by the metric's heading."""
 
-_INPUTS = f"Here ζ = {REPORTED_ZETA:g}, and Σ_S is the covariance of the training rows under the same transforms."
+_INPUTS: Final = (
+    f"Here ζ = {REPORTED_ZETA:g}, and Σ_S is the covariance of the training rows under the same transforms."
+)
 
 
 @dataclass(frozen=True)
@@ -93,8 +97,8 @@ class View:
         engine: of the cloud.
         run: its run; None for a set of vectors.
         steps: the chain.
-        summary, numbers, detail, table: placeholders, updated as results arrive: the effect in sentences, the tiles, the intervals
-            below them, and the table of read-outs.
+        summary, numbers, table: placeholders, updated as results arrive: the effect in sentences, the tiles, and the table of
+            read-outs.
         figures, below: containers, filled once.
     """
 
@@ -103,7 +107,6 @@ class View:
     steps: tuple[Step, ...]
     summary: DeltaGenerator
     numbers: DeltaGenerator
-    detail: DeltaGenerator
     table: DeltaGenerator
     figures: DeltaGenerator
     below: DeltaGenerator
@@ -125,6 +128,28 @@ class View:
         assert isinstance(self.engine.source, Division)
         return self.engine.source.vectors
 
+    @property
+    def source(self) -> str:
+        """What the numbers are of, for saved files."""
+        if self.run is None:
+            return self.vectors.name
+        config = self.run.config
+        return " · ".join(
+            (config.model, config.task, "validation", f"run {self.run.name}", f"{self.embeddings.cloud} cloud")
+        )
+
+    def file(self, what: str) -> str:
+        """File name of a download, without extension."""
+        return downloads.file_name("what-if", self.run.id if self.run else self.vectors.name, what.replace("_", "-"))
+
+    def cloud(self, n: int) -> str:
+        """Description of the cloud of a number or figure."""
+        of_run = f"{words.cloud(self.embeddings.cloud)}, " if self.run else ""
+        return f"{of_run}n = {n:,}{' validation rows' if self.run else ''}"
+
+
+# ------------------------------------------------------------------------------------------------------ tiles
+
 
 def main_readouts(annotations: Annotations) -> list[ReadOut]:
     """The read-outs with a tile: by cosine, for the most informative annotations of these rows."""
@@ -136,78 +161,49 @@ def main_readouts(annotations: Annotations) -> list[ReadOut]:
 def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full | None, full: Full | None) -> None:
     """The tiles: each value after the chain with its change, or `pending`."""
     annotations = view.engine.annotations
+    before, after = _values(start, first), _values(answer, full)
+    reasons = {slug: reason for one in (answer, full) if one is not None for slug, reason in one.reasons.items()}
+    groups = [
+        [(annotations.title_of(one), one.slug, one.help) for one in main_readouts(annotations)],
+        [_titled(metric) for metric in instant_metrics()],
+        [_titled(metric) for metric in slow_metrics()] if view.run is not None else [],
+    ]
     with view.numbers.container():
-        for row in in_rows(main_readouts(annotations)):
-            place = tiles()
-            for readout in row:
-                before, after = (_value(readout.slug, *results) for results in ((start, first), (answer, full)))
-                help_text = _undefined(answer, readout.slug) or readout.help
-                tile(
-                    place,
-                    annotations.title_of(readout),
-                    after,
-                    before if isinstance(before, float) else None,
-                    help_text,
-                )
-        metric_tiles(instant_metrics(), start, answer)
-        if view.run is not None:
-            metric_tiles(slow_metrics(), first, full)
-        if answer is not None:
-            shape_caption(_cloud(view, answer.n), answer.d if start is None else start.d, answer)
+        for row in itertools.chain.from_iterable(map(in_rows, groups)):
+            tiles = st.container(
+                horizontal=True, gap="small"
+            )  # unlike columns, they wrap into pairs on a narrow screen
+            for title, slug, help_text in row:
+                if slug in reasons:
+                    help_text = f"Undefined: {reasons[slug]}"
+                _tile(tiles, title, after.get(slug, PENDING), before.get(slug), help_text)
+        if answer is None:
+            return
+        text = f"{view.cloud(answer.n)}, {_dimensions(answer.d if start is None else start.d, answer.d)}"
+        text += " · below each value: its change, and the value without transform"
+        st.caption(wording.plain(text) + " · more isotropic is not better by itself")
+        if answer.only_rounding:
+            st.caption(
+                ":material/warning: The rows that the transforms are fitted on no longer vary in any direction. What remains is "
+                "rounding error, so these numbers are meaningless."
+            )
 
 
-def _value(slug: str, answer: Answer | None, full: Full | None) -> float | str | None:
-    """A read-out's value, or `PENDING`."""
-    for result in (answer, full):
-        if result is not None and slug in result.readouts:
-            return result.readouts[slug].value
-    return PENDING
+def _values(answer: Answer | None, full: Full | None) -> dict[str, float | None]:
+    """The known numbers by slug, read-outs first; None where undefined."""
+    known = [one for one in (answer, full) if one is not None]
+    readouts = {slug: readout.value for one in known for slug, readout in one.readouts.items()}
+    return readouts | {slug: value for one in known for slug, value in one.measures.items()}
 
 
-def shape_caption(cloud: str, before: int, answer: Answer) -> None:
-    """The cloud of the tiles and its dimensions, and a warning if the numbers are meaningless."""
-    text = f"{cloud}, {_dimensions(before, answer.d)} · below each value: its change, and the value without transform"
-    st.caption(wording.plain(text) + " · more isotropic is not better by itself")
-    if answer.only_rounding:
-        st.caption(
-            ":material/warning: The rows that the transforms are fitted on no longer vary in any direction. What remains is "
-            "rounding error, so these numbers are meaningless."
-        )
-
-
-def _about(view: View, n: int, d: str, chain: str) -> str:
-    """Description of the cloud in a saved picture."""
-    assert view.run is not None
-    config = view.run.config
-    parts = [config.model, config.task, "validation", f"run {view.run.name}", f"{view.embeddings.cloud} cloud"]
-    return " · ".join([*parts, f"n = {wording.number(n)}, {d}", chain])
+def _titled(metric: Metric) -> tuple[str, str, str]:
+    """Title, slug and help text of a metric's tile."""
+    title = metric.title if len(metric.title) <= LONGEST_TITLE else metric.heading
+    return title, metric.slug, f"{metric.tooltip} {_INPUTS if metric.inputs else ''}".strip()
 
 
 def _dimensions(before: int, after: int) -> str:
     return f"d = {after}" if before == after else f"d = {before} before, {after} after"
-
-
-def tiles() -> DeltaGenerator:
-    """A row of tiles. Unlike columns, they wrap into pairs on a narrow screen instead of stacking."""
-    return st.container(horizontal=True, gap="small")
-
-
-def _cloud(view: View, n: int) -> str:
-    """Description of the cloud of a number or figure."""
-    if view.run is None:
-        return f"n = {n:,}"
-    return f"{words.cloud(view.embeddings.cloud)}, n = {wording.number(n)} validation rows"
-
-
-def metric_tiles(metrics_shown: list[Metric], before: Answer | Full | None, after: Answer | Full | None) -> None:
-    """Metrics in rows of tiles."""
-    for row in in_rows(metrics_shown):
-        row_tiles = tiles()
-        for metric in row:
-            value = PENDING if after is None else after.measures[metric.slug]
-            start = None if before is None else before.measures[metric.slug]
-            title = metric.title if len(metric.title) <= LONGEST_TITLE else metric.heading
-            tile(row_tiles, title, value, start, _tooltip(metric, after))
 
 
 def in_rows(items: list[T]) -> list[list[T]]:
@@ -216,10 +212,9 @@ def in_rows(items: list[T]) -> list[list[T]]:
     return [items[len(items) * row // rows : len(items) * (row + 1) // rows] for row in range(rows)]
 
 
-def tile(container: Any, title: str, value: float | str | None, before: float | None, help_text: str) -> None:
+def _tile(container: Any, title: str, value: float | str | None, before: float | None, help_text: str) -> None:
     """A value with its change."""
-    comparable = isinstance(value, float) and before is not None
-    change = value - before if comparable else None  # type: ignore[operator]
+    change = value - before if isinstance(value, float) and before is not None else None
     unchanged = change is not None and abs(change) < 5e-7
     container.metric(
         title,
@@ -233,12 +228,7 @@ def tile(container: Any, title: str, value: float | str | None, before: float | 
     )
 
 
-def _undefined(measured: Answer | Full | None, slug: str) -> str:
-    return f"Undefined: {measured.reasons[slug]}" if measured is not None and slug in measured.reasons else ""
-
-
-def _tooltip(metric: Metric, measured: Answer | Full | None) -> str:
-    return _undefined(measured, metric.slug) or f"{metric.tooltip} {_INPUTS if metric.inputs else ''}".strip()
+# ------------------------------------------------------------------------------------------------------ words
 
 
 def lead(start: Answer, answer: Answer, steps: tuple[Step, ...]) -> str:
@@ -251,18 +241,13 @@ def lead(start: Answer, answer: Answer, steps: tuple[Step, ...]) -> str:
 def summary(view: View, start: Answer, answer: Answer, full: Full) -> None:
     """The effect of the chain in words, with intervals."""
     leading, steps = lead(start, answer, view.steps), view.steps
-    if view.run is None:
-        sentences = [wording.plain(sentence) for sentence in _readout_sentences(view, full)] if steps else []
-        with view.summary.container():
-            for sentence in (*sentences, leading):
-                st.markdown(sentence)
+    if view.run is not None:
+        view.summary.markdown(f"{leading} {words.heads(answer.n, full) if steps and not answer.only_rounding else ''}")
         return
-    view.summary.markdown(f"{leading} {words.heads(answer.n, full) if steps and not answer.only_rounding else ''}")
-    with view.detail.container():
-        frozen, refitted = (words.difference(full.difference(slug)) for slug in ("frozen", "refitted"))
-        text = f"Change in {view.embeddings.facts['primary']}: frozen head {frozen}; refitted head, against one refitted without "
-        st.caption(wording.plain(f"{text}transform: {refitted}."))
-        explanations.show(HEADS)
+    sentences = [wording.plain(sentence) for sentence in _readout_sentences(view, full)] if steps else []
+    with view.summary.container():
+        for sentence in (*sentences, leading):
+            st.markdown(sentence)
 
 
 def _readout_sentences(view: View, full: Full) -> list[str]:
@@ -279,129 +264,7 @@ def _readout_sentences(view: View, full: Full) -> list[str]:
     return sentences
 
 
-def spectrum(view: View, start: Answer, answer: Answer) -> None:
-    """EV_k before and after."""
-    if start.ev is None:
-        return
-    with view.figures:
-        st.markdown("**Explained variance, before and after**")
-        figure = plots.spectrum(start.ev, answer.ev, answer.d)
-        text = (
-            f"Explained variance of the first {len(start.ev)} of {answer.d} components without and with the transforms"
-        )
-        about = _about(
-            view, answer.n, _dimensions(start.d, answer.d), " and ".join(dict.fromkeys([NO_STEPS, view.chain]))
-        )
-        draw(figure, key=PREFIX + "spectrum", words=text, name=_file(view, "spectrum"), about=about)
-        st.caption(
-            wording.plain(
-                f"{_cloud(view, answer.n)}, {_dimensions(start.d, answer.d)}; the first {len(start.ev)} components."
-            )
-        )
-        explanations.show(explanations.SPECTRUM)
-
-
-def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> None:
-    """Both maps. The map without transform never changes, so it is not redrawn."""
-    embeddings = view.embeddings
-    names = list(embeddings.facts["label_names"]) if embeddings.facts["kind"] == "classification" else []
-    n = len(embeddings.labels)
-    most = plots.DRAWN
-    sample = f"{most:,} of them, drawn at random with seed 0" if n > most else "all of them"
-    with view.figures:
-        columns = st.columns(2, gap="large")
-        for column, name, title, shown, d, chain in (
-            (columns[0], "map_before", "Map, no transform", first, start.d, NO_STEPS),
-            (columns[1], "map_after", "Map, after", full, answer.d, view.chain),
-        ):
-            with column:
-                st.markdown(f"**{title}**")
-                figure = _map(shown.map, shown.map_shares, embeddings.labels, names, embeddings.key, embeddings.texts)
-                text = (
-                    f"{title}: {len(embeddings.labels)} validation rows along their two strongest components, by label"
-                )
-                about = _about(view, n, f"d = {d}", chain) + (f" · {sample}" if n > plots.DRAWN else "")
-                draw(figure, key=PREFIX + name, words=text, name=_file(view, name.replace("_", "-")), about=about)
-        st.caption(
-            wording.plain(f"{_cloud(view, n)}, {_dimensions(start.d, answer.d)}; {sample}, coloured by label.")
-            + " Signs follow the map without transform."
-        )
-        explanations.show(MAP)
-
-
-@st.cache_data(show_spinner=False, max_entries=64)
-def _map(
-    places: NDArray[np.float32],
-    shares: tuple[float, float],
-    labels: NDArray[Any],
-    names: list[str],
-    content_key: str,
-    _texts: list[str],
-) -> Prepared:
-    """Cached for a cloud under a chain; `content_key` is the embeddings' key, because the texts are not hashed."""
-    del content_key
-    return prepared(plots.cloud_map(places, shares, labels, names, _texts))
-
-
-def downloads_of(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> None:
-    """Downloads of all numbers and both maps of a run."""
-    files = (
-        ("Numbers", "numbers", functools.partial(_numbers, view, start, answer, first, full)),
-        ("Both maps", "map", functools.partial(_points, view.embeddings, start, answer, first, full)),
-    )
-    with view.below, st.container(horizontal=True, vertical_alignment="center"):
-        for title, name, table in files:
-            downloads.table_files(_file(view, name), table, title=title)
-        st.caption("Each figure's toolbar saves it as PNG or SVG.", width="content")
-
-
-def _file(view: View, what: str) -> str:
-    """File name of a download, without extension."""
-    return f"what-if-{view.run.id if view.run else view.vectors.name}-{what}"
-
-
-def _numbers(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> pd.DataFrame:
-    annotations = view.engine.annotations
-    lines: list[tuple[Any, ...]] = [
-        (annotations.title_of(one.readout), one.before, one.after, one.difference.low, one.difference.high)
-        for one in full.comparisons
-    ]
-    for metrics_shown, before_all, after_all in ((instant_metrics(), start, answer), (slow_metrics(), first, full)):
-        lines += [
-            (one.title, before_all.measures[one.slug], after_all.measures[one.slug], None, None)
-            for one in metrics_shown
-        ]
-    curves = [[] if ev is None else ev.tolist() for ev in (start.ev, answer.ev)]
-    for number, (before, after) in enumerate(itertools.zip_longest(*curves), start=1):
-        lines.append((f"EV_{number}", before, after, None, None))
-    table = pd.DataFrame(lines, columns=["measure", "before", "after", "difference_low", "difference_high"])
-    table["cloud"], table["split"], table["n"] = view.embeddings.cloud, "validation", answer.n
-    table["d_before"], table["d_after"], table["chain"] = start.d, answer.d, write(view.steps)
-    return table
-
-
-def _points(embeddings: Embeddings, start: Answer, answer: Answer, first: Full, full: Full) -> pd.DataFrame:
-    predicted = {
-        f"predicted_{name}": getattr(readouts[slug], "predicted", None)
-        for name, readouts, slug in (
-            ("before", start.readouts, "frozen"),
-            ("after", answer.readouts, "frozen"),
-            ("before_refitted", first.readouts, "refitted"),
-            ("after_refitted", full.readouts, "refitted"),
-        )
-    }
-    return pd.DataFrame(
-        {
-            "row": embeddings.rows,
-            "text": embeddings.texts,
-            "label": embeddings.labels,
-            **predicted,
-            "before_1": first.map[:, 0],
-            "before_2": first.map[:, 1],
-            "after_1": full.map[:, 0],
-            "after_2": full.map[:, 1],
-        }
-    )
+# ------------------------------------------------------------------------------------------------------ read-outs
 
 
 def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
@@ -417,20 +280,21 @@ def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
             _shown(view.engine.annotations, start, answer, full), hide_index=True, width="stretch", column_config=config
         )
         if full is not None:
-            name = downloads.file_name("what-if", view.vectors.name, "read-outs")
-            downloads.buttons(name, lambda: numbers_table(view, full))
-        explanations.show(READ_OUTS)
+            everything = functools.partial(numbers_table, view, start, answer, full)
+            downloads.buttons(view.file("numbers"), everything, title="Numbers")
+        explanations.show(READ_OUTS if view.run is None else HEADS)
 
 
 def _shown(annotations: Annotations, start: Answer, answer: Answer, full: Full | None) -> pd.DataFrame:
     compared = {result.readout.slug: result for result in full.comparisons} if full else {}
+    before, after = _values(start, None), _values(answer, None)
     lines: list[tuple[Any, ...]] = []
     for one in applicable(annotations):
+        title = annotations.title_of(one)
         if one.slug in compared:
-            lines.append(_line(one.title, compared[one.slug]))
+            lines.append(_line(title, compared[one.slug]))
         else:
-            values = [of.readouts[one.slug].value if one.slug in of.readouts else None for of in (start, answer)]
-            lines.append((one.title, *values, None, None, None, PENDING))
+            lines.append((title, before.get(one.slug), after.get(one.slug), None, None, None, PENDING))
     for crossed in full.crossed if full else ():
         lines.append(_line(f"{crossed.readout.title}, cross-validated over all labelled rows", crossed))
     return pd.DataFrame(lines, columns=["Read-out", *_NUMBERS, "Verdict"])
@@ -441,25 +305,123 @@ def _line(title: str, comparison: Comparison) -> tuple[Any, ...]:
     return (title, comparison.before, comparison.after, change.value, change.low, change.high, comparison.verdict)
 
 
-def numbers_table(view: View, full: Full) -> pd.DataFrame:
-    """All read-outs in full precision, for a file."""
-    lines = [
-        (
-            one.readout.slug,
-            one.before,
-            one.after,
-            one.difference.value,
-            one.difference.low,
-            one.difference.high,
-            one.difference.n,
-            one.readout.unit,
-            rows,
-        )
+def numbers_table(view: View, start: Answer, answer: Answer, full: Full) -> pd.DataFrame:
+    """All read-outs, measures and EV_k in full precision, for a file."""
+    lines: list[Mapping[str, Any]] = [
+        {
+            "number": one.readout.slug,
+            "measure": view.engine.annotations.title_of(one.readout),
+            "before": one.before,
+            "after": one.after,
+            "difference": one.difference.value,
+            "low": one.difference.low,
+            "high": one.difference.high,
+            "n": one.difference.n,
+            "unit": one.readout.unit,
+            "rows": rows,
+        }
         for rows, comparisons in (("shown", full.comparisons), ("cross-validated", full.crossed))
         for one in comparisons
     ]
-    columns = ["readout", "before", "after", "difference", "low", "high", "n", "unit", "rows"]
-    return pd.DataFrame(lines, columns=columns).assign(chain=write(view.steps), vectors=view.vectors.name)
+    first = view.engine.full(())
+    titles = {metric.slug: metric.title for metric in (*instant_metrics(), *slow_metrics())}
+    before, after = ({**quick.measures, **slow.measures} for quick, slow in ((start, first), (answer, full)))
+    for number, pair in enumerate(
+        itertools.zip_longest(*([] if ev is None else ev for ev in (start.ev, answer.ev))), 1
+    ):
+        name = f"EV_{number}"
+        titles[name], (before[name], after[name]) = name, pair
+    of_cloud = {"n": answer.n, "unit": "rows", "rows": "shown"}
+    lines += [
+        {"number": slug, "measure": titles[slug], "before": before[slug], "after": value, **of_cloud}
+        for slug, value in after.items()
+    ]
+    return pd.DataFrame(lines).assign(d_before=start.d, d_after=answer.d, chain=write(view.steps), source=view.source)
+
+
+# ------------------------------------------------------------------------------------------------------ figures
+
+
+def spectrum(view: View, start: Answer, answer: Answer) -> None:
+    """EV_k before and after."""
+    if start.ev is None:
+        return
+    shape, length = _dimensions(start.d, answer.d), len(start.ev)
+    with view.figures:
+        figure_card(
+            view,
+            "spectrum",
+            plots.spectrum(start.ev, answer.ev, answer.d),
+            f"n = {answer.n:,}, {shape} · {' and '.join(dict.fromkeys([NO_STEPS, view.chain]))}",
+            words=f"Explained variance of the first {length} of {answer.d} components without and with the transforms",
+            title="Explained variance, before and after",
+            caption=f"{view.cloud(answer.n)}, {shape}; the first {length} components.",
+            explanation=explanations.SPECTRUM,
+        )
+
+
+def figure_card(view: View, name: str, figure: go.Figure | Prepared, about: str, **parts: Any) -> None:
+    """A card of the panel; `about` says what its figure is of, beside the source."""
+    draw(figure, key=f"{PREFIX}{name}", name=view.file(name), about=f"{view.source} · {about}", **parts)
+
+
+def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> None:
+    """Both maps. The map without transform never changes, so it is not redrawn."""
+    embeddings = view.embeddings
+    names = list(embeddings.facts["label_names"]) if embeddings.facts["kind"] == "classification" else []
+    n = len(embeddings.labels)
+    sample = f"{plots.DRAWN:,} of them, drawn at random with seed 0" if n > plots.DRAWN else "all of them"
+    with view.figures:
+        for column, name, title, shown, d, chain in zip(
+            st.columns(2, gap="large"),
+            ("map_before", "map_after"),
+            ("Map, no transform", "Map, after"),
+            (first, full),
+            (start.d, answer.d),
+            (NO_STEPS, view.chain),
+            strict=True,
+        ):
+            with column:
+                figure = _map(shown.map, shown.map_shares, embeddings.labels, names, embeddings.key, embeddings.texts)
+                text = f"{title}: {n} validation rows along their two strongest components, by label"
+                about = f"n = {n:,}, d = {d} · {chain}" + (f" · {sample}" if n > plots.DRAWN else "")
+                figure_card(view, name, figure, about, words=text, title=title)
+        st.caption(
+            wording.plain(f"{view.cloud(n)}, {_dimensions(start.d, answer.d)}; {sample}, coloured by label.")
+            + " Signs follow the map without transform."
+        )
+        points = functools.partial(_points, embeddings, start, answer, first, full)
+        downloads.buttons(view.file("map"), points, title="Both maps")
+        explanations.show(MAP)
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _map(
+    places: NDArray[Any],
+    shares: tuple[float, float],
+    labels: NDArray[Any],
+    names: list[str],
+    content_key: str,
+    _texts: list[str],
+) -> Prepared:
+    """Cached for a cloud under a chain; `content_key` is the embeddings' key, because the texts are not hashed."""
+    del content_key
+    return prepared(plots.cloud_map(places, shares, labels, names, _texts))
+
+
+def _points(embeddings: Embeddings, start: Answer, answer: Answer, first: Full, full: Full) -> pd.DataFrame:
+    predicted = {
+        f"predicted_{name}": getattr(readouts[slug], "predicted", None)
+        for name, readouts, slug in (
+            ("before", start.readouts, "frozen"),
+            ("after", answer.readouts, "frozen"),
+            ("before_refitted", first.readouts, "refitted"),
+            ("after_refitted", full.readouts, "refitted"),
+        )
+    }
+    places = {f"{name}_{i + 1}": of.map[:, i] for name, of in (("before", first), ("after", full)) for i in range(2)}
+    rows = {"row": embeddings.rows, "text": embeddings.texts, "label": embeddings.labels}
+    return pd.DataFrame({**rows, **predicted, **places})
 
 
 def cosines(view: View, first: Full, full: Full) -> None:
@@ -467,12 +429,12 @@ def cosines(view: View, first: Full, full: Full) -> None:
     if first.cosines is None or full.cosines is None:
         return
     with view.figures:
-        st.markdown("**Cosines, before and after**")
-        draw(
+        figure_card(
+            view,
+            "cosines",
             plots.cosines(first.cosines, full.cosines if view.steps else None),
-            key=PREFIX + "cosines",
+            f"{len(full.cosines.nearest):,} rows · {view.chain}",
             words="Cosines of random pairs and of nearest rows, before and after",
-            name="what-if-cosines",
-            about=f"{view.vectors.name} · {len(full.cosines.nearest):,} rows · {write(view.steps)}",
+            title="Cosines, before and after",
+            explanation=COSINES,
         )
-        explanations.show(COSINES)

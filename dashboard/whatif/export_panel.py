@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import streamlit as st
 from numpy.typing import NDArray
 
 from dashboard.inputs import model_form
-from dashboard.shared import built_file, downloads, forms, resources, wording
+from dashboard.shared import downloads, forms, job_progress, resources, wording
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError
@@ -26,12 +26,8 @@ KEY = PREFIX + "take_home"
 _POOLINGS = ("sentence", "mean", "cls", "last")
 
 
-def draw(view: View, full: Callable[[], Full | None]) -> None:
-    """Buttons that export a chain; its matrix is computed on demand.
-
-    Args:
-        full: returns the slow numbers of the chain, for the export's description.
-    """
+def draw(view: View, full: Full) -> None:
+    """Buttons that export a chain; its matrix is computed on demand. `full` describes the chain in the export."""
     st.header("Export", anchor=False)
     engine, steps = view.engine, view.steps
     if not steps:
@@ -46,7 +42,7 @@ def draw(view: View, full: Callable[[], Full | None]) -> None:
         if not st.button("Prepare files", key=KEY + "_prepare", icon=":material/inventory_2:"):
             return
         try:
-            st.session_state[KEY] = (prepared, *export.matrix_of(engine, steps, full()))
+            st.session_state[KEY] = (prepared, *export.matrix_of(engine, steps, full))
         except InputError as error:
             forms.show_error(forms.sentence(error))
             return
@@ -55,21 +51,23 @@ def draw(view: View, full: Callable[[], Full | None]) -> None:
     st.caption("\n".join(f"- {wording.plain(effect.words)}" for effect in origin.effects))
     downloads.button("Matrix (numpy)", functools.partial(as_numpy, affine, origin), f"{file}.zip", key=KEY + "_matrix")
     try:
-        built_file.offer(
-            export.EXPORT,
-            *export.request(_model_spec(view), affine, origin, _fit_rows(view)),
-            label="Model (sentence-transformers)",
-            build="Build the model",
-            file=f"{file}-model.zip",
-            key=KEY + "_model",
-            about=lambda facts: (
-                f"Verified: its vectors differ from these by at most {facts['deviation']:.0e} of their length."
-                if not facts.get("warning")
-                else f":material/warning: Probably another model: {wording.plain(facts['warning'])}"
-            ),
-        )
+        request = export.request(_model_spec(view), affine, origin, _fit_rows(view))
     except InputError as error:
         st.caption(f":material/info: No sentence-transformers model: {wording.plain(forms.sentence(error))}")
+        return
+    job_progress.offer_file(
+        export.EXPORT,
+        *request,
+        label="Model (sentence-transformers)",
+        build="Build the model",
+        file=f"{file}-model.zip",
+        key=KEY + "_model",
+        about=lambda facts: (
+            f"Verified: its vectors differ from these by at most {facts['deviation']:.0e} of their length."
+            if not facts.get("warning")
+            else f":material/warning: Probably another model: {wording.plain(facts['warning'])}"
+        ),
+    )
 
 
 def _model_spec(view: View) -> Mapping[str, Any]:

@@ -83,8 +83,6 @@ def _with_requested(requested: str, offered: dict[str, RunRow]) -> tuple[dict[st
             offered,
             f"Run not found: '{requested}'. It may have been deleted, or the link is incomplete.",
         )
-    if row.status != "finished":
-        return offered, f"The run '{row.name}' is {row.status}; What-if needs a finished run."
     return {row.id: row, **offered}, None
 
 
@@ -258,22 +256,12 @@ def _other(field: FieldInfo, label: str, value: Any, options: dict[str, Any]) ->
         return st.toggle(label, bool(value), **options)
     if choices:
         return st.segmented_control(label, choices, default=value, required=True, **options)
-    limits = forms.bounds(field)
+    options["placeholder"] = "not set"
     if _is_whole(field):
-        low, high = (int(limits[name]) if name in limits else None for name in ("ge", "le"))
-        return st.number_input(
-            label, low, high, None if value is None else int(value), step=1, placeholder="not set", **options
-        )
-    return st.number_input(
-        label,
-        limits.get("ge"),
-        limits.get("le"),
-        None if value is None else float(value),
-        step=None,
-        format="%g",
-        placeholder="not set",
-        **options,
-    )
+        return forms.whole_number(label, field, None if value is None else int(value), **options)
+    limits = forms.bounds(field)
+    number = None if value is None else float(value)
+    return st.number_input(label, limits.get("ge"), limits.get("le"), number, step=None, format="%g", **options)
 
 
 def _adder(entries: list[dict[str, Any]]) -> None:

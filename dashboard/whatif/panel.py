@@ -6,18 +6,19 @@ visitor's next move interrupts the wait; figures stay on screen until their data
 
 from __future__ import annotations
 
-import functools
 import time
 
 import streamlit as st
 
 from dashboard.components.copy_link import copy_link
 from dashboard.inputs import vectors_form
+from dashboard.shared import forms
 from dashboard.whatif import curves, drawing, export_panel, form, waiting
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.to_train import make_it_a_run
 from dashboard.whatif.verdict_card import Card
+from isoviz.errors import InputError
 from isoviz.readouts.division import Part
 from isoviz.runs.rows import RunRow
 from isoviz.whatif import chains, notebook
@@ -56,15 +57,20 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
             card = Card(engine, steps)
     with right:
         st.header("Effect of the transforms", anchor=False)
-        summary, numbers, detail = st.empty(), st.empty(), st.empty()
+        summary, numbers = st.empty(), st.empty()
     with left, st.container(horizontal=True, gap="small"):
         copy_link(key=PREFIX + "link")
         with st.popover("As Python", icon=":material/code:"):
             st.caption("The same numbers in a notebook" + ("." if run else " on this machine."))
             st.code(notebook.source(engine, steps), language="python", wrap_lines=True)
-    view = View(engine, run, steps, summary, numbers, detail, st.empty(), st.container(), st.container())
-    with waiting.refused_steps(left, numbers, summary):
+    view = View(engine, run, steps, summary, numbers, st.empty(), st.container(), st.container())
+    try:
         _follow(view, card, f"{key}|{part}")
+    except InputError as error:  # the chain cannot be applied
+        with left:
+            forms.show_error(forms.sentence(error))
+        numbers.caption("Fix the step on the left to see these numbers.")
+        summary.empty()
 
 
 def _follow(view: View, card: Card | None, key: str) -> None:
@@ -74,7 +80,7 @@ def _follow(view: View, card: Card | None, key: str) -> None:
 
     def prepare(missing: NotReadyError) -> bool:
         drawing.numbers(view, engine.cached_answer(()), None, None, None)
-        return waiting.train_layer(missing.request, view.summary, until)
+        return waiting.train_layer(missing.request, view.summary)
 
     both = waiting.answers(engine, steps, key, view.summary, until, prepare)
     if both is None:
@@ -89,10 +95,9 @@ def _follow(view: View, card: Card | None, key: str) -> None:
     else:
         card.fill(full)
         with view.figures:
-            curve = curves.controls(engine, steps)
+            curve = curves.controls(view)
     if first is None or full is None:
-        if card is not None:
-            drawing.table(view, start, answer, None)
+        drawing.table(view, start, answer, None)
         full = waiting.wait_for(
             lambda: engine.stages(steps),
             Rank.FOLLOW,
@@ -106,18 +111,16 @@ def _follow(view: View, card: Card | None, key: str) -> None:
             return
         first = engine.full(())
         drawing.numbers(view, start, answer, first, full)
-        if card is not None:
-            card.fill(full)
     drawing.summary(view, start, answer, full)
+    drawing.table(view, start, answer, full)
     if card is None:
         drawing.maps(view, start, answer, first, full)
-        drawing.downloads_of(view, start, answer, first, full)
     else:
-        drawing.table(view, start, answer, full)
+        card.fill(full)
         drawing.cosines(view, first, full)
     if curve is not None:
-        curves.draw(engine, key, steps, curve, until)
+        curves.draw(view, key, curve, until)
     with view.below:
-        export_panel.draw(view, functools.partial(engine.cached_full, steps))
+        export_panel.draw(view, full)
         if view.run is not None:
             make_it_a_run(view.run, steps)

@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 
-from dashboard.shared import theme
+from dashboard.shared import theme, wording
 from isoviz.readouts.cosines import BINS, Cosines
 from isoviz.whatif.curves import CurvePoint
 
@@ -22,7 +22,6 @@ _PARTS, _TO_A_PART = 12, 50
 """Number of parts in which each class of a map is drawn, alternating with other classes so that none covers another; fewer for
 small classes."""
 
-_LONGEST = 90
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "pentagon")
 
 
@@ -107,7 +106,7 @@ def cloud_map(
                 name=escape(name),
                 legendgroup=escape(name),
                 showlegend=bool(names) and first,
-                customdata=[escape(_short(texts[row])) for row in members],
+                customdata=[escape(wording.cut(texts[row])) for row in members],
                 hovertemplate="%{customdata}<extra>" + escape(name) + "</extra>",
             )
         )
@@ -141,10 +140,6 @@ def _in_turn(
             yield number, name, turn == 0, parts[number][turn]
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
-
-
 def cosines(before: Cosines, after: Cosines | None) -> go.Figure:
     """Shares of random pairs (solid) and of nearest rows (dotted) by their cosine."""
     figure = go.Figure()
@@ -171,27 +166,16 @@ def curve(points: Sequence[CurvePoint], parameter: str, readout: str, current: f
     """A read-out over a parameter above, IsoScore below. Values are evenly spaced, because grids may be linear or logarithmic."""
     figure = go.Figure()
     names = [f"{point.value:g}" for point in points]
-    for title, axis, values, lows, highs, colour in (
-        (
-            readout,
-            "y",
-            [point.readout for point in points],
-            [None if point.change.low is None else point.change.value - point.change.low for point in points],  # type: ignore[operator]
-            [None if point.change.high is None else point.change.high - point.change.value for point in points],  # type: ignore[operator]
-            AFTER,
-        ),
-        (
-            "IsoScore",
-            "y2",
-            [point.isoscore for point in points],
-            [None if point.isoscore_low is None else point.isoscore - point.isoscore_low for point in points],  # type: ignore[operator]
-            [None if point.isoscore_high is None else point.isoscore_high - point.isoscore for point in points],  # type: ignore[operator]
-            theme.PALETTE[1],
-        ),
+    readouts = [(point.readout, point.change.value, point.change.low, point.change.high) for point in points]
+    scores = [(point.isoscore, point.isoscore, point.isoscore_low, point.isoscore_high) for point in points]
+    for title, axis, measured, colour in (
+        (readout, "y", readouts, AFTER),
+        ("IsoScore", "y2", scores, theme.PALETTE[1]),
     ):
+        values, middles, lows, highs = np.array(measured, dtype=float).T
         figure.add_scatter(
             x=names,
-            y=values,
+            y=_defined(values),
             yaxis=axis,
             mode="lines+markers",
             line={"color": colour, "width": 2},
@@ -199,8 +183,8 @@ def curve(points: Sequence[CurvePoint], parameter: str, readout: str, current: f
             error_y={
                 "type": "data",
                 "symmetric": False,
-                "array": highs,
-                "arrayminus": lows,
+                "array": _defined(highs - middles),
+                "arrayminus": _defined(middles - lows),
                 "thickness": 1.2,
                 "width": 4,
             },
@@ -228,3 +212,8 @@ def curve(points: Sequence[CurvePoint], parameter: str, readout: str, current: f
         )
     )
     return figure
+
+
+def _defined(values: NDArray[np.float64]) -> list[float | None]:
+    """None for each value that is not defined."""
+    return [None if np.isnan(value) else float(value) for value in values]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from typing import Any, Final
 
 import streamlit as st
 
 from dashboard.inputs import model_form, vectors_form
-from dashboard.shared import actions, choosing, forms, job_progress, learned, menu, resources, tables, wording
-from dashboard.shared.job_progress import WatchedJob
+from dashboard.shared import actions, choosing, forms, job_progress, menu, resources, run_lists, tables, wording
 from dashboard.shared.steady import steady
 from dashboard.whatif import form, panel
 from dashboard.whatif.form import PREFIX
@@ -132,18 +130,9 @@ def _encoded(request: TextsRequest) -> str | None:
     if (key := recorded(request)) is not None:
         return key
     state = job_progress.ask(ENCODED, request.as_json())
-    if state.status == "done":
-        return state.key
-    if job_progress.refused(state):
-        return None
     if state.under_way:
         resources.expect_jobs()
-        stop = functools.partial(resources.service().stop_job, ENCODED, request.key)
-        look = functools.partial(job_progress.ask, ENCODED, request.as_json())
-        job_progress.watch([WatchedJob("Encoding", look, stop)], key=PREFIX + "stop")
-    elif state.in_trouble:
-        job_progress.trouble(state)
-    return None
+    return None if job_progress.follow(ENCODED, state, "Encoding", key=PREFIX + "stop") else state.key
 
 
 # ------------------------------------------------------------------------------------------------------ a finished run
@@ -197,16 +186,8 @@ def _embeddings_of(run: RunRow) -> str | None:
     state = queue.look(ENCODING, request.key)
     if state.status == "done":
         return request.key
-    if state.under_way:
-        job = WatchedJob(
-            "",
-            functools.partial(queue.look, ENCODING, request.key),
-            functools.partial(resources.service().stop_job, ENCODING, request.key),
-        )
-        job_progress.watch([job], key=PREFIX + "stop")
+    if job_progress.follow(ENCODING, state, key=PREFIX + "stop") and state.under_way:
         return None
-    if state.in_trouble:
-        job_progress.trouble(state)
     if state.field != "run":  # an unusable run cannot be fixed by another pass
         _offer(request, again=state.status != "none")
     return None
@@ -234,7 +215,7 @@ def _draw_panel(run: RunRow, key: str) -> None:
     except KeyError:  # just evicted from the cache
         st.rerun()
     with contextlib.suppress(StoreError):  # the run was deleted: keep the page working
-        learned.banner(learned.warnings(tables.runs_frame([resources.library().summary(run.id)])))
+        run_lists.show_warnings(run_lists.warnings(tables.runs_frame([resources.library().summary(run.id)])))
     cloud = form.cloud_field(embeddings.differs, method_title(run.config.method))
     form.follow_address()
     _describe(embeddings)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import wait
-from contextlib import contextmanager
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.shared import actions, forms, job_progress, resources, wording
+from dashboard.shared import actions, job_progress, resources
 from dashboard.whatif.form import PREFIX
-from isoviz.errors import AccessError, InputError, IsoVizError
+from isoviz.errors import IsoVizError
 from isoviz.jobs import queue
 from isoviz.whatif import chains
 from isoviz.whatif.chains import Step
@@ -32,13 +31,8 @@ UNNOTICED = 0.25
 PATIENCE = 60.0
 """Seconds that a page waits for slow results; after that, it shows a button to check again."""
 
-TICK = 0.5
-"""Seconds between checks of a layer's training."""
-
 _WAITED = PREFIX + "layer_waited"
 """Session key: request of the layer that this visitor waits for."""
-_STOPPED = PREFIX + "layer_stopped"
-"""Session key: key of the layer that this visitor stopped."""
 VIEWER = PREFIX + "viewer"
 """Session key: this viewer's id for the scheduler."""
 
@@ -81,7 +75,8 @@ def wait_for(
         if time.monotonic() > until:
             with place.container():
                 st.markdown(lead)
-                offer_check(st.container())
+                st.caption("Still computing.")
+                st.button("Check again", key=PREFIX + "offer_check", icon=":material/refresh:")
             return None
     error = future.exception()
     if isinstance(error, (IsoVizError, NotReadyError)):
@@ -126,75 +121,22 @@ def answers(
             rank = Rank.BUILD
 
 
-@contextmanager
-def refused_steps(left: DeltaGenerator, numbers: DeltaGenerator, summary: DeltaGenerator) -> Iterator[None]:
-    """Show beside the steps why the chain cannot be applied, and end what is pending."""
-    try:
-        yield
-    except InputError as error:
-        with left:
-            forms.show_error(forms.sentence(error))
-        numbers.caption("Fix the step on the left to see these numbers.")
-        summary.empty()
-
-
-def offer_check(place: DeltaGenerator) -> None:
-    """Say that the computation goes on, with a button to check."""
-    place.caption("Still computing.")
-    place.button("Check again", key=PREFIX + "offer_check", icon=":material/refresh:")
-
-
-def train_layer(request: LayerRequest | None, summary: DeltaGenerator, until: float) -> bool:
-    """Start training the IsoLayer that an image needs, if any, and wait; False if that failed, was stopped, or takes too long."""
+def train_layer(request: LayerRequest | None, place: DeltaGenerator) -> bool:
+    """Train the IsoLayer that an image needs, if any. False until it is trained: `place` shows its progress, or why it ended."""
+    stopped = st.session_state.get(_WAITED) == request
     release_previous(request)
     if request is None:
         return True
-    place: DeltaGenerator | None = None
-    while True:
-        state = queue.look(LAYER, request.key)
-        stopped = state.status == "none" and st.session_state.get(_STOPPED) == request.key
-        if (state.status == "none" and not stopped) or state.status == "waiting":
-            try:
-                state = resources.service().start_job(LAYER, request.key, request.as_json())
-            except AccessError as error:
-                with summary.container():
-                    reason = wording.plain(actions.sentences(error) or "")
-                    st.caption(f":material/block: IsoLayer is trained on the server. {reason}")
-                return False
-        if stopped or state.in_trouble:
-            with summary.container():
-                if stopped:
-                    st.caption("You stopped IsoLayer's training.")
-                else:
-                    forms.show_error(f"IsoLayer: {state.message or 'its process ended unexpectedly'}. {state.advice}")
-                st.button("Train again", key=PREFIX + "again", on_click=_train_again, args=(request,))
-            return False
-        if place is None:
-            with summary.container():
-                place, buttons = st.empty(), st.container(horizontal=True)
-            buttons.button(
-                "Stop",
-                key=f"{PREFIX}stop_{request.key}",
-                icon=":material/stop_circle:",
-                on_click=_stop,
-                args=(request,),
-            )
-        text = f"Training IsoLayer: {job_progress.step(state)}, {wording.duration(state.seconds)}"
-        place.caption(f":material/hourglass_top: {wording.plain(text)}")
-        if time.monotonic() > until:
-            offer_check(buttons)
-            return False
-        time.sleep(TICK)
-
-
-def _stop(request: LayerRequest) -> None:
-    if actions.perform(resources.service().stop_job, LAYER, request.key):
-        st.session_state[_STOPPED] = request.key
-
-
-def _train_again(request: LayerRequest) -> None:
-    st.session_state.pop(_STOPPED, None)
-    actions.attempt(resources.service().start_job, LAYER, request.key, request.as_json())
+    state = queue.look(LAYER, request.key)
+    if state.status == "none" and not stopped:
+        state = job_progress.ask(LAYER, request.as_json(), key=request.key)
+    with place.container():
+        if job_progress.follow(LAYER, state, "IsoLayer", key=PREFIX + "layer", retry=True) or state.status == "done":
+            return state.status == "done"
+        st.caption("You stopped IsoLayer's training.")
+        again = (resources.service().start_job, LAYER, request.key, request.as_json())
+        st.button("Train again", key=PREFIX + "again", on_click=actions.attempt, args=again)
+    return False
 
 
 def release_previous(request: LayerRequest | None) -> None:

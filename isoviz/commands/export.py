@@ -14,8 +14,8 @@ from isoviz.commands.options import StoreOption
 from isoviz.commands.output import Answer
 from isoviz.errors import InputError
 from isoviz.operations.operation import argument
-from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.export import Origin, as_numpy, require_affine
+from isoviz.posthoc.protocol import Affine
 from isoviz.runs.store import Store
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from isoviz.errors import ModelError, StoreError
 from isoviz.models import prefixes, sources
 from isoviz.models.sources import ModelSource
 from isoviz.models.views import Pooling
+from isoviz.training.weights import FILE, fingerprint, newest
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from isoviz.runs.store import Store
 
 RUN: Final = "run:"
-_WEIGHTS: Final = "model.safetensors"
 _BATCH: Final = 64
 
 
@@ -63,8 +62,7 @@ def resolve(name: str, store: Store | None = None) -> ModelSource:
     row, weights = _finished(name, store)
     with fence.unrestricted():
         base = sources.resolve(row.config.model)
-    stat = weights.stat()
-    return ModelSource(name, "local", base.location, _digest(str(weights), stat.st_size, stat.st_mtime_ns))
+    return ModelSource(name, "local", base.location, fingerprint(weights))
 
 
 @dataclass(frozen=True)
@@ -190,7 +188,7 @@ def load_run(name: str, store: Store | None = None) -> FinishedRun:
     from isoviz.training.reload import reload
 
     row, weights = _finished(name, store)
-    model, head = reload(row.config, weights.parent)
+    model, head = reload(row.config, weights)
     before = prefixes.split_prefix(row.config.prefix)
     return FinishedRun(model, head.tokenizer, row.config.task, not head.per_token, before)
 
@@ -229,12 +227,5 @@ def _finished(name: str, store: Store | None) -> tuple[RunRow, Path]:
 
 
 def _weights(run_dir: Path) -> Path | None:
-    checkpoints = sorted((run_dir / "checkpoints").glob(f"step-*/{_WEIGHTS}"))
-    return checkpoints[-1] if checkpoints else None
-
-
-@functools.lru_cache(maxsize=64)
-def _digest(path: str, size: int, changed: int) -> str:
-    del size, changed  # only part of the cache key
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+    checkpoint = newest(run_dir)
+    return checkpoint if checkpoint is not None and (checkpoint / FILE).is_file() else None

@@ -14,8 +14,7 @@ from typing import Any
 
 from isoviz.catalogues import in_folder, installed
 from isoviz.errors import InputError, unknown_name
-from isoviz.posthoc.affine_map import Affine
-from isoviz.posthoc.protocol import CataloguedTransform, State, Transform
+from isoviz.posthoc.protocol import Affine, CataloguedTransform, State, Transform
 from isoviz.posthoc.sequence import Chain, chain
 
 __all__ = ["Affine", "CataloguedTransform", "Chain", "State", "Transform", "catalogue", "chain", "from_state", "get"]

@@ -37,7 +37,8 @@ class BatchNormParams(Params):
 class BatchNorm(CataloguedTransform):
     """y = (x − μ)/√(σ² + ε) in each dimension; population variance (divisor n), no affine part.
 
-    Learnt: `mean` (d,), `scale` (d,). With ε = 0 a dimension without variance maps to 0.
+    Learnt: `mean` (d,), `scale` (d,). With ε = 0 a dimension without variance maps to 0. `tiny_dimensions`: the number of
+    dimensions with a σ of at most 1e-6 of the median σ.
     """
 
     slug = "batch_norm"
@@ -80,11 +81,6 @@ class BatchNorm(CataloguedTransform):
 
     def act(self, cloud: FactoredCloud) -> FactoredCloud:
         return cloud.scaled(self._scale(cloud.std, cloud.mean, cloud.resolution), mean=np.zeros(cloud.width))
-
-    @property
-    def tiny_dimensions(self) -> int:
-        """Number of dimensions with a σ of at most 1e-6 of the median σ."""
-        return self.learnt.counts["tiny_dimensions"]
 
 
 DEFAULT_EPS = {"paper": 0.1, "code": 1e-3}

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,7 @@ import isoviz
 from isoviz.errors import InputError
 from isoviz.models.sources import ModelSource
 from isoviz.models.views import Pooling
-from isoviz.posthoc.affine_map import Affine
-from isoviz.statistics.paired_bootstrap import Difference
+from isoviz.posthoc.protocol import Affine
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -76,13 +75,6 @@ class Effect:
     low: float | None = None
     high: float | None = None
     rows: str = ""
-
-    @classmethod
-    def of(
-        cls, name: str, before: float | None, after: float | None, change: Difference | None = None, rows: str = ""
-    ) -> Self:
-        """With the interval of a paired bootstrap."""
-        return cls(name, before, after, change.low if change else None, change.high if change else None, rows)
 
     @property
     def words(self) -> str:
@@ -208,9 +200,9 @@ def as_sentence_transformer(
         truncate=truncate,
     )
     points = views.points(views.depth if layer is None else layer, pooling).astype(np.float64)
-    if points.shape[1] != len(affine.linear):
+    if points.shape[1] != len(affine.matrix):
         raise InputError(
-            f"chain: it was fitted on {len(affine.linear)} dimensions, '{source.name}' gives {points.shape[1]}",
+            f"chain: it was fitted on {len(affine.matrix)} dimensions, '{source.name}' gives {points.shape[1]}",
             field="chain",
         )
     if rows is not None and (problem := mismatch(points, rows)):

@@ -25,7 +25,7 @@ class MeanRemoval(CataloguedTransform):
 
     Learnt: `direction` (d,), μ̂, or zeros if the mean is within the rounding of the coordinates; then y = x. `floor` (1,): a
     point whose r is at most this fraction of its length lies on the line of the mean and maps to 0, because its remainder has
-    no direction.
+    no direction. `removed`: the number of directions removed, 1, or 0 if the mean is zero.
     """
 
     slug = "mean_removal"
@@ -65,8 +65,3 @@ class MeanRemoval(CataloguedTransform):
         on_line = after <= learnt["floor"] ** 2 * before
         stretch = ((before + on_line) / (after + on_line)) ** 0.5  # avoids 0/0, which has no gradient
         return remainder * (stretch * ~on_line)[:, None]
-
-    @property
-    def removed(self) -> int:
-        """Number of directions removed: 1, or 0 if the mean is zero."""
-        return self.learnt.counts["removed"]

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.metrics.moments import centre
-from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.directions import principal_axes
 from isoviz.posthoc.factored import FactoredCloud
-from isoviz.posthoc.protocol import CataloguedTransform, Effects, Learnt, Paper, Params, parameter
+from isoviz.posthoc.protocol import Affine, CataloguedTransform, Effects, Learnt, Paper, Params, parameter
 
 BIBTEX = """\
 @inproceedings{mu2018allbutthetop,
@@ -56,7 +55,7 @@ class AllButTheTopParams(Params):
 class AllButTheTop(CataloguedTransform):
     """y = x̃ − Σ_{i≤D} (u_i·x̃)u_i with x̃ = x − μ.
 
-    Learnt: `mean` (d,), `directions` (d, r), r = min(D, rank): beyond the rank a direction is arbitrary.
+    Learnt: `mean` (d,), `directions` (d, r), r = min(D, rank): beyond the rank a direction is arbitrary. `removed`: r.
     """
 
     slug = "all_but_the_top"
@@ -112,11 +111,6 @@ class AllButTheTop(CataloguedTransform):
             directions = cloud.directions[:, removed]
             mean = -(cloud.mean @ directions) @ directions.T
         return replace(cloud.scaled(factors, mean=mean), only_rounding=cloud.only_rounding or count >= rank)
-
-    @property
-    def removed(self) -> int:
-        """Number of directions removed: D, or the rank of the fit set if that is smaller."""
-        return self.learnt.counts["removed"]
 
     def affine(self) -> Affine:
         mean, directions = self.learnt.arrays["mean"], self.learnt.arrays["directions"]
@@ -235,11 +229,6 @@ class ClusterBased(CataloguedTransform):
             members = image[rows]
             image[rows] = members - (members @ directions) @ directions.T
         return image
-
-    @property
-    def flattened(self) -> int:
-        """The number of clusters whose points all became zero because every direction was removed."""
-        return self.learnt.counts["flattened"]
 
 
 def _centroids(centred: NDArray[np.float64], count: int, seed: int) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from pydantic import ValidationError
 from isoviz.errors import InputError, input_error, unknown_name
 from isoviz.metrics.cloud import float64_matrix, is_tensor, resolution, sum_dtype
 from isoviz.parameters import Paper, Params, ParamValue, parameter
-from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.directions import surrogate_points
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from isoviz.posthoc.factored import FactoredCloud, Kind
 
 __all__ = [
+    "Affine",
     "CataloguedTransform",
     "Effects",
     "InTraining",
@@ -43,6 +43,29 @@ LARGEST = 1e100
 FitsOn = Literal["mean", "sample", "population", "points"]
 """The data that a fit needs: at most the mean; the mean and the covariance with divisor n − 1 or n; or the points
 themselves."""
+
+
+class Affine(NamedTuple):
+    """The map x ↦ xA + b of row vectors.
+
+    Far from the origin `(x − μ)A` is more accurate than `xA + b`, so `transform` computes the former.
+
+    Attributes:
+        matrix: A, (d, d').
+        offset: b, (d',).
+    """
+
+    matrix: NDArray[np.float64]
+    offset: NDArray[np.float64]
+
+    def of_points(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """xA + b of (n, d) points or of one (d,) mean."""
+        image: NDArray[np.float64] = points @ self.matrix + self.offset
+        return image
+
+    def then(self, following: Affine) -> Affine:
+        """The composition: this map, then `following`."""
+        return Affine(self.matrix @ following.matrix, following.of_points(self.offset))
 
 
 class State(TypedDict):
@@ -192,7 +215,7 @@ class CataloguedTransform(Transform):
         variants: papers of named variants that other parameter values give, by name.
         effects: its effects on isotropy.
         ARRAYS: the learnt arrays, with one letter for each axis; "d" is the width of the fit set.
-        COUNTS: the names of `Learnt.counts`.
+        COUNTS: the names of `Learnt.counts`, which are attributes of the fitted transform.
         coordinates: the coordinates that `act` needs on a `FactoredCloud`: "any", "own" or "principal". None if it cannot act
             on one: What-if then moves every point and marks the step as slower.
         needs_labels: whether it also needs labels, so that `fit(points)` cannot fit it.
@@ -280,11 +303,15 @@ class CataloguedTransform(Transform):
         arrays = self.learnt.arrays
         if type(self).apply is not CataloguedTransform.apply:
             return None
-        linear = arrays.get("matrix", np.ones(self._width()))
-        linear = linear * arrays.get("scale", 1.0)
-        offset = arrays.get("offset", np.zeros(linear.shape[-1]))
-        mean = arrays.get("mean")
-        return Affine(linear, offset if mean is None else Affine(linear, offset).of_points(-mean))
+        matrix = arrays.get("matrix", np.eye(self._width())) * arrays.get("scale", 1.0)
+        offset = arrays.get("offset", np.zeros(matrix.shape[1]))
+        return Affine(matrix, offset - arrays["mean"] @ matrix if "mean" in arrays else offset)
+
+    def __getattr__(self, name: str) -> int:
+        """One of the `COUNTS` of the fit."""
+        if name in type(self).COUNTS:
+            return self.learnt.counts[name]
+        raise AttributeError(f"{type(self).__name__} has no attribute '{name}'")
 
     @property
     def learnt(self) -> Learnt:

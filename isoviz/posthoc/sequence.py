@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
-from isoviz.posthoc.affine_map import Affine
-from isoviz.posthoc.protocol import State, Transform
+from isoviz.posthoc.protocol import Affine, State, Transform
 
 
 class Chain(Transform):
@@ -39,7 +38,7 @@ class Chain(Transform):
     def affine(self) -> Affine | None:
         """The composition of the steps' maps; None if any step is not affine."""
         width = self._width()
-        composed = Affine(np.ones(width), np.zeros(width))
+        composed = Affine(np.eye(width), np.zeros(width))
         for step in self.steps:
             step_map = step.affine()
             if step_map is None:

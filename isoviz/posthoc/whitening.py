@@ -44,7 +44,8 @@ class WhiteningParams(Params):
 class Whitening(CataloguedTransform):
     """Base of both whitenings: centre, then multiply each principal direction by a factor.
 
-    Learnt: `mean` (d,), `matrix` (d, width of the image).
+    Learnt: `mean` (d,), `matrix` (d, width of the image). `dropped`: the number of the image's directions that are 0 for lack of
+    variance.
     """
 
     params: WhiteningParams
@@ -71,11 +72,6 @@ class Whitening(CataloguedTransform):
             return ridged
         nonzero = std > std.max() * np.sqrt(TOLERANCE * np.sqrt(d))
         return np.where(nonzero, np.where(nonzero, std, 1.0) ** -self.params.strength, 0.0)
-
-    @property
-    def dropped(self) -> int:
-        """Number of the image's directions that are 0 for lack of variance."""
-        return self.learnt.counts["dropped"]
 
 
 ZCA_BIBTEX = """\

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 from pathlib import Path
 
@@ -34,6 +36,20 @@ def saved(run_dir: Path) -> Weights | None:
     if folder is None or epoch is None or not (folder / FILE).is_file():
         return None
     return Weights(epoch=epoch, step=step_of(folder), path=str(folder.relative_to(run_dir)))
+
+
+def fingerprint(checkpoint: Path) -> str:
+    """Sixteen hex digits of the weights in a checkpoint's folder."""
+    file = checkpoint / FILE
+    stat = file.stat()
+    return _digest(file, stat.st_size, stat.st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=64)
+def _digest(path: Path, size: int, changed: int) -> str:
+    del size, changed  # only part of the cache key
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def epoch_of(checkpoint: Path) -> int | None:

@@ -5,7 +5,7 @@
     embeddings.py  the arrays from that pass
     texts.py       texts and demo sets through an encoder
     chains.py      chains of transforms as text, for addresses
-    images.py      images of clouds under chains
+    images.py      images of clouds under chains, cached and measured
     engine.py      the numbers of a run's cloud or of any vectors: instant ones, and slow ones in the background
     curves.py      a read-out and IsoScore over one parameter
     layer.py       IsoLayer trained on cached vectors

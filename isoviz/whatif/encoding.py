@@ -17,8 +17,8 @@ from isoviz.errors import InputError
 from isoviz.exploring.jobs import PREPARE
 from isoviz.jobs.kinds import ENCODERS, Job, JobKind
 from isoviz.tasks import metrics as task_metrics
-from isoviz.training.weights import epoch_of
-from isoviz.whatif.request import STORE, EncodingRequest, fingerprint, refuse_kind
+from isoviz.training.weights import epoch_of, fingerprint
+from isoviz.whatif.request import STORE, EncodingRequest, refuse_kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +39,8 @@ def compute(request: EncodingRequest, report: Report) -> tuple[dict[str, Any], d
     Raises:
         IsoVizError: the model, data or checkpoint is missing or has changed since the run.
     """
+    from isoviz.training.reload import reload
+
     config = RunConfig.model_validate(dict(request.config))
     refuse_kind(config)
     began = time.monotonic()
@@ -51,7 +53,7 @@ def compute(request: EncodingRequest, report: Report) -> tuple[dict[str, Any], d
         notes.append("The task's rows have changed since this run was trained.")
     epoch = epoch_of(Path(request.checkpoint))
     report(20, 1000, "loading the checkpoint")
-    model, head = _reloaded(config, Path(request.checkpoint))
+    model, head = reload(config, Path(request.checkpoint))
     total = sum(map(len, frames.values()))
 
     def encode(device: torch.device) -> dict[str, NDArray[Any]]:
@@ -96,12 +98,6 @@ def compute(request: EncodingRequest, report: Report) -> tuple[dict[str, Any], d
         "seconds": round(time.monotonic() - began, 3),
     }
     return facts, arrays
-
-
-def _reloaded(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, Head]:
-    from isoviz.training.reload import reload
-
-    return reload(config, checkpoint)
 
 
 def _encoded(

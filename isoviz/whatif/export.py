@@ -24,8 +24,8 @@ from isoviz.jobs.kinds import ENCODERS, GIB, Job, JobKind
 from isoviz.jobs.results import ResultStore
 from isoviz.models import prefixes, sources
 from isoviz.posthoc import export
-from isoviz.posthoc.affine_map import Affine
 from isoviz.posthoc.export import Effect, Origin
+from isoviz.posthoc.protocol import Affine
 from isoviz.readouts.division import divide
 from isoviz.readouts.reading import Comparison
 from isoviz.whatif import chains
@@ -63,7 +63,7 @@ def matrix_of(engine: WhatIf, steps: Sequence[Step], full: Full | None = None) -
         before = " before the method" if source.cloud == "pooled" and source.differs else ""
         made_by = f"input of the run's output layer{before}"
         start, answer = (engine.answer(moved).measures["isoscore"] for moved in ((), steps))
-        effects += (Effect.of("IsoScore", start, answer, rows=f"{len(engine.validation):,} validation rows"),)
+        effects += (Effect("IsoScore", start, answer, rows=f"{len(engine.validation):,} validation rows"),)
         key = source.key
     else:
         facts, data, key = source.vectors.facts, source.vectors.name, source.vectors.key
@@ -80,11 +80,12 @@ def effects_of(engine: WhatIf, measured: Sequence[Comparison], rows_note: str = 
         rows_note: a remark on their rows.
     """
     return tuple(
-        Effect.of(
+        Effect(
             engine.annotations.title_of(result.readout),
             result.before,
             result.after,
-            result.difference,
+            result.difference.low,
+            result.difference.high,
             f"{result.difference.n:,} {result.readout.unit}{rows_note}",
         )
         for result in measured

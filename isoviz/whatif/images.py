@@ -1,24 +1,20 @@
-"""Images of a cloud under chains of transforms, stored as factors if possible, and the cache that all sessions share."""
+"""Images of a cloud under chains of transforms: the cache that all sessions share, and what measures them."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from dataclasses import replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isoviz import posthoc
-from isoviz.errors import InputError
-from isoviz.metrics.cloud import resolution
-from isoviz.posthoc.export import require_affine
-from isoviz.posthoc.factored import FactoredCloud, Kind
-from isoviz.whatif import chains
-from isoviz.whatif.chains import Step
+from isoviz.metrics.moments import Moments, sum_of_squares
+from isoviz.metrics.sample import Directions, Sample
+from isoviz.posthoc.factored import FactoredCloud, Matrix
+from isoviz.readouts.image import Image
 from isoviz.whatif.request import LayerRequest
 
 _GIB: Final = 1 << 30
@@ -110,94 +106,80 @@ class NotReadyError(Exception):
         self.request = request
 
 
-class Images:
-    """The images of two splits under chains. Thread-safe.
+class ImageSample(Sample):
+    """The validation image for `instant_metrics`, computed without materialising its points: one scaling pass and one product.
 
-    Args:
-        train: (n, d) points that transforms are fitted on.
-        validation: (m, d) points that are measured.
+    Attributes:
+        logits: (n, labels) of the head without its bias; None if it cannot read the image.
     """
 
-    def __init__(self, train: NDArray[Any], validation: NDArray[Any]) -> None:
-        self.train = train
-        self.validation = validation
-        self.resolution = resolution(train)
-        self._start: FactoredCloud | None = None
-        self._images = object()  # part of the keys of IMAGES: unique to these splits
+    def __init__(self, cloud: FactoredCloud, weight: Matrix) -> None:
+        self.points = None
+        self.n, self.d = len(cloud.base.validation), cloud.width
+        self.eps = float(np.finfo(np.float64).eps)
+        self.inputs = {}
+        self._cloud = cloud
+        shift = cloud.base.validation_mean * cloud.factors
+        self._mean = cloud.shift + shift
+        self._points = cloud.validation
+        self._points -= shift
+        self._squares = np.einsum("ij,ij->i", self._points, self._points)
+        reads = cloud.width == weight.shape[1]
+        columns = [self._mean[:, None], *([cloud.logit_weights(weight)] if reads else [])]
+        products = self._points @ np.concatenate(columns, axis=1)
+        self._along_mean = products[:, 0]
+        self.logits = products[:, 1:] + (shift @ columns[1] + weight @ cloud.mean) if reads else None
 
-    @property
-    def nbytes(self) -> int:
-        """Memory in bytes, without images whose points were moved."""
-        points_bytes = self.train.nbytes + self.validation.nbytes
-        return points_bytes if self._start is None else 5 * points_bytes  # plus float64 copies in both bases
+    @cached_property
+    def moments(self) -> Moments | None:
+        """T, F and Q, which do not depend on the orthonormal basis, and the covariance in the basis of the coordinates."""
+        if self.n < 2:
+            return None
+        cloud = self._cloud
+        alive = cloud.factors != 0
+        factors = cloud.factors[alive]
+        covariance = cloud.base.validation_covariance
+        variances = covariance.diagonal()[alive] * factors**2
+        largest = float(variances.max()) if alive.any() else 0.0
+        if largest <= (self.eps * float(np.abs(self._mean).max())) ** 2:
+            return Moments(self.n, self.d, 0.0, 0.0, 0.0, None, True)
+        factors = factors / np.sqrt(largest)  # scores do not depend on the unit, but fourth powers may overflow
+        matrix = factors[:, None] * covariance[np.ix_(alive, alive)] * factors
+        squares = self._squares / largest
+        return Moments(
+            n=self.n,
+            d=self.d,
+            trace=float(matrix.diagonal().sum()),
+            frobenius=sum_of_squares(matrix),
+            quartic=float(squares @ squares) / (self.n - 1),
+            matrix=matrix,
+            collapsed=False,
+        )
 
-    def image(self, steps: Sequence[Step], *, build: bool = True) -> FactoredCloud:
-        """The image under a chain; each step is fitted on the training image of the previous steps.
-
-        Args:
-            build: compute slow images; otherwise raise `NotReadyError`.
-
-        Raises:
-            InputError: a step cannot be fitted here (field `chain`).
-            NotReadyError: a layer must be trained first, or, without `build`, a slow image must be computed.
-        """
-        if self._start is None:
-            self._start = self._stored("", self._from_points, build)
-        cloud = self._start
-        for number, step in enumerate(steps):
-            try:
-                cloud = self._advanced(cloud, step, chains.write(steps[:number]), build)
-            except InputError as error:
-                raise InputError(f"{step.title}: {error}", field="chain") from None
-        return cloud
-
-    def affine(self, steps: Sequence[Step]) -> posthoc.Affine:
-        """The chain as one matrix. Raises like `image`, and `InputError` for a step that is not affine."""
-        points = np.asarray(self.train, np.float64)
-        composed = posthoc.Affine(np.ones(points.shape[1]), np.zeros(points.shape[1]))
-        for number, step in enumerate(steps):
-            transform, fitted = self._transform(step, chains.write(steps[:number]))
-            try:
-                step_map = require_affine(transform if fitted else transform.fit(points))
-            except InputError as error:
-                raise InputError(f"{step.title}: {error}", field="chain") from None
-            composed, points = composed.then(step_map), step_map.of_points(points)
-        return composed
-
-    def _from_points(self) -> FactoredCloud:
-        train, validation = (np.asarray(split, np.float64) for split in (self.train, self.validation))
-        return FactoredCloud.of_points(train, validation, self.resolution)
-
-    def _advanced(self, cloud: FactoredCloud, step: Step, before: str, build: bool) -> FactoredCloud:
-        coordinates = step.kind.coordinates
-        if coordinates is None:
-            transform, fitted = self._transform(step, before)
-            return self._stored(f"{before}~{step.text}", lambda: _moved(transform, cloud, fitted), build)
-        if not cloud.has(coordinates):
-            cloud = self._along(coordinates, cloud, before, build)
-        return step.make().act(cloud)
-
-    def _along(self, coordinates: Kind, cloud: FactoredCloud, before: str, build: bool) -> FactoredCloud:
-        if cloud.has_cached(coordinates):
-            return cloud.along(coordinates)
-
-        return self._stored(f"{before}|{coordinates}", lambda: cloud.along(coordinates), build)
-
-    def _transform(self, step: Step, before: str) -> tuple[posthoc.Transform, bool]:
-        """The transform of a step that moves points, and whether it is fitted already."""
-        return step.make(), False
-
-    def _stored(self, key: str, make: Callable[[], FactoredCloud], build: bool) -> FactoredCloud:
-        image: FactoredCloud | None = IMAGES.get((self._images, key), make if build else None)
-        if image is None:
-            raise NotReadyError
-        return image
+    @cached_property
+    def directions(self) -> Directions:
+        """From ‖y‖² = ‖y − ȳ‖² + 2 (y − ȳ)·ȳ + ‖ȳ‖², or from the points if that would cancel."""
+        length = float(self._mean @ self._mean)
+        norms = self._squares + 2 * self._along_mean + length
+        if norms.min() <= 1e-4 * max(float(self._squares.max()), length):
+            return Sample(self._points + self._mean).directions
+        weights = 1 / np.sqrt(norms)
+        return Directions(weights @ self._points + self._mean * weights.sum(), 0)
 
 
-def _moved(transform: posthoc.Transform, cloud: FactoredCloud, fitted: bool) -> FactoredCloud:
-    """Apply a step that cannot act on factors to every point."""
-    train, validation = cloud.image(cloud.train), cloud.image(cloud.validation)
-    if not fitted:
-        transform.fit(train)
-    train, validation = (np.asarray(transform.transform(points)) for points in (train, validation))
-    return replace(FactoredCloud.of_points(train, validation, cloud.resolution), only_rounding=cloud.only_rounding)
+def image_of(cloud: FactoredCloud) -> Image:
+    """The image for read-outs, rotated into the base's coordinates, which changes neither cosines nor dot products."""
+    alive: Any = cloud.factors != 0
+    if alive.all():
+        alive = slice(None)  # a view, not a copy
+    shift = cloud.shift[alive]
+    points = cloud.base.validation[:, alive] * cloud.factors[alive]
+    points += shift
+    remainder = float(cloud.mean @ cloud.mean) - float(
+        shift @ shift
+    )  # squared length of the mean outside these coordinates
+    if remainder > 1e-12 * float(cloud.mean @ cloud.mean):
+        points = np.column_stack([points, np.full(len(points), np.sqrt(remainder))])
+    if points.shape[1] == 0:
+        points = np.zeros((len(points), 1))
+    return Image(points)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.jobs.results import ResultStore
 from isoviz.runs.rows import RunRow
-from isoviz.training.weights import FILE, newest
+from isoviz.training.weights import FILE, fingerprint, newest
 
 FORMAT: Final = 2
 """Version of an encoding's files. Raise it when old results could no longer be read correctly."""
@@ -123,20 +122,6 @@ def refuse_kind(config: RunConfig) -> None:
             "feeds the head",
             field="run",
         )
-
-
-def fingerprint(checkpoint: Path) -> str:
-    """Sixteen hex digits of a checkpoint's weights."""
-    file = checkpoint / FILE
-    stat = file.stat()
-    return _digest(str(file), stat.st_size, stat.st_mtime_ns)
-
-
-@functools.lru_cache(maxsize=64)
-def _digest(name: str, size: int, changed: int) -> str:
-    del size, changed  # only part of the cache key
-    with Path(name).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def _key(**content: Any) -> str:

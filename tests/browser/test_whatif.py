@@ -64,7 +64,7 @@ def test_a_slider_its_numbers_its_address_and_a_download(
     table = pd.read_csv(io.BytesIO(waiting.value.path().read_bytes()), encoding="utf-8-sig").set_index("measure")
     assert table.loc["Participation ratio", "after"] == pytest.approx(float(after), rel=6e-3)
     assert table["n"].eq(48).all() and "EV_1" in table.index
-    assert table["cloud"].eq("head").all() and table["chain"].eq("zca:strength=0.55").all()
+    assert table["source"].str.endswith("head cloud").all() and table["chain"].eq("zca:strength=0.55").all()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Both maps (Parquet)").click()
     points = pd.read_parquet(waiting.value.path())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboard.shared import learned, tables
+from dashboard.shared import run_lists, tables
 from isoviz.comparisons import nothing_learned
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
@@ -28,20 +28,22 @@ def filled(store: Store, *values: float, **more: str) -> list[str]:
 def test_one_sentence_for_each_model_and_task(store: Store) -> None:
     filled(store, 0.55, 0.6)
     runs = tables.runs_frame(store.summaries())
-    assert learned.warnings(runs) == ["Nothing was learned: no run beats bag of words (0.625). Do not compare."]
-    assert learned.in_file(runs[["run"]], learned.warnings(runs))["warning"].str.startswith("Nothing").all()
+    assert run_lists.warnings(runs) == ["Nothing was learned: no run beats bag of words (0.625). Do not compare."]
+    assert run_lists.with_warnings(runs[["run"]], run_lists.warnings(runs))["warning"].str.startswith("Nothing").all()
     filled(store, 0.7, task="demo/paraphrase")
-    (warning,) = learned.warnings(tables.runs_frame(store.summaries()))
+    (warning,) = run_lists.warnings(tables.runs_frame(store.summaries()))
     assert warning.startswith("demo/tiny-bert on demo/acceptability: Nothing was learned")
     finish(store, config("isobn"), 0.7, 0.25)
     runs = tables.runs_frame(store.summaries())
-    assert learned.warnings(runs) == [] and list(learned.in_file(runs[["run"]], learned.warnings(runs))) == ["run"]
+    assert run_lists.warnings(runs) == [] and list(
+        run_lists.with_warnings(runs[["run"]], run_lists.warnings(runs))
+    ) == ["run"]
 
 
 def test_another_metric_does_not_hide_it(store: Store) -> None:
     finish(store, config(), 0.55, 0.25, matthews=0.9)
     runs = tables.with_metric(tables.runs_frame(store.summaries()), "matthews")
-    assert len(learned.warnings(runs)) == 1
+    assert len(run_lists.warnings(runs)) == 1
 
 
 def test_tradeoffs_carries_it(open_page: OpenPage, store: Store) -> None:

@@ -113,7 +113,7 @@ def test_a_result_leaves_as_files(open_page: OpenPage, offered: dict[str, Callab
     assert result["provenance"]["study"] == "isobn-figures"
     beside = pd.read_csv(io.BytesIO(offered["isobn-figures-printed-and-measured.csv"]()))
     assert len(beside) == len(result["published"])
-    assert r"\toprule" in offered["isobn-table-2-2.tex"]().decode()
+    assert r"\toprule" in offered["isobn-table-2-2.tex"]()
 
 
 def test_a_study_of_runs_shows_what_there_is_and_launches_the_rest_as_one_experiment(

@@ -9,7 +9,7 @@ from tests.dashboard.conftest import OpenPage
 from tests.dashboard.made_up import config, finish
 from tests.runs.test_summaries import damage
 
-PAGES = ("home", "explore", "train", "live", "results", "tradeoffs", "whatif")
+PAGES = ("home", "live", "results")
 
 
 @pytest.fixture

@@ -62,15 +62,30 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     assert table["Verdict"].str.contains("rows|pairs").all() and not table["Verdict"].str.contains("pending").any()
     assert table["95 % from"].le(table["to"]).all()
 
-    next(button for button in page.button if button.label == "Prepare files").click().run()
-    assert errors(page) == [] and "k-NN accuracy" in texts(page)
-    assert any(button.label == "Matrix (numpy)" for button in page.get("download_button"))
-    assert "their model is unknown" in texts(page)
+    crossed = {one.readout.slug: one for one in engine.full(WHITEN).crossed}
+    assert f"Classifier: {sentences.verdict(CLASSIFIER, crossed, WHITEN)[0]}." in shown
+    assert "Search: needs queries." in shown and "Similarity: needs scored pairs." in shown
+    fields = {field.key for field in page.get("file_uploader")}
+    assert fields >= {"whatif_add.queries", "whatif_add.pairs"} and "whatif_add.labels" not in fields
 
+
+def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage) -> None:
+    page = opened(open_page, stored_set(), chain="zca:strength=0.5")
+
+    def labels() -> set[str]:
+        return {button.label for button in (*page.button, *page.get("download_button"))}
+
+    next(button for button in page.button if button.label == "Prepare files").click().run()
+    assert errors(page) == [] and "k-NN accuracy" in texts(page) and "their model is unknown" in texts(page)
+    assert "Matrix (numpy)" in labels() and "Build the model" not in labels()
+    page.selectbox(key="whatif_take_home_made_by").set_value("demo/tiny-bert").run()
+    assert errors(page) == [] and "Build the model" in labels()
     page.query_params["whatif_either"] = stored_set()  # of the same name, and with the same chain
     page.run()
-    assert any(button.label == "Prepare files" for button in page.button)
-    assert not any(button.label == "Matrix (numpy)" for button in page.get("download_button"))
+    assert "Prepare files" in labels() and "Matrix (numpy)" not in labels()
+    page.query_params["chain"] = "none"
+    page.run()
+    assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
 
 
 def test_the_best_value_is_checked_once_on_rows_held_back(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,16 +100,6 @@ def test_a_set_that_is_gone_or_too_small_says_so(open_page: OpenPage) -> None:
     assert "no longer on this server" in errors(opened(open_page, "0" * 32))[0]
     few = vectors.keep(VectorSet(RNG.normal(size=(6, 4)), pd.DataFrame(index=range(6)), name="few"))
     assert "at least 12 rows, got 6" in errors(opened(open_page, few))[0]
-
-
-def test_a_step_that_needs_a_run_is_reported_beside_it(open_page: OpenPage) -> None:
-    page = opened(open_page, stored_set(), chain="isolayer")
-    assert any("trained on a run's labels and head" in error for error in errors(page))
-
-
-def test_a_chain_without_numbers_has_no_curve(open_page: OpenPage) -> None:
-    page = opened(open_page, stored_set(), chain="none")
-    assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
 
 
 def changed(slug: str, low: float, high: float, n: int = 1_000) -> Comparison:
@@ -159,42 +164,42 @@ def advice(*comparisons: Comparison, chain: str = "zca:strength=0.5") -> str:
     return sentences.verdict(purpose, {one.readout.slug: one for one in comparisons}, chains.read(chain))[0]
 
 
-def test_a_verdict_follows_its_interval() -> None:
-    assert advice(changed("knn", -0.06, -0.011)) == "do not whiten"
-    assert advice(changed("knn", 0.011, 0.06)) == "whiten"
-    assert advice(changed("knn", -0.06, 0.0)) == "cannot tell"
-    assert advice(changed("knn", -0.001, 0.06)) == "cannot tell"
-    assert advice(changed("knn", 0.0, 0.0)) == "no difference"
-    assert advice(Comparison(CATALOGUE["knn"], 0.5, 0.4, Difference(-0.1, None, None, 5, 0))) == "cannot tell"
-    assert advice(Comparison(CATALOGUE["knn"], None, None, Difference(None, None, None, 5, 0))) == "cannot tell"
-    assert advice(changed("knn", 0.01, 0.06), changed("probe", -0.06, -0.01)) == "cannot tell"
-    assert advice(changed("knn", 0.01, 0.06), changed("probe", -0.06, 0.01)) == "whiten"
-    assert advice(changed("knn", -0.01, 0.06), changed("probe", -0.06, -0.01)) == "cannot tell"
-    assert advice(changed("ndcg_cosine", -0.06, -0.01)) == "do not whiten"
+@pytest.mark.parametrize(
+    "expected, readouts",
+    [
+        ("do not whiten", [("knn", -0.06, -0.011)]),
+        ("whiten", [("knn", 0.011, 0.06)]),
+        ("cannot tell", [("knn", -0.06, 0.0)]),
+        ("cannot tell", [("knn", -0.001, 0.06)]),
+        ("no difference", [("knn", 0.0, 0.0)]),
+        ("cannot tell", [("knn", 0.01, 0.06), ("probe", -0.06, -0.01)]),
+        ("whiten", [("knn", 0.01, 0.06), ("probe", -0.06, 0.01)]),
+        ("cannot tell", [("knn", -0.01, 0.06), ("probe", -0.06, -0.01)]),
+        ("do not whiten", [("ndcg_cosine", -0.06, -0.01)]),
+    ],
+)
+def test_a_verdict_follows_its_intervals(expected: str, readouts: list[tuple[str, float, float]]) -> None:
+    assert advice(*(changed(*one) for one in readouts)) == expected
+
+
+def test_a_verdict_without_an_interval_and_its_reason() -> None:
+    for difference in (Difference(-0.1, None, None, 5, 0), Difference(None, None, None, 5, 0)):
+        assert advice(Comparison(CATALOGUE["knn"], 0.5, 0.4, difference)) == "cannot tell"
     reason = sentences.verdict(CLASSIFIER, {"knn": changed("knn", -0.06, -0.012)}, WHITEN)[1]
     assert reason == "k-NN accuracy loses 3.6 points (−6.0 to −1.2)."
 
 
-def test_a_verdict_names_what_the_chain_does() -> None:
-    loss = changed("spearman_cosine", -0.06, -0.01)
-    assert advice(loss, chain="zca:strength=0") == "do not centre"
-    assert advice(loss, chain="zca:strength=0~pca_whitening") == "do not whiten"
-    assert advice(loss, chain="all_but_the_top:remove=2") == "do not apply this transform"
-    assert advice(loss, chain="zca~all_but_the_top:remove=2") == "do not apply this chain"
-
-
-def test_the_card_has_a_line_for_each_purpose_and_a_file_field_for_each_that_cannot_be_judged(
-    open_page: OpenPage,
-) -> None:
-    page = opened(open_page, stored_set(), chain="zca:strength=0.5")
-    assert errors(page) == []
-    shown = texts(page)
-    full = WhatIf(divide(vectors.load(page.query_params["whatif_either"]))).full(WHITEN)
-    crossed = {one.readout.slug: one for one in full.crossed}
-    assert f"Classifier: {sentences.verdict(CLASSIFIER, crossed, WHITEN)[0]}." in shown
-    assert "Search: needs queries." in shown and "Similarity: needs scored pairs." in shown
-    assert {field.key for field in page.get("file_uploader")} >= {"whatif_add.queries", "whatif_add.pairs"}
-    assert "whatif_add.labels" not in {field.key for field in page.get("file_uploader")}
+@pytest.mark.parametrize(
+    "chain, verb",
+    [
+        ("zca:strength=0", "centre"),
+        ("zca:strength=0~pca_whitening", "whiten"),
+        ("all_but_the_top:remove=2", "apply this transform"),
+        ("zca~all_but_the_top:remove=2", "apply this chain"),
+    ],
+)
+def test_a_verdict_names_what_the_chain_does(chain: str, verb: str) -> None:
+    assert advice(changed("spearman_cosine", -0.06, -0.01), chain=chain) == f"do not {verb}"
 
 
 def test_labels_that_arrive_are_judged_and_move_the_curve(open_page: OpenPage) -> None:
@@ -242,14 +247,6 @@ def test_texts_wait_for_an_encoder_and_are_not_asked_for_again(open_page: OpenPa
     assert errors(page) == [] and page.selectbox(key="whatif_model").value is None
     assert not page.get("metric") and not any("Stop" in button.label for button in page.button)
     assert "whatif_model" not in page.query_params
-
-
-def test_vectors_from_a_file_can_name_their_model(open_page: OpenPage) -> None:
-    page = opened(open_page, stored_set(), chain="zca:strength=0.5")
-    next(button for button in page.button if button.label == "Prepare files").click().run()
-    assert not any(button.label == "Build the model" for button in page.button)
-    page.selectbox(key="whatif_take_home_made_by").set_value("demo/tiny-bert").run()
-    assert errors(page) == [] and any(button.label == "Build the model" for button in page.button)
 
 
 def test_labels_that_cannot_be_judged_are_not_asked_for_again(open_page: OpenPage) -> None:

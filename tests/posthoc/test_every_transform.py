@@ -97,15 +97,10 @@ def test_parameters_are_seen_by_notebooks_and_may_be_numpy_numbers():
         posthoc.all_but_the_top(remove=2.5)
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import isoviz.posthoc",
-        "from isoviz import posthoc; posthoc.catalogue()",
-        "import numpy as np; from isoviz.posthoc import zca; zca().fit_transform(np.random.rand(20, 5))",
-    ],
-)
-def test_the_catalogue_loads_neither_torch_nor_scipy(code):
+def test_the_catalogue_loads_neither_torch_nor_scipy():
+    code = (
+        "import numpy as np; from isoviz import posthoc; posthoc.catalogue(); posthoc.zca().fit(np.random.rand(20, 5))"
+    )
     check = "import sys; print([m for m in ('torch', 'scipy', 'sklearn', 'pandas') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", f"{code}; {check}"], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -238,17 +233,15 @@ def test_the_affine_form_is_the_transform(name, n, d, seed):
     train, dev = cloud(n, d, seed), cloud(12, d, seed + 1)
     transform = MAKE[name]().fit(train)
     affine = transform.affine()
-    linear, offset = affine
+    matrix, offset = affine
     image = transform.transform(dev)
     unit = np.abs(image).max() + np.abs(offset).max() + 1e-12
-    np.testing.assert_allclose(dev @ affine.matrix + offset, image, atol=1e-9 * unit)
+    np.testing.assert_allclose(dev @ matrix + offset, image, atol=1e-9 * unit)
     np.testing.assert_allclose(affine.of_points(dev), image, atol=1e-9 * unit)
-    assert affine.diagonal == (linear.ndim == 1)
 
 
-def test_a_chain_of_clusters_has_no_affine_form_and_diagonals_stay_diagonal():
+def test_a_chain_of_clusters_has_no_affine_form():
     assert MAKE["chain with clusters"]().fit(cloud()).affine() is None
-    assert chain([posthoc.isobn(), posthoc.batch_norm()]).fit(cloud()).affine().diagonal
 
 
 def test_a_chain_fits_each_step_on_what_came_before():
@@ -280,13 +273,8 @@ def test_a_fitted_transform_survives_a_safetensors_file(name, tmp_path):
         arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         back = from_state({"spec": json.loads(file.metadata()["spec"]), "arrays": arrays})
     np.testing.assert_array_equal(back.transform(dev), transform.transform(dev))
-    assert back.state()["spec"] == state["spec"]
+    assert back.state()["spec"] == state["spec"]  # the counts too
     assert repr(back) == repr(transform)
-
-
-def test_counts_survive_too():
-    back = from_state(posthoc.zca().fit(cloud(5, 12)).state())
-    assert back.dropped == 8
 
 
 @pytest.mark.parametrize(

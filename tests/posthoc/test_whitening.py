@@ -47,7 +47,7 @@ def test_pca_whitening_against_scikit_learn(components):
 
 
 def test_signs_are_fixed():
-    matrix = pca_whitening().fit(cloud()).affine().linear
+    matrix = pca_whitening().fit(cloud()).affine().matrix
     for column in matrix.T:
         assert column[np.abs(column).argmax()] > 0
 
@@ -61,14 +61,6 @@ def test_the_fit_set_becomes_white(train):
         np.testing.assert_allclose(image.mean(axis=0), 0, atol=1e-9)
         np.testing.assert_allclose(np.cov(image.T), np.eye(train.shape[1]), atol=1e-8)
         assert metrics.isoscore(image) == pytest.approx(1, abs=1e-9)
-
-
-@quick
-@given(train=full_rank_clouds(), strength=st.floats(0, 1))
-def test_both_share_their_gram_matrix(train, strength):
-    a = zca(strength=strength).fit_transform(train)
-    b = pca_whitening(strength=strength).fit_transform(train)
-    np.testing.assert_allclose(a @ a.T, b @ b.T, rtol=1e-8, atol=1e-8 * np.abs(a @ a.T).max())
 
 
 def test_strength_zero_only_centres_even_outside_the_span():

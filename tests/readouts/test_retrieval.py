@@ -136,9 +136,3 @@ def test_the_unit_of_the_vectors_changes_nothing() -> None:
     assert {slug: one.value for slug, one in plain.items()} == pytest.approx(
         {slug: one.value for slug, one in large.items()}, abs=1e-6
     )
-
-
-def test_only_requested_scores_are_ranked() -> None:
-    points, _, relevance = made(15)
-    measured = measure(Image(points), relevance, ["ndcg_cosine"])
-    assert set(measured) == {"ndcg_cosine", "mrr_cosine", *(f"recall{k}_cosine" for k in RECALLS)}

@@ -15,8 +15,8 @@ from isoviz.readouts.division import divide
 from isoviz.vectors import VectorSet, demo_sets
 from isoviz.whatif import chains, notebook
 from isoviz.whatif.curves import axes, best, cached_curve, curve
-from isoviz.whatif.engine import WhatIf, engine_of, image_of
-from isoviz.whatif.images import NotReadyError
+from isoviz.whatif.engine import WhatIf, engine_of
+from isoviz.whatif.images import NotReadyError, image_of
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 2, 150)
