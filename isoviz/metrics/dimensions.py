@@ -120,23 +120,21 @@ def outliers_of(means: NDArray[np.float64], threshold: float = 3.0) -> NDArray[n
     return outliers[np.argsort(-distance[outliers], kind="stable")].astype(np.int64)
 
 
-def rogue_share(points: Points, top: int = 1) -> Value:
-    """Share of the total variance in the `top` dimensions of largest variance, in [0, 1], for a cloud (n, d).
+def rogue_share(points: Points) -> Value:
+    """Share of the total variance in the dimension of largest variance, in [0, 1], for a cloud (n, d).
 
     A single dimension with share s limits the participation ratio to at most 1/s².
     """
-    if top < 1:
-        raise InputError(f"top must be at least 1, got {top}")
-    return answer("rogue_share", points, _rogue_share(Sample(points), top))
+    return answer("rogue_share", points, _rogue_share(Sample(points)))
 
 
-def _rogue_share(sample: Sample, top: int = 1) -> Estimate:
+def _rogue_share(sample: Sample) -> Estimate:
     if sample.n < 2:
         return undefined(too_few(sample.n))
     if np.all(sample.std <= sample.eps * np.abs(sample.mean)):
         return undefined("all points are equal")
-    shares = np.sort((sample.std / sample.std.max()) ** 2)[::-1]
-    return Estimate(float(shares[:top].sum() / shares.sum()))
+    shares = (sample.std / sample.std.max()) ** 2
+    return Estimate(float(shares.max() / shares.sum()))
 
 
 def abs_correlation(points: Points) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 _TWIN = 64 * np.finfo(np.float64).eps
 
 
-def twonn(
-    points: Points,
-    discard_fraction: float = 0.1,
-    convention: Literal["current", "pre-2024"] = "current",
-) -> Value:
+def twonn(points: Points, discard_fraction: float = 0.1) -> Value:
     """TwoNN intrinsic dimension of a cloud (n, d).
 
     The slope through the origin of −log(1 − F(μ)) on log μ, where μ is the ratio of a point's second to its first
@@ -35,17 +31,13 @@ def twonn(
 
     Args:
         discard_fraction: share of the largest ratios to leave out, in [0, 1).
-        convention: "pre-2024" starts the empirical distribution at 0 instead of 1/n, as in scikit-dimension before 0.4 and
-            hence in published values: 0.4 % lower at n = 800, 8 % at n = 40.
     """
     if not 0 <= discard_fraction < 1:
         raise InputError(f"discard_fraction must lie in [0, 1), got {discard_fraction}")
-    if convention not in ("current", "pre-2024"):
-        raise InputError(f"convention must be 'current' or 'pre-2024', got {convention!r}")
-    return answer("twonn", points, twonn_estimate(Sample(points), discard_fraction, convention))
+    return answer("twonn", points, twonn_estimate(Sample(points), discard_fraction))
 
 
-def twonn_estimate(sample: Sample, discard_fraction: float = 0.1, convention: str = "current") -> Estimate:
+def twonn_estimate(sample: Sample, discard_fraction: float = 0.1) -> Estimate:
     """TwoNN of a sample's points; its note gives the number of duplicates left out."""
     assert sample.points is not None
     n = sample.n
@@ -71,8 +63,9 @@ def twonn_estimate(sample: Sample, discard_fraction: float = 0.1, convention: st
         return Estimate(float("nan"), f"it needs at least 3 distinct points, got {usable}", note)
     ratios = neighbours.distances[:, 1] / neighbours.distances[:, 0]
     log_ratio = np.log(np.sort(ratios)[: int(usable * (1 - discard_fraction))])
-    start = 1 if convention == "current" else 0
-    share = np.arange(start, start + len(log_ratio)) / usable
+    share = (
+        np.arange(1, 1 + len(log_ratio)) / usable
+    )  # scikit-dimension before 0.4 began at 0, and gave 0.4 % less at n = 800
     kept_mask = share < 1  # if none is discarded, the last one has no finite −log(1 − F)
     log_ratio, survival = log_ratio[kept_mask], -np.log1p(-share[kept_mask])
     spread = float(log_ratio @ log_ratio)
