@@ -18,15 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import (
-    check_shape,
-    float64_matrix,
-    is_tensor,
-    resolution,
-    too_few,
-    warn_if_small,
-    warn_undefined,
-)
+from isoviz.metrics.cloud import check_shape, is_tensor, too_few, warn_if_small, warn_undefined
 from isoviz.metrics.moments import (
     Moments,
     cloud_moments,
@@ -36,6 +28,7 @@ from isoviz.metrics.moments import (
     unbiased_estimate,
     unbiased_sums,
 )
+from isoviz.metrics.sample import Sample
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points
@@ -207,8 +200,7 @@ def left_out(moments: Moments, codes: NDArray[np.int64] | None = None) -> Moment
         codes: as in `interval_of`.
     """
     x, matrix = moments.centred, moments.matrix
-    if x is None or matrix is None or moments.quartic is None:
-        raise ValueError("left_out needs the matrix, the fourth moment and the centred points")
+    assert x is not None and matrix is not None and moments.quartic is not None
     n, d = x.shape
     gram = prefers_gram(n, d)
     scatter = matrix * (n - 1)  # S = X̃ᵀX̃, or X̃X̃ᵀ
@@ -256,7 +248,7 @@ def left_out(moments: Moments, codes: NDArray[np.int64] | None = None) -> Moment
     # If one group holds nearly all the variance, these differences cancel. At most a few groups can; these are refitted.
     cancelled = (other_frobenius < 1e-4 * frobenius) | (other_quartic < 1e-4 * quartic)
     for group in np.flatnonzero(cancelled & (remaining_n >= 2)):
-        refitted = cloud_moments(x[codes != group], float(np.finfo(np.float64).eps), quartic=True)
+        refitted = cloud_moments(x[codes != group], float(np.finfo(np.float64).eps))
         collapsed[group] = refitted.collapsed
         # possibly in another unit, to which scores are invariant
         degrees = remaining_n[group] - 1
@@ -304,14 +296,13 @@ def _checked_interval(
         raise InputError(f"estimator must be 'unbiased' or 'plain', got {estimator!r}")
     if not 0.0 < level < 1.0:
         raise InputError(f"level must lie between 0 and 1, got {level}")
-    x = float64_matrix(points)
-    n, d = x.shape
+    sample = Sample(points)
+    n, d = sample.n, sample.d
     codes = None if groups is None else _codes(groups, n)
-    if n < 2:
+    if sample.moments is None:
         interval = Interval.missing(too_few(n), n, d, level, n)
     else:
-        moments = cloud_moments(x, resolution(points), quartic=True, keep_centred=True)
-        interval = interval_of(moments, codes, estimator, level)
+        interval = interval_of(sample.moments, codes, estimator, level)
     if interval.problem:
         warn_undefined(metric, interval.problem, depth=2)
     elif estimator == "plain":

@@ -25,7 +25,7 @@ class Moments:
         `backward.tensor_moments`.
     matrix: Σ (d, d), or the Gram matrix X̃X̃ᵀ/(n − 1) (n, n), which has the same nonzero eigenvalues.
     collapsed: all points are equal up to the resolution of their number type.
-    centred: X̃ (n, d) in the same unit as the sums, if requested.
+    centred: X̃ (n, d) in the same unit as the sums, where the points are known.
     """
 
     n: int
@@ -57,13 +57,11 @@ def sum_of_squares(matrix: NDArray[np.float64]) -> float:
     return float(flat @ flat)
 
 
-def cloud_moments(x: NDArray[np.float64], eps: float, quartic: bool = False, keep_centred: bool = False) -> Moments:
-    """T, F and, on request, Q of a cloud (n >= 2, d) in float64.
+def cloud_moments(x: NDArray[np.float64], eps: float) -> Moments:
+    """T, F, Q, the matrix and X̃ of a cloud (n >= 2, d) in float64.
 
     Args:
         eps: `cloud.resolution` of the input before it became float64.
-        quartic: also compute Q.
-        keep_centred: also return X̃.
     """
     n, d = x.shape
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -79,16 +77,16 @@ def cloud_moments(x: NDArray[np.float64], eps: float, quartic: bool = False, kee
             frobenius = sum_of_squares(matrix)
     gram = prefers_gram(n, d)
     variances = np.einsum("ij,ij->j", centred, centred) / (n - 1) if gram else matrix.diagonal()
-    squares = np.einsum("ij,ij->i", centred, centred) if quartic else None
+    squares = np.einsum("ij,ij->i", centred, centred)
     return Moments(
         n=n,
         d=d,
         trace=float(matrix.diagonal().sum()),
         frobenius=frobenius,
-        quartic=None if squares is None else float(squares @ squares) / (n - 1),
+        quartic=float(squares @ squares) / (n - 1),
         matrix=matrix,
         collapsed=bool(np.all(variances <= (eps * mean) ** 2)),
-        centred=centred if keep_centred else None,
+        centred=centred,
     )
 
 

@@ -65,7 +65,7 @@ class Sample:
         """T, F, Q, the covariance or Gram matrix and the centred points; None for fewer than two points."""
         if self.n < 2 or self.points is None:
             return None
-        return cloud_moments(self.points, self.eps, quartic=True, keep_centred=True)
+        return cloud_moments(self.points, self.eps)
 
     @cached_property
     def eigenvalues(self) -> Matrix | None:

@@ -91,7 +91,7 @@ def _point(engine: WhatIf, steps: Sequence[Step], value: float, slug: str) -> Cu
     if cloud.only_rounding:
         return CurvePoint(value, None, Difference(None, None, None, comparison.difference.n, 0), None, None, None)
     points = cloud.image(cloud.validation)
-    moments = cloud_moments(points, float(np.finfo(np.float64).eps), quartic=True, keep_centred=True)
+    moments = cloud_moments(points, float(np.finfo(np.float64).eps))
     score = interval_of(moments, estimator="plain")
     ends = (score.estimate, score.low, score.high)
     isoscore, low, high = (float(end) if np.isfinite(end) else None for end in ends)
