@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
-from isoviz.methods import get
+from tests.methods import attaching
+from tests.methods.attaching import reps
 
-
-def attached(width=5, **params):
-    kind = get("batchnorm")
-    method = kind(kind.Params(**params))
-    method.attach(SimpleNamespace(head_width=width))
-    return method
-
-
-def reps(points):
-    return SimpleNamespace(
-        pooled=torch.as_tensor(points, dtype=torch.float32) if isinstance(points, np.ndarray) else points
-    )
+attached = partial(attaching.attached, "batchnorm", 5)
 
 
 def cloud(n=50, d=5, seed=0):
@@ -44,7 +34,7 @@ def test_training_uses_the_batchs_own_population_statistics():
 def test_the_gradient_passes_through_the_statistics():
     points = torch.tensor(cloud(8, 3), dtype=torch.float32, requires_grad=True)
     weights = torch.randn(8, 3, generator=torch.Generator().manual_seed(0))
-    (attached(3).transform(reps(points), training=True) * weights).sum().backward()
+    (attaching.attached("batchnorm", 3).transform(reps(points), training=True) * weights).sum().backward()
     wide = points.detach().double().requires_grad_()
     centred = wide - wide.mean(0)
     ((centred / (centred.square().mean(0) + 1e-5).sqrt()) * weights.double()).sum().backward()
@@ -117,7 +107,7 @@ def test_constant_dimension_gives_zero_and_noise_is_scaled_by_at_most_316():
         assert torch.isfinite(out).all()
         assert float(out[:, 1].abs().max()) < 1e-4  # 316 times the rounding of a mean of 0.1
         assert float(out[:, 2].abs().max()) == pytest.approx(5e-8 / 1e-5**0.5, rel=1e-2)
-    assert torch.isfinite(attached(3).transform(reps(torch.ones(4, 3)), training=True)).all()
+    assert torch.isfinite(attaching.attached("batchnorm", 3).transform(reps(torch.ones(4, 3)), training=True)).all()
 
 
 def test_half_precision_keeps_float32_statistics():

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 from isoviz.errors import InputError
-from isoviz.methods import flow, get
+from isoviz.methods import flow
 from isoviz.methods.flow import bits_per_dimension, gaussianise, make_map, plan
 from isoviz.metrics import isoscore
+from tests.methods import attaching
+from tests.methods.attaching import reps
+
+attached = partial(attaching.attached, "flow", 6)
 
 
 def restore(parameters, steps, gaussian):
@@ -28,17 +32,6 @@ def restore(parameters, steps, gaussian):
         points = torch.linalg.solve(upper, points).T
         points = points * (-own["log_scale"]).exp() - own["shift"]
     return points
-
-
-def attached(width=6, **params):
-    kind = get("flow")
-    method = kind(kind.Params(**params))
-    method.attach(SimpleNamespace(head_width=width))
-    return method
-
-
-def reps(points):
-    return SimpleNamespace(pooled=points)
 
 
 def skewed(n=400, d=6, seed=0):

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
-from isoviz.methods import get
 from isoviz.methods.isobn import isobn_scale
+from tests.methods import attaching
+from tests.methods.attaching import reps
 
-
-def attached(width, **params):
-    kind = get("isobn")
-    method = kind(kind.Params(**params))
-    method.attach(SimpleNamespace(head_width=width))
-    return method
-
-
-def reps(points):
-    return SimpleNamespace(pooled=points)
+attached = partial(attaching.attached, "isobn", 5)
 
 
 def loop_scale(cov, beta, eps):
@@ -78,7 +70,7 @@ def test_scale_against_the_loop_and_the_total_variance_is_kept(beta):
 def test_first_batch_uses_that_batchs_statistics():
     # bias correction: after one batch the moving covariance is the batch's own, whatever the momentum
     points = cloud()
-    method = attached(5)
+    method = attached()
     out = method.transform(reps(torch.tensor(points, dtype=torch.float32)), training=True)
     expected = points * loop_scale(np.cov(points.T, bias=True), 0.5, 0.1)
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-4)
@@ -86,7 +78,7 @@ def test_first_batch_uses_that_batchs_statistics():
 
 def test_moving_statistics_over_three_batches_by_hand():
     batches = [cloud(seed=s) for s in range(3)]
-    method = attached(5, momentum=0.25)
+    method = attached(momentum=0.25)
     for points in batches:
         method.transform(reps(torch.tensor(points, dtype=torch.float32)), training=True)
     average = np.zeros((5, 5))
@@ -99,7 +91,7 @@ def test_moving_statistics_over_three_batches_by_hand():
 @pytest.mark.parametrize("beta", [0.25, 1.0])
 def test_code_form_does_step_by_step_what_the_authors_program_does(beta):
     """From zeros, σ and Σ apart: in the first steps most correlations are cut to ±1, and ε weighs against a small Σ."""
-    method, authors = attached(5, form="code", eps=1e-3, beta=beta), AuthorsSteps(5, 0.05, 1e-3, beta)
+    method, authors = attached(form="code", eps=1e-3, beta=beta), AuthorsSteps(5, 0.05, 1e-3, beta)
     batches = [
         cloud(seed=step) * (0.01 if step % 3 else 3) for step in range(12)
     ]  # of unlike size: then diag Σ̄ is not σ̄²
@@ -112,11 +104,11 @@ def test_code_form_does_step_by_step_what_the_authors_program_does(beta):
 
 def test_evaluation_before_training_changes_nothing():
     points = torch.randn(4, 5)
-    assert torch.equal(attached(5).transform(reps(points), training=False), points)
+    assert torch.equal(attached().transform(reps(points), training=False), points)
 
 
 def test_evaluation_moves_no_statistics():
-    method = attached(5)
+    method = attached()
     method.transform(reps(torch.randn(8, 5)), training=True)
     before = method.state.covariance.clone()
     method.transform(reps(torch.randn(8, 5)), training=False)
@@ -126,7 +118,7 @@ def test_evaluation_moves_no_statistics():
 def test_dimension_without_variance_changes_nothing():
     points = torch.tensor(cloud(), dtype=torch.float32)
     points[:, 2] = 1.5
-    out = attached(5).transform(reps(points), training=True)
+    out = attached().transform(reps(points), training=True)
     assert torch.isfinite(out).all()
     without = [0, 1, 3, 4]
     cov = np.cov(points[:, without].T.numpy(), bias=True)
@@ -136,22 +128,22 @@ def test_dimension_without_variance_changes_nothing():
 
 
 def test_all_rows_equal_and_a_single_row():
-    method = attached(3)
+    method = attaching.attached("isobn", 3)
     assert torch.isfinite(method.transform(reps(torch.ones(4, 3)), training=True)).all()
-    single = attached(3)
+    single = attaching.attached("isobn", 3)
     points = torch.randn(1, 3)
     assert torch.equal(single.transform(reps(points), training=True), points)
 
 
 def test_scale_is_a_constant_to_the_gradient():
     points = torch.randn(8, 5, requires_grad=True)
-    method = attached(5)
+    method = attached()
     method.transform(reps(points), training=True).sum().backward()
     torch.testing.assert_close(points.grad, method.scale().expand(8, 5))
 
 
 def test_half_precision_input_keeps_float32_statistics():
-    method = attached(5)
+    method = attached()
     out = method.transform(reps(torch.randn(16, 5, dtype=torch.bfloat16)), training=True)
     assert out.dtype == torch.bfloat16
     assert method.state.covariance.dtype == torch.float32

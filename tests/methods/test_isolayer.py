@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
+from functools import partial
 
 import pytest
 import torch
@@ -14,6 +14,10 @@ from isoviz.errors import InputError
 from isoviz.methods import get
 from isoviz.methods.isolayer import Balance
 from isoviz.methods.protocol import Frozen
+from tests.methods import attaching
+from tests.methods.attaching import reps
+
+attached = partial(attaching.attached, "isolayer", 12)
 
 
 def scalar(value):
@@ -63,13 +67,6 @@ def test_zero_start_with_normalising_first_is_refused():
         kind(kind.Params(start="zero", order="normalise_first"))
 
 
-def attached(width, **params):
-    kind = get("isolayer")
-    method = kind(kind.Params(**params))
-    method.attach(SimpleNamespace(head_width=width))
-    return method
-
-
 def task_on(rows=400, width=12, seed=0):
     """Two classes separated along the third dimension, in a cloud with one large direction."""
     generator = torch.Generator().manual_seed(seed)
@@ -96,13 +93,9 @@ def task_on(rows=400, width=12, seed=0):
     return frozen, reports
 
 
-def reps(points):
-    return SimpleNamespace(pooled=points)
-
-
 @pytest.mark.parametrize("depth", [1, 3])
 def test_it_starts_as_the_identity_and_is_left_alone_by_fine_tuning(depth):
-    method = attached(12, depth=depth)
+    method = attached(depth=depth)
     points = task_on()[0].pooled
     torch.testing.assert_close(method.transform(reps(points), training=True), points)
     assert not any(parameter.requires_grad for parameter in method.state.parameters())
@@ -110,7 +103,7 @@ def test_it_starts_as_the_identity_and_is_left_alone_by_fine_tuning(depth):
 
 @pytest.mark.parametrize("params", [{}, {"isotropy": "full"}, {"depth": 2}, {"isotropy": "full", "depth": 2}])
 def test_it_makes_the_vectors_more_isotropic_and_keeps_the_task(params):
-    method = attached(12, layer_epochs=60, layer_lr=0.02, patience=60, **params)
+    method = attached(layer_epochs=60, layer_lr=0.02, patience=60, **params)
     frozen, reports = task_on()
     weights = frozen.output.weight.detach().clone()
     method.fit_frozen(frozen)
@@ -129,25 +122,25 @@ def test_it_makes_the_vectors_more_isotropic_and_keeps_the_task(params):
 def test_the_full_data_term_is_the_score_of_the_mapped_vectors():
     """First step at the identity: −log IsoScore of the cached vectors themselves."""
     frozen, reports = task_on()
-    attached(12, isotropy="full", layer_epochs=1).fit_frozen(frozen)
+    attached(isotropy="full", layer_epochs=1).fit_frozen(frozen)
     assert reports[0][0]["isotropy"] == pytest.approx(-math.log(float(metrics.isoscore(frozen.pooled))), rel=1e-5)
     other, batch_told = task_on()
-    attached(12, isotropy="batch", layer_epochs=1, holdout=0.0, layer_batch=400).fit_frozen(other)
+    attached(isotropy="batch", layer_epochs=1, holdout=0.0, layer_batch=400).fit_frozen(other)
     assert batch_told[0][0]["isotropy"] == pytest.approx(reports[0][0]["isotropy"], rel=1e-5)
 
 
 def test_the_held_out_rows_are_never_trained_on():
     frozen, reports = task_on(rows=100)
-    attached(12, layer_epochs=1, layer_batch=1000).fit_frozen(frozen)
+    attached(layer_epochs=1, layer_batch=1000).fit_frozen(frozen)
     assert [count for _, count, _ in reports] == [70]
-    assert attached(12, layer_epochs=3, layer_batch=32).frozen_steps(100) == 9
+    assert attached(layer_epochs=3, layer_batch=32).frozen_steps(100) == 9
 
 
 @pytest.mark.parametrize("variant", ["joint", "layer_then_classifier"])
 def test_the_variants_move_the_classifier(variant):
     frozen, _ = task_on()
     before = frozen.output.weight.detach().clone()
-    attached(12, variant=variant, layer_epochs=3).fit_frozen(frozen)
+    attached(variant=variant, layer_epochs=3).fit_frozen(frozen)
     assert not torch.equal(before, frozen.output.weight)
 
 
@@ -156,11 +149,11 @@ def test_it_stops_early_and_keeps_the_best_epoch():
     frozen, reports = task_on(rows=100)
     values = iter([0.9] + [0.5] * 100)
     frozen.metric = lambda logits, truth: next(values)
-    method = attached(12, patience=3, layer_epochs=50, layer_batch=1000)
+    method = attached(patience=3, layer_epochs=50, layer_batch=1000)
     method.fit_frozen(frozen)
     assert len(reports) == 4
     once, _ = task_on(rows=100)
-    single = attached(12, layer_epochs=1, layer_batch=1000)
+    single = attached(layer_epochs=1, layer_batch=1000)
     single.fit_frozen(once)
     torch.testing.assert_close(method.state[0].weight, single.state[0].weight)
 
@@ -168,7 +161,7 @@ def test_it_stops_early_and_keeps_the_best_epoch():
 def test_a_collapsed_cloud_does_not_diverge():
     frozen, reports = task_on(rows=64)
     frozen.pooled.copy_(frozen.pooled[0].clone().expand_as(frozen.pooled))
-    method = attached(12, layer_epochs=2)
+    method = attached(layer_epochs=2)
     method.fit_frozen(frozen)
     assert all(math.isfinite(value) for losses, _, _ in reports for value in losses.values())
     assert all(torch.isfinite(parameter).all() for parameter in method.state.parameters())

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 from isoviz.errors import InputError
-from isoviz.methods import get
 from isoviz.methods.protocol import Representations, Sample
+from tests.methods.attaching import attached
+
+make = partial(attached, width=4)
 
 
 def reps(batch=6, length=7, width=4, layers=3, seed=0):
@@ -22,13 +24,6 @@ def reps(batch=6, length=7, width=4, layers=3, seed=0):
     return Representations(
         hidden[-1][:, 0], hidden[-1][:, 0], hidden[-1], hidden, mask, torch.randn(2, width, generator=generator)
     )
-
-
-def make(slug, **params):
-    kind = get(slug)
-    method = kind(kind.Params(**params))
-    method.attach(SimpleNamespace(width=4, head_width=4, num_layers=3))
-    return method
 
 
 def kept_points(batch, layers):

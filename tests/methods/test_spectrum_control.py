@@ -10,20 +10,14 @@ import pytest
 import torch
 
 from isoviz.errors import InputError
-from isoviz.methods import check_params, get
+from isoviz.methods import check_params
+from tests.methods.attaching import attached
 
 SLUGS = ["spectrum_pol", "spectrum_exp"]
 
 
 def weight_of(rows=3, columns=10, scale=0.02, seed=0):
     return torch.nn.Parameter(scale * torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed)))
-
-
-def attached(slug, weight, **params):
-    kind = get(slug)
-    method = kind(kind.Params(**params))
-    method.attach(SimpleNamespace(output=SimpleNamespace(weight=weight)))
-    return method
 
 
 def reps(weight):
@@ -37,11 +31,11 @@ def by_hand(weight, lam, targets):
 def test_terms_with_a_given_scale():
     weight = weight_of()
     values = weight.detach().double().numpy()
-    terms = attached("spectrum_pol", weight, lam=3.0, c1=0.2, gamma=-1.5).penalties(reps(weight))
+    terms = attached("spectrum_pol", output=weight, lam=3.0, c1=0.2, gamma=-1.5).penalties(reps(weight))
     assert list(terms) == ["spectrum_pol"]
     expected = by_hand(values, 3.0, [0.2 * k**-1.5 for k in (1, 2, 3)])
     assert float(terms["spectrum_pol"]) == pytest.approx(expected, rel=1e-5)
-    terms = attached("spectrum_exp", weight, lam=3.0, c1=0.2, c2=0.4, gamma=1.2).penalties(reps(weight))
+    terms = attached("spectrum_exp", output=weight, lam=3.0, c1=0.2, c2=0.4, gamma=1.2).penalties(reps(weight))
     assert list(terms) == ["spectrum_exp"]
     expected = by_hand(values, 3.0, [0.2 * math.exp(-0.4 * k**1.2) for k in (1, 2, 3)])
     assert float(terms["spectrum_exp"]) == pytest.approx(expected, rel=1e-5)
@@ -50,7 +44,7 @@ def test_terms_with_a_given_scale():
 @pytest.mark.parametrize("slug", SLUGS)
 def test_default_target_has_the_weights_norm_at_the_start(slug):
     weight = weight_of(scale=0.7)
-    target = attached(slug, weight).buffer("target")
+    target = attached(slug, output=weight).buffer("target")
     assert target.shape == (3,)
     assert float(target.double().square().sum()) == pytest.approx(float(weight.double().square().sum()), rel=1e-6)
 
@@ -60,7 +54,7 @@ def test_default_target_has_the_weights_norm_at_the_start(slug):
 def test_the_default_cannot_empty_the_weight_and_a_small_scale_does(slug, rows):
     def trained(**params):
         weight = weight_of(rows)
-        method = attached(slug, weight, **params)
+        method = attached(slug, output=weight, **params)
         optimizer = torch.optim.SGD([weight], lr=0.1)
         norms = [float(weight.norm())]
         for _ in range(200):
@@ -82,8 +76,8 @@ def test_the_default_cannot_empty_the_weight_and_a_small_scale_does(slug, rows):
 
 @pytest.mark.parametrize("slug", SLUGS)
 def test_the_target_stays_with_the_start_when_resumed(slug):
-    method = attached(slug, weight_of())
-    resumed = attached(slug, weight_of(seed=5, scale=3.0))  # the weight has moved since
+    method = attached(slug, output=weight_of())
+    resumed = attached(slug, output=weight_of(seed=5, scale=3.0))  # the weight has moved since
     resumed.state.load_state_dict(method.state.state_dict())
     assert torch.equal(resumed.buffer("target"), method.buffer("target"))
 
@@ -91,12 +85,12 @@ def test_the_target_stays_with_the_start_when_resumed(slug):
 @pytest.mark.parametrize("slug", SLUGS)
 def test_strength_zero_adds_no_term_and_a_zero_weight_needs_a_scale(slug):
     weight = weight_of()
-    assert attached(slug, weight, lam=0.0).penalties(reps(weight)) == {}
+    assert attached(slug, output=weight, lam=0.0).penalties(reps(weight)) == {}
     empty = torch.nn.Parameter(torch.zeros(2, 4))
     with pytest.raises(InputError, match="give c1 above 0") as caught:
-        attached(slug, empty)
+        attached(slug, output=empty)
     assert caught.value.field == "params.c1"
-    assert torch.isfinite(attached(slug, empty, c1=1.0).penalties(reps(empty))[slug])
+    assert torch.isfinite(attached(slug, output=empty, c1=1.0).penalties(reps(empty))[slug])
 
 
 @pytest.mark.parametrize(
