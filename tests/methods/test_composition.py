@@ -110,7 +110,7 @@ def made_single(slug: str) -> methods.composition.Method:
     return kind(kind.Params())
 
 
-@every_pair
+@pytest.mark.parametrize("slug", ["isobn+istar", "flow+spectrum_exp", "cosreg+isolayer"])
 def test_saved_and_loaded_it_gives_the_same_logits(tiny_models, slug, tmp_path):
     model = built(tiny_models, made(slug)).train()
     model(**sentences(), penalise=True).loss.backward()

@@ -11,8 +11,7 @@ from scipy import stats
 from isoviz import metrics
 from isoviz.errors import InputError
 from isoviz.metrics import UndefinedWarning, isoscore_interval, one_per_group, participation_ratio_interval
-from isoviz.metrics.intervals import left_out, student_quantile
-from isoviz.metrics.moments import cloud_moments
+from isoviz.metrics.intervals import student_quantile
 
 pytestmark = pytest.mark.filterwarnings("ignore::isoviz.metrics.SmallSampleWarning")
 SCORE = {"unbiased": metrics.isoscore_unbiased, "plain": metrics.isoscore}
@@ -63,24 +62,6 @@ def test_it_matches_refits_without_each_group(cloud, grouping, estimator):
     assert [ratio.low, ratio.high] == pytest.approx([1 + (d - 1) * low, 1 + (d - 1) * high], rel=1e-10)
     assert ratio.standard_error == pytest.approx((d - 1) * error, rel=1e-10)
     assert (ratio.groups, ratio.n) == (count, n)
-
-
-@pytest.mark.parametrize("cloud", CLOUDS)
-@pytest.mark.parametrize("grouping", GROUPINGS)
-def test_every_sum_without_a_group_matches_a_refit(cloud, grouping):
-    points = CLOUDS[cloud]
-    labels = GROUPINGS[grouping](len(points))
-    codes = np.arange(len(points)) if labels is None else np.unique(labels, return_inverse=True)[1]
-    sums = left_out(cloud_moments(points, 1e-16), None if labels is None else codes)
-    for group in range(codes.max() + 1):
-        rest = points[codes != group] - points.mean(axis=0)
-        rest = rest - rest.mean(axis=0)
-        cov = rest.T @ rest / (len(rest) - 1)
-        assert sums.n[group] == len(rest)
-        assert sums.trace[group] == pytest.approx(np.trace(cov), rel=1e-10)
-        assert sums.frobenius[group] == pytest.approx((cov**2).sum(), rel=1e-10)
-        fourth = sum((row @ row) ** 2 for row in rest) / (len(rest) - 1)
-        assert sums.quartic[group] == pytest.approx(fourth, rel=1e-10)
 
 
 @pytest.mark.parametrize("labels", [None, np.array([0, 0, 1, 1] + [2, 3, 4, 5] * 9)])

@@ -227,15 +227,6 @@ def test_the_unbiased_score_and_its_oracle_are_the_mean_over_all_quadruples(clou
     assert isoscore_unbiased(x) == pytest.approx(expected, rel=tolerance)
 
 
-def test_the_sums_over_distinct_indices_are_those_sums():
-    a = np.random.default_rng(0).normal(size=(6, 6))
-    a = a + a.T
-    triples = math.fsum(a[i, j] * a[j, k] for i, j, k in permutations(range(6), 3))
-    quadruples = math.fsum(a[i, j] * a[k, m] for i, j, k, m in permutations(range(6), 4))
-    assert over_triples(a) == pytest.approx(triples, rel=1e-12)
-    assert over_quadruples(a) == pytest.approx(quadruples, rel=1e-12)
-
-
 # The authors' package
 
 

@@ -6,8 +6,6 @@ import pytest
 import torch
 
 from isoviz.methods import get
-from isoviz.methods.baseline import Baseline
-from isoviz.methods.protocol import Params
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.models.families import CLASSIFIERS, SEQ2SEQ
@@ -231,12 +229,3 @@ def test_labels_give_the_cross_entropy_and_named_terms(tiny_models):
     torch.testing.assert_close(outputs.terms["task"], torch.nn.functional.cross_entropy(outputs.logits, labels))
     torch.testing.assert_close(outputs.loss, outputs.terms["task"] + outputs.terms["cosreg"])
     assert set(model(**batch_of(folder), labels=labels).terms) == {"task"}
-
-
-def test_default_hooks_change_nothing(tiny_models):
-    model = headed(tiny_models("bert")).eval()
-    assert isinstance(model.hooks, Baseline)
-    assert Baseline(Params()).penalties(None) == {}
-    with torch.no_grad():
-        outputs = model(**batch_of(tiny_models("bert")))
-    assert outputs.head is outputs.reps.pooled

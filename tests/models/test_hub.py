@@ -253,7 +253,6 @@ def test_code_that_comes_with_a_model_is_refused_and_pickles_too(server, tiny_mo
         "acme/code": ({**files, "config.json": json.dumps(config).encode()}, "trust_remote_code stays off"),
         "acme/pickle": ({n: c for n, c in files.items() if n != "model.safetensors"}, "pickled weights are not read"),
         "acme/page": ({"README.md": b"# x"}, "has no config.json"),
-        "acme/words": ({n: c for n, c in files.items() if not n.startswith("tokenizer")}, "has no tokenizer"),
         "acme/part": (
             {**{n: c for n, c in files.items() if n != "model.safetensors"}, "model-00001-of-00002.safetensors": b"x"},
             r"lacks some of its weights \(no model-00002-of-00002",
