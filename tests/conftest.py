@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from threadpoolctl import threadpool_limits
 
 from isoviz import fence
 from tests import tiny
@@ -63,7 +64,7 @@ def _one_thread() -> Iterator[None]:
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
     if "isoviz.whatif.scheduler" in sys.modules:
-        sys.modules["isoviz.whatif.scheduler"]._limit_blas(1)
+        threadpool_limits(limits=1, user_api="blas")
 
 
 @pytest.fixture(scope="session")
