@@ -200,14 +200,14 @@ def left_out(moments: Moments, codes: NDArray[np.int64] | None = None) -> Moment
         codes: as in `interval_of`.
     """
     x, matrix = moments.centred, moments.matrix
-    assert x is not None and matrix is not None and moments.quartic is not None
+    assert x is not None and matrix is not None
     n, d = x.shape
     gram = prefers_gram(n, d)
     scatter = matrix * (n - 1)  # S = X̃ᵀX̃, or X̃X̃ᵀ
     squares = np.einsum("ij,ij->i", x, x)
     quadratic = np.einsum("ij,ij->i", scatter, scatter) if gram else _quadratic_forms(x, scatter)  # x_iᵀSx_i
     weighted = squares @ x  # Σ‖x‖²x
-    trace, frobenius, quartic = squares.sum(), moments.frobenius * (n - 1) ** 2, moments.quartic * (n - 1)
+    trace, frobenius, quartic = squares.sum(), moments.frobenius * (n - 1) ** 2, moments.fourth * (n - 1)
 
     codes = np.arange(n) if codes is None else codes
     sizes = np.bincount(codes)
@@ -254,7 +254,7 @@ def left_out(moments: Moments, codes: NDArray[np.int64] | None = None) -> Moment
         degrees = remaining_n[group] - 1
         other_trace[group] = refitted.trace * degrees
         other_frobenius[group] = refitted.frobenius * degrees**2
-        other_quartic[group] = refitted.quartic * degrees
+        other_quartic[group] = refitted.fourth * degrees
     divisor = remaining_n - 1
     return Moments(
         remaining_n, d, other_trace / divisor, other_frobenius / divisor**2, other_quartic / divisor, None, collapsed

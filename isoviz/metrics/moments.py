@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ class Moments:
     """Sums over a centred cloud, up to one common unit of length (scores do not depend on it).
 
     trace, frobenius, quartic: T, F, Q with the divisor n − 1; floats, or 0-d tensors from
-        `backward.tensor_moments`.
+        `backward.tensor_moments`. None for Q where `fourth` computes it.
     matrix: Σ (d, d), or the Gram matrix X̃X̃ᵀ/(n − 1) (n, n), which has the same nonzero eigenvalues.
     collapsed: all points are equal up to the resolution of their number type.
     centred: X̃ (n, d) in the same unit as the sums, where the points are known.
@@ -36,6 +37,14 @@ class Moments:
     matrix: NDArray[np.float64] | None
     collapsed: Any
     centred: NDArray[np.float64] | None = None
+
+    @cached_property
+    def fourth(self) -> Any:
+        """Q, from the centred points if nothing else is known; most scores do without."""
+        if self.quartic is not None or self.centred is None:
+            return self.quartic
+        squares = np.einsum("ij,ij->i", self.centred, self.centred)
+        return float(squares @ squares) / (self.n - 1)
 
 
 def prefers_gram(n: int, d: int) -> bool:
@@ -58,7 +67,7 @@ def sum_of_squares(matrix: NDArray[np.float64]) -> float:
 
 
 def cloud_moments(x: NDArray[np.float64], eps: float) -> Moments:
-    """T, F, Q, the matrix and X̃ of a cloud (n >= 2, d) in float64.
+    """T, F, the matrix and X̃ of a cloud (n >= 2, d) in float64.
 
     Args:
         eps: `cloud.resolution` of the input before it became float64.
@@ -77,13 +86,12 @@ def cloud_moments(x: NDArray[np.float64], eps: float) -> Moments:
             frobenius = sum_of_squares(matrix)
     gram = prefers_gram(n, d)
     variances = np.einsum("ij,ij->j", centred, centred) / (n - 1) if gram else matrix.diagonal()
-    squares = np.einsum("ij,ij->i", centred, centred)
     return Moments(
         n=n,
         d=d,
         trace=float(matrix.diagonal().sum()),
         frobenius=frobenius,
-        quartic=float(squares @ squares) / (n - 1),
+        quartic=None,
         matrix=matrix,
         collapsed=bool(np.all(variances <= (eps * mean) ** 2)),
         centred=centred,
@@ -119,8 +127,8 @@ def unbiased_sums(m: Moments) -> tuple[Any, Any]:
     n = m.n
     c = (n - 1) / (n * (n - 2) * (n - 3))
     square = m.trace * m.trace
-    u = c * ((n - 1) * (n - 2) * m.frobenius + square - n * m.quartic)
-    v = c * (2 * m.frobenius + (n * n - 3 * n + 1) * square - n * m.quartic)
+    u = c * ((n - 1) * (n - 2) * m.frobenius + square - n * m.fourth)
+    v = c * (2 * m.frobenius + (n * n - 3 * n + 1) * square - n * m.fourth)
     return u, v
 
 
@@ -151,7 +159,7 @@ def unbiased_estimate(m: Moments) -> Estimate:
         return undefined(problem)
     if m.n < 4:
         return undefined(f"it needs at least 4 points, got {m.n}")
-    if isinstance(m.quartic, float) and math.isnan(m.quartic):  # running sums, which cannot be rescaled afterwards
+    if isinstance(m.fourth, float) and math.isnan(m.fourth):  # running sums, which cannot be rescaled afterwards
         return undefined("the fourth powers of the points are out of range for its sums; rescale the points")
     u, v = unbiased_sums(m)
     if not is_usable(u, m):

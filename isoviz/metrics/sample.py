@@ -97,12 +97,9 @@ class Sample:
 
     @cached_property
     def covariance(self) -> Matrix:
-        """(d, d) in some unit, n >= 2."""
-        moments = self.moments
-        assert moments is not None and moments.matrix is not None and moments.centred is not None
-        if not prefers_gram(self.n, self.d):
-            return moments.matrix
-        return moments.centred.T @ moments.centred / (self.n - 1)
+        """(d, d) in some unit, n >= 2 and not few."""
+        assert self.moments is not None and self.moments.matrix is not None
+        return self.moments.matrix
 
     @cached_property
     def varies(self) -> NDArray[np.bool_]:
@@ -112,10 +109,15 @@ class Sample:
     @cached_property
     def abs_correlation(self) -> Matrix:
         """(d, d) |ρ|, n >= 2. A dimension without variance correlates 1 with itself and 0 with others."""
-        scale = np.sqrt(self.covariance.diagonal())
-        scale = np.where(self.varies, 1.0 / np.where(self.varies, scale, 1.0), 0.0)
-        correlation = np.abs(self.covariance * scale[:, None])
-        correlation *= scale
+        if self.points is not None and prefers_gram(self.n, self.d):
+            scale = np.where(self.varies, 1.0 / (np.where(self.varies, self.std, 1.0) * np.sqrt(self.n)), 0.0)
+            unit = self._centred[0] * scale
+            correlation = np.abs(unit.T @ unit)
+        else:
+            scale = np.sqrt(self.covariance.diagonal())
+            scale = np.where(self.varies, 1.0 / np.where(self.varies, scale, 1.0), 0.0)
+            correlation = np.abs(self.covariance * scale[:, None])
+            correlation *= scale
         np.minimum(correlation, 1.0, out=correlation)
         np.fill_diagonal(correlation, 1.0)
         return correlation
