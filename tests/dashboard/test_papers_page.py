@@ -89,7 +89,7 @@ def test_local_results_precede_recorded_ones(open_page: OpenPage) -> None:
     origin = recorded.provenance.model_copy(update={"scale": "quick"})
     here = recorded.model_copy(update={"provenance": origin})
     key = jobs.key_of("istar-figure-2", "quick")
-    jobs.STUDY.results.STORE.publish(key, {"result": here.model_dump(mode="json")}, {})
+    jobs.STUDY.results.publish(key, {"result": here.model_dump(mode="json")}, {})
     page = open_page("papers", **FIGURE_2)
     assert not page.exception and not buttons(page)["Reproduced (quick)"]
     (choice,) = [element for element in page.button_group if element.label == "Result"]
