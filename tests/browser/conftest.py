@@ -1,25 +1,27 @@
-"""A real server and a real Chromium: `serve()` starts the app on a free port, `open_tab(url)` opens it."""
+"""Real servers, shared by all tests, and a real Chromium: `open_tab(url)` opens a page."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Locator, Page, expect, sync_playwright
 
 from isoviz.exploring import measuring, results
 from isoviz.exploring.request import ViewRequest, key_of, rows_of
-from isoviz.home import home
 from isoviz.models import sources
 from isoviz.runs.store import Store
 from tests.dashboard.reading import OPEN
@@ -43,6 +45,7 @@ EVERY_SECTION = "&".join(f"{name}=true" for name in OPEN)
 PATIENCE = 60_000
 """Milliseconds that a page may take before a test gives up: a machine busy with other tests is slow."""
 
+LOOPBACK = ("127.0.0.1", "localhost")
 TABS = pytest.StashKey[list[Page]]()
 """The tabs that a test has opened."""
 
@@ -71,11 +74,12 @@ def chromium() -> Iterator[Browser]:
 
 @dataclass
 class Server:
-    """A running app and the store it reads."""
+    """A running app, the store it reads and its ISOVIZ_HOME."""
 
     url: str
     store: Store
     process: subprocess.Popen[bytes]
+    home: Path
 
     def end(self) -> None:
         self.process.send_signal(signal.SIGTERM)
@@ -96,6 +100,7 @@ def start(folder: Path, *, runner: str = "off", base: str = "", **settings: str)
     command = [sys.executable, "-m", "streamlit", "run", "dashboard/server/main.py", f"--server.port={port}"]
     environment = {**os.environ, "ISOVIZ_HOME": str(folder), "ISOVIZ_RUNNER": runner, "HF_HUB_OFFLINE": "1"}
     spares = {"ISOVIZ_SPARES": "off"} if runner == "off" else {}  # each takes ten seconds of a processor
+    environment |= {"ISOVIZ_ROOTS": os.pathsep.join((tempfile.gettempdir(), os.getcwd()))}
     environment |= {"ISOVIZ_NO_TOKEN": "1", **spares, **settings}
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -107,7 +112,7 @@ def start(folder: Path, *, runner: str = "off", base: str = "", **settings: str)
             start_new_session=True,
         )
     url = f"http://127.0.0.1:{port}" + (f"/{base}" if base else "")
-    server = Server(url, store, process)
+    server = Server(url, store, process, folder)
     try:
         _wait(f"{url}/_stcore/health", process, log)
     except BaseException:
@@ -116,35 +121,61 @@ def start(folder: Path, *, runner: str = "off", base: str = "", **settings: str)
     return server
 
 
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """See `server`."""
+    started = start(tmp_path_factory.mktemp("plain"), base="lab/isotropy")
+    yield started
+    started.end()
+
+
 @pytest.fixture
-def serve() -> Iterator[Callable[..., Server]]:
-    """`serve(runner="off", base="")`: a fresh server on this test's own ISOVIZ_HOME."""
-    started: list[Server] = []
+def server(plain: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """The server of most tests, below a path, without a runner or examples. Each test makes its own runs there.
 
-    def fresh(*, runner: str = "off", base: str = "") -> Server:
-        started.append(start(home(), runner=runner, base=base))
-        return started[-1]
+    For the test its home is also that of this process.
+    """
+    monkeypatch.setenv("ISOVIZ_HOME", str(plain.home))
+    return plain
 
-    yield fresh
-    for server in started:
-        server.end()
+
+@pytest.fixture(scope="session")
+def with_examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose pages are full of examples. No test makes runs there."""
+    started = start(tmp_path_factory.mktemp("examples"), ISOVIZ_EXAMPLES="on")
+    yield started
+    started.end()
+
+
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that visitors reach by a link only."""
+    started = start(tmp_path_factory.mktemp("guarded"), ISOVIZ_NO_TOKEN="")
+    yield started
+    started.end()
+
+
+@pytest.fixture(scope="session")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that really trains; runs still going at the end are stopped and awaited."""
+    started = start(tmp_path_factory.mktemp("training"), runner="on")
+    yield started
+    for row in started.store.list(status=["queued", "running"]):
+        started.store.request_stop(row.id)
+    deadline = time.monotonic() + 20
+    while started.store.list(status="running") and time.monotonic() < deadline:
+        time.sleep(0.2)
+    started.end()
 
 
 def keep_view(rows: int) -> str:
-    """Compute and store Explore's view of the bundled model on `rows` rows of its first task; returns its key."""
+    """Compute and store Explore's view of the bundled model on `rows` rows of its first task, unless it is there; its key."""
     request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=rows)
-    facts, arrays = measuring.compute(request, lambda done, total, text: None)
     key = key_of(request, sources.resolve(request.model), rows_of(request.task, None))
-    results.STORE.publish(key, facts, arrays)
+    if results.find(key) is None:
+        facts, arrays = measuring.compute(request, lambda done, total, text: None)
+        results.STORE.publish(key, facts, arrays)
     return key
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One server without a runner, shared by the tests of a file; each test uses its own runs."""
-    shared = start(tmp_path_factory.mktemp("home"))
-    yield shared
-    shared.end()
 
 
 def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -184,6 +215,26 @@ def steady(page: Page, read: Callable[[], Value], times: int = 10) -> Value:
     return value
 
 
+def hovered(matrix: Locator, row: int, column: int, visible: int) -> tuple[int, int, str] | None:
+    """Dimensions and |ρ| in the readout of a visible cell of a matrix; None while it is empty."""
+    canvas = matrix.locator("canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    side = box["width"] / visible
+    canvas.hover(position={"x": (column + 0.5) * side, "y": (row + 0.5) * side})
+    text = matrix.locator(".ivz-matrix-readout").inner_text()
+    match = re.match(r"dimensions (\d+) and (\d+): \|ρ\| = ([\d.]+)", text)
+    return (int(match[1]), int(match[2]), match[3]) if match else None
+
+
+BRIGHTNESS = (
+    "c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let s = 0;"
+    " for (let i = 0; i < d.length; i += 4) s += d[i] + d[i + 1] + d[i + 2]; return s / (d.length / 4) / 3 / 255 }"
+)
+"""The mean brightness of a canvas, 0 to 1."""
+
+
 def fits(page: Page) -> bool:
     """Whether the page is no wider than its window."""
     width: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
@@ -209,23 +260,27 @@ def _shown(tab: Page) -> str:
 
 @pytest.fixture
 def open_tab(chromium: Browser, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
-    """`open_tab(url, dark=False, width=1280)`: a tab in a separate browser session.
+    """`open_tab(url, dark=False, width=1280)`: a tab in a separate browser session, with more options of Playwright's contexts.
 
-    Script errors and violations of the Content-Security-Policy fail the test; the report of a failed test ends with the
-    text of its tabs.
+    Script errors, violations of the Content-Security-Policy and requests to other hosts fail the test; the report of a
+    failed test ends with the text of its tabs.
     """
     errors: list[str] = []
     contexts = []
     tabs = request.node.stash[TABS] = []
 
-    def opened(url: str, *, dark: bool = False, width: int = 1280) -> Page:
-        context = chromium.new_context(
-            viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light"
-        )
+    def asked(url: str) -> None:
+        if urlsplit(url).scheme in ("http", "https", "ws", "wss") and urlsplit(url).hostname not in LOOPBACK:
+            errors.append(url)
+
+    def opened(url: str, *, dark: bool = False, width: int = 1280, **options: Any) -> Page:
+        options = {"viewport": {"width": width, "height": 900}, **options}
+        context = chromium.new_context(color_scheme="dark" if dark else "light", **options)
         contexts.append(context)
         page = context.new_page()
         tabs.append(page)
         page.set_default_timeout(PATIENCE)
+        page.on("request", lambda sent: asked(sent.url))
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on(
             "console",

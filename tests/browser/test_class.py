@@ -7,48 +7,22 @@ import secrets
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from dashboard.server.class_routes import qr_code
 from isoviz import lessons
 from isoviz.access import links
 from isoviz.access.visitors import Role
-from tests.browser.conftest import PATIENCE, Server, becomes, start
+from tests.browser.conftest import Server, becomes
 from tests.browser.test_lessons import guess
 
 LESSON = next(lesson for lesson in lessons.catalogue() if lesson.slug == "clusters")
 STEPS = len(LESSON.steps)
 PLAIN = 27
-
-
-@pytest.fixture
-def tabs(chromium: Browser) -> Iterator[Callable[..., Page]]:
-    """`tabs(url)`: a tab in a separate browser session."""
-    contexts = []
-
-    def opened(url: str) -> Page:
-        context = chromium.new_context(reduced_motion="reduce")
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.goto(url)
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
-
-
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that visitors reach by a link only, as a class does."""
-    server = start(tmp_path_factory.mktemp("home"), ISOVIZ_NO_TOKEN="")
-    yield server
-    server.end()
+STILL = {"reduced_motion": "reduce"}
 
 
 def signed_in(address: str) -> urllib.request.OpenerDirector:
@@ -96,9 +70,9 @@ def count(teacher: Page, step: int) -> str | None:
     return teacher.locator(f".ivl-chart[data-step='{step}']").get_attribute("data-count")
 
 
-def test_thirty_students_are_counted_once(guarded: Server, tabs: Callable[..., Page]) -> None:
+def test_thirty_students_are_counted_once(guarded: Server, open_tab: Callable[..., Page]) -> None:
     server, kept_links = guarded, links.read(guarded.store.folder)
-    teacher = tabs(kept_links.address(server.url, Role.RUNNER))
+    teacher = open_tab(kept_links.address(server.url, Role.RUNNER), **STILL)
     teacher.goto(f"{server.url}/lessons#lesson={LESSON.slug}&step=1")
     teacher.get_by_text("Join or open a class").click()
     teacher.get_by_role("button", name="Open a class").click()
@@ -106,7 +80,7 @@ def test_thirty_students_are_counted_once(guarded: Server, tabs: Callable[..., P
     address = teacher.locator(".ivl-address").inner_text()
     assert address == f"{server.url}/lessons?class={code}&token={kept_links.secrets[Role.VIEWER]}"
 
-    pages = [tabs(address), tabs(address), tabs(kept_links.address(server.url, Role.VIEWER))]
+    pages = [open_tab(link, **STILL) for link in (address, address, kept_links.address(server.url, Role.VIEWER))]
     pages[2].goto(f"{server.url}/lessons")
     pages[2].get_by_text("Join a class", exact=True).click()
     expect(pages[2].get_by_role("button", name="Open a class")).to_have_count(0)  # a viewer opens none
@@ -176,11 +150,9 @@ def test_thirty_students_are_counted_once(guarded: Server, tabs: Callable[..., P
     expect(pages[1].locator(".ivl-form, .ivl-sentence").first).to_be_visible()
 
 
-def test_a_phone_joins_by_letters_and_follows_the_teacher(
-    guarded: Server, chromium: Browser, tabs: Callable[..., Page]
-) -> None:
+def test_a_phone_joins_by_letters_and_follows_the_teacher(guarded: Server, open_tab: Callable[..., Page]) -> None:
     server, kept_links = guarded, links.read(guarded.store.folder)
-    teacher = tabs(kept_links.address(server.url, Role.RUNNER))
+    teacher = open_tab(kept_links.address(server.url, Role.RUNNER), **STILL)
     teacher.goto(f"{server.url}/lessons#lesson={LESSON.slug}&step=1")
     teacher.get_by_text("Join or open a class").click()
     teacher.get_by_role("button", name="Open a class").click()
@@ -188,12 +160,7 @@ def test_a_phone_joins_by_letters_and_follows_the_teacher(
     address = teacher.locator(".ivl-address").inner_text()
     assert teacher.get_by_alt_text("QR code of the link").get_attribute("src") == qr_code(address)
 
-    context = chromium.new_context(
-        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, reduced_motion="reduce"
-    )
-    phone = context.new_page()
-    phone.set_default_timeout(PATIENCE)
-    phone.goto(server.url)
+    phone = open_tab(server.url, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, **STILL)
     phone.get_by_label("In a class?").fill("AAAAA")
     phone.get_by_role("button", name="Join class").tap()
     expect(phone.get_by_role("alert")).to_have_text("No open class has the code AAAAA. Check the code.")
@@ -221,7 +188,6 @@ def test_a_phone_joins_by_letters_and_follows_the_teacher(
     expect(phone.get_by_text("This class has ended.")).to_be_visible()
     phone.reload()
     expect(phone.get_by_label("In a class?")).to_be_visible()
-    context.close()
 
 
 def below(element: Locator) -> float:

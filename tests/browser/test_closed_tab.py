@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 import psutil
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Server, start
+from tests.browser.conftest import Server
 from tests.fuzzing.files import bomb
 from tests.runs.observing import gone, until
 
@@ -38,23 +38,18 @@ def at_work(server: Server) -> list[int]:
     return [pid for pid, seconds in readers(server).items() if seconds - before.get(pid, seconds) > _BUSY_SECONDS]
 
 
-def test_reading_ends_with_the_tab(open_tab: Callable[..., Page], tmp_path: Path) -> None:
+def test_reading_ends_with_the_tab(server: Server, open_tab: Callable[..., Page], tmp_path: Path) -> None:
     file = bomb(tmp_path / "train.parquet", 3_000_000, 20)
-    (tmp_path / "home").mkdir()
-    server = start(tmp_path / "home", ISOVIZ_ROOTS=str(tmp_path))
-    try:
-        address = {
-            "train_tasks": "Own data",
-            "train_data.own": str(file),
-            "train_own.text": "text",
-            "train_own.label": "label",
-        }
-        page = open_tab(f"{server.url}/train?{urlencode(address)}")
-        expect(page.get_by_role("combobox", name="Label column", exact=True)).to_be_visible()  # after the preview
-        busy: list[int] = []
-        until(lambda: busy.extend(at_work(server)) or busy)
-        page.close()
-        assert until(lambda: all(map(gone, busy))) < _ENDED_SECONDS
-        assert not at_work(server), "nobody reads it in its place"
-    finally:
-        server.end()
+    address = {
+        "train_tasks": "Own data",
+        "train_data.own": str(file),
+        "train_own.text": "text",
+        "train_own.label": "label",
+    }
+    page = open_tab(f"{server.url}/train?{urlencode(address)}")
+    expect(page.get_by_role("combobox", name="Label column", exact=True)).to_be_visible()  # after the preview
+    busy: list[int] = []
+    until(lambda: busy.extend(at_work(server)) or busy)
+    page.close()
+    assert until(lambda: all(map(gone, busy))) < _ENDED_SECONDS
+    assert not at_work(server), "nobody reads it in its place"

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server, becomes, fits, steady
 
 LONG = 240_000
 """Milliseconds for what waits on a process that imports torch on a busy machine."""
-
-
-@pytest.fixture
-def serving(serve: Callable[..., Server]) -> Iterator[Server]:
-    """A server with an empty store."""
-    yield serve()
 
 
 def lines(page: Page) -> list[tuple[str, list[int], int]]:
@@ -31,8 +24,8 @@ def lines(page: Page) -> list[tuple[str, list[int], int]]:
     return [(name, [int(layer) for layer in layers], known) for name, layers, known in traces]
 
 
-def test_look_progress_profile_and_the_same_by_its_address(serving: Server, open_tab: Callable[..., Page]) -> None:
-    page = open_tab(serving.url)
+def test_look_progress_profile_and_the_same_by_its_address(server: Server, open_tab: Callable[..., Page]) -> None:
+    page = open_tab(server.url)
     page.get_by_role("link", name="Explore").first.click()
     expect(page.get_by_text("Pick a model and a task, then press Analyse")).to_be_visible()
     page.get_by_label("Rows", exact=True).fill("100")
@@ -64,12 +57,12 @@ def test_look_progress_profile_and_the_same_by_its_address(serving: Server, open
     becomes(other, lambda: fits(other), True)
 
 
-def test_leaving_the_page_stops_nothing_and_the_button_does(serving: Server, open_tab: Callable[..., Page]) -> None:
-    page = open_tab(f"{serving.url}/explore?explore_rows=500")
+def test_leaving_the_page_stops_nothing_and_the_button_does(server: Server, open_tab: Callable[..., Page]) -> None:
+    page = open_tab(f"{server.url}/explore?explore_rows=500")
     page.get_by_role("button", name="Analyse").click()
     expect(page.get_by_role("button", name="Stop")).to_be_visible()
     page.get_by_role("link", name="Results").first.click()
     expect(page.get_by_role("heading", name="Results", exact=True)).to_be_visible()
-    second = open_tab(f"{serving.url}/explore?explore_rows=500")  # another person sees the same job
+    second = open_tab(f"{server.url}/explore?explore_rows=500")  # another person sees the same job
     second.get_by_role("button", name="Stop").click()
     expect(second.get_by_text("Pick a model and a task, then press Analyse")).to_be_visible()

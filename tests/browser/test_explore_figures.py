@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,17 +42,16 @@ FILLED = """frame => {
 ASKED = "name => performance.getEntriesByType('resource').find(entry => entry.name.includes(name))?.startTime ?? null"
 
 
-@pytest.fixture
-def serving(serve: Callable[..., Server]) -> Iterator[Server]:
-    """A server below a path that has the view of the bundled model already."""
+@pytest.fixture(autouse=True)
+def _a_view(server: Server) -> None:
+    """The server has the view of the bundled model already."""
     keep_view(ROWS)
-    yield serve(base="lab")
 
 
-def test_first_picture_needs_the_small_script_alone(serving: Server, open_tab: Callable[..., Page]) -> None:
+def test_first_picture_needs_the_small_script_alone(server: Server, open_tab: Callable[..., Page]) -> None:
     page = open_tab("about:blank", width=1440)
     page.add_init_script(f"({WATCH})()")
-    page.goto(f"{serving.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}")
+    page.goto(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}")
     expect(page.locator(".ivz-figure-frame .main-svg:first-child")).to_have_count(len(FIGURES), timeout=LONG)
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     expect(page.locator("[data-testid=stDataFrame]").first).to_be_attached(timeout=LONG)
@@ -75,9 +74,9 @@ def test_first_picture_needs_the_small_script_alone(serving: Server, open_tab: C
 
 
 def test_figure_is_redrawn_in_place_and_in_the_other_mode(
-    serving: Server, open_tab: Callable[..., Page], tmp_path: Path
+    server: Server, open_tab: Callable[..., Page], tmp_path: Path
 ) -> None:
-    page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
+    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     frame = page.locator(".st-key-explore_profile .ivz-figure-frame")
     plot = frame.locator(".js-plotly-plot")
     expect(plot.locator(".main-svg").first).to_be_visible(timeout=LONG)

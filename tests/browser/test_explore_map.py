@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -45,11 +45,10 @@ SAID = """status => {
 }"""
 
 
-@pytest.fixture
-def serving(serve: Callable[..., Server]) -> Iterator[Server]:
-    """A server that has the view of the bundled model already."""
+@pytest.fixture(autouse=True)
+def _a_view(server: Server) -> None:
+    """The server has the view of the bundled model already."""
     keep_view(ROWS)
-    yield serve()
 
 
 def area_of(page: Page) -> dict[str, float]:
@@ -74,9 +73,9 @@ def draw_around(page: Page) -> None:
     page.mouse.up()
 
 
-def test_film_moves_the_points_and_keeps_what_is_selected(serving: Server, open_tab: Callable[..., Page]) -> None:
+def test_film_moves_the_points_and_keeps_what_is_selected(server: Server, open_tab: Callable[..., Page]) -> None:
     page = open_tab(
-        f"{serving.url}/explore?explore_rows={ROWS}&explore_size=layer+film&explore_pooling=mean", width=1440
+        f"{server.url}/explore?explore_rows={ROWS}&explore_size=layer+film&explore_pooling=mean", width=1440
     )
     expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=LONG)
     draw_around(page)
@@ -98,8 +97,8 @@ def test_film_moves_the_points_and_keeps_what_is_selected(serving: Server, open_
     becomes(page, lambda: np.allclose(np.hstack(page.evaluate(state)["places"]), home, atol=1e-3), True)
 
 
-def test_lasso_own_sentence_address_and_files(serving: Server, open_tab: Callable[..., Page], tmp_path: Path) -> None:
-    page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}", width=1440)
+def test_lasso_own_sentence_address_and_files(server: Server, open_tab: Callable[..., Page], tmp_path: Path) -> None:
+    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}", width=1440)
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     draw_around(page)
     selected = page.get_by_text(f"of {ROWS} points selected")
@@ -177,8 +176,8 @@ def drawn(page: Page, inside: Callable[[dict[str, Any]], bool]) -> tuple[bool, l
     return bool(off) and max(off) < 25, points
 
 
-def test_points_are_where_the_axes_say_and_move_with_them(serving: Server, open_tab: Callable[..., Page]) -> None:
-    page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}", width=1440)
+def test_points_are_where_the_axes_say_and_move_with_them(server: Server, open_tab: Callable[..., Page]) -> None:
+    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}", width=1440)
     area = page.locator(".ivz-map-plot .nsewdrag").first
     expect(area).to_be_visible(timeout=LONG)
     area_of(page)
@@ -244,8 +243,8 @@ def lefts(page: Page) -> list[float]:
     return [box["x"] for box in boxes if box is not None]
 
 
-def test_two_views_are_side_by_side_and_the_link_is_copied(serving: Server, open_tab: Callable[..., Page]) -> None:
-    page = open_tab(f"{serving.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
+def test_two_views_are_side_by_side_and_the_link_is_copied(server: Server, open_tab: Callable[..., Page]) -> None:
+    page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     page.locator(".st-key-explore_views").get_by_text("2", exact=True).click()
     expect(page.get_by_role("heading", name="Side by side")).to_be_visible()

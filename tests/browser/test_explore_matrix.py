@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,31 +13,18 @@ from playwright.sync_api import Locator, Page, expect
 
 from isoviz.exploring import results
 from isoviz.exploring.results import ViewResult
-from tests.browser.conftest import EVERY_SECTION, Server, becomes, fits, keep_view
+from tests.browser.conftest import BRIGHTNESS, EVERY_SECTION, Server, becomes, fits, hovered, keep_view
 
 ROWS = 60
 LONG = 120_000
 
 
 @pytest.fixture
-def view(serve: Callable[..., Server]) -> Iterator[tuple[Server, ViewResult]]:
-    """A server that has the view of the bundled model already, and that view."""
+def view(server: Server) -> ViewResult:
+    """The view of the bundled model, which the server has already."""
     stored = results.find(keep_view(ROWS))
     assert stored is not None
-    yield serve(), stored
-
-
-def hovered(matrix: Locator, row: int, column: int, visible: int) -> tuple[int, int, str] | None:
-    """Dimensions and |ρ| in the readout of a visible cell; None while it is empty."""
-    canvas = matrix.locator("canvas")
-    canvas.scroll_into_view_if_needed()
-    box = canvas.bounding_box()
-    assert box is not None
-    side = box["width"] / visible
-    canvas.hover(position={"x": (column + 0.5) * side, "y": (row + 0.5) * side})
-    text = matrix.locator(".ivz-matrix-readout").inner_text()
-    match = re.match(r"dimensions (\d+) and (\d+): \|ρ\| = ([\d.]+)", text)
-    return (int(match[1]), int(match[2]), match[3]) if match else None
+    return stored
 
 
 def ready(page: Page, count: int) -> list[Locator]:
@@ -51,12 +37,11 @@ def ready(page: Page, count: int) -> list[Locator]:
 
 
 def test_the_matrix_tells_and_saves_what_is_stored(
-    view: tuple[Server, ViewResult], open_tab: Callable[..., Page], tmp_path: Path
+    server: Server, view: ViewResult, open_tab: Callable[..., Page], tmp_path: Path
 ) -> None:
-    server, stored = view
     page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     (matrix,) = ready(page, 1)
-    cells, order = stored.matrix(4, "cls")
+    cells, order = view.matrix(4, "cls")
     becomes(page, lambda: hovered(matrix, 20, 3, 128), (order[20], order[3], f"{cells[20, 3] / 255:.2f}"))
     matrix.get_by_label("Zoom in").click()  # the middle half
     becomes(page, lambda: hovered(matrix, 0, 5, 64), (order[32], order[37], f"{cells[32, 37] / 255:.2f}"))
@@ -80,14 +65,13 @@ def test_the_matrix_tells_and_saves_what_is_stored(
 
 
 def test_views_side_by_side_in_one_order_light_and_dark(
-    view: tuple[Server, ViewResult], open_tab: Callable[..., Page]
+    server: Server, view: ViewResult, open_tab: Callable[..., Page]
 ) -> None:
-    server, stored = view
     address = f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}&explore_views=2&explore2_rows={ROWS}&explore2_layer=1"
     page = open_tab(f"{address}&explore_order=as+in+view+1", width=1440)
     first, second = ready(page, 2)
-    _, order = stored.matrix(4, "cls")
-    cells, order_of_own = stored.matrix(1, "cls")
+    _, order = view.matrix(4, "cls")
+    cells, order_of_own = view.matrix(1, "cls")
     position = np.argsort(order_of_own)
     readout = f"{cells[position[order[20]], position[order[3]]] / 255:.2f}"
     becomes(page, lambda: (hovered(first, 20, 3, 128) or ())[:2], (order[20], order[3]))
@@ -96,13 +80,9 @@ def test_views_side_by_side_in_one_order_light_and_dark(
     expect(page.get_by_text("as in view 1")).to_be_visible()
     becomes(page, lambda: hovered(second, 20, 3, 128), (order_of_own[20], order_of_own[3], f"{cells[20, 3] / 255:.2f}"))
 
-    brightness = (
-        "c => { const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let s = 0;"
-        " for (let i = 0; i < d.length; i += 4) s += d[i] + d[i + 1] + d[i + 2]; return s / (d.length / 4) / 3 / 255 }"
-    )
-    becomes(page, lambda: first.locator("canvas").evaluate(brightness) > 0.5, True)
+    becomes(page, lambda: first.locator("canvas").evaluate(BRIGHTNESS) > 0.5, True)
     night = open_tab(address, dark=True, width=390)
     dark, _ = ready(night, 2)
     # weak correlations look like the page behind them
-    becomes(night, lambda: dark.locator("canvas").evaluate(brightness) < 0.5, True)
+    becomes(night, lambda: dark.locator("canvas").evaluate(BRIGHTNESS) < 0.5, True)
     becomes(night, lambda: fits(night), True)

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server
 
 LONG = 300_000
 """Milliseconds for what waits on real training on a busy machine."""
-
-
-@pytest.fixture
-def serving(serve: Callable[..., Server]) -> Iterator[Server]:
-    """A server that really trains; runs still going at the end are stopped and awaited."""
-    server = serve(runner="on")
-    yield server
-    for row in server.store.list(status=["queued", "running"]):
-        server.store.request_stop(row.id)
-    deadline = time.monotonic() + 20
-    while server.store.list(status="running") and time.monotonic() < deadline:
-        time.sleep(0.2)
 
 
 def wait_for_more(page: Page, figure: str, name: str, than: int) -> None:
@@ -36,18 +22,18 @@ def wait_for_more(page: Page, figure: str, name: str, than: int) -> None:
     )
 
 
-def test_launch_watch_stop_share_and_compare(serving: Server, open_tab: Callable[..., Page]) -> None:
-    page = open_tab(serving.url)
+def test_launch_watch_stop_share_and_compare(training: Server, open_tab: Callable[..., Page]) -> None:
+    page = open_tab(training.url)
     page.get_by_role("button", name="Set up these 3 runs").click()
     page.get_by_role("button", name="Launch 3 runs").click(timeout=LONG)
     expect(page.get_by_role("heading", name="Live", exact=True)).to_be_visible()
-    runs = serving.store.list(order="oldest")
+    runs = training.store.list(order="oldest")
     assert [row.config.method for row in runs] == ["baseline", "isobn", "istar"]
 
     # the last one's page is open before it begins: it is stopped while it runs
-    last = open_tab(f"{serving.url}/live?run={runs[2].id}")
+    last = open_tab(f"{training.url}/live?run={runs[2].id}")
     # the first one's page by its address, in another browser session, finished or not
-    first = open_tab(f"{serving.url}/run?id={runs[0].id}")
+    first = open_tab(f"{training.url}/run?id={runs[0].id}")
 
     # progress and the charts of the newest run
     expect(page.locator(".ivz-run").get_by_role("progressbar")).to_be_visible()
@@ -64,7 +50,7 @@ def test_launch_watch_stop_share_and_compare(serving: Server, open_tab: Callable
     expect(last.locator(".ivz-status")).to_have_text("stopped", timeout=LONG)
 
     # the whole is found in Results
-    assert [serving.store.get(row.id).status for row in runs] == ["finished", "finished", "stopped"]
+    assert [training.store.get(row.id).status for row in runs] == ["finished", "finished", "stopped"]
     results = page.get_by_role("heading", name="Results", exact=True)
     page.get_by_role("link", name="Results").click()
     with suppress(AssertionError):  # on a busy machine a click while the page reruns was lost once

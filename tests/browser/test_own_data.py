@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import Server, becomes
-from tests.browser.test_journey import LONG, serving  # noqa: F401
+from tests.browser.test_journey import LONG
 
 GOOD, BAD = ["fine", "lovely", "great"], ["dull", "poor", "awful"]
 
@@ -39,12 +39,12 @@ def choose(page: Page, field: str, option: str) -> None:
 
 
 def test_upload_correct_inspect_launch_and_read_the_errors(
-    serving: Server,  # noqa: F811
+    training: Server,
     open_tab: Callable[..., Page],
     tmp_path: Path,
 ) -> None:
     page = open_tab(
-        f"{serving.url}/train?train_tasks=Own+data&train_from.own=Upload&train_methods=Baseline&train_epochs=1"
+        f"{training.url}/train?train_tasks=Own+data&train_from.own=Upload&train_methods=Baseline&train_epochs=1"
         "&train_max_length=32"
     )
     upload = page.get_by_test_id("stFileUploaderDropzoneInput").first
@@ -78,14 +78,14 @@ def test_upload_correct_inspect_launch_and_read_the_errors(
     expect(launch).to_be_enabled()
     launch.click()
     expect(page.get_by_role("heading", name="Live", exact=True)).to_be_visible()
-    (run,) = serving.store.list()
-    becomes(page, lambda: serving.store.get(run.id).status, "finished")
+    run = training.store.list(limit=1)[0]
+    becomes(page, lambda: training.store.get(run.id).status, "finished")
     task = run.config.own
     assert task is not None
     assert (task.text, task.label, task.label_names) == ("Gesagt", "Laune", ("froh", "trüb"))
 
     # what it predicted: the matrix, and its rows with their texts
-    result = open_tab(f"{serving.url}/run?id={run.id}")
+    result = open_tab(f"{training.url}/run?id={run.id}")
     expect(result.get_by_role("heading", name="Predictions")).to_be_visible()
     expect(result.get_by_text("n = 12").first).to_be_visible()
     expect(result.locator(".st-key-run_confusion .main-svg").first).to_be_visible(timeout=LONG)

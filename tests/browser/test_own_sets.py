@@ -9,13 +9,12 @@ import re
 import runpy
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 from numpy.typing import NDArray
 from playwright.sync_api import Page, expect
 
@@ -32,11 +31,6 @@ COLOURS = """() => new Set(document.querySelector(".ivz-map-points").layer.parts
 POINTS = (
     "() => document.querySelector('.ivz-map-points')?.layer?.parts.reduce((sum, part) => sum + part.x.length, 0) ?? 0"
 )
-
-
-@pytest.fixture
-def serving(serve: Callable[..., Server]) -> Iterator[Server]:
-    yield serve()
 
 
 def drawn(page: Page, count: int) -> float:
@@ -84,9 +78,9 @@ def six_lines(archive: zipfile.ZipFile, points: NDArray[Any], folder: Path) -> N
 
 
 def test_vectors_with_labels_are_uploaded_coloured_transformed_and_restored(
-    serving: Server, open_tab: Callable[..., Page], tmp_path: Path
+    server: Server, open_tab: Callable[..., Page], tmp_path: Path
 ) -> None:
-    page = open_tab(f"{serving.url}/explore?explore_at=My+vectors", width=1440)
+    page = open_tab(f"{server.url}/explore?explore_at=My+vectors", width=1440)
     upload = page.get_by_test_id("stFileUploaderDropzoneInput").first
     expect(upload).to_be_attached(timeout=LONG)
     upload.set_input_files(write(tmp_path / "mine.parquet", 5_000, 96))
@@ -118,17 +112,17 @@ def test_vectors_with_labels_are_uploaded_coloured_transformed_and_restored(
     assert other.get_by_role("slider", name="Strength s").input_value() == "0.5"
 
 
-def encoded() -> NDArray[Any]:
-    """The only stored set of vectors; the texts it was made from are stored, too."""
-    keys = [folder.name for folder in vectors.STORE.root.glob("results/*/")]
-    (points,) = (loaded.points for loaded in map(vectors.sets.load_any, keys) if isinstance(loaded, vectors.VectorSet))
-    return points
+def encoded(rows: int) -> NDArray[Any]:
+    """The newest stored set of so many vectors; the texts it was made from are stored, too."""
+    folders = sorted(vectors.STORE.root.glob("results/*/"), key=lambda folder: folder.stat().st_mtime)
+    stored = [vectors.sets.load_any(folder.name) for folder in folders]
+    return [found.points for found in stored if isinstance(found, vectors.VectorSet) and len(found.points) == rows][-1]
 
 
 def test_twenty_pasted_sentences_become_a_map_and_a_model(
-    serving: Server, open_tab: Callable[..., Page], tmp_path: Path
+    server: Server, open_tab: Callable[..., Page], tmp_path: Path
 ) -> None:
-    page = open_tab(f"{serving.url}/explore?explore_at=My+texts", width=1440)
+    page = open_tab(f"{server.url}/explore?explore_at=My+texts", width=1440)
     lines = [f"The {animal} {verb} in the garden." for animal in ("cat", "dog", "bird", "fox") for verb in
              ("sleeps", "eats", "runs", "hides", "waits")]  # fmt: skip
     field = page.get_by_role("textbox", name="Texts, one per line")
@@ -153,7 +147,7 @@ def test_twenty_pasted_sentences_become_a_map_and_a_model(
     with zipfile.ZipFile(io.BytesIO(downloaded(page, "Model (sentence-transformers)"))) as model:
         model.extractall(tmp_path / "model")
     with zipfile.ZipFile(io.BytesIO(downloaded(page, "Matrix (numpy)"))) as matrix:
-        expected = six_lines(matrix, encoded(), tmp_path)
+        expected = six_lines(matrix, encoded(20), tmp_path)
     from sentence_transformers import SentenceTransformer
 
     vectors_of_model = SentenceTransformer(str(tmp_path / "model"), device="cpu").encode(lines)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from isoviz.home import home
-from tests.browser.conftest import Server, fits, start
+from tests.browser.conftest import Server, fits
 
 OpenTab = Callable[..., Page]
 
@@ -67,13 +65,6 @@ MISMATCHES = """
 }
 """
 """Notes every moment at which a claim stands under another figure's heading."""
-
-
-@pytest.fixture
-def with_examples() -> Iterator[Server]:
-    server = start(home(), ISOVIZ_EXAMPLES="on")
-    yield server
-    server.end()
 
 
 def test_a_verdict_never_stands_under_another_heading(with_examples: Server, open_tab: OpenTab) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from dashboard import lessons_file
 from dashboard.home import sections as home
@@ -31,24 +31,15 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def context(chromium: Browser) -> Iterator[BrowserContext]:
-    """A browser without a network; script errors and requests fail the test."""
-    created = chromium.new_context(viewport={"width": 1280, "height": 900}, offline=True)
-    troubles: list[str] = []
-    created.on("weberror", lambda error: troubles.append(str(error.error)))
-    created.on(
-        "request", lambda sent: None if sent.url.startswith(("file:", "blob:", "data:")) else troubles.append(sent.url)
-    )
-    yield created
-    created.close()
-    assert troubles == []
+def opened(open_tab: Callable[..., Page]) -> Callable[..., Page]:
+    """`opened(address)`: a tab without a network."""
 
+    def opened(address: str, **options: Any) -> Page:
+        page = open_tab(address, offline=True, **options)
+        settled(page)
+        return page
 
-def opened(context: BrowserContext, address: str) -> Page:
-    page = context.new_page()
-    page.goto(address)
-    settled(page)
-    return page
+    return opened
 
 
 def settled(page: Page) -> None:
@@ -75,8 +66,8 @@ def drag(page: Page, field: Locator, share: float) -> None:
     page.mouse.up()
 
 
-def test_a_dragged_mean_moves_the_cosine_and_not_the_score(context: BrowserContext, file: str) -> None:
-    page = opened(context, f"{file}#playground")
+def test_a_dragged_mean_moves_the_cosine_and_not_the_score(opened: Callable[..., Page], file: str) -> None:
+    page = opened(f"{file}#playground")
     score = number(page, "isoscore")
     assert abs(number(page, "mean_cosine")) < 0.01
     drag(page, page.get_by_label("Mean shift"), 0.4)
@@ -105,7 +96,7 @@ def test_a_dragged_mean_moves_the_cosine_and_not_the_score(context: BrowserConte
     becomes(page, lambda: page.evaluate("globalThis.playground.redraws().plug.length"), 200)
 
 
-def test_a_link_restores_the_cloud_to_the_bit(context: BrowserContext, file: str) -> None:
+def test_a_link_restores_the_cloud_to_the_bit(opened: Callable[..., Page], file: str) -> None:
     state = {
         "d": 30,
         "n": 120,
@@ -123,24 +114,24 @@ def test_a_link_restores_the_cloud_to_the_bit(context: BrowserContext, file: str
         "view": "principal",
         "transforms": [{"slug": "zca", "strength": 0.35, "eps": 0}, {"slug": "isobn", "beta": 1.25}],
     }
-    page = opened(context, f"{file}#playground")
+    page = opened(f"{file}#playground")
     first = page.evaluate(DIGEST)
     page.evaluate("(state) => globalThis.playground.set(state)", state)
     becomes(page, lambda: "zca:strength=0.35~isobn:beta=1.25" in page.url, True)
-    again = opened(context, page.url)
+    again = opened(page.url)
     assert again.evaluate("globalThis.playground.state()") == page.evaluate("globalThis.playground.state()")
     assert again.evaluate(DIGEST) == page.evaluate(DIGEST) != first
     # another link in the same tab
     page.evaluate("location.hash = 'd=5&n=50'")
     becomes(page, lambda: page.evaluate("globalThis.playground.state().d"), 5)
-    broken = opened(context, f"{file}#d=-3&n=few&%E0%A4%A&spectrum=steep&transforms=~pca:strength=2~zca:strength=9")
+    broken = opened(f"{file}#d=-3&n=few&%E0%A4%A&spectrum=steep&transforms=~pca:strength=2~zca:strength=9")
     restored = broken.evaluate("globalThis.playground.state()")
     assert (restored["d"], restored["n"], restored["spectrum"]) == (2, 1000, "flat")
     assert restored["transforms"] == [{"slug": "zca", "strength": 1, "eps": 0}]
 
 
-def test_transforms_show_before_and_after_and_can_be_removed(context: BrowserContext, file: str) -> None:
-    page = opened(context, f"{file}#d=24&n=300&rogueScale=6&shift=1")
+def test_transforms_show_before_and_after_and_can_be_removed(opened: Callable[..., Page], file: str) -> None:
+    page = opened(f"{file}#d=24&n=300&rogueScale=6&shift=1")
     add = page.get_by_label("Add a transform")
     add.select_option(label="ZCA whitening")
     expect(page.get_by_role("img", name="After the transforms")).to_be_visible()
@@ -160,8 +151,8 @@ def test_transforms_show_before_and_after_and_can_be_removed(context: BrowserCon
     expect(page.get_by_role("img", name="After the transforms")).to_be_hidden()
 
 
-def test_a_gliding_move_a_lock_and_hidden_parts(context: BrowserContext, file: str) -> None:
-    page = opened(context, f"{file}#d=16&n=200&hidden=scale~plots~presets")
+def test_a_gliding_move_a_lock_and_hidden_parts(opened: Callable[..., Page], file: str) -> None:
+    page = opened(f"{file}#d=16&n=200&hidden=scale~plots~presets")
     expect(page.get_by_label("Scale")).to_be_hidden()
     expect(page.get_by_role("button", name="Narrow cone")).to_be_hidden()
     seen = page.evaluate(
@@ -180,11 +171,9 @@ def test_a_gliding_move_a_lock_and_hidden_parts(context: BrowserContext, file: s
     expect(page.get_by_label("Mean shift")).to_be_enabled()
 
 
-def test_a_phone(chromium: Browser, file: str) -> None:
-    context = chromium.new_context(
-        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, offline=True, color_scheme="dark"
-    )
-    page = opened(context, f"{file}#playground")
+def test_a_phone(opened: Callable[..., Page], file: str) -> None:
+    touch = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+    page = opened(f"{file}#playground", dark=True, **touch)
     assert fits(page)
     page.get_by_role("button", name="Rogue dimension").tap()
     settled(page)
@@ -198,40 +187,23 @@ def test_a_phone(chromium: Browser, file: str) -> None:
     assert fits(page)
     cloud = page.locator(".ivp-canvas").first.bounding_box()
     assert cloud is not None and 0 <= cloud["y"] < 100  # it stays visible beside the sliders
-    context.close()
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_the_page_of_the_app(server: Server, open_tab: Callable[..., Page], dark: bool) -> None:
-    page = open_tab(f"{server.url}/playground#d=20&n=150&shift=1.5", dark=dark)
+def test_the_page_of_the_app(server: Server, open_tab: Callable[..., Page]) -> None:
+    page = open_tab(f"{server.url}/playground#d=20&n=150&shift=1.5", dark=True)
     expect(page.get_by_label("Mean shift")).to_be_visible()
     settled(page)
     expect(page.locator("tr[data-measure=participation_ratio] td").nth(1)).to_have_text("20.0")
-    before = page.locator("tr[data-measure=mean_cosine] td").first.inner_text()
+    cosine = page.locator("tr[data-measure=mean_cosine] td").first
+    before = float(cosine.inner_text())
     page.get_by_label("Mean shift").focus()
     page.keyboard.press("Home")
     becomes(page, lambda: page.url.endswith("#d=20&n=150"), True)
     settled(page)
-    assert (
-        abs(float(page.locator("tr[data-measure=mean_cosine] td").first.inner_text().replace("−", "-")))
-        < 0.05
-        < float(before)
-    )
+    assert abs(float(cosine.inner_text().replace("−", "-"))) < 0.05 < before
     assert fits(page)
     colour = page.evaluate("getComputedStyle(document.querySelector('.stApp')).color")
-    ink = [float(part) for part in re.findall(r"[\d.]+", colour)[:3]]
-    assert (sum(ink) > 380) == dark
-
-
-def test_reset_restores_the_pages_initial_state(server: Server, open_tab: Callable[..., Page]) -> None:
-    page = open_tab(f"{server.url}/#d=30")
-    row = page.locator("tr[data-measure=participation_ratio] td").nth(1)
-    expect(row).to_have_text("30.0")
-    page.get_by_role("button", name="Reset").click()
-    expect(row).to_have_text("16.0")  # Home's own cloud, not the Playground's 64 dimensions
-    page.goto(f"{server.url}/methods?methods_kind=Transforms&methods_transforms=ZCA+whitening")
-    expect(page.locator(".ivp-canvas").first).to_be_visible()
-    expect(page.get_by_role("button", name="Reset")).to_be_hidden()  # a miniature has no toolbar
+    assert sum(float(part) for part in re.findall(r"[\d.]+", colour)[:3]) > 380  # light words
 
 
 def test_a_penalty_moves_the_small_cloud_of_its_method(server: Server, open_tab: Callable[..., Page]) -> None:
@@ -254,12 +226,11 @@ def test_a_penalty_moves_the_small_cloud_of_its_method(server: Server, open_tab:
     page.get_by_role("button", name="Run").click()
     expect(facts).to_contain_text("step 200 of 200")
     assert begin > 0.3 and abs(read("cosine")) < 0.05  # the mean moves to the origin
+    expect(page.get_by_role("button", name="Reset")).to_be_hidden()  # a miniature has no toolbar
 
 
-def test_home_asks_one_question_about_three_measures(
-    serve: Callable[..., Server], open_tab: Callable[..., Page]
-) -> None:
-    page = open_tab(serve().url)
+def test_home_asks_one_question_about_three_measures(server: Server, open_tab: Callable[..., Page]) -> None:
+    page = open_tab(f"{server.url}/")
     rows = page.locator("tr[data-measure]:visible")
     expect(rows).to_have_count(3)
     expect(page.locator(".ivp-group:visible")).to_have_count(2)
@@ -283,3 +254,11 @@ def test_home_asks_one_question_about_three_measures(
     expect(rows).to_have_count(15)
     page.get_by_role("button", name="Show fewer measures").click()
     expect(rows).to_have_count(3)
+
+    page.goto("about:blank")
+    page.goto(f"{server.url}/#d=30")
+    page.get_by_role("button", name="Show all 15 measures").click()
+    row = page.locator("tr[data-measure=participation_ratio] td").nth(1)
+    expect(row).to_have_text("30.0")
+    page.get_by_role("button", name="Reset").click()
+    expect(row).to_have_text("16.0")  # Home's own cloud, not the Playground's 64 dimensions

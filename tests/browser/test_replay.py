@@ -66,16 +66,10 @@ def test_a_link_plays_it_at_once_and_it_can_be_ended(
     page.get_by_role("button", name="Show the full run").click()
     wait_for_points(page, "loss", "total loss", recorded.total)
 
-
-def test_a_run_that_still_trains_has_no_replay(server: Server, open_tab: Callable[..., Page]) -> None:
-    run = Story(server.store, method="isobn").begin().walk(1, 5)
-    page = open_tab(f"{server.url}/live?run={run.id}")
+    training = Story(server.store, method="isobn").begin().walk(1, 5)  # it has no replay
+    page.goto(f"{server.url}/live?run={training.id}")
     wait_for_points(page, "loss", "total loss", 5)
     expect(page.locator(".ivz-replay")).to_be_hidden()
-
-
-def test_runs_are_chosen_on_the_page(server: Server, open_tab: Callable[..., Page], recorded: Story) -> None:
-    page = open_tab(f"{server.url}/live")
     page.get_by_role("button", name="Replay a recorded run").click()
     page.get_by_role("button", name="Play", exact=True).click()
     page.wait_for_url("**replay=1**")

@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page, expect
 
 from dashboard.report import html_file, markdown_file
+from tests.browser.conftest import fits
 from tests.dashboard.test_reports import NASTY, sample
 from tests.missing import missing
 
 
-def test_a_report_opens_with_the_network_cut(chromium: Browser, tmp_path: Path) -> None:
+def test_a_report_opens_with_the_network_cut(open_tab: Callable[..., Page], tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text(html_file.render(sample()), encoding="utf-8")
-    context = chromium.new_context(offline=True, viewport={"width": 390, "height": 800}, color_scheme="dark")
-    page = context.new_page()
+    page = open_tab("about:blank", dark=True, width=390, offline=True)
     requests: list[str] = []
     errors: list[str] = []
     page.on("request", lambda request: requests.append(request.url))
-    page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.goto(path.as_uri())
     expect(page.locator(".plot .main-svg").first).to_be_visible()
     assert [url for url in requests if not url.startswith(("data:", "blob:"))] == [path.as_uri()] and errors == []
     expect(page.get_by_text(NASTY).first).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
-    assert (
-        page.locator(".plot").evaluate("plot => plot._fullLayout.font.color") == "rgb(232, 237, 242)"
-    )  # dark page, light words
-    context.close()
+    assert fits(page)
+    colour = page.locator(".plot").evaluate("plot => plot._fullLayout.font.color")
+    assert colour == "rgb(232, 237, 242)"  # dark page, light words
 
 
 def test_pictures_are_drawn_for_markdown() -> None:

@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
 
-from isoviz.home import home
 from tests.browser.conftest import Server, becomes, fits, steady
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
@@ -20,10 +19,9 @@ LONG = 240_000
 
 
 @pytest.fixture
-def serving(serve: Callable[..., Server], tiny_models: TinyModels) -> tuple[Server, str]:
-    """A server with one finished run whose embeddings were read."""
-    run = train(home(), tiny_models)
-    return serve(), run
+def run(server: Server, tiny_models: TinyModels) -> str:
+    """A finished run of the server whose embeddings were read."""
+    return train(server.home, tiny_models)
 
 
 def tile(page: Page, label: str) -> str:
@@ -40,9 +38,8 @@ def ready(page: Page) -> None:
 
 
 def test_a_slider_its_numbers_its_address_and_a_download(
-    serving: tuple[Server, str], open_tab: Callable[..., Page]
+    server: Server, run: str, open_tab: Callable[..., Page]
 ) -> None:
-    server, run = serving
     page = open_tab(f"{server.url}/whatif?run={run}&chain=zca:strength=0.5")
     ready(page)
     before = tile(page, "Participation ratio")

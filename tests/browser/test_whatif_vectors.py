@@ -31,10 +31,10 @@ def sixty_rows(path: Path) -> None:
 
 
 def test_a_newcomer_learns_whether_whitening_helps(
-    serve: Callable[..., Server], open_tab: Callable[..., Page], tmp_path: Path
+    server: Server, open_tab: Callable[..., Page], tmp_path: Path
 ) -> None:
     sixty_rows(tmp_path / "mine.csv")
-    page = open_tab(serve().url)
+    page = open_tab(server.url)
     home = page.get_by_role("link", name="Try it on my data")
     expect(home).to_be_visible(timeout=LONG)
     home.click()  # the first click
@@ -57,10 +57,8 @@ def test_a_newcomer_learns_whether_whitening_helps(
     becomes(other, lambda: fits(other), True)
 
 
-def test_the_demo_search_has_a_curve_that_its_address_restores(
-    serve: Callable[..., Server], open_tab: Callable[..., Page]
-) -> None:
-    page = open_tab(f"{serve().url}/whatif?whatif_from=Vectors+or+texts&chain=all_but_the_top:remove=2")
+def test_the_demo_search_has_a_curve_that_its_address_restores(server: Server, open_tab: Callable[..., Page]) -> None:
+    page = open_tab(f"{server.url}/whatif?whatif_from=Vectors+or+texts&chain=all_but_the_top:remove=2")
     best = page.get_by_text(re.compile("Best on these 133 queries: All-but-the-top: directions removed D"))
     expect(best).to_be_visible(timeout=LONG)
     expect(page.get_by_text("Transforms are fitted on the 2,000 documents")).to_be_visible()

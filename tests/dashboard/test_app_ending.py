@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -20,44 +20,61 @@ from tests.runs.observing import ended, gone, posix, until
 ROOT = Path(__file__).resolve().parents[2]
 
 
+Start = Callable[[], subprocess.Popen[bytes]]
+
+
 @pytest.fixture
-def app() -> Iterator[subprocess.Popen[bytes]]:
-    """The app as `python -m isoviz app` starts it, when it answers."""
-    port = free_port()
-    command = [sys.executable, "-m", "isoviz", "app", "--port", str(port), "--headless"]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True)
+def start() -> Iterator[Start]:
+    """Starts the app as `python -m isoviz app` does; returns when it answers."""
+    started: list[subprocess.Popen[bytes]] = []
 
-    def answers() -> bool:
-        assert process.poll() is None
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
+    def app() -> subprocess.Popen[bytes]:
+        port = free_port()
+        command = [sys.executable, "-m", "isoviz", "app", "--port", str(port), "--headless"]
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True)
+        started.append(process)
 
-    until(answers)
-    yield process
-    process.kill()
-    process.wait()
+        def answers() -> bool:
+            assert process.poll() is None
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5) as answer:
+                    return bool(answer.status == 200)
+            except OSError:
+                return False
+
+        until(answers)
+        return process
+
+    yield app
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def ends(app: subprocess.Popen[bytes], number: signal.Signals, worker: int) -> None:
+    """End the app by this signal: of all that it started only the run's worker stays."""
+    family = psutil.Process(app.pid).children(recursive=True)
+    app.send_signal(number)
+    assert app.wait(timeout=60) == (-number if number == signal.SIGKILL else 0)
+    until(lambda: all(gone(process.pid) for process in family if process.pid != worker), seconds=30)
+    assert not gone(worker)
 
 
 @posix
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_app_leaves_nothing_but_the_run(app: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def test_app_leaves_nothing_but_the_run_which_the_next_app_adopts(start: Start) -> None:
     store = Store()
-    configs = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("baseline", {})], [0], epochs=30, threads=1)
+    configs = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("baseline", {})], [0], epochs=90, threads=1)
     (run_id,) = store.create(configs)
+    app = start()
     until(lambda: (store.get(run_id).progress or 0) and store.get(run_id).progress.step > 1)  # type: ignore[union-attr]
-    me = psutil.Process(app.pid)
-    until(lambda: len(me.children(recursive=True)) >= 2)  # the run, the next run's spare
-    family = me.children(recursive=True)
+    until(lambda: len(psutil.Process(app.pid).children(recursive=True)) >= 2)  # the worker, a spare
     worker = store.get(run_id).pid
-    app.send_signal(number)
-    code = app.wait(timeout=60)
-    assert code == (-number if number == signal.SIGKILL else 0)
-    until(lambda: [process.pid for process in family if not gone(process.pid)] in ([worker], []), seconds=30)
-    assert worker is not None and not gone(worker)
+    assert worker is not None
+    ends(app, signal.SIGTERM, worker)
+    for number in (signal.SIGINT, signal.SIGKILL):
+        ends(start(), number, worker)
+        assert (store.get(run_id).status, store.get(run_id).pid) == ("running", worker)
     store.request_stop(run_id)
     assert ended(store, run_id).status == "stopped", "without an app, too"
     until(lambda: gone(worker))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -16,33 +13,23 @@ from isoviz.exploring import results
 from isoviz.exploring.request import ViewRequest
 from isoviz.runs.examples import METHODS, SWEEP, opened
 from isoviz.runs.store import Store
+from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import texts
 
-APP = Path(__file__).resolve().parents[2] / "dashboard" / "app.py"
 PAGES = ("live", "experiments", "tradeoffs", "results", "whatif", "papers", "explore", "run")
 EMPTY = ("No run yet", "No experiment yet", "then press Analyse", "First, the run's embeddings", "Reproduce first")
 
 
 @pytest.fixture(autouse=True)
-def _with_examples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _with_examples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ISOVIZ_EXAMPLES", "on")
-    monkeypatch.setenv("ISOVIZ_RUNNER", "off")
-    yield
-
-
-def opened_app(page: str = "home", **query: str) -> AppTest:
-    app = AppTest.from_file(APP, default_timeout=120)
-    for name, value in query.items():
-        app.query_params[name] = value
-    app.switch_page(f"../pages/{page}.py")
-    return app.run()
 
 
 @pytest.mark.parametrize("page", ["home", *PAGES])
-def test_every_page_shows_labelled_examples_on_a_new_store(page: str) -> None:
+def test_every_page_shows_labelled_examples_on_a_new_store(open_page: OpenPage, page: str) -> None:
     shipped = opened()
     assert shipped is not None
-    app = opened_app(page, **({"id": shipped.featured().id} if page == "run" else {}))
+    app = open_page(page, **({"id": shipped.featured().id} if page == "run" else {}))
     assert not app.exception and not [text for text in EMPTY if text in texts(app)]
     content = texts(app) + " ".join(str(element.value) for element in app.selectbox) + " ".join(map(str, frames(app)))
     assert ("Recorded" if page == "papers" else "xample") in content, page
@@ -53,15 +40,15 @@ def frames(app: AppTest) -> list[str]:
 
 
 @pytest.mark.parametrize("page", ["home", "live", "experiments", "tradeoffs", "results", "whatif", "explore"])
-def test_the_address_hides_them_from_the_start(page: str) -> None:
-    app = opened_app(page, **{examples.KEY: "false"})
+def test_the_address_hides_them_from_the_start(open_page: OpenPage, page: str) -> None:
+    app = open_page(page, **{examples.KEY: "false"})
     assert not app.exception
     assert any(text in texts(app) for text in EMPTY), page
     assert "Example:" not in texts(app) + " ".join(frames(app))
 
 
-def test_one_click_on_home_hides_them() -> None:
-    app = opened_app()
+def test_one_click_on_home_hides_them(open_page: OpenPage) -> None:
+    app = open_page("home")
     app.button("home_hide_examples").click().run()
     assert not app.exception and "No run yet" in texts(app)
     assert app.toggle(examples.KEY).value is False
@@ -69,9 +56,9 @@ def test_one_click_on_home_hides_them() -> None:
     assert "Example runs" in [element.value for element in app.header]
 
 
-def test_your_own_runs_come_first_everywhere() -> None:
-    Store().create([RunConfig.checked(model="demo/tiny-bert", task="demo/acceptability")], group="mine", name="my run")
-    home, results_page, live = opened_app(), opened_app("results"), opened_app("live")
+def test_your_own_runs_come_first_everywhere(open_page: OpenPage, store: Store) -> None:
+    store.create([RunConfig.checked(model="demo/tiny-bert", task="demo/acceptability")], group="mine", name="my run")
+    home, results_page, live = open_page("home"), open_page("results"), open_page("live")
     assert "Example runs" not in [element.value for element in home.header] and "1 queued" in texts(home)
     experiment = results_page.selectbox("results_group")
     assert experiment.value == "mine" and experiment.options[:3] == [choosing.ALL, "mine", METHODS]
@@ -103,8 +90,8 @@ def test_all_runs_are_all_but_the_examples() -> None:
     assert list(choosing.within(lines, METHODS)["group"]) == [METHODS]
 
 
-def test_an_example_experiment_offers_no_more_seeds() -> None:
-    app = opened_app("experiments", experiment=SWEEP)
+def test_an_example_experiment_offers_no_more_seeds(open_page: OpenPage) -> None:
+    app = open_page("experiments", experiment=SWEEP)
     assert not app.exception and SWEEP in texts(app).replace("\\", "")
     assert "experiment_more" not in [element.key for element in app.button]
 

@@ -1,8 +1,12 @@
-"""The palette: contrast on both backgrounds, one colour and one symbol per method."""
+"""The palette: contrast on both backgrounds, one colour and one symbol per method; and Streamlit's settings, which users rely on
+without seeing them."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,12 +14,19 @@ import pytest
 from dashboard.explore import map_figure
 from dashboard.shared import theme
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 def luminance(colour: str) -> float:
     """Relative luminance of WCAG 2."""
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: float, other: float) -> float:
+    """WCAG's contrast ratio of two luminances."""
+    return (max(one, other) + 0.05) / (min(one, other) + 0.05)
 
 
 BLIND = {
@@ -54,9 +65,7 @@ def distances(palette: Sequence[str]) -> list[np.ndarray]:  # type: ignore[type-
 
 @pytest.mark.parametrize("colour", [*theme.METHOD_COLOURS.values(), *theme.SPARE_COLOURS])
 def test_colour_is_readable_on_white_and_on_near_black(colour: str) -> None:
-    own = luminance(colour)
-    assert 1.05 / (own + 0.05) >= 3
-    assert (own + 0.05) / (luminance("#0e1117") + 0.05) >= 3
+    assert contrast(luminance(colour), 1) >= 3 and contrast(luminance(colour), luminance("#0e1117")) >= 3
 
 
 @pytest.mark.parametrize(("mode", "background"), [("light", "#ffffff"), ("dark", "#0f151c")])
@@ -68,8 +77,7 @@ def test_points_of_classes_show_on_their_background_and_differ_for_every_eye(mod
     )
     through = map_figure._DENSE * own + (1 - map_figure._DENSE) * paper  # as they are drawn where they are many
     for red, green, blue in np.rint(through).astype(int):
-        shades = sorted((luminance(f"#{red:02x}{green:02x}{blue:02x}"), luminance(background)))
-        assert (shades[1] + 0.05) / (shades[0] + 0.05) >= 3
+        assert contrast(luminance(f"#{red:02x}{green:02x}{blue:02x}"), luminance(background)) >= 3
     for apart in distances(palette[:-1]):  # grey means no class
         assert apart.min() > 0.06 and apart[:3, :3].min() > 0.12
 
@@ -78,20 +86,15 @@ def test_points_of_classes_show_on_their_background_and_differ_for_every_eye(mod
 def test_points_coloured_by_numbers_show_on_their_background_from_end_to_end(mode: str, background: str) -> None:
     ends, colours = zip(*theme.POINT_SCALES[mode], strict=True)
     assert ends == (0.0, 0.25, 0.5, 0.75, 1.0)
-    paper = luminance(background)
-    for colour in colours:
-        own = luminance(str(colour))
-        assert (max(own, paper) + 0.05) / (min(own, paper) + 0.05) >= 3
     shades = [luminance(str(colour)) for colour in colours]
+    assert all(contrast(own, luminance(background)) >= 3 for own in shades)
     assert shades == sorted(shades) and shades[-1] > 3 * shades[0]  # brightness shows the order in both modes
 
 
 @pytest.mark.parametrize(("mode", "ink"), [("light", 1.0), ("dark", 0.0)])
 def test_numbers_in_cells_can_be_read_on_every_colour(mode: str, ink: float) -> None:
     shades = [luminance(str(colour)) for _, colour in theme.CELL_SCALES[mode]]
-    assert shades == sorted(shades)
-    for own in shades:
-        assert (max(own, ink) + 0.05) / (min(own, ink) + 0.05) >= 4.5
+    assert shades == sorted(shades) and all(contrast(own, ink) >= 4.5 for own in shades)
 
 
 def test_each_method_has_its_own_colour_and_symbol() -> None:
@@ -134,3 +137,35 @@ def test_status_badge_names_the_status() -> None:
 def test_layout_merges_into_axes() -> None:
     layout = theme.figure_layout(xaxis={"title": "IsoScore*"}, height=300)
     assert layout["xaxis"]["title"] == "IsoScore*" and "gridcolor" in layout["xaxis"] and layout["height"] == 300
+
+
+@pytest.fixture(scope="module")
+def settings() -> dict[str, Any]:
+    return tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))
+
+
+def test_only_this_machine_is_served_and_nothing_is_reported(settings: dict[str, Any]) -> None:
+    assert settings["server"]["address"] == "127.0.0.1"
+    assert settings["browser"]["gatherUsageStats"] is False
+    assert settings["server"]["fileWatcherType"] == "none"
+    assert settings["client"]["showErrorDetails"] == "type"  # visitors see no paths of the server
+    assert settings["client"]["toolbarMode"] == "minimal"  # no one clears the caches of the others
+
+
+def test_streamlit_s_own_charts_have_the_methods_colours(settings: dict[str, Any]) -> None:
+    colours = [colour.lower() for colour in settings["theme"]["chartCategoricalColors"]]
+    assert colours == [*theme.PALETTE, theme.method_colour("baseline")]
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_both_modes_are_complete(settings: dict[str, Any], mode: str) -> None:
+    chosen = settings["theme"][mode]
+    assert len(chosen["chartSequentialColors"]) == 10  # another number is ignored by Streamlit
+    needed = {"primaryColor", "backgroundColor", "secondaryBackgroundColor", "textColor", "linkColor", "borderColor"}
+    assert needed <= set(chosen)
+    assert needed <= set(chosen["sidebar"])
+    assert contrast(luminance(chosen["textColor"]), luminance(chosen["backgroundColor"])) > 7
+    assert contrast(luminance(chosen["primaryColor"]), luminance(chosen["backgroundColor"])) > 3
+    words = {"light": "#ffffff", "dark": "#0f151c"}[mode]  # on primary buttons, by `dashboard/app.css`
+    assert contrast(luminance(chosen["primaryColor"]), luminance(words)) > 4.5
+    assert contrast(luminance(chosen["linkColor"]), luminance(chosen["backgroundColor"])) > 4.5

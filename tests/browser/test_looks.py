@@ -1,0 +1,105 @@
+"""Figures and tiles as they look: downloads on the page's background, marks to press, and nothing that is covered or cut off."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Locator, Page, expect
+
+from dashboard.shared.timing import Estimate
+from tests.browser.conftest import Server, becomes, steady
+from tests.dashboard.made_up import config, finish
+from tests.story import Story
+
+DARK = (15, 21, 28, 255)
+"""The dark page's background; its words are light."""
+FIGURES = """() => [...document.querySelectorAll(".js-plotly-plot")].map(({ _context: { showSendToCloud, plotlyServerURL } }) =>
+  [showSendToCloud, plotlyServerURL])"""
+
+
+def swept(server: Server) -> None:
+    for lam, star in ((-1, 0.125), (1, 0.5)):
+        finish(server.store, config("istar", 0, {"lam": lam}), 0.75, star, group="sweep")
+
+
+def saved(page: Page, figure: Locator, button: str, folder: Path) -> Path:
+    expect(figure.locator(".main-svg").first).to_be_visible()
+    figure.hover()
+    with page.expect_download() as got:
+        figure.locator(f".modebar-btn[data-title='{button}']").click()
+    path = folder / got.value.suggested_filename
+    got.value.save_as(path)
+    return path
+
+
+def test_no_figure_can_be_sent_to_a_foreign_server_and_a_dark_pages_picture_is_dark(
+    server: Server, open_tab: Callable[..., Page], tmp_path: Path
+) -> None:
+    swept(server)
+    run = Story(server.store).complete()
+    page = open_tab("about:blank", dark=True)
+    for address, count, place, name, words in (
+        (
+            "tradeoffs?tradeoffs_group=sweep",
+            3,
+            ".st-key-tradeoffs_tradeoff .js-plotly-plot",
+            "isoviz-tradeoff-demo-acceptability-accuracy",
+            "IsoScore* (all layers' tokens",
+        ),
+        (f"run?id={run.id}", 4, "[data-figure=loss] .ivz-plot", f"isoviz-{run.id}-loss", "total loss"),
+    ):
+        page.goto(f"{server.url}/{address}")
+        expect(page.locator(".js-plotly-plot")).to_have_count(count)
+        png = saved(page, page.locator(place), "Picture (PNG)", tmp_path)
+        assert page.evaluate(FIGURES) == [[False, ""]] * count  # though plotly.js would offer it if nothing were said
+        titles = [button.get_attribute("data-title") or "" for button in page.locator(".modebar-btn").all()]
+        assert titles and not any("Share" in title or "loud" in title for title in titles)
+        assert png.name == f"{name}.png"
+        with Image.open(png) as picture:
+            assert picture.size[0] > 1000 and picture.convert("RGBA").getpixel((2, 2)) == DARK
+        svg = saved(page, page.locator(place), "Picture (SVG)", tmp_path)
+        assert svg.name == f"{name}.svg" and words in svg.read_text() and "rgb(15, 21, 28)" in svg.read_text()
+
+
+OVERLAP = """() => {
+  const plot = document.querySelector(".st-key-tradeoffs_tradeoff .js-plotly-plot");
+  const [buttons, legend] = [".modebar", ".legend"].map((name) => plot.querySelector(name)?.getBoundingClientRect());
+  return buttons && legend && buttons.height > 0 ? buttons.bottom > legend.top : null;
+}"""
+
+
+def test_a_press_on_a_mark_opens_its_run_also_on_a_phone(server: Server, open_tab: Callable[..., Page]) -> None:
+    for method, star in (("baseline", 0.125), ("istar", 0.5)):
+        finish(server.store, config(method), 0.75, star, group="phone")
+    page = open_tab(f"{server.url}/tradeoffs?tradeoffs_group=phone", width=390)
+    expect(page.locator(".st-key-tradeoffs_tradeoff .legend")).to_be_visible()
+    becomes(page, lambda: page.evaluate(OVERLAP), False)
+    mark = page.locator(".st-key-tradeoffs_tradeoff .js-plotly-plot .point").last
+    mark.scroll_into_view_if_needed()
+    box = steady(page, mark.bounding_box)
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_function("() => location.pathname.endsWith('/run') && location.search.startsWith('?id=')")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("on demo/acceptability")
+
+
+CUT_OFF = """(value, words) => {
+  let text = value;
+  while (text.firstElementChild) text = text.firstElementChild;
+  text.textContent = words;
+  return [value, ...value.querySelectorAll("*")].some((part) => part.scrollWidth > part.clientWidth);
+}"""
+
+
+def test_the_longest_time_of_a_launch_is_not_cut_off(server: Server, open_tab: Callable[..., Page]) -> None:
+    words = Estimate(seconds=59 * 60 + 59.0, unknown=1, recorded=0).words()
+    assert len(words) >= 20
+    page = open_tab(f"{server.url}/train", width=1280)
+    time = page.get_by_test_id("stMetricValue").nth(1)
+    expect(time).to_have_text(re.compile("^(about|more than|unknown)"))
+    assert time.evaluate(CUT_OFF, words) is False
+    page.set_viewport_size({"width": 1440, "height": 900})
+    becomes(page, lambda: time.evaluate(CUT_OFF, words), False)
