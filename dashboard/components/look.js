@@ -130,11 +130,17 @@ export function explanation(entry) {
 }
 
 // Creates the view of a mounted element with `create(element)` at the first call, and shows the new data at every call.
+// Streamlit may close a view and mount it again in the same element, which then begins with the content that it had at first.
 const mountedViews = new WeakMap();
+const firstContents = new WeakMap();
+const clones = (nodes) => [...nodes].map((node) => node.cloneNode(true));
 export function mount(component, create) {
   const { data, parentElement } = component;
   let view = mountedViews.get(parentElement);
   if (!view) {
+    const first = firstContents.get(parentElement);
+    if (first) parentElement.replaceChildren(...clones(first));
+    else firstContents.set(parentElement, clones(parentElement.childNodes));
     view = create(parentElement);
     mountedViews.set(parentElement, view);
   }

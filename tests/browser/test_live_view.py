@@ -259,3 +259,26 @@ def test_folding_drops_what_a_resume_made_void(open_tab: OpenTab) -> None:
         }"""
     )
     assert folded == [[1, 2, 3], [[0, 2], [1, 5]], None, 12]
+
+
+def test_a_view_that_is_mounted_again_shows_nothing_twice(open_tab: OpenTab) -> None:
+    page = open_tab("about:blank")
+    module = (Path(HERE) / "look.js").read_text(encoding="utf-8")
+    page.add_script_tag(content=f"{module}\nwindow.mount = mount;", type="module")
+    page.wait_for_function("() => window.mount")
+    seen = page.evaluate(
+        """() => {
+            const parentElement = document.createElement("div");
+            parentElement.innerHTML = "<p>grid:</p>";
+            const create = (element) => {
+              element.querySelector("p").append(" figure");
+              return { show() {}, close() {} };
+            };
+            const close = mount({ data: {}, parentElement }, create);
+            const before = parentElement.textContent;
+            close();
+            mount({ data: {}, parentElement }, create);
+            return [before, parentElement.textContent];
+        }"""
+    )
+    assert seen == ["grid: figure", "grid: figure"]
