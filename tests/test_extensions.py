@@ -128,7 +128,7 @@ def test_each_item_works(found: dict[str, Any]) -> None:
     assert found["half"] and found["transformed"] and found["step"] == "lab_halve"
     assert found["study"] == [[7]] and "istar-lab" in found["listed"]
     before, after = found["readout"]
-    assert after == pytest.approx(before) > 0  # an image has one scale
+    assert before > 0 and after == pytest.approx(before)  # an image has one scale
     assert "lab_norm" in found["applicable"]
     assert found["operation"] == ["How many runs have a status.", {"finished": 0}]
 
