@@ -32,13 +32,15 @@ STUDY = """
 READ_OUT = """
     import numpy as np
 
-    from isoviz.readouts.reading import ReadOut  # which is defined while the catalogue is being made
+    from isoviz.readouts import Annotations, ReadOut  # the package that makes the catalogue
     from isoviz.statistics.paired_bootstrap import Mean
 
-    READ_OUTS = ReadOut(
-        "lab_norm", "Length", "nothing", "rows", "Mean length of the vectors.", aim="",
-        compute=lambda image, annotations: Mean(np.linalg.norm(image.points, axis=1)),
-    )
+
+    def length(image, annotations: Annotations) -> Mean:
+        return Mean(np.linalg.norm(image.points, axis=1))
+
+
+    READ_OUTS = ReadOut("lab_norm", "Length", "nothing", "rows", "Mean length of the vectors.", aim="", compute=length)
 """
 OPERATION = '''
     from isoviz.operations.table import Operation, Operations

@@ -14,6 +14,7 @@ All read-outs use rows that the transform was not fitted on; intervals come from
 
 from __future__ import annotations
 
+from isoviz.catalogues import installed
 from isoviz.readouts.pairs import RatedPairs
 from isoviz.readouts.reading import CATALOGUE, Annotations, Comparison, Labels, ReadOut, applicable, compare, measure
 from isoviz.readouts.retrieval import Relevance
@@ -30,3 +31,6 @@ __all__ = [
     "compare",
     "measure",
 ]
+
+# last, because another package's module imports the names above
+CATALOGUE.update(installed("isoviz.readouts", ReadOut, listed_as="READ_OUTS", taken=CATALOGUE))

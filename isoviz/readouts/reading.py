@@ -9,7 +9,6 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.catalogues import installed
 from isoviz.readouts import cosines, labels, pairs, retrieval
 from isoviz.readouts.heads import HeadRows
 from isoviz.readouts.image import Image
@@ -54,7 +53,7 @@ def _both(slug: str, title: str, needs: Needs, unit: str, text: str, aim: Litera
 
 Rows = tuple[ReadOut, ...]
 
-_BUNDLED: Final[Mapping[str, ReadOut]] = {
+CATALOGUE: Final[dict[str, ReadOut]] = {
     one.slug: one
     for one in (
         *_both("spearman", "Spearman", "pairs", "pairs", "Rank correlation of the scores with the {}."),
@@ -99,10 +98,7 @@ _BUNDLED: Final[Mapping[str, ReadOut]] = {
         ReadOut("nearest", "Cosine, nearest row", "nothing", "rows", "Mean cosine of each row with its nearest other row.", aim=""),
     )
 }  # fmt: skip
-CATALOGUE: Final[Mapping[str, ReadOut]] = {
-    **_BUNDLED, **installed("isoviz.readouts", ReadOut, listed_as="READ_OUTS", taken=_BUNDLED)
-}  # fmt: skip
-"""In display order."""
+"""In display order; `isoviz.readouts` adds those of installed packages."""
 
 
 @dataclass(frozen=True)
