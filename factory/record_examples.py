@@ -184,8 +184,10 @@ def main() -> int:
     parser.add_argument(
         "--results", metavar="DIR", type=Path, help="the studies' results (default: the folder studies in the store's)"
     )
-    parser.add_argument("steps", nargs="*", choices=STEPS, metavar="STEP", help=f"of {', '.join(STEPS)}")
+    parser.add_argument("steps", nargs="*", metavar="STEP", help=f"of {', '.join(STEPS)}")
     options = parser.parse_args()
+    if unknown := set(options.steps) - set(STEPS):
+        parser.error(f"unknown step {', '.join(sorted(unknown))} (allowed: {', '.join(STEPS)})")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
         folder = (options.store or Path(temporary)).absolute()
         os.environ["ISOVIZ_HOME"] = str(folder)  # also holds tokenised rows and views

@@ -148,10 +148,12 @@ def results(store: Store, preset: planning.Preset) -> dict[str, Any]:
 def main() -> int:
     """1 if something was not recorded."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", choices=WHAT, metavar="WHAT", help=f"{', '.join(WHAT)} (default: both)")
+    parser.add_argument("what", nargs="*", metavar="WHAT", help=f"{', '.join(WHAT)} (default: both)")
     parser.add_argument("--repeats", type=int, default=3, help="of the demo")
     parser.add_argument("--store", help="keep the presets' runs in this folder")
     options = parser.parse_args()
+    if unknown := set(options.what) - set(WHAT):
+        parser.error(f"unknown: {', '.join(sorted(unknown))} (allowed: {', '.join(WHAT)})")
     chosen = options.what or WHAT
     share_cores(os.environ)
     if "presets" in chosen:

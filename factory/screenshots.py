@@ -25,9 +25,11 @@ SETTLED_SECONDS: Final = 12.0
 def main() -> int:
     """0 when every picture was taken."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=PAGES, metavar="NAME", help=f"of {', '.join(PAGES)} (default: all)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(PAGES)} (default: all)")
     parser.add_argument("--browser", default="/usr/bin/chromium", metavar="PATH")
     chosen = parser.parse_args()
+    if unknown := set(chosen.names) - set(PAGES):
+        parser.error(f"unknown picture {', '.join(sorted(unknown))} (allowed: {', '.join(PAGES)})")
     from playwright.sync_api import sync_playwright
 
     start = importlib.import_module("tests.browser.conftest").start  # mypy reads no tests

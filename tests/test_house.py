@@ -171,3 +171,17 @@ def test_a_write_past_the_service_is_seen():
         assert writes_past_the_service(line), line
     for line in ("resources.service().delete(run)", "resources.store().get(run)", "queue.look(VIEW, key)"):
         assert not writes_past_the_service(line), line
+
+
+def test_scripts_start_without_their_words():
+    """argparse of Python 3.11 refuses an empty list of words that have `choices`."""
+    refusing = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for folder in ("isoviz", "factory", "benchmarks")
+        for path in (ROOT / folder).rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument"
+        if {"nargs", "choices"} <= {given.arg for given in call.keywords}
+        if "'*'" in (ast.unparse(given.value) for given in call.keywords if given.arg == "nargs")
+    ]
+    assert refusing == []
