@@ -73,6 +73,9 @@ class Study:
     places: str = ""
     takes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        papers.get(self.slug.partition("-")[0])  # a study of no known paper could not be listed
+
     @property
     def source(self) -> papers.Source:
         """The paper and its places."""

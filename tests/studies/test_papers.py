@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from isoviz import studies
 from isoviz.errors import InputError
 from isoviz.methods import catalogue as methods
 from isoviz.studies import papers, published
@@ -21,6 +24,8 @@ def test_a_paper_is_found_by_its_name() -> None:
     assert papers.get("isobn").paper is methods()["isobn"].paper
     with pytest.raises(InputError, match="calibration"):
         papers.get("isobm")
+    with pytest.raises(InputError, match="calibration"):  # one of another package must not break the list of all
+        replace(studies.get("istar-figure-2"), slug="lab-figure-2")
 
 
 @pytest.mark.parametrize(
