@@ -354,6 +354,7 @@ _LOST: Final[dict[str, Any]] = {
     "advice": "It was killed, perhaps because memory ran out. Retry, or take fewer rows or points.",
     "fit": False,
 }
+_NOT_STARTED: Final = "Check the machine's memory and disk, then retry."
 
 
 def dispatch() -> None:
@@ -402,7 +403,12 @@ def _start_next() -> None:
             if _occupied(entry.kind) >= lane.capacity() or (working and _is_short(entry.kind)):
                 full.add(lane)
                 continue
-            process = JobProcess(entry.kind)
+            try:
+                process = JobProcess(entry.kind)
+            except OSError as error:  # it would wait for ever
+                reason = f"no process can be started for this ({error.strerror or error})"
+                entry.fail("failed", {"message": reason, "field": None, "advice": _NOT_STARTED})
+                continue
             _processes.append(process)
         process.entry, process.since, entry.process = entry, time.time(), process
         entry.state = replace(entry.state, status="running", log=entry.log)

@@ -282,7 +282,7 @@ def keep_final_weights(run_dir: Path, progress: Progress, best: int | None) -> N
     if keep is None:
         return
     root = keep.parent
-    if best is not None:
+    if best is not None and (_folder(root, best) / FILE).is_file():  # otherwise someone removed it: the last weights
         keep = _folder(root, best)
     _write_sealed(keep / _ENDED, progress.as_json())
     for folder in sorted(root.glob("step-*")):  # the newest one last: until then, a resumed run starts from it

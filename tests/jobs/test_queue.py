@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import psutil
@@ -188,6 +190,14 @@ def test_process_that_cannot_begin_leaves_its_reason_and_is_not_started_for_ever
     assert lost.status == "lost" and lost.log is not None
     assert "No module named 'tests.jobs.no_such_room'" in lost.log.read_text()
     until(lambda: not queue.processes())
+
+
+def test_job_whose_process_cannot_be_started_fails_and_can_be_retried() -> None:
+    with patch("isoviz.jobs.processes.subprocess.Popen", side_effect=OSError(errno.ENOMEM, "out of memory")):
+        failed = queue.start(LIGHT, "k", {})
+    assert failed.status == "failed" and "out of memory" in failed.message and not queue.processes()
+    queue.retry(LIGHT, "k")
+    assert settled(LIGHT, "k").status == "done"
 
 
 def test_limit_that_is_no_number_stops_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:

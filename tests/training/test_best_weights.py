@@ -313,6 +313,17 @@ def test_killed_while_the_end_is_tidied_up(ends, tmp_path, monkeypatch, name, mo
     check_the_same(events, alone, again, tmp_path / "run")
 
 
+def test_a_run_whose_best_weights_were_removed_says_what_it_kept(best_run, tmp_path):
+    """The last ones are kept and reported."""
+    cfg, events, _ = best_run
+    run(cfg, tmp_path, at_step(27))
+    shutil.rmtree(tmp_path / events[-1].weights.path)
+    again = run(cfg, tmp_path, resume=True)
+    assert again[-1].metrics == events[-1].metrics
+    assert (again[-1].weights.epoch, again[-1].weights.path) == (5, "checkpoints/step-0000030")
+    assert names(tmp_path) == only_weights("step-0000030")
+
+
 def test_without_its_last_state_a_run_is_not_trained_further(best_run, tmp_path):
     """Training must not continue from the best epoch's weights: its numbers would differ."""
     cfg, _, _ = best_run
