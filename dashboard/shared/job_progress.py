@@ -70,17 +70,30 @@ def refused(state: JobState) -> bool:
     return True
 
 
-def follow(kind: JobKind, state: JobState, name: str = "", *, key: str, retry: bool = False) -> bool:
+def follow(
+    kind: JobKind,
+    state: JobState,
+    name: str = "",
+    *,
+    key: str,
+    retry: bool = False,
+    stopped: Callable[[], None] = lambda: None,
+) -> bool:
     """Draw the progress of a job, or why it has no result; False if it is done, or was never requested.
 
     Args:
         name: title of the progress.
         key: key of the button that stops the job.
         retry: offer a button that retries a job without a result.
+        stopped: called after this visitor has stopped the job.
     """
+
+    def stop() -> None:
+        resources.service().stop_job(kind, state.key)
+        stopped()
+
     if state.under_way:
         look = functools.partial(queue.look, kind, state.key)
-        stop = functools.partial(resources.service().stop_job, kind, state.key)
         watch([WatchedJob(name, look, stop)], key=key)
         return True
     if state.in_trouble:

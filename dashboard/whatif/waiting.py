@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -33,6 +34,8 @@ PATIENCE = 60.0
 
 _WAITED = PREFIX + "layer_waited"
 """Session key: request of the layer that this visitor waits for."""
+_STOPPED = PREFIX + "layer_stopped"
+"""Session key: request of the layer whose training this visitor has stopped."""
 VIEWER = PREFIX + "viewer"
 """Session key: this viewer's id for the scheduler."""
 
@@ -123,15 +126,20 @@ def answers(
 
 def train_layer(request: LayerRequest | None, place: DeltaGenerator) -> bool:
     """Train the IsoLayer that an image needs, if any. False until it is trained: `place` shows its progress, or why it ended."""
-    stopped = st.session_state.get(_WAITED) == request
     release_previous(request)
     if request is None:
         return True
     state = queue.look(LAYER, request.key)
-    if state.status == "none" and not stopped:
+    if state.status != "none":
+        st.session_state.pop(_STOPPED, None)
+    elif st.session_state.get(_STOPPED) != request:  # it is new, or another visitor has stopped or released it
         state = job_progress.ask(LAYER, request.as_json(), key=request.key)
+    stopped = functools.partial(st.session_state.__setitem__, _STOPPED, request)
     with place.container():
-        if job_progress.follow(LAYER, state, "IsoLayer", key=PREFIX + "layer", retry=True) or state.status == "done":
+        if (
+            job_progress.follow(LAYER, state, "IsoLayer", key=PREFIX + "layer", retry=True, stopped=stopped)
+            or state.status == "done"
+        ):
             return state.status == "done"
         st.caption("You stopped IsoLayer's training.")
         again = (resources.service().start_job, LAYER, request.key, request.as_json())

@@ -297,6 +297,9 @@ def test_a_layer_in_training_is_stopped_by_its_button_and_by_the_next_move(
     assert running == [] and "You stopped IsoLayer's training" in texts(page)
     button(page, "Train again").click().run()  # type: ignore[attr-defined]
     assert running == [first]
+    running.clear()  # another tab or visitor moved on
+    page.run()
+    assert running == [first] and "You stopped IsoLayer's training" not in texts(page)
 
     page.slider[0].set_value(0.75).run()  # no one waits for the first one any more
     assert len(running) == 1 and running != [first]
