@@ -379,6 +379,7 @@ class Service:
             return name
         folder = fence.model_folder(name, roots, ModelError)
         if folder is None or not folder.is_dir():
+            sources.refuse_folder(name)  # runs and jobs are not restricted
             return name
         fence.check_contents(folder, roots, "model", ModelError)
         return str(folder)

@@ -1,1 +1,1 @@
-"""The command line: one module per verb, with its options (`add_options`) and what it does (`run`); `isoviz.__main__` dispatches."""
+"""The command line: one module per verb, whose functions' annotations are its options; `isoviz.__main__` dispatches."""

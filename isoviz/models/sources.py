@@ -81,6 +81,12 @@ def folder_of(model: str) -> Path | None:
     return boundary.folder(model, "model", ModelError)
 
 
+def refuse_folder(model: str) -> None:
+    """Raise `ModelError` for a visitor's hub id that is also a folder where this process works: `resolve` would read that."""
+    if model not in bundled() and not Path(model).is_absolute() and Path(model).is_dir():
+        raise ModelError(f"model: '{model}' is also a folder on this server; enter its full path", field="model")
+
+
 def fetch(source: ModelSource, report: hub.Report | None = None) -> ModelSource:
     """The same model with all its files on this machine, so that `location` is a directory; at once unless it is on the hub.
 

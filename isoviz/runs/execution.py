@@ -18,6 +18,7 @@ from isoviz.errors import DivergedError, IsoVizError, StoreError, causes, is_out
 from isoviz.events import Diverged, Event, Failed, Stopped
 from isoviz.home import make_private
 from isoviz.jobs.worker import ENCODER_MODULES, import_modules, load
+from isoviz.models import sources
 from isoviz.runs.emitter import Emitter
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.identity import host_name
@@ -88,6 +89,8 @@ def execute(
     with Emitter(store, run_id, row.attempt, patience=patience) as emitter:
         try:
             make_private(run_dir)
+            if row.visitor is not None:  # this machine may have folders that the one of the app has not
+                sources.refuse_folder(row.config.model)
             trainer: Train = load(train) if isinstance(train, str) else train
             trainer(row.config, emitter.emit, lambda: stop() or emitter.should_stop(), run_dir, row.resume)
             if emitter.ending is None:

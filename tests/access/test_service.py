@@ -21,6 +21,7 @@ from isoviz.exploring import results
 from isoviz.exploring.jobs import MAP, SENTENCES, VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.jobs import guarded, queue
+from isoviz.runs.execution import execute
 from isoviz.runs.store import Store
 from isoviz.tasks.own import OwnTask
 from isoviz.vectors import intake
@@ -334,6 +335,23 @@ def test_paths_outside_the_roots_do_not_enter_runs_or_jobs(
     acting(ANNA).start_view(ViewRequest("run:abc", "glue/cola", str(tmp_path / "shared" / "near")), KEY)
     (entry,) = queue._entries.values()
     assert entry.request["data"] == str(inside) and entry.visitor == "anna"
+
+
+def test_a_hub_id_that_is_also_a_folder_here_is_not_read(
+    acting: Callable[..., Service], store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "org" / "private").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    for attempt in (
+        lambda: acting(ANNA).launch([RunConfig(model="org/private")]),
+        lambda: acting(OPERATOR).start_view(ViewRequest("org/private", "demo/sentiment"), KEY),
+    ):
+        with pytest.raises(ModelError, match="'org/private' is also a folder on this server"):
+            attempt()
+    (run,) = acting(ANNA).launch([RunConfig(model="org/other")])
+    (tmp_path / "org" / "other").mkdir()  # on the machine of a worker
+    ended = execute(store, run, train=lambda *_: pytest.fail("it trains"))
+    assert ended.error is not None and "is also a folder" in ended.error["message"]
 
 
 def test_a_runner_does_not_resubmit_what_they_could_not_name(
