@@ -143,6 +143,7 @@ def _hub_requested(slug: str, hub: tuple[str, str], prefix: str) -> bool:
     st.caption(wording.plain(f"{'/'.join(hub)}: read from this machine's hub cache, or downloaded."))
     if actions.button("Load and check", key=f"{prefix}hub_{slug}", icon=":material/cloud_download:"):
         st.session_state[request_key] = actions.perform(resources.service().require)
+        reading.forget()
     return bool(st.session_state.get(request_key))
 
 

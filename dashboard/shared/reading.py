@@ -65,6 +65,11 @@ def _remembered(name: str, files: Stamp, args: tuple[Any, ...], _read: Callable[
     return answer(_read, *args)
 
 
+def forget() -> None:
+    """Forget all that is `remembered`: an error of the hub has no file that would change."""
+    _remembered.clear()
+
+
 def preview(data: str) -> Preview:
     """See `isoviz.tasks.reading.preview`."""
     return _ask(_ROOM + "preview", Preview, data=data)

@@ -220,6 +220,17 @@ def test_paper_task_needs_a_folder(open_page: OpenPage, cola: Path, tmp_path: Pa
     assert "the first 32 of 32 rows" in texts(page)
 
 
+def test_files_of_a_task_are_uploaded_here_too(open_page: OpenPage, cola: Path) -> None:
+    page = open_page("explore", **{"explore_task": "glue/cola", "explore_from.glue/cola": "Upload"})
+    good = ("rows.parquet", (cola / "train.parquet").read_bytes(), "application/octet-stream")
+    page.file_uploader(key="explore_upload.glue/cola.train").set_value(("x.csv", b"text\na\n", "text/csv")).run()
+    page.file_uploader(key="explore_upload.glue/cola.validation").set_value(good).run()
+    assert "lacks the columns sentence" in errors(page)[0] and page.button(key="explore_look").disabled
+    page.file_uploader(key="explore_upload.glue/cola.train").set_value(good).run()
+    assert errors(page) == [] and not page.button(key="explore_look").disabled
+    assert Path(page.text_input(key="explore_data.glue/cola").value).parent.name == "uploads"
+
+
 def test_a_translation_is_read_in_the_direction_of_the_form(open_page: OpenPage, tmp_path: Path) -> None:
     data = str(write("seq2seq", tmp_path / "ro-en"))
     query = {"explore_task": "wmt16/ro-en", "explore_data.wmt16/ro-en": data}

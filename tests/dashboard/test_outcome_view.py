@@ -155,11 +155,18 @@ def test_other_kinds(
         assert shown(page, "source")["source"].tolist() == rows["source"].tolist()
 
 
-def test_nothing_is_shown_before_there_are_predictions(store: Store, open_page: OpenPage) -> None:
-    (run,) = store.create([config()])
-    page = open_page("run", id=run)
-    assert not page.exception
-    assert "Predictions" not in [heading.value for heading in page.header]
+def test_predictions_are_shown_once_they_are_saved(
+    store: Store, open_page: OpenPage, own: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ISOVIZ_ROOTS", str(own.data))  # the runs' folder is outside
+    run = finished(store, own, SAID, SURE)
+    file = store.folder_of(run) / predictions.FILE
+    away = file.rename(file.with_name("away"))
+    before = open_page("run", id=run)
+    away.rename(file)
+    after = open_page("run", id=run)
+    assert not before.exception and not after.exception
+    assert ["Predictions" in [heading.value for heading in page.header] for page in (before, after)] == [False, True]
 
 
 def test_a_broken_file_is_reported(store: Store, open_page: OpenPage, own: RunConfig) -> None:

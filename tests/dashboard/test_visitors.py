@@ -168,6 +168,8 @@ def test_a_viewer_computes_no_view(open_page: OpenPage, visit: Callable[[Visitor
     assert page.button(key="explore_look").disabled
     press(page, "explore_look")
     assert not page.exception and not queue._entries
+    uploads = {"explore_task": "glue/cola", "explore_from.glue/cola": "Upload"}
+    assert [field.disabled for field in open_page("explore", **uploads).file_uploader] == [True, True]
     visit(ANNA)
     page = open_page("explore")
     page.button(key="explore_look").click().run()
