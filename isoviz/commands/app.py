@@ -96,7 +96,11 @@ def run(
     if open is not None:
         from isoviz.vectors import intake
 
-        summary = intake.import_file(intake.ImportRequest(file=os.path.abspath(open)))
+        try:
+            summary = intake.import_file(intake.ImportRequest(file=os.path.abspath(open)))
+        except InputError as error:  # in the words of a page's field
+            words = str(error).removeprefix(f"{error.field}: ")
+            raise InputError(f"open: {words}", field="open", advice=error.advice) from None
         environment["ISOVIZ_OPEN_SET"] = f"{summary.kind} {summary.key}"
     if new_links:
         from isoviz.runs.store import Store

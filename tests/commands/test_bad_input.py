@@ -99,6 +99,7 @@ LINES = {
     "links renew runnr": "did you mean 'runner'?",
     "links show --url example.org": "--url: expected an address",
     "app --port 99999": "--port: input should be less than or equal to 65535",
+    "app --port 48777 --open {box}/absent.npy": "--open: no file",
     "lessons": "--out: give either --out or --check",
     "lessons --out {box}/nowhere/lessons.html": "--out: there is no folder",
     "lessons --out {box}": "is a folder",
