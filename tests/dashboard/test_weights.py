@@ -33,7 +33,7 @@ def holed(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> 
 
 def test_train(open_page: OpenPage, store: Store, holed: Path) -> None:
     page = open_page("train", train_models=str(holed), train_max_length="48")
-    assert len(errors(page)) == 1 and LACKS in errors(page)[0] and "Use random weights" in errors(page)[0]
+    assert len(errors(page)) == 1 and LACKS in errors(page)[0] and "Use random weights" in texts(page)
     assert page.button(key="launch").disabled
     page.toggle(key="train_allow_random").set_value(True).run()
     assert errors(page) == [] and f"random weights: {LACKS}" in texts(page)
