@@ -93,7 +93,7 @@ def _follow(view: View, card: Card | None, key: str) -> None:
     if card is None:
         drawing.spectrum(view, start, answer)
     else:
-        card.fill(full)
+        card.fill(full if first is not None else None)  # with all numbers it has buttons, which are drawn once
         with view.figures:
             curve = curves.controls(view)
     if first is None or full is None:
@@ -111,12 +111,13 @@ def _follow(view: View, card: Card | None, key: str) -> None:
             return
         first = engine.full(())
         drawing.numbers(view, start, answer, first, full)
+        if card is not None:
+            card.fill(full)
     drawing.summary(view, start, answer, full)
     drawing.table(view, start, answer, full)
     if card is None:
         drawing.maps(view, start, answer, first, full)
     else:
-        card.fill(full)
         drawing.cosines(view, first, full)
     if curve is not None:
         curves.draw(view, key, curve, until)

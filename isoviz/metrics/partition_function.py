@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 Signs = Literal["positive", "both"]
 Convention = Literal["definition", "published"]
 
-NO_ROWS = "there are no weight vectors"
 _BLOCK = 4_000_000  # entries of W, and of W Vᵀ, in memory as float64 at a time: 32 MB
 
 
@@ -39,25 +38,27 @@ def partition(
     signs: Signs = "positive",
     convention: Convention = "definition",
     scale_free: bool = False,
+    centre: bool = False,
 ) -> tuple[Value, Value]:
     """(I1, I2) of output embeddings or a classifier W (N, d): I1 = min Z/max Z, I2 = √(Σ(Z − Z̄)²/(|V| Z̄²)).
 
-    As in Ding et al. 2022. By default neither is scale-free: shrinking W drives I1 to 1 and I2 to 0, so show `row_norms`
-    beside them, or use `scale_free`. The mean of the rows dominates I1. By the definition, I2 ≤ (1 − I1)/(2√I1) for every
-    W. The eigenvectors of a repeated non-zero eigenvalue are arbitrary within their space, and so are (I1, I2): an
-    isotropic W has no preferred directions. In the null space Z = N for every vector, except in the published convention,
-    whose rows mix the null space with the rest: with N < d the pair then depends on the solver.
+    As in Ding et al. 2022. By default neither is scale-free: shrinking W drives I1 to 1 and I2 to 0, so show
+    `row_norms` beside them, or use `scale_free`. The mean of the rows dominates I1; `centre` shows their shape alone. By the
+    definition, I2 ≤ (1 − I1)/(2√I1) for every W. The eigenvectors of a repeated non-zero eigenvalue are arbitrary within their
+    space, and so are (I1, I2): an isotropic W has no preferred directions. In the null space Z = N for every vector, except in
+    the published convention, whose rows mix the null space with the rest: with N < d the pair then depends on the solver.
 
     W is read in blocks of rows, so a vocabulary needs no full float64 copy; it may be a memory-mapped file.
 
     Args:
         weights: (N, d), rows are the vectors w_i.
         signs: an eigenvector's sign is arbitrary and Z(v) ≠ Z(−v): "positive" takes v·Σw_i >= 0, "both" takes
-            v and −v.
+            v and −v. Centred rows sum to zero; "positive" then orients v by the row with the largest coordinate along it.
         convention: "definition" as above; "published" gives that paper's printed pairs, which are impossible
             under its own formulas: it uses the rows instead of the columns of the eigenvector matrix, and does not divide by
             |V|.
-        scale_free: divide W by the root mean square of its row norms. Undefined for W = 0.
+        scale_free: divide W (centred first, if requested) by the root mean square of its row norms. Undefined for W = 0.
+        centre: subtract the mean row first.
 
     Raises:
         InputError: (a ValueError) unknown option, wrong shape, or non-finite entries.
@@ -66,11 +67,15 @@ def partition(
         raise InputError(f"signs must be 'positive' or 'both', got {signs!r}")
     if convention not in ("definition", "published"):
         raise InputError(f"convention must be 'definition' or 'published', got {convention!r}")
-    (pair,) = partitions(weights, [Variant(signs, convention, scale_free)])
-    if pair is None:
-        warn_undefined("partition", "all rows are zero, they have no scale" if len(_sliceable(weights)) else NO_ROWS)
-        pair = (math.nan, math.nan)
-    return like(weights, pair[0]), like(weights, pair[1])
+    rows = _Rows(weights, centre)
+    problem = None if rows.count else "there are no weight vectors"
+    if problem is None and scale_free and rows.biggest == 0:
+        problem = "all rows are " + ("equal" if centre else "zero") + ", they have no scale"
+    if problem is not None:
+        warn_undefined("partition", problem)
+        return like(weights, float("nan")), like(weights, float("nan"))
+    ((i1, i2),) = _pairs(rows, [Variant(signs, convention, scale_free)])
+    return like(weights, i1), like(weights, i2)
 
 
 def partitions(
@@ -84,37 +89,10 @@ def partitions(
     Returns:
         One pair per variant; None if it is undefined (no rows, or a scale-free variant of W = 0).
     """
-    matrix = _sliceable(weights)
-    count, d = matrix.shape
-    biggest = max((float(np.abs(block).max()) for block in _blocks(matrix)), default=0.0)
-    # a unit in which squares neither overflow nor underflow
-    unit = biggest if biggest > 0 and not 1e-100 < biggest < 1e100 else 1.0
-    defined = [reading for reading in readings if count and not (reading.scale_free and biggest == 0)]
-    if not defined:
-        return [None] * len(readings)
-    gram, total = np.zeros((d, d)), np.zeros(d)
-    for block in _blocks(matrix, unit=unit):
-        gram += block.T @ block
-        total += block.sum(axis=0)
-    # eigh, never eig: N < d implies repeated eigenvalues, for which eig's vectors are not orthogonal
-    vectors: NDArray[np.float64] = np.linalg.eigh(gram)[1]
-    vectors = vectors * np.where(total @ vectors < 0, -1.0, 1.0)
-    length = float(np.sqrt(np.trace(gram) / count))
-    variants = dict.fromkeys((reading.signs, reading.convention) for reading in defined)
-    log_z: dict[Variant, Any] = dict.fromkeys(defined, -np.inf)
-    done = 0
-    for block in _blocks(matrix, 2 * d, unit):
-        for signs, convention in variants:
-            logits = block @ (vectors.T if convention == "published" else vectors)
-            logits = np.concatenate([logits, -logits], axis=1) if signs == "both" else logits
-            for reading in log_z:
-                if (reading.signs, reading.convention) == (signs, convention):
-                    of_block = _log_sum(logits * (1 / length if reading.scale_free else unit))
-                    log_z[reading] = np.logaddexp(log_z[reading], of_block)
-        done += len(block)
-        if tell:
-            tell(done, count)
-    return [_pair(log_z[reading], reading.convention) if reading in log_z else None for reading in readings]
+    rows = _Rows(weights, centre=False)
+    defined = [reading for reading in readings if rows.count and not (reading.scale_free and rows.biggest == 0)]
+    pair_of = dict(zip(defined, _pairs(rows, defined, tell), strict=True)) if defined else {}
+    return [pair_of.get(reading) for reading in readings]
 
 
 def row_norms(weights: Points) -> Array:
@@ -136,15 +114,74 @@ def _sliceable(weights: Points) -> Any:
     return matrix
 
 
-def _blocks(weights: Any, width: int = 0, unit: float = 1.0) -> Iterator[NDArray[np.float64]]:
-    """The rows in float64 and in this unit, in blocks such that neither they nor their products with `width` vectors exceed
-    `_BLOCK`."""
+def _blocks(weights: Any, width: int = 0) -> Iterator[NDArray[np.float64]]:
+    """The rows in float64, in blocks chosen so that neither they nor their products with `width` vectors exceed `_BLOCK`."""
     count, d = weights.shape
     step = max(1, _BLOCK // max(d, width))
     for start in range(0, count, step):
         name = "weights" if count <= step else f"weights[{start}:{min(start + step, count)}]"
-        block = float64_matrix(weights[start : start + step], name)
-        yield block if unit == 1.0 else block / unit
+        yield float64_matrix(weights[start : start + step], name)
+
+
+class _Rows:
+    """W (N, d), minus its mean row if `centre`, in a unit in which squares neither overflow nor underflow.
+
+    Attributes:
+        count, d: N and d.
+        biggest: the largest |entry|.
+        unit: divisor of its entries when they are read.
+        centred: whether the mean row was subtracted.
+    """
+
+    def __init__(self, weights: Points, centre: bool) -> None:
+        self._weights = _sliceable(weights)
+        self.count, self.d = self._weights.shape
+        self.centred = centre
+        self.unit = 1.0
+        # Subtracting the first row first preserves the digits of rows far from the origin and makes equal rows exactly zero.
+        self._first, self._offset = np.zeros(self.d), np.zeros(self.d)
+        if centre and self.count:
+            self._first = float64_matrix(self._weights[:1], "weights")[0]
+            self._offset = sum((block.sum(axis=0) for block in self.blocks()), np.zeros(self.d)) / self.count
+        self.biggest = max((float(np.abs(block).max()) for block in self.blocks()), default=0.0)
+        if self.biggest > 0 and not 1e-100 < self.biggest < 1e100:
+            self.unit = self.biggest
+
+    def blocks(self, width: int = 0) -> Iterator[NDArray[np.float64]]:
+        """As `_blocks`."""
+        for block in _blocks(self._weights, width):
+            shifted = (block - self._first) - self._offset if self.centred else block
+            yield shifted / self.unit if self.unit != 1.0 else shifted
+
+
+def _pairs(
+    rows: _Rows, readings: Sequence[Variant], tell: Callable[[int, int], None] | None = None
+) -> list[tuple[float, float]]:
+    """(I1, I2) in each defined variant."""
+    gram, total = np.zeros((rows.d, rows.d)), np.zeros(rows.d)
+    for block in rows.blocks():
+        gram += block.T @ block
+        total += block.sum(axis=0)
+    # eigh, never eig: N < d implies repeated eigenvalues, for which eig's vectors are not orthogonal
+    vectors: NDArray[np.float64] = np.linalg.eigh(gram)[1]
+    along = _furthest(rows, vectors) if rows.centred else total @ vectors
+    vectors = vectors * np.where(along < 0, -1.0, 1.0)
+    length = float(np.sqrt(np.trace(gram) / rows.count))
+    variants = dict.fromkeys((reading.signs, reading.convention) for reading in readings)
+    log_z: dict[Variant, Any] = dict.fromkeys(readings, -np.inf)
+    done = 0
+    for block in rows.blocks(2 * rows.d):
+        for signs, convention in variants:
+            logits = block @ (vectors.T if convention == "published" else vectors)
+            logits = np.concatenate([logits, -logits], axis=1) if signs == "both" else logits
+            for reading in log_z:
+                if (reading.signs, reading.convention) == (signs, convention):
+                    of_block = _log_sum(logits * (1 / length if reading.scale_free else rows.unit))
+                    log_z[reading] = np.logaddexp(log_z[reading], of_block)
+        done += len(block)
+        if tell:
+            tell(done, rows.count)
+    return [_pair(log_z[reading], reading.convention) for reading in readings]
 
 
 def _pair(log_z: NDArray[np.float64], convention: Convention) -> tuple[float, float]:
@@ -152,6 +189,16 @@ def _pair(log_z: NDArray[np.float64], convention: Convention) -> tuple[float, fl
     mean = relative.mean()
     squares = float(((relative - mean) ** 2).sum()) / mean**2
     return float(relative.min()), float(np.sqrt(squares if convention == "published" else squares / len(log_z)))
+
+
+def _furthest(rows: _Rows, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each column of `vectors`, the row coordinate along it that is largest in absolute value, with its sign."""
+    extremes = np.zeros(rows.d)
+    for block in rows.blocks():
+        reach = block @ vectors
+        furthest = np.take_along_axis(reach, np.abs(reach).argmax(axis=0)[None], axis=0)[0]
+        extremes = np.where(np.abs(furthest) > np.abs(extremes), furthest, extremes)
+    return extremes
 
 
 def _log_sum(logits: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -180,7 +227,7 @@ class WeightSample:
 
 def _part(place: int) -> Callable[[WeightSample], Estimate]:
     def estimate(sample: WeightSample) -> Estimate:
-        return undefined(NO_ROWS) if sample.pair is None else Estimate(sample.pair[place])
+        return undefined("there are no weight vectors") if sample.pair is None else Estimate(sample.pair[place])
 
     return estimate
 

@@ -111,8 +111,7 @@ def measured(points: np.ndarray, originals: int) -> dict[str, float]:
     """The same numbers by the public functions, on the same clouds."""
     few = points[paired(len(points))]
     # of a cloud around the origin the sum of the rows, which gives eigenvectors their sign, is rounding
-    around_origin = np.abs(points.mean(axis=0)).max() < 1e-12 * np.abs(points).max()
-    i1, i2 = metrics.partition(points - points.mean(axis=0) if around_origin else points)
+    i1, i2 = metrics.partition(points, centre=bool(np.abs(points.mean(axis=0)).max() < 1e-12 * np.abs(points).max()))
     return {
         "isoscore": metrics.isoscore(points),
         "isoscore_unbiased": metrics.isoscore_unbiased(points),

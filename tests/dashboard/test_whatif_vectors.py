@@ -69,6 +69,12 @@ def test_a_kept_set_its_numbers_verdicts_and_curve(open_page: OpenPage) -> None:
     assert fields >= {"whatif_add.queries", "whatif_add.pairs"} and "whatif_add.labels" not in fields
 
 
+def test_a_verdict_known_at_once_has_its_button_once(open_page: OpenPage) -> None:
+    page = opened(open_page, stored_set(1200), chain="zca:strength=0.5")
+    page.run()  # all numbers are kept now
+    assert not page.exception and [button.key for button in page.button].count("whatif_check") == 1
+
+
 def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage) -> None:
     page = opened(open_page, stored_set(), chain="zca:strength=0.5")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import tracemalloc
 from decimal import Decimal
+from itertools import product
 
 import numpy as np
 import pytest
@@ -16,13 +17,16 @@ from isoviz.metrics import UndefinedWarning, partition, row_norms
 from isoviz.metrics.partition_function import Variant, partitions
 
 
-def by_loops(w, signs, convention, scale_free=False):
+def by_loops(w, signs, convention, scale_free=False, centre=False):
+    if centre:
+        w = w - w.mean(axis=0)
     if scale_free:
         w = w / np.sqrt(np.mean([row @ row for row in w]))
     _, vectors = np.linalg.eigh(w.T @ w)
     columns = []
     for v in vectors.T:
-        columns.append(v if v @ w.sum(axis=0) >= 0 else -v)
+        along = max((row @ v for row in w), key=abs) if centre else v @ w.sum(axis=0)
+        columns.append(v if along >= 0 else -v)
     directions = columns if convention == "definition" else list(np.array(columns).T)
     if signs == "both":
         directions = directions + [-v for v in directions]
@@ -39,8 +43,8 @@ def by_loops(w, signs, convention, scale_free=False):
 @pytest.mark.parametrize("shape", [(40, 6), (7, 6), (6, 1)])
 def test_against_loops(shape, signs, convention):
     w = np.random.default_rng(0).normal(size=shape) * 0.5 + 0.2
-    for scale_free in (False, True):
-        options = {"signs": signs, "convention": convention, "scale_free": scale_free}
+    for scale_free, centre in product((False, True), repeat=2):
+        options = {"signs": signs, "convention": convention, "scale_free": scale_free, "centre": centre}
         expected = by_loops(w, **options)
         assert partition(w, **options) == pytest.approx(expected, rel=1e-10)
         tensors = partition(torch.from_numpy(w), **options)
@@ -87,11 +91,14 @@ def test_the_published_pairs_follow_the_published_convention(labels):
     mean=st.floats(-1, 1),
     signs=st.sampled_from(["positive", "both"]),
     scale_free=st.booleans(),
+    centre=st.booleans(),
 )
-@example(seed=0, n=1, d=1, scale=1.0, mean=0.0, signs="both", scale_free=False)  # two values: equality
-def test_the_definition_respects_its_bound(seed, n, d, scale, mean, signs, scale_free):
+@example(seed=0, n=1, d=1, scale=1.0, mean=0.0, signs="both", scale_free=False, centre=False)  # two values: equality
+def test_the_definition_respects_its_bound(seed, n, d, scale, mean, signs, scale_free, centre):
     w = np.random.default_rng(seed).normal(size=(n, d)) * scale + mean
-    i1, i2 = partition(w, signs=signs, scale_free=scale_free)
+    if scale_free and centre and n == 1:
+        return  # undefined
+    i1, i2 = partition(w, signs=signs, scale_free=scale_free, centre=centre)
     assert 0 < i1 <= 1
     assert i2 <= (1 - i1) / (2 * np.sqrt(i1)) * (1 + 1e-9) + 1e-12
 
@@ -99,15 +106,21 @@ def test_the_definition_respects_its_bound(seed, n, d, scale, mean, signs, scale
 @pytest.mark.parametrize("scale", [1e-200, 1e-3, 1.0, 40.0, 1e200])
 def test_scale_free_ignores_the_scale_and_the_rest_does_not(scale):
     w = np.random.default_rng(0).normal(size=(100, 8)) + 0.3
+    for centre in (False, True):
+        expected = partition(w, scale_free=True, centre=centre)
+        assert partition(w * scale, scale_free=True, centre=centre) == pytest.approx(expected, rel=1e-9)
     unit = w / np.sqrt((w**2).sum() / 100)
     assert partition(w * scale, scale_free=True) == pytest.approx(partition(unit), rel=1e-9)
 
 
 def test_rows_without_a_scale():
+    same = np.full((5, 3), 0.1)
     assert partition(np.zeros((5, 3))) == (1.0, 0.0)
-    with pytest.warns(UndefinedWarning, match="all rows are zero") as caught:
-        assert np.isnan(partition(np.zeros((5, 3)), scale_free=True)).all()
-    assert caught[0].filename == __file__
+    assert partition(same, centre=True) == (1.0, 0.0)
+    for w, centre, reason in ((np.zeros((5, 3)), False, "all rows are zero"), (same, True, "all rows are equal")):
+        with pytest.warns(UndefinedWarning, match=reason) as caught:
+            assert np.isnan(partition(w, centre=centre, scale_free=True)).all()
+        assert caught[0].filename == __file__
 
 
 def test_row_norms_by_loops_and_at_the_ends_of_float64():

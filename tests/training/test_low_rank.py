@@ -157,5 +157,5 @@ def test_other_settings_of_lora_make_no_second_setup() -> None:
 def test_without_peft_the_launch_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "peft", None)
     monkeypatch.setattr(low_rank, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'isoviz\[lora\]'"):
+    with pytest.raises(InputError, match=r"pip install 'isoviz\[train\]'"):
         planned()
