@@ -66,7 +66,7 @@ def _remembered(name: str, files: Stamp, args: tuple[Any, ...], _read: Callable[
 
 
 def forget() -> None:
-    """Forget all that is `remembered`: an error of the hub has no file that would change."""
+    """Drop every remembered answer. The hub's errors need it: they depend on no file, so nothing else would drop them."""
     _remembered.clear()
 
 
