@@ -1,0 +1,189 @@
+"""Decisions on simulated batches, the measures, and bad input in one line each."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import isoviz
+from isoviz import metrics
+from isoviz.errors import InputError
+from isoviz.watch import Alarm, Watch, WatchWarning, measures_of
+
+Batch = NDArray[np.float32]
+WIDTH = 64
+
+
+def healthy(generator: np.random.Generator, n: int = 32) -> Batch:
+    """Anisotropic, with a large common mean: mean cosine about 0.8, about 20 directions."""
+    spread = np.linspace(1.5, 0.1, WIDTH)
+    return (generator.standard_normal((n, WIDTH)) * spread + 2).astype(np.float32)
+
+
+def alike(generator: np.random.Generator) -> Batch:
+    return (1 + 1e-3 * generator.standard_normal((32, WIDTH))).astype(np.float32)
+
+
+def identical(generator: np.random.Generator) -> Batch:
+    return np.ones((32, WIDTH), dtype=np.float32)
+
+
+def line(generator: np.random.Generator) -> Batch:
+    return (generator.standard_normal((32, 1)) * np.linspace(-1, 1, WIDTH)).astype(np.float32)
+
+
+def plane(generator: np.random.Generator) -> Batch:
+    return (generator.standard_normal((32, 2)) @ np.eye(WIDTH)[:2]).astype(np.float32)
+
+
+def trained(
+    watch: Watch, collapse: Callable[[np.random.Generator], Batch] | None, healthy_steps: int = 300
+) -> Alarm | None:
+    generator = np.random.default_rng(1)
+    for _ in range(healthy_steps):
+        assert watch.step(healthy(generator)) is None
+    for _ in range(100 if collapse else 0):
+        if watch.step(collapse(generator)):
+            break
+    return watch.alarm
+
+
+def test_a_healthy_training_is_silent() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert trained(isoviz.Watch(warmup=0), None, 1000) is None
+
+
+@pytest.mark.parametrize(
+    ("collapse", "kind", "words"),
+    [
+        (alike, "alike", "point the same way"),
+        (identical, "alike", "point the same way"),
+        (line, "few", "about one direction only"),
+        (plane, "few", "directions only"),
+    ],
+)
+def test_a_collapse_is_found_within_thirty_steps(collapse: Any, kind: str, words: str) -> None:
+    alarm = trained(Watch(on_collapse="log"), collapse)
+    assert alarm is not None and alarm.kind == kind and 300 < alarm.step <= 330
+    assert words in str(alarm) and "\n" not in str(alarm)
+
+
+def test_nothing_is_decided_during_warm_up() -> None:
+    watch = Watch(warmup=50, on_collapse="log")
+    generator = np.random.default_rng(0)
+    assert all(watch.step(alike(generator)) is None for _ in range(50))
+    assert any(watch.step(alike(generator)) for _ in range(30))
+
+
+def test_the_actions() -> None:
+    heard: list[Alarm] = []
+    watch = Watch(on_collapse=heard.append)
+    assert trained(watch, alike) is heard[0] and not watch.should_stop
+    watch = Watch(on_collapse="stop")
+    with pytest.warns(WatchWarning, match="collapse at step"):
+        trained(watch, alike)
+    assert watch.should_stop
+    watch.restart()
+    assert watch.alarm is None and not watch.should_stop
+
+
+def test_measures_are_those_of_the_last_window_and_are_written(tmp_path: Path) -> None:
+    watch = Watch(measure_every=50, window=320, store=tmp_path / "runs" / "watched.jsonl", on_collapse="log")
+    generator = np.random.default_rng(1)
+    batches = [healthy(generator) for _ in range(100)]
+    for batch in batches:
+        watch.step(batch)
+    last = np.concatenate(batches[-10:])
+    assert watch.latest["isotropy/n"] == 320
+    assert watch.latest["isotropy/isoscore_unbiased"] == metrics.isoscore_unbiased(last)
+    assert watch.latest["isotropy/mean_cosine"] == metrics.mean_cosine(last)
+    interval = metrics.participation_ratio_interval(last)
+    assert watch.latest["isotropy/directions_low"] == pytest.approx(interval.low)
+    assert watch.latest["isotropy/directions"] == pytest.approx(interval.estimate)
+    for _ in range(40):
+        watch.step(alike(generator))
+    lines = [json.loads(each) for each in watch.store.read_text().splitlines()]
+    assert [each["kind"] for each in lines] == ["measured", "measured", "measured", "collapsed"]
+    assert lines[1]["isotropy/mean_cosine"] == metrics.mean_cosine(last)
+
+
+def test_a_biased_measure_is_left_out_with_too_few_points() -> None:
+    values, missing = measures_of(healthy(np.random.default_rng(0), 200))
+    assert missing["effective_rank"] == "not enough points: 200 of 320"
+    assert "effective_rank" not in values
+    values, missing = measures_of(healthy(np.random.default_rng(0), 320))
+    assert "effective_rank" not in missing and values["effective_rank"] > 1
+
+
+@pytest.mark.parametrize(
+    ("batch", "sentence"),
+    [
+        (np.ones((1, 8)), "1 usable vectors at step 1: deciding needs 4 per batch"),
+        (np.zeros((8, 8)), "8 of 8 vectors are zero at step 1"),
+        (np.full((8, 8), np.nan), "left out 8 of 8 vectors with nan or infinite entries at step 1"),
+        (np.vstack([np.eye(8), np.full((1, 8), np.inf)]), "left out 1 of 9 vectors with nan or infinite entries"),
+    ],
+)
+def test_unusable_vectors_are_reported_once(batch: Any, sentence: str) -> None:
+    watch = Watch(warmup=0, measure_every=1)
+    with pytest.warns(WatchWarning, match=sentence) as caught:
+        for _ in range(5):
+            watch.step(batch)
+    lines = [str(each.message) for each in caught]
+    assert sum(sentence.split(" at ")[0] in each for each in lines) == 1
+    assert all("\n" not in each for each in lines)
+
+
+def test_fewer_vectors_than_dimensions_are_enough_to_decide() -> None:
+    watch = Watch(warmup=0, on_collapse="log")
+    generator = np.random.default_rng(0)
+    assert any(watch.step(1 + 1e-3 * generator.standard_normal((4, 768))) for _ in range(100))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"on_collapse": "halt"}, "on_collapse must be log, warn, stop or a function, got 'halt'"),
+        ({"false_alarm_rate": 0.0}, "false_alarm_rate must lie between 0 and 1"),
+        ({"alike": 1.0}, "alike must be a cosine"),
+        ({"few": 1.0}, "few must be a number of directions above 1"),
+        ({"kinds": ("line",)}, "kinds must be some of alike, few"),
+        ({"kinds": ()}, "kinds must be some of alike, few"),
+        ({"warmup": -1}, "warmup must be a whole number of at least 0"),
+        ({"measure_every": 0}, "measure_every must be a whole number of at least 1"),
+        ({"window": 1.5}, "window must be a whole number of at least 2"),
+        ({"pooling": "max"}, "pooling must be mean, cls or last"),
+    ],
+)
+def test_bad_options_name_their_field(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence) as refused:
+        Watch(**options)
+    assert refused.value.field in options
+
+
+@pytest.mark.parametrize(
+    ("vectors", "sentence"),
+    [
+        (np.ones(8), "vectors must have shape"),
+        (np.array([["a", "b"]]), "vectors must be real numbers"),
+        (None, "step needs vectors"),
+    ],
+)
+def test_bad_vectors_are_refused_in_one_line(vectors: Any, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        Watch().step(vectors)
+
+
+def test_a_changed_width_is_refused() -> None:
+    watch = Watch()
+    watch.step(np.eye(8))
+    with pytest.raises(InputError, match="vectors changed width from 8 to 9"):
+        watch.step(np.eye(9))
