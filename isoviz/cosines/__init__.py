@@ -1,0 +1,102 @@
+"""What a cosine means for an encoder: the distribution of unrelated pairs, P(related | cosine), and thresholds that hold a precision.
+
+    ruler = isoviz.ruler(points, pairs=[(0, 1), (2, 3)])
+    ruler.read(0.62).sentence
+
+Cosines of pairs that share a row are not independent, so every interval counts rows (or groups of rows that pairs connect), not pairs.
+Rescaling a score changes no ranking and therefore no separation; centring and whitening do (`Ruler.variants`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isoviz.cosines.floor import Floor
+from isoviz.cosines.records import Level, Reading, Related, Ruler, Threshold, Variant
+from isoviz.cosines.related import measure_related, measure_variants
+from isoviz.cosines.sides import checked, relation_of, sides_of
+from isoviz.errors import InputError
+
+__all__ = ["LEVELS", "MOST_ROWS", "SIX_LINES", "Level", "Reading", "Related", "Ruler", "Threshold", "Variant", "ruler"]
+
+MOST_ROWS: Final = 3_000
+"""Most rows (of each side) of which all pairs are compared; of more, this many are drawn."""
+LEVELS: Final = (0.5, 0.95, 0.99, 0.999)
+
+SIX_LINES: Final = """\
+import json, numpy as np
+ruler = json.load(open("ruler.json"))
+x = np.load("pair.npy").astype(float)
+cosine = (x[0] @ x[1]) / np.linalg.norm(x[0]) / np.linalg.norm(x[1])
+print(cosine, np.interp(cosine, ruler["cosine"], ruler["percentile"]))
+print(ruler["related"] and np.interp(cosine, ruler["related"]["cosine"], ruler["related"]["probability"]))
+"""
+"""The same numbers without IsoViz."""
+
+
+def ruler(
+    points: ArrayLike,
+    *,
+    pairs: ArrayLike | None = None,
+    labels: Sequence[Any] | None = None,
+    share: float = 0.5,
+    precision: float = 0.9,
+    seed: int = 0,
+    model: str | None = None,
+) -> Ruler:
+    """Measure what a cosine means for these vectors.
+
+    Args:
+        points: (n, d), one vector per row; none of length 0.
+        pairs: (m, 2), the places of related rows. If no row is on both sides (queries and documents), only pairs from one side to the
+            other are compared.
+        labels: n labels; rows with the same one are related. Instead of `pairs`.
+        share: of the pairs that will be compared, how many are related: the prior of every probability.
+        precision: wanted of a threshold.
+        seed: of the draws.
+        model: name or fingerprint of the encoder, kept in the record.
+
+    The noise floor's intervals invert a test of the distribution function (Woodruff 1952, doi:10.2307/2280781) with the effective
+    number of pairs of Korn & Graubard (1998), whose variance is that of a U-statistic over rows (Hoeffding 1948,
+    doi:10.1214/aoms/1177730196). The calibration curve is isotonic; its error is measured on the half of the rows that did not fit it.
+
+    Raises:
+        InputError: too few rows, values that are not finite, zero vectors, identical rows, pairs of rows that do not exist, or a share
+            or precision outside (0, 1).
+    """
+    x = checked(points)
+    for name, value in (("share", share), ("precision", precision)):
+        if not 0 < value < 1:
+            raise InputError(f"{name}: must be above 0 and below 1 (got {value:g})", field=name)
+    generator = np.random.default_rng(seed)
+    relation = relation_of(pairs, labels, len(x))
+    sides = sides_of(relation, len(x), generator, MOST_ROWS)
+    cosines, known = sides.cosines(x), sides.known(relation)
+    floor = Floor(cosines, ~known & ~sides.same)
+    curve = np.linspace(0, 1, 1001)
+    variants = measure_variants(x, relation, generator)
+    how = "pairs from the left side to the right" if sides.two else "all pairs of different rows"
+    drawn = f" of {sides.count:,} rows drawn with seed {seed}" if sides.sampled else ""
+    return Ruler(
+        n=len(x),
+        d=x.shape[1],
+        rows=sides.count,
+        compared=floor.count,
+        sampled=sides.sampled,
+        corpus=hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:32],
+        protocol=f"{how}{drawn}, {'known relations left out, ' if known.any() else ''}cosine of the vectors as they are",
+        floor=[floor.level(share_below) for share_below in LEVELS],
+        cosine=np.quantile(floor.values, curve).tolist(),
+        percentile=curve.tolist(),
+        related=None if relation is None else measure_related(x, relation, share, precision, generator),
+        variants=variants,
+        versions={name: version(name) for name in ("numpy", "scipy")} | {"python": platform.python_version()},
+        model=model,
+    )

@@ -1,0 +1,132 @@
+"""What a ruler says, as records: one JSON document to take home."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from isoviz.errors import InputError
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Level(_Record):
+    """A quantile of unrelated pairs: this share of them lies below `cosine`; `low` and `high` are its 95 % interval."""
+
+    share: float
+    cosine: float
+    low: float
+    high: float
+
+
+class Threshold(_Record):
+    """The lowest cosine above which the wanted share of pairs is related.
+
+    Attributes:
+        precision: of the pairs above it, the share that is related, with its 95 % interval.
+        recall: of the related pairs, the share above it.
+    """
+
+    cosine: float
+    precision: float
+    low: float
+    high: float
+    recall: float
+
+
+class Related(_Record):
+    """What related pairs add.
+
+    Attributes:
+        pairs: how many.
+        share: assumed share of related pairs among those that are compared; every probability depends on it.
+        auc: probability that a related pair has a higher cosine than an unrelated one, with its 95 % interval.
+        p: of a permutation test that related pairs have no higher cosines.
+        separates: p is at most `ALPHA`.
+        cosine, probability: the calibration curve, P(related | cosine), never falling.
+        error: expected calibration error: mean distance of predicted from actual shares on pairs that were not fitted, with its interval.
+        threshold: for the wanted precision; None if no cosine reaches it or nothing separates the pairs.
+        wanted: that precision.
+    """
+
+    pairs: int
+    share: float
+    auc: tuple[float, float, float]
+    p: float
+    separates: bool
+    cosine: list[float]
+    probability: list[float]
+    error: tuple[float, float, float]
+    threshold: Threshold | None
+    wanted: float
+
+
+class Variant(_Record):
+    """The same vectors after a transform that was fitted on other rows.
+
+    Attributes:
+        noise_floor: 99 % of unrelated pairs lie below.
+        auc: as in `Related`, on the rows that judge.
+        gain: AUC minus that of the untouched vectors, with its 95 % interval (paired).
+    """
+
+    name: str
+    noise_floor: float
+    auc: float | None
+    gain: tuple[float, float, float] | None
+
+
+class Reading(_Record):
+    """A cosine on the ruler: the share of unrelated pairs below it, P(related) if pairs are known, and both in words."""
+
+    cosine: float
+    percentile: float
+    probability: float | None
+    sentence: str
+
+
+class Ruler(_Record):
+    """See `ruler`. `model_dump_json` is what to take home; `SIX_LINES` reads it."""
+
+    n: int
+    d: int
+    rows: int
+    compared: int
+    sampled: bool
+    corpus: str
+    protocol: str
+    floor: list[Level]
+    cosine: list[float]
+    percentile: list[float]
+    related: Related | None
+    variants: list[Variant]
+    versions: dict[str, str]
+    model: str | None = None
+
+    def read(self, cosine: float) -> Reading:
+        """Where a cosine stands. Raises `InputError` if it is none."""
+        if not -1 - 1e-6 <= cosine <= 1 + 1e-6:
+            raise InputError(f"cosine: must be from -1 to 1 (got {cosine:g})", field="cosine")
+        percentile = float(np.interp(cosine, self.cosine, self.percentile))
+        noise = next(level for level in self.floor if level.share == 0.99)
+        place = f"{cosine:.3f} is above {100 * percentile:.1f} % of unrelated pairs"
+        if cosine > noise.high:
+            place += f": above the noise floor of {noise.cosine:.3f}"
+        elif cosine < noise.low:
+            place += f": within the noise, whose floor is {noise.cosine:.3f}"
+        else:
+            place += f": at the noise floor, {noise.low:.3f} to {noise.high:.3f}"
+        if self.related is None:
+            return Reading(cosine=cosine, percentile=percentile, probability=None, sentence=f"{place}.")
+        if not self.related.separates:
+            return Reading(
+                cosine=cosine,
+                percentile=percentile,
+                probability=None,
+                sentence=f"{place}. No threshold separates these pairs.",
+            )
+        probability = float(np.interp(cosine, self.related.cosine, self.related.probability))
+        chance = f"if {100 * self.related.share:g} % of the pairs are related, this one is with probability {probability:.2f}"
+        return Reading(cosine=cosine, percentile=percentile, probability=probability, sentence=f"{place}; {chance}.")
