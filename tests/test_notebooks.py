@@ -1,0 +1,26 @@
+"""Every notebook runs from top to bottom in a kernel, from any folder; none is long, and outputs are not kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).parents[1] / "notebooks"
+MOST_LINES = 40
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.ipynb")))
+def test_a_notebook_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = nbformat.read(FOLDER / name, as_version=4)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert sum(len(cell.source.splitlines()) for cell in code) <= MOST_LINES
+    assert not any(cell.outputs or cell.execution_count for cell in code)
+    monkeypatch.setenv("ISOVIZ_HOME", str(tmp_path / "home"))
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    figures = [
+        output for cell in code for output in cell.outputs if "application/vnd.plotly.v1+json" in output.get("data", {})
+    ]
+    assert figures
