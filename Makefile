@@ -26,9 +26,10 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Writes the generated parts of docs/ from the catalogues.
-docs: $(VENV)/.app
+# Writes the generated parts of docs/ from the catalogues, then builds the site into site/.
+docs: $(VENV)/.dev
 	$(BIN)/python -m factory.reference_docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 # Each prints a table and fails where its bar is missed; explore needs Chromium. The scripts that are not listed need data or a
 # recorded study.
@@ -41,7 +42,9 @@ bench: $(VENV)/.dev
 core: $(VENV)/.dev
 	rm -rf .core && $(PYTHON) -m venv .core
 	$(BIN)/python -m hatchling build -t wheel -d .core
-	.core/bin/python -m pip install --quiet --disable-pip-version-check .core/*.whl
+	.core/bin/python -m pip download --quiet --disable-pip-version-check --only-binary=:all: -d .core/wheels .core/*.whl
+	ls -l .core/wheels
+	.core/bin/python -m pip install --quiet --disable-pip-version-check --no-index --find-links .core/wheels isoviz
 	.core/bin/python -c "import numpy; numpy.save('.core/x.npy', numpy.random.default_rng(0).normal(size=(500, 16)))"
 	.core/bin/isoviz measure --embeddings .core/x.npy
 

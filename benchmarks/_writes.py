@@ -42,6 +42,8 @@ def watch(allowed: Iterable[Path | str], tell: Callable[[str], None]) -> None:
                 return
         elif event in _CHANGES:
             path = arguments[1 if event in ("os.rename", "os.symlink") else 0]
+            if event == "sqlite3.connect" and "mode=ro" in str(path):
+                return
             if any(isinstance(argument, int) and argument >= 0 for argument in arguments[_FOLDER.get(event, 1) :]):
                 return  # relative to an open folder, as `shutil.rmtree` works; that folder was named before
         else:

@@ -1,4 +1,4 @@
-"""Draws the recorded studies: `docs/data/NAME.json` becomes pictures in `docs/images`, and its numbers go into `docs/studies.md`.
+"""Draws the recorded studies: `docs/data/NAME.json` becomes pictures in `docs/images`, and its numbers go into `docs/findings.md`.
 
     python -m isoviz study run istar-figure-2 --scale full --out docs/data
     python benchmarks/study_figures.py [--data docs/data] [--out docs]
@@ -123,7 +123,7 @@ def _cell(series: Any, size: float) -> str:
 
 def main() -> int:
     """Draw every record of the folder; 1 where there is none."""
-    parser = options(__doc__, out="studies.md")
+    parser = options(__doc__, out="findings.md")
     parser.add_argument(
         "--data", type=Path, default=ROOT / "docs" / "data", metavar="DIR", help="where the records are"
     )
@@ -140,7 +140,7 @@ def main() -> int:
         result = Result.model_validate_json(record.read_text(encoding="utf-8"))
         for figure in result.figures:
             draw(figure, out / "images" / image(result, figure))
-        write_section(out / "studies.md", record.stem, page(result))
+        write_section(out / "findings.md", record.stem, page(result))
         print(f"written: the section '{record.stem}' of {out / 'studies.md'}")
     return 0
 

@@ -1,7 +1,7 @@
 """Judges every claim on the recorded examples, and compares the verdicts with those of an older version.
 
     python benchmarks/verdicts.py --record docs/verdicts-COMMIT.json    # in a checkout of that commit: keeps its verdicts
-    python benchmarks/verdicts.py --before docs/verdicts-COMMIT.json [--out docs]   # the table of docs/studies.md
+    python benchmarks/verdicts.py --before docs/verdicts-COMMIT.json [--out docs]   # the table of docs/findings.md
 
 Runs are those of `isoviz/demo/examples`; nothing is trained. Figures of layers keep the verdicts of their recording, because the
 measured layers of single runs do not ship.
@@ -20,7 +20,7 @@ from _report import ROOT, Table, write_section
 from factory.record_examples import judged
 from isoviz import studies
 
-PAGE, SECTION = "studies.md", "verdicts"
+PAGE, SECTION = "findings.md", "verdicts"
 
 
 def verdicts() -> list[dict[str, Any]]:

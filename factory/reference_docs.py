@@ -1,4 +1,4 @@
-"""Writes the generated parts of docs/methods.md, docs/metrics.md and docs/posthoc.md from the catalogues.
+"""Writes the generated parts of the pages in docs/ from the catalogues.
 
     python -m factory.reference_docs            # rewrite what is out of date
     python -m factory.reference_docs --check    # exit code 1 if anything is
@@ -13,8 +13,9 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
-from isoviz import methods, metrics, posthoc, reference
+from isoviz import methods, metrics, posthoc, readouts, reference
 from isoviz.methods.protocol import Method
 from isoviz.metrics.protocol import Metric
 from isoviz.posthoc.protocol import CataloguedTransform
@@ -105,39 +106,32 @@ def _method_section(method: type[Method]) -> str:
 
 # --------------------------------------------------------------------------------------------------------- measures
 
-_MEASURE_HEADER = (
-    "measure",
-    "what it sees",
-    "what it cannot see",
-    "range",
-    "isotropic",
-    "unchanged by",
-    "defined from",
-    "enough points",
-    "time ÷ IsoScore",
-    "source",
-)
-
 
 def measures_part() -> str:
-    """The table of the whole catalogue, one line per measure."""
-    return _table(_MEASURE_HEADER, [_measure_row(m) for m in reference.of_this_project(metrics.catalogue().values())])
+    """A table of all measures, then a section on each."""
+    ours = reference.of_this_project(metrics.catalogue().values())
+    rows = [(f"[{m.title}](#{m.slug})", f"`{m.slug}`", m.sees, m.range.text, m.at_isotropy.text) for m in ours]
+    table = _table(("measure", "name", "what it sees", "range", "isotropic"), rows)
+    return "\n\n".join([table, *map(_measure_section, ours)])
 
 
-def _measure_row(metric: Metric) -> tuple[str, ...]:
+def _measure_section(metric: Metric) -> str:
     unchanged = ", ".join(reference.unchanged_and_changed(metric)[0])
     ratio = reference.costs()["measures"].get(metric.slug)
-    return (
-        f"`{metric.slug}`",
-        metric.sees,
-        metric.blind_to,
-        metric.range.text,
-        metric.at_isotropy.text,
-        f"{unchanged} (together with {metric.jointly})" if metric.jointly else unchanged,
-        f"n = {metric.minimum}" + (f", d = {metric.minimum_d}" if metric.minimum_d > 1 else ""),
-        metric.enough.text,
-        "" if ratio is None else f"{ratio:g}",
-        f"{metric.paper.text}, {metric.paper.identifier}",
+    facts = {
+        "Unchanged by": f"{unchanged} (together with {metric.jointly})" if metric.jointly else unchanged,
+        "Defined from": f"n = {metric.minimum}" + (f", d = {metric.minimum_d}" if metric.minimum_d > 1 else ""),
+        "Enough points": metric.enough.text,
+        "Time ÷ IsoScore": "" if ratio is None else f"{ratio:g}",
+        "Source": f"{metric.paper.text}, {metric.paper.identifier}",
+    }
+    return "\n\n".join(
+        [
+            f'<a id="{metric.slug}"></a>\n\n### {_cell(metric.title)}',
+            _cell(f"{metric.sees} {metric.blind_to}"),
+            f"$${metric.equation}$$",
+            "\n".join(f"- *{name}*: {_cell(text)}" for name, text in facts.items() if text),
+        ]
     )
 
 
@@ -168,7 +162,8 @@ def _transform_row(kind: type[CataloguedTransform]) -> tuple[str, ...]:
 
 
 def _transform_section(kind: type[CataloguedTransform]) -> str:
-    return f"**`{kind.slug}`**: {kind.title}. {kind.summary}\n\n" + "\n".join(f"- {trap}" for trap in kind.traps)
+    traps = "\n".join(f"- {trap}" for trap in kind.traps)
+    return f'<a id="{kind.slug}"></a>\n\n### {kind.title}\n\n`{kind.slug}`: {kind.summary}\n\n{traps}'
 
 
 def _table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
@@ -180,10 +175,58 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("IsoScore*", "IsoScore\\*")
 
 
+# -------------------------------------------------------------------------------------------------------- glossary
+
+
+def glossary_part() -> str:
+    """Every term, and every measure, method and transform with a link to its section, by name."""
+    ours = reference.of_this_project
+    entries = [(term.title, term.text) for term in reference.glossary().values()]
+    entries += [(f"[{m.title}](metrics.md#{m.slug})", m.tooltip) for m in ours(metrics.catalogue().values())]
+    entries += [
+        (f"[{m.title}](methods.md#{m.slug})", f"Method. {m.summary}") for m in ours(methods.catalogue().values())
+    ]
+    entries += [
+        (f"[{t.title}](posthoc.md#{t.slug})", f"Transform. {t.summary}") for t in ours(posthoc.catalogue().values())
+    ]
+    entries += [
+        (f"[{r.title}](readouts.md)", f"Read-out. {r.help}") for r in readouts.CATALOGUE.values() if r.compute is None
+    ]
+    return _table(("term", "meaning"), sorted(entries, key=lambda entry: entry[0].strip("[").casefold()))
+
+
+# ---------------------------------------------------------------------------------------------------------- Python
+
+
+def metrics_names() -> str:
+    """The functions and classes of `isoviz.metrics`."""
+    public = [metric.function for metric in reference.of_this_project(metrics.catalogue().values())]
+    return _documented([*public, *(getattr(metrics, name) for name in metrics.MODULE_OF)])
+
+
+def posthoc_names() -> str:
+    """The transforms, and what they share."""
+    return _documented([posthoc.Transform, posthoc.chain, *reference.of_this_project(posthoc.catalogue().values())])
+
+
+def methods_names() -> str:
+    """The methods with their parameters."""
+    return _documented(reference.of_this_project(methods.catalogue().values()))
+
+
+def _documented(items: Iterable[Any]) -> str:
+    """A line for mkdocstrings per item, which writes its signature and docstring there."""
+    return "\n\n".join(dict.fromkeys(f"::: {item.__module__}.{item.__qualname__}" for item in items))
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "methods.md": methods_part,
     "metrics.md": measures_part,
     "posthoc.md": transforms_part,
+    "glossary.md": glossary_part,
+    "reference/methods.md": methods_names,
+    "reference/metrics.md": metrics_names,
+    "reference/posthoc.md": posthoc_names,
 }
 
 if __name__ == "__main__":

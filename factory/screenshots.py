@@ -16,7 +16,9 @@ from typing import Final
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "images"
 SIZE: Final = {"width": 1440, "height": 960}
-PAGES: Final = MappingProxyType({f"{page}-light": page for page in ("playground", "live", "explore", "whatif")})
+PAGES: Final = MappingProxyType(
+    {f"{page}-light": page for page in ("playground", "live", "explore", "whatif", "results", "papers")}
+)
 """Picture → the page that it shows."""
 SETTLED_SECONDS: Final = 12.0
 """After the page's title: charts are drawn, the playground's numbers have settled."""

@@ -6,4 +6,17 @@ never by the catalogues, the configuration or the store.
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+from importlib import import_module
+from typing import Any
+
+__version__ = "1.0.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ruler":
+        return import_module("isoviz.cosines").ruler
+    if name in ("Watch", "IsotropyEvaluator"):
+        return getattr(import_module("isoviz.watch"), name)
+    if name == "watch":
+        return import_module("isoviz.watch")
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

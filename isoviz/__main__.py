@@ -12,10 +12,9 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from isoviz import __version__
-from isoviz.commands.options import add_verb
 from isoviz.commands.output import collect_warnings, quiet_libraries, reader_is_gone
 from isoviz.errors import LINE, InputError, IsoVizError, one_line, shortened
 from isoviz.jobs.processes import collect_rarely, share_cores
@@ -24,6 +23,7 @@ _VERBS: Final = {
     "train": "fine-tune with one method, one run per seed",
     "sweep": "fine-tune over a grid of parameters and seeds",
     "measure": "every measure of an array file, or of a model on a task",
+    "ruler": "what a cosine means for an encoder: noise floor, P(related | cosine), thresholds",
     "transform": "apply a chain of post-hoc transforms to an array file",
     "export": "write a chain as a matrix for numpy, or as a sentence-transformers model",
     "runs": "list, show, stop, resume, delete, export or cite runs, reorder the queue, save a model, or add seeds to an experiment",
@@ -34,6 +34,7 @@ _VERBS: Final = {
     "lessons": "write the playground and the lessons as one HTML file, or check your own lessons",
     "app": "open the dashboard",
     "mcp": "serve runs and measures to an agent, over the Model Context Protocol",
+    "doctor": "check this installation: packages, devices, disk, store and hub",
     "links": "show or renew the links that open the dashboard",
 }
 """What each verb does. Its module in `isoviz.commands` has the function `run`, or `ACTIONS`, a function by name; docstrings are help,
@@ -49,6 +50,18 @@ class _Parser(argparse.ArgumentParser):
         sys.exit(2)
 
 
+class _Completion(argparse.Action):
+    """Prints a shell's completion of every verb and option."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, shell: Any, _: Any = None
+    ) -> None:
+        import shtab
+
+        print(shtab.complete(build_parser(), shell))
+        parser.exit()
+
+
 def build_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     """All verbs, with their options.
 
@@ -58,11 +71,16 @@ def build_parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
     """
     parser = _Parser(prog="isoviz", description="Measure, change and compare the isotropy of transformer embeddings.")
     parser.add_argument("--version", action="version", version=f"isoviz {__version__}")
+    parser.add_argument(
+        "--completion", choices=("bash", "zsh", "tcsh"), action=_Completion, help="print a shell's completion script"
+    )
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for verb, text in _VERBS.items():
         of_verb = verbs.add_parser(verb, help=text)
         if words and words[0] != verb:
             continue
+        from isoviz.commands.options import add_verb  # not for --help: it imports pydantic
+
         module = importlib.import_module(f"isoviz.commands.{'train' if verb == 'sweep' else verb}")
         if module.__name__.endswith(".train"):  # its options are those of a run's configuration
             module.add_options(of_verb, verb)

@@ -82,10 +82,9 @@ def resolve_precision(requested: str) -> Precision:
 
 def available_cores() -> int:
     """Cores that this process may use."""
-    try:
+    if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS and Windows
-        return os.cpu_count() or 1
+    return os.cpu_count() or 1
 
 
 def is_gpu(slot: str) -> bool:

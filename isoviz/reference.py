@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -119,6 +120,24 @@ def _entries() -> dict[str, str]:
     for paper in papers:
         entries |= bibliography.parse(paper.bibtex) if paper else {}
     return entries
+
+
+# -------------------------------------------------------------------------------------------------------- glossary
+
+
+@dataclass(frozen=True)
+class Term:
+    """A word of the project: how it stands on screen, and what it means in one or two sentences."""
+
+    title: str
+    text: str
+
+
+@functools.cache
+def glossary() -> Mapping[str, Term]:
+    """The terms that no catalogue explains, by name: tooltips of the dashboard, and docs/glossary.md."""
+    terms = tomllib.loads(files("isoviz").joinpath("glossary.toml").read_text(encoding="utf-8"))
+    return {name: Term(**term) for name, term in terms.items()}
 
 
 # ----------------------------------------------------------------------------------------------------------- costs

@@ -52,6 +52,7 @@ def test_the_core_measures_without_torch_and_names_the_extra_of_the_rest(
         "runs list": "train",
         "x.npy": "app",
         "lessons --out x.html": "app",
+        "--completion bash": "train",
     }
     for line, extra in lines.items():
         process = start(site, *line.split(), cwd=tmp_path)

@@ -14,7 +14,7 @@ import streamlit as st
 
 from dashboard.explore.form import PREFIX, Pane, distinct, file_name
 from dashboard.shared import downloads, measures, wording
-from isoviz import metrics
+from isoviz import metrics, reference
 from isoviz.exploring.results import ViewResult
 from isoviz.formatting import decimals
 from isoviz.metrics.measuring import notes_of
@@ -29,15 +29,7 @@ _OF_DIMENSIONS = {
     "outliers": "Rogue dimensions by mean",
     "notes": "Notes",
 }
-_HELP = {
-    "n": "Points of the cloud. Some metrics use fewer: see Notes.",
-    "d": "Dimensions of the cloud.",
-    "mean_norm": "Length of the mean vector: how far the cloud lies from the origin.",
-    "sigma_min": "Smallest standard deviation of a dimension.",
-    "sigma_median": "Median standard deviation of the dimensions.",
-    "sigma_max": "Largest standard deviation of a dimension.",
-    "outliers": "Dimensions whose mean is more than three standard deviations from the average of all means.",
-}
+_HELP = {name: reference.glossary()[name].text for name in ("n", "d", *_OF_DIMENSIONS) if name != "notes"}
 
 
 def headings() -> dict[str, str]:

@@ -27,7 +27,7 @@ from dashboard.shared import (
 )
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.run_lists import Filter, cached
-from isoviz import tasks
+from isoviz import reference, tasks
 from isoviz.comparisons import Table, associate
 from isoviz.events import Started
 from isoviz.metrics.protocol import Metric
@@ -317,18 +317,13 @@ def _headings(isotropy: Sequence[Metric]) -> dict[str, str]:
 
 def _column_config(metric: str, isotropy: list[Metric]) -> dict[str, Any]:
     number = st.column_config.NumberColumn
+    terms = reference.glossary()
     config: dict[str, Any] = {
-        "Mean": number(metric, help="Mean over the seeds.", **_NUMBER),
-        "± s": number("± s", help="Sample standard deviation over the seeds; needs two.", **_NUMBER),
-        "n": number("n", format="%d", help="Finished seeds."),
-        "Difference": st.column_config.TextColumn(
-            "Difference",
-            help="Difference from the baseline, with its 95 % interval. The table below shows whether they differ.",
-        ),
-        "Published": st.column_config.TextColumn(
-            "Published",
-            help="The paper's value for this model, task and method, with the paper's parameters. †: doubtful.",
-        ),
+        "Mean": number(metric, help=terms["mean_over_seeds"].text, **_NUMBER),
+        "± s": number("± s", help=terms["sd"].text, **_NUMBER),
+        "n": number("n", format="%d", help=terms["n_seeds"].text),
+        "Difference": st.column_config.TextColumn("Difference", help=terms["difference"].text),
+        "Published": st.column_config.TextColumn("Published", help=terms["published"].text),
         "Each seed": st.column_config.TextColumn("Each seed", help="seed: value", width=300),
     }
     for measure in isotropy:

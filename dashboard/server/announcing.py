@@ -42,6 +42,8 @@ def settings() -> tuple[Reach, Entrance]:
     if ByLogin.is_configured() and not environment.get(reach.URL):  # the login provider redirects to the public address
         environment[reach.URL] = (get_validated_redirect_uri() or "").removesuffix("/oauth2callback")
     bounds = Reach.from_environment(listening, environment)
+    if not st.get_option("server.baseUrlPath"):
+        set_option("server.baseUrlPath", bounds.path)
     if bounds.origins:  # Streamlit checks the WebSocket's origin too
         set_option("server.corsAllowedOrigins", sorted(bounds.origins))
     return bounds, _entrance(bounds)

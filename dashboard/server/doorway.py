@@ -12,15 +12,16 @@ import html
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 import streamlit as st
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dashboard.server import api_routes, class_routes, page_head
+from dashboard.server import api_routes, class_routes, page_head, routes
 from dashboard.shared import visitor
 from dashboard.shared.visitor import ByLink, ByLogin, Entrance
 from dashboard.streamlit_private import login_redirect
@@ -50,7 +51,7 @@ class Doorway:
     Args:
         entrance: how visitors sign in.
         reach: allowed hosts and origins.
-        base_url: Streamlit's base path.
+        base_url: Streamlit's base path. Requests from which a proxy has removed it are accepted too.
     """
 
     def __init__(self, app: ASGIApp, entrance: Entrance, reach: Reach, base_url: str = "") -> None:
@@ -58,12 +59,15 @@ class Doorway:
         self.entrance = entrance
         self.reach = reach
         self.base = f"/{base_url.strip('/')}" if base_url.strip("/") else ""
+        self.ambiguous = routes.routes() if self.base == f"/{routes.PREFIX}" else []
         self.headers = headers(reach.frames)
         self.open_to_all = {f"{self.base}/{path}" for path in HEALTH}
         if isinstance(entrance, ByLogin):
             self.open_to_all |= {f"{self.base}/{path}" for path in _LOGIN}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan" and self.base:
+            scope = self._below_base(scope)
         if scope["type"] == "http":
             await self._answer(scope, receive, self._with_headers(send))
         elif scope["type"] == "websocket":
@@ -71,10 +75,20 @@ class Doorway:
         else:
             await self.app(scope, receive, send)
 
+    def _below_base(self, scope: Scope) -> Scope:
+        """The request with the path that the browser asked for, whether or not a proxy has removed the base path from it."""
+        path: str = scope["path"]
+        # with the base /isoviz, `/isoviz/health` is our route, of which a proxy has removed the base
+        without_base = any(route.matches(scope)[0] is not Match.NONE for route in self.ambiguous)
+        if f"{path}/".startswith(f"{self.base}/") and not without_base:
+            return scope
+        raw_path = scope.get("raw_path") or quote(path).encode()
+        return {**scope, "path": self.base + path, "raw_path": quote(self.base).encode() + raw_path}
+
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = HTTPConnection(scope)
         answer: Response | None = self._cross_site_refusal(connection)
-        path = scope["path"].removeprefix(self.base) or "/"
+        path = scope["path"].removeprefix(self.base)
         is_page = scope["method"] in ("GET", "HEAD") and _PAGE.fullmatch(path) is not None
         secret = connection.query_params.get(links.PARAMETER) if is_page else None
         letters = connection.query_params.get(LETTERS) if is_page else None
@@ -83,6 +97,9 @@ class Doorway:
             asking = self._bearer(connection)
         if answer is not None:
             pass
+        elif not path:  # relative addresses in the page need the slash
+            query = connection.scope["query_string"].decode("latin-1")
+            answer = RedirectResponse(f"./{self.base.rpartition('/')[2]}/" + (f"?{query}" if query else ""), 307)
         elif secret is not None:
             answer = self._by_link(connection, secret)
         elif letters is not None:
@@ -174,7 +191,7 @@ class Doorway:
                 cookie = self.entrance.admit_student(letters)
             except InputError as error:
                 return self._sign_in_page(connection, str(error))
-        return self._entered(connection, f"{self.base}/lessons?{urlencode({'class': letters})}", cookie)
+        return self._entered(connection, f"./lessons?{urlencode({'class': letters})}", cookie)
 
     def _entered(self, connection: HTTPConnection, clean: str, cookie: str | None) -> Response:
         """Send the browser to a clean address, with a cookie if it has a new one."""
@@ -188,7 +205,7 @@ class Doorway:
                 self.entrance.cookie,
                 cookie,
                 max_age=COOKIE_SECONDS,
-                path=self.base or "/",
+                path=quote(self.base) or "/",
                 secure=self.reach.is_https(connection.scope["scheme"], connection.headers["host"]),
                 httponly=True,
                 samesite="strict",

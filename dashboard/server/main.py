@@ -32,13 +32,12 @@ sys.setswitchinterval(0.0005)
 # Files written by the app and its workers (uploads, logs, results) are private to this account.
 os.umask(0o077)
 
-BASE = (st.get_option("server.baseUrlPath") or "").strip("/")
-
 try:
     REACH, ENTRANCE = announcing.settings()
 except InputError as error:
     print(f"isoviz: {error}", file=sys.stderr)
     sys.exit(2)
+BASE = (st.get_option("server.baseUrlPath") or "").strip("/")
 visitor.enter_by(ENTRANCE)
 
 

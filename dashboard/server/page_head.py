@@ -36,7 +36,7 @@ class PageHead:
     def __init__(self, app: ASGIApp, base_url: str = "") -> None:
         base = f"/{base_url.strip('/')}" if base_url.strip("/") else ""
         self.app = app
-        self.pages = {f"{base}/{page}": page for page in PAGES} | {base: ""}
+        self.pages = {f"{base}/{page}": page for page in PAGES}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] not in self.pages:

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.shared import examples, menu, wording
+from isoviz import reference
 
 ALL = "all"
 
@@ -32,7 +33,7 @@ def group_field(facets: pd.DataFrame, key: str, example: str, *, newest: bool = 
         index=options.index(first),
         key=key,
         bind="query-params",
-        help="Runs that were launched together.",
+        help=reference.glossary()["experiment"].text,
     )
     if selected != ALL:
         rows = facets[facets["group"] == selected]

@@ -48,16 +48,22 @@ class WatchedJob:
 def ask(
     kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None, key: str = ""
 ) -> JobState:
-    """Start a job that needs no button, or return its state; if the visitor may not start it, a state with the reason
-    (see `refused`).
+    """Start a job that needs no button, or return its state; if the visitor has stopped it or may not start it, a state
+    with the reason (see `refused`).
 
     Args:
         key: the job's key, if it is not of its request's content.
     """
+    key = key or queue.content_key(kind, request, inputs)
+    state = queue.look(kind, key)
+    if state.status != "none":
+        _stopped().discard((kind.name, key))  # another visitor has started it again
+    elif (kind.name, key) in _stopped():
+        return JobState("none", key, message="You stopped it")
+    if state.under_way or state.status == "done":
+        return state
     try:
-        if key:
-            return resources.service().start_job(kind, key, request, inputs, retry=False)
-        return resources.service().ask_job(kind, request, inputs)
+        return resources.service().start_job(kind, key, request, inputs, retry=False)
     except AccessError as error:
         return JobState("none", message=str(error), advice=error.advice or "")
 
@@ -66,8 +72,14 @@ def refused(state: JobState) -> bool:
     """Show why a job was not started for this visitor; False if it was not refused."""
     if state.status != "none" or not state.message:
         return False
-    st.caption(f":material/block: {wording.plain(f'Not computed yet. {state.message}. {state.advice}')}")
+    st.caption(f":material/block: {wording.plain(f'Not computed yet. {state.message}. {state.advice}'.strip())}")
     return True
+
+
+def _stopped() -> set[tuple[str, str]]:
+    """Kinds and keys of the jobs that this visitor has stopped and `ask` does not start again."""
+    stopped: set[tuple[str, str]] = st.session_state.setdefault("stopped_jobs", set())
+    return stopped
 
 
 def follow(
@@ -77,7 +89,6 @@ def follow(
     *,
     key: str,
     retry: bool = False,
-    stopped: Callable[[], None] = lambda: None,
 ) -> bool:
     """Draw the progress of a job, or why it has no result; False if it is done, or was never requested.
 
@@ -85,12 +96,11 @@ def follow(
         name: title of the progress.
         key: key of the button that stops the job.
         retry: offer a button that retries a job without a result.
-        stopped: called after this visitor has stopped the job.
     """
 
     def stop() -> None:
         resources.service().stop_job(kind, state.key)
-        stopped()
+        _stopped().add((kind.name, state.key))
 
     if state.under_way:
         look = functools.partial(queue.look, kind, state.key)
@@ -101,7 +111,12 @@ def follow(
         if retry:
             retry_button(kind, state.key, key=key + "_again")
         return True
-    return refused(state)
+    if not refused(state):
+        return False
+    if (kind.name, state.key) in _stopped():
+        start = functools.partial(_stopped().discard, (kind.name, state.key))
+        st.button("Start again", key=key + "_start", icon=":material/refresh:", on_click=start)
+    return True
 
 
 def watch(

@@ -16,7 +16,7 @@ from dashboard.shared import examples, visitor
 from isoviz import fence
 from isoviz.access import policy, uploads
 from isoviz.access.policy import Policy
-from isoviz.access.reach import Reach
+from isoviz.access.reach import Reach, switched_on
 from isoviz.fence import Roots
 from isoviz.home import home, make_private, store_url
 
@@ -142,13 +142,16 @@ def expect_runs() -> None:
 
 
 def close() -> None:
-    """Stop all runners and the service. Runs continue in their own processes, and the next app adopts them."""
+    """Stop all runners and the service. Runs continue in their own processes, and the next app adopts them; with
+    `ISOVIZ_RELEASE_RUNS=1`, for containers, where no process outlives the server, they are saved and queued again."""
     global _job_service
     if _job_service is not None:
         _job_service.close()
         _job_service = None
     with _lock:
         for running in _runners.values():
+            if switched_on("ISOVIZ_RELEASE_RUNS"):
+                running.release()
             running.close()
         _runners.clear()
         _stores.clear()

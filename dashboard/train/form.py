@@ -16,7 +16,7 @@ from dashboard.shared.steady import steady
 from dashboard.train import presets
 from dashboard.train.launching import Plan
 from dashboard.train.own_form import own_field
-from isoviz import methods, tasks
+from isoviz import methods, reference, tasks
 from isoviz.config import section_of
 from isoviz.methods.protocol import Method
 from isoviz.models import sources
@@ -147,7 +147,7 @@ def _methods(to_fix: list[str]) -> list[tuple[str, dict[str, tuple[Any, ...]]]]:
         key=forms.key("methods"),
         bind="query-params",
         wrap=True,  # one row would hide the last methods
-        help="Keep the baseline: without it, you cannot tell what a method changed.",
+        help=f"Keep the baseline. {reference.glossary()['baseline'].text}",
     )
     pairs = methods.combinations()
     combined = st.multiselect(
@@ -226,7 +226,7 @@ def _seeds(to_fix: list[str]) -> list[int]:
         key=forms.key("seeds"),
         bind="query-params",
         placeholder="0 1 2, or 0-4",
-        help="One run per seed. A seed fixes the data order, new weights and dropout, equally for every method.",
+        help=reference.glossary()["seed"].text,
     )
     seeds, error = reading.answer(forms.parse_seeds, text)
     if seeds is None:

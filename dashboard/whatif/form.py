@@ -10,6 +10,7 @@ import streamlit as st
 from pydantic.fields import FieldInfo
 
 from dashboard.shared import address, forms, resources, wording
+from isoviz import reference
 from isoviz.errors import InputError, StoreError
 from isoviz.parameters import start_values
 from isoviz.runs.examples import is_example
@@ -114,8 +115,7 @@ def cloud_field(differs: bool, method: str) -> Cloud:
         required=True,
         key=key,
         format_func=lambda cloud: f"{'after' if cloud == 'head' else 'before'} {method}",
-        help="After (the cloud *head*): the input of the run's output layer. Before (*pooled*): the same vector without the run's "
-        "method.",
+        help=reference.glossary()["start_from"].text,
     )
     cloud = selected or CLOUDS[0]
     if cloud != requested:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -12,10 +11,9 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from dashboard.shared import actions, job_progress, resources
+from dashboard.shared import job_progress, resources
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import IsoVizError
-from isoviz.jobs import queue
 from isoviz.whatif import chains
 from isoviz.whatif.chains import Step
 from isoviz.whatif.engine import LAYER, Answer, WhatIf
@@ -34,8 +32,6 @@ PATIENCE = 60.0
 
 _WAITED = PREFIX + "layer_waited"
 """Session key: request of the layer that this visitor waits for."""
-_STOPPED = PREFIX + "layer_stopped"
-"""Session key: request of the layer whose training this visitor has stopped."""
 VIEWER = PREFIX + "viewer"
 """Session key: this viewer's id for the scheduler."""
 
@@ -129,22 +125,9 @@ def train_layer(request: LayerRequest | None, place: DeltaGenerator) -> bool:
     release_previous(request)
     if request is None:
         return True
-    state = queue.look(LAYER, request.key)
-    if state.status != "none":
-        st.session_state.pop(_STOPPED, None)
-    elif st.session_state.get(_STOPPED) != request:  # it is new, or another visitor has stopped or released it
-        state = job_progress.ask(LAYER, request.as_json(), key=request.key)
-    stopped = functools.partial(st.session_state.__setitem__, _STOPPED, request)
     with place.container():
-        if (
-            job_progress.follow(LAYER, state, "IsoLayer", key=PREFIX + "layer", retry=True, stopped=stopped)
-            or state.status == "done"
-        ):
-            return state.status == "done"
-        st.caption("You stopped IsoLayer's training.")
-        again = (resources.service().start_job, LAYER, request.key, request.as_json())
-        st.button("Train again", key=PREFIX + "again", on_click=actions.attempt, args=again)
-    return False
+        state = job_progress.ask(LAYER, request.as_json(), key=request.key)
+        return not job_progress.follow(LAYER, state, "IsoLayer", key=PREFIX + "layer", retry=True)
 
 
 def release_previous(request: LayerRequest | None) -> None:

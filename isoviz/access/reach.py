@@ -9,10 +9,11 @@ from __future__ import annotations
 import functools
 import ipaddress
 import os
+import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from isoviz.boundary import is_loopback
 from isoviz.errors import InputError, listed
@@ -22,6 +23,7 @@ READ_ONLY, NO_TOKEN, API_WRITES = "ISOVIZ_READ_ONLY", "ISOVIZ_NO_TOKEN", "ISOVIZ
 
 _OPTIONS = {URL: "url", HOSTS: "allow-host", ORIGINS: "allow-origin", FRAMES: "allow-frame"}
 _PORTS = {"http": 80, "https": 443}
+_PATH = re.compile(r"(/(?!\.\.?(/|$))([\w.~-]|%[0-9A-Fa-f]{2})+)*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,8 @@ class Reach:
 
     Args:
         listening: the address that the server listens on; None for all addresses.
-        url: public URL, if different (behind a proxy); without query and trailing slash.
+        url: public URL, if different (behind a proxy), with the path below which the proxy serves the app; without query and
+            trailing slash.
         hosts: further accepted host names.
         origins: further origins whose pages may send requests, as `https://name:port`.
         frames: origins whose pages may embed the app in a frame.
@@ -47,16 +50,23 @@ class Reach:
         """The settings of the environment variables named above; lists are separated by commas.
 
         Raises:
-            InputError: an invalid URL, host or origin.
+            InputError: an invalid URL, path, host or origin.
         """
         url = environment.get(URL, "").strip().rstrip("/") or None
         hosts = {_checked_host(text) for text in _listed(environment, HOSTS)}
         origins = {_checked_origin(text, ORIGINS) for text in _listed(environment, ORIGINS)}
         if url is not None:
             origins.add(_origin(url, URL))
+            if not _PATH.fullmatch(urlsplit(url).path):
+                raise InputError(f"url: expected a path such as /isoviz (got {urlsplit(url).path[:80]!r})", field="url")
             hosts.add(str(urlsplit(url).hostname))
         frames = tuple(_checked_origin(text, FRAMES) for text in _listed(environment, FRAMES))
         return cls(listening, url, frozenset(hosts), frozenset(origins), frames)
+
+    @property
+    def path(self) -> str:
+        """The path of the public URL, decoded: empty, or `/lab/isoviz`."""
+        return unquote(urlsplit(self.url or "").path)
 
     @property
     def on_loopback(self) -> bool:

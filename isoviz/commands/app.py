@@ -27,7 +27,12 @@ def run(
     headless: Annotated[bool, argument("do not open a browser")] = False,
     store: StoreOption = None,
     url: Annotated[
-        str, argument("its public URL behind a proxy: https://isoviz.example.org", "URL", section=ACCESS)
+        str,
+        argument(
+            "its public URL behind a proxy, with the path if it has one: https://example.org/isoviz",
+            "URL",
+            section=ACCESS,
+        ),
     ] = "",
     allow_host: Annotated[
         tuple[str, ...], argument("one more host name it answers to", "HOST", append=True, section=ACCESS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -24,6 +24,8 @@ StoreOption = Annotated[
 Quiet = Annotated[bool, argument("one JSON document on stdout", option="--json")]
 """For a verb that prints nothing else then while it works. All that give an `Answer` have `--json`."""
 Call = Callable[..., Answer | int]
+_FILES: Final = {"bash": "_shtab_compgen_files", "zsh": "_files", "tcsh": "f"}
+"""What `isoviz --completion` completes a path with (`shtab.FILE`)."""
 
 
 class StoreAndQuiet(BaseModel):
@@ -105,10 +107,12 @@ def add_fields(
         if several:
             shared |= {"action": "append"} if "append" in about else {"nargs": about.get("nargs", "+")}
         if "positional" in about:
-            group.add_argument(name, **shared)
+            added: Any = group.add_argument(name, **shared)
         else:
             required = field.is_required() and options is None
-            group.add_argument(option, dest=prefix + name, default=None, required=required, **shared)
+            added = group.add_argument(option, dest=prefix + name, default=None, required=required, **shared)
+        if shared["metavar"] in ("FILE", "DIR", "PATH", "URL_OR_DIR"):
+            added.complete = _FILES  # which shtab reads
 
 
 def _types(annotation: Any) -> list[Any]:

@@ -116,10 +116,11 @@ def reader_is_gone() -> bool:
     import os
     import select
 
-    stdout = select.poll()
-    stdout.register(sys.stdout.fileno(), 0)
-    if not stdout.poll(0):  # reports errors only
-        return False
+    if sys.platform != "win32":  # which cannot say it: what it writes to most often is stdout
+        stdout = select.poll()
+        stdout.register(sys.stdout.fileno(), 0)
+        if not stdout.poll(0):  # reports errors only
+            return False
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return True
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from types import ModuleType
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -174,16 +177,15 @@ def aligned_umap(clouds: Sequence[ArrayLike], request: MapRequest) -> NDArray[np
     points = [np.asarray(cloud, dtype=np.float32) for cloud in clouds]
     if len(points[0]) < FEWEST_POINTS:
         raise InputError(f"points: UMAP needs at least {FEWEST_POINTS} (got {len(points[0])})", field="points")
-    from umap import AlignedUMAP
-
     identity = {index: index for index in range(len(points[0]))}
-    fitted = AlignedUMAP(
-        n_neighbors=min(request.neighbours, len(points[0]) - 1),
-        min_dist=request.min_dist,
-        metric=request.metric,
-        random_state=request.seed,
-        transform_seed=request.seed,
-    ).fit(points, relations=[identity] * (len(points) - 1))
+    with _umap() as umap:
+        fitted = umap.AlignedUMAP(
+            n_neighbors=min(request.neighbours, len(points[0]) - 1),
+            min_dist=request.min_dist,
+            metric=request.metric,
+            random_state=request.seed,
+            transform_seed=request.seed,
+        ).fit(points, relations=[identity] * (len(points) - 1))
     return np.stack([np.asarray(embedding, dtype=np.float32) for embedding in fitted.embeddings_])
 
 
@@ -202,22 +204,36 @@ def fit_umap(points: ArrayLike, request: MapRequest, tell: Tell | None = None) -
         raise InputError("points: all points of this cloud are identical, so there are no neighbours", field="layer")
     if tell:
         tell(0, 100, "loading UMAP")
-    from umap import UMAP
+    with _umap() as umap:
+        if tell:
+            tell(5, 100, "finding each point's neighbours")
+        # tqdm writes "epoch/epochs" to a file-like object
+        bar = {"disable": False, "file": _Counter(tell), "bar_format": "{n_fmt}/{total_fmt}", "mininterval": 0.2}
+        return umap.UMAP(
+            n_components=request.dimensions,
+            n_neighbors=min(request.neighbours, len(x) - 1),
+            min_dist=request.min_dist,
+            metric=request.metric,
+            random_state=request.seed,
+            transform_seed=request.seed,
+            n_jobs=1,
+            tqdm_kwds=bar,
+        ).fit(x)
 
-    if tell:
-        tell(5, 100, "finding each point's neighbours")
-    # tqdm writes "epoch/epochs" to a file-like object
-    bar = {"disable": False, "file": _Counter(tell), "bar_format": "{n_fmt}/{total_fmt}", "mininterval": 0.2}
-    return UMAP(
-        n_components=request.dimensions,
-        n_neighbors=min(request.neighbours, len(x) - 1),
-        min_dist=request.min_dist,
-        metric=request.metric,
-        random_state=request.seed,
-        transform_seed=request.seed,
-        n_jobs=1,
-        tqdm_kwds=bar,
-    ).fit(x)
+
+@contextmanager
+def _umap() -> Iterator[ModuleType]:
+    """umap-learn, which meanwhile keeps the code that numba compiles on disk: otherwise each process compiles for half a minute."""
+    import numba
+
+    compiled = numba.njit
+    numba.njit = functools.partial(compiled, cache=True)  # type: ignore[assignment]
+    try:
+        import umap
+
+        yield umap
+    finally:
+        numba.njit = compiled
 
 
 def coordinates(points: ArrayLike, request: MapRequest) -> NDArray[np.floating]:

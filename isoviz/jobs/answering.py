@@ -138,7 +138,7 @@ def _limit_memory(allowed: Limits) -> Any:
 
 
 def _unlimited(before: Any) -> None:
-    if before is not None:
+    if before is not None and sys.platform == "linux":
         import resource
 
         resource.setrlimit(resource.RLIMIT_DATA, before)

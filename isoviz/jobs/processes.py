@@ -207,7 +207,8 @@ class Spare(Worker):
         Raises:
             OSError: the spare has died or does not respond.
         """
-        assert self._channel is not None
+        if self._channel is None or sys.platform != "linux":
+            raise OSError("this spare cannot fork")
         read, write = os.pipe()
         orders = os.fdopen(write, "w", encoding="utf-8")
         try:

@@ -79,6 +79,8 @@ def main(arguments: list[str] | None = None, answers: int | None = None) -> int:
 
 def fork_on_request(channel: socket.socket) -> None:
     """Fork a process for each request. Returns in each fork, and in this process when its standard input has a line or ends."""
+    if sys.platform != "linux":
+        raise OSError("only Linux forks")
     channel.set_inheritable(False)
     # A thread does not exist after a fork, but its locks stay held. Native threads (OpenBLAS) have handlers for that.
     forks = threading.active_count() == 1 and hasattr(os, "pidfd_open") and not devices.opened()

@@ -23,7 +23,7 @@ from isoviz.errors import unknown_name
 from isoviz.metrics.protocol import Metric
 
 # Besides the metrics. No module shares its name with a function: importing the module would replace the function.
-_MODULE_OF = {
+MODULE_OF = {
     "CovarianceAccumulator": "streaming",
     "Interval": "intervals",
     "Shrinkage": "penalties",
@@ -68,8 +68,8 @@ def _functions() -> Mapping[str, Any]:
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):  # looked up by the import system, also while the catalogue is being built
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    if name in _MODULE_OF:
-        value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    if name in MODULE_OF:
+        value = getattr(import_module(f"{__name__}.{MODULE_OF[name]}"), name)
     elif name in _functions():
         value = _functions()[name]
     else:
@@ -79,4 +79,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULE_OF, *_functions()})
+    return sorted({*globals(), *MODULE_OF, *_functions()})

@@ -68,13 +68,17 @@ class MeasureRequest(BaseModel):
     truncate_dim: int | None = Field(None, description="keep the first N dimensions of its sentence vectors")
     column: str | None = Field(
         None,
+        min_length=1,
         description="the vectors in the file: a column of lists, dim_* or names with commas for one column per dimension, or an array",
     )
     labels: str | None = Field(
-        None, description="column of its labels, or a table with a column 'label': read-outs of labels too"
+        None,
+        min_length=1,
+        description="column of its labels, or a table with a column 'label': read-outs of labels too",
     )
     pairs: str | None = Field(
         None,
+        min_length=1,
         description="scored pairs of ids, or relevance of documents to queries; adds their read-outs",
         json_schema_extra=_FILE,
     )
@@ -144,7 +148,7 @@ def _measure_file(request: MeasureRequest, file: str) -> Measured:
     from isoviz.models import profile
     from isoviz.tables import arrays
 
-    points, columns, vector_set = _points(request, file)
+    points, columns, vector_set = points_in(request, file)
     try:
         most = MOST_PAIRED if points.size * 8 <= profile.STREAM_ABOVE else profile.MOST_PAIRED
         record = profile.measure(points, name=Path(file).name, most=most)
@@ -161,7 +165,7 @@ def _measure_file(request: MeasureRequest, file: str) -> Measured:
     return Measured(values, record.cloud, record, columns=columns, notes=notes_of(record))
 
 
-def _points(request: MeasureRequest, file: str) -> tuple[NDArray[Any], list[str], VectorSet | None]:
+def points_in(request: MeasureRequest, file: str) -> tuple[NDArray[Any], list[str], VectorSet | None]:
     """The vectors in the file, the columns of a table with them, and their labels and pairs if read-outs are requested."""
     from isoviz import vectors
 

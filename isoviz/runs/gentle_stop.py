@@ -7,7 +7,6 @@ kills the process.
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -75,8 +74,4 @@ def gentle_stop(say: Callable[[str], None]) -> Iterator[GentleStop]:
 def _available() -> list[signal.Signals]:
     """The stop signals of this platform, without SIGHUP if it is ignored (nohup)."""
     signals = [getattr(signal, name) for name in _SIGNALS if hasattr(signal, name)]
-    return [number for number in signals if sys.platform == "win32" or not _is_ignored(number)]
-
-
-def _is_ignored(number: signal.Signals) -> bool:
-    return number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN
+    return [number for number in signals if number.name != "SIGHUP" or signal.getsignal(number) is not signal.SIG_IGN]

@@ -160,6 +160,19 @@ class Runner:
             self._draining = True
             return self.run is None
 
+    def release(self) -> None:
+        """Stop the runs with a checkpoint and put them back into the queue. Returns once their processes are gone."""
+        held: dict[str, RunRow] = {}
+        while not self.drain():
+            held |= {training.row.id: training.row for training in list(self._trainings.values())}
+            for row in held.values():
+                with suppress(StoreUnavailableError):
+                    self._store.request_release(row.id, row.attempt)
+            time.sleep(POLL_SECONDS)
+        for row in held.values():
+            with suppress(StoreUnavailableError):
+                self._store.release(row.id, row.attempt)
+
     def expect(self) -> None:
         """A run may be launched soon: keep a spare ready, so that it starts within a second."""
         self._expected = True
@@ -203,9 +216,7 @@ class Runner:
                 pause = WATCH_SECONDS if self._trainings else POLL_SECONDS
                 try:
                     self._turn()
-                except (
-                    Exception
-                ) as error:  # the runner continues after any error, and adopts what it may have lost track of
+                except Exception as error:  # the runner continues, and adopts what it may have lost track of
                     self._adopted.clear()
                     _log.warning("runner: %s", error, exc_info=not isinstance(error, StoreUnavailableError))
                     pause = _RETRY_SECONDS

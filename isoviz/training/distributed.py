@@ -182,7 +182,7 @@ class _Members:
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self._ranks: dict[Connection, int] = {}
+        self._ranks: dict[Any, int] = {}  # by Connection, on Windows by PipeConnection
         self._first: Connection | None = None
         self._failure: BaseException | None = None
         self._fresh = True  # no failure before the messages at hand

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from multiprocessing.connection import Client, Connection
+from multiprocessing.connection import Client
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ class Reporter:
     """A process's connection to the reporting process. Without a connection, as on another machine, it does nothing."""
 
     def __init__(self, rank: int) -> None:
-        self._line: Connection | None = None
+        self._line: Any = None  # a Connection, on Windows a PipeConnection
         self._stop = False
         if ADDRESS in os.environ:
             self._line = Client(os.environ[ADDRESS], authkey=bytes.fromhex(os.environ[KEY]))

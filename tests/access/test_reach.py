@@ -50,7 +50,8 @@ def test_names_of_the_operator() -> None:
     rules = Reach.from_environment(
         "127.0.0.1", {reach.URL: "https://isoviz.example.org/lab/", reach.HOSTS: "other.example, Third.Example"}
     )
-    assert rules.url == "https://isoviz.example.org/lab"
+    assert (rules.url, rules.path) == ("https://isoviz.example.org/lab", "/lab")
+    assert Reach.from_environment(None, {reach.URL: "http://x.org/user/a%40b.org/lab"}).path == "/user/a@b.org/lab"
     assert all(rules.allows_host(name) for name in ("isoviz.example.org", "other.example:80", "third.example"))
     assert not rules.allows_host("x.other.example")
     assert rules.allows_origin("https://isoviz.example.org", "127.0.0.1:8501")  # a proxy that does not pass on the Host
@@ -85,6 +86,8 @@ def test_its_own_pages_and_no_others() -> None:
     [
         (reach.URL, "isoviz.example.org", "url"),
         (reach.URL, "ftp://isoviz.example.org", "url"),
+        (reach.URL, "https://isoviz.example.org/a/../b", "url"),
+        (reach.URL, "https://isoviz.example.org/{a}", "url"),
         (reach.HOSTS, "*.example.org", "allow-host"),
         (reach.HOSTS, "https://example.org", "allow-host"),
         (reach.ORIGINS, "*", "allow-origin"),

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from dashboard import lessons_file
 from tests.browser.conftest import PATIENCE, Server
+from tests.docs.site import built
 
 
 @pytest.fixture(params=["light", "dark"])
@@ -48,6 +49,14 @@ def test_the_lessons_file(visit: Callable[[str], Page], tmp_path: Path) -> None:
     for place, seen in (("step=2", ".ivl-form"), ("step=4", ".ivl-sentence")):
         page = visit(f"{file.as_uri()}#lesson=rotation&{place}")
         expect(page.locator(seen)).to_be_visible()
+        assert violations(page) == []
+
+
+def test_the_documentation(visit: Callable[[str], Page]) -> None:
+    folder = built()
+    for name in ("index.html", "metrics/index.html"):
+        page = visit((folder / name).as_uri())
+        expect(page.locator("h1")).to_be_visible()
         assert violations(page) == []
 
 

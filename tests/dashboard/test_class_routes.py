@@ -121,7 +121,7 @@ def test_the_code_of_an_open_class_makes_a_viewer_until_it_ends(tmp_path: Path) 
     wrong = student.get("/lessons?letters=AAAAA")
     assert wrong.status_code == 401 and "No open class has the code AAAAA" in wrong.text and not student.cookies
     joined = student.get(f"/lessons?letters={session['code'].lower()}")
-    assert (joined.status_code, joined.headers["location"]) == (303, f"/lessons?class={session['code']}")
+    assert (joined.status_code, joined.headers["location"]) == (303, f"./lessons?class={session['code']}")
     person = entrance.visitor(student.cookies)
     assert person is not None and person.role is Role.VIEWER
     assert student.post(address, json={"student": ADA}).json() == OPENING

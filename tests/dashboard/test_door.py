@@ -21,7 +21,7 @@ from websockets.sync.client import connect
 
 from dashboard.server import routes
 from dashboard.server.doorway import Doorway
-from dashboard.shared.visitor import ByLink
+from dashboard.shared.visitor import ByLink, Open
 from isoviz.__main__ import main
 from isoviz.access import links
 from isoviz.access.reach import Reach
@@ -291,17 +291,35 @@ def test_below_a_base_path(tmp_path: Path) -> None:
     entrance = ByLink(lambda: tmp_path, "visitor")
 
     async def everything(scope: Scope, receive: Receive, send: Send) -> None:
-        await PlainTextResponse("behind the door")(scope, receive, send)
+        await PlainTextResponse(f"behind the door: {scope['path']} {scope['raw_path'].decode()}")(scope, receive, send)
 
     door = Doorway(everything, entrance, Reach("127.0.0.1"), "/lab/")
     client = TestClient(door, base_url="http://127.0.0.1:8501", follow_redirects=False)
     assert client.get("/lab/isoviz/health").status_code == client.get("/lab/_stcore/health").status_code == 200
-    for path in ("/isoviz/health", "/lab", "/lab/", "/lab/train", "/labour", "/train", "/lab/static/x.js"):
+    for path in ("/lab/", "/lab/train", "/labour", "/train", "/lab/static/x.js"):
         assert client.get(path).status_code == 401, path
+    assert client.get("/lab?a=1").headers["location"] == "./lab/?a=1"
     answer = client.get(f"/lab/train?token={entrance.links().secrets[Role.VIEWER]}")
     assert (answer.status_code, answer.headers["location"]) == (303, "./train")
     assert "Path=/lab;" in answer.headers["set-cookie"]
-    assert client.get("/lab/train").text == "behind the door"
+    assert client.get("/lab/train").text == "behind the door: /lab/train /lab/train"
+    assert client.get("/isoviz/health").status_code == 200  # a proxy has removed the base
+    cookie = {"cookie": answer.headers["set-cookie"].partition(";")[0]}
+    assert client.get("/a%20b", headers=cookie).text == "behind the door: /lab/a b /lab/a%20b"
+
+
+@pytest.mark.parametrize("path", ["", "/", "/isoviz/health", "/explore", "/isoviz/api/measure"])
+def test_a_base_path_with_the_name_of_the_routes(path: str) -> None:
+    paths: list[str] = []
+
+    async def noting(scope: Scope, receive: Receive, send: Send) -> None:
+        paths.append(scope["path"])
+        await PlainTextResponse("")(scope, receive, send)
+
+    client = TestClient(Doorway(noting, Open.UNGUARDED, Reach("127.0.0.1"), "isoviz"), base_url="http://127.0.0.1")
+    for prefix in ("", "/isoviz"):  # removed by a proxy, or passed on
+        client.get(f"{prefix}{path}")
+    assert paths == [f"/isoviz{path or '/'}"] * 2
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])

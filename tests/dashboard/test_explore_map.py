@@ -72,12 +72,12 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         def transform(self, points: Any) -> Any:
             return self._map.place(points)
 
-    def ask(kind: JobKind, request: Any, inputs: Any = None) -> JobState:
+    def start(_: Service, kind: JobKind, key: str, request: Any, inputs: Any = None, retry: bool = True) -> JobState:
         requests.append(kind.name)
-        return work_here(kind, queue.content_key(kind, request, inputs), request, inputs)
+        return work_here(kind, key, request, inputs)
 
     monkeypatch.setattr(maps, "fit_umap", lambda points, request, tell=None: Fitted(points, request))
-    monkeypatch.setattr(Service, "ask_job", lambda _, *requests: ask(*requests))
+    monkeypatch.setattr(Service, "start_job", start)
     yield requests
 
 
@@ -204,7 +204,7 @@ def test_umap_comes_from_the_desk_and_places_own_sentences(opened: Opened, answe
 
 def test_running_and_failed_jobs_are_shown(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     replies = [JobState("running", "x", progress=Progress(30, 100, "laying out the map, step 60 of 200"))]
-    monkeypatch.setattr(Service, "ask_job", lambda _, *asked: replies[-1])
+    monkeypatch.setattr(Service, "start_job", lambda _, *asked, retry: replies[-1])
     page = opened(explore_map="UMAP")
     (bar,) = page.get("progress")
     assert errors(page) == [] and bar.proto.value == 30 and "step 60 of 200" in bar.proto.text
@@ -239,12 +239,11 @@ def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(
 ) -> None:
     under_way: dict[str, Any] = {}
 
-    def ask(kind: JobKind, request: Any, inputs: Any = None) -> JobState:
-        key = queue.content_key(kind, request)
+    def start(_: Service, kind: JobKind, key: str, request: Any, inputs: Any = None, retry: bool = True) -> JobState:
         under_way[key] = request
         return JobState("running" if len(under_way) == 1 else "waiting", key)
 
-    monkeypatch.setattr(Service, "ask_job", lambda _, *asked: ask(*asked))
+    monkeypatch.setattr(Service, "start_job", start)
     monkeypatch.setattr(queue, "release", lambda kind, key: under_way.pop(key))
     second = {"explore2_layer": "1", "explore2_rows": str(ROWS)}
     page = opened(explore_views="2", **second, explore_map="UMAP")

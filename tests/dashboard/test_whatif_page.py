@@ -294,12 +294,12 @@ def test_a_layer_in_training_is_stopped_by_its_button_and_by_the_next_move(
     assert errors(page) == [] and page.get("progress")[0].proto.text.startswith("IsoLayer")
 
     button(page, "Stop").click().run()  # type: ignore[attr-defined]
-    assert running == [] and "You stopped IsoLayer's training" in texts(page)
-    button(page, "Train again").click().run()  # type: ignore[attr-defined]
+    assert running == [] and "You stopped it" in texts(page)
+    button(page, "Start again").click().run()  # type: ignore[attr-defined]
     assert running == [first]
     running.clear()  # another tab or visitor moved on
     page.run()
-    assert running == [first] and "You stopped IsoLayer's training" not in texts(page)
+    assert running == [first] and "You stopped it" not in texts(page)
 
     page.slider[0].set_value(0.75).run()  # no one waits for the first one any more
     assert len(running) == 1 and running != [first]

@@ -97,6 +97,10 @@ def test_umap_repeats_itself_and_places_new_points_among_their_like() -> None:
     groups = first.embedding_.reshape(3, 30, 2).mean(axis=1)
     nearest = np.linalg.norm(placed[:, None] - groups, axis=2).argmin(axis=1)
     assert nearest.tolist() == [0] * 5 + [1] * 5 + [2] * 5
+    import numba
+    from umap.umap_ import smooth_knn_dist
+
+    assert not numba.njit(lambda: 0).stats.cache_path and smooth_knn_dist.stats.cache_path, "only UMAP's code is kept"
 
 
 def test_axes_of_very_many_points_are_of_some_and_place_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ def test_a_stale_page_fails_the_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in reference_docs.PAGES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text((reference_docs.DOCS / name).read_text())
     (tmp_path / "methods.md").write_text((tmp_path / "methods.md").read_text().replace("## IsoBN", "## IsoBM"))
     monkeypatch.setattr(reference_docs, "DOCS", tmp_path)

@@ -172,6 +172,7 @@ def check(line: list[str], folder: Path) -> str:
     before = untouched.snapshot(folder)
     ending = _ending(line)
     named = _values(line, "--store") + (_values(line, "--out") if ending != "refused" else [])
+    named += [parent for path in named for parent in path.parents if folder in parent.parents]  # made for it
     changed = untouched.changes(before, untouched.snapshot(folder), named)
     assert not changed, f"changed: {', '.join(path.removeprefix(str(folder)) for path in changed)}"
     return ending
@@ -197,7 +198,7 @@ def _ending(line: list[str]) -> str:
         if "--json" in line and code == 0 and "-h" not in line and "--help" not in line:
             json.loads(out.getvalue())
         return "done"
-    message = err.getvalue()
+    message = "".join(line for line in err.getvalue().splitlines(True) if not line.startswith("note: "))
     assert not out.getvalue(), f"on stdout beside an error: {out.getvalue()[:200]!r}"
     assert message.endswith("\n") and len(message.splitlines()) == 1, f"not one line: {message[:600]!r}"
     assert len(message) - 1 <= LINE, f"{len(message) - 1} characters: {message[:400]!r}"

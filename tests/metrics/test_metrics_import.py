@@ -27,7 +27,7 @@ def test_numpy_work_loads_neither_torch_nor_scipy(code):
 
 def test_every_name_loads_and_hides_no_module():
     functions = {metric.function.__name__ for metric in metrics.catalogue().values()}
-    names = {*functions, *metrics._MODULE_OF}
+    names = {*functions, *metrics.MODULE_OF}
     for name in names:
         assert callable(getattr(metrics, name)), name
         assert name in dir(metrics)

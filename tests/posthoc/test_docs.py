@@ -17,9 +17,12 @@ PAGE = (Path(__file__).parents[2] / "docs" / "posthoc.md").read_text()
 CENTRED = [slug for slug, kind in posthoc.catalogue().items() if kind.effects.mean_cosine.startswith("centred")]
 
 
-def test_the_snippet_runs():
+def test_the_snippet_gives_the_map_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    names = {"train": cloud(), "dev": cloud(9, seed=1)}
+    monkeypatch.chdir(tmp_path)
+    np.save("train.npy", cloud())
+    np.save("vectors.npy", cloud(9, seed=1))
+    names = {}
     exec(code, names)
     affine = names["transform"].affine()
     np.testing.assert_allclose(names["image"], names["dev"] @ affine.matrix + names["offset"], atol=1e-10)

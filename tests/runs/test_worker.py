@@ -47,7 +47,7 @@ def test_a_spare_has_imported_what_a_run_needs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="prlimit")
-@pytest.mark.parametrize("megabytes", [4, 40])
+@pytest.mark.parametrize("megabytes", [4, 16])
 def test_memory_too_short_to_load_ends_in_a_status_with_advice(
     start_runner: Callable[..., Runner],
     local: Store,

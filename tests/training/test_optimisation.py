@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from accelerate import Accelerator
+from accelerate.state import GradientState
 
 from isoviz import methods
 from isoviz.config import RunConfig
@@ -75,6 +76,11 @@ def test_the_schedule_scales_each_groups_own_rate(schedule):
     for run_rate, _, own_rate in rates:
         assert own_rate == pytest.approx(4 * run_rate, rel=1e-6, abs=1e-6)  # the polynomial one ends at 1e-7 for all
     assert [rate[0] for rate in rates[:3]] == pytest.approx([0.0, 0.05, 0.1])
+
+
+@pytest.fixture(autouse=True)
+def _no_earlier_training():
+    GradientState._reset_state()  # a training that a test broke off left its data loader there, and its last batch would end a step
 
 
 def gradients_at_the_step(accelerator, parts, scale):

@@ -1,0 +1,142 @@
+"""Every Python and shell block of the docs runs, in the page's order; `-rs` lists those that are marked as not run."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from isoviz.demo import bundled_model_dir
+from isoviz.runs.store import Store
+from tests.docs.pages import PAGES, Block, blocks
+from tests.models.sentence_folders import make
+from tests.tiny import write_cola
+
+SHELL, PYTHON = "bash", "python"
+DATA = {"bibtex", "dockerfile", "html", "ini", "json", "markdown", "nginx", "text", "toml", "yaml"}
+BLOCKS = [block for page in PAGES for block in blocks(page)]
+RUNNABLE = [block for block in BLOCKS if block.language in (SHELL, PYTHON) or "title=" in block.options]
+SMALL = ("--task", "demo/acceptability", "--epochs", "1", "--max-train", "64", "--max-eval", "128")
+
+
+class Lab:
+    """A folder with the files that the pages name, and a home with runs in which their commands work.
+
+    Attributes:
+        words: a page's word → what it stands for here, such as a run's id, another one each time.
+        scopes: the variables of each page's Python blocks.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.home = folder, folder / "home"
+        self.scopes: dict[Path, dict[str, Any]] = {}
+        self.environment = {
+            **os.environ,
+            "ISOVIZ_HOME": str(self.home),
+            "ISOVIZ_SPARES": "off",
+            "HF_HUB_OFFLINE": "1",
+            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+            "PYTHONPATH": str(folder / "packages"),
+            # `pip install ./FOLDER` goes into this lab, without the package index
+            "PIP_TARGET": str(folder / "packages"),
+            "PIP_NO_DEPS": "1",
+            "PIP_NO_INDEX": "1",
+            "PIP_NO_BUILD_ISOLATION": "0",
+        }
+        _write_files(folder)
+        self.isoviz("sweep", *SMALL, "--method", "istar", "--grid", "lam=-1,1", "--seeds", "0")
+        self.isoviz("train", *SMALL, "--seeds", "7", "--queue")
+        with closing(Store(self.home)) as store:
+            finished = store.list(status="finished")
+        runs = itertools.cycle(row.id for row in finished)
+        self.words = {"RUN_ID": lambda: next(runs), "EXPERIMENT": lambda: shlex.quote(str(finished[0].group))}
+
+    def isoviz(self, *arguments: str) -> str:
+        return self.shell(f"isoviz {' '.join(arguments)}")
+
+    def shell(self, script: str) -> str:
+        """Its stdout; the test fails with what it wrote where it ends with another code than 0."""
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode == 0, f"{script}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        return done.stdout
+
+
+def _write_files(folder: Path) -> None:
+    (folder / "path/to").mkdir(parents=True)
+    shutil.copytree(bundled_model_dir("demo/tiny-bert"), folder / "path/to/encoder")
+    for name in ("model", "sentence-transformer"):
+        make(folder / "path/to" / name, folder / "path/to/encoder", prompts={"query": "query: "})
+    write_cola(folder / "path/to/cola")
+    draw = np.random.default_rng(0)
+    stars = draw.integers(1, 6, 300)
+    points = draw.normal(size=(300, 128)) + stars[:, None]
+    np.save(folder / "train.npy", draw.normal(size=(400, 128)))
+    np.save(folder / "vectors.npy", points)
+    reviews = pd.DataFrame(
+        {"id": range(300), "review": [f"review {i}: {s} stars" for i, s in enumerate(stars)], "stars": stars}
+    )
+    reviews.to_csv(folder / "reviews.csv", index=False)
+    with_vectors = reviews.assign(embedding=list(points))
+    for name in ("reviews", "passages", "vectors"):
+        with_vectors.to_parquet(folder / f"{name}.parquet")
+    pairs = pd.DataFrame({"query": range(40), "document": range(40, 80), "relevance": 1})
+    pairs.to_csv(folder / "relevance.csv", index=False)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    return Lab(tmp_path_factory.mktemp("lab"))
+
+
+@pytest.fixture
+def here(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """The lab, with this process in it."""
+    monkeypatch.chdir(lab.folder)
+    monkeypatch.setenv("ISOVIZ_HOME", str(lab.home))
+    return lab
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", RUNNABLE, ids=[block.name for block in RUNNABLE])
+def test_the_block_runs(block: Block, request: pytest.FixtureRequest) -> None:
+    if block.not_run:
+        pytest.skip(block.not_run)
+    lab: Lab = request.getfixturevalue("here")
+    text = re.sub("|".join(lab.words), lambda word: lab.words[word[0]](), block.text)
+    if title := re.search('title="(.+)"', block.options):  # a file that the page asks for
+        file = lab.folder / title[1]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    elif block.language == SHELL:
+        lab.shell(text)
+    else:
+        code = compile("\n" * block.line + text, block.page, "exec")
+        exec(code, lab.scopes.setdefault(block.page, {"__name__": "page"}))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_names_its_language(page: Path) -> None:
+    unknown = [block.name for block in blocks(page) if block.language not in {SHELL, PYTHON, *DATA}]
+    assert unknown == [], f"allowed: {SHELL}, {PYTHON}, {', '.join(sorted(DATA))}"
+    hidden = [
+        block.name for block in blocks(page) if block.language == "text" and "isoviz " in block.text.split("\n")[0]
+    ]
+    assert hidden == [], "commands are bash blocks"
