@@ -90,6 +90,10 @@ class Feed {
 
   // Returns the milliseconds until the next poll, or null to stop polling.
   accept(response) {
+    if (this.live && !response.rows.length && ENDED_STATUSES.has(response.status)) {
+      this.error = null; // the page was only drawn again
+      return null;
+    }
     if (this.live) this.stopReplay(); // the run was resumed
     this.recording.add(response.rows);
     const changed = fold(this.run, response.rows);
@@ -120,13 +124,15 @@ class Feed {
 
   // Shows the run as it was `seconds` after its start. The first call starts the replay.
   replayTo(seconds) {
+    const parts = this.live ? ["life"] : ["life", "steps", "evaluated", "measured"]; // the complete run was shown until now
     this.live ??= { run: this.run, meta: this.meta };
     const changed = this.recording.playTo(seconds);
     this.run = this.recording.run;
     const { startTime, duration } = this.recording;
     const now = startTime + Math.min(seconds, duration);
     this.meta = { ...this.live.meta, status: seconds < duration ? "running" : this.live.meta.status, stopping: false, started: startTime, ended: null, now };
-    this.notify(changed.add("life"));
+    for (const part of parts) changed.add(part);
+    this.notify(changed);
   }
 
   // Shows the complete run again.

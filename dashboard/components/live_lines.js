@@ -1,21 +1,26 @@
-// The live view of one or more runs: progress on top, four plotly figures below. A figure is redrawn only when its data change.
+// The live view of one or more runs, or of a watched training: progress on top, plotly figures below. A figure is redrawn only when its
+// data change.
 
 const FIGURES = [
-  { name: "loss", title: "Loss", needs: ["steps", "evaluated"], draw: lossFigure, empty: "The first optimiser step has not been reported yet." },
-  { name: "metric", title: "Task performance", needs: ["evaluated", "life"], draw: metricFigure, empty: "Appears with the first evaluation." },
-  { name: "isotropy", title: "Isotropy", needs: ["measured"], draw: isotropyFigure, choices: (data) => isotropyChoices(data.metrics, data.measure), empty: "Appears with the first measurement, before the first step." },
-  { name: "spectrum", title: "Explained variance EV_k", needs: ["measured"], draw: spectrumFigure, empty: "Appears with the first measurement, before the first step." },
+  { name: "loss", needs: ["steps", "evaluated"], draw: lossFigure, empty: "The first optimiser step has not been reported yet." },
+  { name: "metric", needs: ["evaluated", "life"], draw: metricFigure, empty: "Appears with the first evaluation." },
+  { name: "isotropy", needs: ["measured"], draw: isotropyFigure, choices: (data) => isotropyChoices(data.metrics, data.measure), empty: "Appears with the first measurement, before the first step." },
+  { name: "spectrum", needs: ["measured"], draw: spectrumFigure, empty: "Appears with the first measurement, before the first step." },
 ];
 const PHASES = {
   loading: "loading model and data", tokenising: "tokenising", measuring: "measuring isotropy",
   training: "training", evaluating: "evaluating", saving: "saving a checkpoint",
 };
 
-export default (component) => mount(component, (element) => new LiveView(element.querySelector(".ivz-live")));
+export default (component) => mount(component, (element) => {
+  const { watched } = component.data;
+  return new LiveView(element.querySelector(".ivz-live"), watched ? watchedFigures(watched) : FIGURES, watched ? WatchedPanel : ProgressPanel);
+});
 
 class LiveView {
-  constructor(root) {
-    this.root = root;
+  constructor(root, specs, Panel) {
+    Object.assign(this, { root, specs, Panel });
+    root.classList.toggle("ivz-watched", Panel === WatchedPanel);
     this.items = []; // {id, label, short, colour, epochs, run, feed} of each run shown
     this.unsubscribers = [];
     this.progress = root.querySelector(".ivz-progress");
@@ -36,17 +41,17 @@ class LiveView {
     const previous = this.unsubscribers;
     this.unsubscribers = data.runs.map((run) => subscribe(run.id, access, (feed, changed) => this.updateItem(run.id, feed, changed)));
     previous.forEach((unsubscribe) => unsubscribe());
-    loadPlotly(data.plotly).then(() => this.redraw(new Set(FIGURES.map((f) => f.name))), () => this.showMessage("The chart script could not be loaded. Reload the page."));
+    loadPlotly(data.plotly).then(() => this.redraw(new Set(this.specs.map((f) => f.name))), () => this.showMessage("The chart script could not be loaded. Reload the page."));
   }
 
   reset(ids, runs) {
     this.ids = ids;
     this.replay.reset(this.data.replay);
     this.items = runs.map((run) => ({ ...run, run: emptyRun(), feed: null }));
-    this.progress.replaceChildren(...this.items.map((item) => (item.panel = new ProgressPanel(runs.length > 1)).element));
+    this.progress.replaceChildren(...this.items.map((item) => (item.panel = new this.Panel(runs.length > 1)).element));
     if (!this.figures.size) {
       const grid = this.root.querySelector(".ivz-grid");
-      for (const figure of FIGURES) {
+      for (const figure of this.specs) {
         const panel = new FigurePanel(figure, this.data.help[figure.name], this);
         this.figures.set(figure.name, panel);
         grid.append(panel.element);
@@ -62,7 +67,7 @@ class LiveView {
     item.panel.update(item, feed);
     this.replay.offer(this.items.map((shown) => shown.feed));
     this.root.setAttribute("aria-busy", "false");
-    this.redraw(new Set(FIGURES.filter((f) => f.needs.some((need) => changed.has(need))).map((f) => f.name)));
+    this.redraw(new Set(this.specs.filter((f) => f.needs.some((need) => changed.has(need))).map((f) => f.name)));
   }
 
   redraw(names) {
@@ -166,6 +171,7 @@ class ProgressPanel {
 class FigurePanel {
   constructor(spec, help, view) {
     this.spec = spec;
+    this.title = help.title;
     this.plot = make("div", "ivz-plot", { role: "figure" });
     this.note = make("div", "ivz-empty", spec.empty);
     this.caption = make("figcaption", "ivz-caption");
@@ -192,7 +198,7 @@ class FigurePanel {
       this.choice = this.choices.find(({ value }) => value === this.select.value);
       view.redraw(new Set([this.spec.name]));
     };
-    return menu(`Metric shown in ${this.spec.title}`, options, pick, "ivz-choice");
+    return menu(`Metric shown in ${this.title}`, options, pick, "ivz-choice");
   }
 
   // Selects the default metric of the new runs, unless the user has picked one.
@@ -204,16 +210,17 @@ class FigurePanel {
   }
 
   draw(items, look, revision) {
-    const { traces, layout, caption } = this.spec.draw(items, look, this.choice);
+    const { traces, layout, caption, empty: reason } = this.spec.draw(items, look, this.choice);
     if (this.choice) revision += `/${this.choice.value}`;
     const empty = traces.length === 0;
     this.note.hidden = !empty;
+    this.note.textContent = reason ?? this.spec.empty;
     this.plot.style.visibility = empty ? "hidden" : "visible";
     this.caption.textContent = caption;
     layout.uirevision = revision;
     layout.legend.uirevision = revision;
     this.traces = traces;
-    this.plot.setAttribute("aria-label", describe(this.spec.title, layout, traces));
+    this.plot.setAttribute("aria-label", describe(this.title, layout, traces));
     this.runId = items[0].id;
     this.about = [items.length === 1 ? items[0].label : `${items.length} runs`, caption].filter(Boolean).join(" · ");
     this.options ??= this.makeOptions(); // created once: plotly redraws everything when a function in it changes
@@ -230,7 +237,10 @@ class FigurePanel {
     };
     return {
       displaylogo: false, displayModeBar: "hover", doubleClick: "reset",
-      modeBarButtons: [fileButtons(save, { png: "Picture (PNG)", svg: "Picture (SVG)", csv: "Data (CSV)" }), ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
+      modeBarButtons: [
+        fileButtons(save, { png: "Picture (PNG)", svg: "Picture (SVG)", csv: "Data (CSV)" }),
+        ...(this.spec.small ? [] : [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]]),
+      ],
     };
   }
 

@@ -11,6 +11,7 @@ export function lookOf(element) {
     border: get("border-color", "#dae1e8"),
     accent: get("primary-color", "#1f5fa8"),
     faint: get("gray-text-color", "#66707a"),
+    danger: get("red-text-color", "#b3261e"),
     font: get("font", "sans-serif"),
     sequential: get("chart-sequential-colors", "#ffffff,#000000").split(/,(?![^(]*\))/).map((c) => c.trim()),
     dark: luminance(background) < 0.35,

@@ -176,11 +176,11 @@ def charts(run: RunRow) -> None:
             overlaid = [run, *(row for row in siblings if row.id != run.id)][:OVERLAID]
             if len(siblings) > OVERLAID:
                 st.caption(f"Shows the selected run and the {OVERLAID - 1} newest of the other {len(siblings) - 1}.")
-    live_lines(overlaid, key="live-lines", replay=_replay_speed())
+    live_lines(overlaid, key="live-lines", replay=replay_speed())
     matrix(run, key="live-matrix")
 
 
-def _replay_speed() -> int | None:
+def replay_speed() -> int | None:
     """The replay speed in the address: `?run=ID&replay=10` replays a finished run at ten times its speed."""
     text = st.query_params.get(REPLAY, "")
     return int(text) if text in {str(speed) for speed in SPEEDS} else None

@@ -21,6 +21,7 @@ from isoviz.access import reach
 from isoviz.access.reach import Reach
 from isoviz.access.visitors import People, Role
 from isoviz.errors import InputError, StoreError
+from isoviz.watch import trainings
 
 OPEN_BROWSER = "ISOVIZ_OPEN_BROWSER"
 """Set by `python -m isoviz app`, except with `--headless`."""
@@ -106,6 +107,8 @@ def _sign_in_lines(bounds: Reach, entrance: Entrance, url: str) -> list[str]:
 def _first_page() -> tuple[str, dict[str, str]]:
     """Path and query of the page that the operator sees first."""
     kind, _, key = os.environ.get(OPEN_SET, "").partition(" ")
+    if os.environ.get(trainings.FOLDER):
+        return "live", menu.WATCHED
     return ("explore", menu.explore_own(key, kind)) if key else ("", {})
 
 

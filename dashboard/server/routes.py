@@ -25,7 +25,7 @@ from starlette.routing import BaseRoute, Route
 
 import isoviz
 from dashboard.server import api_routes, class_routes, view_arrays
-from dashboard.shared import resources, visitor
+from dashboard.shared import resources, visitor, watched
 from isoviz.errors import StoreError
 from isoviz.events import Measured, parse_event
 from isoviz.metrics.record import CloudRecord
@@ -51,6 +51,7 @@ def routes(base_url: str = "") -> list[BaseRoute]:
     base = f"/{base_url.strip('/')}" if base_url.strip("/") else ""
     return [
         Route(f"{base}/{PREFIX}/events/{{run}}", _guarded(events), methods=["GET"]),
+        Route(f"{base}/{PREFIX}/watched/{{key}}", watched_events, methods=["GET"]),
         Route(f"{base}/{PREFIX}/arrays/{{run}}/{{epoch:int}}/{{name}}", _guarded(arrays), methods=["GET"]),
         Route(f"{base}/{PREFIX}/{view_arrays.PATH}", view_arrays.arrays, methods=["GET"]),
         Route(f"{base}/{PREFIX}/health", _guarded(health), methods=["GET"]),
@@ -80,6 +81,33 @@ def events(request: Request) -> Response:
         "rows": [[seq, slim(event)] for seq, event in rows],
         "more": len(rows) == BATCH,
     }
+    return _json(document)
+
+
+def watched_events(request: Request) -> Response:
+    """The same for a watched training: its lines after the first `?after=N`, with a measurement's step as its epoch."""
+    training = watched.find(request.path_params["key"])
+    if training is None:
+        raise HTTPException(404, "no such training: its file may have been deleted")
+    after = _cursor(request)
+    lines = training.lines[after : after + BATCH]
+    rows = [
+        [after + number, {**line.model_dump(mode="json"), "epoch": getattr(line, "step", None)}]
+        for number, line in enumerate(lines, start=1)
+    ]
+    state = training.state()
+    document = {
+        "status": {"training": "running", "ended": "finished", "silent": "lost"}[state],
+        "started": training.started.time,
+        "ended": None if state == "training" else training.lines[-1].time,
+        "now": time.time(),
+        "rows": rows,
+        "more": after + len(lines) < len(training.lines),
+    }
+    return _json(document)
+
+
+def _json(document: Mapping[str, Any]) -> Response:
     content = to_json(document, inf_nan_mode="null")
     return Response(content, media_type="application/json", headers={"Cache-Control": "no-store"})
 

@@ -96,6 +96,11 @@ _STATUS: dict[str, tuple[str, str]] = {
     "diverged": ("red", "trending_up"),
     "lost": ("violet", "link_off"),
     "unreadable": ("red", "broken_image"),
+    # of watched trainings
+    "training": ("blue", "play_circle"),
+    "ended": ("green", "check_circle"),
+    "no news": ("violet", "link_off"),
+    "collapsed": ("red", "compress"),
 }
 
 
@@ -135,10 +140,14 @@ def _index_by_name(slug: str) -> int:
     return zlib.crc32(slug.encode()) % len(SPARE_COLOURS)
 
 
-def status_badge(status: str) -> str:
-    """A run's status as Streamlit Markdown: coloured badge with an icon, so that colour is not the only cue."""
+def status_badge(status: str, text: str = "") -> str:
+    """A run's status as Streamlit Markdown: coloured badge with an icon, so that colour is not the only cue.
+
+    Args:
+        text: in place of the status.
+    """
     colour, icon = _STATUS.get(status, ("gray", "help"))
-    return f":{colour}-badge[:material/{icon}: {status}]"
+    return f":{colour}-badge[:material/{icon}: {text or status}]"
 
 
 def is_dark() -> bool:

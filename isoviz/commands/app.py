@@ -6,19 +6,26 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import Annotated, Final
 
+from isoviz import boundary, fence
 from isoviz.access import links, policy, reach
 from isoviz.access.reach import Reach
 from isoviz.commands import dashboard
 from isoviz.commands.options import StoreOption
-from isoviz.errors import InputError
+from isoviz.errors import InputError, shortened
+from isoviz.fence import Roots
 from isoviz.operations.operation import argument
+from isoviz.watch.trainings import FOLDER as WATCHED
 
 ACCESS: Final = "access: who may open it, and from where (docs/security.md)"
 
 
 def run(
+    folder: Annotated[
+        str | None, argument("open Live on the watched trainings in this folder", "FOLDER", positional=True, nargs="?")
+    ] = None,
     port: Annotated[int, argument("where it listens", ge=1, le=65535)] = 8501,
     host: Annotated[str, argument("address to listen on; 127.0.0.1 is this machine only", "HOST")] = "127.0.0.1",
     open: Annotated[
@@ -97,7 +104,9 @@ def run(
         environment[policy.ROOTS] = os.pathsep.join(folders)
     elif policy.ROOTS not in environment:
         environment[policy.ROOTS] = os.pathsep.join(map(str, policy.default_roots(reachable)))
-    policy.read(reachable, environment)
+    allowed = policy.read(reachable, environment).roots or ()
+    if folder is not None:
+        environment[WATCHED] = str(_watched(folder, Roots(allowed)))
     if open is not None:
         from isoviz.vectors import intake
 
@@ -120,6 +129,14 @@ def run(
             return process.wait()
         except KeyboardInterrupt:  # Streamlit received it too; wait until it has closed
             continue
+
+
+def _watched(folder: str, roots: Roots) -> Path:
+    """A folder that the browser may read. Raises `InputError`; its field is not an option."""
+    path = boundary.folder(folder, "FOLDER")
+    if path is None:
+        raise InputError(f"FOLDER: no folder '{shortened(folder)}'", field="FOLDER")
+    return fence.below(path.absolute(), roots, "FOLDER")
 
 
 def _taken(port: int) -> bool:

@@ -99,9 +99,10 @@ class CollapseTest:
         """Decide after a batch of finite vectors (n, d); needs n ≥ 2 for `alike`, n ≥ 4 for `few`."""
         biggest = float(np.abs(vectors).max(initial=0.0)) or 1.0
         x = self._generator.permutation(vectors).astype(np.float64) / biggest  # the products cannot overflow
-        half, quarter = len(x) // 2, len(x) // 4
+        half, quarter = len(x) // 2, len(x) // 4  # of a last batch of three rows, 1 and 0
         cosines = _cosines(x[:half], x[half : 2 * half])
-        between = _cosines(x[:quarter] - x[quarter : 2 * quarter], x[-2 * quarter : -quarter] - x[-quarter:])
+        first, second, third, fourth = (x[part * quarter : (part + 1) * quarter] for part in range(4))
+        between = _cosines(first - second, third - fourth)
         seen: dict[Kind, NDArray[np.float64]] = {
             "alike": (cosines > self.alike).astype(np.float64),
             "few": np.minimum(between**2, 1.0),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import math
+import sys
 import warnings
-from collections.abc import Callable, Collection, Mapping
+import weakref
+from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -14,12 +16,24 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz import __version__, boundary
 from isoviz.errors import InputError, listed
+from isoviz.watch import trainings
 from isoviz.watch.collapse import KINDS, Alarm, CollapseTest
 from isoviz.watch.measures import measures_of
 from isoviz.watch.vectors import as_rows, is_a, mask_of, pooled, vectors_in
 
 _CLASSIFIERS: Final = ("ForSequenceClassification", "ForTokenClassification", "ForMultipleChoice")
+
+_LIBRARIES: Final[tuple[str, ...]] = (
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "lightning",
+    "accelerate",
+    "numpy",
+)
+"""Whose versions a training's file names, if they are loaded."""
 
 _log = logging.getLogger("isoviz.watch")
 
@@ -46,13 +60,17 @@ class Watch:
         warmup: steps before the first decision.
         measure_every: steps between measures.
         window: vectors that the measures describe.
-        store: a file of JSON lines to which measures and alarms are appended; None writes nothing.
+        store: where to write the training's settings, measures and collapse as JSON lines, which `isoviz app FOLDER` shows: a
+            file that ends in `.jsonl`, a folder, or True for the folder that the app always shows. Each training gets a file of
+            its own. None writes nothing.
+        name: of the training in the app; None: the model's class.
         seed: of the pairs.
 
     Attributes:
         alarm: the collapse, once found; the tests end with it.
         latest: the last measures as `isotropy/NAME`, ready to log; `missing`: reasons for those left out.
         should_stop: whether a collapse asks to end the training.
+        file: the training's file, from its first step; until then None, or that of the last training.
 
     Raises:
         InputError: (a ValueError) a value outside its range, named in `field`.
@@ -71,7 +89,8 @@ class Watch:
         warmup: int = 100,
         measure_every: int = 100,
         window: int = 1000,
-        store: str | Path | None = None,
+        store: str | Path | bool | None = None,
+        name: str | None = None,
         seed: int = 0,
     ) -> None:
         if not callable(on_collapse) and on_collapse not in ("log", "warn", "stop"):
@@ -80,30 +99,50 @@ class Watch:
             )
         if pooling not in ("mean", "cls", "last"):
             raise InputError(f"pooling must be mean, cls or last, got {pooling!r}", field="pooling")
-        for name, value, least in (("warmup", warmup, 0), ("measure_every", measure_every, 1), ("window", window, 2)):
+        for field, value, least in (("warmup", warmup, 0), ("measure_every", measure_every, 1), ("window", window, 2)):
             if not isinstance(value, int) or value < least:
-                raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}", field=name)
+                raise InputError(f"{field} must be a whole number of at least {least}, got {value!r}", field=field)
         self.layer, self.pooling, self.on_collapse = layer, pooling, on_collapse
         self.warmup, self.measure_every, self.window = warmup, measure_every, window
-        self.store = None if store is None else Path(store)
+        self.store: Path | None = None
+        if store:
+            self.store = trainings.default_folder() if store is True else boundary.path(store, "store").absolute()
+        if self.store is not None and self.store.suffix != trainings.SUFFIX and self.store.is_file():
+            raise InputError(
+                f"store: a file must end in {trainings.SUFFIX}, got '{self.store.name}'; or name a folder",
+                field="store",
+            )
+        self.name = name
         self._kinds = kinds
         self._settings: dict[str, Any] = {"rate": false_alarm_rate, "alike": alike, "few": few, "seed": seed}
         self._test = CollapseTest(kinds=KINDS if kinds is None else kinds, **self._settings)
         self._hooks: list[Any] = []
+        self._model, self._layer = "", "given to step()"
+        self._closing: Callable[[], object] = lambda: None
+        self.file: Path | None = None
         self.restart()
 
     def restart(self) -> None:
         """Forget vectors, evidence and alarm, as before a training."""
+        self.end()
+        self._writes = True
         self.alarm: Alarm | None = None
         self.latest: dict[str, float] = {}
         self.missing: dict[str, str] = {}
         self.steps = 0
         self._rows: list[NDArray[np.float32]] = []
+        self._unmeasured = 0
         self._test = CollapseTest(kinds=tuple(self._test.tests), **self._settings)  # of the attached model
         self._fresh: Any = None
         self._mask: Any = None
         self._said: set[str] = set()
         self._unlogged: dict[str, float] = {}
+
+    def end(self) -> None:
+        """Write the last line of the training's file; the next step begins another. Trainers call it, and so does Python when it
+        ends or no longer needs the watch."""
+        self._closing()
+        self._record: trainings.Record | None = None
 
     @property
     def should_stop(self) -> bool:
@@ -118,13 +157,14 @@ class Watch:
             at: number of the optimiser step; counted if None.
 
         Raises:
-            InputError: (a ValueError) another shape, a width that changed, or no vectors and no hook.
+            InputError: (a ValueError) another shape, a width that changed, no vectors and no hook, or no file can be written.
         """
         if vectors is None and not self._hooks:
             raise InputError("step needs vectors (B, d), or attach(model) before the first step", field="vectors")
         taken = self._fresh if vectors is None else pooled(vectors, mask, self.pooling)
         self._fresh = None
         self.steps = self.steps + 1 if at is None else at
+        self._begin()
         if taken is None:
             self._say(f"no vectors at step {self.steps}: the hook did not fire; name another layer=")
             return None
@@ -158,28 +198,40 @@ class Watch:
         kind = "".join(letter for letter in sentence if not letter.isdigit())
         if kind not in self._said:
             self._said.add(kind)
+            self._write(trainings.Noted(step=self.steps, sentence=sentence))
             warnings.warn(f"isoviz.Watch: {sentence}", WatchWarning, stacklevel=3)
 
     def _remember(self, rows: NDArray[np.float32]) -> None:
+        if not len(rows):
+            return
+        self._unmeasured += len(rows)
         self._rows.append(rows[-self.window :])
         while sum(map(len, self._rows)) - len(self._rows[0]) >= self.window:
             del self._rows[0]
 
     def _measure(self) -> None:
-        vectors = np.concatenate(self._rows)[-self.window :]
-        if not len(vectors):
+        if not self._unmeasured:  # the window is old news
             return
+        self._unmeasured = 0
+        vectors = np.concatenate(self._rows)[-self.window :]
+        n, d = vectors.shape
         values, self.missing = measures_of(vectors)
-        self.latest = {f"isotropy/{name}": value for name, value in {**values, "n": float(len(vectors))}.items()}
+        self.latest = {f"isotropy/{name}": value for name, value in {**values, "n": float(n)}.items()}
         self._unlogged = dict(self.latest)
-        self._write(
-            {"kind": "measured", "step": self.steps, "d": vectors.shape[1], **self.latest, "missing": self.missing}
-        )
+        known = {name: value for name, value in values.items() if math.isfinite(value)}
+        self._write(trainings.Measured(step=self.steps, n=n, d=d, values=known, missing=self.missing))
 
     def _act(self, alarm: Alarm) -> None:
         self._unlogged["isotropy/collapsed"] = 1.0
-        alarmed = {"collapse": alarm.kind, "sentence": alarm.sentence, "false_alarm_rate": alarm.false_alarm_rate}
-        self._write({"kind": "collapsed", "step": alarm.step, **alarmed})
+        self._write(
+            trainings.Collapsed(
+                step=alarm.step,
+                collapse=alarm.kind,
+                sentence=alarm.sentence,
+                estimate=alarm.estimate,
+                false_alarm_rate=alarm.false_alarm_rate,
+            )
+        )
         if callable(self.on_collapse):
             self.on_collapse(alarm)
         elif self.on_collapse == "log":
@@ -187,11 +239,42 @@ class Watch:
         else:
             warnings.warn(f"isoviz.Watch: {alarm}", WatchWarning, stacklevel=4)
 
-    def _write(self, line: Mapping[str, Any]) -> None:
-        if self.store is not None:
-            self.store.parent.mkdir(parents=True, exist_ok=True)
-            with self.store.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(line) + "\n")
+    def _begin(self) -> None:
+        """Create the training's file at the first step."""
+        if self._record is not None:
+            self._record.step = self.steps
+        if self.store is None or self._record is not None or not self._writes:
+            return
+        loaded = {
+            name: str(getattr(sys.modules[name], "__version__", "")) for name in _LIBRARIES if name in sys.modules
+        }
+        test = self._settings
+        started = trainings.Started(
+            name=(self.name or self._model or "training")[: trainings.LONGEST],
+            model=self._model,
+            layer=self._layer[: trainings.LONGEST],
+            pooling=self.pooling,
+            window=self.window,
+            measure_every=self.measure_every,
+            warmup=self.warmup,
+            kinds=tuple(self._test.tests),
+            alike=test["alike"],
+            few=test["few"],
+            false_alarm_rate=test["rate"],
+            versions={"isoviz": __version__, **loaded},
+        )
+        self._record = trainings.Record(self.store, started)
+        self.file = self._record.file
+        self._closing = weakref.finalize(self, self._record.end)
+
+    def _write(self, line: Any) -> None:
+        if self._record is None:
+            return
+        try:
+            self._record.write(line)
+        except OSError as error:  # a full disk must not end a training
+            warnings.warn(f"isoviz.Watch: {self.file} cannot be written: {error.strerror}", WatchWarning, stacklevel=4)
+            self._record, self._writes = None, False
 
     # Models
 
@@ -203,7 +286,10 @@ class Watch:
         """
         self.detach()
         module = self._module(model)
-        classifies = type(model).__name__.endswith(_CLASSIFIERS)
+        path = next((name for name, each in model.named_modules() if each is module), "")
+        kind = type(module).__name__
+        self._model, self._layer = type(model).__name__, f"{path} ({kind})" if path else kind
+        classifies = any(type(each).__name__.endswith(_CLASSIFIERS) for each in model.modules())
         self._test = CollapseTest(kinds=self._kinds or (("alike",) if classifies else KINDS), **self._settings)
         self._hooks = [
             model.register_forward_pre_hook(self._note_mask, with_kwargs=True),
@@ -227,7 +313,8 @@ class Watch:
             if is_a(module, "SentenceTransformer"):
                 return module
             if is_a(module, "PreTrainedModel"):
-                return module.base_model
+                body = module.base_model
+                return body.get_encoder() if getattr(body.config, "is_encoder_decoder", False) else body
         raise InputError(f"found no encoder in {type(model).__name__}: name the module with layer=", field="layer")
 
     def _note_mask(self, module: Any, args: tuple[Any, ...], given: dict[str, Any]) -> None:
@@ -258,6 +345,7 @@ class Watch:
         self.detach()
         self.restart()
         self.attach(model)
+        self._writes = bool(getattr(state, "is_world_process_zero", getattr(args, "is_global_zero", True)))
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         if self.step(at=state.global_step):
@@ -274,6 +362,7 @@ class Watch:
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.detach()
+        self.end()
 
     # Lightning
 
@@ -291,12 +380,14 @@ class Watch:
             if trainer.global_step > self.steps:  # not while gradients accumulate
                 self.step(at=trainer.global_step)
             if self._unlogged:
-                module.log_dict(self._unlogged)
+                module.log_dict(self._unlogged, logger=False)  # loggers would get those of some steps only
+                for logger in trainer.loggers:
+                    logger.log_metrics(self._unlogged, step=trainer.global_step)
                 self._unlogged = {}
             trainer.should_stop = trainer.should_stop or self.should_stop
 
         def end(_: Any, trainer: Any, module: Any) -> None:
-            self.detach()
+            self.on_train_end(trainer, None, None)
 
         return type(
             "Watching", (base,), {"on_fit_start": begin, "on_train_batch_end": after_batch, "on_fit_end": end}

@@ -111,8 +111,19 @@ def test_measures_are_those_of_the_last_window_and_are_written(tmp_path: Path) -
     for _ in range(40):
         watch.step(alike(generator))
     lines = [json.loads(each) for each in watch.store.read_text().splitlines()]
-    assert [each["kind"] for each in lines] == ["measured", "measured", "measured", "collapsed"]
-    assert lines[1]["isotropy/mean_cosine"] == metrics.mean_cosine(last)
+    assert [each["kind"] for each in lines] == ["started", "measured", "measured", "measured", "collapsed"]
+    assert lines[2]["values"]["mean_cosine"] == metrics.mean_cosine(last)
+
+
+def test_vectors_that_became_nan_are_not_measured_as_the_earlier_ones() -> None:
+    watch = Watch(measure_every=10, on_collapse="log")
+    trained(watch, None, 10)
+    before = dict(watch.latest)
+    watch.latest = {}
+    with pytest.warns(WatchWarning, match="left out 32 of 32 vectors"):
+        for _ in range(20):
+            watch.step(np.full((32, 64), np.nan))
+    assert before["isotropy/n"] == 320 and watch.latest == {}
 
 
 def test_a_biased_measure_is_left_out_with_too_few_points() -> None:
@@ -140,6 +151,16 @@ def test_unusable_vectors_are_reported_once(batch: Any, sentence: str) -> None:
     lines = [str(each.message) for each in caught]
     assert sum(sentence.split(" at ")[0] in each for each in lines) == 1
     assert all("\n" not in each for each in lines)
+
+
+@pytest.mark.parametrize("rows", range(1, 10))
+def test_a_last_batch_may_have_any_size(rows: int) -> None:
+    watch = Watch(warmup=0, on_collapse="log")
+    generator = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alarms = [watch.step(alike(generator)[:rows]) for _ in range(200)]
+    assert any(alarms) == (rows > 1)
 
 
 def test_fewer_vectors_than_dimensions_are_enough_to_decide() -> None:

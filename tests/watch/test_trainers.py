@@ -15,7 +15,7 @@ import pytest
 import isoviz
 from isoviz import demo
 from isoviz.errors import InputError
-from isoviz.watch import Watch, WatchWarning
+from isoviz.watch import Watch, WatchWarning, trainings
 
 torch = pytest.importorskip("torch")
 FOLDER = os.environ.get("ISOVIZ_WATCH_MODEL") or str(demo.bundled_model_dir("demo/tiny-bert"))
@@ -93,30 +93,34 @@ def in_plain_loop(watch: Watch, kind: str, rows: list[dict[str, Any]]) -> None:
             break
 
 
-def in_transformers(watch: Watch, kind: str, rows: list[dict[str, Any]], folder: Path) -> Any:
+def in_transformers(watch: Watch, kind: str, rows: list[dict[str, Any]], folder: Path, **more: Any) -> Any:
     from transformers import Trainer, TrainingArguments
 
-    trainer = Trainer(Encoder(kind), transformers_arguments(TrainingArguments, folder, kind), train_dataset=rows)
+    arguments = transformers_arguments(TrainingArguments, folder, kind, **more)
+    trainer = Trainer(Encoder(kind), arguments, train_dataset=rows, eval_dataset=rows[:7])
     trainer.add_callback(watch)
     trainer.train()
     return trainer
 
 
-def transformers_arguments(of: Any, folder: Path, kind: str) -> Any:
-    return of(
-        output_dir=str(folder),
-        max_steps=STEPS,
-        per_device_train_batch_size=BATCH,
-        learning_rate=INDUCED[kind],
-        logging_steps=10,
-        save_strategy="no",
-        report_to="none",
-        use_cpu=True,
-        disable_tqdm=True,
-    )
+def transformers_arguments(of: Any, folder: Path, kind: str, **more: Any) -> Any:
+    given = {
+        "output_dir": str(folder),
+        "max_steps": STEPS,
+        "per_device_train_batch_size": BATCH,
+        "learning_rate": INDUCED[kind],
+        "logging_steps": 10,
+        "save_strategy": "no",
+        "report_to": "none",
+        "use_cpu": True,
+        "disable_tqdm": True,
+    }
+    return of(**(given | more))
 
 
-def in_sentence_transformers(watch: Watch, kind: str, folder: Path, evaluator: Any = None) -> Any:
+def in_sentence_transformers(
+    watch: Watch, kind: str, folder: Path, evaluator: Any = None, make_loss: Any = None, **more: Any
+) -> Any:
     from datasets import Dataset
     from sentence_transformers import (
         SentenceTransformer,
@@ -138,9 +142,9 @@ def in_sentence_transformers(watch: Watch, kind: str, folder: Path, evaluator: A
 
     trainer = SentenceTransformerTrainer(
         model=model,
-        args=transformers_arguments(SentenceTransformerTrainingArguments, folder, kind),
+        args=transformers_arguments(SentenceTransformerTrainingArguments, folder, kind, **more),
         train_dataset=Dataset.from_pandas(texts()[["sentence1", "sentence2"]], preserve_index=False),
-        loss=Loss(),
+        loss=make_loss(model) if make_loss else Loss(),
         evaluator=evaluator,
     )
     trainer.add_callback(watch)
@@ -148,7 +152,7 @@ def in_sentence_transformers(watch: Watch, kind: str, folder: Path, evaluator: A
     return trainer
 
 
-def in_lightning(watch: Watch, kind: str, rows: list[dict[str, Any]], folder: Path) -> Any:
+def in_lightning(watch: Watch, kind: str, rows: list[dict[str, Any]], folder: Path, **more: Any) -> Any:
     lightning = pytest.importorskip("lightning.pytorch")
 
     class Module(lightning.LightningModule):
@@ -159,17 +163,21 @@ def in_lightning(watch: Watch, kind: str, rows: list[dict[str, Any]], folder: Pa
         def training_step(self, batch: Any, index: int) -> Any:
             return self.encoder(**batch)["loss"]
 
+        def validation_step(self, batch: Any, index: int) -> None:
+            self.encoder(**batch)
+
         def configure_optimizers(self) -> Any:
             return torch.optim.AdamW(self.parameters(), lr=INDUCED[kind])
 
     def collate(batch: list[dict[str, Any]]) -> dict[str, Any]:
         return {name: torch.tensor([row[name] for row in batch]) for name in batch[0]}
 
+    given = {"max_steps": STEPS, "logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
     trainer = lightning.Trainer(
-        max_steps=STEPS, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
-        enable_model_summary=False, callbacks=[watch.lightning()], default_root_dir=folder,
+        accelerator="cpu", enable_model_summary=False, callbacks=[watch.lightning()], default_root_dir=folder, **(given | more)
     )  # fmt: skip
-    trainer.fit(Module(), torch.utils.data.DataLoader(rows, batch_size=BATCH, collate_fn=collate))
+    loaders = (torch.utils.data.DataLoader(part, batch_size=BATCH, collate_fn=collate) for part in (rows, rows[:7]))
+    trainer.fit(Module(), *loaders)
     return trainer
 
 
@@ -211,6 +219,113 @@ def test_lightning(kind: str, rows: list[dict[str, Any]], tmp_path: Path) -> Non
     assert "isotropy/mean_cosine" in trainer.callback_metrics
 
 
+def sizes(watch: Watch) -> set[int]:
+    """Of the batches whose vectors the watch has kept."""
+    return {len(rows) for rows in watch._rows}
+
+
+def test_transformers_with_accumulation_evaluation_and_half_precision(
+    rows: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    watch = Watch(on_collapse="log", store=tmp_path / "watched.jsonl", **OPTIONS)
+    more = {"gradient_accumulation_steps": 2, "eval_strategy": "steps", "eval_steps": 5, "bf16": True, "max_steps": 20}
+    trainer = in_transformers(watch, "healthy", rows, tmp_path, **more)
+    assert trainer.state.global_step == watch.steps == 20 and watch.alarm is None
+    assert sizes(watch) == {BATCH} and watch.latest["isotropy/n"] == 160  # of each step its first batch, none of 7 rows
+    training = trainings.read(tmp_path / "watched.jsonl")
+    assert (training.state(), training.step, training.started.model) == ("ended", 20, "Encoder")
+    assert training.started.layer == "bert (BertModel)" and "transformers" in training.started.versions
+    assert [line.step for line in training.all_of(trainings.Measured)] == [10, 20]
+
+
+def test_only_the_first_of_several_processes_writes(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    class Second:
+        is_world_process_zero = False
+        global_step = 1
+
+    watch = Watch(store=tmp_path / "watched")
+    watch.on_train_begin(None, Second(), None, model=Encoder("healthy"))
+    watch.step(torch.eye(8))
+    assert watch.file is None and not (tmp_path / "watched").exists()
+
+
+def test_a_loss_that_runs_the_model_in_parts(tmp_path: Path) -> None:
+    """Cached losses first run the model without gradients, then again in small parts inside the backward pass."""
+    from sentence_transformers.sentence_transformer.losses import CachedMultipleNegativesRankingLoss
+
+    watch = Watch(on_collapse="log", **OPTIONS)
+    cached = lambda model: CachedMultipleNegativesRankingLoss(model, mini_batch_size=8)  # noqa: E731
+    in_sentence_transformers(watch, "healthy", tmp_path, make_loss=cached, max_steps=20)
+    assert sizes(watch) == {8} and watch.steps == 20 and "isotropy/mean_cosine" in watch.latest
+
+
+def test_accelerate_with_accumulation_evaluation_and_half_precision(rows: list[dict[str, Any]]) -> None:
+    from accelerate import Accelerator
+    from accelerate.state import AcceleratorState
+
+    AcceleratorState._reset_state()
+    try:
+        accelerator = Accelerator(cpu=True, mixed_precision="bf16", gradient_accumulation_steps=2)
+        encoder = Encoder("collapsing").train()
+        model, optimiser = accelerator.prepare(encoder, torch.optim.AdamW(encoder.parameters(), lr=1e-3))
+        watch = Watch(on_collapse="log", **OPTIONS)
+        watch.attach(model)
+        for start in range(0, len(rows), BATCH):
+            batch = {name: torch.tensor([row[name] for row in rows[start : start + BATCH]]) for name in rows[0]}
+            with accelerator.accumulate(model):
+                accelerator.backward(model(**batch)["loss"])
+                optimiser.step()
+                optimiser.zero_grad()
+            if accelerator.sync_gradients:
+                watch.step()
+                with torch.no_grad():
+                    model(**{name: value[:7] for name, value in batch.items()})
+            if watch.alarm:
+                break
+    finally:
+        AcceleratorState._reset_state()
+    assert watch.alarm is not None and watch.alarm.kind == "alike" and watch.alarm.step == watch.steps
+    assert sizes(watch) == {BATCH}
+
+
+def test_lightning_with_accumulation_validation_and_half_precision(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    loggers = pytest.importorskip("lightning.pytorch.loggers")
+    watch = Watch(on_collapse="log", store=tmp_path / "watched.jsonl", **OPTIONS)
+    logger = loggers.CSVLogger(tmp_path, "csv", "one")
+    more = {"accumulate_grad_batches": 2, "precision": "bf16-mixed", "val_check_interval": 10, "max_steps": 20}
+    in_lightning(watch, "healthy", rows, tmp_path, logger=logger, **more)
+    assert sizes(watch) == {BATCH} and watch.steps == 20 and watch.latest["isotropy/n"] == 160
+    logged = pd.read_csv(tmp_path / "csv" / "one" / "metrics.csv").dropna(subset="isotropy/mean_cosine")
+    assert list(logged["step"]) == [10, 20]  # no step of the logger's own, every 50
+    training = trainings.read(tmp_path / "watched.jsonl")
+    assert (training.state(), training.step, training.started.layer) == ("ended", 20, "encoder.bert (BertModel)")
+
+
+def test_lightning_stops_at_a_collapse(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    watch = Watch(on_collapse="stop", **OPTIONS)
+    with pytest.warns(WatchWarning, match="collapse at step"):
+        trainer = in_lightning(watch, "collapsing", rows, tmp_path)
+    assert watch.alarm is not None and trainer.global_step == watch.alarm.step < STEPS
+
+
+def test_tensorboard_receives_the_measures(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from transformers import Trainer, TrainingArguments
+
+    arguments = transformers_arguments(TrainingArguments, tmp_path, "collapsing", report_to="tensorboard")
+    trainer = Trainer(Encoder("collapsing"), arguments, train_dataset=rows)
+    watch = Watch(on_collapse="log", **OPTIONS).watch(trainer)
+    trainer.train()
+    (events,) = tmp_path.rglob("events.out.tfevents.*")
+    read = EventAccumulator(str(events.parent))
+    read.Reload()
+    assert watch.alarm is not None
+    steps = {each.step for each in read.Scalars("train/isotropy/mean_cosine")}
+    assert steps == {*range(10, STEPS + 1, 10), watch.alarm.step}
+    assert [each.step for each in read.Scalars("train/isotropy/collapsed")] == [watch.alarm.step]
+
+
 def test_loggers_receive_the_measures(rows: list[dict[str, Any]], tmp_path: Path) -> None:
     from transformers import Trainer, TrainerCallback, TrainingArguments
 
@@ -244,8 +359,37 @@ def test_the_evaluator() -> None:
         isoviz.IsotropyEvaluator(["a", "a"])
 
 
+def test_the_evaluator_in_a_trainer(tmp_path: Path) -> None:
+    sentences = list(dict.fromkeys(texts()["sentence1"]))[:80]
+    evaluator = isoviz.IsotropyEvaluator(sentences, name="probe")
+    watch = Watch(on_collapse="log", **OPTIONS)
+    more = {"eval_strategy": "steps", "eval_steps": 5, "max_steps": 10}
+    trainer = in_sentence_transformers(watch, "healthy", tmp_path, evaluator, **more)
+    scores = [
+        line["eval_probe_isoscore_unbiased"] for line in trainer.state.log_history if "eval_probe_directions" in line
+    ]
+    assert len(scores) == 2 and all(0 < score < 1 for score in scores)
+    assert sizes(watch) == {BATCH} and watch.steps == 10
+
+
+def test_an_encoder_decoder_is_read_at_its_encoder() -> None:
+    from transformers import AutoModelForSeq2SeqLM
+
+    model = AutoModelForSeq2SeqLM.from_pretrained(str(demo.bundled_model_dir("demo/tiny-bart"))).train()
+    watch = Watch()
+    watch.attach(model)
+    inputs = torch.tensor([[5, 6, 7, 2], [8, 9, 2, 1]])
+    mask = (inputs != 1).long()
+    model(input_ids=inputs, attention_mask=mask, labels=torch.tensor([[4, 2], [5, 2]]))
+    model.eval()
+    states = model.get_encoder()(input_ids=inputs, attention_mask=mask).last_hidden_state
+    expected = (states * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
+    assert watch._fresh.shape == expected.shape == (2, model.config.d_model)
+    assert torch.cosine_similarity(watch._fresh, expected.detach()).min() > 0.9  # they differ by dropout
+
+
 def test_pooling_ignores_padding(rows: list[dict[str, Any]]) -> None:
-    model = Encoder("healthy").train()
+    model = Encoder("healthy").eval()  # two forward passes agree
     batch = {name: torch.tensor([row[name] for row in rows[:8]]) for name in rows[0]}
     watch = Watch(pooling="mean")
     watch.attach(model.bert)
@@ -283,8 +427,10 @@ def test_a_classifier_is_tested_for_alike_vectors_only() -> None:
     from transformers import AutoModelForSequenceClassification
 
     watch = Watch()
-    watch.attach(AutoModelForSequenceClassification.from_pretrained(FOLDER, num_labels=2))
-    assert list(watch._test.tests) == ["alike"]
+    classifier = AutoModelForSequenceClassification.from_pretrained(FOLDER, num_labels=2)
+    for model in (classifier, torch.nn.Sequential(classifier)):  # as by a wrapper for several GPUs
+        watch.attach(model)
+        assert list(watch._test.tests) == ["alike"]
     watch.attach(Encoder("healthy"))
     assert list(watch._test.tests) == ["alike", "few"]
 
