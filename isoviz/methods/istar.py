@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-from isoviz.methods.protocol import Method, Paper, Params, Representations, Sample, parameter
+from isoviz.methods.protocol import Method, Paper, Params, Representations, Sample, check_layer, parameter
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -105,13 +105,7 @@ class IStar(Method):
         """Check the layer number and allocate Σ_S (d, d)."""
         import torch
 
-        from isoviz.errors import InputError
-
-        if self.params.layer > model.num_layers:
-            raise InputError(
-                f"layer: the model has {model.num_layers} layers (got {self.params.layer}; 0 means all)",
-                field="params.layer",
-            )
+        check_layer(self.params.layer, model, "all")
         self.layers = model.num_layers if self.params.layer == 0 else 1  # that contribute one point per token
         state = torch.nn.Module()
         state.register_buffer("shrinkage", torch.zeros(model.width, model.width))

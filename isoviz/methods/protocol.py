@@ -18,11 +18,25 @@ from isoviz.models.hooks import Hooks, Representations
 from isoviz.parameters import Paper, Params, parameter
 from isoviz.tasks.protocol import HEAD_KINDS, HeadKind
 
-__all__ = ["Effect", "Frozen", "Method", "Paper", "Params", "Representations", "Sample", "parameter"]
+__all__ = [
+    "CloudParams",
+    "CloudPenalty",
+    "Effect",
+    "Frozen",
+    "Method",
+    "Paper",
+    "Params",
+    "Representations",
+    "Sample",
+    "check_layer",
+    "parameter",
+]
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor, nn
+
+    from isoviz.models.hooks import HookedModel
 
 
 @dataclass
@@ -142,3 +156,74 @@ class Method(Hooks):
 
     def fit_frozen(self, frozen: Frozen) -> None:
         """The second stage: called once after the last epoch if `frozen_stage` names one."""
+
+
+class CloudParams(Params):
+    """Parameters of a `CloudPenalty`: its strength, which each method declares, and the cloud that it acts on."""
+
+    lam: float
+    on: Literal["pooled", "cls", "tokens"] = parameter(
+        "pooled",
+        label="Applied to",
+        symbol="",
+        help=(
+            "pooled: the vectors that the classifier reads, on span and text tasks those of all tokens. cls: the first token's "
+            "vectors in the last layer. tokens: all token vectors of one layer."
+        ),
+        source="pooled: one embedding per input, as in the paper; cls and tokens: ours",
+    )
+    layer: int = parameter(
+        0,
+        label="Layer",
+        symbol="l",
+        help="The layer of the tokens; 0 is the last one. Without effect unless the penalty applies to tokens.",
+        source="ours",
+        ge=0,
+        le=200,
+        off_scale=(0,),
+    )
+
+
+class CloudPenalty(Method):
+    """A method that adds λ times a statistic of one cloud of the batch to the loss. Subclasses write `statistic`."""
+
+    params: CloudParams
+
+    def attach(self, model: HookedModel) -> None:
+        """Check the layer number."""
+        check_layer(self.params.layer, model, "the last one")
+
+    def penalties(self, reps: Representations) -> dict[str, Tensor]:
+        """{slug: λ × `statistic`} over the points of all processes, outside autocast; no term if λ = 0."""
+        import torch
+
+        from isoviz.metrics.cloud import working_dtype
+        from isoviz.metrics.collectives import gathered
+
+        if self.params.lam == 0:
+            return {}
+        points = self._points(reps)
+        with torch.autocast(points.device.type, enabled=False):
+            points = gathered(points.to(working_dtype(points)))
+            return {self.slug: self.params.lam * self.statistic(points)}
+
+    def statistic(self, points: Tensor) -> Tensor:
+        """The term without its strength, a differentiable scalar, from the cloud (n, d) in float32 or float64."""
+        raise NotImplementedError
+
+    def _points(self, reps: Representations) -> Tensor:
+        match self.params.on:
+            case "pooled":
+                return reps.pooled
+            case "cls":
+                return reps.cls
+            case "tokens":
+                return reps.tokens([self.params.layer or len(reps.hidden_states)])
+
+
+def check_layer(layer: int, model: HookedModel, zero: str) -> None:
+    """`InputError` if the model has fewer layers; `zero` says what layer 0 selects."""
+    if layer > model.num_layers:
+        raise InputError(
+            f"layer: the model has {model.num_layers} layers (got {layer}; 0 means {zero})", field="params.layer"
+        )

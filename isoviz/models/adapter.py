@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -138,7 +139,10 @@ class HeadedModel(nn.Module):
             penalise: compute the method's penalties as well (training).
         """
         # of the class: FSDP replaces the object's own by one that may not be called within a forward pass
-        reps = HeadedModel.represent(self, input_ids, attention_mask, token_type_ids, labels, decoder_input_ids)
+        represent = partial(
+            HeadedModel.represent, self, input_ids, attention_mask, token_type_ids, labels, decoder_input_ids
+        )
+        reps = represent()
         head = self.hooks.transform(reps, self.training)
         logits = self.output(self.dropout(head))
         if self.wiring.bias is not None:
@@ -156,7 +160,7 @@ class HeadedModel(nn.Module):
             self.training
         ):  # processes that train together have parts of a batch that differ by a row, and in their texts' lengths
             task_loss = task_loss * own_share(len(labels), logits.device)
-        penalties = self.hooks.penalties(reps) if penalise else {}
+        penalties = self.hooks.penalties(replace(reps, again=represent)) if penalise else {}
         loss = self.hooks.objective(task_loss, penalties)
         return Outputs(logits, loss, {"task": task_loss, **penalties}, reps, head, len(labels))
 

@@ -5,7 +5,7 @@ The adapter knows methods by these hooks only; `isoviz.methods.protocol.Method` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -26,6 +26,8 @@ class Representations:
         attention_mask: (B, L), 1 for tokens, 0 for padding.
         output_weight: (labels, h) weight of the output layer, a parameter: (2, h) for spans, (vocabulary, h) for texts, there
             often the input embeddings as well.
+        again: runs the encoder once more on the same batch, in training with other dropout masks; set where `penalties` are
+            computed.
 
     Of an encoder-decoder, `cls` is the encoder's; L, `last_hidden`, `hidden_states` and `attention_mask` are the decoder's (L
     target positions; of a classifier those of the text itself), because isotropy calibration regularises the side of the output. While it
@@ -38,6 +40,7 @@ class Representations:
     hidden_states: tuple[Tensor, ...]
     attention_mask: Tensor
     output_weight: Tensor
+    again: Callable[[], Representations] | None = None
 
     def tokens(self, layers: Iterable[int] | None = None, include_padding: bool = False) -> Tensor:
         """All layers' (or the named ones', from 1) token vectors, (points, d), padding left out unless requested."""
@@ -66,6 +69,8 @@ class HookedModel(Protocol):
 
     @property
     def output(self) -> nn.Linear: ...
+
+    def modules(self) -> Iterator[nn.Module]: ...
 
 
 class Hooks:

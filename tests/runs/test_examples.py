@@ -60,7 +60,8 @@ def test_every_shipped_run_names_the_versions_that_made_it(shipped: Examples) ->
 
 def test_nine_methods_on_two_tasks_with_three_seeds_and_a_sweep_ship(shipped: Examples) -> None:
     cells = {(row.config.method, row.config.task, row.config.seed) for row in shipped.list(group=METHODS)}
-    assert len(cells) == 9 * 2 * 3 and {method for method, _, _ in cells} == set(catalogue())
+    recorded = {method for method, _, _ in cells}
+    assert len(cells) == 9 * 2 * 3 and len(recorded) == 9 and recorded < set(catalogue())
     swept = [row.config.params for row in shipped.list(group=SWEEP) if row.config.method == "istar"]
     assert len({row["lam"] for row in swept}) >= 3 and len({row["zeta"] for row in swept}) >= 3
 
