@@ -33,6 +33,7 @@ MODULE_OF = {
     "correlation_order": "dimensions",
     "cosine_penalty": "penalties",
     "describe": "summary",
+    "epps_pulley_test": "gaussian",
     "isoscore_from_covariance": "scores",
     "isoscore_interval": "intervals",
     "istar_penalty": "penalties",

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, answer
-from isoviz.metrics.nearest import nearest
+from isoviz.metrics.nearest import Neighbours, nearest
 from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
-from isoviz.metrics.sample import HUBNESS_POINTS, Sample
+from isoviz.metrics.sample import HUBNESS_POINTS, NEAREST, Sample
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
@@ -39,27 +39,8 @@ def twonn(points: Points, discard_fraction: float = 0.1) -> Value:
 
 def twonn_estimate(sample: Sample, discard_fraction: float = 0.1) -> Estimate:
     """TwoNN of a sample's points; its note gives the number of duplicates left out."""
-    assert sample.points is not None
-    n = sample.n
-    x = _distinct(sample.points)
-    usable = len(x)
-    neighbours = None
-    while usable >= 3:
-        shared = usable == n <= HUBNESS_POINTS  # searched once for all metrics that need neighbours
-        neighbours = sample.neighbours if shared else nearest(x, 2)
-        is_twin = neighbours.distances[:, 0] ** 2 <= _TWIN * (
-            neighbours.lengths + neighbours.lengths[neighbours.indices[:, 0]]
-        )
-        if not is_twin.any():
-            break
-        # drop the later of two duplicates; its nearest neighbour may have been a third one
-        keep = np.ones(usable, dtype=bool)
-        twins = np.flatnonzero(is_twin)
-        keep[np.maximum(twins, neighbours.indices[twins, 0])] = False
-        x = x[keep]
-        usable = len(x)
-    note = f"leaves out {n - usable} duplicate points" if usable < n else ""
-    if usable < 3 or neighbours is None:
+    neighbours, usable, note = distinct_neighbours(sample, 2)
+    if neighbours is None:
         return Estimate(float("nan"), f"it needs at least 3 distinct points, got {usable}", note)
     ratios = neighbours.distances[:, 1] / neighbours.distances[:, 0]
     log_ratio = np.log(np.sort(ratios)[: int(usable * (1 - discard_fraction))])
@@ -72,6 +53,30 @@ def twonn_estimate(sample: Sample, discard_fraction: float = 0.1) -> Estimate:
     if not spread > 0:
         return Estimate(float("nan"), "no point's second neighbour is farther than its first", note)
     return Estimate(float(log_ratio @ survival) / spread, note=note)
+
+
+def distinct_neighbours(sample: Sample, k: int) -> tuple[Neighbours | None, int, str]:
+    """At least k nearest neighbours of each distinct point, their number, and a note on the duplicates left out.
+
+    Points that differ by no more than round-off count once. No neighbours with fewer than k + 1 distinct points.
+    """
+    assert sample.points is not None
+    n, x = sample.n, _distinct(sample.points)
+    neighbours = None
+    while len(x) > k:
+        shared = len(x) == n <= HUBNESS_POINTS and k <= NEAREST  # searched once for all metrics that need neighbours
+        neighbours = sample.neighbours if shared else nearest(x, k)
+        is_twin = neighbours.distances[:, 0] ** 2 <= _TWIN * (
+            neighbours.lengths + neighbours.lengths[neighbours.indices[:, 0]]
+        )
+        if not is_twin.any():
+            break
+        # drop the later of two duplicates; its nearest neighbour may have been a third one
+        keep = np.ones(len(x), dtype=bool)
+        twins = np.flatnonzero(is_twin)
+        keep[np.maximum(twins, neighbours.indices[twins, 0])] = False
+        x, neighbours = x[keep], None
+    return neighbours, len(x), f"leaves out {n - len(x)} duplicate points" if len(x) < n else ""
 
 
 def _distinct(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -68,12 +68,13 @@ class EnoughPoints:
     """The n from which the mean estimate is near the population value, for independent Gaussian points.
 
     points: n as a function of d.
-    tolerance: relative error of the mean estimate at that n, on the hardest spectrum for this metric; for an array, the largest
-    error divided by the largest true entry. bias: "falls": at a quarter of n the error of the hardest spectrum exceeds the
-    tolerance; "none": unbiased from the
+    tolerance: relative error of the mean estimate at that n, on the hardest spectrum for this metric; absolute if the true
+        value is 0; for an array, the largest error divided by the largest true entry.
+    bias: "falls": at a quarter of n the error of the hardest spectrum exceeds the tolerance; "none": unbiased from the
         minimum on; "saturates": holds up to 10 dimensions; in many more dimensions no practical n is enough; "exact": there is
-    nothing to estimate, because the rows are the whole population; "unknown": no population value to compare with in closed
-    form. reads: the direction of the bias from few points, for the warning at n < 5 d.
+        nothing to estimate, because the rows are the whole population; "unknown": no population value to compare with in closed
+        form.
+    reads: the direction of the bias from few points, for the warning at n < 5 d.
     """
 
     text: str

@@ -53,12 +53,18 @@ class Sample:
 
     def subset(self, most: int | None, seed: int) -> Sample:
         """At most `most` points, drawn with the seed without replacement, in their original order; itself if it has no
-        more."""
+        more. Metrics of equally many points share it, and what it caches."""
         if self.points is None or most is None or self.n <= most:
             return self
-        part = Sample(self.points[draw(self.n, most, seed)], inputs=self.inputs)
-        part.eps = self.eps
-        return part
+        if (most, seed) not in self._subsets:
+            part = Sample(self.points[draw(self.n, most, seed)], inputs=self.inputs)
+            part.eps = self.eps
+            self._subsets[most, seed] = part
+        return self._subsets[most, seed]
+
+    @cached_property
+    def _subsets(self) -> dict[tuple[int, int], Sample]:
+        return {}
 
     @cached_property
     def moments(self) -> Moments | None:

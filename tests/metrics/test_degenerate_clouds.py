@@ -29,22 +29,26 @@ OF_A_CLOUD = {
     "mean_cosine": metrics.mean_cosine,
     "partition": lambda w: metrics.partition(w)[1],
     "twonn": metrics.twonn,
+    "local_dimension": metrics.local_dimension,
     "dimension_std": metrics.dimension_std,
     "mean_activation": metrics.mean_activation,
     "abs_correlation": metrics.abs_correlation,
     "participation_ratio": metrics.participation_ratio,
     "effective_rank": metrics.effective_rank,
+    "alpha_req": metrics.alpha_req,
     "isoscore_interval": lambda x: in_kind(x, metrics.isoscore_interval(x).low),
     "participation_ratio_interval": lambda x: in_kind(x, metrics.participation_ratio_interval(x, None, "plain").high),
     "rogue_share": metrics.rogue_share,
+    "massive_activation": metrics.massive_activation,
     "hubness": metrics.hubness,
+    "reciprocity": metrics.reciprocity,
     "rankme": metrics.rankme,
     "uniformity": metrics.uniformity,
+    "epps_pulley": metrics.epps_pulley,
     "std_histogram": lambda x: metrics.std_histogram(x, 5).percent,
     "outlier_dimensions": metrics.outlier_dimensions,
     "row_norms": metrics.row_norms,
 }
-INTERVALS = {"isoscore_interval", "participation_ratio_interval"}
 SPECTRAL = [  # what is read from the covariance
     "isoscore",
     "isoscore_star",
@@ -176,10 +180,11 @@ FEWEST = {  # points from which a metric of distinct, spread points is defined
     **dict.fromkeys(["isoscore", "isoscore_star", "explained_variance", "participation_ratio", "effective_rank"], 2),
     **dict.fromkeys(["mean_cosine", "abs_correlation", "rogue_share"], 2),
     **dict.fromkeys(["partition", "dimension_std", "mean_activation", "std_histogram", "outlier_dimensions"], 1),
-    **dict.fromkeys(["row_norms", "rankme"], 1),
+    **dict.fromkeys(["row_norms", "rankme", "massive_activation"], 1),
     "uniformity": 2,
-    "twonn": 3,
-    "hubness": 12,
+    **dict.fromkeys(["twonn", "alpha_req", "epps_pulley"], 3),
+    **dict.fromkeys(["hubness", "reciprocity"], 12),
+    "local_dimension": 11,
 }
 
 
@@ -202,7 +207,7 @@ def test_a_constant_dimension_is_no_problem(name):
         assert np.isfinite(np.asarray(OF_A_CLOUD[name](kind(cloud)))).all()
 
 
-WARNS = ["isoscore", "isoscore_star", "explained_variance", "participation_ratio", "effective_rank"]
+WARNS = ["isoscore", "isoscore_star", "explained_variance", "participation_ratio", "effective_rank", "alpha_req"]
 
 
 @pytest.mark.filterwarnings("default::isoviz.metrics.SmallSampleWarning")

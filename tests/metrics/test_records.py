@@ -36,7 +36,9 @@ def test_independent_points_are_measured_by_every_metric_of_rows():
 def test_tokens_give_one_per_row_or_a_reason():
     bare = measure_cloud(streamed(X), "layer_1", "tokens")
     assert bare.readings["isoscore_unbiased"].undefined == DEPENDENT
-    assert {bare.readings[m.slug].undefined for m in applicable("tokens") if not m.from_sums} == {POINTS_NEEDED}
+    assert {bare.readings[m.slug].undefined for m in applicable("tokens") if not (m.from_sums or m.independent)} == {
+        POINTS_NEEDED
+    }
     assert bare.number("isoscore") == pytest.approx(metrics.isoscore(X), rel=1e-9)
     full = measure_cloud(streamed(X), "layer_1", "tokens", independent=Sample(X[:20]), drawn=Sample(X[:30]), most=25)
     assert full.number("isoscore_unbiased") == pytest.approx(metrics.isoscore_unbiased(X[:20]))

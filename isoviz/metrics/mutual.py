@@ -1,0 +1,76 @@
+"""Reciprocity: whether the neighbours of a point also have the point among theirs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isoviz.errors import InputError
+from isoviz.metrics.cloud import Estimate, answer, undefined
+from isoviz.metrics.nearest import nearest
+from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
+from isoviz.metrics.sample import HUBNESS_POINTS, NEAREST, Sample
+
+if TYPE_CHECKING:
+    from isoviz.metrics.cloud import Points, Value
+
+
+def reciprocity(points: Points, k: int = 10) -> Value:
+    """Share of the pairs (x, y) of a cloud (n, d), y among the k nearest neighbours of x, where x is among those of y.
+
+    The reciprocity of the directed k-nearest-neighbour graph. Schnitzer et al. (2012) describe asymmetric neighbours as the
+    consequence of hubs: a hub is a neighbour of many more points than the k that are its own. Sakhawat et al. (2026,
+    arXiv:2605.26575) measure it between the vectors of two languages; this is within one cloud. Euclidean distances, O(n²d); ties
+    between equally near points are broken arbitrarily but deterministically. Copies of a point count as separate points.
+
+    Undefined (nan) for n ≤ k + 1, where all points are neighbours of each other.
+
+    Args:
+        points: (n, d); a tensor result carries no gradient.
+        k: neighbours of each point, at least 1.
+    """
+    if k < 1:
+        raise InputError(f"k must be at least 1, got {k}")
+    return answer("reciprocity", points, _estimate(Sample(points), k))
+
+
+def _estimate(sample: Sample, k: int = 10) -> Estimate:
+    n = sample.n
+    if n <= k + 1:
+        return undefined(f"with k = {k} it needs at least {k + 2} points, got {n}")
+    assert sample.points is not None
+    neighbours = sample.neighbours if k <= NEAREST else nearest(sample.points, k)
+    to = neighbours.indices[:, :k].ravel()
+    start = np.repeat(np.arange(n), k)
+    return Estimate(float(np.isin(start * n + to, to * n + start).mean()))
+
+
+METRICS = Metric(
+    slug="reciprocity",
+    place=87,
+    title="Reciprocity of neighbours",
+    label="Reciprocity",
+    symbol="r₁₀",
+    sees="How many of a point's 10 nearest neighbours have the point among their own 10.",
+    blind_to="Cannot see distances between points, only which points are nearer than others.",
+    help="Hubs lower it: they are neighbours of many points that are not theirs, so a search finds them from everywhere.",
+    range=Range("above 0 … 1", constant(0.0), constant(1.0)),
+    at_isotropy=AtIsotropy(
+        "falls with d: for 2,000 Gaussian points 0.77 at d = 3, 0.39 at d = 20 and 0.27 at d = 100 (standard deviation over 30 "
+        "clouds: 0.01)"
+    ),
+    unchanged_by=frozenset({"shift", "scale", "rotation", "order"}),
+    enough=EnoughPoints(
+        "depends on n, especially in many dimensions (d = 100: 0.54 for 50 points, 0.27 for 2,000): compare only clouds of equal n",
+        "unknown",
+    ),
+    paper=Citation("Schnitzer et al. 2012", "schnitzer2012scaling", 2012, "J. Mach. Learn. Res. 13, 2871–2902"),
+    equation=r"\frac{1}{nk} \big|\{(i, j) : j \in \mathcal{N}_k(i),\ i \in \mathcal{N}_k(j)\}\big|, \quad k = 10",
+    function=reciprocity,
+    estimate=_estimate,
+    minimum=12,
+    cost="pairs",
+    from_sums=False,
+    most=HUBNESS_POINTS,
+)
