@@ -1,0 +1,79 @@
+"""`isoviz check`: whether vectors changed, compared with a saved baseline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from isoviz import boundary, drift
+from isoviz.commands.output import Answer, print_table
+from isoviz.errors import InputError
+from isoviz.formatting import number
+from isoviz.operations.operation import argument
+
+
+def run(
+    vectors: Annotated[
+        str,
+        argument("vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl", "FILE", positional=True),
+    ],
+    baseline: Annotated[str | None, argument("compare with this baseline", "FILE")] = None,
+    save: Annotated[str | None, argument("save a baseline", "FILE")] = None,
+    fail_on: Annotated[
+        list[str] | None,
+        argument(f"judge only these, with these tolerances: {', '.join(drift.MEASURES)}", "MEASURE[=TOLERANCE]"),
+    ] = None,
+    column: Annotated[str | None, argument("the vectors in the file, as for measure", "NAME")] = None,
+    ids: Annotated[str | None, argument("column of ids, by which rows are paired (default: id, if present)")] = None,
+    same_rows: Annotated[bool, argument("pair rows by number: row k is the same text in both files")] = False,
+    strict: Annotated[bool, argument("fail also where a change cannot be excluded")] = False,
+) -> Answer:
+    """Save a baseline of a file of vectors, or compare the file with one: exit code 1 if a measure changed beyond its tolerance."""
+    if (baseline is None) == (save is None):
+        raise InputError("baseline: give either --baseline or --save", field="baseline")
+    for name, value in {"fail_on": fail_on, "same_rows": same_rows, "strict": strict}.items():
+        if value and save is not None:
+            raise InputError(f"{name}: only with --baseline", field=name)
+    tolerances = None if fail_on is None else dict(map(_tolerance, fail_on))
+    before = None if baseline is None else drift.Baseline.read(baseline)
+    points, names = drift.read(vectors, column, ids)
+    if before is None:
+        made = drift.baseline(points, ids=names)
+        made.write(str(save))
+        document = made.model_dump(mode="json", exclude={"vectors", "ids"}) | {"rows": len(made.ids)}
+        notes = [f"{name} is left out: {why}" for name, why in made.missing.items()]
+        return Answer(document, lambda: _print_baseline(f"{Path(vectors).name} → {save}", made), notes)
+    if ids is None and (same_rows or not before.common(names or ())):
+        names = None  # no ids, or a column 'id' that nobody asked for
+    result = drift.check(points, before, fail_on=tolerances, ids=names, same_rows=same_rows)
+    code = 0 if result.ok(strict) else 1
+    return Answer(result.model_dump(mode="json"), lambda: _print(Path(vectors).name, result), result.notes(), code)
+
+
+def _tolerance(text: str) -> tuple[str, float | None]:
+    name, equals, value = text.partition("=")
+    try:
+        return name, boundary.number(value) if equals else None
+    except ValueError as error:
+        raise InputError(f"fail_on: {error}", field="fail_on") from None
+
+
+def _print_baseline(name: str, made: drift.Baseline) -> None:
+    print(f"{name}: n = {made.n:,} rows, d = {made.d}; {len(made.ids):,} rows kept{', with ids' * made.named}")
+    rows = [
+        (slug, number(value), f"{number(low)} to {number(high)}") for slug, (value, low, high) in made.measures.items()
+    ]
+    print_table(("measure", "value", "95 % interval"), rows)
+
+
+def _print(name: str, result: drift.Check) -> None:
+    judged = sum(one.outcome != "not judged" for one in result.drifts)
+    print(f"{name}: n = {result.n[1]:,} rows, d = {result.d}; baseline: n = {result.n[0]:,}")
+    interval = f"{100 * result.level:g} % interval" + f" for all {judged}" * (judged > 1)
+    header = ("measure", "", "before", "after", "change", interval, "tolerance")
+    rows = []
+    for one in result.drifts:
+        values = [number(value) for value in (one.before, one.after, one.change)]
+        rows.append((one.measure, one.outcome, *values, one.interval, number(one.tolerance)))
+    print_table(header, rows)
+    print(result.sentence)

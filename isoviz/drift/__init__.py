@@ -1,0 +1,191 @@
+"""Did these embeddings change? A set compared with a saved baseline, each measure with an interval and a tolerance.
+
+    before = isoviz.baseline(points, ids=ids)
+    print(isoviz.check(other_points, before, ids=ids).sentence)
+
+    measures.py  the measures, what they become without each group of rows, default tolerances, distances
+    rows.py      reading, checking and drawing rows
+    records.py   a baseline as a file, and what a check says
+
+Arrays need numpy and pydantic only; tables need pyarrow and pandas.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isoviz import __version__
+from isoviz.drift.measures import GROUPS, MEASURES, Matrix, jackknife_error, measured, squared_distances
+from isoviz.drift.records import Baseline, Check, Drift, Outcome
+from isoviz.drift.rows import FEWEST, MOST_BYTES, MOST_ROWS, checked, checked_ids, drawn, read
+from isoviz.errors import InputError, unknown_name
+from isoviz.metrics.cloud import blocks, draw
+from isoviz.metrics.intervals import student_quantile
+
+__all__ = ["LEVEL", "MEASURES", "Baseline", "Check", "Drift", "baseline", "check", "read"]
+
+LEVEL: Final = 0.95
+
+
+def baseline(points: ArrayLike, *, ids: Iterable[Any] | None = None, seed: int = 0) -> Baseline:
+    """What a later set of embeddings is compared with: a sample of at most 2,000 rows or 4 MiB, and its measures.
+
+    Args:
+        points: (n, d), n at least 40; the rows are independent draws from what you encode.
+        ids: n different ids, by which a later set is paired.
+        seed: of the sample.
+
+    Raises:
+        InputError: (a ValueError) too few rows, values that are not finite, rows of length 0, identical rows, or ids that do not fit.
+    """
+    raw = checked(points)
+    n, d = raw.shape
+    names = checked_ids(range(1, n + 1) if ids is None else ids, n)
+    places = draw(n, max(FEWEST, min(MOST_ROWS, MOST_BYTES // (4 * d))), seed)
+    rows = drawn(raw, places)
+    found = measured(rows, _groups(len(rows)))
+    reach = {name: _quantile(1) * jackknife_error(found.without[name]) for name in found.values}
+    digest = hashlib.sha256(f"{raw.dtype.str} {raw.shape}".encode())
+    for _, block in blocks(raw, max(1, MOST_BYTES // d)):
+        digest.update(np.ascontiguousarray(block).data)
+    return Baseline(
+        n=n,
+        d=d,
+        named=ids is not None,
+        ids=[names[place] for place in places],
+        vectors=Baseline.encoded(rows),
+        measures={name: (value, value - reach[name], value + reach[name]) for name, value in found.values.items()},
+        missing=found.missing,
+        corpus=digest.hexdigest()[:32],
+        versions={"isoviz": __version__, "numpy": version("numpy"), "python": platform.python_version()},
+    )
+
+
+def check(
+    points: ArrayLike,
+    baseline: Baseline | str | os.PathLike[str],
+    *,
+    fail_on: Mapping[str, float | None] | None = None,
+    ids: Iterable[Any] | None = None,
+    same_rows: bool = False,
+) -> Check:
+    """The drift of each measure from a baseline, with intervals, and a decision.
+
+    Both sets are cut to equally many rows, because several measures depend on their number. Rows that are not paired are matched
+    at random, which leaves intervals valid, only wider. Standard errors are those of a delete-a-group jackknife over 40 random
+    groups of row pairs (Kott 2001, J. Official Statistics 17, 521–526), which repeats no row, as a bootstrap would.
+    Bonferroni's correction makes the intervals of all judged measures hold together with probability 0.95.
+
+    Args:
+        points: (n, d), as for `baseline`.
+        baseline: or its file.
+        fail_on: judged measures and their tolerances, in the measure's own units (None: its default); None: all but hubness.
+        ids: n different ids; at least 40 rows of the baseline, and half of them, must have one of these.
+        same_rows: pair by row number: row k is the same text in both sets.
+
+    Raises:
+        InputError: (a ValueError) as `baseline`; another width; measures that are unknown or cannot be judged here; rows that cannot
+            be paired as requested.
+    """
+    before = baseline if isinstance(baseline, Baseline) else Baseline.read(baseline)
+    tolerances = _tolerances(fail_on)
+    raw = checked(points)
+    if raw.shape[1] != before.d:
+        raise InputError(f"vectors: {raw.shape[1]} dimensions, where the baseline has {before.d}", field="vectors")
+    x, y = _pairs(raw, before, ids, same_rows)
+    codes = _groups(len(x))
+    old, new = measured(x, codes), measured(y, codes)
+    missing = {**{name: f"in the baseline, {why}" for name, why in old.missing.items()}, **new.missing}
+    found = {}  # before, after, change, standard error
+    for name in old.values.keys() & new.values.keys():
+        values = old.values[name], new.values[name]
+        found[name] = *values, values[1] - values[0], jackknife_error(new.without[name] - old.without[name])
+    for name, squares in squared_distances(x, y, codes).items():
+        found[name] = 0.0, math.sqrt(max(squares[0], 0.0)), squares[0], jackknife_error(squares[1:])
+    for name in [name for name, values in found.items() if not np.isfinite(values).all()]:
+        missing[name] = "it is undefined without some of the rows"
+        del found[name]
+    if unjudged := [name for name in tolerances if fail_on is not None and name not in found]:
+        raise InputError(f"fail_on: {unjudged[0]} cannot be judged: {missing[unjudged[0]]}", field="fail_on")
+    reach = _quantile(sum(name in found for name in tolerances))
+    drifts = [_drift(name, found[name], reach, tolerances) for name in MEASURES if name in found]
+    paired = same_rows or ids is not None
+    return Check(
+        drifts=drifts, missing=missing, paired=paired, rows=len(x), n=(before.n, len(raw)), d=before.d, level=LEVEL
+    )
+
+
+def _drift(name: str, values: Sequence[float], reach: float, tolerances: Mapping[str, float | None]) -> Drift:
+    before, after, change, error = values
+    ends = [change - reach * error, change, change + reach * error]
+    if MEASURES[name].distance:  # these are squares
+        ends = [math.sqrt(max(end, 0.0)) for end in ends]
+    low, change, high = ends
+    given = tolerances.get(name)
+    tolerance = MEASURES[name].tolerance_of(before) if given is None else given
+    outcome: Outcome = "within tolerance" if max(-low, high) <= tolerance else "cannot tell"
+    if low > tolerance or high < -tolerance:
+        outcome = "changed"
+    return Drift(
+        measure=name,
+        before=before,
+        after=after,
+        change=change,
+        low=low,
+        high=high,
+        tolerance=tolerance,
+        outcome=outcome if name in tolerances else "not judged",
+    )
+
+
+def _tolerances(fail_on: Mapping[str, float | None] | None) -> dict[str, float | None]:
+    """Judged measures and their tolerances; None for a default."""
+    if fail_on is None:
+        return {name: None for name, measure in MEASURES.items() if measure.judged}
+    for name, value in fail_on.items():
+        if name not in MEASURES:
+            raise unknown_name("measure", name, MEASURES, field="fail_on")
+        if value is not None and not (math.isfinite(value) and value >= 0):
+            raise InputError(f"fail_on: a tolerance is a number from 0 (got {name}={value:g})", field="fail_on")
+    if not fail_on:
+        raise InputError("fail_on: name at least one measure", field="fail_on")
+    return dict(fail_on)
+
+
+def _quantile(intervals: int) -> float:
+    """Student's t for so many intervals that hold together."""
+    return student_quantile(1 - (1 - LEVEL) / (2 * max(1, intervals)), GROUPS - 1)
+
+
+def _groups(n: int) -> NDArray[np.int64]:
+    """(n,) the group of each row, at random."""
+    return np.random.default_rng(0).permutation(np.arange(n) % GROUPS)
+
+
+def _pairs(raw: NDArray[Any], before: Baseline, ids: Iterable[Any] | None, same_rows: bool) -> tuple[Matrix, Matrix]:
+    """As many rows of the baseline as of the new set, paired as requested, or else at random."""
+    points = before.points
+    if ids is None and not same_rows:
+        count = min(len(points), len(raw))
+        chosen = np.random.default_rng(1).choice(len(raw), count, replace=False)
+        return points[draw(len(points), count)], drawn(raw, chosen)
+    field = "ids" if ids is not None else "same_rows"
+    if before.named != (field == "ids") or (ids is not None and same_rows):
+        raise InputError(f"{field}: the baseline was saved with{'' if before.named else 'out'} ids", field=field)
+    names = checked_ids(range(1, len(raw) + 1) if ids is None else ids, len(raw))
+    common = before.common(names, named=before.named)
+    if not common:
+        raise InputError(
+            f"{field}: fewer than {FEWEST} or than half of the baseline's rows are among these", field=field
+        )
+    place = {name: row for row, name in enumerate(names)}
+    return points[common], drawn(raw, np.array([place[before.ids[row]] for row in common]))

@@ -1,0 +1,207 @@
+"""The measures of a set without each group of its rows, and distances between two sets of paired rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.metrics.intervals import left_out
+from isoviz.metrics.moments import centre, eigenvalues, is_usable, unbiased_sums
+from isoviz.metrics.nearest import nearest
+from isoviz.metrics.sample import NEAREST, Sample
+from isoviz.metrics.spectrum import effective_rank_of
+from isoviz.watch.measures import measures_of
+
+Matrix = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+GROUPS: Final = 40
+NOISE: Final = 0.99
+"""Share of unrelated pairs below the noise floor."""
+
+
+class Measure(NamedTuple):
+    """How a measure is judged.
+
+    Attributes:
+        tolerance: default; a share of the baseline's value if `relative`.
+        reason: what this much is.
+        judged: whether it decides without being named.
+        distance: whether it compares two sets, so that its change cannot be negative.
+    """
+
+    tolerance: float
+    reason: str
+    relative: bool = False
+    judged: bool = True
+    distance: bool = False
+
+    def tolerance_of(self, before: float) -> float:
+        return self.tolerance * abs(before) if self.relative else self.tolerance
+
+
+MEASURES: Final = {
+    "isoscore_unbiased": Measure(0.2, "one in five equally wide directions lost", relative=True),
+    "effective_rank": Measure(0.1, "one in ten equally wide directions lost", relative=True),
+    "mean_cosine": Measure(0.05, "half of the first decimal"),
+    "noise_floor": Measure(0.02, "two units of the second decimal, in which thresholds of cosines are written"),
+    "uniformity": Measure(0.1, "a tenth of the mean of exp(−2‖x − y‖²)"),
+    "rogue_share": Measure(0.05, "five percent of the variance"),
+    "hubness": Measure(1.0, "less than two samples of one population may differ by", judged=False),
+    "mean_shift": Measure(0.1, "its square is one percent of the variance", distance=True),
+    "covariance_distance": Measure(0.2, "every vector one tenth longer", distance=True),
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Values by name, the same without each group (G,), and the reasons for missing ones."""
+
+    values: dict[str, float]
+    without: dict[str, Matrix]
+    missing: dict[str, str]
+
+
+def jackknife_error(without: Matrix) -> float:
+    """Standard error from the values without each group (Efron & Tibshirani 1993, chapter 11)."""
+    count = len(without)
+    return float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
+
+
+def measured(x: Matrix, codes: Codes) -> Measured:
+    """Every measure of finite rows (n, d) of positive length.
+
+    Args:
+        codes: (n,) the group of each row, 0 … G − 1.
+    """
+    values, missing = measures_of(x)
+    without = _of_directions(x, codes)
+    values["noise_floor"] = without["noise_floor"][0]
+    without = {name: series[1:] for name, series in without.items()}
+    sample = Sample(x)
+    centred = centre(x)[0]
+    if "isoscore_unbiased" in values and sample.moments is not None:
+        remaining = left_out(sample.moments, codes)
+        u, v = unbiased_sums(remaining)
+        usable = ~remaining.collapsed & is_usable(u, remaining)
+        without["isoscore_unbiased"] = (np.where(usable, v, np.nan) / np.where(usable, u, 1.0) - 1) / (sample.d - 1)
+    if "effective_rank" in values:
+        spectra = (eigenvalues(scatter) for _, scatter in _scatters(centred, centred, codes))
+        without["effective_rank"] = np.array([effective_rank_of(spectrum).value for spectrum in spectra][1:])
+    if "rogue_share" in values:
+        without["rogue_share"] = _rogue_shares(centred, codes)
+    if "hubness" in values:
+        without["hubness"] = _hubness(x, codes)
+    return Measured({name: value for name, value in values.items() if name in without}, without, missing)
+
+
+def _member(codes: Codes) -> Matrix:
+    """(n, G) 1 where a row is in a group."""
+    return np.eye(int(codes.max()) + 1)[codes]
+
+
+def _of_directions(x: Matrix, codes: Codes) -> dict[str, Matrix]:
+    """Measures of cosines: of all rows, then without each group, (1 + G,)."""
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    cosines, member = unit @ unit.T, _member(codes)
+    count = len(x) - np.append(0, member.sum(axis=0))
+    pairs = count * (count - 1)
+    total = unit.sum(axis=0) - np.vstack([np.zeros(x.shape[1]), member.T @ unit])
+    heat = member.T @ np.exp(4 * cosines - 4) @ member
+    remaining = heat.sum() - np.append(0, 2 * heat.sum(axis=1) - heat.diagonal()) - count
+    left, right = np.triu_indices(len(x), 1)
+    order = np.argsort(cosines[left, right])
+    left, right = left[order], right[order]
+    values, first, second = cosines[left, right], codes[left], codes[right]
+    floors = [_quantile(values)]
+    floors += [_quantile(values[np.flatnonzero((first != g) & (second != g))]) for g in range(member.shape[1])]
+    return {
+        "mean_cosine": (np.einsum("gj,gj->g", total, total) - count) / pairs,
+        "uniformity": np.log(remaining / pairs),
+        "noise_floor": np.array(floors),
+    }
+
+
+def _quantile(ascending: Matrix) -> float:
+    place = NOISE * (len(ascending) - 1)
+    below = int(place)
+    return float(
+        ascending[below] + (place - below) * (ascending[min(below + 1, len(ascending) - 1)] - ascending[below])
+    )
+
+
+def _rogue_shares(centred: Matrix, codes: Codes) -> Matrix:
+    member = _member(codes)
+    sums, count = member.T @ centred, len(centred) - member.sum(axis=0)[:, None]
+    squares = (centred**2).sum(axis=0) - member.T @ centred**2 - sums**2 / count
+    return np.asarray(squares.max(axis=1) / squares.sum(axis=1))
+
+
+def _hubness(x: Matrix, codes: Codes) -> Matrix:
+    """Neighbours without a group are the nearest of twice as many that are not in it."""
+    around = nearest(x, 2 * NEAREST).indices
+    found = []
+    for g in range(int(codes.max()) + 1):
+        stays = codes[around] != g
+        stays &= stays.cumsum(axis=1) <= NEAREST
+        stays[codes == g] = False
+        apart = np.bincount(around[stays], minlength=len(x))[codes != g] - float(NEAREST)
+        found.append(np.mean(apart**3) / np.mean(apart**2) ** 1.5)
+    return np.array(found)
+
+
+def _scatters(a: Matrix, b: Matrix, codes: Codes) -> Iterator[tuple[int, Matrix]]:
+    """Number of rows and Σ(aᵢ − ā)(bᵢ − b̄)ᵀ of centred rows (n, p): of all, then without each group."""
+    whole = a.T @ b
+    yield len(a), whole
+    for g in range(int(codes.max()) + 1):
+        part, other = a[codes == g], b[codes == g]
+        rest = len(a) - len(part)
+        yield rest, whole - part.T @ other - np.outer(part.sum(axis=0), other.sum(axis=0)) / rest
+
+
+# ------------------------------------------------------------------------------------------------------------ distances
+
+
+def squared_distances(before: Matrix, after: Matrix, codes: Codes) -> dict[str, Matrix]:
+    """Unbiased squared distances of two sets of paired rows (n, d): of all rows, then without each group, (1 + G,).
+
+    `mean_shift`: ‖μ_B − μ_A‖²/tr Σ_A; `covariance_distance`: ‖Σ_B − Σ_A‖²_F/‖Σ_A‖²_F. Both numerators are U-statistics of the pairs
+    (a_i, b_i), which need not be independent of each other: terms with the same row twice are left out.
+    """
+    member = _member(codes)
+    step, count = after - before, len(before) - np.append(0, member.sum(axis=0))
+    total = step.sum(axis=0) - np.vstack([np.zeros(before.shape[1]), member.T @ step])
+    lengths = np.einsum("ij,ij->i", step, step)
+    own = lengths.sum() - np.append(0, member.T @ lengths)
+    shift = (np.einsum("gj,gj->g", total, total) - own) / (count * (count - 1))
+    x, y = centre(before)[0], centre(after)[0]
+    if 2 * len(x) < x.shape[1]:  # both lie in a space of 2n dimensions, in which all products stay
+        basis = np.linalg.qr(np.vstack([x, y]).T)[0]
+        x, y = x @ basis, y @ basis
+    squares, traces = [], []
+    scatters = zip(_scatters(x, x, codes), _scatters(y, y, codes), _scatters(x, y, codes), strict=True)
+    for g, ((n, of_x), (_, of_y), (_, of_both)) in enumerate(scatters, start=-1):
+        stays = codes != g  # all, for −1
+        a, b = x[stays] + x[~stays].sum(axis=0) / n, y[stays] + y[~stays].sum(axis=0) / n
+        old, new = _product(a, a, of_x, of_x, of_x), _product(b, b, of_y, of_y, of_y)
+        both = _product(a, b, of_x, of_y, of_both)
+        squares.append((old + new - 2 * both) / old if old > 0 else np.nan)
+        traces.append(of_x.diagonal().sum() / (n - 1))
+    return {"mean_shift": shift / np.array(traces), "covariance_distance": np.array(squares)}
+
+
+def _product(a: Matrix, b: Matrix, of_a: Matrix, of_b: Matrix, of_both: Matrix) -> float:
+    """Unbiased estimate of tr(Σ_A Σ_B) from centred rows (n, p) and their scatters aᵀa, bᵀb and aᵀb.
+
+    It is the mean of ((a_i − a_j)·(b_k − b_l))²/4 over distinct rows, in closed form; for a = b the U of Himeno & Yamada (2014). The
+    rows a_i and b_i need not be independent of each other.
+    """
+    n, diagonal = len(a), np.einsum("ij,ij->i", a, b)
+    f, turned, t = float(np.vdot(of_a, of_b)), float(np.vdot(of_both, of_both.T)), float(diagonal.sum())
+    sums = (n * n - 3 * n + 1) * f + turned - n * (n - 1) * float(diagonal @ diagonal) + t * t
+    return sums / (n * (n - 1.0) * (n - 2) * (n - 3))

@@ -1,0 +1,183 @@
+"""A baseline as one JSON file, and what a check says."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, computed_field, model_validator
+
+from isoviz import boundary
+from isoviz.drift.rows import FEWEST
+from isoviz.errors import InputError, shortened
+from isoviz.formatting import number
+
+FORMAT: Final = 1
+Outcome = Literal["changed", "within tolerance", "cannot tell", "not judged"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Baseline(_Record):
+    """What a later set is compared with. It holds vectors, from which texts can partly be recovered: protect it like the texts.
+
+    Attributes:
+        n, d: rows and dimensions of the set.
+        ids: of the kept rows; row numbers from 1 unless `named`.
+        vectors: the kept rows, float32, in base64.
+        measures: of the kept rows, each with its 95 % interval (delete-a-group jackknife).
+        missing: measures that are left out, and why.
+        corpus: 32 hex digits of the content of the whole set.
+    """
+
+    format: Literal[1] = FORMAT
+    n: int
+    d: int = Field(ge=2)
+    named: bool
+    ids: list[str]
+    vectors: str
+    measures: dict[str, tuple[float, float, float]]
+    missing: dict[str, str]
+    corpus: str
+    versions: dict[str, str]
+
+    @staticmethod
+    def encoded(points: NDArray[Any]) -> str:
+        return base64.b64encode(points.astype("<f4").tobytes()).decode("ascii")
+
+    @property
+    def points(self) -> NDArray[np.float64]:
+        """The kept rows, float64."""
+        return np.frombuffer(base64.b64decode(self.vectors, validate=True), "<f4").reshape(-1, self.d).astype(float)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Baseline:
+        points = self.points  # a ValueError if its bytes were cut off
+        if not FEWEST <= len(points) == len(set(self.ids)) == len(self.ids) <= self.n:
+            raise ValueError(f"{len(points)} rows, {len(self.ids)} ids")
+        if not (np.isfinite(points).all() and points.any(axis=1).all() and (points != points[0]).any()):
+            raise ValueError("its vectors are not those that were saved")
+        return self
+
+    def common(self, ids: Collection[str], *, named: bool = True) -> list[int]:
+        """Which of the kept rows have one of these ids (row numbers unless `named`), if these are at least 40 and half of them."""
+        others = set(ids) if named == self.named else set()
+        common = [row for row, name in enumerate(self.ids) if name in others]
+        return common if len(common) >= max(FEWEST, len(self.ids) / 2) else []
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the JSON file. Raises `InputError` if it cannot be written."""
+        target = boundary.path(path, "save")
+        try:
+            target.write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"save: '{target}' cannot be written: {error.strerror}", field="save") from None
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Baseline:
+        """Read a JSON file. Raises `InputError` if it holds no baseline, one of another format, or a damaged one."""
+        name, content = shortened(Path(path).name), boundary.json_object(boundary.file(path, "baseline"))
+        if content is None:
+            raise InputError(f"baseline: '{name}' is not a JSON object", field="baseline")
+        if content.get("format") != FORMAT:
+            found = shortened(str(content.get("format", "none")))
+            problem = f"its format is {found}, this version reads {FORMAT}; save the baseline again"
+            raise InputError(f"baseline: '{name}': {problem}", field="baseline")
+        try:
+            return cls.model_validate(content)
+        except ValidationError as error:
+            first = error.errors()[0]
+            problem = " ".join([*map(str, first["loc"][:1]), first["msg"].removeprefix("Value error, ")])
+            raise InputError(f"baseline: '{name}' is damaged: {problem}", field="baseline") from None
+
+
+class Drift(_Record):
+    """One measure in both sets.
+
+    Attributes:
+        before, after: in the baseline and in the new set, on equally many rows; of a distance, 0 and the distance.
+        change: after − before; `low` and `high` are its interval.
+        tolerance: largest change that counts as none, in the measure's own units.
+        outcome: `changed` if the whole interval lies beyond the tolerance, `cannot tell` if a part does.
+    """
+
+    measure: str
+    before: float
+    after: float
+    change: float
+    low: float
+    high: float
+    tolerance: float
+    outcome: Outcome
+
+    @property
+    def interval(self) -> str:
+        return f"{number(self.low)} to {number(self.high)}"
+
+
+class Check(_Record):
+    """What a check says.
+
+    Attributes:
+        missing: measures that are left out, and why.
+        paired: whether rows are paired by id or row number; otherwise they were matched at random.
+        rows: rows of each set that are compared; `n`: rows of the baseline's set and of the new one.
+        level: probability with which the intervals of all judged measures hold together.
+    """
+
+    drifts: list[Drift]
+    missing: dict[str, str]
+    paired: bool
+    rows: int
+    n: tuple[int, int]
+    d: int
+    level: float
+
+    def with_outcome(self, outcome: Outcome) -> list[str]:
+        """The measures with this outcome; those that changed in the order of how far they lie beyond their tolerance."""
+        found = [one for one in self.drifts if one.outcome == outcome]
+        return [one.measure for one in sorted(found, key=_excess if outcome == "changed" else lambda _: 0.0)]
+
+    def ok(self, strict: bool = False) -> bool:
+        """Whether nothing changed as far as is known; if `strict`, whether that is certain at this level."""
+        return not self.with_outcome("changed") and not (strict and self.with_outcome("cannot tell"))
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def sentence(self) -> str:
+        """The decision in one sentence."""
+        where = f"n = {self.rows:,} {'paired ' if self.paired else ''}rows, d = {self.d}"
+        if changed := self.with_outcome("changed"):
+            most = next(one for one in self.drifts if one.measure == changed[0])
+            others = f"; {', '.join(changed[1:])} changed, too" if changed[1:] else ""
+            return (
+                f"{most.measure} changed from {number(most.before)} to {number(most.after)}, by {number(most.change)} "
+                f"(interval {most.interval}, tolerance {number(most.tolerance)}; {where}){others}."
+            )
+        if unclear := self.with_outcome("cannot tell"):
+            return f"No change was found, but {', '.join(unclear)} may have changed ({where})."
+        return f"Nothing changed beyond its tolerance ({where})."
+
+    def notes(self) -> list[str]:
+        """What a reader must know."""
+        unclear = [
+            f"cannot tell whether {one.measure} changed: its interval, {one.interval}, straddles the tolerance of "
+            f"{number(one.tolerance)}"
+            for one in self.drifts
+            if one.outcome == "cannot tell"
+        ]
+        if unclear and not self.paired:
+            unclear.append("rows are not paired; if the texts are the same, ids or row numbers make intervals shorter")
+        return [*unclear, *(f"{name} is left out: {why}" for name, why in self.missing.items())]
+
+
+def _excess(drift: Drift) -> float:
+    """Lowest for the change that lies farthest beyond its tolerance, in widths of its interval."""
+    return (drift.tolerance - min(abs(drift.low), abs(drift.high))) / max(drift.high - drift.low, 1e-300)

@@ -1,0 +1,335 @@
+"""The gate: replicates against the metrics themselves, distances against loops, error rates, decisions, and baselines as files."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import isoviz
+from isoviz import drift, metrics
+from isoviz.drift.measures import MEASURES, _product, jackknife_error, measured, squared_distances
+from isoviz.errors import InputError
+
+Matrix = NDArray[np.float64]
+
+
+def cloud(n: int = 120, d: int = 8, seed: int = 0) -> Matrix:
+    """Rows off centre, with a falling spectrum."""
+    points: Matrix = np.random.default_rng(seed).normal(size=(n, d)) * np.linspace(2, 0.5, d) + 0.5
+    return points
+
+
+def codes_of(n: int, groups: int = 12) -> NDArray[np.int64]:
+    return np.random.default_rng(5).permutation(np.arange(n) % groups)
+
+
+# ----------------------------------------------------------------------------------------------------------- numbers
+
+
+def test_values_without_a_group_are_those_of_the_other_rows() -> None:
+    points, codes = cloud(500), codes_of(500)
+    found = measured(points, codes)
+    assert found.missing == {} and found.values.keys() == MEASURES.keys() - {"mean_shift", "covariance_distance"}
+    for group in (0, 11):
+        rest = points[codes != group]
+        unit = rest / np.linalg.norm(rest, axis=1, keepdims=True)
+        floor = np.quantile((unit @ unit.T)[np.triu_indices(len(rest), 1)], 0.99)
+        assert found.without["noise_floor"][group] == pytest.approx(floor)
+        for name in found.values.keys() - {"noise_floor"}:
+            assert found.without[name][group] == pytest.approx(getattr(metrics, name)(rest)), name
+
+
+def test_errors_agree_with_the_intervals_of_the_project() -> None:
+    points, codes = cloud(400), codes_of(400, 40)
+    found = measured(points, codes)
+    expected = metrics.isoscore_interval(points, codes)
+    assert jackknife_error(found.without["isoscore_unbiased"]) == pytest.approx(expected.standard_error)
+    level = next(one for one in isoviz.ruler(points).floor if one.share == 0.99)
+    assert found.values["noise_floor"] == pytest.approx(level.cosine)
+    reach = 1.96 * jackknife_error(found.without["noise_floor"])
+    assert 0.7 < reach / ((level.high - level.low) / 2) < 1.4
+
+
+def test_the_product_of_covariances_is_the_mean_over_distinct_rows() -> None:
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(8, 3)) + 1
+    y = 0.5 * x + generator.normal(size=(8, 3))
+    expected = np.mean([((x[i] - x[j]) @ (y[k] - y[m])) ** 2 / 4 for i, j, k, m in itertools.permutations(range(8), 4)])
+    x, y = x - x.mean(0), y - y.mean(0)
+    assert _product(x, y, x.T @ x, y.T @ y, x.T @ y) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("d", [5, 300])  # also more dimensions than twice the rows
+def test_distances_are_unbiased_and_without_a_group_those_of_the_other_rows(d: int) -> None:
+    codes = codes_of(120)
+    x, y = cloud(120, d), 1.3 * cloud(120, d, seed=1) + 0.2
+    found, rest = squared_distances(x, y, codes), codes != 3
+    again = squared_distances(x[rest], y[rest], codes[rest] % 12)
+    for name, values in found.items():
+        assert values.shape == (13,) and values[4] == pytest.approx(again[name][0], rel=1e-9), name
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.9])
+def test_distances_of_one_population_are_zero_on_average(shared: float) -> None:
+    """Also where the rows of the two sets are not independent of each other."""
+    generator = np.random.default_rng(1)
+    values: dict[str, list[float]] = {"mean_shift": [], "covariance_distance": []}
+    for _ in range(300):
+        base = generator.normal(size=(40, 6))
+        x, y = (shared**0.5 * base + (1 - shared) ** 0.5 * generator.normal(size=(40, 6)) for _ in range(2))
+        for name, found in squared_distances(x, y, codes_of(40, 3)).items():
+            values[name].append(found[0])
+    for found in values.values():
+        assert abs(np.mean(found)) < 3.5 * np.std(found) / np.sqrt(len(found))
+
+
+def test_known_changes_are_found_at_their_size() -> None:
+    points = cloud(400, 16)
+    before = drift.baseline(points)
+    widths = np.linspace(2, 0.5, 16)
+    moved = points + 0.3 * np.linalg.norm(widths) * np.eye(16)[3]
+    found = {one.measure: one for one in drift.check(moved, before, same_rows=True).drifts}
+    assert found["mean_shift"].outcome == "changed" and found["mean_shift"].change == pytest.approx(0.3, rel=0.05)
+    assert found["covariance_distance"].outcome == "within tolerance"
+    longer = points.mean(0) + 1.2 * (points - points.mean(0))
+    found = {one.measure: one for one in drift.check(longer, before, same_rows=True).drifts}
+    assert found["covariance_distance"].change == pytest.approx(0.44, rel=1e-3)
+    assert found["mean_shift"].outcome == "within tolerance"
+    turned = points @ np.linalg.qr(np.random.default_rng(3).normal(size=(16, 16)))[0]
+    changed = drift.check(turned, before, same_rows=True).with_outcome("changed")
+    assert {"mean_shift", "covariance_distance"} <= {*changed} <= {"mean_shift", "covariance_distance", "rogue_share"}
+
+
+# --------------------------------------------------------------------------------------------------------- decisions
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_unchanged_populations_seldom_count_as_changed(paired: bool) -> None:
+    """With tolerances of 0, at most 5 % of draws; of 100, more than 12 would be three standard deviations."""
+    generator = np.random.default_rng(11)
+    judged: dict[str, float | None] = {name: 0.0 for name in MEASURES if name not in ("rogue_share", "hubness")}
+    false = 0
+    for _ in range(100):
+        base = generator.normal(size=(100, 8))
+        x, y = (base + generator.normal(size=(100, 8)) + 1 for _ in range(2)) if paired else (
+            generator.normal(size=(100, 8)) + 1 for _ in range(2)
+        )  # fmt: skip
+        false += not drift.check(y, drift.baseline(x), fail_on=judged, same_rows=paired).ok()
+    assert false <= 12
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "tolerance", "outcome"),
+    [
+        (0.10, 0.01, 0.05, "changed"),
+        (-0.10, 0.01, 0.05, "changed"),
+        (0.02, 0.01, 0.05, "within tolerance"),
+        (0.05, 0.01, 0.05, "cannot tell"),
+        (-0.03, 0.01, 0.05, "cannot tell"),
+        (0.0, 0.0, 0.0, "within tolerance"),
+    ],
+)
+def test_a_change_must_lie_beyond_the_tolerance_with_its_whole_interval(
+    change: float, error: float, tolerance: float, outcome: str
+) -> None:
+    found = drift._drift("mean_cosine", (0.5, 0.5 + change, change, error), 3.0, {"mean_cosine": tolerance})
+    assert found.outcome == outcome
+    assert (found.low, found.high) == pytest.approx((change - 3 * error, change + 3 * error))
+
+
+def test_a_distance_is_judged_on_its_own_scale() -> None:
+    found = drift._drift("mean_shift", (0.0, 0.3, 0.09, 0.01), 3.0, {"mean_shift": None})
+    assert (found.low, found.change, found.high) == pytest.approx((0.06**0.5, 0.3, 0.12**0.5))
+    assert (found.tolerance, found.outcome) == (0.1, "changed")
+    negative = drift._drift("mean_shift", (0.0, 0.0, -0.01, 0.002), 3.0, {"mean_shift": 0.0})
+    assert (negative.low, negative.high, negative.outcome) == (0, 0, "within tolerance")
+
+
+def test_what_is_not_known_passes_unless_strict() -> None:
+    result = drift.check(cloud(60, seed=1), drift.baseline(cloud(60)))
+    assert result.with_outcome("changed") == [] and result.with_outcome("cannot tell")
+    assert result.ok() and not result.ok(strict=True)
+    assert len(result.notes()) >= len(result.with_outcome("cannot tell"))
+
+
+def test_only_named_measures_decide_and_fewer_make_intervals_shorter() -> None:
+    before, other = drift.baseline(cloud()), cloud(seed=1) + 3
+    one = drift.check(other, before, fail_on={"hubness": 50.0})
+    assert one.ok() and {drift.outcome for drift in one.drifts} == {"not judged", "within tolerance"}
+    every = drift.check(other, before)
+    assert "mean_shift" in every.with_outcome("changed") and "hubness" in every.with_outcome("not judged")
+    widths = [next(d.high - d.low for d in result.drifts if d.measure == "hubness") for result in (one, every)]
+    assert widths[0] < widths[1]
+    default = {d.measure: d.tolerance for d in every.drifts}
+    assert default["isoscore_unbiased"] == pytest.approx(0.2 * every.drifts[0].before)
+
+
+def test_the_sentence_names_the_farthest_change_first() -> None:
+    result = drift.check(cloud(seed=1) + 3, drift.baseline(cloud()))
+    first, *others = result.with_outcome("changed")
+    most = next(one for one in result.drifts if one.measure == first)
+    assert result.sentence.startswith(f"{first} changed from ") and result.sentence.count("\n") == 0
+    assert others and all(name in result.sentence for name in others)
+    assert f"{most.low:.4g}" in result.sentence and "d = 8" in result.sentence
+
+
+# ------------------------------------------------------------------------------------------------------------- pairs
+
+
+def test_ids_pair_rows_in_any_order_and_make_intervals_shorter() -> None:
+    points, ids = cloud(), [f"t{row}" for row in range(120)]
+    before = drift.baseline(points, ids=ids)
+    order = np.random.default_rng(2).permutation(120)
+    same = drift.check(points[order], before, ids=[ids[row] for row in order])
+    assert same.paired and all(one.low == one.high == 0 for one in same.drifts)
+    noisy = points + 0.05 * np.random.default_rng(3).normal(size=points.shape)
+    paired, apart = drift.check(noisy, before, ids=ids), drift.check(noisy, before)
+    assert paired.paired and not apart.paired
+    for one, other in zip(paired.drifts, apart.drifts, strict=True):
+        if one.measure in ("mean_cosine", "isoscore_unbiased", "uniformity"):
+            assert one.high - one.low < 0.3 * (other.high - other.low)
+
+
+def test_some_common_ids_suffice() -> None:
+    points = cloud()
+    result = drift.check(points[40:], drift.baseline(points, ids=range(120)), ids=range(40, 120))
+    assert (result.rows, result.n) == (80, (120, 80)) and all(one.change == 0 for one in result.drifts)
+
+
+def test_precision_and_type_of_the_numbers_do_not_matter() -> None:
+    points = cloud()
+    before = drift.baseline(points)
+    single = drift.check(points.astype(np.float32), before, same_rows=True)
+    assert all(one.low == one.high == 0 for one in single.drifts)
+    torch = pytest.importorskip("torch")
+    tensor = torch.from_numpy(points).requires_grad_()
+    assert isoviz.check(tensor, isoviz.baseline(tensor), same_rows=True).drifts == single.drifts
+
+
+def test_large_sets_are_sampled_and_compared_on_equally_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = cloud(2_600)
+    monkeypatch.setattr(drift, "MOST_ROWS", 200)
+    before = drift.baseline(points)
+    assert (before.n, len(before.ids)) == (2_600, 200)
+    assert before.ids == drift.baseline(points).ids != drift.baseline(points, seed=1).ids
+    assert drift.check(cloud(100, seed=1), before).rows == 100
+    again = drift.check(points, before, same_rows=True)
+    assert again.rows == 200 and all(one.change == 0 for one in again.drifts)
+    assert len(drift.baseline(np.random.default_rng(0).normal(size=(50, 40_000)).astype(np.float32)).ids) == 40
+
+
+def test_few_rows_of_many_dimensions_leave_measures_out() -> None:
+    before = drift.baseline(cloud(80, 200))
+    assert {"effective_rank", "rogue_share"} == before.missing.keys()
+    result = drift.check(cloud(80, 200, seed=1), before)
+    assert result.missing.keys() == before.missing.keys() and result.ok()
+    with pytest.raises(InputError) as error:
+        drift.check(cloud(80, 200, seed=1), before, fail_on={"effective_rank": 5.0})
+    assert error.value.field == "fail_on"
+
+
+# ------------------------------------------------------------------------------------------------------------- files
+
+
+def test_a_baseline_survives_its_file(tmp_path: Path) -> None:
+    before = drift.baseline(cloud(), ids=range(120))
+    before.write(tmp_path / "before.json")
+    read = drift.Baseline.read(tmp_path / "before.json")
+    assert read == before and read.corpus == drift.baseline(cloud()).corpus != drift.baseline(cloud(seed=1)).corpus
+    assert read.points == pytest.approx(cloud(), rel=1e-6)
+    for name, (value, low, high) in read.measures.items():
+        assert low <= value <= high, name
+    assert isoviz.check(cloud(), tmp_path / "before.json", ids=range(120)).ok(strict=True)
+
+
+DAMAGED: dict[str, dict[str, Any]] = {
+    "another format": {"format": 2},
+    "no format": {"format": None},
+    "cut off": {"vectors": "AAAA"},
+    "no base64": {"vectors": "é"},
+    "zero vectors": {"vectors": "A" * 5120},
+    "no numbers": {"vectors": "//" * 2560},
+    "too few ids": {"ids": ["1"]},
+    "another width": {"d": 7},
+    "no width": {"d": 0},
+    "no rows": {"n": 3},
+    "unknown field": {"spam": 1},
+    "no vectors": {"vectors": None},
+}
+
+
+@pytest.mark.parametrize("change", DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_baseline_is_refused_in_one_line(change: dict[str, Any], tmp_path: Path) -> None:
+    body = json.loads(drift.baseline(cloud()).model_dump_json()) | change
+    (tmp_path / "before.json").write_text(json.dumps(body))
+    with pytest.raises(InputError) as error:
+        drift.Baseline.read(tmp_path / "before.json")
+    assert error.value.field == "baseline" and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "\0", '{"format": 1}'])
+def test_a_file_that_is_no_baseline_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "before.json").write_text(text)
+    with pytest.raises(InputError) as error:
+        drift.Baseline.read(tmp_path / "before.json")
+    assert error.value.field == "baseline"
+
+
+def with_row(value: float) -> Matrix:
+    points = cloud()
+    points[7] = value
+    return points
+
+
+BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
+    "one row": (cloud(1), {}, "vectors"),
+    "few rows": (cloud(39), {}, "vectors"),
+    "one dimension": (cloud(50, 1), {}, "vectors"),
+    "no matrix": (np.zeros(50), {}, "vectors"),
+    "words": (np.full((50, 8), "a"), {}, "vectors"),
+    "identical rows": (np.ones((50, 8)), {}, "vectors"),
+    "a zero vector": (with_row(0.0), {}, "vectors"),
+    "nan": (with_row(np.nan), {}, "vectors"),
+    "infinite": (with_row(np.inf), {}, "vectors"),
+    "too large": (with_row(1e60), {}, "vectors"),
+    "another width": (cloud(50, 9), {}, "vectors"),
+    "no common ids": (cloud(), {"ids": range(1_000, 1_120)}, "ids"),
+    "few common ids": (cloud(), {"ids": range(61, 181)}, "ids"),
+    "ids of another number": (cloud(), {"ids": range(3)}, "ids"),
+    "repeated ids": (cloud(), {"ids": [1] * 120}, "ids"),
+    "rows although there are ids": (cloud(), {"same_rows": True}, "same_rows"),
+    "unknown measure": (cloud(), {"fail_on": {"mean_cosin": 1.0}}, "fail_on"),
+    "negative tolerance": (cloud(), {"fail_on": {"mean_cosine": -1.0}}, "fail_on"),
+    "no tolerance": (cloud(), {"fail_on": {"mean_cosine": np.nan}}, "fail_on"),
+    "no measure": (cloud(), {"fail_on": {}}, "fail_on"),
+}
+
+
+@pytest.mark.parametrize(("points", "options", "field"), BAD.values(), ids=BAD)
+def test_bad_input_names_its_field(points: Any, options: dict[str, Any], field: str) -> None:
+    with pytest.raises(InputError) as error:
+        drift.check(points, drift.baseline(cloud(), ids=range(120)), **options)
+    assert error.value.field == field and "\n" not in str(error.value)
+
+
+def test_bad_baselines_name_their_field() -> None:
+    for points, options, field in BAD.values():
+        if field == "vectors" and np.shape(points) != (50, 9):
+            with pytest.raises(InputError) as error:
+                drift.baseline(points)
+            assert error.value.field == field
+        elif "ids" in options and len(options["ids"]) != 120:
+            with pytest.raises(InputError):
+                drift.baseline(points, ids=options["ids"])
+    with pytest.raises(InputError) as error:
+        drift.check(cloud(), drift.baseline(cloud()), ids=range(120))
+    assert error.value.field == "ids"
+    with pytest.raises(InputError) as error:
+        drift.check(cloud(30 + 10), drift.baseline(cloud()), same_rows=True)
+    assert error.value.field == "same_rows"
