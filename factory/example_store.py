@@ -42,6 +42,7 @@ EV_SHOWN, EV_OF_STUDY = 50, 20
 """Values kept of each spectrum during training, at most what `dashboard.server.routes` sends. A run's result keeps all."""
 DIGITS: Final = 5
 DIGITS_OF_CURVES: Final = 4
+DIGITS_OF_RULERS: Final = 6
 WITH_EMBEDDINGS: Final = ("baseline", "isobn", "istar")
 """Methods whose first run on the first task is the default in What-if."""
 TOKENS_KEPT: Final = 300
@@ -68,6 +69,7 @@ def pack(source: Path, results: Path, target: Path) -> int:
     embedded = [_write_embeddings(store, row, target) for row in chosen[METHODS] if _is_first(row, WITH_EMBEDDINGS)]
     _write_view(target)
     write_demo_vectors(target)
+    write_demo_rulers(target)
     slugs = _write_results(store, results, target / "studies")
     about = {
         "recorded": datetime.fromtimestamp(max(row.ended or 0.0 for rows in chosen.values() for row in rows), UTC)
@@ -347,6 +349,18 @@ def write_demo_vectors(target: Path) -> int:
         _write_result(
             target / STORE.name / key, facts, {name: _halved(np.asarray(value)) for name, value in arrays.items()}
         )
+    return _size(target / STORE.name)
+
+
+def write_demo_rulers(target: Path) -> int:
+    """Write the rulers of the demo sets' vectors, which are there already; returns their size in bytes."""
+    from isoviz.cosines.results import STORE
+    from isoviz.operations.jobs import SetRequest, facts_of
+    from isoviz.vectors import demo_sets
+
+    shutil.rmtree(target / STORE.name, ignore_errors=True)
+    for key in demo_sets.RECORDED.values():
+        _write_result(target / STORE.name / key, rounded(facts_of(SetRequest(key)), DIGITS_OF_RULERS), {})
     return _size(target / STORE.name)
 
 

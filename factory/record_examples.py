@@ -1,11 +1,12 @@
 """Records the bundled examples: `python -m factory.record_examples [--store DIR] [grids | studies | pack ...]`.
 
-Five steps, the first four unless some are named:
+Six steps, all but the last unless some are named:
 
 - `grids` trains the runs of `EXPERIMENTS`: every method on two demo tasks, and one λ × ζ sweep.
 - `studies` carries out every study at its quick scale and keeps each result beside the runs, in `DIR/studies`, or where --results says.
 - `pack` writes what the store has to `isoviz/demo/examples` (`factory.example_store`).
-- `vectors` embeds the demo sets that What-if opens on anew; `pack` does that too. It needs no store and takes seconds.
+- `vectors` embeds the demo sets that What-if opens on anew, and `rulers` measures the rulers of these vectors; `pack` does both too. They
+  need no store and take seconds.
 - `verdicts` judges every claim on the packed runs again, by this version, without training.
 
 A store that is named is continued: finished runs are not trained again. Without one, the runs lie in a temporary folder. Training is
@@ -34,7 +35,7 @@ from isoviz.runs.planning import MethodChoice
 if TYPE_CHECKING:
     from isoviz.studies import Result
 
-STEPS: Final = ("grids", "studies", "pack", "vectors", "verdicts")
+STEPS: Final = ("grids", "studies", "pack", "vectors", "rulers", "verdicts")
 ENCODER: Final = "demo/tiny-bert"
 SEEDS: Final = (0, 1, 2)
 SENTENCES, PAIRS = "demo/acceptability", "demo/similarity"
@@ -143,6 +144,15 @@ def embed_demo_sets() -> int:
     return 0
 
 
+def measure_rulers() -> int:
+    """Write the rulers of the demo sets to the package; returns 0."""
+    from factory import example_store
+    from isoviz.demo import EXAMPLES
+
+    print(f"demo rulers: {example_store.write_demo_rulers(EXAMPLES) / 1e3:.0f} kB", flush=True)
+    return 0
+
+
 def judged() -> dict[Path, Result]:
     """File → the packed result with the verdicts and notes of this version.
 
@@ -197,6 +207,7 @@ def main() -> int:
             "studies": lambda: carry_out_studies(folder, results),
             "pack": lambda: pack(folder, results),
             "vectors": embed_demo_sets,
+            "rulers": measure_rulers,
             "verdicts": renew_verdicts,
         }
         return int(sum(work[step]() for step in STEPS if step in (options.steps or STEPS[:-1])) > 0)

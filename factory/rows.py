@@ -1,15 +1,16 @@
-"""Writes the bundled rows of the demo tasks and the demo search: `python -m factory.rows`."""
+"""Writes the bundled rows of the demo tasks, the demo search and the corpus of the atlas: `python -m factory.rows`."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from factory import retrieval
+from factory import everyday, retrieval
 from factory.tasks import SLUGS, Row, generate
 from isoviz import demo
 
-EVERY = (*SLUGS, retrieval.SLUG)
+_OTHERS = {retrieval.SLUG: retrieval.generate, everyday.SLUG: everyday.generate}
+EVERY = (*SLUGS, *_OTHERS)
 
 
 def write(rows: list[Row], path: Path) -> None:
@@ -18,7 +19,7 @@ def write(rows: list[Row], path: Path) -> None:
     import pyarrow.parquet
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    repeating = ["label", "phenomenon", "query", "grade", "topic"]  # texts rarely repeat
+    repeating = ["label", "phenomenon", "query", "grade", "topic", "kind", "domain"]  # texts rarely repeat
     table = pyarrow.Table.from_pylist(rows)
     pyarrow.parquet.write_table(table, path, compression="zstd", compression_level=19, use_dictionary=repeating)
 
@@ -27,16 +28,15 @@ def shipped(slug: str) -> dict[str, list[Row]]:
     """The bundled rows, by split."""
     import pyarrow.parquet
 
-    folder = demo.rows_dir(slug)
-    splits = ("queries", "documents", "relevance") if slug == retrieval.SLUG else ("train", "validation")
-    return {split: pyarrow.parquet.read_table(folder / f"{split}.parquet").to_pylist() for split in splits}
+    files = sorted(demo.rows_dir(slug).glob("*.parquet"))
+    return {file.stem: pyarrow.parquet.read_table(file).to_pylist() for file in files}
 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m factory.rows", description=__doc__)
     parser.add_argument("--tasks", nargs="+", choices=EVERY, default=list(EVERY), help="which ones (default: all)")
     for slug in parser.parse_args(arguments).tasks:
-        for split, rows in (retrieval.generate() if slug == retrieval.SLUG else generate(slug)).items():
+        for split, rows in (_OTHERS[slug]() if slug in _OTHERS else generate(slug)).items():
             write(rows, demo.rows_dir(slug) / f"{split}.parquet")
 
 

@@ -1,0 +1,270 @@
+"""The record of one encoder on one corpus by one protocol: its ruler, and each layer's measures of isotropy. Read, written, merged."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from isoviz import boundary, demo
+from isoviz.cosines import LEVELS, Level, Ruler, Threshold
+from isoviz.errors import InputError, input_error, listed
+from isoviz.home import home
+
+Protocol = Literal["sentence", "mean", "cls", "last"]
+"""The pooling of the ruler's vectors. All else is the same for every record of a version."""
+VERSION: Final = 1
+MAX_LENGTH: Final = 128
+"""Tokens read of a text at most."""
+MOST_OWN: Final = 200
+"""Most records read from the user's folder."""
+_TOLERANCE: Final = 2e-3
+"""Between two recordings of the same on different machines."""
+_NUMBERS: Final = re.compile(r"\[\s+([-+\d.e,\s]+?)\s+\]")
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Encoder(_Part):
+    """`name`: bundled name or hub id. `fingerprint`: of configuration and weights. `revision`: the hub's commit, if the weights are from
+    there; `weights`: else where they came from, such as a package and its version. `licence`: of the weights."""
+
+    name: str = Field(min_length=1, max_length=120)
+    fingerprint: str = Field(pattern="^[0-9a-f]{16}$")
+    revision: str | None = None
+    weights: str = Field("", max_length=200)
+    licence: str = Field("", max_length=80)
+
+
+class Texts(_Part):
+    """The corpus: name, content hash (`isoviz.atlas.corpora.Corpus.digest`), number of texts and of related pairs."""
+
+    name: str = Field(min_length=1, max_length=120)
+    digest: str = Field(pattern="^[0-9a-f]{32}$")
+    texts: int = Field(ge=10)
+    pairs: int = Field(ge=10)
+
+
+class Layer(_Part):
+    """One vector per text from one layer (0: the embedding output).
+
+    Attributes:
+        measures: slug of a metric → its value on these n vectors; None if undefined.
+        floor, auc, separates, threshold: as in `isoviz.cosines.Ruler`.
+    """
+
+    layer: int = Field(ge=0)
+    pooling: Protocol
+    n: int
+    d: int
+    measures: dict[str, float | None]
+    floor: tuple[Level, ...]
+    auc: tuple[float, float, float]
+    separates: bool
+    threshold: Threshold | None
+
+    @property
+    def noise(self) -> Level:
+        """The noise floor: 99 % of unrelated pairs lie below."""
+        return next(level for level in self.floor if level.share == 0.99)
+
+    @model_validator(mode="after")
+    def _plausible(self) -> Self:
+        from isoviz import metrics
+
+        cosines = [level.cosine for level in self.floor]
+        inside = all(level.low <= level.cosine <= level.high for level in self.floor)
+        ends = [end for level in self.floor for end in (level.low, level.high)]
+        if [level.share for level in self.floor] != list(LEVELS) or not (
+            inside and cosines == sorted(cosines) and _within(ends, -1, 1)
+        ):
+            raise ValueError(f"floor: expected levels of {listed(LEVELS)} that rise from -1 to 1, each in its interval")
+        if not (_within(self.auc, 0, 1) and self.auc[1] <= self.auc[2]):
+            raise ValueError("auc: must lie from 0 to 1, with its interval")
+        for slug, value in self.measures.items():
+            metric = metrics.catalogue().get(slug)
+            if metric is not None and value is not None:
+                low, high = metric.range.low, metric.range.high
+                least = float(low(self.n, self.d)) if low else -math.inf
+                if not _within([value], least, float(high(self.n, self.d)) if high else math.inf):
+                    raise ValueError(f"measures: {slug} is {value:g}, outside its range")
+        return self
+
+
+class Record(_Part):
+    """One encoder on one corpus by one protocol.
+
+    Attributes:
+        layers: the means over tokens, from the embedding output up, and last the vectors of the ruler, of the last layer.
+        notes: what a reader must know, such as words that the encoder does not have.
+        made_with: versions.
+    """
+
+    version: Literal[1]
+    encoder: Encoder
+    corpus: Texts
+    protocol: Protocol
+    layers: tuple[Layer, ...] = Field(min_length=1)
+    ruler: Ruler
+    notes: tuple[str, ...] = ()
+    made_with: dict[str, str]
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What it is about: of two records with the same key, one is superfluous or wrong."""
+        return self.encoder.fingerprint, self.corpus.digest, self.protocol
+
+    @property
+    def file_name(self) -> str:
+        """From encoder, corpus and protocol; the same everywhere."""
+        name = re.sub(r"[^a-z0-9.]+", "-", self.encoder.name.lower()).strip("-.")
+        return f"{name}.{self.encoder.fingerprint[:8]}.{self.corpus.digest[:8]}.{self.protocol}.json"
+
+    @property
+    def headline(self) -> Layer:
+        """The vectors of the ruler."""
+        return self.layers[-1]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        places, last = [(layer.layer, layer.pooling) for layer in self.layers], self.headline
+        if len(set(places)) < len(places) or places[-1] != (max(places)[0], self.protocol):
+            raise ValueError("layers: each once, and last the last one with the protocol's pooling")
+        if any(layer.n != self.corpus.texts for layer in self.layers):
+            raise ValueError("layers: n must be the number of texts")
+        related = self.ruler.related
+        measured = (self.ruler.n, self.ruler.d, tuple(self.ruler.floor), related and related.auc)
+        if measured != (last.n, last.d, last.floor, last.auc):
+            raise ValueError("ruler: must be that of the last of the layers")
+        return self
+
+    def as_text(self) -> str:
+        """JSON with a line for each list of numbers."""
+        text = json.dumps(self.model_dump(mode="json"), indent=1, ensure_ascii=False)
+        return _NUMBERS.sub(lambda found: f"[{' '.join(found[1].split())}]", text) + "\n"
+
+    def table(self) -> list[dict[str, Any]]:
+        """A row for each layer, with the columns of the atlas."""
+        shared = {"protocol": self.protocol, "corpus": self.corpus.name, "corpus_hash": self.corpus.digest}
+        shared |= self.encoder.model_dump(exclude={"name", "revision"})
+        rows = []
+        for layer in self.layers:
+            place = {
+                "layer": layer.layer,
+                "depth": self.headline.layer,
+                "pooling": layer.pooling,
+                "n": layer.n,
+                "d": layer.d,
+            }
+            noise = {
+                "noise_floor": layer.noise.cosine,
+                "noise_floor_low": layer.noise.low,
+                "noise_floor_high": layer.noise.high,
+            }
+            auc = dict(zip(("auc", "auc_low", "auc_high"), layer.auc, strict=True))
+            threshold = {"separates": layer.separates, "threshold": layer.threshold and layer.threshold.cosine}
+            rows.append(
+                {"encoder": self.encoder.name, **place, **noise, **auc, **threshold, **layer.measures, **shared}
+            )
+        return rows
+
+
+def _within(values: Iterable[float], low: float, high: float) -> bool:
+    """Whether all lie between the ends, but for rounding."""
+    return all(low - 1e-4 * (1 + abs(low)) <= value <= high + 1e-4 * (1 + abs(high)) for value in values)
+
+
+def rounded(value: Any) -> Any:
+    """A document with six significant digits of each number."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, dict):
+        return {name: rounded(part) for name, part in value.items()}
+    return [rounded(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def read(path: Path, field: str = "records") -> Record:
+    """A record's file. Raises `InputError` if it is not one, or of another version."""
+    with boundary.parsing(f"'{path.name}' cannot be read", field):
+        text = boundary.file(path, field).read_text(encoding="utf-8")
+        try:
+            return Record.model_validate_json(text)
+        except ValidationError as error:
+            problem = f"{field}: '{path.name}' is no record of version {VERSION}: {input_error(error, depth=6)}"
+            raise InputError(problem, field=field) from None
+
+
+@functools.lru_cache(maxsize=MOST_OWN)
+def _read_once(path: Path, changed: int) -> Record:
+    return read(path)
+
+
+def in_folder(folder: Path, field: str = "records") -> list[Record]:
+    """All records of a folder. Raises like `read`."""
+    if not folder.is_dir():
+        raise InputError(f"{field}: no folder '{folder}'", field=field)
+    return [read(path, field) for path in sorted(folder.glob("*.json"))]
+
+
+@functools.cache
+def shipped() -> tuple[Record, ...]:
+    """The records that come with IsoViz."""
+    return tuple(in_folder(demo.ATLAS))
+
+
+def on_this_server() -> tuple[list[Record], list[str]]:
+    """The bundled records and those in the folder `atlas` of ISOVIZ_HOME, which replace bundled ones of the same key; and why files were
+    skipped."""
+    own, problems = [], []
+    for path in islice(sorted((home() / "atlas").glob("*.json")), MOST_OWN):
+        try:
+            own.append(_read_once(boundary.file(path, "records"), path.stat().st_mtime_ns))
+        except InputError as error:
+            problems.append(str(error).removeprefix("records: "))
+    return list({record.key: record for record in (*shipped(), *own)}.values()), problems
+
+
+def merged(records: Iterable[Record], field: str = "merge") -> list[Record]:
+    """Each record once, by file name. Raises `InputError` that names those of which two differ."""
+    first: dict[tuple[str, str, str], Record] = {}
+    conflicts = []
+    for record in records:
+        other = first.setdefault(record.key, record)
+        if not _alike(*(one.model_dump(exclude={"ruler", "made_with"}) for one in (record, other))):
+            conflicts.append(record.file_name)
+    if conflicts:
+        names = listed(dict.fromkeys(conflicts))
+        raise InputError(f"{field}: two records differ of {names}; remove one of each", field=field)
+    return sorted(first.values(), key=lambda record: record.file_name)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
+    return bool(one == other)
+
+
+def write(record: Record, folder: Path) -> Path:
+    """Write a record under its own name, and return the file. Raises `InputError` if one of the same key that differs is there."""
+    path = folder / record.file_name
+    if path.exists():
+        merged([read(path, "out"), record], "out")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(record.as_text(), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"out: '{folder}' cannot be written to: {boundary.reason(error)}", field="out") from None
+    return path
