@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from isoviz.jobs import guarded
 from isoviz.vectors import Columns, intake
 from isoviz.vectors.intake import ImportRequest, Kind, SetSummary
 from isoviz.vectors.reading import SUFFIXES, TEXT_SUFFIXES
+from isoviz.vectors.sets import Relation
 
 UPLOAD, PASTE, PATH = "Upload", "Paste", "Path on the server"
 _SOURCES: Final[dict[Kind, list[str]]] = {
@@ -41,6 +43,11 @@ _COLUMN_HELP: Final = {
     "label": "The class of each row; colours the map.",
     "group": "Another grouping, such as query and document.",
     "id": "A name for each row; rows with the same id match across sets.",
+}
+_ANNOTATIONS: Final = {
+    "labels": "A table with a column `label`, and a column `id` or one row per vector in the same order.",
+    "queries": "A table with the columns `query`, `document` and `relevance`. Queries and documents are ids of rows.",
+    "pairs": "A table with the columns `left`, `right` and `score`. Left and right are ids of rows.",
 }
 _TABLES: Final = ["csv", "tsv", "jsonl", "parquet"]
 ANNOTATION_PROBLEM: Final = "annotation_problem"
@@ -185,7 +192,31 @@ def _keep(problem: str, parameter: str, request: ImportRequest, files: Files) ->
     return summary is not None
 
 
-def annotation_field(prefix: str, key: str, needs: str) -> None:
+def annotation_buttons(
+    prefix: str, key: str, missing: Mapping[str, str], *, ids: bool, relation: Relation | None
+) -> None:
+    """A button with a file field for each annotation that a stored set lacks, and the error of the last file.
+
+    Args:
+        missing: `labels`, `queries` or `pairs` → its name.
+        ids: the set has a column of ids.
+        relation: what the set's pairs mean, if it has some.
+    """
+    with st.container(horizontal=True, gap="small"):
+        for needs, name in missing.items():
+            with st.popover(f"Add {name}", icon=":material/upload_file:", key=f"{prefix}add_{needs}"):
+                st.caption(_ANNOTATIONS[needs])
+                if not ids:
+                    st.caption("Your rows have no ids, so their ids are 1, 2, 3, …")
+                if relation is not None and needs != "labels":
+                    st.caption("A set has either queries or scored pairs: this file replaces the other.")
+                _annotation_field(prefix, key, needs)
+    forms.show_error(st.session_state.get(ANNOTATION_PROBLEM))
+    if missing:
+        actions.notice()
+
+
+def _annotation_field(prefix: str, key: str, needs: str) -> None:
     """Field for a file that adds labels, queries or scored pairs to a stored set; the result replaces the set in the address.
 
     Args:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Final
+from typing import Any
 
 import streamlit as st
 
-from dashboard.inputs import model_form, vectors_form
+from dashboard.inputs import set_choice
 from dashboard.shared import actions, choosing, forms, job_progress, menu, resources, run_lists, tables, wording
-from dashboard.shared.steady import steady
 from dashboard.whatif import form, panel
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError, StoreError
@@ -19,17 +18,13 @@ from isoviz.readouts.division import Division
 from isoviz.runs.examples import is_example
 from isoviz.runs.naming import method_title
 from isoviz.runs.rows import RunRow
-from isoviz.vectors import demo_sets
 from isoviz.whatif.embeddings import Embeddings, load
 from isoviz.whatif.encoding import ENCODING
 from isoviz.whatif.engine import engine_of
 from isoviz.whatif.request import KINDS, EncodingRequest, can_serve, request_for
-from isoviz.whatif.texts import ENCODED, FIRST_LAYER, TextsRequest, recorded
 
 RUN = "A finished run"
-VECTORS, OWN = menu.WHATIF_OWN.values()
-LAYERS: Final = ("1", "2", "3", "4")
-"""Layers of the bundled encoder."""
+VECTORS = menu.WHATIF_OWN["whatif_from"]
 
 
 def from_vectors() -> bool:
@@ -48,7 +43,7 @@ def from_vectors() -> bool:
 
 def draw_vectors() -> None:
     """The page for vectors or texts."""
-    key = _selected_key()
+    key = set_choice.key_field(PREFIX)
     if key is None:
         return
     try:
@@ -74,65 +69,6 @@ def draw_vectors() -> None:
     for note in division.notes:
         st.caption(f":material/info: {wording.plain(note)}")
     st.fragment(panel.draw)(None, key)
-
-
-@steady
-def _selected_key() -> str | None:
-    """The key of the vectors, once they exist."""
-    titles = {title: slug for slug, title in demo_sets.TITLES.items()}
-    selected = st.selectbox("Vectors", [*titles, OWN], key=PREFIX + "set", bind="query-params")
-    if selected != OWN:
-        layer = st.segmented_control(
-            "Layer of the bundled encoder",
-            LAYERS,
-            default=str(FIRST_LAYER),
-            required=True,
-            key=PREFIX + "layer",
-            bind="query-params",
-            help="Each text becomes the mean of its tokens at this layer.",
-        )
-        return _encoded(TextsRequest(titles[str(selected)], layer=int(layer or FIRST_LAYER)))
-    own_set = vectors_form.draw(PREFIX, "either")
-    if own_set is None:
-        return None
-    model = _encoder_field() if own_set.kind == "texts" else ""
-    st.page_link(
-        menu.EXPLORE,
-        label="Look at them in Explore",
-        icon=":material/layers:",
-        query_params=menu.explore_own(own_set.key, own_set.kind, model),
-    )
-    if own_set.kind == "vectors":
-        return own_set.key
-    source = model_form.show_source(model) if model else None
-    return None if source is None else _encoded(TextsRequest(own_set.key, source.name))
-
-
-def _encoder_field() -> str:
-    """The encoder of the user's texts; empty until the user has chosen one, because the answer depends on it."""
-    model = st.selectbox(
-        "Which encoder do you use?",
-        model_form.options(),
-        index=None,
-        key=PREFIX + "model",
-        bind="query-params",
-        accept_new_options=True,
-        placeholder=model_form.PLACEHOLDER,
-        help=model_form.HELP,
-    )
-    if not model:
-        st.caption("Whether a transform helps depends on the encoder. Choose yours to encode these texts.")
-    return str(model or "")
-
-
-def _encoded(request: TextsRequest) -> str | None:
-    """The key of the texts' vectors. Starts the encoder, which takes seconds, unless the vectors are bundled."""
-    if (key := recorded(request)) is not None:
-        return key
-    state = job_progress.ask(ENCODED, request.as_json())
-    if state.under_way:
-        resources.expect_jobs()
-    return None if job_progress.follow(ENCODED, state, "Encoding", key=PREFIX + "stop") else state.key
 
 
 # ------------------------------------------------------------------------------------------------------ a finished run

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.inputs import vectors_form
-from dashboard.shared import actions, forms, wording
+from dashboard.shared import wording
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.sentences import PURPOSES, Purpose
@@ -24,11 +24,6 @@ READOUT: Final = PREFIX + "readout"
 """Session key: title of the curve's read-out."""
 _HELD: Final = PREFIX + "held_back"
 """Session key: the vectors and the chain that were checked on the held-back rows."""
-_FILES: Final = {
-    "labels": "A table with a column `label`, and a column `id` or one row per vector in the same order.",
-    "queries": "A table with the columns `query`, `document` and `relevance`. Queries and documents are ids of rows.",
-    "pairs": "A table with the columns `left`, `right` and `score`. Left and right are ids of rows.",
-}
 
 
 class Card:
@@ -109,23 +104,10 @@ class Card:
 
     def _file_buttons(self) -> None:
         """A button with a file field for each purpose that lacks its annotations."""
-        missing = [
-            purpose
+        missing: dict[str, str] = {
+            purpose.needs: purpose.missing
             for purpose in PURPOSES
             if purpose not in self._present and not (purpose.needs == "labels" and self._searches)
-        ]
-        relation = self._vectors.relation
-        with st.container(horizontal=True, gap="small"):
-            for purpose in missing:
-                with st.popover(
-                    f"Add {purpose.missing}", icon=":material/upload_file:", key=f"{PREFIX}add_{purpose.needs}"
-                ):
-                    st.caption(_FILES[purpose.needs])
-                    if "id" not in self._vectors.columns:
-                        st.caption("Your rows have no ids, so their ids are 1, 2, 3, …")
-                    if relation is not None and purpose.needs != "labels":
-                        st.caption("A set has either queries or scored pairs: this file replaces the other.")
-                    vectors_form.annotation_field(PREFIX, self._key, purpose.needs)
-        forms.show_error(st.session_state.get(vectors_form.ANNOTATION_PROBLEM))
-        if missing:
-            actions.notice()
+        }
+        ids, relation = "id" in self._vectors.columns, self._vectors.relation
+        vectors_form.annotation_buttons(PREFIX, self._key, missing, ids=ids, relation=relation)

@@ -2,97 +2,77 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from isoviz import boundary, cosines
-from isoviz.commands.output import Answer, print_table
+from isoviz import atlas, boundary, cosines
+from isoviz.atlas.corpora import Corpus
+from isoviz.commands.output import Answer, print_table, progress_bar
 from isoviz.errors import InputError
-from isoviz.operations.measure import MeasureRequest, points_in
 from isoviz.operations.operation import argument
+from isoviz.operations.ruler import SHARE_OF_HIGHEST, Measured, RulerRequest, measure, texts_in
 
 
-def run(
-    embeddings: Annotated[
-        str, argument("vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, .tsv, .jsonl", "FILE")
-    ],
-    column: Annotated[str | None, argument("the vectors in the file, as for measure", "NAME")] = None,
-    labels: Annotated[
-        str | None,
-        argument("column of labels, or a table with a column 'label': rows with the same one are related", "NAME"),
-    ] = None,
-    pairs: Annotated[str | None, argument("scored pairs of ids, or relevance of documents to queries", "FILE")] = None,
-    related_from: Annotated[
-        float | None, argument("scored pairs with at least this score are related (default: 0.8 of the highest)", "X")
-    ] = None,
-    share: Annotated[float, argument("of the pairs that you will compare, how many are related", "X")] = 0.5,
-    precision: Annotated[float, argument("wanted of a threshold", "X")] = 0.9,
-    cosine: Annotated[list[float] | None, argument("cosines to read on the ruler", "X")] = None,
-    model: Annotated[str | None, argument("name of the encoder, for the record")] = None,
-    out: Annotated[str | None, argument("keep the ruler as JSON", "FILE")] = None,
-) -> Answer:
-    """Measure the ruler of a file of embeddings, and read cosines on it."""
-    for name, value in (("labels", labels), ("pairs", pairs), ("column", column)):
-        if value == "":
-            raise InputError(f"{name}: is empty", field=name)
-    target = None if out is None else boundary.path(out, "out")
+class RulerOptions(RulerRequest):
+    """What to measure a ruler on, and where to keep it."""
+
+    out: Annotated[str | None, argument("keep the ruler as JSON", "FILE")] = None
+    publish: Annotated[
+        str | None, argument("also record the model on these related pairs for the atlas, by its protocol", "DIR")
+    ] = None
+
+
+def run(request: RulerOptions) -> Answer:
+    """Measure the ruler of a file of embeddings or of a model on texts, and read cosines on it."""
+    target = None if request.out is None else boundary.path(request.out, "out")
     if target is not None and not target.parent.is_dir():
         raise InputError(f"out: no folder '{target.parent}'", field="out")
-    if labels is not None and pairs is not None:
-        raise InputError("pairs: give pairs or labels, not both", field="pairs")
-    request = MeasureRequest.model_validate(
-        {"embeddings": embeddings, "column": column, "labels": labels, "pairs": pairs}
-    )
-    points, _, vector_set = points_in(request, embeddings)
-    related: NDArray[np.int64] | None = None
-    groups = None
-    if vector_set is not None:
-        from isoviz.readouts.division import annotations_of
-
-        found = annotations_of(vector_set)
-        if labels is not None and found.labels is not None:
-            groups = found.labels.codes.tolist()
-        elif found.pairs is not None:
-            least = 0.8 * found.pairs.score.max() if related_from is None else related_from
-            enough = found.pairs.score >= least
-            related = np.stack([found.pairs.left[enough], found.pairs.right[enough]], axis=1)
-        elif found.queries is not None:
-            good = found.queries.grade > 0
-            left = found.queries.queries[found.queries.query[good]]
-            related = np.stack([left, found.queries.documents[found.queries.document[good]]], axis=1)
-    made = cosines.ruler(points, pairs=related, labels=groups, share=share, precision=precision, model=model)
-    readings = [made.read(value) for value in cosine or ()]
+    corpus = None if request.publish is None else _corpus(request)
+    with progress_bar() as progress:
+        measured = measure(request, progress)
+        if request.publish is not None and corpus is not None:
+            pooling: Any = request.pooling
+            made = atlas.record(str(request.model), corpus, pooling=pooling, progress=progress)
+            atlas.records.write(made, boundary.path(request.publish, "publish"))
     if target is not None:
-        target.write_text(made.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    document = made.model_dump(mode="json") | {"readings": [reading.model_dump() for reading in readings]}
-    return Answer(document, lambda: _print(Path(embeddings).name, made, readings, out))
+        target.write_text(measured.ruler.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    return Answer(measured.document, lambda: _print(measured, request.out), measured.notes)
 
 
-def _print(name: str, ruler: cosines.Ruler, readings: list[cosines.Reading], out: str | None) -> None:
-    print(f"{name}: n = {ruler.n} points, d = {ruler.d}; {ruler.compared:,} unrelated pairs ({ruler.protocol})")
+def _corpus(request: RulerOptions) -> Corpus:
+    """The related pairs of a request's texts, for the atlas."""
+    from isoviz.vectors import halves
+
+    if request.model is None or request.embeddings is not None:
+        raise InputError("publish: only with a model, which reads texts; not with embeddings", field="publish")
+    texts, _ = texts_in(request)
+    texts = halves.halved(texts) if request.halves else texts
+    return atlas.corpora.of_set(texts, request.related_from, SHARE_OF_HIGHEST, "publish")
+
+
+def _print(measured: Measured, out: str | None) -> None:
+    ruler = measured.ruler
+    print(
+        f"{measured.name}: n = {ruler.n} points, d = {ruler.d}; {ruler.compared:,} unrelated pairs ({ruler.protocol})"
+    )
     rows = [(f"{100 * one.share:g} %", f"{one.cosine:.4f}", f"{one.low:.4f} to {one.high:.4f}") for one in ruler.floor]
     print_table(("unrelated pairs below", "cosine", "95 % interval"), rows)
     if (related := ruler.related) is not None:
         auc, low, high = related.auc
         print(
-            f"\n{related.pairs:,} related pairs: higher than an unrelated one with probability {auc:.3f} ({low:.3f} to {high:.3f})"
+            f"\n{related.pairs:,} related pairs: {ruler.relation}.\n"
+            f"One has a higher cosine than an unrelated pair with probability {auc:.3f} ({low:.3f} to {high:.3f})."
         )
         if not related.separates:
-            print(f"No threshold separates these (p = {related.p:.2g}).")
+            print(f"No threshold separates these pairs (p = {related.p:.2g}).")
         else:
             error, low, high = related.error
-            print(
-                f"P(related | cosine) is off by {error:.3f} on average ({low:.3f} to {high:.3f}), on rows that did not fit it."
-            )
+            print(f"P(related | cosine) is off by {error:.3f} on average ({low:.3f} to {high:.3f}).")
             print(_threshold(related))
     print("\nThe same after a transform (rescaling a score changes no ranking; centring and whitening do):")
     print_table(
         ("", "99 % of unrelated pairs below", "AUC", "gain, 95 % interval"), [_variant(one) for one in ruler.variants]
     )
-    for reading in readings:
+    for reading in measured.readings:
         print(reading.sentence)
     if out is not None:
         print(f"written: {out}; these lines read it:\n\n{cosines.SIX_LINES}")

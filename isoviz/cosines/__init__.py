@@ -11,24 +11,39 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isoviz.cosines.floor import Floor
 from isoviz.cosines.records import Level, Reading, Related, Ruler, Threshold, Variant
 from isoviz.cosines.related import measure_related, measure_variants
-from isoviz.cosines.sides import checked, relation_of, sides_of
+from isoviz.cosines.scoring import similarity
+from isoviz.cosines.sides import FEWEST_ROWS, Matrix, checked, relation_of, sides_of
 from isoviz.errors import InputError
 
-__all__ = ["LEVELS", "MOST_ROWS", "SIX_LINES", "Level", "Reading", "Related", "Ruler", "Threshold", "Variant", "ruler"]
+__all__ = [
+    "LEVELS",
+    "MOST_ROWS",
+    "SIX_LINES",
+    "Level",
+    "Reading",
+    "Related",
+    "Ruler",
+    "Threshold",
+    "Variant",
+    "ruler",
+    "similarity",
+]
 
 MOST_ROWS: Final = 3_000
 """Most rows (of each side) of which all pairs are compared; of more, this many are drawn."""
 LEVELS: Final = (0.5, 0.95, 0.99, 0.999)
+_MOST_DRAWN: Final = 100_000
+"""Most related pairs whose distribution is kept."""
 
 SIX_LINES: Final = """\
 import json, numpy as np
@@ -50,6 +65,9 @@ def ruler(
     precision: float = 0.9,
     seed: int = 0,
     model: str | None = None,
+    relation: str | None = None,
+    cloud: Mapping[str, Any] | None = None,
+    progress: Callable[[int, int, str], None] = lambda *_: None,
 ) -> Ruler:
     """Measure what a cosine means for these vectors.
 
@@ -61,11 +79,14 @@ def ruler(
         share: of the pairs that will be compared, how many are related: the prior of every probability.
         precision: wanted of a threshold.
         seed: of the draws.
-        model: name or fingerprint of the encoder, kept in the record.
+        model: name of the encoder, kept in the record.
+        relation: which pairs are related, in words, kept in the record.
+        cloud: how the encoder made the vectors, kept in the record.
+        progress: called with the steps done, all steps, and the current one.
 
     The noise floor's intervals invert a test of the distribution function (Woodruff 1952, doi:10.2307/2280781) with the effective
-    number of pairs of Korn & Graubard (1998), whose variance is that of a U-statistic over rows (Hoeffding 1948,
-    doi:10.1214/aoms/1177730196). The calibration curve is isotonic; its error is measured on the half of the rows that did not fit it.
+    number of pairs (Korn & Graubard 1998), whose variance counts rows, or groups of rows that related pairs or one text connect
+    (`isoviz.statistics.dyads`). The calibration curve is isotonic; its error comes from the curves of random halves.
 
     Raises:
         InputError: too few rows, values that are not finite, zero vectors, identical rows, pairs of rows that do not exist, or a share
@@ -76,12 +97,20 @@ def ruler(
         if not 0 < value < 1:
             raise InputError(f"{name}: must be above 0 and below 1 (got {value:g})", field=name)
     generator = np.random.default_rng(seed)
-    relation = relation_of(pairs, labels, len(x))
-    sides = sides_of(relation, len(x), generator, MOST_ROWS)
-    cosines, known = sides.cosines(x), sides.known(relation)
-    floor = Floor(cosines, ~known & ~sides.same)
+    related_rows = relation_of(pairs, labels, len(x))
+    progress(0, 3, "comparing all pairs")
+    sides = sides_of(x, related_rows, generator, MOST_ROWS)
+    floor = Floor(sides.cosines(x), sides.unrelated, sides.units)
+    if floor.count < FEWEST_ROWS:
+        raise InputError("pairs: hardly any pair of rows is unrelated", field="pairs")
     curve = np.linspace(0, 1, 1001)
-    variants = measure_variants(x, relation, generator)
+    progress(1, 3, "comparing transforms")
+    variants = measure_variants(x, related_rows, generator)
+    progress(2, 3, "comparing related pairs")
+    related = None if related_rows is None else measure_related(x, related_rows, share, precision, generator)
+    if related is not None and related_rows is not None:
+        quantiles = np.quantile(_cosines_of(x, related_rows.pairs), curve).tolist()
+        related = related.model_copy(update={"quantiles": quantiles})
     how = "pairs from the left side to the right" if sides.two else "all pairs of different rows"
     drawn = f" of {sides.count:,} rows drawn with seed {seed}" if sides.sampled else ""
     return Ruler(
@@ -91,12 +120,23 @@ def ruler(
         compared=floor.count,
         sampled=sides.sampled,
         corpus=hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:32],
-        protocol=f"{how}{drawn}, {'known relations left out, ' if known.any() else ''}cosine of the vectors as they are",
+        protocol=f"{how}{drawn}, {'known relations left out, ' if sides.known.any() else ''}cosine of the vectors as they are",
         floor=[floor.level(share_below) for share_below in LEVELS],
         cosine=np.quantile(floor.values, curve).tolist(),
         percentile=curve.tolist(),
-        related=None if relation is None else measure_related(x, relation, share, precision, generator),
+        related=related,
         variants=variants,
         versions={name: version(name) for name in ("numpy", "scipy")} | {"python": platform.python_version()},
         model=model,
+        relation=relation if related is not None else None,
+        cloud=None if cloud is None else dict(cloud),
     )
+
+
+def _cosines_of(x: Matrix, pairs: NDArray[np.intp]) -> Matrix:
+    """The cosine of each of these pairs of rows; of many, of some that are drawn."""
+    if len(pairs) > _MOST_DRAWN:
+        pairs = pairs[np.random.default_rng(0).choice(len(pairs), _MOST_DRAWN, replace=False)]
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    parts = np.array_split(pairs, max(1, len(pairs) * x.shape[1] // 2**24))
+    return np.concatenate([np.einsum("ij,ij->i", unit[part[:, 0]], unit[part[:, 1]]) for part in parts])

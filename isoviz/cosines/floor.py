@@ -2,46 +2,56 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.cosines.records import Level
-from isoviz.cosines.sides import FEWEST_ROWS, Matrix
-from isoviz.errors import InputError
+from isoviz.statistics import dyads
 
 
 class Floor:
-    """Quantiles of the cosines of unrelated pairs."""
+    """Quantiles of the cosines of unrelated pairs.
 
-    def __init__(self, cosines: Matrix, unrelated: NDArray[np.bool_]) -> None:
-        self.cosines, self.unrelated = cosines, unrelated
-        self.values = np.sort(cosines[unrelated])
-        self.count = len(self.values)
-        if self.count < FEWEST_ROWS:
-            raise InputError("pairs: hardly any pair of rows is unrelated", field="pairs")
+    Args:
+        cosines: (left, right)
+        unrelated: (left, right) which pairs count.
+        units: of each left and each right row, numbered from 0: what is drawn independently.
+    """
+
+    def __init__(
+        self, cosines: NDArray[Any], unrelated: NDArray[np.bool_], units: tuple[NDArray[np.intp], NDArray[np.intp]]
+    ) -> None:
+        self.cosines, self.unrelated, self.units = cosines, unrelated, units
+
+    @cached_property
+    def values(self) -> NDArray[Any]:
+        """Cosines of unrelated pairs, sorted."""
+        return np.sort(self.cosines[self.unrelated])
+
+    @property
+    def count(self) -> int:
+        return len(self.values)
 
     def level(self, share: float) -> Level:
-        from scipy.stats import beta
-
         cosine = float(np.quantile(self.values, share))
-        below = np.where(self.unrelated, self.cosines <= cosine, False)
-        if self.cosines.shape[0] == self.cosines.shape[1] and not np.tril(self.unrelated).any():
-            sums, partners = below.sum(0) + below.sum(1), self.unrelated.sum(0) + self.unrelated.sum(1)
-            variance = 4 * _of_means(sums, partners, share)
-        else:
-            variance = sum(_of_means(below.sum(axis), self.unrelated.sum(axis), share) for axis in (0, 1))
-        spread = share * (1 - share)
-        effective = spread / (variance + spread / self.count)
-        low = beta.ppf(0.025, effective * share, effective * (1 - share) + 1)
-        high = beta.ppf(0.975, effective * share + 1, effective * (1 - share))
-        ends = np.quantile(self.values, [low, high])
-        return Level(share=share, cosine=cosine, low=float(ends[0]), high=float(ends[1]))
+        terms = np.where(self.unrelated, (self.cosines <= cosine) - np.float32(share), np.float32(0)) / self.count
+        low, high = dyads.quantile_interval(share, dyads.effective(share, dyads.variance(terms, *self.units)))
+        return Level(
+            share=share,
+            cosine=cosine,
+            low=-1.0 if low is None else float(np.quantile(self.values, low)),
+            high=1.0 if high is None else float(np.quantile(self.values, high)),
+        )
 
-
-def _of_means(sums: NDArray[Any], partners: NDArray[Any], share: float) -> float:
-    """Variance of the mean over rows of each row's share of partners below the quantile, without what their finite number adds."""
-    means = sums[partners > 0] / partners[partners > 0]
-    within = share * (1 - share) / partners[partners > 0].mean()
-    return max(0.0, float(means.var(ddof=1)) - within) / len(means)
+    def without(self, share: float) -> NDArray[Any]:
+        """(units,) the quantile without the pairs of each unit in turn."""
+        cosine, count = np.quantile(self.values, share), int(max(units.max() for units in self.units)) + 1
+        below, pairs = (
+            sum(np.bincount(units, mask.sum(axis=axis), count) for axis, units in zip((1, 0), self.units, strict=True))
+            for mask in (self.unrelated & (self.cosines <= cosine), self.unrelated)
+        )
+        places = share * (self.count - pairs - 1) + below
+        return np.interp(places, np.arange(self.count), self.values)

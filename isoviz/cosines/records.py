@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from isoviz.errors import InputError
 
@@ -13,7 +13,8 @@ class _Record(BaseModel):
 
 
 class Level(_Record):
-    """A quantile of unrelated pairs: this share of them lies below `cosine`; `low` and `high` are its 95 % interval."""
+    """A quantile of unrelated pairs: this share of them lies below `cosine`; `low` and `high` are its 95 % interval, −1 or 1 where rows
+    are too few to tell."""
 
     share: float
     cosine: float
@@ -46,9 +47,10 @@ class Related(_Record):
         p: of a permutation test that related pairs have no higher cosines.
         separates: p is at most `ALPHA`.
         cosine, probability: the calibration curve, P(related | cosine), never falling.
-        error: expected calibration error: mean distance of predicted from actual shares on pairs that were not fitted, with its interval.
+        error: expected calibration error: mean distance of predicted from actual shares of new pairs, with its 95 % interval.
         threshold: for the wanted precision; None if no cosine reaches it or nothing separates the pairs.
         wanted: that precision.
+        quantiles: of the related pairs' cosines, at the ruler's `percentile`.
     """
 
     pairs: int
@@ -61,6 +63,7 @@ class Related(_Record):
     error: tuple[float, float, float]
     threshold: Threshold | None
     wanted: float
+    quantiles: list[float] = Field(default_factory=list)
 
 
 class Variant(_Record):
@@ -88,7 +91,19 @@ class Reading(_Record):
 
 
 class Ruler(_Record):
-    """See `ruler`. `model_dump_json` is what to take home; `SIX_LINES` reads it."""
+    """See `ruler`. `model_dump_json` is what to take home; `SIX_LINES` reads it.
+
+    Attributes:
+        n, d: rows and dimensions of the vectors.
+        rows: of them, how many are in the pairs compared; `sampled`: they were drawn.
+        compared: unrelated pairs.
+        corpus: hash of the vectors.
+        protocol: which pairs were compared, and how.
+        cosine, percentile: the share of unrelated pairs below each cosine.
+        relation: which pairs count as related, and what that assumes; None if no pairs are known.
+        model: name of the encoder.
+        cloud: how it made the vectors, by the names of `isoviz measure`: its fingerprint, layer, pooling, texts.
+    """
 
     n: int
     d: int
@@ -104,14 +119,15 @@ class Ruler(_Record):
     variants: list[Variant]
     versions: dict[str, str]
     model: str | None = None
+    relation: str | None = None
+    cloud: dict[str, JsonValue] | None = None
 
     def read(self, cosine: float) -> Reading:
         """Where a cosine stands. Raises `InputError` if it is none."""
-        if not -1 - 1e-6 <= cosine <= 1 + 1e-6:
-            raise InputError(f"cosine: must be from -1 to 1 (got {cosine:g})", field="cosine")
+        check_cosine(cosine)
         percentile = float(np.interp(cosine, self.cosine, self.percentile))
         noise = next(level for level in self.floor if level.share == 0.99)
-        place = f"{cosine:.3f} is above {100 * percentile:.1f} % of unrelated pairs"
+        place = f"{cosine:.3f} is above {_percent(percentile)} of unrelated pairs"
         if cosine > noise.high:
             place += f": above the noise floor of {noise.cosine:.3f}"
         elif cosine < noise.low:
@@ -130,3 +146,16 @@ class Ruler(_Record):
         probability = float(np.interp(cosine, self.related.cosine, self.related.probability))
         chance = f"if {100 * self.related.share:g} % of the pairs are related, this one is with probability {probability:.2f}"
         return Reading(cosine=cosine, percentile=percentile, probability=probability, sentence=f"{place}; {chance}.")
+
+
+def check_cosine(cosine: float) -> None:
+    """Raise `InputError` if a number is no cosine."""
+    if not -1 - 1e-6 <= cosine <= 1 + 1e-6:
+        raise InputError(f"cosine: must be from -1 to 1 (got {cosine:g})", field="cosine")
+
+
+def _percent(share: float) -> str:
+    """A share of which 1,001 quantiles are known."""
+    if share < 0.001:
+        return "less than 0.1 %"
+    return "more than 99.9 %" if share > 0.999 else f"{100 * share:.1f} %"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import cached_property
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +17,10 @@ MOST_RELATED: Final = 1_000
 FEWEST_ROWS: Final = 10
 FEWEST_RELATED: Final = 10
 _NEIGHBOURS: Final = 10
+_MOST_CONNECTED: Final = 0.1
+"""Largest share of the rows in one group that is still drawn as a whole."""
+_COPY: Final = 1e-5
+"""Vectors of length 1 that are nearer than this are of one text: encoders repeat themselves to about seven digits."""
 
 Matrix = NDArray[np.float64]
 
@@ -41,16 +46,35 @@ def checked(points: ArrayLike) -> Matrix:
     return x
 
 
-def relation_of(pairs: ArrayLike | None, labels: Sequence[Any] | None, n: int) -> NDArray[np.intp] | None:
-    """(m, 2) places of related rows, each pair once."""
+class Relation(NamedTuple):
+    """Related rows.
+
+    Attributes:
+        pairs: (m, 2) places, each pair once.
+        kin: (n,) rows of the same group are not unrelated: rows with the same label, or connected by related pairs.
+    """
+
+    pairs: NDArray[np.intp]
+    kin: NDArray[np.intp]
+
+    def among(self, rows: NDArray[np.intp]) -> Relation:
+        """The same of some rows, renumbered."""
+        number = np.full(len(self.kin), -1)
+        number[rows] = np.arange(len(rows))
+        inside = number[self.pairs]
+        return Relation(inside[(inside >= 0).all(axis=1)], self.kin[rows])
+
+
+def relation_of(pairs: ArrayLike | None, labels: Sequence[Any] | None, n: int) -> Relation | None:
+    """Related rows, from pairs or labels; None without either."""
     if pairs is not None and labels is not None:
         raise InputError("pairs: give pairs or labels, not both", field="pairs")
     if labels is not None:
         if len(labels) != n:
             raise InputError(f"labels: {len(labels)} for {n} rows", field="labels")
-        codes = np.unique(np.asarray(labels, dtype=object).astype(str), return_inverse=True)[1]
+        kin = np.unique(np.asarray(labels, dtype=object).astype(str), return_inverse=True)[1]
         left, right = np.triu_indices(n, 1) if n <= MOST_RELATED else _some_pairs(n)
-        found = np.stack([left, right], axis=1)[codes[left] == codes[right]]
+        found = np.stack([left, right], axis=1)[kin[left] == kin[right]]
         field = "labels"
     elif pairs is not None:
         found = np.asarray(pairs)
@@ -61,6 +85,7 @@ def relation_of(pairs: ArrayLike | None, labels: Sequence[Any] | None, n: int) -
                 f"pairs: rows are numbered from 0 to {n - 1} (got {found.min()} to {found.max()})", field="pairs"
             )
         found = np.unique(found[found[:, 0] != found[:, 1]], axis=0)
+        kin = together(_connected(found, n), np.unique(found))
         field = "pairs"
     else:
         return None
@@ -68,7 +93,23 @@ def relation_of(pairs: ArrayLike | None, labels: Sequence[Any] | None, n: int) -
         raise InputError(
             f"{field}: needs at least {FEWEST_RELATED} related pairs of different rows (got {len(found)})", field=field
         )
-    return found.astype(np.intp)
+    return Relation(found.astype(np.intp), kin)
+
+
+def together(groups: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The groups, if all are small among these rows; else each row alone."""
+    if len(rows) and np.bincount(groups[rows]).max() > _MOST_CONNECTED * len(rows):
+        return np.arange(len(groups))
+    return groups
+
+
+def _connected(pairs: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    """(n,) the group of each row that pairs connect."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), (n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.intp)
 
 
 def _some_pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -79,23 +120,29 @@ def _some_pairs(n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 @dataclass(frozen=True)
 class Sides:
-    """Which rows are compared with which: each of `left` with each of `right`, which are the same rows if not `two`."""
+    """Which rows are compared with which: each of `left` with each of `right`, which are the same rows if not `two`.
+
+    Attributes:
+        known, unrelated: (left, right) pairs that are related, and those that count as unrelated. A text is no pair with itself, also
+            where rows repeat it, and rows of the same kin are not unrelated. With one side, each pair is mentioned once.
+        units: of each left and each right row, what is drawn independently: rows, or groups of rows that related pairs or one text connect.
+    """
 
     left: NDArray[np.intp]
     right: NDArray[np.intp]
     two: bool
     sampled: bool
+    known: NDArray[np.bool_]
+    unrelated: NDArray[np.bool_]
+    units: tuple[NDArray[np.intp], NDArray[np.intp]]
 
     @property
     def count(self) -> int:
         return len(self.left) + (len(self.right) if self.two else 0)
 
-    @property
-    def same(self) -> NDArray[np.bool_]:
-        """Pairs that are no pairs: a row with itself, and for one side each pair's second mention."""
-        if self.two:
-            return np.zeros((len(self.left), len(self.right)), bool)
-        return np.tri(len(self.left), dtype=bool)
+    @cached_property
+    def unit_count(self) -> int:
+        return int(max(units.max() for units in self.units)) + 1
 
     def cosines(self, x: Matrix, local: bool = False) -> Matrix:
         """(left, right), after CSLS if `local` (Conneau et al. 2018, arXiv:1710.04087, equation 3): minus each row's mean cosine with
@@ -108,22 +155,54 @@ class Sides:
         near = [np.sort(m, axis=1)[:, -min(_NEIGHBOURS, m.shape[1] - 1) :].mean(axis=1) for m in (others, others.T)]
         return 2 * cosines - near[0][:, None] - near[1]
 
-    def known(self, relation: NDArray[np.intp] | None) -> NDArray[np.bool_]:
-        """Which of the pairs are related."""
-        known = np.zeros((len(self.left), len(self.right)), bool)
-        if relation is None:
-            return known
-        most = int(max(self.left.max(), self.right.max(), relation.max())) + 1
-        row, column = np.full(most, -1), np.full(most, -1)
-        row[self.left], column[self.right] = np.arange(len(self.left)), np.arange(len(self.right))
-        for left, right in (relation.T, relation.T[::-1]) if not self.two else (relation.T,):
-            inside = (row[left] >= 0) & (column[right] >= 0)
-            known[row[left[inside]], column[right[inside]]] = True
-        return known
 
+def sides_of(
+    x: Matrix, relation: Relation | None, generator: np.random.Generator, most: int, *, paired: bool = False
+) -> Sides:
+    """Which of these rows are compared.
 
-def sides_of(relation: NDArray[np.intp] | None, n: int, generator: np.random.Generator, most: int) -> Sides:
-    two = relation is not None and not np.intersect1d(relation[:, 0], relation[:, 1]).size
-    parts = [np.unique(relation[:, 0]), np.unique(relation[:, 1])] if two and relation is not None else [np.arange(n)]
+    Args:
+        most: rows of each side; of more, so many are drawn.
+        paired: only rows of related pairs. Of many, whole pairs are drawn if each row has few, rather than rows without their partners.
+    """
+    pairs = np.zeros((0, 2), np.intp) if relation is None else relation.pairs
+    two = len(pairs) > 0 and not np.intersect1d(pairs[:, 0], pairs[:, 1]).size
+    if paired and len(pairs) > most and np.bincount(pairs.ravel()).max() <= 3:
+        pairs = pairs[np.sort(generator.choice(len(pairs), most, replace=False))]
+    parts = [np.unique(pairs) if paired else np.arange(len(x))]
+    parts = [np.unique(pairs[:, 0]), np.unique(pairs[:, 1])] if two else parts
     drawn = [np.sort(generator.choice(part, most, replace=False)) if len(part) > most else part for part in parts]
-    return Sides(drawn[0], drawn[-1], two, any(len(a) < len(b) for a, b in zip(drawn, parts, strict=True)))
+    left, right = drawn[0], drawn[-1]
+    row, column = np.full(len(x), -1), np.full(len(x), -1)
+    row[left], column[right] = np.arange(len(left)), np.arange(len(right))
+    known = np.zeros((len(left), len(right)), bool)
+    for one, other in (pairs.T,) if two else (pairs.T, pairs.T[::-1]):
+        inside = (row[one] >= 0) & (column[other] >= 0)
+        known[row[one[inside]], column[other[inside]]] = True
+    kin = np.arange(len(x)) if relation is None else relation.kin
+    rows = np.union1d(left, right)
+    units = _units(x[rows], kin[rows])
+    of_left, of_right = (units[np.searchsorted(rows, side)] for side in (left, right))
+    unrelated = ~known & (kin[left][:, None] != kin[right]) & (of_left[:, None] != of_right)
+    if not two:
+        once = ~np.tri(len(left), dtype=bool)
+        known &= once
+        unrelated &= once
+    sampled = any(len(a) < len(b) for a, b in zip(drawn, parts, strict=True))
+    return Sides(left, right, two, sampled, known, unrelated, (of_left, of_right))
+
+
+def _units(x: Matrix, kin: NDArray[np.intp]) -> NDArray[np.intp]:
+    """(n,) the unit of each row, numbered from 0: kin and copies of one text together; only the copies, if a unit would be too large."""
+    from scipy.spatial import cKDTree
+
+    rows, unit = np.arange(len(x)), x / np.linalg.norm(x, axis=1, keepdims=True)
+    sketch = unit @ np.random.default_rng(0).normal(size=(x.shape[1], 8)) / np.sqrt(8)  # distances stay about the same
+    copies = cKDTree(sketch).query_pairs(_COPY, output_type="ndarray")
+    for groups in (np.unique(kin, return_inverse=True)[1], rows):
+        members = np.stack([rows, len(rows) + groups], axis=1)
+        connected = _connected(np.concatenate([members, copies]), 2 * len(rows))[: len(rows)]
+        units: NDArray[np.intp] = np.unique(connected, return_inverse=True)[1]
+        if np.bincount(units).max() <= _MOST_CONNECTED * len(rows):
+            break
+    return units

@@ -22,9 +22,12 @@ from isoviz.metrics.summary import as_json
 from isoviz.tasks.protocol import OwnTask
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from isoviz.exploring.encoders import FinishedRun
     from isoviz.models.sources import ModelSource
     from isoviz.models.views import Pooling
+    from isoviz.tasks.protocol import Task, TaskData
     from isoviz.vectors import VectorSet
 
 MOST_PAIRED = 20_000
@@ -37,8 +40,8 @@ Progress = Callable[[int, int, str], None]
 """Called with the steps done, all steps, and what they are."""
 
 
-class MeasureRequest(BaseModel):
-    """What to measure: a file of embeddings, or a model on a task."""
+class CloudRequest(BaseModel):
+    """Where vectors come from: a file of embeddings, or a model on a task."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -56,7 +59,6 @@ class MeasureRequest(BaseModel):
         None, description="the task's files; for --task own also one file", json_schema_extra={"metavar": "DIR"}
     )
     direction: str | None = Field(None, description=_SETTINGS["direction"].description)
-    own: OwnTask | None = None
     split: str = Field("validation", description="split of the task")
     layer: int | None = Field(None, description="one cloud: from 1, 0 is the embedding output (default: the last)")
     pooling: Literal["sentence", "cls", "last", "mean", "tokens", "head"] | None = Field(
@@ -82,11 +84,17 @@ class MeasureRequest(BaseModel):
         description="scored pairs of ids, or relevance of documents to queries; adds their read-outs",
         json_schema_extra=_FILE,
     )
-    as_weights: bool = Field(False, description="also I1 and I2, the file's rows read as output vectors")
     max_eval: int | None = Field(None, ge=1, description="use the first N rows")
     allow_random: bool = Field(False, description=_SETTINGS["allow_random"].description)
     max_length: int = Field(128, ge=1, description="tokens read of a row")
     batch_size: int = Field(64, ge=1, description="rows per step")
+
+
+class MeasureRequest(CloudRequest):
+    """What to measure: a file of embeddings, or a model on a task."""
+
+    own: OwnTask | None = None
+    as_weights: bool = Field(False, description="also I1 and I2, the file's rows read as output vectors")
 
     def check(self) -> None:
         """Raise `InputError` if it names neither a model nor a file, or what does not go with it."""
@@ -165,7 +173,7 @@ def _measure_file(request: MeasureRequest, file: str) -> Measured:
     return Measured(values, record.cloud, record, columns=columns, notes=notes_of(record))
 
 
-def points_in(request: MeasureRequest, file: str) -> tuple[NDArray[Any], list[str], VectorSet | None]:
+def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str], VectorSet | None]:
     """The vectors in the file, the columns of a table with them, and their labels and pairs if read-outs are requested."""
     from isoviz import vectors
 
@@ -203,26 +211,35 @@ def _read_outs(vector_set: VectorSet) -> dict[str, dict[str, Any]]:
         counts["pairs"] = {"pairs": len(row_annotations.pairs.left)}
     if (relevance := row_annotations.queries) is not None:
         counts["queries"] = {"queries": len(relevance.queries), "documents": len(relevance.documents)}
-    slugs = [slug for slug, readout in readouts.CATALOGUE.items() if readout.needs in counts]
+    first = next(iter(counts), "")
+    slugs: dict[str, str] = {
+        slug: readout.needs for slug, readout in readouts.CATALOGUE.items() if readout.needs in counts
+    }
+    slugs |= {"noise_floor": first} if first else {}
     for slug, statistic in readouts.measure(Image(vector_set.points), row_annotations, slugs).items():
-        counts[readouts.CATALOGUE[slug].needs][slug] = statistic.value
+        counts[slugs[slug]][slug] = statistic.value
     return counts
 
 
-def _measure_model(request: MeasureRequest, model: str, progress: Progress) -> Measured:
+def rows_in(request: CloudRequest, columns: OwnTask | None = None) -> tuple[Task, TaskData, pd.DataFrame]:
+    """The task of a request, its data, and the rows that are read. Raises `InputError` for a split that it does not have."""
     from isoviz import tasks
-    from isoviz.exploring import encoders
-    from isoviz.models import sources
     from isoviz.tasks import own
 
-    task = tasks.get(request.task, own.completed(request.data, request.own) if request.own else None)
-    source = encoders.resolve(model)
-    direction = task.checked_direction(request.direction) or None
-    rows = tasks.load(task, request.data, direction)
+    task = tasks.get(request.task, own.completed(request.data, columns) if columns else None)
+    rows = tasks.load(task, request.data, task.checked_direction(request.direction) or None)
     frames = {"train": rows.train, "validation": rows.validation, **rows.extra}
     if request.split not in frames:
         raise InputError(f"split: no split '{request.split}' (allowed: {', '.join(frames)})", field="split")
-    frame = frames[request.split].iloc[: request.max_eval]
+    return task, rows, frames[request.split].iloc[: request.max_eval]
+
+
+def _measure_model(request: MeasureRequest, model: str, progress: Progress) -> Measured:
+    from isoviz.exploring import encoders
+    from isoviz.models import sources
+
+    source = encoders.resolve(model)
+    task, rows, frame = rows_in(request, request.own)
 
     from isoviz.models.extract import layer_views, offered_poolings, usual_pooling
     from isoviz.models.profile import profile
@@ -251,7 +268,7 @@ def _measure_model(request: MeasureRequest, model: str, progress: Progress) -> M
             max_length=request.max_length,
             allow_random=request.allow_random,
             batch_size=request.batch_size,
-            direction=direction,
+            direction=task.checked_direction(request.direction) or None,
             prompt=request.prompt,
             truncate=request.truncate_dim,
             progress=progress,

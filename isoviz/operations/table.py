@@ -27,8 +27,9 @@ from isoviz.errors import InputError, StoreError
 from isoviz.events import Status
 from isoviz.jobs import guarded
 from isoviz.operations import documents
-from isoviz.operations.measure import MeasureRequest
+from isoviz.operations.measure import CloudRequest, MeasureRequest
 from isoviz.operations.operation import STRICT, argument, arguments_of, checked, keywords
+from isoviz.operations.ruler import RulerRequest
 from isoviz.runs import duplicates, planning
 from isoviz.runs.identity import one_line
 from isoviz.runs.naming import experiment_name
@@ -52,7 +53,7 @@ Alpha = Annotated[float, argument("familywise error rate of the table")]
 
 MOST_LISTED: Final = 200
 _MEASURE_SECONDS: Final = 3600.0
-"""How long `measure` may take for a visitor: long enough to download a model first."""
+"""How long `measure` and `ruler` may take for a visitor: long enough to download a model first."""
 _THREADS: Final = ThreadPoolExecutor(32, "operation")
 _MEASURING: Final = ThreadPoolExecutor(8, "measure")
 """Its threads wait for their turn to measure; other operations must not wait for them."""
@@ -136,6 +137,7 @@ def operations(
         Operation(do.compare_runs),
         Operation(do.catalogue),
         Operation(do.measure, computes=True),
+        Operation(do.ruler, computes=True),
         Operation(do.launch_runs, writes=True),
         Operation(do.stop_run, writes=True),
         Operation(do.resume_run, writes=True),
@@ -192,32 +194,44 @@ class Operations:
         Without layer and pooling, all layers.
         """
         request.check()
+        return await self._computed("isoviz.operations.measure:document", request, request.model)
+
+    async def ruler(self, request: RulerRequest) -> dict[str, Any]:
+        """What a cosine means for an encoder: the noise floor of unrelated pairs, P(related | cosine) and a threshold if related pairs
+        are known, all with intervals; from a model on texts, or a file of embeddings. cosine: read these on the ruler.
+        """
+        request.check()
+        model = request.model if request.embeddings is None else None
+        return await self._computed("isoviz.operations.ruler:document", request, model)
+
+    async def _computed(self, function: str, request: CloudRequest, model: str | None) -> dict[str, Any]:
+        """A request's document, from a process with limits that ends with the client. `model`: what it loads, if it does."""
         cancelled = threading.Event()
 
         def pulse() -> None:
             if cancelled.is_set():
                 raise InterruptedError("the client is gone")
 
-        def measured() -> dict[str, Any]:
-            resolved = self.service.resolve_paths(request.model, request.data, request.embeddings)
-            files = dict(zip(("model", "data", "embeddings"), resolved, strict=True))
+        def computed() -> dict[str, Any]:
+            resolved = self.service.resolve_paths(model, request.data, request.embeddings)
+            files = {"data": resolved[1], "embeddings": resolved[2]} | ({"model": resolved[0]} if model else {})
             allowed = limits.UNLIMITED
             if self.service.roots() is not None:
                 allowed = limits.from_environment()
                 allowed = dataclasses.replace(allowed, seconds=max(allowed.seconds, _MEASURE_SECONDS))
             with self.service.computing(pulse):
                 return guarded.call(
-                    "isoviz.operations.measure:document",
+                    function,
                     {"request": request.model_copy(update=files)},
                     dict[str, Any],
-                    field="embeddings" if request.model is None else "model",
-                    imports=guarded.TABLES if request.model is None else _MODEL_MODULES,
+                    field="embeddings" if model is None else "model",
+                    imports=guarded.TABLES if model is None else _MODEL_MODULES,
                     allowed=allowed,
                     pulse=pulse,
                 )
 
         try:
-            return await asyncio.get_running_loop().run_in_executor(_MEASURING, measured)
+            return await asyncio.get_running_loop().run_in_executor(_MEASURING, computed)
         finally:
             cancelled.set()
 

@@ -33,18 +33,21 @@ class TextsRequest:
         texts: the slug of a demo set, or the key of stored texts.
         model: see `isoviz.models.sources`.
         layer: layer whose tokens are averaged; None for the model's own sentence vectors, or its last layer if it has none.
+        halves: cut each text in two, which makes pairs (`isoviz.vectors.halves`).
     """
 
     texts: str
     model: str = MODEL
     layer: int | None = None
+    halves: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """JSON form, including the model's version: its commit on the hub, or its weights, tokenizer and modules."""
         source = sources.resolve(self.model)
-        content = {"weights": source.fingerprint, "reading": reading_files(source)}
+        content: dict[str, Any] = {"weights": source.fingerprint, "reading": reading_files(source)}
         if source.revision is not None:  # known even before the download
             content = {"revision": source.revision}
+        content |= {"halves": True} if self.halves else {}
         return {"texts": self.texts, "model": self.model, "layer": self.layer, **content}
 
     @property
@@ -65,6 +68,7 @@ def compute(
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Facts and arrays of the vectors."""
     from isoviz.models import extract
+    from isoviz.vectors import halves
 
     if request.texts in demo_sets.TITLES:
         text_set: vectors.TextSet | VectorSet = demo_sets.read(request.texts)
@@ -73,6 +77,8 @@ def compute(
             text_set = vectors.load_any(request.texts)
         except KeyError:
             raise InputError("texts: these texts are no longer on this server", field="texts") from None
+    if request.halves:
+        text_set = halves.halved(text_set)
     name, columns, pairs, relation = text_set.name, text_set.columns, text_set.pairs, text_set.relation
     source = sources.fetch(
         sources.resolve(request.model), lambda *download: report(0, len(columns), hub.in_words(*download))
@@ -92,14 +98,18 @@ def compute(
         "model": request.model,
         "pooling": pooling,
         "layer": layer,
-        "max_length": _LONGEST,
+        "max_length": views.max_length,
         "texts": request.texts,
+        "model_fingerprint": source.fingerprint,
+        "model_revision": source.revision,
+        **({"related": halves.ASSUMES} if request.halves else {}),
     }
     return stored(VectorSet(views.points(layer, pooling), columns, pairs, relation, name, facts))
 
 
 def _work(job: Job) -> None:
-    request = TextsRequest(job.request["texts"], job.request["model"], job.request["layer"])
+    asked = job.request
+    request = TextsRequest(asked["texts"], asked["model"], asked["layer"], asked.get("halves", False))
     job.publish(*compute(request, job.report))
 
 

@@ -24,7 +24,7 @@ Matrix = NDArray[np.float64]
 
 @pytest.fixture(autouse=True)
 def _fewer_replicates(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(related, "_REPLICATES", 60)
+    monkeypatch.setattr(related, "_HALVES", 60)
 
 
 def cloud(n: int, generator: np.random.Generator, d: int = 24) -> Matrix:
@@ -72,8 +72,9 @@ def test_intervals_of_the_floor_cover_the_population() -> None:
     for truth, draw in ((sphere, lambda: generator.normal(size=(120, d))), (shifted, lambda: cloud(120, generator))):
         covered = dict.fromkeys(truth, 0)
         for _ in range(100):
-            sides = sides_of(None, 120, generator, 3_000)
-            floor = Floor(sides.cosines(draw()), ~sides.same)
+            points = draw()
+            sides = sides_of(points, None, generator, 3_000)
+            floor = Floor(sides.cosines(points), sides.unrelated, sides.units)
             for share, value in truth.items():
                 level = floor.level(share)
                 covered[share] += level.low <= value <= level.high
@@ -111,7 +112,7 @@ def test_where_nothing_is_related_it_says_so() -> None:
     for _ in range(60):
         points = cloud(80, generator)
         pairs = np.stack([np.arange(40), 40 + np.arange(40)], axis=1)
-        wrong += related._permuted(points, pairs, generator) <= related.ALPHA
+        wrong += related.permuted(points, pairs, generator) <= related.ALPHA
     assert wrong <= 3
     ruler = cosines.ruler(cloud(90, generator), labels=generator.integers(3, size=90).tolist())
     assert ruler.related is not None and not ruler.related.separates and ruler.related.threshold is None

@@ -1,0 +1,99 @@
+"""Fields for a set of vectors: a demo set, an upload, or texts through an encoder."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from dashboard.inputs import model_form, vectors_form
+from dashboard.shared import job_progress, menu, resources
+from dashboard.shared.steady import steady
+from isoviz.vectors import demo_sets
+from isoviz.whatif.texts import ENCODED, FIRST_LAYER, TextsRequest, recorded
+
+LAYERS: Final = ("1", "2", "3", "4")
+"""Layers of the bundled encoder."""
+
+
+@steady
+def key_field(prefix: str, first: str = demo_sets.RETRIEVAL, *, halves: bool = False) -> str | None:
+    """The key of the vectors, once they exist.
+
+    Args:
+        prefix: prefix of the page's widget keys.
+        first: the demo set of a first visit.
+        halves: offer to cut texts without pairs in two.
+    """
+    titles = {title: slug for slug, title in demo_sets.TITLES.items()}
+    set_column, layer_column = st.columns([3, 2], vertical_alignment="bottom")
+    selected = set_column.selectbox(
+        "Vectors",
+        [*titles, menu.OWN_SET],
+        index=list(titles.values()).index(first),
+        key=prefix + "set",
+        bind="query-params",
+    )
+    if selected != menu.OWN_SET:
+        layer = layer_column.segmented_control(
+            "Layer of the bundled encoder",
+            LAYERS,
+            default=str(FIRST_LAYER),
+            required=True,
+            key=prefix + "layer",
+            bind="query-params",
+            help="Each text becomes the mean of its tokens at this layer.",
+        )
+        return _encoded(prefix, TextsRequest(titles[str(selected)], layer=int(layer or FIRST_LAYER)))
+    own_set = vectors_form.draw(prefix, "either")
+    if own_set is None:
+        return None
+    model = _encoder_field(prefix) if own_set.kind == "texts" else ""
+    cut = (
+        halves
+        and own_set.kind == "texts"
+        and own_set.relation is None
+        and st.toggle(
+            "Cut each text in two",
+            key=prefix + "halves",
+            bind="query-params",
+            help="The two halves of a text then count as related, so that there are related pairs.",
+        )
+    )
+    st.page_link(
+        menu.EXPLORE,
+        label="Look at them in Explore",
+        icon=":material/layers:",
+        query_params=menu.explore_own(own_set.key, own_set.kind, model),
+    )
+    if own_set.kind == "vectors":
+        return own_set.key
+    source = model_form.show_source(model) if model else None
+    return None if source is None else _encoded(prefix, TextsRequest(own_set.key, source.name, halves=cut))
+
+
+def _encoder_field(prefix: str) -> str:
+    """The encoder of the user's texts; empty until the user has chosen one, because the answer depends on it."""
+    model = st.selectbox(
+        "Which encoder do you use?",
+        model_form.options(),
+        index=None,
+        key=prefix + "model",
+        bind="query-params",
+        accept_new_options=True,
+        placeholder=model_form.PLACEHOLDER,
+        help=model_form.HELP,
+    )
+    if not model:
+        st.caption("The answer depends on the encoder. Choose yours to encode these texts.")
+    return str(model or "")
+
+
+def _encoded(prefix: str, request: TextsRequest) -> str | None:
+    """The key of the texts' vectors. Starts the encoder, which takes seconds, unless the vectors are bundled."""
+    if (key := recorded(request)) is not None:
+        return key
+    state = job_progress.ask(ENCODED, request.as_json())
+    if state.under_way:
+        resources.expect_jobs()
+    return None if job_progress.follow(ENCODED, state, "Encoding", key=prefix + "stop") else state.key

@@ -1,0 +1,95 @@
+"""The fields of the Ruler page beside those for the vectors: which rows are related, and what is asked."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import streamlit as st
+
+from dashboard.shared.steady import steady
+from isoviz import vectors
+from isoviz.operations.jobs import SetRequest
+from isoviz.operations.ruler import Known, known_in
+from isoviz.vectors.sets import Relation
+
+PREFIX: Final = "ruler_"
+"""Prefix of this page's widget keys."""
+
+
+@steady
+def related_fields(key: str, relation: Relation | None, *, rated: bool) -> tuple[Known | None, float | None]:
+    """Fields: how related rows are known, if the set says it in several ways, and from which score on; None for the default.
+
+    Args:
+        relation: what the set's pairs mean.
+        rated: their scores differ, so that it matters which are related.
+    """
+    known = _known(key)
+    if len(known) == 1:
+        return None, None
+    titles: dict[str, Known] = {_title(one, relation): one for one in known}
+    how_column, score_column = st.columns(2)
+    title = how_column.selectbox("Related pairs", list(titles), key=PREFIX + "known", bind="query-params")
+    selected = titles[str(title)]
+    least = None
+    if selected == "pairs" and rated:
+        least = score_column.number_input(
+            "Related from score",
+            value=None,
+            key=PREFIX + "from",
+            bind="query-params",
+            placeholder="0.8 of the highest",
+            help="Scored pairs count as related from this score on.",
+        )
+    return None if selected == known[0] else selected, least
+
+
+def _title(known: Known, relation: Relation | None) -> str:
+    pairs = "queries with their documents" if relation == "relevance" else "the set's pairs"
+    return {"pairs": pairs, "labels": "rows with the same label", "none": "not known"}[known]
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _known(key: str) -> list[Known]:
+    return known_in(vectors.load(key))
+
+
+def cosine_field() -> float:
+    """Field: a cosine to read on the ruler."""
+    return st.number_input(
+        "What does this cosine mean?", -1.0, 1.0, 0.62, 0.01, format="%.3f", key=PREFIX + "cosine", bind="query-params"
+    )
+
+
+def question_fields() -> tuple[float, float]:
+    """Fields: the share of related pairs, and the wanted precision; both from 0 to 1."""
+    share_column, precision_column = st.columns(2)
+    share = share_column.number_input(
+        "Related, % of pairs",
+        0.0001,
+        99.99,
+        50.0,
+        5.0,
+        format="%g",
+        key=PREFIX + "share",
+        bind="query-params",
+        help="Of the pairs that you will compare, how many are related. Every probability depends on it: in a search among many "
+        "documents it is far below 1 %.",
+    )
+    precision = precision_column.number_input(
+        "Wanted precision, %",
+        1.0,
+        99.99,
+        90.0,
+        1.0,
+        format="%g",
+        key=PREFIX + "precision",
+        bind="query-params",
+        help="Of the pairs above the threshold, how many are to be related.",
+    )
+    return share / 100, precision / 100
+
+
+def base(request: SetRequest) -> SetRequest:
+    """The request with the usual share and precision, on which floor, distributions and transforms do not depend."""
+    return SetRequest(request.vectors, request.known, request.related_from)

@@ -1,0 +1,228 @@
+"""The Ruler page for one set of vectors: its figure, what a cosine and two sentences mean on it, a threshold, transforms, files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from io import BytesIO
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+from numpy.typing import NDArray
+from streamlit.delta_generator import DeltaGenerator
+
+from dashboard.components import figure
+from dashboard.inputs import vectors_form
+from dashboard.ruler import figures, form, sentences
+from dashboard.ruler.form import PREFIX
+from dashboard.shared import downloads, explanations, forms, job_progress, menu, wording
+from isoviz.cosines import SIX_LINES, Ruler
+from isoviz.operations import jobs
+from isoviz.operations.jobs import RULER, SetRequest
+from isoviz.vectors import demo_sets
+from isoviz.vectors.sets import facts_of
+
+_SHARED: Final = ("layer", "either", "model")
+"""Fields that What-if has too."""
+
+
+def draw(key: str) -> None:
+    """The page below the fields for the vectors.
+
+    Args:
+        key: key of a stored set of vectors.
+    """
+    st.session_state.pop(vectors_form.ANNOTATED, None)
+    stored = facts_of(key)
+    if stored is None or stored["what"] != "vectors":
+        forms.show_error("These vectors are no longer on this server. Load them again.")
+        return
+    facts: Mapping[str, Any] = stored.get("facts", {})
+    top = st.container()
+    left, right = st.columns([3, 2], gap="medium")
+    with right:
+        with st.container(border=True, gap="small"):
+            cosine = form.cosine_field()
+            reading = st.container()
+        with st.container(border=True, gap="small"):
+            st.markdown("**From which cosine on are pairs related?**")
+            share, precision = form.question_fields()
+            rated = stored["relation"] == "similarity" and "related" not in facts
+            known, least = form.related_fields(key, stored["relation"], rated=rated)
+            threshold = st.container()
+            if facts.get("texts", stored["name"]) not in demo_sets.TITLES:
+                _annotation_buttons(key, stored)
+        with st.container(border=True, gap="small"):
+            st.markdown("**Type two sentences**")
+            pair = _pair(facts)
+            spoken = st.container()
+    request = SetRequest(key, known, least, share, precision)
+    ruler = _ruler(request, top, threshold)
+    shown = ruler or jobs.find(form.base(request))
+    if shown is None:
+        return
+    marks = {figures.YOURS: cosine}
+    if ruler is not None:
+        reading.markdown(wording.plain(ruler.read(cosine).sentence))
+        with threshold:
+            _threshold(ruler)
+    if pair is not None:
+        between = _cosine(pair)
+        marks[figures.SENTENCES] = between
+        if ruler is not None:
+            spoken.markdown(f"Their cosine: {wording.plain(ruler.read(between).sentence)}")
+    if ruler is not None and ruler.related is not None and ruler.related.threshold is not None:
+        marks[figures.THRESHOLD] = ruler.related.threshold.cosine
+    with left:
+        _figure(shown, marks, stored["name"])
+    _transforms(shown, stored["name"])
+    if ruler is not None:
+        _take_home(ruler, pair)
+
+
+def _annotation_buttons(key: str, stored: Mapping[str, Any]) -> None:
+    """Buttons that add what says which rows of the user's set are related."""
+    relation = stored["relation"]
+    missing = {"pairs": "scored pairs", "queries": "queries", "labels": "labels"}
+    for needs in {"similarity": ("pairs",), "relevance": ("queries",)}.get(relation, ()):
+        del missing[needs]
+    if "label" in stored["columns"]:
+        del missing["labels"]
+    vectors_form.annotation_buttons(PREFIX, key, missing, ids="id" in stored["columns"], relation=relation)
+
+
+def _pair(facts: Mapping[str, Any]) -> NDArray[np.floating] | None:
+    if "model" not in facts:
+        st.caption("These vectors came without their encoder. Load texts instead and choose it, to type sentences.")
+        return None
+    typed = sentences.fields()
+    return None if typed is None else sentences.vectors_of(typed, facts)
+
+
+def _cosine(pair: NDArray[np.floating]) -> float:
+    first, second = pair.astype(np.float64)
+    return float(np.clip(first @ second / np.linalg.norm(first) / np.linalg.norm(second), -1, 1))
+
+
+def _ruler(request: SetRequest, top: DeltaGenerator, card: DeltaGenerator) -> Ruler | None:
+    """The ruler of a request, measured in the background; until then, draws the progress, or why there is none.
+
+    Args:
+        top: where it draws.
+        card: where it draws what is wrong with the related pairs, beside their fields.
+    """
+    if (found := jobs.find(request)) is not None:
+        return found
+    state = job_progress.ask(RULER, request.as_json())
+    with card if state.field in ("pairs", "labels") else top:
+        waiting = job_progress.follow(RULER, state, "Measuring", key=PREFIX + "measuring", retry=state.field is None)
+    return None if waiting else jobs.find(request)
+
+
+def _threshold(ruler: Ruler) -> None:
+    related = ruler.related
+    if related is None:
+        st.markdown(
+            "Related pairs are not known, so there is no threshold to choose: only how rare a cosine is among unrelated pairs."
+        )
+        return
+    auc, low, high = related.auc
+    if not related.separates:
+        st.markdown(f"**No threshold separates these pairs** (p = {related.p:.2g}).")
+    elif (found := related.threshold) is None:
+        st.markdown(
+            f"**No cosine has a precision of {_percent(related.wanted)}**, if {_percent(related.share)} of the pairs are related."
+        )
+    else:
+        st.markdown(
+            f"**From {found.cosine:.3f} on**, {_percent(found.precision)} ({_percent(found.low)} to {_percent(found.high)}) of the pairs "
+            f"are related. That finds {_percent(found.recall)} of the related pairs."
+        )
+    error, least, most = related.error
+    calibration = (
+        f" P(related) is off by {error:.3f} on average ({least:.3f} to {most:.3f})." if related.separates else ""
+    )
+    st.caption(
+        f"A related pair is higher than an unrelated one with probability {auc:.3f} ({low:.3f} to {high:.3f}).{calibration} "
+        "95 % intervals."
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _figure(ruler: Ruler, marks: Mapping[str, float], name: str) -> None:
+    related = (
+        ""
+        if ruler.relation is None or ruler.related is None
+        else f" {ruler.related.pairs:,} related pairs: {ruler.relation}."
+    )
+    drawn = f"{ruler.rows:,} of {ruler.n:,}" if ruler.rows < ruler.n else f"{ruler.n:,}"
+    about = f"{name}: n = {drawn} rows, d = {ruler.d}. {ruler.compared:,} unrelated pairs: {ruler.protocol}."
+    figure.draw(
+        figures.distribution(ruler, marks),
+        key=PREFIX + "distribution",
+        words=f"Cosines of {ruler.compared:,} unrelated and of related pairs of {name}, with the noise floor",
+        name=downloads.file_name("isoviz", "ruler", name),
+        caption=about + related,
+        about=about,
+        explanation=figures.DISTRIBUTION,
+        table=lambda: figures.densities(ruler),
+    )
+
+
+def _transforms(ruler: Ruler, name: str) -> None:
+    """The same after each transform, and the noise floor as numbers."""
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        st.header("The same after a transform", anchor=False)
+        st.markdown(
+            "Rescaling a score changes no ranking, so it separates nothing better. Centring and whitening do change rankings."
+        )
+        frame = figures.variants(ruler)
+        _table(frame, "variants", "Noise floor, AUC and its gain by transform")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            explanations.show(figures.VARIANTS, "How to read this table")
+            query = {"whatif_from": menu.WHATIF_OWN["whatif_from"], "whatif_set": str(st.session_state[PREFIX + "set"])}
+            query |= {
+                "whatif_" + field: st.query_params[PREFIX + field]
+                for field in _SHARED
+                if PREFIX + field in st.query_params
+            }
+            st.page_link(menu.WHATIF, label="Try transforms in What-if", icon=":material/tune:", query_params=query)
+        downloads.buttons(downloads.file_name("isoviz", "ruler", name, "transforms"), frame)
+    with right:
+        st.header("Noise floor", anchor=False)
+        st.markdown("How high the cosines of unrelated pairs lie, with 95 % intervals that count rows.")
+        _table(figures.floor(ruler), "floor", "Quantiles of the cosines of unrelated pairs")
+
+
+def _table(frame: pd.DataFrame, key: str, words: str) -> None:
+    numbers = {str(name): st.column_config.NumberColumn(format="%.3f") for name in frame.select_dtypes("number")}
+    st.dataframe(frame, key=PREFIX + key, hide_index=True, column_config=numbers, alt=words)
+
+
+def _take_home(ruler: Ruler, pair: NDArray[np.floating] | None) -> None:
+    st.header("Take it home", anchor=False)
+    st.markdown(
+        "The ruler as JSON, and what reads it without IsoViz: `pair.npy` holds the two vectors that you compare"
+        + ("." if pair is not None else ", such as those of two sentences that you type above.")
+    )
+    with st.container(horizontal=True):
+        downloads.button("Ruler (JSON)", lambda: ruler.model_dump_json(indent=1), "ruler.json", key=PREFIX + "json")
+        if pair is not None:
+            downloads.button("Your sentences (pair.npy)", lambda: _npy(pair), "pair.npy", key=PREFIX + "pair")
+    st.code(SIX_LINES, language="python", wrap_lines=True)
+    st.caption(
+        wording.plain(
+            f"Vectors {ruler.corpus} · {', '.join(f'{name} {number}' for name, number in ruler.versions.items())}"
+        )
+    )
+
+
+def _npy(array: NDArray[np.floating]) -> bytes:
+    buffer = BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()

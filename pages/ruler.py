@@ -1,0 +1,20 @@
+"""Ruler: what a cosine means for an encoder."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.inputs import set_choice
+from dashboard.ruler import panel
+from dashboard.ruler.form import PREFIX
+from dashboard.shared import address
+
+st.title("Ruler", anchor=False)
+st.caption(
+    "Is this cosine high? See where it lies among unrelated pairs, how likely such a pair is related, and which threshold holds."
+)
+
+with address.report_ignored("ruler"):
+    key = set_choice.key_field(PREFIX, "demo/similarity", halves=True)
+    if key is not None:
+        panel.draw(key)

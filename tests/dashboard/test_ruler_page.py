@@ -1,0 +1,249 @@
+"""The Ruler page without a browser: full at first sight, its fields, two sentences and the six lines, own sets, bad input."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboard.ruler import figures, sentences
+from dashboard.shared import menu
+from isoviz import cosines, vectors
+from isoviz.cosines import SIX_LINES, Ruler
+from isoviz.cosines.results import STORE
+from isoviz.errors import InputError
+from isoviz.exploring.jobs import QUESTIONS, SENTENCES
+from isoviz.jobs import queue
+from isoviz.jobs.kinds import Job, JobKind, Recent, Report
+from isoviz.jobs.queue import JobState
+from isoviz.models import sources
+from isoviz.operations import jobs
+from isoviz.operations.jobs import RULER, SetRequest
+from isoviz.vectors import VectorSet, demo_sets, halves
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.reading import drawn, errors, texts
+
+SIMILARITY = demo_sets.RECORDED["demo/similarity"]
+OWN = {"ruler_set": menu.OWN_SET}
+
+
+@pytest.fixture
+def jobs_here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Jobs are done at once, in this process; returns the names of their kinds."""
+    done: list[str] = []
+
+    def start(kind: JobKind, key: str, request: dict[str, Any], *_: object, **__: object) -> JobState:
+        done.append(kind.name)
+        try:
+            kind.work(Job(kind, key, request, Report(), Recent(1)))
+        except InputError as error:
+            return JobState("failed", key, message=str(error), field=error.field, advice=error.advice or "")
+        return queue.look(kind, key)
+
+    monkeypatch.setattr(queue, "start", start)
+    return done
+
+
+def recorded() -> Ruler:
+    ruler = jobs.find(SetRequest(SIMILARITY))
+    assert ruler is not None
+    return ruler
+
+
+def line(page: AppTest, name: str) -> float:
+    """Where the figure's vertical line is."""
+    (figure,) = drawn(page)
+    x: list[float] = next(trace["x"] for trace in figure["data"] if trace["name"] == name)
+    assert x[0] == x[1]
+    return x[0]
+
+
+def made_set(n: int = 60, **columns: object) -> str:
+    points = np.random.default_rng(0).normal(size=(n, 8)) + 1
+    return vectors.keep(VectorSet(points, pd.DataFrame(columns, index=range(n)), name="made"))
+
+
+def test_the_first_sight_is_full(open_page: OpenPage, offered: dict[str, Callable[[], bytes]]) -> None:
+    page = open_page("ruler")
+    ruler = recorded()
+    related = ruler.related
+    assert errors(page) == [] and related is not None and related.threshold is not None
+    assert page.number_input(key="ruler_cosine").value == 0.62 and ruler.read(0.62).sentence in texts(page)
+    assert line(page, figures.YOURS) == 0.62 and line(page, figures.THRESHOLD) == related.threshold.cosine
+    assert f"n = {ruler.rows} of {ruler.n:,} rows, d = {ruler.d}" in texts(page) and ruler.protocol in texts(page)
+    assert ruler.relation is not None and ruler.relation in texts(page)
+    transforms, floor = (frame.value for frame in page.dataframe)
+    assert transforms["AUC"].tolist() == [one.auc for one in ruler.variants]
+    assert floor["Cosine"].tolist() == [level.cosine for level in ruler.floor]
+    assert Ruler.model_validate_json(offered["ruler.json"]()) == ruler and "pair.npy" not in offered
+    shares = pd.read_csv(io.BytesIO(offered["isoviz-ruler-demo-similarity.csv"]()))
+    assert shares[["unrelated", "related"]].sum().tolist() == pytest.approx([1, 1])
+    assert shares["probability"].is_monotonic_increasing
+
+
+def test_a_cosine_is_read_from_the_address_or_the_field(open_page: OpenPage) -> None:
+    page = open_page("ruler", ruler_cosine="0.95")
+    assert errors(page) == [] and recorded().read(0.95).sentence in texts(page)
+    page.number_input(key="ruler_cosine").set_value(-0.25).run()
+    assert recorded().read(-0.25).sentence in texts(page) and line(page, figures.YOURS) == -0.25
+
+
+def test_share_and_precision_are_measured_and_what_does_not_depend_on_them_stays(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch, jobs_here: list[str]
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(queue, "start", lambda kind, key, *_, **__: JobState("running", key))
+        patch.setattr(queue, "look", lambda kind, key: JobState("running" if kind is RULER else "none", key))
+        page = open_page("ruler", ruler_share="10")
+        assert errors(page) == [] and page.button(key="ruler_measuring") and len(drawn(page)) == 1
+        assert recorded().read(0.62).sentence not in texts(page) and "ruler.json" not in texts(page)
+    page.number_input(key="ruler_precision").set_value(80.0).run()
+    ruler = jobs.find(SetRequest(SIMILARITY, share=0.1, precision=0.8))
+    assert jobs_here == ["ruler"] and ruler is not None and ruler.related is not None
+    assert ruler.related.threshold is not None and ruler.related.threshold != recorded().related.threshold  # type: ignore[union-attr]
+    assert line(page, figures.THRESHOLD) == ruler.related.threshold.cosine
+    floors = [[level.cosine for level in one.floor] for one in (ruler, recorded())]
+    assert floors[0] == pytest.approx(floors[1], rel=1e-4)
+
+
+def test_what_separates_nothing_says_so(open_page: OpenPage, jobs_here: list[str]) -> None:
+    key = made_set(label=["a", "b", "c"] * 20)
+    page = open_page("ruler", **OWN, ruler_either=key)
+    assert errors(page) == [] and jobs_here == ["ruler"]
+    assert "No threshold separates these pairs" in texts(page)
+    assert figures.THRESHOLD not in [trace["name"] for trace in drawn(page)[0]["data"]]
+    page.selectbox(key="ruler_known").set_value("not known").run()
+    assert errors(page) == [] and "Related pairs are not known" in texts(page)
+    assert list(page.dataframe[0].value) == ["Vectors", "Floor (99 %)"]
+    assert jobs.find(SetRequest(key, "none")).related is None  # type: ignore[union-attr]
+    assert not [field for field in page.text_input if field.key == "ruler_first"]  # their encoder is unknown
+    fields = {field.key for field in page.get("file_uploader")}
+    assert fields >= {"ruler_add.queries", "ruler_add.pairs"} and "ruler_add.labels" not in fields
+
+
+@pytest.mark.parametrize(
+    "points, message",
+    [
+        (np.random.default_rng(0).normal(size=(4, 8)), "Needs at least 10 rows (got 4)."),
+        (np.ones((20, 8)), "All rows are identical"),
+        (np.where(np.arange(20)[:, None] == 3, 0.0, np.ones((20, 8)) + np.eye(20, 8)), "Row 3 has length 0"),
+    ],
+)
+def test_vectors_without_cosines_are_refused_in_a_line(
+    open_page: OpenPage, jobs_here: list[str], points: Any, message: str
+) -> None:
+    key = vectors.keep(VectorSet(points, pd.DataFrame(index=range(len(points))), name="bad"))
+    found = errors(open_page("ruler", **OWN, ruler_either=key))
+    assert len(found) == 1 and message in found[0]
+
+
+def test_a_score_that_no_pair_has_is_refused_beside_its_field(open_page: OpenPage, jobs_here: list[str]) -> None:
+    page = open_page("ruler", ruler_from="9")
+    assert len(errors(page)) == 1 and "at least 10 related pairs" in errors(page)[0]
+    page.number_input(key="ruler_from").set_value(3.5).run()
+    ruler = jobs.find(SetRequest(SIMILARITY, related_from=3.5))
+    assert errors(page) == [] and ruler is not None and ruler.related is not None
+    assert ruler.related.pairs > recorded().related.pairs  # type: ignore[union-attr]
+
+
+def test_a_set_that_is_gone_says_so(open_page: OpenPage) -> None:
+    assert "no longer on this server" in errors(open_page("ruler", **OWN, ruler_either="0" * 32))[0]
+
+
+def keep_sentences(first: str, second: str, points: Any) -> None:
+    """The vectors of two sentences, where the page finds them."""
+    source = sources.resolve("demo/tiny-bert")
+    request = {
+        "model": source.name,
+        "fingerprint": source.fingerprint,
+        "layer": 2,
+        "pooling": "mean",
+        "max_length": 256,
+    }
+    key = queue.content_key(SENTENCES, {**request, "texts": [[first, second]]})
+    QUESTIONS.publish(key, {"tokens": []}, {"points": np.asarray(points, np.float32)})
+
+
+def test_two_sentences_and_six_lines_that_give_the_pages_numbers(
+    open_page: OpenPage, offered: dict[str, Callable[[], bytes]], tmp_path: Path
+) -> None:
+    generator = np.random.default_rng(0)
+    points = np.ones(128) + 0.4 * generator.normal(size=(2, 128))
+    keep_sentences("A cat sat.", "A dog ran.", points)
+    page = open_page("ruler", ruler_first="A cat sat.", ruler_second="A dog ran.")
+    ruler, between = recorded(), line(page, figures.SENTENCES)
+    assert errors(page) == [] and between == pytest.approx(cosine(points), abs=1e-9)
+    assert f"Their cosine: {ruler.read(between).sentence}" in texts(page)
+    (tmp_path / "ruler.json").write_bytes(encoded(offered["ruler.json"]()))
+    (tmp_path / "pair.npy").write_bytes(offered["pair.npy"]())
+    process = subprocess.run(
+        [sys.executable, "-c", SIX_LINES], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    reading = ruler.read(between)
+    assert tuple(map(float, process.stdout.split())) == pytest.approx(
+        (between, reading.percentile, reading.probability)
+    )
+
+
+def cosine(points: Any) -> float:
+    first, second = np.asarray(points, np.float32).astype(float)
+    return float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
+
+
+def encoded(content: bytes | str) -> bytes:
+    return content.encode() if isinstance(content, str) else content
+
+
+def test_sentences_that_cannot_be_read(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_sentences("A cat sat.", "A dog ran.", np.zeros((2, 128)))
+    assert "all zeros" in errors(open_page("ruler", ruler_first="A cat sat.", ruler_second="A dog ran."))[0]
+    long = "a" * (sentences.MOST_LETTERS + 1)
+    assert "At most 1,000 characters (got 1,001)." in errors(open_page("ruler", ruler_first=long))
+
+
+def test_halves_of_own_texts_are_related_and_the_record_says_what_that_assumes(
+    open_page: OpenPage, jobs_here: list[str], offered: dict[str, Callable[[], bytes]]
+) -> None:
+    lines = [f"The {animal} number {row} sleeps in its house today." for row, animal in enumerate(["cat", "dog"] * 12)]
+    key = vectors.keep(vectors.from_texts(lines))
+    page = open_page("ruler", **OWN, ruler_either=key, ruler_model="demo/tiny-bert")
+    assert errors(page) == [] and "Related pairs are not known" in texts(page)
+    page.toggle(key="ruler_halves").set_value(True).run()
+    assert errors(page) == [] and jobs_here == ["encoded texts", "ruler"] * 2
+    ruler = Ruler.model_validate_json(offered["ruler.json"]())
+    assert ruler.relation == halves.ASSUMES and ruler.n == 48 and ruler.related is not None
+    assert ruler.model == "demo/tiny-bert" and ruler.cloud is not None
+    assert ruler.cloud["model_fingerprint"] == sources.resolve("demo/tiny-bert").fingerprint
+
+
+def test_a_viewer_sees_the_recorded_rulers_and_may_start_none(
+    open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
+    page = open_page("ruler", ruler_share="20")
+    assert errors(page) == [] and "This server is read-only" in texts(page) and len(drawn(page)) == 1
+    assert recorded().read(0.62).sentence in texts(open_page("ruler"))
+
+
+def test_densities_are_those_of_the_pairs() -> None:
+    generator = np.random.default_rng(1)
+    points = generator.normal(size=(120, 16)) + 0.5
+    pairs = np.arange(120).reshape(60, 2)
+    points[pairs[:, 1]] = points[pairs[:, 0]] + 0.5 * generator.normal(size=(60, 16))
+    ruler = cosines.ruler(points, pairs=pairs)
+    shown = figures.densities(ruler)
+    unit = points / np.linalg.norm(points, axis=1, keepdims=True)
+    values = (unit[pairs[:, 0]] * unit[pairs[:, 1]]).sum(axis=1)
+    mean = float((shown["cosine"] * shown["related"]).sum())
+    assert mean == pytest.approx(values.mean(), abs=0.01)
+    across = (unit[pairs[:, 0]] @ unit[pairs[:, 1]].T)[~np.eye(60, dtype=bool)]
+    assert float((shown["cosine"] * shown["unrelated"]).sum()) == pytest.approx(across.mean(), abs=0.01)
+    assert RULER.results is STORE
