@@ -61,7 +61,8 @@ def table_of(outcomes: dict[str, dict[str, Any]], device: str) -> Table:
         table.rows.append([f"{len(members)} {title}", f"{worst:.0e}", f"{members[0]['tolerance']:.0e}"])
     table.notes += [
         "A run's rows compare the losses of all steps, the validation scores and the isotropy of every cloud before and after it. "
-        "RankMe, TwoNN and hubness magnify rounding in the clouds, so they are compared on equal clouds only.",
+        "RankMe, α, the intrinsic dimensions, hubness and reciprocity magnify rounding in the clouds, so they are compared on "
+        "equal clouds only.",
         "A bound of 0 means equal numbers. Where memory runs out and after a resume, the second result is of the same device.",
     ]
     return table

@@ -1,7 +1,7 @@
 """The command line: `python -m isoviz VERB`; `_VERBS` lists the verbs.
 
-Exit codes: 0 done; 1 a run failed, or was stopped; 2 bad input, with one line on stderr that says which option and what is allowed;
-130 (Ctrl-C) or 143 (SIGTERM) where it was ended at once; 141 where no one reads its output any more.
+Exit codes: 0 done; 1 a run failed, or was stopped, or vectors changed; 2 bad input, with one line on stderr that says which option
+and what is allowed; 130 (Ctrl-C) or 143 (SIGTERM) where it was ended at once; 141 where no one reads its output any more.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _VERBS: Final = {
     "sweep": "fine-tune over a grid of parameters and seeds",
     "measure": "every measure of an array file, or of a model on a task",
     "ruler": "what a cosine means for an encoder: noise floor, P(related | cosine), thresholds",
+    "atlas": "record many encoders: noise floors and the isotropy of each layer, in files that merge",
+    "check": "did these vectors change? measures compared with a saved baseline, exit code 1 if so",
     "transform": "apply a chain of post-hoc transforms to an array file",
     "export": "write a chain as a matrix for numpy, or as a sentence-transformers model",
     "runs": "list, show, stop, resume, delete, export or cite runs, reorder the queue, save a model, or add seeds to an experiment",
@@ -164,7 +166,8 @@ def _with_option(error: IsoVizError) -> str:
     message, field = str(error), error.field or ""
     option = "--set " + field.removeprefix("params.") if field.startswith("params.") else OPTIONS.get(field)
     option = option or OWN_OPTIONS.get(field.removeprefix("own."))
-    option = option or {"seed": "--seeds", "grid": "--grid"}.get(field, f"--{field.replace('_', '-')}")
+    special = {"seed": "--seeds", "grid": "--grid", "vectors": "vectors"}
+    option = option or special.get(field, f"--{field.replace('_', '-')}")
     named = field and not field.isupper() and message.startswith(field + ":")  # in capitals: an environment variable
     return option + message.removeprefix(field) if named else message
 

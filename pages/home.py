@@ -13,7 +13,7 @@ st.caption(
 )
 
 sections.cloud()
-st.header("Three ways in", anchor=False)
+st.header("Four ways in", anchor=False)
 sections.ways_in()
 st.header("What IsoViz measures", anchor=False)
 sections.strip()

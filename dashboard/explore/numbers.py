@@ -83,7 +83,9 @@ def notes_on(entry: CloudRecord, measure: str) -> list[str]:
     notes = notes_of(entry)
     about = [note for note in notes if re.search(rf"\b{measure}\b", note)]
     if value(entry, measure) is None and not about:
-        about = notes
+        metric = metrics.catalogue().get(measure)
+        newer = metric is not None and not metric.inputs and measure not in entry.readings
+        about = [f"{measure} was added after this was measured"] if newer else notes
     return [in_words(note) for note in about]
 
 

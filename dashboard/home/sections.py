@@ -1,4 +1,4 @@
-"""Sections of the home page: a small playground, from text to label, three starting points, running and latest runs."""
+"""Sections of the home page: a small playground, from text to label, four starting points, running and latest runs."""
 
 from __future__ import annotations
 
@@ -43,6 +43,9 @@ STRIP = (
 MEASURED = "One vector"
 
 OWN_DATA = "Try it on my data"
+COLLAPSING = "Is my training collapsing?"
+_QUERIES = {OWN_DATA: menu.WHATIF_OWN, COLLAPSING: menu.WATCHED}
+"""Label of a link → its query parameters."""
 SHOWN = 8
 
 
@@ -69,7 +72,7 @@ def cloud() -> None:
 
 
 def ways_in() -> None:
-    """Three questions, each with links to the pages that answer it."""
+    """Four questions, each with links to the pages that answer it."""
     entry_points = (
         (
             "What is isotropy?",
@@ -89,6 +92,14 @@ def ways_in() -> None:
             ],
         ),
         (
+            "Is this cosine high?",
+            "For one encoder 0.8 is a near copy, for another what any two texts have. See where a cosine lies among unrelated pairs.",
+            [
+                (menu.RULER, "What does 0.62 mean?", ":material/straighten:"),
+                (menu.LIVE, COLLAPSING, ":material/monitoring:"),
+            ],
+        ),
+        (
             "Which method?",
             "Fine-tune with several methods and seeds, and test whether they differ. More isotropic need not mean more accurate.",
             [
@@ -103,8 +114,7 @@ def ways_in() -> None:
             st.markdown(text)
             st.space("stretch")
             for page, label, icon in links:
-                own = menu.WHATIF_OWN if label == OWN_DATA else None
-                st.page_link(page, label=label, icon=icon, query_params=own)
+                st.page_link(page, label=label, icon=icon, query_params=_QUERIES.get(label))
 
 
 def runs() -> None:

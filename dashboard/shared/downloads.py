@@ -48,6 +48,7 @@ _MIME = {
     "html": "text/html",
     "json": "application/json",
     "md": "text/markdown",
+    "npy": "application/octet-stream",
     "parquet": "application/vnd.apache.parquet",
     "tex": "application/x-tex",
     "zip": "application/zip",

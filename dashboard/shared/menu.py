@@ -13,10 +13,26 @@ TICK = 3.0
 """Seconds between counts of queued and running runs."""
 _PAGES = Path(__file__).resolve().parents[2] / "pages"
 
-HOME, PLAYGROUND, LESSONS, METHODS, EXPLORE, WHATIF, TRAIN, LIVE, EXPERIMENTS, RESULTS, TRADEOFFS, PAPERS, RUN = (
+(
+    HOME,
+    PLAYGROUND,
+    LESSONS,
+    METHODS,
+    EXPLORE,
+    WHATIF,
+    RULER,
+    ATLAS,
+    TRAIN,
+    LIVE,
+    EXPERIMENTS,
+    RESULTS,
+    TRADEOFFS,
+    PAPERS,
+    RUN,
+) = (
     str(_PAGES / f"{name}.py")
     for name in (
-        *("home", "playground", "lessons", "methods", "explore", "whatif", "train", "live"),
+        *("home", "playground", "lessons", "methods", "explore", "whatif", "ruler", "atlas", "train", "live"),
         *("experiments", "results", "tradeoffs", "papers", "run"),
     )
 )
@@ -42,8 +58,18 @@ _MENU: Final = {
         "tune",
         "Transform a finished run's embeddings and see how isotropy and the head's performance change.",
     ),
+    RULER: (
+        "Ruler",
+        "straighten",
+        "What a cosine means for an encoder: noise floor, P(related | cosine), and a threshold with its precision.",
+    ),
+    ATLAS: (
+        "Atlas",
+        "public",
+        "Recorded encoders side by side: noise floors, thresholds and the isotropy of each layer.",
+    ),
     TRAIN: ("Train", "model_training", "Choose models, tasks, methods, parameters and seeds, and launch the runs."),
-    LIVE: ("Live", "monitoring", "The queue, and running runs with live curves."),
+    LIVE: ("Live", "monitoring", "The queue, running runs with live curves, and trainings watched elsewhere."),
     EXPERIMENTS: (
         "Experiments",
         "science",
@@ -94,7 +120,11 @@ def _activity() -> None:
         st.page_link(LIVE, label=" · ".join(parts), icon=":material/play_circle:", help="Watch the runs.")
 
 
-WHATIF_OWN = {"whatif_from": "Vectors or texts", "whatif_set": "Your own vectors or texts"}
+WATCHED = {"watched": "newest"}
+"""Query parameters that open Live on the newest watched training, or on the example."""
+OWN_SET = "Your own vectors or texts"
+"""Option of What-if and Ruler for the user's data."""
+WHATIF_OWN = {"whatif_from": "Vectors or texts", "whatif_set": OWN_SET}
 """Query parameters that open What-if with the form for the user's data."""
 
 

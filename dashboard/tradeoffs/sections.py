@@ -153,7 +153,9 @@ def _figures(choice: Choice) -> None:
     compared = (choice.metric, choice.measure, choice.parameter or None)
     points = run_lists.cached(("points", choice), lambda: tables.points(tables.ordered(runs), *compared))
     st.caption(_counts(runs, points, choice))
-    if points.empty:
+    if points.empty and (runs["status"] == "finished").any():
+        st.info("No finished run has both values. Runs of older versions lack newer measures.", icon=":material/block:")
+    elif points.empty:
         st.info("The first point appears when the first of these runs finishes.", icon=":material/hourglass_empty:")
     else:
         run_lists.show_warnings(run_lists.warnings(runs))

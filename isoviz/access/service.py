@@ -23,6 +23,7 @@ from isoviz.access.policy import READ_ONLY, UNRESTRICTED, Policy
 from isoviz.access.uploads import Allowance, Files
 from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.config import RunConfig
+from isoviz.cosines import results as rulers
 from isoviz.errors import AccessError, DataError, ModelError, StoreError
 from isoviz.exploring import encoders, user_sets
 from isoviz.exploring.jobs import VIEW
@@ -243,7 +244,7 @@ class Service:
         return summary
 
     def forget_vectors(self, key: str) -> None:
-        """Delete a stored set with its views and chains. If others own it too, remove only this visitor's ownership."""
+        """Delete a stored set with its views, chains and rulers. If others own it too, remove only this visitor's ownership."""
         self.require()
         if not self.visitor.may(Role.OPERATOR):
             owners = uploads.owners_of(key)
@@ -254,7 +255,9 @@ class Service:
             if len(owners) > 1:
                 uploads.release(key, self.visitor.id)
                 return
-        whatif.forget(user_sets.forget(key))
+        forgotten = user_sets.forget(key)
+        whatif.forget(forgotten)
+        rulers.forget(forgotten)
 
     # ------------------------------------------------------------------ jobs
 

@@ -106,12 +106,14 @@ def add_fields(
             shared |= {"choices": choices, "metavar": None}
         if several:
             shared |= {"action": "append"} if "append" in about else {"nargs": about.get("nargs", "+")}
+        elif "nargs" in about:
+            shared["nargs"] = about["nargs"]
         if "positional" in about:
             added: Any = group.add_argument(name, **shared)
         else:
             required = field.is_required() and options is None
             added = group.add_argument(option, dest=prefix + name, default=None, required=required, **shared)
-        if shared["metavar"] in ("FILE", "DIR", "PATH", "URL_OR_DIR"):
+        if shared["metavar"] in ("FILE", "FOLDER", "DIR", "PATH", "URL_OR_DIR"):
             added.complete = _FILES  # which shtab reads
 
 

@@ -21,7 +21,7 @@ _REMEMBERED: Final = 60.0
 _SECONDS_BETWEEN_REPORTS: Final = 0.25
 _MAX_REPORTS: Final = 200
 """Progress reports of a download at most: each becomes an event of its run."""
-_NAME: Final = re.compile(r"(?:[A-Za-z0-9][\w.-]{0,95}/)?[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+_NAME: Final = re.compile(r"(?:[A-Za-z0-9][\w.-]{0,95}\b/)?[A-Za-z0-9][\w.-]{0,95}\b", re.ASCII)
 _REVISION: Final = re.compile(r"[\w][\w./-]{0,199}", re.ASCII)
 
 
@@ -67,7 +67,7 @@ class Match:
 def parse(text: str) -> tuple[str, str | None] | None:
     """`org/name` or `org/name@revision` → (name, revision or None); None for what cannot be a hub id."""
     name, separator, revision = text.partition("@")
-    if not _NAME.fullmatch(name) or ".." in name or "--" in name:
+    if not _NAME.fullmatch(name) or ".." in name or "--" in name or name.endswith(".git"):
         return None
     if separator and (not _REVISION.fullmatch(revision) or ".." in revision):
         return None

@@ -1,4 +1,4 @@
-"""Read-outs of unlabelled vectors: the similarity of random pairs and of neighbours."""
+"""Read-outs of unlabelled vectors: the similarity of random pairs and of neighbours, and the noise floor."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.cosines.floor import Floor
 from isoviz.readouts.image import Image
 from isoviz.statistics.paired_bootstrap import Jackknife, Mean, Statistic
 
 NEIGHBOURS: Final = 10
 PAIRS: Final = 5_000
+NOISE: Final = 0.99
+"""Share of unrelated pairs below the noise floor."""
 BINS: Final = np.linspace(-1, 1, 81)
 """Edges of the bars of a distribution of cosines."""
 
@@ -52,6 +55,15 @@ def measure(image: Image) -> dict[str, Statistic]:
         ),
         "nearest": Jackknife(first.mean(), m, lambda: (first.sum() - first - lost) / max(1, m - 1)),
     }
+
+
+def noise_floor(image: Image, related: NDArray[np.bool_]) -> Statistic:
+    """The cosine that 99 % of the pairs of rows of `image.sample` stay below, without the `related` ones (m, m)."""
+    m = len(image.sample)
+    floor = Floor(image.cosines, ~(related | related.T | np.tri(m, dtype=bool)), (np.arange(m), np.arange(m)))
+    if not floor.count:
+        return Mean(np.full(m, np.nan))
+    return Jackknife(float(np.quantile(floor.values, NOISE)), m, lambda: floor.without(NOISE))
 
 
 def overlap(before: Image, after: Image) -> Statistic:

@@ -95,6 +95,15 @@ CATALOGUE: Final[dict[str, ReadOut]] = {
             slow=True,
         ),
         ReadOut("random_pairs", "Cosine, random pairs", "nothing", "rows", "Mean cosine of all pairs of at most 1,500 rows.", aim=""),
+        ReadOut(
+            "noise_floor",
+            "Noise floor",
+            "nothing",
+            "rows",
+            "The cosine that 99 % of the pairs of different rows stay below, without pairs that labels, ratings or relevance connect.",
+            aim="",
+            compute=lambda image, annotations: cosines.noise_floor(image, _connected(image, annotations)),
+        ),
         ReadOut("nearest", "Cosine, nearest row", "nothing", "rows", "Mean cosine of each row with its nearest other row.", aim=""),
     )
 }  # fmt: skip
@@ -169,6 +178,25 @@ def _labels(image: Image, annotations: Annotations, slugs: set[str]) -> dict[str
     if "nmi" in slugs:
         statistics["nmi"] = labels.clusters(labelled, codes)
     return statistics
+
+
+def _connected(image: Image, annotations: Annotations) -> NDArray[np.bool_]:
+    """(m, m) which pairs of rows of `image.sample` the annotations connect: the same label, rated, or relevant."""
+    m = len(image.sample)
+    connected, place = np.zeros((m, m), bool), np.full(image.n, -1)
+    place[image.sample] = np.arange(m)
+    if annotations.labels is not None:
+        codes = np.full(image.n, -1)
+        codes[annotations.labels.rows] = annotations.labels.codes
+        of_sample = codes[image.sample]
+        connected |= (of_sample[:, None] == of_sample) & (of_sample >= 0)
+    ends = [(annotations.pairs.left, annotations.pairs.right)] if annotations.pairs is not None else []
+    if (search := annotations.queries) is not None:
+        ends.append((search.queries[search.query], search.documents[search.document]))
+    for left, right in ends:
+        inside = (place[left] >= 0) & (place[right] >= 0)
+        connected[place[left[inside]], place[right[inside]]] = True
+    return connected
 
 
 _MEASURES: Final[Mapping[Needs, Callable[[Image, Annotations, set[str]], dict[str, Statistic]]]] = {

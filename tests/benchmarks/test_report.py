@@ -40,32 +40,11 @@ def test_a_broken_marker_is_refused_before_anything_is_lost(report, tmp_path):
     assert "old" in page.read_text()
 
 
-def test_a_table_is_the_same_in_the_terminal_and_on_the_page(report):
-    table = report.Table("IsoScore*", ["n × d", "|ρ|, ms"], [["10 × 3", "1.5"], ["1000 × 768", "12"]], ["A note."])
-    lines = table.text().splitlines()[2:-1]
-    assert len({len(line) for line in lines}) == 1
-    assert lines[-1] == "1000 × 768" + "  " + "12".rjust(len("|ρ|, ms"))
-    page = table.markdown().splitlines()
-    assert page[0] == r"**IsoScore\***"
-    assert page[2] == r"| n × d | \|ρ\|, ms |"
-    assert page[3] == "| --- | ---: |"
-    assert page[5] == "| 1000 × 768 | 12 |"
-    assert page[-1] == "A note."
-
-
 def test_the_machine_is_named_without_its_owner(report):
     line = report.machine(["numpy", "no-such-package"], "one thread")
     assert "cores, one thread; Python 3." in line
     assert "no-such-package not installed" in line
     assert str(Path.home()) not in line
-
-
-def test_contenders_take_turns_after_one_untimed_call(report):
-    calls: list[str] = []
-    took = report.medians({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, 5)
-    assert calls == ["a", "b"] * 6
-    assert set(took) == {"a", "b"}
-    assert all(value >= 0 for value in took.values())
 
 
 @pytest.mark.parametrize(

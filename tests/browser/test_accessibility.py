@@ -13,11 +13,20 @@ from dashboard import lessons_file
 from tests.browser.conftest import PATIENCE, Server
 from tests.docs.site import built
 
+DRAWN_IN_THEME = """async (dark) => {
+  const app = document.querySelector(".stApp");
+  const wait = () => new Promise(requestAnimationFrame);
+  while (app && (getComputedStyle(app).backgroundColor === "rgb(15, 21, 28)") !== dark) await wait();
+  await wait();
+  const transitions = document.getAnimations().filter((one) => one instanceof CSSTransition);
+  await Promise.allSettled(transitions.map((one) => one.finished));
+}"""
 
-@pytest.fixture(params=["light", "dark"])
-def visit(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Callable[[str], Page]]:
+
+@pytest.fixture
+def visit(chromium: Browser) -> Iterator[Callable[[str], Page]]:
     """`visit(url)`: the tab, which goes from page to page."""
-    page = chromium.new_page(color_scheme=request.param, reduced_motion="reduce", bypass_csp=True)
+    page = chromium.new_page(color_scheme="light", reduced_motion="reduce", bypass_csp=True)
     page.set_default_timeout(PATIENCE)
 
     def opened(url: str) -> Page:
@@ -30,14 +39,20 @@ def visit(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Callabl
 
 
 def violations(page: Page) -> list[str]:
-    """Each finding with the elements it is about; Streamlit's own seconds beside a spinner are pale."""
-    answer = Axe().run(page, {"exclude": [["[data-testid=stSpinner]"]]}, options={"resultTypes": ["violations"]})
-    grave = [
-        violation
-        for violation in answer.response["violations"]
-        if violation["impact"] in ("serious", "critical") or violation["id"] == "heading-order"
-    ]
-    return [f"{violation['id']}: {node['html'][:200]}" for violation in grave for node in violation["nodes"]]
+    """Each finding in either theme with the elements it is about; Streamlit's own seconds beside a spinner are pale."""
+    grave = []
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        page.evaluate(DRAWN_IN_THEME, theme == "dark")
+        answer = Axe().run(page, {"exclude": [["[data-testid=stSpinner]"]]}, options={"resultTypes": ["violations"]})
+        grave += [
+            f"{theme}: {violation['id']}: {node['html'][:200]}"
+            for violation in answer.response["violations"]
+            if violation["impact"] in ("serious", "critical") or violation["id"] == "heading-order"
+            for node in violation["nodes"]
+        ]
+    page.emulate_media(color_scheme="light")
+    return grave
 
 
 def test_the_lessons_file(visit: Callable[[str], Page], tmp_path: Path) -> None:
@@ -72,8 +87,11 @@ def test_the_pages(visit: Callable[[str], Page], with_examples: Server) -> None:
         ("methods?methods_methods=I-STAR", ".ivp-descent"),
         ("explore", ".ivz-map-plot .main-svg"),
         ("whatif", ".ivz-figure-frame .main-svg"),
+        ("ruler", ".ivz-figure-frame .main-svg"),
+        ("atlas", ".ivz-figure-frame .main-svg"),
         ("train", "[data-testid=stMultiSelect]"),
         ("live", ".ivz-plot .main-svg"),
+        ("live?watched=newest", ".ivz-watched .main-svg"),
         ("experiments", "[data-testid=stDataFrame]"),
         ("results", "[data-testid=stDataFrame]"),
         ("tradeoffs", ".main-svg"),
@@ -83,7 +101,7 @@ def test_the_pages(visit: Callable[[str], Page], with_examples: Server) -> None:
     ):
         visit(f"{with_examples.url}/{path}")
         expect(page.locator(seen).first).to_be_visible()
-        expect(page.get_by_test_id("stSidebarNav").get_by_role("listitem")).to_have_count(12)
+        expect(page.get_by_test_id("stSidebarNav").get_by_role("listitem")).to_have_count(14)
         expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
         page.wait_for_load_state("networkidle")
         assert (violations(page), failed) == ([], []), path

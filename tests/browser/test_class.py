@@ -70,14 +70,18 @@ def count(teacher: Page, step: int) -> str | None:
     return teacher.locator(f".ivl-chart[data-step='{step}']").get_attribute("data-count")
 
 
-def test_thirty_students_are_counted_once(guarded: Server, open_tab: Callable[..., Page]) -> None:
-    server, kept_links = guarded, links.read(guarded.store.folder)
-    teacher = open_tab(kept_links.address(server.url, Role.RUNNER), **STILL)
+def opened_class(server: Server, open_tab: Callable[..., Page]) -> tuple[Page, str, str]:
+    """The teacher's tab with a class open at `LESSON`, the class's code and its link."""
+    teacher = open_tab(links.read(server.store.folder).address(server.url, Role.RUNNER), **STILL)
     teacher.goto(f"{server.url}/lessons#lesson={LESSON.slug}&step=1")
     teacher.get_by_text("Join or open a class").click()
     teacher.get_by_role("button", name="Open a class").click()
-    code = teacher.locator(".ivl-code").inner_text()
-    address = teacher.locator(".ivl-address").inner_text()
+    return teacher, teacher.locator(".ivl-code").inner_text(), teacher.locator(".ivl-address").inner_text()
+
+
+def test_thirty_students_are_counted_once(guarded: Server, open_tab: Callable[..., Page]) -> None:
+    server, kept_links = guarded, links.read(guarded.store.folder)
+    teacher, code, address = opened_class(guarded, open_tab)
     assert address == f"{server.url}/lessons?class={code}&token={kept_links.secrets[Role.VIEWER]}"
 
     pages = [open_tab(link, **STILL) for link in (address, address, kept_links.address(server.url, Role.VIEWER))]
@@ -151,16 +155,10 @@ def test_thirty_students_are_counted_once(guarded: Server, open_tab: Callable[..
 
 
 def test_a_phone_joins_by_letters_and_follows_the_teacher(guarded: Server, open_tab: Callable[..., Page]) -> None:
-    server, kept_links = guarded, links.read(guarded.store.folder)
-    teacher = open_tab(kept_links.address(server.url, Role.RUNNER), **STILL)
-    teacher.goto(f"{server.url}/lessons#lesson={LESSON.slug}&step=1")
-    teacher.get_by_text("Join or open a class").click()
-    teacher.get_by_role("button", name="Open a class").click()
-    code = teacher.locator(".ivl-code").inner_text()
-    address = teacher.locator(".ivl-address").inner_text()
+    teacher, code, address = opened_class(guarded, open_tab)
     assert teacher.get_by_alt_text("QR code of the link").get_attribute("src") == qr_code(address)
 
-    phone = open_tab(server.url, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, **STILL)
+    phone = open_tab(guarded.url, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, **STILL)
     phone.get_by_label("In a class?").fill("AAAAA")
     phone.get_by_role("button", name="Join class").tap()
     expect(phone.get_by_role("alert")).to_have_text("No open class has the code AAAAA. Check the code.")

@@ -1,16 +1,14 @@
-"""Explore's figures in a new tab: drawn top to bottom with the basic script, in the page's theme, and kept when the page redraws."""
+"""Explore's figures in a new tab: drawn with the basic script, and kept when the page redraws."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from PIL import Image
 from playwright.sync_api import Page, expect
 
 from dashboard.server import routes
-from tests.browser.conftest import EVERY_SECTION, Server, becomes, keep_view
+from tests.browser.conftest import EVERY_SECTION, Server, keep_view
 
 ROWS = 60
 LONG = 120_000
@@ -73,16 +71,12 @@ def test_first_picture_needs_the_small_script_alone(server: Server, open_tab: Ca
     page.wait_for_function("() => document.querySelector('.ivz-map-plot')._fullLayout.dragmode === 'lasso'")
 
 
-def test_figure_is_redrawn_in_place_and_in_the_other_mode(
-    server: Server, open_tab: Callable[..., Page], tmp_path: Path
-) -> None:
+def test_figure_is_redrawn_in_place(server: Server, open_tab: Callable[..., Page]) -> None:
     page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     frame = page.locator(".st-key-explore_profile .ivz-figure-frame")
     plot = frame.locator(".js-plotly-plot")
     expect(plot.locator(".main-svg").first).to_be_visible(timeout=LONG)
     assert frame.get_attribute("role") == "figure" and "over layers 0 to 4" in (frame.get_attribute("aria-label") or "")
-    words, colour = plot.locator(".legendtext").first, "word => getComputedStyle(word).fill"
-    light = words.evaluate(colour)
 
     plot.evaluate(
         "plot => { plot.dataset.mark = 'same node';"
@@ -110,23 +104,3 @@ def test_figure_is_redrawn_in_place_and_in_the_other_mode(
     page.wait_for_function(
         "frame => !document.fullscreenElement && frame.clientHeight < 400", arg=frame.element_handle()
     )
-
-    offered = [button.get_attribute("data-title") or "" for button in plot.locator(".modebar-btn").all()]
-    assert not any("Share" in title or "loud" in title for title in offered)  # which would send the figure away
-
-    dark = open_tab(page.url, dark=True)
-    other = dark.locator(".st-key-explore_profile .js-plotly-plot")
-    expect(other.locator(".main-svg").first).to_be_visible(timeout=LONG)
-    becomes(dark, lambda: other.locator(".legendtext").first.evaluate(colour) != light, True)
-    other.hover()
-    saved = {}
-    for format in ("PNG", "SVG"):
-        with dark.expect_download() as got:
-            other.locator(f".modebar-btn[data-title='Picture ({format})']").click()
-        saved[format] = tmp_path / got.value.suggested_filename
-        got.value.save_as(saved[format])
-        name = "explore-demo-tiny-bert-demo-acceptability-validation-profile-layer4-mean"
-        assert saved[format].name == f"{name}.{format.lower()}"
-    with Image.open(saved["PNG"]) as picture:  # a dark page's words are light: not on white paper
-        assert picture.size[0] > 1500 and picture.convert("RGBA").getpixel((2, 2)) == (15, 21, 28, 255)
-    assert "IsoScore" in saved["SVG"].read_text() and "rgb(15, 21, 28)" in saved["SVG"].read_text()

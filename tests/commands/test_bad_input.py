@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from isoviz import drift
 from isoviz.__main__ import main
 from isoviz.runs.store import Store
 from tests.dashboard.made_up import config, finish
@@ -51,6 +52,47 @@ LINES = {
     "ruler --embeddings {box}/dev.npy --labels x": "--labels: ",
     "ruler --embeddings {box}/dev.npy --out /no/such/ruler.json": "--out: no folder",
     "ruler --embeddings /no/file.npy": "no file",
+    "ruler": "--model: give either a model or a file",
+    "ruler --model demo/nope": "--model: no such model",
+    "ruler --model {model} --pooling head": "--pooling: 'head' is not the vector of a text",
+    "ruler --model {model} --task own": "--task: give your own texts",
+    "ruler --model {model} --texts /no/texts.txt": "--texts: ",
+    "ruler --model {model} --texts {box}/own.txt --task demo/qa": "--texts: give your own texts or a task",
+    "ruler --model {model} --pairs {box}/dev.npy": "--pairs: only with embeddings or your own texts",
+    "ruler --model {model} --halves --labels label": "--halves: give labels or halves, not both",
+    "ruler --model {model} --column x": "--column: only with --embeddings",
+    "ruler --embeddings {box}/dev.npy --halves": "--halves: only with a model",
+    "ruler --model {model} --cosine nan": "--cosine: ",
+    "ruler --embeddings {box}/dev.npy --publish records": "--publish: only with a model",
+    "atlas": "--out",
+    "atlas --out records": "--models: give either a table of encoders, or merge",
+    "atlas join {box} --out records": "--merge: expected 'merge' and folders",
+    "atlas merge --out records": "--merge: expected 'merge' and folders",
+    "atlas merge /no/folder --out records": "--merge: no folder '/no/folder'",
+    "atlas merge {box} --models {box}/file --out records": "--models: give either",
+    "atlas --models /no/encoders.csv --out records": "--models: ",
+    "atlas --models {box}/dev.npy --out records": "--models: ",
+    "atlas --models {box}/file --out {box}/file": "--out: ",
+    "atlas --models {box}/file --pooling head --out records": "--pooling: ",
+    "check": "FILE",
+    "check {box}/wide.npy": "--baseline: give either --baseline or --save",
+    "check {box}/wide.npy --baseline {box}/before.json --save a.json": "--baseline: give either --baseline or --save",
+    "check {box}/dev.npy --save a.json": "vectors: expected at least 40 rows and 2 dimensions, got the shape (10, 8)",
+    "check {box}/holes.npy --save a.json": "vectors: ",
+    "check {box}/wide.npy --save no/a.json": "--save: 'no/a.json' cannot be written: No such file or directory",
+    "check {box}/wide.npy --save {box}": "--save: ",
+    "check {box}/wide.npy --save a.json --strict": "--strict: only with --baseline",
+    "check {box}/wide.npy --save a.json --ids key": "--ids: an array file has no columns",
+    "check {box}/wide.npy --baseline {box}/before.json --fail-on cosine": "unknown measure 'cosine'",
+    "check {box}/wide.npy --baseline {box}/before.json --fail-on mean_cosine=": "--fail-on: expected a finite number",
+    "check {box}/wide.npy --baseline {box}/before.json --fail-on mean_cosine=-1": "--fail-on: a tolerance is a number from 0",
+    "check {box}/wide.npy --baseline {box}/before.json --fail-on effective_rank": "--fail-on: effective_rank cannot be judged",
+    "check {box}/train.npy --baseline {box}/before.json": "vectors: 8 dimensions, where the baseline has 20",
+    "check {box}/wide.npy --baseline {box}/file": "--baseline: 'file' is not a JSON object",
+    "check {box}/wide.npy --baseline {box}/other.json": "--baseline: 'other.json': its format is 9, this version reads 1",
+    "check {box}/wide.npy --baseline absent.json": "--baseline: no file 'absent.json'",
+    "check absent.npy --baseline {box}/before.json": "vectors: no file 'absent.npy'",
+    "check {box}/half.npy --baseline {box}/before.json --same-rows": "--same-rows: ",
     "measure": "--model: give either a model or a file",
     "measure --embeddings /no/file.npy": "no file",
     "measure --embeddings {box}/dev.npy --labels=": "--labels: expected a value",
@@ -107,6 +149,8 @@ LINES = {
     "links show --url example.org": "--url: expected an address",
     "app --port 99999": "--port: input should be less than or equal to 65535",
     "app --port 48777 --open {box}/absent.npy": "--open: no file",
+    "app {box}/nowhere --port 48777": "FOLDER: no folder",
+    "app / --port 48777": "FOLDER: folders outside",
     "lessons": "--out: give either --out or --check",
     "lessons --out {box}/nowhere/lessons.html": "--out: there is no folder",
     "lessons --out {box}": "is a folder",
@@ -133,6 +177,11 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Path:
     arrays = {"train": cloud(), "dev": cloud(10, seed=1), "narrow": cloud(9, 3), "holes": holes}
     for name, points in {**arrays, "words": np.full((3, 8), "a")}.items():
         np.save(folder / f"{name}.npy", points)
+    wide = cloud(90, 20)
+    for name, points in (("wide", wide), ("half", wide[:40])):
+        np.save(folder / f"{name}.npy", points)
+    drift.baseline(wide).write(folder / "before.json")
+    (folder / "other.json").write_text('{"format": 9}')
     store = Store(folder / "store")
     for method in ("baseline", "isobn"):
         finish(store, config(method), 0.5, 0.25, group="sweep")

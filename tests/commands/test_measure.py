@@ -107,7 +107,7 @@ def test_a_column_of_a_table_and_its_labels(call, tmp_path):
     assert (code, err, document["d"]) == (0, "", 6)
     assert document["isoscore"] == pytest.approx(metrics.isoscore(np.array(frame["embedding"].tolist())))
     assert document["labels"]["classes"] == 2 and document["labels"]["knn"] > 0.9
-    assert set(document["labels"]) == {"classes", "knn", "silhouette", "probe", "nmi"}
+    assert set(document["labels"]) == {"classes", "knn", "silhouette", "probe", "nmi", "noise_floor"}
     frame[["kind"]].rename(columns={"kind": "label"}).to_csv(tmp_path / "labels.csv", index=False)
     path = save(tmp_path, ".npy", np.array(frame["embedding"].tolist()))
     beside = json.loads(call("--embeddings", path, "--labels", tmp_path / "labels.csv", "--json")[1])
@@ -128,6 +128,10 @@ def test_pairs_and_relevance_of_a_file(call, tmp_path):
     expected = spearmanr(left % 7, (unit[left] * unit[right]).sum(axis=1)).statistic
     assert document["pairs"]["pairs"] == 50 and "labels" not in document
     assert document["pairs"]["spearman_cosine"] == pytest.approx(expected, abs=1e-6)
+    unrelated = ~np.tri(len(CLOUD), dtype=bool)
+    unrelated[left, right] = False
+    floor = np.quantile((unit @ unit.T)[unrelated], 0.99)
+    assert document["pairs"]["noise_floor"] == pytest.approx(floor, abs=1e-6)
 
     answers = pd.DataFrame({"query": ids[:40], "document": ids[40:80], "relevance": 1})
     answers.to_csv(tmp_path / "answers.csv", index=False)

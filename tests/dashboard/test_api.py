@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,11 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
+import isoviz
 from dashboard.server import api_routes, routes
 from dashboard.server.doorway import Doorway
 from dashboard.shared import resources, visitor
+from isoviz import fence
 from isoviz.access import service as access
 from isoviz.access.policy import ROOTS
 from isoviz.access.reach import API_WRITES, READ_ONLY, Reach
@@ -28,12 +29,6 @@ from isoviz.runs.store import Store
 from tests.dashboard.made_up import config, finish
 
 SMALL = {"epochs": 1, "max_train": 32, "max_eval": 16, "batch_size": 16}
-
-
-@pytest.fixture
-def store() -> Iterator[Store]:
-    yield resources.store()
-    resources.close()
 
 
 @pytest.fixture
@@ -74,7 +69,7 @@ def test_without_a_links_secret_nothing_is_answered(client: TestClient) -> None:
 def test_the_index_lists_what_the_server_offers(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     signed_in(client, Role.VIEWER)
     listed = {operation["name"]: operation for operation in client.get("/isoviz/api").json()["operations"]}
-    assert set(listed) == {"list_runs", "show_run", "compare_runs", "catalogue", "measure"}
+    assert set(listed) == {"list_runs", "show_run", "compare_runs", "catalogue", "measure", "ruler"}
     assert listed["list_runs"]["arguments"]["properties"]["limit"]["default"] == 20
     assert "newest first" in listed["list_runs"]["description"]
     monkeypatch.setenv(API_WRITES, "1")
@@ -132,6 +127,29 @@ def test_measure_reads_only_below_the_roots(
     assert (status, refused["field"]) == (400, "embeddings")
     status, reply = call(client, "measure", embeddings=str(tmp_path / "open" / "points.npy"))
     assert status == 200 and 0.5 < reply["isoscore"] < 1
+
+
+def test_the_ruler_of_a_file_and_of_texts_only_below_the_roots(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "open").mkdir()
+    monkeypatch.setenv(ROOTS, str(tmp_path / "open"))
+    points = np.random.default_rng(0).standard_normal((64, 8))
+    for folder in (tmp_path, tmp_path / "open"):
+        np.save(folder / "points.npy", points)
+        (folder / "own.txt").write_text("\n".join(f"The cat number {row} sleeps in the house." for row in range(30)))
+    assert call(signed_in(client, Role.VIEWER), "ruler", model="demo/tiny-bert")[0] == 403
+    signed_in(client, Role.RUNNER)
+    monkeypatch.setattr(fence, "_allowed_roots", lambda: resources._roots())  # as `guard_files` does in the server
+    for field, name, more in (("embeddings", "points.npy", {}), ("texts", "own.txt", {"model": "demo/tiny-bert"})):
+        status, refused = call(client, "ruler", **more, **{field: str(tmp_path / name)})
+        assert (status, refused["field"]) == (400, field)
+    status, reply = call(client, "ruler", embeddings=str(tmp_path / "open" / "points.npy"), cosine=[0.62])
+    assert status == 200 and reply["floor"] == isoviz.ruler(points).model_dump()["floor"]
+    assert reply["readings"][0]["percentile"] == isoviz.ruler(points).read(0.62).percentile
+    texts = {"texts": str(tmp_path / "open" / "own.txt"), "model": "demo/tiny-bert", "halves": True}
+    status, reply = call(client, "ruler", **texts)
+    assert status == 200 and reply["related"]["pairs"] == 30 and reply["relation"]
 
 
 def test_measure_keeps_to_the_limits_of_reading_and_the_quota(

@@ -11,14 +11,15 @@ import pytest
 
 from dashboard.shared import reading
 from isoviz.runs import planning
-from isoviz.tasks.report import SAMPLE
+from isoviz.tasks import report
 from tests.dashboard.conftest import OpenPage
 
-ROWS = SAMPLE + 10_000
+SAMPLE, ROWS = 5_000, 6_000
 
 
 @pytest.fixture
-def long(tmp_path: Path) -> Path:
+def long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(report, "SAMPLE", SAMPLE)
     labels = np.arange(ROWS) % 2
     for split, count in (("train", ROWS), ("validation", 20)):
         texts = [f"w{number} and more words" for number in range(count)]

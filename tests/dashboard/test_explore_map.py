@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
@@ -124,7 +123,7 @@ def test_a_folded_section_computes_nothing_and_keeps_its_fields(
     assert page.segmented_control(key="explore_ev_axis").value == "log axis"
 
 
-def test_every_point_is_drawn_where_pca_puts_it(opened: Opened, view: ViewResult) -> None:
+def test_every_point_is_drawn_where_pca_puts_it_and_pictures_name_their_cloud(opened: Opened, view: ViewResult) -> None:
     page = opened(explore_layer="1", explore_pooling="mean")
     assert errors(page) == []
     (data,) = figures(page)
@@ -135,7 +134,18 @@ def test_every_point_is_drawn_where_pca_puts_it(opened: Opened, view: ViewResult
     assert {trace["name"] for trace in figure["data"]} == {"acceptable", "unacceptable"}
     assert f"PC 1 ({100 * expected.shares[0]:.1f} % of the variance)" == figure["layout"]["xaxis"]["title"]["text"]
     assert "Layer 1, mean; 24 points, d = 128" in texts(page)
-    assert "choose a finished run" in page.selectbox(key="explore_colour").help
+    source = "demo/tiny-bert · demo/acceptability · validation · "
+    named = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    about = {data["name"].split("-validation-")[-1]: data["about"] for data in named if "about" in data}
+    assert len(about) == 9
+    assert about.pop("similarity-mean") == f"CKA of layers 0 to 4 of {source.removesuffix(' · ')}, mean"
+    assert about.pop("pca-layer1-mean") == source + "layer 1 · mean · 24 points, d = 128"
+    of_tokens = view.entry(1, "tokens").n
+    assert about.pop("profile-layer1-mean") == (
+        f"{source}layers 0 to 4 · cls: n = 24; mean: n = 24; tokens: n = {of_tokens} · d = 128"
+    )
+    assert "N = 5,600 rows of d = 128" in about.pop("output-matrix")
+    assert set(about.values()) == {source + "layer 1 · mean · n = 24, d = 128"}
 
 
 def test_line_in_the_address_selects_and_a_point_has_its_neighbours(opened: Opened, view: ViewResult) -> None:
@@ -156,13 +166,6 @@ def test_line_in_the_address_selects_and_a_point_has_its_neighbours(opened: Open
     assert near["row"].tolist() == np.argsort(-cosines, kind="stable")[:10].tolist()
     np.testing.assert_allclose(near["cosine"], np.sort(cosines)[::-1][:10], atol=1e-9)
     assert figures(again)[0]["selection"]
-
-    other = opened(explore_lasso=line_around(page, right), explore_layer="1")
-    assert errors(other) == [] and "points selected" not in texts(other)  # drawn on another map
-    here = line_around(page, right)  # a point of thousands of digits is no number for Python
-    assert errors(opened(explore_lasso=here, explore_point="9" * 5_000)) == []
-    for junk in ("x", "a:1,2", f"{figures(page)[0]['revision']}:1,2;3,4", "::"):
-        assert errors(opened(explore_lasso=junk, explore_point="99999")) == []
 
 
 def test_own_sentences_are_placed_with_their_neighbours(
@@ -265,14 +268,14 @@ def test_one_button_stops_the_umaps_of_all_views_and_unneeded_jobs_end(
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("lasso", "nonsense"), ("lasso", "0123456789abcdef:1,2;3"), ("point", "-1"), ("point", "9" * 5000)],
+    ("line", "point"),
+    [("nonsense", "-1"), ("0123456789abcdef:1,2;3", "9" * 5000)],  # thousands of digits are no number for Python
 )
-def test_undrawable_lines_and_points_are_reported_and_left_out(opened: Opened, name: str, value: str) -> None:
-    page = opened(**{f"explore_{name}": value})
-    assert errors(page) == [] and f"explore_{name}" not in page.query_params
+def test_undrawable_lines_and_points_are_reported_and_left_out(opened: Opened, line: str, point: str) -> None:
+    page = opened(explore_lasso=line, explore_point=point)
+    assert errors(page) == [] and not {"explore_lasso", "explore_point"} & set(page.query_params)
     (toast,) = page.toast
-    assert f"explore_{name}={value[:20]}" in toast.value.replace("\\", "")
+    assert all(f"{shown[:20]}" in toast.value.replace("\\", "") for shown in (line, point))
     assert not page.run().toast  # once
 
 
@@ -289,24 +292,9 @@ def test_line_on_another_map_stays_in_the_address(opened: Opened) -> None:
     line = line_around(page, [(-99, -99), (99, -99), (99, 99)])
     other = opened(explore_lasso=line, explore_point="3", explore_layer="1")
     assert errors(other) == [] and not other.toast and line in other.query_params["explore_lasso"]
+    assert "points selected" not in texts(other)
     far = opened(explore_lasso=line, explore_point=str(ROWS))
     assert errors(far) == [] and f"explore_point={ROWS}" in far.toast[0].value.replace("\\", "")
-
-
-def test_saved_picture_names_its_cloud(opened: Opened, view: ViewResult) -> None:
-    page = opened(explore_layer="1", explore_pooling="mean")
-    named = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
-    source = "demo/tiny-bert · demo/acceptability · validation · "
-    about = {data["name"].split("-validation-")[-1]: data["about"] for data in named if "about" in data}
-    assert len(about) == 9
-    assert about.pop("similarity-mean") == f"CKA of layers 0 to 4 of {source.removesuffix(' · ')}, mean"
-    assert about.pop("pca-layer1-mean") == source + "layer 1 · mean · 24 points, d = 128"
-    of_tokens = view.entry(1, "tokens").n
-    assert about.pop("profile-layer1-mean") == (
-        f"{source}layers 0 to 4 · cls: n = 24; mean: n = 24; tokens: n = {of_tokens} · d = 128"
-    )
-    assert "N = 5,600 rows of d = 128" in about.pop("output-matrix")
-    assert set(about.values()) == {source + "layer 1 · mean · n = 24, d = 128"}
 
 
 def test_views_side_by_side_on_the_same_axes(opened: Opened, view: ViewResult) -> None:
@@ -381,13 +369,6 @@ def test_the_same_in_python(opened: Opened, size: str, view: ViewResult) -> None
     x = np.concatenate([numbers(trace, "x") for trace in figure["data"]])
     coordinates = names["film"][1].coordinates if size == point_map.FILM else names["coordinates"]
     np.testing.assert_allclose(np.sort(coordinates[:, 0]), np.sort(x), rtol=1e-5)
-
-
-def test_numbers_that_colour_the_points_are_explained(opened: Opened) -> None:
-    page = opened(explore_colour="length")
-    assert errors(page) == [] and "24 points, d = 128; length: in tokens." in texts(page)
-    assert "probability" in point_map.meaning("error", pd.DataFrame({"prediction": ["yes"], "error": [0.2]}))
-    assert "distance between" in point_map.meaning("error", pd.DataFrame({"prediction": [1.5], "error": [0.2]}))
 
 
 def test_pairs_are_on_one_line() -> None:

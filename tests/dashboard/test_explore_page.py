@@ -1,14 +1,16 @@
-"""Explore: empty, running (told by files), finished (a real small view), failed; errors beside their fields; its address."""
+"""Explore: empty, running (told by files), finished (a real small view), failed; errors beside their fields; its address and numbers."""
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-import streamlit as st
 
 from dashboard.explore import analysis, numbers
+from dashboard.shared import downloads, wording
 from isoviz import metrics, tasks
 from isoviz.access.service import Service
 from isoviz.exploring import encoders, measuring, results, similarity
@@ -18,25 +20,15 @@ from isoviz.exploring.results import ViewResult
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import Progress
 from isoviz.jobs.queue import JobState
+from isoviz.jobs.results import FACTS, write_json
+from isoviz.metrics.record import Reading
 from isoviz.models.extract import encode
 from tests.dashboard.conftest import Opened, OpenPage
 from tests.dashboard.reading import ROWS, address, drawn, errors, key_for, texts
 from tests.jobs.here import fail_job, put_job
+from tests.measured import cloud
 from tests.models.sentence_folders import make
 from tests.tiny import TinyModels, write
-
-
-@pytest.fixture(autouse=True)
-def _fresh_cache() -> None:
-    st.cache_data.clear()
-
-
-def test_first_visit_says_what_will_be_here(open_page: OpenPage) -> None:
-    page = open_page("explore")
-    assert errors(page) == []
-    assert "Pick a model and a task, then press Analyse" in texts(page)
-    assert "the first 500 of 500 rows of validation" in texts(page)
-    assert not page.button(key="explore_look").disabled
 
 
 def test_the_button_starts_the_job_of_the_form(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,6 +40,8 @@ def test_the_button_starts_the_job_of_the_form(open_page: OpenPage, monkeypatch:
 
     monkeypatch.setattr(Service, "start_view", lambda _, *asked: start(*asked))
     page = open_page("explore", explore_rows="40", explore_split="train")
+    assert "Pick a model and a task, then press Analyse" in texts(page)
+    assert "the first 40 of 3,000 rows of train" in texts(page)
     page.button(key="explore_look").click().run()
     assert errors(page) == []
     expected = ViewRequest("demo/tiny-bert", "demo/acceptability", split="train", max_rows=40)
@@ -209,17 +203,6 @@ def test_numbers_that_are_infinite_once_read(opened: Opened, open_page: OpenPage
     assert errors(page) == [] and page.number_input(key="train_epochs").value == 3
 
 
-def test_paper_task_needs_a_folder(open_page: OpenPage, cola: Path, tmp_path: Path) -> None:
-    page = open_page("explore")
-    page.selectbox(key="explore_task").set_value("glue/cola").run()
-    assert errors(page) == [] and page.button(key="explore_look").disabled
-    page.text_input(key="explore_data.glue/cola").set_value(str(tmp_path / "nowhere")).run()
-    assert "is not a folder that this machine can read" in errors(page)[0]
-    page.text_input(key="explore_data.glue/cola").set_value(str(cola)).run()
-    assert errors(page) == [] and not page.button(key="explore_look").disabled
-    assert "the first 32 of 32 rows" in texts(page)
-
-
 def test_files_of_a_task_are_uploaded_here_too(open_page: OpenPage, cola: Path) -> None:
     page = open_page("explore", **{"explore_task": "glue/cola", "explore_from.glue/cola": "Upload"})
     good = ("rows.parquet", (cola / "train.parquet").read_bytes(), "application/octet-stream")
@@ -267,3 +250,98 @@ def test_a_sentence_transformers_model_is_shown_with_the_vectors_it_gives(
     assert errors(page) == []
     assert "Layer 2, sentence vector" in [title.value for title in page.header]  # whatever layer the address names
     assert "Transformer → Pooling (mean) → Dense → Normalize" in texts(page)
+
+
+def test_a_number_tells_on_how_many_points_it_was_taken(opened: Opened, kept_view: ViewResult) -> None:
+    n = kept_view.entry(2, "tokens").n
+    more = {"explore_pooling": "tokens", "explore_measure": "IsoScore, unbiased"}
+    page = opened(**more)
+    rows = kept_view.facts["rows"]
+    assert errors(page) == [] and f"(n = {rows} of {n}, d = " in texts(page)  # tokens of one row are not independent
+    hover = next(line for line in drawn(page)[0]["data"] if line["name"] == "every token")["customdata"]
+    assert hover[2] == [f"{rows} of {n}", kept_view.entry(2, "tokens").d]
+    assert "drawn at random; the mean is of all" not in texts(page)
+
+    facts = {**kept_view.facts, "token_sample": 30}
+    write_json(kept_view.folder / FACTS, facts)
+    note = "The matrix uses a random sample of 30 of these points; the mean uses all."
+    assert note in texts(opened(**more))
+    some = cloud("head", 5184, 4).with_readings({"twonn": Reading(value=3.0, points=2000)})
+    assert numbers.points_of(some, "twonn") == "2,000 of 5,184"
+    assert numbers.points_of(cloud("head", 5184, 4), "twonn") == "5,184"  # of a measure that is still pending
+
+
+def test_limits_of_the_numbers_are_stated_beside_them(opened: Opened, kept_view: ViewResult) -> None:
+    note = "below 5: IsoScore, participation ratio"
+    page = opened()
+    assert errors(page) == [] and "Cannot see the mean" in texts(page)
+    assert "This checkpoint is an encoder alone" in texts(page)  # below "Output matrix"
+    n, d = kept_view.entry(2, "cls").n, kept_view.entry(2, "cls").d
+    assert note in texts(page) and f"Reads high with so few points: n/d = {n / d:.2g}." in texts(page)
+    page = opened(explore_measure="Length of the mean vector")
+    assert note not in texts(page) and "How far the centre of the cloud lies from the origin" in texts(page)
+    entry = cloud("head", 2, 4, isoscore=0.5).with_readings({"twonn": Reading(undefined="it needs at least 3")})
+    assert numbers.notes_on(entry, "twonn") == ["intrinsic dimension (TwoNN) is undefined: it needs at least 3"]
+    assert numbers.notes_on(entry, "hubness") == ["hubness was added after this was measured"]
+
+
+def test_isoscore_star_of_every_layer_and_of_all_together(opened: Opened, kept_view: ViewResult) -> None:
+    chosen = {"explore_measure": "IsoScore*", "explore_layer": "1", "explore_pooling": "tokens"}
+    page = opened(**chosen)
+    assert errors(page) == []
+    together = kept_view.together
+    assert together is not None
+    profile = drawn(page)[0]
+    assert profile["layout"]["yaxis"]["title"]["text"] == "IsoScore*"
+    lines = {trace["name"]: trace["y"] for trace in profile["data"]}
+    assert lines["every token"] == [kept_view.entry(layer, "tokens").number("isoscore_star") for layer in range(3)]
+    assert lines["first token [CLS]"] == [None] * 3
+    assert [trace["showlegend"] for trace in profile["data"]] == [False, False, True]
+    read = texts(page)
+    value, n = wording.number(together.number("isoscore_star")), wording.number(together.n)
+    assert f"Every token of layers 1 to 2 as one cloud (cloud layers): {value} (n = {n}, d = 16)" in read
+    words = f"IsoScore*: {kept_view.facts['shrinkage']['words']}."
+    assert words.startswith("IsoScore*: ζ = 0.2, Σ_S from ") and read.count(words) == 2  # here, and below all numbers
+    assert "covariance of that layer's tokens in rows of the training split" in read
+    shown = page.dataframe[0].value
+    last = shown.iloc[-1]
+    assert last["IsoScore*"] == together.number("isoscore_star") and last["n"] == together.n
+    assert shown["Layer"].isna().sum() == 1 and "as one cloud" in read
+    page = opened(explore_measure="IsoScore*")
+    assert errors(page) == [] and "Layer 2, cls: undefined" in texts(page)
+    assert "IsoScore* is undefined: Σ_S is of training tokens" in texts(page)
+
+
+def test_numbers_behind_the_figures_are_files(opened: Opened, kept_view: ViewResult) -> None:
+    table = numbers.figure_data(kept_view, 1, "mean")
+    for name in ("sigma", "mean"):
+        part = table[table.figure == name]
+        assert part["at"].tolist() == list(range(len(part))) and set(part.layer) == {1}
+        np.testing.assert_array_equal(part["value"], kept_view.array(1, "mean", name))
+    spectra = table[table.figure == "ev"]
+    assert set(spectra.layer) == {0, 1, 2} and spectra["at"].min() == 1
+    np.testing.assert_array_equal(spectra[spectra.layer == 2]["value"], kept_view.array(2, "mean", "ev"))
+    cosines = table[table.figure == "cosine"]
+    pairs = kept_view.facts["rows"] * (kept_view.facts["rows"] - 1) // 2
+    assert (cosines["at"].min(), cosines["at"].iloc[100], cosines["value"].sum()) == (-1, 0, pairs)
+    back = pd.read_parquet(io.BytesIO(downloads.parquet(table)))
+    pd.testing.assert_frame_equal(back, table)
+    offered = [button.proto.label for button in opened().get("download_button")]
+    assert offered.count("Parquet") == offered.count("CSV") >= 3  # of the map, of these figures, of all numbers
+
+
+def test_downloads_hold_every_number(kept_view: ViewResult) -> None:
+    together, first = kept_view.together, kept_view.entries[0]
+    assert together is not None and first.number("isoscore") is None  # [CLS] before any layer is one point
+    table = numbers.frame([*kept_view.entries, together])
+    lines = [line.split(",") for line in downloads.csv(table).decode("utf-8-sig").splitlines()]
+    assert len(lines) == 11 and lines[0][:5] == ["layer", "pooling", "n", "d", "isoscore"]
+    assert lines[1][4] == "" and float(lines[2][4]) == kept_view.entries[1].number("isoscore")
+    assert [line[0] for line in lines][-2:] == ["2", ""]
+    back = pd.read_csv(io.BytesIO(downloads.csv(table)))
+    assert back["isoscore_star"].iloc[-1] == together.number("isoscore_star")
+    assert back["isoscore_star"].notna().sum() == 4  # three layers of tokens, and these
+    text = numbers.latex(table, "a_model on 100 % of it")
+    assert r"a\_model on 100 \% of it" in text and text.count(r"\\") == 11 and "$EV_1$" in text
+    (last,) = [line for line in text.splitlines() if line.startswith("-- & tokens")]
+    assert f"{together.number('isoscore_star'):.3f}" in last

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl
+
 from dashboard.home import sections as home
 from dashboard.inputs import model_form
+from dashboard.shared import menu
 from isoviz.lessons.state import State
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
@@ -48,19 +51,17 @@ def test_runs_are_listed_with_their_state(open_page: OpenPage, store: Store) -> 
     assert "out of *memory* <b>" in shown  # as text
 
 
-def test_three_questions_lead_to_the_pages_that_answer_them(open_page: OpenPage) -> None:
-    links = {link.proto.page for link in open_page("home").get("page_link")}
-    assert {"lessons", "methods", "explore", "whatif", "train", "papers", "playground"} <= links
+def test_four_questions_lead_to_the_pages_that_answer_them(open_page: OpenPage) -> None:
+    links = [link.proto for link in open_page("home").get("page_link")]
+    pages = {"lessons", "methods", "explore", "whatif", "ruler", "train", "papers", "playground"}
+    assert pages <= {link.page for link in links}
+    collapsing = next(link for link in links if link.label == home.COLLAPSING)
+    assert collapsing.page == "live" and dict(parse_qsl(collapsing.query_string)) == menu.WATCHED
 
 
 def test_the_small_playground_hides_controls_that_exist() -> None:
     hidden = set(home.CLOUD["hidden"]) - {"presets", "plots", "transforms"}
     assert hidden < set(State.model_fields)
-
-
-def test_bundled_models_are_described_where_models_are_chosen(open_page: OpenPage) -> None:
-    assert "million parameters" not in texts(open_page("home"))
-    assert "demo/tiny-bert (bundled)" in texts(open_page("train")).replace("**", "")
 
 
 def test_model_facts_match_the_files() -> None:

@@ -1,16 +1,19 @@
-"""The Methods page draws every item of the three catalogues, and what an installed package adds."""
+"""The Methods page draws every item of the three catalogues; pages offer what an installed package adds."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from dashboard.methods import sections as methods_reference
 from isoviz import methods, metrics, posthoc
-from isoviz.posthoc.protocol import CataloguedTransform
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import texts
 from tests.lab_package import InstallPackage
 from tests.test_catalogues import ENTRIES, MODULES
+from tests.tiny import TinyModels
+from tests.whatif.trained import train
 
 
 @pytest.mark.parametrize("kind", methods_reference.KINDS, ids=lambda kind: kind.name)
@@ -48,10 +51,21 @@ def test_every_item_is_drawn(open_page: OpenPage) -> None:
             assert page.latex and item.title in page.header[0].value.replace("\\", "")
 
 
-def test_an_installed_package_is_described_too(install_package: InstallPackage, open_page: OpenPage) -> None:
+def test_train_offers_an_installed_method_and_task(install_package: InstallPackage, open_page: OpenPage) -> None:
     install_package("lab", MODULES, ENTRIES)
-    page = open_page("methods", methods_methods="Shrink")
+    page = open_page("train", train_methods="Shrink", train_tasks="lab/mood")
     assert not page.exception
-    assert "from the package lab" in texts(page)
-    page = open_page("methods", methods_kind="Transforms", methods_transforms="Halve")
-    assert issubclass(posthoc.get("lab_halve"), CataloguedTransform) and "from the package lab" in texts(page)
+    assert page.multiselect(key="train_tasks").value == ["lab/mood"]
+    assert page.pills(key="train_methods").value == ["lab_shrink"]
+
+
+def test_what_if_moves_the_points_of_an_installed_transform_and_marks_the_step(
+    install_package: InstallPackage, tiny_models: TinyModels, tmp_path: Path, open_page: OpenPage
+) -> None:
+    install_package("lab", MODULES, ENTRIES)
+    run = train(tmp_path / "home", tiny_models)
+    page = open_page("whatif", run=run, chain="lab_halve")
+    assert not page.exception and not page.error
+    assert "Halve" in page.selectbox(key="whatif_add").options
+    assert any("slower" in element.value for element in page.markdown)
+    assert [tile.delta for tile in page.metric if tile.label == "IsoScore"] == ["±0"]

@@ -138,25 +138,6 @@ def test_bad_rows_are_listed_one_by_one(open_page: OpenPage, store: Store, tmp_p
     assert "2 rows are invalid" in "".join(errors(page)), error
 
 
-def test_a_file_without_a_table_is_reported(open_page: OpenPage, tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text("no json")
-    page = own(open_page, path)
-    assert "cannot be read as jsonl" in errors(page)[0]
-    assert page.text_input(key="train_data.own").value == str(path)
-    assert page.button(key="launch").disabled
-
-
-def test_wrong_columns_are_reported_beside_their_field(open_page: OpenPage, reviews: Path) -> None:
-    page = choose(own(open_page, reviews), label="Laune", second="Laune")
-    assert any("each column once" in error.lower() for error in errors(page))
-    page = choose(page, second="Nr.", kind="seq2seq")
-    assert any("written from one text" in error for error in errors(page))
-    page = choose(page, second=page.selectbox(key="train_own.second").options[0], kind="span")
-    assert any("need the column of the context" in error for error in errors(page))
-    assert page.button(key="launch").disabled
-
-
 def test_upload_with_and_without_a_validation_file(open_page: OpenPage, store: Store) -> None:
     page = open_page("train", train_tasks="Own data")
     page.segmented_control(key="train_from.own").set_value("Upload").run()

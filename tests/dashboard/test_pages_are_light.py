@@ -17,7 +17,7 @@ from isoviz.runs.store import Store
 from tests.dashboard.made_up import config, finish
 finish(Store(None), config("istar", 0, {"lam": 1}), 0.75, 0.5)
 app = AppTest.from_file("dashboard/app.py", default_timeout=180)
-PAGES = "home playground lessons methods explore train experiments results tradeoffs whatif papers live run"
+PAGES = "home playground lessons methods explore atlas train experiments results tradeoffs whatif ruler papers live run"
 for page in PAGES.split():
     app.switch_page(f"../pages/{page}.py").run()
     assert not app.exception, (page, app.exception[0].message)

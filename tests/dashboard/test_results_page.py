@@ -34,11 +34,6 @@ def filled(store: Store) -> Store:
     return store
 
 
-def test_empty_store_offers_a_preset(open_page: OpenPage) -> None:
-    page = open_page("results")
-    assert not page.exception and "No run yet" in page.markdown[0].value
-
-
 def test_table_shows_means_seeds_baselines_and_remarks(open_page: OpenPage, filled: Store) -> None:
     page = open_page("results", results_group="all")
     assert not page.exception

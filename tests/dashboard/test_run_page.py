@@ -109,15 +109,6 @@ def test_names_tags_and_notes_are_kept_and_shown_as_text(store: Store, open_page
     assert app.text[0].value == "a note\nof two lines"
 
 
-def test_a_name_that_is_not_allowed_is_refused_and_told(store: Store, open_page: OpenPage) -> None:
-    run = Story(store, name="mine").complete()
-    app = open_page("run", id=run.id)
-    app.text_input[0].set_value("   ")
-    app.button(key="FormSubmitter:edit-run-Save").click().run()
-    assert store.get(run.id).name == "mine"
-    assert "1 to 200 characters" in app.toast[0].value
-
-
 def test_a_run_can_be_deleted(store: Store, open_page: OpenPage) -> None:
     run = Story(store).complete()
     app = open_page("run", id=run.id)

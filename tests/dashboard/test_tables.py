@@ -1,4 +1,4 @@
-"""Tables: means over seeds, counts, and notes on unfinished and collapsed runs."""
+"""Tables: means over seeds, counts, notes on unfinished and collapsed runs; the banner “Nothing was learned”."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import math
 import pandas as pd
 import pytest
 
-from dashboard.shared import tables
+from dashboard.shared import run_lists, tables
+from isoviz.comparisons import nothing_learned
 from isoviz.runs.naming import variant
-from tests.dashboard.made_up import config, result, row
+from isoviz.runs.store import Store
+from tests.dashboard.conftest import OpenPage
+from tests.dashboard.made_up import config, finish, result, row
+from tests.dashboard.reading import texts
 from tests.measured import cloud, measurement
 
 
@@ -50,11 +54,6 @@ def test_summary_is_mean_and_sample_deviation_with_every_seed() -> None:
     assert (line["mean"], line["sd"], line["n"]) == (0.75, 0.25, 3)
     assert line["seeds"] == "0: 0.500 · 1: 0.750 · 2: 1.000"
     assert (line["isoscore_star"], line["isoscore_star_sd"], line["seconds"], line["remarks"]) == (0.5, 0.0, 5.0, "")
-
-
-def test_one_seed_has_no_deviation() -> None:
-    (line,) = tables.summary(frame(row("r", config(), outcome=result(0.5, 0.5)))).to_dict("records")
-    assert line["n"] == 1 and (line["sd"] is None or math.isnan(line["sd"]))
 
 
 def test_unfinished_and_collapsed_runs_are_named_not_dropped() -> None:
@@ -116,11 +115,6 @@ def test_runs_with_other_settings_are_not_averaged() -> None:
     assert list(summary["settings"]) == ["epochs 3", "epochs 6"] and list(summary["n"]) == [1, 1]
 
 
-def test_thread_count_does_not_part_runs() -> None:
-    runs = [row(f"r{seed}", config(seed=seed, threads=seed + 1), outcome=result(0.5, 0.5)) for seed in (0, 1)]
-    assert list(tables.summary(frame(*runs))["n"]) == [2]
-
-
 def test_summary_orders_methods_baseline_first_and_parameters_by_value() -> None:
     runs = [
         row("r1", config("istar", 0, {"lam": 1}), outcome=result(0.5, 0.5)),
@@ -157,3 +151,45 @@ def test_empty_store_gives_empty_tables() -> None:
 
 def test_references_leave_out_what_is_undefined() -> None:
     assert tables.references({"majority": 0.5, "bag_of_words": None}) == [("majority", 0.5)]
+
+
+def test_the_best_simple_approach_is_the_one_to_beat() -> None:
+    simple = {"majority": 0.5, "bag_of_words": 0.64, "random_weights": 0.578, "copied": None}
+    warning = "Nothing was learned: no run beats bag of words (0.640). Do not compare."
+    assert nothing_learned("demo/sentiment", [0.534, 0.64, None], simple) == warning
+    assert nothing_learned("demo/sentiment", [0.6], simple).startswith("Nothing was learned: this run does not beat")
+    assert nothing_learned("demo/sentiment", [0.534, 0.641], simple) == ""
+    assert nothing_learned("demo/sentiment", [], simple) == nothing_learned("demo/sentiment", [0.1], {}) == ""
+    assert nothing_learned("no/such-task", [0.1], simple) == ""
+    assert "(3.06)" in nothing_learned("demo/translation", [1.0, 2.0], {"bag_of_words": 3.055})
+
+
+def filled(store: Store, *values: float, **more: str) -> list[str]:
+    return [finish(store, config("baseline", seed, **more), value, 0.25) for seed, value in enumerate(values)]
+
+
+def test_one_sentence_for_each_model_and_task(store: Store) -> None:
+    filled(store, 0.55, 0.6)
+    runs = tables.runs_frame(store.summaries())
+    assert run_lists.warnings(runs) == ["Nothing was learned: no run beats bag of words (0.625). Do not compare."]
+    assert run_lists.with_warnings(runs[["run"]], run_lists.warnings(runs))["warning"].str.startswith("Nothing").all()
+    filled(store, 0.7, task="demo/paraphrase")
+    (warning,) = run_lists.warnings(tables.runs_frame(store.summaries()))
+    assert warning.startswith("demo/tiny-bert on demo/acceptability: Nothing was learned")
+    finish(store, config("isobn"), 0.7, 0.25)
+    runs = tables.runs_frame(store.summaries())
+    assert run_lists.warnings(runs) == [] and list(
+        run_lists.with_warnings(runs[["run"]], run_lists.warnings(runs))
+    ) == ["run"]
+
+
+def test_another_metric_does_not_hide_it(store: Store) -> None:
+    finish(store, config(), 0.55, 0.25, matthews=0.9)
+    runs = tables.with_metric(tables.runs_frame(store.summaries()), "matthews")
+    assert len(run_lists.warnings(runs)) == 1
+
+
+def test_tradeoffs_carries_it(open_page: OpenPage, store: Store) -> None:
+    """Results too: see `test_comparison`."""
+    filled(store, 0.55, 0.6)
+    assert texts(open_page("tradeoffs")).count("Nothing was learned") == 1

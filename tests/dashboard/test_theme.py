@@ -130,15 +130,6 @@ def test_a_combination_and_a_second_line_of_a_method_look_different() -> None:
     assert theme.method_colour("isobn+istar") not in theme.METHOD_COLOURS.values()
 
 
-def test_status_badge_names_the_status() -> None:
-    assert theme.status_badge("failed") == ":red-badge[:material/error: failed]"
-
-
-def test_layout_merges_into_axes() -> None:
-    layout = theme.figure_layout(xaxis={"title": "IsoScore*"}, height=300)
-    assert layout["xaxis"]["title"] == "IsoScore*" and "gridcolor" in layout["xaxis"] and layout["height"] == 300
-
-
 @pytest.fixture(scope="module")
 def settings() -> dict[str, Any]:
     return tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))

@@ -9,7 +9,6 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from dashboard.shared import measures
 from dashboard.tradeoffs import sections as tradeoffs
 from isoviz.runs.store import Store
 from tests.dashboard.conftest import OpenPage
@@ -28,11 +27,6 @@ def marks(figure: dict[str, object]) -> int:
     return sum(len(trace["customdata"]) for trace in figure["data"] if "customdata" in trace)  # type: ignore[attr-defined]
 
 
-def test_empty_store_offers_the_sweep(open_page: OpenPage) -> None:
-    page = open_page("tradeoffs")
-    assert not page.exception and "No run yet" in page.markdown[0].value
-
-
 def test_three_figures_with_one_mark_per_run_that_are_saved_under_names_that_say_what_they_are(
     open_page: OpenPage, store: Store, offered: dict[str, Callable[[], bytes]]
 ) -> None:
@@ -46,17 +40,6 @@ def test_three_figures_with_one_mark_per_run_that_are_saved_under_names_that_say
         points = read(io.BytesIO(offered[f"isoviz-tradeoffs-demo-acceptability-accuracy{ending}"]())).set_index("lam")  # type: ignore[operator]
         assert points.loc[[-1, 1], "isoscore_star"].tolist() == [0.125, 0.5]
         assert sorted(points["accuracy"]) == [0.5, 0.75, 0.75]
-
-
-def test_any_metric_of_the_catalogue_is_an_axis(open_page: OpenPage, store: Store) -> None:
-    sweep(store)
-    page = open_page("tradeoffs", tradeoffs_isotropy="Mean cosine")
-    field = page.selectbox(key="tradeoffs_isotropy")
-    assert field.options == [metric.number_title for metric in measures.of_runs()] and field.value == "Mean cosine"
-    (tradeoff, _, against) = drawn(page)
-    assert tradeoff["layout"]["xaxis"]["title"]["text"] == "Mean cosine (classifier input)"  # type: ignore[index]
-    assert against["layout"]["yaxis"]["title"]["text"] == "Mean cosine (classifier input)"  # type: ignore[index]
-    assert mounted(page)[-1]["name"] == "isoviz-against_mean_cosine-demo-acceptability-accuracy"
 
 
 def test_further_validation_splits_are_offered_where_runs_have_them(open_page: OpenPage, store: Store) -> None:
@@ -115,17 +98,6 @@ def test_choices_live_in_the_address(open_page: OpenPage, store: Store) -> None:
     page = open_page("tradeoffs", tradeoffs_task="demo/sentiment")
     assert page.selectbox(key="tradeoffs_task").value == "demo/sentiment"
     assert [marks(figure) for figure in drawn(page)] == [1]
-
-
-def test_the_x_axis_begins_with_the_cloud_that_the_method_acts_on(open_page: OpenPage, store: Store) -> None:
-    for seed in range(2):
-        finish(store, config("baseline", seed), 0.7, 0.25, group="bn")
-        finish(store, config("isobn", seed), 0.7, 0.25, group="bn")
-    sweep(store)
-    page = open_page("tradeoffs", tradeoffs_group="bn")
-    assert page.selectbox(key="tradeoffs_isotropy").value == "IsoScore"
-    page.selectbox(key="tradeoffs_group").set_value("sweep").run()
-    assert page.selectbox(key="tradeoffs_isotropy").value == "IsoScore*"
 
 
 def test_a_single_value_of_the_parameter_has_no_figure(open_page: OpenPage, store: Store) -> None:

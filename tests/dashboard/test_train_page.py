@@ -141,13 +141,6 @@ def test_metric_that_the_task_lacks_is_reported_before_launch(open_page: OpenPag
     assert page.button(key="launch").disabled
 
 
-def test_unknown_model_is_reported_with_advice(open_page: OpenPage, store: Store) -> None:
-    page = open_page("train")
-    page.multiselect(key="train_models").set_value(["demo/tiny-bert", "./no/such/dir"]).run()
-    (error,) = errors(page)
-    assert "o such model or directory" in error and page.button(key="launch").disabled and store.list() == []
-
-
 def test_an_empty_selection_is_reported(open_page: OpenPage) -> None:
     page = open_page("train")
     page.multiselect(key="train_tasks").set_value([]).run()

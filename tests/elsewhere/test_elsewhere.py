@@ -22,6 +22,7 @@ def test_the_main_job_needs_nothing_of_unix(tmp_path: Path) -> None:
     for command in (
         ["-m", "tests.elsewhere.main_job", str(tmp_path)],
         ["-m", "isoviz", "measure", "--embeddings", "cloud.npy"],
+        ["-m", "isoviz", "check", "cloud.npy", "--save", "cloud.json"],
     ):
         done = subprocess.run(
             [sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=400

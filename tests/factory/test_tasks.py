@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import re
 from collections import Counter
 from functools import cache
@@ -7,8 +8,10 @@ from functools import cache
 import pytest
 
 from factory import tasks
-from factory.baselines import bag_of_words, copied, word_by_word
+from factory.baselines import bag_of_words, copied, substituted, word_by_word
 from factory.corpus import excluded_sentences, texts
+from factory.grammar import Sampler
+from factory.lexicon import lexicon
 from isoviz.demo import baselines
 from isoviz.tasks import get
 
@@ -123,9 +126,16 @@ def test_neither_copying_nor_word_by_word_translation_helps() -> None:
     assert copy is not None and copy < 0.4
 
 
-def test_unknown_task_is_named() -> None:
-    with pytest.raises(ValueError, match="demo/acceptability"):
-        tasks.generator("demo/nothing")
+def test_ibm_model_1_finds_the_words_of_a_toy_corpus() -> None:
+    pairs = (("a b", "x y"), ("a c", "x z"), ("b c", "y z"), ("b", "y"))
+    known = [{"source": source, "target": target} for source, target in pairs]
+    assert substituted(known, [{"source": "c b a unknown"}]) == ["z y x"]
+
+
+def test_the_open_sampler_never_draws_reserved_words() -> None:
+    sampler, items = Sampler(random.Random("test"), "open"), lexicon().nouns["person"]
+    drawn = {sampler.word(items).lemma for _ in range(2000)}
+    assert drawn == {noun.lemma for noun in items if not noun.reserved} < {noun.lemma for noun in items}
 
 
 def test_pretraining_text_is_deterministic_and_avoids_validation_sentences() -> None:

@@ -32,11 +32,12 @@ ROOT = Path(__file__).resolve().parents[2]
 Address = tuple[str, Mapping[str, str]]
 """A page's name, and the query parameters."""
 
-PAGES = ("home", "explore", "train", "live", "results", "tradeoffs", "whatif", "run")
+PAGES = ("home", "explore", "train", "live", "results", "tradeoffs", "whatif", "ruler", "atlas", "run")
 _EXPLORE = (
     "model", "task", "split", "rows", "views", "measure", "layer", "pooling", "map", "size", "neighbours", "min_dist", "umap_metric",
     "colour", "axes", "point", "lasso", "points", "method", "components", "search", "reference", "k", "order", "where", "words",
 )  # fmt: skip
+_OF_SETS = ("set", "layer", "either", "model")
 _FILTERS = ("group", "model", "task", "method", "status", "isotropy", "metric", "parameter")
 
 
@@ -125,6 +126,14 @@ def addresses(known: Known, folder: Path) -> st.SearchStrategy[Address]:
         "chain": chain,
         "whatif_run": run,
         "whatif_add": nasty.anything,
+    }
+    fields["atlas"] |= {
+        f"atlas_{name}": nasty.near("demo/tiny-bert", "every layer", "IsoScore")
+        for name in ("corpus", "encoders", "measure", "rows")
+    }
+    fields["ruler"] |= {
+        f"ruler_{name}": nasty.near("Your own vectors or texts", "0.62", "90", "not known", "true", "A cat sat.")
+        for name in (*_OF_SETS, "halves", "cosine", "share", "precision", "known", "from", "first", "second")
     }
     fields["home"] |= {"preset": nasty.anything, "run": run}
     bases = {"explore": known.view, "whatif": {"run": known.trained}}

@@ -24,6 +24,7 @@ from tests.fuzzing import nasty, untouched
 
 _LONG = ("mcp", "worker")
 """Verbs that wait for input or for runs."""
+_OUTPUTS = ("--store", "--out", "--save")
 _OFTEN = {"train": 6, "sweep": 3, "measure": 6, "transform": 3, "list": 2}
 """How much more often than others a verb or action is drawn."""
 
@@ -103,6 +104,7 @@ def _values_of(folder: Path) -> dict[str, st.SearchStrategy[str]]:
     ids = nasty.near("nothing", "1k0v9yw7bz1-53h")
     return {
         **dict.fromkeys(("data", "embeddings", "input", "fit_on", "out", "pairs", "labels", "roots", "add", "check"), paths),
+        **dict.fromkeys(("vectors", "baseline", "save"), paths),
         **dict.fromkeys(("url", "host", "allow_host", "allow_origin", "allow_frame"), addresses),
         **dict.fromkeys(("id", "ids", "run", "experiment"), ids),
         **dict.fromkeys(("set", "grid"), pairs),
@@ -150,16 +152,16 @@ def _given(action: argparse.Action, values: dict[str, st.SearchStrategy[str]]) -
 
 def _stays_inside(line: list[str], folder: Path) -> bool:
     """Whether its outputs (a store, a result) are inside `folder` or the current folder; the process may be root."""
-    words = [word.partition("=")[2] if word.startswith(("--store=", "--out=")) else word for word in line]
+    words = [word.partition("=")[2] if word.startswith(("--store=", "--out=", "--save=")) else word for word in line]
     for word in words:
         plain = word.split("://")[-1] if word.startswith("sqlite") else word
         if "\0" in plain or not plain.startswith(("/", ".")):
             continue
         if not Path(os.path.normpath(plain)).is_relative_to(folder) and (
-            "--store" in line or "--out" in line or word != words[-1]
+            set(_OUTPUTS) & set(line) or word != words[-1]
         ):
             return False
-    return not any(word.startswith(("--store=/", "--store=.", "--out=/", "--out=.")) for word in line)
+    return not any(word.startswith((f"{option}=/", f"{option}=.")) for option in _OUTPUTS for word in line)
 
 
 def check(line: list[str], folder: Path) -> str:
@@ -171,7 +173,7 @@ def check(line: list[str], folder: Path) -> str:
     """
     before = untouched.snapshot(folder)
     ending = _ending(line)
-    named = _values(line, "--store") + (_values(line, "--out") if ending != "refused" else [])
+    named = _values(line, "--store") + (_values(line, "--out") + _values(line, "--save") if ending != "refused" else [])
     named += [parent for path in named for parent in path.parents if folder in parent.parents]  # made for it
     changed = untouched.changes(before, untouched.snapshot(folder), named)
     assert not changed, f"changed: {', '.join(path.removeprefix(str(folder)) for path in changed)}"

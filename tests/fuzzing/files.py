@@ -29,8 +29,6 @@ from tests.fuzzing import nasty
 Content = tuple[str, bytes]
 """A file's name and its bytes."""
 
-MOST_CELLS = 300_000
-
 
 def points(n: int = 24, d: int = 4) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(n, d)).astype(np.float32)

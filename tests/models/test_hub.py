@@ -301,6 +301,9 @@ def test_search_tells_what_can_be_used(server, tiny_models, published):
         ("a/../b", None),
         ("a/b/c", None),
         ("what?*", None),
+        ("a/b.git", None),
+        ("a/b-", None),
+        ("a./b", None),
     ],
 )
 def test_names(text, parsed):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from isoviz import readouts
-from isoviz.readouts import CATALOGUE, Annotations, Labels, RatedPairs, cosines
+from isoviz.readouts import CATALOGUE, Annotations, Labels, RatedPairs, Relevance, cosines
 from isoviz.readouts.image import Image
 from isoviz.statistics.paired_bootstrap import Statistic
 
@@ -93,6 +93,37 @@ def test_cosines_of_random_pairs_and_neighbours() -> None:
     assert distribution.nearest == pytest.approx(every.max(axis=1), abs=1e-6)
     assert distribution.pairs.mean() == pytest.approx(every[every > -1].mean(), abs=0.02)
     assert len(distribution.pairs) == cosines.PAIRS and distribution.pairs.max() < 1 - 1e-9  # no row with itself
+
+
+def test_the_noise_floor_leaves_out_pairs_that_annotations_connect() -> None:
+    generator = np.random.default_rng(0)
+    points = generator.normal(size=(80, 5)) + 0.5
+    unit = points / np.linalg.norm(points, axis=1, keepdims=True)
+    every, rows = unit @ unit.T, np.arange(80)
+    codes = generator.integers(0, 3, 80)
+    cases = {
+        "labels": (Annotations(labels=Labels(rows, codes)), codes[:, None] == codes),
+        "pairs": (Annotations(pairs=PAIRS), rows[:, None] // 2 == rows // 2),
+        "queries": (
+            Annotations(queries=Relevance(rows[:9], rows[9:], np.array([2]), np.array([5]), np.ones(1))),
+            (rows[:, None] == 2) & (rows == 14),
+        ),
+        "nothing": (Annotations(), np.zeros((80, 80), bool)),
+    }
+    for known, connected in cases.values():
+        floor = readouts.measure(Image(points), known, ["noise_floor"])["noise_floor"]
+        unrelated = ~(connected | connected.T) & ~np.tri(80, dtype=bool)
+        assert floor.value == pytest.approx(np.quantile(every[unrelated], 0.99), abs=1e-6)
+
+    def without(row: int) -> float:
+        others = np.delete(every, row, 0)[:, rows != row]
+        return float(np.quantile(others[~np.tri(79, dtype=bool)], 0.99))
+
+    left_out = np.array([without(row) for row in rows])
+    influences = 79 * (left_out.mean() - left_out)
+    counts = generator.multinomial(80, np.full(80, 1 / 80), size=50)
+    assert np.corrcoef(floor.resampled(counts), counts @ influences)[0, 1] > 0.99
+    assert np.std(floor.resampled(counts)) == pytest.approx(np.std(counts @ influences / 80), rel=0.05)
 
 
 def test_overlap_of_neighbours() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from isoviz import tasks
@@ -54,9 +53,3 @@ def measured(star: float, isoscore: float, ev: Sequence[float], i1: float | None
 def records(configs: Sequence[RunConfig], numbers: Numbers) -> list[RunRecord]:
     """A finished run of each configuration."""
     return [record(config, **numbers(config)) for config in configs]
-
-
-def without_levels(run: RunRecord) -> RunRecord:
-    """The same on a task of which no simple approach is known."""
-    assert run.started is not None
-    return replace(run, started=run.started.model_copy(update={"baselines": {}}))
