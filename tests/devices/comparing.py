@@ -34,8 +34,8 @@ TOLERANCE: Final = 1e-5
 _FLOW: Final = 1e-4
 _HALF: Final = 2e-2  # the devices round different operators to bf16, as GPUs and CPUs do
 _SHORT: Final[dict[str, dict[str, object]]] = {"isolayer": {"layer_epochs": 2, "layer_batch": 16}}
-_SENSITIVE: Final = {"rankme", "alpha_req", "twonn", "local_dimension", "hubness", "reciprocity"}
-"""Metrics that depend on tiny singular values or on almost equal distances. They are compared on equal clouds only."""
+_SENSITIVE: Final = {"rankme", "alpha_req", "twonn", "local_dimension", "hubness", "reciprocity", "massive_activation"}
+"""Metrics that depend on tiny singular values, on almost equal distances or on single entries. They are compared on equal clouds only."""
 _INPUTS: Final = "ISOVIZ_COMPARING_INPUTS"
 """Names the folder of models and data that all cases share."""
 _TIMES: Final = {"samples_per_second", "eta_seconds", "step_seconds", "timing", "learning_rate", "step", "epoch"}
