@@ -113,25 +113,26 @@ def _of_directions(x: Matrix, codes: Codes) -> dict[str, Matrix]:
     total = unit.sum(axis=0) - np.vstack([np.zeros(x.shape[1]), member.T @ unit])
     heat = member.T @ np.exp(4 * cosines - 4) @ member
     remaining = heat.sum() - np.append(0, 2 * heat.sum(axis=1) - heat.diagonal()) - count
-    left, right = np.triu_indices(len(x), 1)
-    order = np.argsort(cosines[left, right])
-    left, right = left[order], right[order]
-    values, first, second = cosines[left, right], codes[left], codes[right]
-    floors = [_quantile(values)]
-    floors += [_quantile(values[np.flatnonzero((first != g) & (second != g))]) for g in range(member.shape[1])]
     return {
         "mean_cosine": (np.einsum("gj,gj->g", total, total) - count) / pairs,
         "uniformity": np.log(remaining / pairs),
-        "noise_floor": np.array(floors),
+        "noise_floor": _noise_floors(cosines, codes, count),
     }
 
 
-def _quantile(ascending: Matrix) -> float:
-    place = NOISE * (len(ascending) - 1)
-    below = int(place)
-    return float(
-        ascending[below] + (place - below) * (ascending[min(below + 1, len(ascending) - 1)] - ascending[below])
-    )
+def _noise_floors(cosines: Matrix, codes: Codes, count: Matrix) -> Matrix:
+    """The quantile of all pairs, interpolated, for each of these numbers of rows."""
+    left, right = np.triu_indices(len(codes), 1)
+    values = cosines[left, right]
+    places = (1 - NOISE) * (count * (count - 1) / 2 - 1)  # counted from the highest
+    for kept in (int(4 * (1 - NOISE) * len(values)) + 2, len(values)):  # if one group has nearly all high pairs: all
+        top = np.argpartition(values, -kept)[-kept:]
+        top = top[np.argsort(-values[top])]
+        first, second = codes[left[top]], codes[right[top]]
+        high = [values[top], *(values[top[(first != g) & (second != g)]] for g in range(len(count) - 1))]
+        if all(len(found) > place + 1 for found, place in zip(high, places, strict=True)):
+            break
+    return np.array([np.interp(place, np.arange(len(found)), found) for found, place in zip(high, places, strict=True)])
 
 
 def _rogue_shares(centred: Matrix, codes: Codes) -> Matrix:
