@@ -19,7 +19,6 @@ from isoviz.tasks.own import OwnTask
 from tests.tiny import TinyModels
 
 TABLE = "text,label\nfine,1\nbad,0\n"
-Held = Callable[..., None]
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from tests.missing import missing
 from tests.ports import free_port
 
 Value = TypeVar("Value")
+OpenTab = Callable[..., Page]
 ROOT = Path(__file__).resolve().parents[2]
 FLAGS = [
     "--headless",
@@ -44,6 +45,9 @@ EVERY_SECTION = "&".join(f"{name}=true" for name in OPEN)
 """For an address of Explore."""
 PATIENCE = 60_000
 """Milliseconds that a page may take before a test gives up: a machine busy with other tests is slow."""
+
+LONG = 300_000
+"""Milliseconds for what waits on a process that imports torch, on an encoder or on training, on a busy machine."""
 
 LOOPBACK = ("127.0.0.1", "localhost")
 TABS = pytest.StashKey[list[Page]]()
@@ -259,7 +263,7 @@ def _shown(tab: Page) -> str:
 
 
 @pytest.fixture
-def open_tab(chromium: Browser, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
+def open_tab(chromium: Browser, request: pytest.FixtureRequest) -> Iterator[OpenTab]:
     """`open_tab(url, dark=False, width=1280)`: a tab in a separate browser session, with more options of Playwright's contexts.
 
     Script errors, violations of the Content-Security-Policy and requests to other hosts fail the test; the report of a

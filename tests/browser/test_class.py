@@ -7,7 +7,6 @@ import secrets
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
@@ -16,7 +15,7 @@ from dashboard.server.class_routes import qr_code
 from isoviz import lessons
 from isoviz.access import links
 from isoviz.access.visitors import Role
-from tests.browser.conftest import Server, becomes
+from tests.browser.conftest import OpenTab, Server, becomes
 from tests.browser.test_lessons import guess
 
 LESSON = next(lesson for lesson in lessons.catalogue() if lesson.slug == "clusters")
@@ -70,7 +69,7 @@ def count(teacher: Page, step: int) -> str | None:
     return teacher.locator(f".ivl-chart[data-step='{step}']").get_attribute("data-count")
 
 
-def opened_class(server: Server, open_tab: Callable[..., Page]) -> tuple[Page, str, str]:
+def opened_class(server: Server, open_tab: OpenTab) -> tuple[Page, str, str]:
     """The teacher's tab with a class open at `LESSON`, the class's code and its link."""
     teacher = open_tab(links.read(server.store.folder).address(server.url, Role.RUNNER), **STILL)
     teacher.goto(f"{server.url}/lessons#lesson={LESSON.slug}&step=1")
@@ -79,7 +78,7 @@ def opened_class(server: Server, open_tab: Callable[..., Page]) -> tuple[Page, s
     return teacher, teacher.locator(".ivl-code").inner_text(), teacher.locator(".ivl-address").inner_text()
 
 
-def test_thirty_students_are_counted_once(guarded: Server, open_tab: Callable[..., Page]) -> None:
+def test_thirty_students_are_counted_once(guarded: Server, open_tab: OpenTab) -> None:
     server, kept_links = guarded, links.read(guarded.store.folder)
     teacher, code, address = opened_class(guarded, open_tab)
     assert address == f"{server.url}/lessons?class={code}&token={kept_links.secrets[Role.VIEWER]}"
@@ -154,7 +153,7 @@ def test_thirty_students_are_counted_once(guarded: Server, open_tab: Callable[..
     expect(pages[1].locator(".ivl-form, .ivl-sentence").first).to_be_visible()
 
 
-def test_a_phone_joins_by_letters_and_follows_the_teacher(guarded: Server, open_tab: Callable[..., Page]) -> None:
+def test_a_phone_joins_by_letters_and_follows_the_teacher(guarded: Server, open_tab: OpenTab) -> None:
     teacher, code, address = opened_class(guarded, open_tab)
     assert teacher.get_by_alt_text("QR code of the link").get_attribute("src") == qr_code(address)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlencode
 
 import psutil
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.browser.conftest import Server
+from tests.browser.conftest import OpenTab, Server
 from tests.fuzzing.files import bomb
 from tests.runs.observing import gone, until
 
@@ -38,7 +37,7 @@ def at_work(server: Server) -> list[int]:
     return [pid for pid, seconds in readers(server).items() if seconds - before.get(pid, seconds) > _BUSY_SECONDS]
 
 
-def test_reading_ends_with_the_tab(server: Server, open_tab: Callable[..., Page], tmp_path: Path) -> None:
+def test_reading_ends_with_the_tab(server: Server, open_tab: OpenTab, tmp_path: Path) -> None:
     file = bomb(tmp_path / "train.parquet", 3_000_000, 20)
     address = {
         "train_tasks": "Own data",

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from isoviz.access import links
 from isoviz.access.visitors import Role
-from tests.browser.conftest import PATIENCE, Server
+from tests.browser.conftest import PATIENCE, OpenTab, Server
 from tests.story import Story
 
 
@@ -50,7 +50,7 @@ def inside(page: Page) -> None:
     expect(page.get_by_role("link", name="Explore").first).to_be_visible()
 
 
-def test_a_link_opens_the_page_it_names_and_leaves_the_address(guarded: Server, open_tab: Callable[..., Page]) -> None:
+def test_a_link_opens_the_page_it_names_and_leaves_the_address(guarded: Server, open_tab: OpenTab) -> None:
     run = Story(guarded.store).complete()
     page = open_tab(link(guarded, page="run", query=f"id={run.id}"))
     assert page.url == f"{guarded.url}/run?id={run.id}"
@@ -62,7 +62,7 @@ def test_a_link_opens_the_page_it_names_and_leaves_the_address(guarded: Server, 
 
 
 def test_without_a_link_a_page_asks_for_one(
-    guarded: Server, open_tab: Callable[..., Page], elsewhere: Callable[[str], str]
+    guarded: Server, open_tab: OpenTab, elsewhere: Callable[[str], str]
 ) -> None:
     page = open_tab(f"{guarded.url}/train")
     expect(page.get_by_role("heading")).to_have_text("This IsoViz needs a link")
@@ -74,9 +74,7 @@ def test_without_a_link_a_page_asks_for_one(
     expect(page.get_by_role("heading")).to_have_text("This IsoViz needs a link")
 
 
-def test_links_on_another_site_lead_in(
-    guarded: Server, open_tab: Callable[..., Page], elsewhere: Callable[[str], str]
-) -> None:
+def test_links_on_another_site_lead_in(guarded: Server, open_tab: OpenTab, elsewhere: Callable[[str], str]) -> None:
     """A Strict cookie is not sent with a visit that another site began: neither the link itself nor a run's address may end there."""
     run = Story(guarded.store).complete()
     teacher = f'<a href="{link(guarded)}">come in</a><a href="{guarded.url}/run?id={run.id}">the run</a>'
@@ -90,7 +88,7 @@ def test_links_on_another_site_lead_in(
     assert page.url == f"{guarded.url}/run?id={run.id}"
 
 
-def test_a_changed_link_ends_the_pages_that_are_open(guarded: Server, open_tab: Callable[..., Page]) -> None:
+def test_a_changed_link_ends_the_pages_that_are_open(guarded: Server, open_tab: OpenTab) -> None:
     viewer, runner = open_tab(link(guarded, Role.VIEWER)), open_tab(link(guarded, Role.RUNNER))
     inside(viewer)
     inside(runner)

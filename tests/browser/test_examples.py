@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.browser.conftest import Server
+from tests.browser.conftest import OpenTab, Server
 
 
-def test_a_fresh_store_is_full_until_the_examples_are_hidden(
-    with_examples: Server, open_tab: Callable[..., Page]
-) -> None:
+def test_a_fresh_store_is_full_until_the_examples_are_hidden(with_examples: Server, open_tab: OpenTab) -> None:
     tab = open_tab(with_examples.url, width=1440)
     expect(tab.get_by_role("heading", name="Example runs")).to_be_visible()
     tab.get_by_role("link", name="istar on demo/acceptability, seed 0").first.click()

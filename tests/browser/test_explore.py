@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Server, becomes, fits, steady
-
-LONG = 240_000
-"""Milliseconds for what waits on a process that imports torch on a busy machine."""
+from tests.browser.conftest import LONG, OpenTab, Server, becomes, fits, steady
 
 
 def lines(page: Page) -> list[tuple[str, list[int], int]]:
@@ -24,7 +20,7 @@ def lines(page: Page) -> list[tuple[str, list[int], int]]:
     return [(name, [int(layer) for layer in layers], known) for name, layers, known in traces]
 
 
-def test_look_progress_profile_and_the_same_by_its_address(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_look_progress_profile_and_the_same_by_its_address(server: Server, open_tab: OpenTab) -> None:
     page = open_tab(server.url)
     page.get_by_role("link", name="Explore").first.click()
     expect(page.get_by_text("Pick a model and a task, then press Analyse")).to_be_visible()
@@ -57,7 +53,7 @@ def test_look_progress_profile_and_the_same_by_its_address(server: Server, open_
     becomes(other, lambda: fits(other), True)
 
 
-def test_leaving_the_page_stops_nothing_and_the_button_does(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_leaving_the_page_stops_nothing_and_the_button_does(server: Server, open_tab: OpenTab) -> None:
     page = open_tab(f"{server.url}/explore?explore_rows=500")
     page.get_by_role("button", name="Analyse").click()
     expect(page.get_by_role("button", name="Stop")).to_be_visible()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from dashboard.server import routes
-from tests.browser.conftest import EVERY_SECTION, Server, keep_view
+from tests.browser.conftest import EVERY_SECTION, LONG, OpenTab, Server, keep_view
 
 ROWS = 60
-LONG = 120_000
 FIGURES = [
     "profile",
     "spectrum",
@@ -46,7 +43,7 @@ def _a_view(server: Server) -> None:
     keep_view(ROWS)
 
 
-def test_first_picture_needs_the_small_script_alone(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_first_picture_needs_the_small_script_alone(server: Server, open_tab: OpenTab) -> None:
     page = open_tab("about:blank", width=1440)
     page.add_init_script(f"({WATCH})()")
     page.goto(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}")
@@ -71,7 +68,7 @@ def test_first_picture_needs_the_small_script_alone(server: Server, open_tab: Ca
     page.wait_for_function("() => document.querySelector('.ivz-map-plot')._fullLayout.dragmode === 'lasso'")
 
 
-def test_figure_is_redrawn_in_place(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_figure_is_redrawn_in_place(server: Server, open_tab: OpenTab) -> None:
     page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     frame = page.locator(".st-key-explore_profile .ivz-figure-frame")
     plot = frame.locator(".js-plotly-plot")

@@ -16,12 +16,10 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from dashboard.shared import theme
-from tests.browser.conftest import EVERY_SECTION, Server, becomes, fits, keep_view, steady
+from tests.browser.conftest import EVERY_SECTION, LONG, OpenTab, Server, becomes, fits, keep_view, steady
 
 ROWS = 100
 """Enough rows to colour their lengths by a scale, few enough that some points are isolated."""
-LONG = 240_000
-"""Milliseconds for what waits on a process that imports torch on a busy machine."""
 
 STRONG = "canvas => (canvas.layer?.colours ?? []).flatMap((part) => [...part]).filter((byte, i) => i % 4 === 3 && byte > 127).length"
 """How many points of a map are not faint."""
@@ -73,7 +71,7 @@ def draw_around(page: Page) -> None:
     page.mouse.up()
 
 
-def test_film_moves_the_points_and_keeps_what_is_selected(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_film_moves_the_points_and_keeps_what_is_selected(server: Server, open_tab: OpenTab) -> None:
     page = open_tab(
         f"{server.url}/explore?explore_rows={ROWS}&explore_size=layer+film&explore_pooling=mean", width=1440
     )
@@ -97,7 +95,7 @@ def test_film_moves_the_points_and_keeps_what_is_selected(server: Server, open_t
     becomes(page, lambda: np.allclose(np.hstack(page.evaluate(state)["places"]), home, atol=1e-3), True)
 
 
-def test_lasso_own_sentence_address_and_files(server: Server, open_tab: Callable[..., Page], tmp_path: Path) -> None:
+def test_lasso_own_sentence_address_and_files(server: Server, open_tab: OpenTab, tmp_path: Path) -> None:
     page = open_tab(f"{server.url}/explore?explore_rows={ROWS}", width=1440)
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     draw_around(page)
@@ -176,7 +174,7 @@ def drawn(page: Page, inside: Callable[[dict[str, Any]], bool]) -> tuple[bool, l
     return bool(off) and max(off) < 25, points
 
 
-def test_points_are_where_the_axes_say_and_move_with_them(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_points_are_where_the_axes_say_and_move_with_them(server: Server, open_tab: OpenTab) -> None:
     page = open_tab(f"{server.url}/explore?explore_rows={ROWS}", width=1440)
     area = page.locator(".ivz-map-plot .nsewdrag").first
     expect(area).to_be_visible(timeout=LONG)
@@ -243,7 +241,7 @@ def lefts(page: Page) -> list[float]:
     return [box["x"] for box in boxes if box is not None]
 
 
-def test_two_views_are_side_by_side_and_the_link_is_copied(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_two_views_are_side_by_side_and_the_link_is_copied(server: Server, open_tab: OpenTab) -> None:
     page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     expect(page.locator(".ivz-map-plot .main-svg").first).to_be_visible(timeout=LONG)
     page.locator(".st-key-explore_views").get_by_text("2", exact=True).click()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +12,9 @@ from playwright.sync_api import Locator, Page, expect
 
 from isoviz.exploring import results
 from isoviz.exploring.results import ViewResult
-from tests.browser.conftest import BRIGHTNESS, EVERY_SECTION, Server, becomes, fits, hovered, keep_view
+from tests.browser.conftest import BRIGHTNESS, EVERY_SECTION, LONG, OpenTab, Server, becomes, fits, hovered, keep_view
 
 ROWS = 60
-LONG = 120_000
 
 
 @pytest.fixture
@@ -37,7 +35,7 @@ def ready(page: Page, count: int) -> list[Locator]:
 
 
 def test_the_matrix_tells_and_saves_what_is_stored(
-    server: Server, view: ViewResult, open_tab: Callable[..., Page], tmp_path: Path
+    server: Server, view: ViewResult, open_tab: OpenTab, tmp_path: Path
 ) -> None:
     page = open_tab(f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}", width=1440)
     (matrix,) = ready(page, 1)
@@ -64,9 +62,7 @@ def test_the_matrix_tells_and_saves_what_is_stored(
     assert saved["png"].startswith(b"\x89PNG") and len(saved["png"]) > 10_000
 
 
-def test_views_side_by_side_in_one_order_light_and_dark(
-    server: Server, view: ViewResult, open_tab: Callable[..., Page]
-) -> None:
+def test_views_side_by_side_in_one_order_light_and_dark(server: Server, view: ViewResult, open_tab: OpenTab) -> None:
     address = f"{server.url}/explore?explore_rows={ROWS}&{EVERY_SECTION}&explore_views=2&explore2_rows={ROWS}&explore2_layer=1"
     page = open_tab(f"{address}&explore_order=as+in+view+1", width=1440)
     first, second = ready(page, 2)

@@ -5,22 +5,20 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
+from tests.browser.conftest import OpenTab
 from tests.ports import free_port
 from tests.wheel import ROOT, built, start, unpacked
 
 pytestmark = pytest.mark.browser
 
 
-def test_a_file_opens_in_an_installed_app_and_every_page_is_drawn(
-    tmp_path: Path, open_tab: Callable[..., Page]
-) -> None:
+def test_a_file_opens_in_an_installed_app_and_every_page_is_drawn(tmp_path: Path, open_tab: OpenTab) -> None:
     site = unpacked(built(ROOT, tmp_path / "dist")[1], tmp_path / "site-packages", core=False)
     np.save(tmp_path / "cloud.npy", np.random.default_rng(0).normal(size=(321, 8)))
     app = start(site, "cloud.npy", "--headless", "--port", str(free_port()), cwd=tmp_path)

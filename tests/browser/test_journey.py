@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Server
-
-LONG = 300_000
-"""Milliseconds for what waits on real training on a busy machine."""
+from tests.browser.conftest import LONG, OpenTab, Server
 
 
 def wait_for_more(page: Page, figure: str, name: str, than: int) -> None:
@@ -22,7 +18,7 @@ def wait_for_more(page: Page, figure: str, name: str, than: int) -> None:
     )
 
 
-def test_launch_watch_stop_share_and_compare(training: Server, open_tab: Callable[..., Page]) -> None:
+def test_launch_watch_stop_share_and_compare(training: Server, open_tab: OpenTab) -> None:
     page = open_tab(training.url)
     page.get_by_role("button", name="Set up these 3 runs").click()
     page.get_by_role("button", name="Launch 3 runs").click(timeout=LONG)

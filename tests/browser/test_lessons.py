@@ -19,7 +19,7 @@ from isoviz.lessons import checking
 from isoviz.lessons.expressions import holds, parse_claim
 from isoviz.lessons.reading import NumberGuess, Step
 from isoviz.lessons.state import State
-from tests.browser.conftest import Server, fits
+from tests.browser.conftest import OpenTab, Server, fits
 
 SLUGS = [lesson.slug for lesson in lessons.catalogue()]
 ON_A_PHONE = ("clusters", "rotation")
@@ -58,7 +58,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def tab(open_tab: Callable[..., Page]) -> Page:
+def tab(open_tab: OpenTab) -> Page:
     """A tab without a network."""
     return open_tab("about:blank", offline=True, reduced_motion="reduce")
 
@@ -249,7 +249,7 @@ def drag(page: Page, slider: Locator, share: float) -> None:
     session.detach()
 
 
-def test_lessons_by_touch_on_a_phone(open_tab: Callable[..., Page], file: Path) -> None:
+def test_lessons_by_touch_on_a_phone(open_tab: OpenTab, file: Path) -> None:
     """A guess of each form: the other lessons have no other parts."""
     touch = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
     page = open_tab(file.as_uri(), **touch, offline=True, reduced_motion="reduce")
@@ -290,7 +290,7 @@ def test_lessons_by_touch_on_a_phone(open_tab: Callable[..., Page], file: Path) 
     expect(page.locator(".ivl-done")).to_have_count(len(walked))
 
 
-def test_the_page_runs_a_lesson_without_the_server(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_the_page_runs_a_lesson_without_the_server(server: Server, open_tab: OpenTab) -> None:
     page = open_tab(f"{server.url}/lessons#lesson=clusters&step=1")
     expect(page.locator(".ivl-form")).to_be_visible()
     walk(page, "clusters", lambda k: None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,8 @@ from safetensors.numpy import load_file
 
 from dashboard.components import HERE
 from isoviz.events import Resumed, Stopped
-from tests.browser.conftest import BRIGHTNESS, PATIENCE, Server, becomes, hovered, steady
+from tests.browser.conftest import BRIGHTNESS, PATIENCE, OpenTab, Server, becomes, hovered, steady
 from tests.story import Story
-
-OpenTab = Callable[..., Page]
 
 
 def plot(page: Page, name: str) -> Any:

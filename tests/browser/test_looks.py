@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
 from dashboard.shared.timing import Estimate
-from tests.browser.conftest import Server, becomes, steady
+from tests.browser.conftest import OpenTab, Server, becomes, steady
 from tests.dashboard.made_up import config, finish
 from tests.story import Story
 
@@ -36,7 +35,7 @@ def saved(page: Page, figure: Locator, button: str, folder: Path) -> Path:
 
 
 def test_no_figure_can_be_sent_to_a_foreign_server_and_a_dark_pages_picture_is_dark(
-    server: Server, open_tab: Callable[..., Page], tmp_path: Path
+    server: Server, open_tab: OpenTab, tmp_path: Path
 ) -> None:
     swept(server)
     run = Story(server.store).complete()
@@ -71,7 +70,7 @@ OVERLAP = """() => {
 }"""
 
 
-def test_a_press_on_a_mark_opens_its_run_also_on_a_phone(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_a_press_on_a_mark_opens_its_run_also_on_a_phone(server: Server, open_tab: OpenTab) -> None:
     for method, star in (("baseline", 0.125), ("istar", 0.5)):
         finish(server.store, config(method), 0.75, star, group="phone")
     page = open_tab(f"{server.url}/tradeoffs?tradeoffs_group=phone", width=390)
@@ -94,7 +93,7 @@ CUT_OFF = """(value, words) => {
 }"""
 
 
-def test_the_longest_time_of_a_launch_is_not_cut_off(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_the_longest_time_of_a_launch_is_not_cut_off(server: Server, open_tab: OpenTab) -> None:
     words = Estimate(seconds=59 * 60 + 59.0, unknown=1, recorded=0).words()
     assert len(words) >= 20
     page = open_tab(f"{server.url}/train", width=1280)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import Server, becomes
-from tests.browser.test_journey import LONG
+from tests.browser.conftest import LONG, OpenTab, Server, becomes
 
 GOOD, BAD = ["fine", "lovely", "great"], ["dull", "poor", "awful"]
 
@@ -40,7 +38,7 @@ def choose(page: Page, field: str, option: str) -> None:
 
 def test_upload_correct_inspect_launch_and_read_the_errors(
     training: Server,
-    open_tab: Callable[..., Page],
+    open_tab: OpenTab,
     tmp_path: Path,
 ) -> None:
     page = open_tab(

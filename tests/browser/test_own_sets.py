@@ -9,7 +9,6 @@ import re
 import runpy
 import time
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,8 @@ from playwright.sync_api import Page, expect
 
 from isoviz import posthoc, vectors
 from isoviz.whatif.engine import engine_of
-from tests.browser.conftest import Server, becomes, steady
+from tests.browser.conftest import LONG, OpenTab, Server, becomes, steady
 
-LONG = 240_000
-"""Milliseconds for what waits on a process that imports torch on a busy machine."""
 COLOURS = """() => new Set(document.querySelector(".ivz-map-points").layer.parts.flatMap((part, place) => {
   const bytes = document.querySelector(".ivz-map-points").layer.colours[place];
   return [...Array(part.x.length).keys()].map((i) => bytes.slice(4 * i, 4 * i + 3).join());
@@ -78,7 +75,7 @@ def six_lines(archive: zipfile.ZipFile, points: NDArray[Any], folder: Path) -> N
 
 
 def test_vectors_with_labels_are_uploaded_coloured_transformed_and_restored(
-    server: Server, open_tab: Callable[..., Page], tmp_path: Path
+    server: Server, open_tab: OpenTab, tmp_path: Path
 ) -> None:
     page = open_tab(f"{server.url}/explore?explore_at=My+vectors", width=1440)
     upload = page.get_by_test_id("stFileUploaderDropzoneInput").first
@@ -119,9 +116,7 @@ def encoded(rows: int) -> NDArray[Any]:
     return [found.points for found in stored if isinstance(found, vectors.VectorSet) and len(found.points) == rows][-1]
 
 
-def test_twenty_pasted_sentences_become_a_map_and_a_model(
-    server: Server, open_tab: Callable[..., Page], tmp_path: Path
-) -> None:
+def test_twenty_pasted_sentences_become_a_map_and_a_model(server: Server, open_tab: OpenTab, tmp_path: Path) -> None:
     page = open_tab(f"{server.url}/explore?explore_at=My+texts", width=1440)
     lines = [f"The {animal} {verb} in the garden." for animal in ("cat", "dog", "bird", "fox") for verb in
              ("sleeps", "eats", "runs", "hides", "waits")]  # fmt: skip

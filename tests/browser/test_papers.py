@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Server, fits
-
-OpenTab = Callable[..., Page]
+from tests.browser.conftest import OpenTab, Server, fits
 
 COMPUTING = 600_000
 """Milliseconds for the study: it takes 25 s of an idle processor, and other tests run at the same time."""

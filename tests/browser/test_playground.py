@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from dashboard import lessons_file
 from dashboard.home import sections as home
 from isoviz import metrics
-from tests.browser.conftest import Server, becomes, fits
+from tests.browser.conftest import OpenTab, Server, becomes, fits
 
 DIGEST = """async () => {
   const { points } = await globalThis.playground.cloud();
@@ -31,7 +30,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture
-def opened(open_tab: Callable[..., Page]) -> Callable[..., Page]:
+def opened(open_tab: OpenTab) -> OpenTab:
     """`opened(address)`: a tab without a network."""
 
     def opened(address: str, **options: Any) -> Page:
@@ -66,7 +65,7 @@ def drag(page: Page, field: Locator, share: float) -> None:
     page.mouse.up()
 
 
-def test_a_dragged_mean_moves_the_cosine_and_not_the_score(opened: Callable[..., Page], file: str) -> None:
+def test_a_dragged_mean_moves_the_cosine_and_not_the_score(opened: OpenTab, file: str) -> None:
     page = opened(f"{file}#playground")
     score = number(page, "isoscore")
     assert abs(number(page, "mean_cosine")) < 0.01
@@ -96,7 +95,7 @@ def test_a_dragged_mean_moves_the_cosine_and_not_the_score(opened: Callable[...,
     becomes(page, lambda: page.evaluate("globalThis.playground.redraws().plug.length"), 200)
 
 
-def test_a_link_restores_the_cloud_to_the_bit(opened: Callable[..., Page], file: str) -> None:
+def test_a_link_restores_the_cloud_to_the_bit(opened: OpenTab, file: str) -> None:
     state = {
         "d": 30,
         "n": 120,
@@ -130,7 +129,7 @@ def test_a_link_restores_the_cloud_to_the_bit(opened: Callable[..., Page], file:
     assert restored["transforms"] == [{"slug": "zca", "strength": 1, "eps": 0}]
 
 
-def test_transforms_show_before_and_after_and_can_be_removed(opened: Callable[..., Page], file: str) -> None:
+def test_transforms_show_before_and_after_and_can_be_removed(opened: OpenTab, file: str) -> None:
     page = opened(f"{file}#d=24&n=300&rogueScale=6&shift=1")
     add = page.get_by_label("Add a transform")
     add.select_option(label="ZCA whitening")
@@ -151,7 +150,7 @@ def test_transforms_show_before_and_after_and_can_be_removed(opened: Callable[..
     expect(page.get_by_role("img", name="After the transforms")).to_be_hidden()
 
 
-def test_a_gliding_move_a_lock_and_hidden_parts(opened: Callable[..., Page], file: str) -> None:
+def test_a_gliding_move_a_lock_and_hidden_parts(opened: OpenTab, file: str) -> None:
     page = opened(f"{file}#d=16&n=200&hidden=scale~plots~presets")
     expect(page.get_by_label("Scale")).to_be_hidden()
     expect(page.get_by_role("button", name="Narrow cone")).to_be_hidden()
@@ -171,7 +170,7 @@ def test_a_gliding_move_a_lock_and_hidden_parts(opened: Callable[..., Page], fil
     expect(page.get_by_label("Mean shift")).to_be_enabled()
 
 
-def test_a_phone(opened: Callable[..., Page], file: str) -> None:
+def test_a_phone(opened: OpenTab, file: str) -> None:
     touch = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
     page = opened(f"{file}#playground", dark=True, **touch)
     assert fits(page)
@@ -189,7 +188,7 @@ def test_a_phone(opened: Callable[..., Page], file: str) -> None:
     assert cloud is not None and 0 <= cloud["y"] < 100  # it stays visible beside the sliders
 
 
-def test_the_page_of_the_app(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_the_page_of_the_app(server: Server, open_tab: OpenTab) -> None:
     page = open_tab(f"{server.url}/playground#d=20&n=150&shift=1.5", dark=True)
     expect(page.get_by_label("Mean shift")).to_be_visible()
     settled(page)
@@ -206,7 +205,7 @@ def test_the_page_of_the_app(server: Server, open_tab: Callable[..., Page]) -> N
     assert sum(float(part) for part in re.findall(r"[\d.]+", colour)[:3]) > 380  # light words
 
 
-def test_a_penalty_moves_the_small_cloud_of_its_method(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_a_penalty_moves_the_small_cloud_of_its_method(server: Server, open_tab: OpenTab) -> None:
     page = open_tab(f"{server.url}/methods?methods_methods=I-STAR")
     page.emulate_media(reduced_motion="reduce")
     facts = page.locator(".ivp-descent")
@@ -229,7 +228,7 @@ def test_a_penalty_moves_the_small_cloud_of_its_method(server: Server, open_tab:
     expect(page.get_by_role("button", name="Reset")).to_be_hidden()  # a miniature has no toolbar
 
 
-def test_home_asks_one_question_about_three_measures(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_home_asks_one_question_about_three_measures(server: Server, open_tab: OpenTab) -> None:
     page = open_tab(f"{server.url}/")
     rows = page.locator("tr[data-measure]:visible")
     expect(rows).to_have_count(3)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import socket
 import socketserver
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from dashboard.server.page_head import PAGES
 from isoviz.access import links
 from isoviz.access.visitors import Role
-from tests.browser.conftest import Server, start
+from tests.browser.conftest import OpenTab, Server, start
 
 PREFIX = "/isoviz"
 """The most difficult one: the app has routes of the same name."""
@@ -79,9 +79,7 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Proxy, S
 
 
 @pytest.mark.parametrize("strips", [False, True], ids=["passes the prefix on", "removes the prefix"])
-def test_all_of_the_app_stays_below_the_prefix(
-    proxied: tuple[Proxy, Server], open_tab: Callable[..., Page], strips: bool
-) -> None:
+def test_all_of_the_app_stays_below_the_prefix(proxied: tuple[Proxy, Server], open_tab: OpenTab, strips: bool) -> None:
     proxy, server = proxied
     proxy.strips = strips
     printed = next(iter(server.home.glob("server-*.log"))).read_text()

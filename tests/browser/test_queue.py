@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from urllib.parse import quote
 
 from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from isoviz.runs.store import Store
-from tests.browser.conftest import PATIENCE, Server, becomes
+from tests.browser.conftest import PATIENCE, OpenTab, Server, becomes
 from tests.dashboard.made_up import config, fail, finish
-
-OpenTab = Callable[..., Page]
 
 
 def waiting(store: Store) -> list[int]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from playwright.sync_api import Page, expect
 
 from isoviz.events import Event
-from tests.browser.conftest import Server, becomes
+from tests.browser.conftest import OpenTab, Server, becomes
 from tests.browser.test_live_view import traces, wait_for_points
 from tests.story import Story
 
@@ -36,7 +34,7 @@ def losses(page: Page) -> int:
     return len(traces(page, "loss").get("total loss", []))
 
 
-def test_a_recorded_run_is_played_again(server: Server, open_tab: Callable[..., Page], recorded: Story) -> None:
+def test_a_recorded_run_is_played_again(server: Server, open_tab: OpenTab, recorded: Story) -> None:
     page = open_tab(f"{server.url}/live?run={recorded.id}")
     wait_for_points(page, "loss", "total loss", recorded.total)
     bar = page.locator(".ivz-replay")
@@ -57,9 +55,7 @@ def test_a_recorded_run_is_played_again(server: Server, open_tab: Callable[..., 
     assert requests == []  # the server is not asked again for what is here
 
 
-def test_a_link_plays_it_at_once_and_it_can_be_ended(
-    server: Server, open_tab: Callable[..., Page], recorded: Story
-) -> None:
+def test_a_link_plays_it_at_once_and_it_can_be_ended(server: Server, open_tab: OpenTab, recorded: Story) -> None:
     page = open_tab(f"{server.url}/live?run={recorded.id}&replay=1")
     expect(page.locator(".ivz-status").first).to_have_text("replay")
     assert losses(page) < recorded.total

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from dashboard.report import html_file, markdown_file
-from tests.browser.conftest import fits
+from tests.browser.conftest import OpenTab, fits
 from tests.dashboard.test_reports import NASTY, sample
 from tests.missing import missing
 
 
-def test_a_report_opens_with_the_network_cut(open_tab: Callable[..., Page], tmp_path: Path) -> None:
+def test_a_report_opens_with_the_network_cut(open_tab: OpenTab, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text(html_file.render(sample()), encoding="utf-8")
     page = open_tab("about:blank", dark=True, width=390, offline=True)

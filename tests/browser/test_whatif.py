@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
 
 import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Server, becomes, fits, steady
+from tests.browser.conftest import LONG, OpenTab, Server, becomes, fits, steady
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
-
-LONG = 240_000
-"""Milliseconds for the first numbers on a busy machine."""
 
 
 @pytest.fixture
@@ -37,9 +33,7 @@ def ready(page: Page) -> None:
     becomes(page, lambda: steady(page, page.get_by_text("pending").count), 0)
 
 
-def test_a_slider_its_numbers_its_address_and_a_download(
-    server: Server, run: str, open_tab: Callable[..., Page]
-) -> None:
+def test_a_slider_its_numbers_its_address_and_a_download(server: Server, run: str, open_tab: OpenTab) -> None:
     page = open_tab(f"{server.url}/whatif?run={run}&chain=zca:strength=0.5")
     ready(page)
     before = tile(page, "Participation ratio")

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from tests.browser.conftest import Server, becomes, fits
+from tests.browser.conftest import LONG, OpenTab, Server, becomes, fits
 from tests.browser.test_own_data import choose
-
-LONG = 240_000
-"""Milliseconds for an encoder on a busy machine."""
 
 GOOD = ("I liked the soup", "The doctor was kind", "A lovely house", "We enjoyed the music", "The room was bright")
 BAD = ("I hated the soup", "The doctor was rude", "An ugly house", "We left the concert", "The room was dark")
@@ -30,9 +26,7 @@ def sixty_rows(path: Path) -> None:
     pd.DataFrame(rows, columns=["text", "label"]).to_csv(path, index=False)
 
 
-def test_a_newcomer_learns_whether_whitening_helps(
-    server: Server, open_tab: Callable[..., Page], tmp_path: Path
-) -> None:
+def test_a_newcomer_learns_whether_whitening_helps(server: Server, open_tab: OpenTab, tmp_path: Path) -> None:
     sixty_rows(tmp_path / "mine.csv")
     page = open_tab(server.url)
     home = page.get_by_role("link", name="Try it on my data")
@@ -57,7 +51,7 @@ def test_a_newcomer_learns_whether_whitening_helps(
     becomes(other, lambda: fits(other), True)
 
 
-def test_the_demo_search_has_a_curve_that_its_address_restores(server: Server, open_tab: Callable[..., Page]) -> None:
+def test_the_demo_search_has_a_curve_that_its_address_restores(server: Server, open_tab: OpenTab) -> None:
     page = open_tab(f"{server.url}/whatif?whatif_from=Vectors+or+texts&chain=all_but_the_top:remove=2")
     best = page.get_by_text(re.compile("Best on these 133 queries: All-but-the-top: directions removed D"))
     expect(best).to_be_visible(timeout=LONG)

@@ -28,6 +28,7 @@ from tests.tiny import TinyModels, write_cola
 ROOT = Path(__file__).resolve().parents[2]
 OpenPage = Callable[..., AppTest]
 Opened = Callable[..., AppTest]
+Offered = dict[str, Callable[[], bytes]]
 PATIENCE = 180.0
 """Seconds that a run of a page may take on a busy machine."""
 
@@ -95,9 +96,9 @@ def open_page(store: Store) -> OpenPage:
 
 
 @pytest.fixture
-def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], bytes]]:
+def offered(monkeypatch: pytest.MonkeyPatch) -> Offered:
     """What pages offer as files from now on: name → what makes its bytes."""
-    offers: dict[str, Callable[[], bytes]] = {}
+    offers: Offered = {}
     button = downloads.st.download_button
 
     def noted(label: str, data: Any, file_name: str, *arguments: Any, **options: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 
 import pandas as pd
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from dashboard.atlas import figures
 from isoviz.atlas import Record, records
 from isoviz.home import home
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.reading import drawn, errors, texts
 
 
@@ -21,9 +20,7 @@ def bert() -> Record:
     return next(record for record in records.shipped() if record.encoder.name == "demo/tiny-bert")
 
 
-def test_all_bundled_records_are_there_without_a_click(
-    open_page: OpenPage, offered: dict[str, Callable[[], bytes]], bert: Record
-) -> None:
+def test_all_bundled_records_are_there_without_a_click(open_page: OpenPage, offered: Offered, bert: Record) -> None:
     page = open_page("atlas")
     assert errors(page) == [] and not page.warning
     assert bert.corpus.digest in texts(page)

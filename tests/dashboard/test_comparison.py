@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 
 import pandas as pd
 import pytest
@@ -13,7 +12,7 @@ from dashboard.results import pivot
 from dashboard.shared import tables
 from isoviz.runs.rows import RunRow
 from isoviz.runs.store import Store
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.made_up import config, fail, finish, result, row, started
 from tests.dashboard.reading import texts
 
@@ -36,7 +35,7 @@ def compared(page: AppTest) -> pd.DataFrame:
     return next(frame.value for frame in page.dataframe if "Differs?" in frame.value).set_index("Setting")
 
 
-def test_a_table_and_files(open_page: OpenPage, filled: Store, offered: dict[str, Callable[[], bytes]]) -> None:
+def test_a_table_and_files(open_page: OpenPage, filled: Store, offered: Offered) -> None:
     page = open_page("results")
     table = compared(page)
     assert table["Differs?"].to_dict() == {
@@ -89,9 +88,7 @@ def test_one_method_has_nothing_to_compare_with(open_page: OpenPage, store: Stor
     assert not page.exception and not any("methods differ" in str(element.value) for element in page.markdown)
 
 
-def test_nothing_learned_is_a_warning(
-    open_page: OpenPage, store: Store, offered: dict[str, Callable[[], bytes]]
-) -> None:
+def test_nothing_learned_is_a_warning(open_page: OpenPage, store: Store, offered: Offered) -> None:
     for method in ("baseline", "isobn"):
         for seed in range(3):
             finish(store, config(method, seed), 0.55 + seed / 100, 0.25)
@@ -107,9 +104,7 @@ def test_nothing_learned_is_a_warning(
         )
 
 
-def test_parts_that_share_a_model_have_files_of_their_own(
-    open_page: OpenPage, store: Store, offered: dict[str, Callable[[], bytes]]
-) -> None:
+def test_parts_that_share_a_model_have_files_of_their_own(open_page: OpenPage, store: Store, offered: Offered) -> None:
     for folder in ("one", "two"):
         for method in ("baseline", "isobn"):
             for seed in range(3):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -12,7 +11,7 @@ from dashboard.explore import numbers
 from dashboard.shared import downloads, measures, tables
 from isoviz import metrics
 from isoviz.runs.store import Store
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.made_up import config, finish
 from tests.dashboard.reading import drawn
 
@@ -44,7 +43,7 @@ def test_the_first_measure_is_of_what_the_methods_act_on() -> None:
 def test_one_more_metric_is_on_every_screen(
     open_page: OpenPage,
     store: Store,
-    offered: dict[str, Callable[[], bytes]],
+    offered: Offered,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first = metrics.get("effective_rank")

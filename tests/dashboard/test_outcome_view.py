@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from isoviz.tasks.protocol import OwnTask
 from isoviz.training import predictions
 from isoviz.training.heads import Answers
 from tests import tiny
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.made_up import config, measured, result, started
 from tests.dashboard.reading import drawn, mounted, texts
 
@@ -65,9 +64,7 @@ SAID = [1, 1, 0, 2, 1, 2]
 SURE = [0.9, 0.8, 0.7, 0.6, 0.95, 0.5]
 
 
-def test_confusion_matrix(
-    store: Store, open_page: OpenPage, own: RunConfig, offered: dict[str, Callable[[], bytes]]
-) -> None:
+def test_confusion_matrix(store: Store, open_page: OpenPage, own: RunConfig, offered: Offered) -> None:
     page = open_page("run", id=finished(store, own, SAID, SURE))
     assert not page.exception
     assert "after epoch 3: n \\= 6" in texts(page) or "after epoch 3: n = 6" in texts(page)
@@ -115,9 +112,7 @@ def test_changed_and_missing_data_are_reported(store: Store, open_page: OpenPage
 
 
 @pytest.mark.parametrize("kind", ["regression", "span", "seq2seq"])
-def test_other_kinds(
-    store: Store, open_page: OpenPage, tmp_path: Path, kind: str, offered: dict[str, Callable[[], bytes]]
-) -> None:
+def test_other_kinds(store: Store, open_page: OpenPage, tmp_path: Path, kind: str, offered: Offered) -> None:
     folder = tiny.write(kind, tmp_path / kind)
     cfg = config(task=tiny.TASKS[kind], data=str(folder), **({"direction": "ro-en"} if kind == "seq2seq" else {}))
     rows = tasks.load(tasks.get(cfg.task), folder, cfg.direction).validation

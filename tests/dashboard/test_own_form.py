@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +14,7 @@ from dashboard.train import own_form
 from isoviz.runs.store import Store
 from isoviz.tasks.protocol import OwnTask
 from tests import tiny
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.reading import drawn, errors, mounted, texts
 from tests.dashboard.test_train_page import _one_cpu, launch, numbers  # noqa: F401
 
@@ -191,9 +190,7 @@ def test_another_file_is_guessed_again(open_page: OpenPage, reviews: Path, tmp_p
     assert errors(page) == []
 
 
-def test_rows_of_a_task_are_sampled_on_request(
-    open_page: OpenPage, tmp_path: Path, offered: dict[str, Callable[[], bytes]]
-) -> None:
+def test_rows_of_a_task_are_sampled_on_request(open_page: OpenPage, tmp_path: Path, offered: Offered) -> None:
     folder = tiny.write("regression", tmp_path / "stsb")
     page = open_page("train", **{"train_tasks": "glue/stsb", "train_data.glue/stsb": str(folder)})
     assert errors(page) == []

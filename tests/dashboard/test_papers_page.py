@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 
 import pandas as pd
 import pytest
@@ -16,7 +15,7 @@ from isoviz.jobs import queue
 from isoviz.runs.store import Store
 from isoviz.studies import jobs, papers, published
 from isoviz.studies.result import Axis, Matrix, Panel, Reference, Series
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.made_up import finish
 from tests.dashboard.reading import drawn, mounted, texts
 
@@ -107,7 +106,7 @@ def test_a_viewer_sees_results_and_starts_nothing(
     assert not page.exception and button.disabled and button.help and drawn(page)
 
 
-def test_a_result_leaves_as_files(open_page: OpenPage, offered: dict[str, Callable[[], bytes]]) -> None:
+def test_a_result_leaves_as_files(open_page: OpenPage, offered: Offered) -> None:
     open_page("papers", **TABLE_2)
     result = json.loads(offered["isobn-figures-full.json"]())
     assert result["provenance"]["study"] == "isobn-figures"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable
 
 import pandas as pd
 import pytest
@@ -17,7 +16,7 @@ from isoviz.events import Entered
 from isoviz.runs import citing
 from isoviz.runs.planning import PRESETS, Preset
 from isoviz.runs.store import Store
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.made_up import config, fail, finish, row, started
 from tests.dashboard.reading import drawn, mounted
 
@@ -77,9 +76,7 @@ def test_baselines_are_there_however_much_was_downloaded_before_the_start(open_p
     assert "(majority)" in set(open_page("results").dataframe[0].value["Method"])
 
 
-def test_tables_and_every_seed_are_files(
-    open_page: OpenPage, filled: Store, offered: dict[str, Callable[[], bytes]]
-) -> None:
+def test_tables_and_every_seed_are_files(open_page: OpenPage, filled: Store, offered: Offered) -> None:
     (strip,) = mounted(open_page("results", results_group="all"))
     assert strip["name"] == "isoviz-seeds-demo-acceptability-accuracy"
     (drawn_values, *_) = json.loads(strip["spec"])["data"]
@@ -113,7 +110,7 @@ def test_the_page_opens_on_the_newest_experiment(open_page: OpenPage, filled: St
 
 
 def test_columns_of_isotropy_match_the_catalogue_and_the_address_selects_them(
-    open_page: OpenPage, filled: Store, offered: dict[str, Callable[[], bytes]]
+    open_page: OpenPage, filled: Store, offered: Offered
 ) -> None:
     page = open_page("results")
     every = {metric.heading for metric in measures.of_runs()}
@@ -154,7 +151,7 @@ def test_other_metric_drops_the_baselines_of_the_primary_one(open_page: OpenPage
 
 
 def test_a_table_of_several_training_sizes_claims_none_of_them(
-    open_page: OpenPage, store: Store, offered: dict[str, Callable[[], bytes]]
+    open_page: OpenPage, store: Store, offered: Offered
 ) -> None:
     short = started({"majority": 0.5, "bag_of_words": 0.5625}).model_copy(update={"train_rows": 80})
     finish(store, config("baseline"), 0.5, 0.25)
@@ -192,9 +189,7 @@ def test_csv_disarms_formulas() -> None:
     assert "'" not in plain and "-1.5" in plain
 
 
-def test_every_format_is_offered_and_the_bibliography(
-    open_page: OpenPage, filled: Store, offered: dict[str, Callable[[], bytes]]
-) -> None:
+def test_every_format_is_offered_and_the_bibliography(open_page: OpenPage, filled: Store, offered: Offered) -> None:
     open_page("results")
     made = {name.rpartition(".")[2]: data for name, data in offered.items() if name.startswith("results-demo-")}
     assert set(made) == {"csv", "parquet", "tex", "md", "json"}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
 
 import pandas as pd
 import pytest
 
 from dashboard.tradeoffs import sections as tradeoffs
 from isoviz.runs.store import Store
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.made_up import config, fail, finish
 from tests.dashboard.reading import drawn, mounted
 
@@ -28,7 +27,7 @@ def marks(figure: dict[str, object]) -> int:
 
 
 def test_three_figures_with_one_mark_per_run_that_are_saved_under_names_that_say_what_they_are(
-    open_page: OpenPage, store: Store, offered: dict[str, Callable[[], bytes]]
+    open_page: OpenPage, store: Store, offered: Offered
 ) -> None:
     sweep(store)
     page = open_page("tradeoffs")

@@ -18,6 +18,11 @@ from tests.runs.faults import end_app, start_app
 from tests.runs.observing import end_workers, workers
 from tests.runs.postgres_server import Address, installed, served
 
+Make = Callable[..., RunConfig]
+Start = Callable[..., Runner]
+App = Callable[[], subprocess.Popen[str]]
+Workers = Callable[[], list[psutil.Process]]
+
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Address]:
@@ -62,7 +67,7 @@ def local(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def config() -> Callable[..., RunConfig]:
+def config() -> Make:
     """A configuration; `does=` selects the behaviour of the fake training."""
 
     def make(does: str = "finish", **changes: object) -> RunConfig:
@@ -72,7 +77,7 @@ def config() -> Callable[..., RunConfig]:
 
 
 @pytest.fixture
-def start_runner(local: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Runner]]:
+def start_runner(local: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     """Starts runners on the store, by default of one slot for the CPU."""
     started: list[Runner] = []
     monkeypatch.setattr(spares, "MEMORY", 0)  # however small the machine
@@ -89,20 +94,20 @@ def start_runner(local: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
 
 
 @pytest.fixture
-def runner(start_runner: Callable[..., Runner]) -> Runner:
+def runner(start_runner: Start) -> Runner:
     """A runner of one slot for the CPU, at work."""
     return start_runner()
 
 
 @pytest.fixture
-def my_workers() -> Callable[[], list[psutil.Process]]:
+def my_workers() -> Workers:
     """Lists the living worker processes that came since the test began."""
     before = workers()
     return lambda: [process for process in workers() if process not in before]
 
 
 @pytest.fixture
-def app(local: Store) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+def app(local: Store) -> Iterator[App]:
     """Starts another process with a runner on the same store."""
     started: list[subprocess.Popen[str]] = []
 

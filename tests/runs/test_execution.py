@@ -20,10 +20,10 @@ from isoviz.runs import emitter as emitter_module
 from isoviz.runs.execution import execute, explain
 from isoviz.runs.store import Store
 from tests.runs import fake_training
+from tests.runs.conftest import Make
 from tests.runs.fake_training import step
 from tests.runs.observing import PATIENCE, until, within
 
-Make = Callable[..., RunConfig]
 FINISHED = Finished(metrics={}, isotropy={}, timing={})
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from isoviz.config import RunConfig
 from isoviz.jobs import queue
 from isoviz.runs import runner as running
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
 from tests.jobs.here import lane_taken
 from tests.jobs.light import LANE, LIGHT
+from tests.runs.conftest import Make
 from tests.runs.observing import LONG, PATIENCE, ended, kinds, until
-
-Make = Callable[..., RunConfig]
 
 
 def test_queued_run_starts_after_the_view_someone_waits_for(

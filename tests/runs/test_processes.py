@@ -6,25 +6,20 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
-from isoviz.config import RunConfig
 from isoviz.jobs.processes import Spare, environment, is_alive
 from isoviz.runs.runner import POLL_SECONDS, Runner
 from isoviz.runs.store import Store
+from tests.runs.conftest import Make, Start, Workers
 from tests.runs.fake_training import FAKE
 from tests.runs.observing import LONG, ended, gone, kinds, posix, until, within
 
-Make = Callable[..., RunConfig]
 
-
-def test_a_ready_spare_begins_a_run_at_once(
-    runner: Runner, local: Store, config: Make, my_workers: Callable[[], list[psutil.Process]]
-) -> None:
+def test_a_ready_spare_begins_a_run_at_once(runner: Runner, local: Store, config: Make, my_workers: Workers) -> None:
     def spare_is_ready() -> bool:
         logs = [path.read_text() for path in (local.folder / "logs").glob("spare-*.log")]
         return any(f"spare {spare.pid} is ready" in log for spare in my_workers() for log in logs)
@@ -45,7 +40,7 @@ def test_a_ready_spare_begins_a_run_at_once(
 
 
 def test_a_spare_exits_when_no_one_launches_runs(
-    runner: Runner, local: Store, config: Make, my_workers: Callable[[], list[psutil.Process]]
+    runner: Runner, local: Store, config: Make, my_workers: Workers
 ) -> None:
     runner.expect()
     until(lambda: len(my_workers()) == 1)
@@ -57,7 +52,7 @@ def test_a_spare_exits_when_no_one_launches_runs(
 
 
 def test_two_slots_run_two_at_once_and_see_their_device(
-    start_runner: Callable[..., Runner], local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
+    start_runner: Start, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
     start_runner("cuda:0", "cuda:1")

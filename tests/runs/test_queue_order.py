@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import get_args
 
 import pytest
 
-from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.runs.queue_order import PRIORITIES, Move, Place, moved
 from isoviz.runs.store import Store
-
-Make = Callable[..., RunConfig]
+from tests.runs.conftest import Make
 
 
 def ordered(places: list[Place]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 
 import psutil
 import pytest
@@ -15,8 +14,7 @@ from isoviz.runs import schema
 from isoviz.runs.identity import owner_of, pid_scope
 from isoviz.runs.recovery import mark_lost, slot_lock
 from isoviz.runs.store import Store
-
-Make = Callable[..., RunConfig]
+from tests.runs.conftest import Make
 
 
 @pytest.fixture

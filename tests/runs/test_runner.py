@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 import pytest
 from sqlalchemy import text
 
-from isoviz.config import RunConfig
 from isoviz.runs.identity import owner_of
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
+from tests.runs.conftest import Make, Start
 from tests.runs.observing import LONG, ended, gone, kinds, posix, until
-
-Make = Callable[..., RunConfig]
 
 
 def test_a_run_goes_from_queued_to_finished(runner: Runner, local: Store, config: Make) -> None:
@@ -82,9 +79,7 @@ def test_a_run_deleted_right_after_its_end_frees_the_slot(runner: Runner, local:
     assert not local.path_of(lingering).exists()
 
 
-def test_a_worker_that_cannot_begin_leaves_its_reason(
-    start_runner: Callable[..., Runner], local: Store, config: Make
-) -> None:
+def test_a_worker_that_cannot_begin_leaves_its_reason(start_runner: Start, local: Store, config: Make) -> None:
     (run_id,) = local.create([config()])
     start_runner(train="tests.runs.no_such_module:train")
     row = ended(local, run_id)

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 
-from isoviz.config import RunConfig
 from isoviz.devices import visible
 from isoviz.jobs.processes import Process
 from isoviz.runs.identity import owner_of
 from isoviz.runs.recovery import end, lost, slot_lock
-from isoviz.runs.runner import LocalSlot, Runner
+from isoviz.runs.runner import LocalSlot
 from isoviz.runs.store import Store
+from tests.runs.conftest import Make, Start
 from tests.runs.observing import PATIENCE, ended, posix, until
 
 
-def test_runs_of_more_processes_than_gpus_are_left_to_others(
-    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig]
-) -> None:
+def test_runs_of_more_processes_than_gpus_are_left_to_others(start_runner: Start, local: Store, config: Make) -> None:
     wide, narrow = local.create([config(processes=3), config(processes=2)])
     start_runner("cuda:0", "cuda:1")
     assert ended(local, narrow).status == "finished"
@@ -34,9 +31,7 @@ def test_a_process_sees_the_devices_of_its_slots(monkeypatch: pytest.MonkeyPatch
     assert visible(["cuda:2", "cuda:0"]) == "GPU-3f,5"
 
 
-def test_the_runner_gives_a_run_of_two_processes_both_slots(
-    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig]
-) -> None:
+def test_the_runner_gives_a_run_of_two_processes_both_slots(start_runner: Start, local: Store, config: Make) -> None:
     beside, wide, after = local.create([config("finish when told"), config(processes=2), config()])
     start_runner("cuda:0", "cuda:1")
     until(lambda: local.get(wide).status == "running")
@@ -48,7 +43,7 @@ def test_the_runner_gives_a_run_of_two_processes_both_slots(
 
 @pytest.mark.parametrize("by_user", [True, False])
 def test_a_wide_run_that_ends_while_it_waits_holds_no_slot(
-    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig], by_user: bool
+    start_runner: Start, local: Store, config: Make, by_user: bool
 ) -> None:
     beside, wide, after = local.create([config("finish when told"), config(processes=2), config()])
     start_runner("cuda:0", "cuda:1")
@@ -60,7 +55,7 @@ def test_a_wide_run_that_ends_while_it_waits_holds_no_slot(
 
 
 def test_of_two_runners_one_serves_all_slots(
-    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig], monkeypatch: pytest.MonkeyPatch
+    start_runner: Start, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried: list[str] = []
     acquire = LocalSlot.acquire
@@ -80,9 +75,9 @@ def test_of_two_runners_one_serves_all_slots(
 
 @posix
 def test_a_worker_that_does_not_die_delays_no_other_slot(
-    start_runner: Callable[..., Runner],
+    start_runner: Start,
     local: Store,
-    config: Callable[..., RunConfig],
+    config: Make,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stuck, beside, after = local.create([config("ignore everything"), config("finish when told"), config()])
@@ -106,9 +101,7 @@ def test_a_worker_that_does_not_die_delays_no_other_slot(
     assert ended(local, stuck).status == "stopped"
 
 
-def test_slots_in_use_before_a_restart_are_no_others(
-    start_runner: Callable[..., Runner], local: Store, config: Callable[..., RunConfig]
-) -> None:
+def test_slots_in_use_before_a_restart_are_no_others(start_runner: Start, local: Store, config: Make) -> None:
     beside, wide = local.create([config("finish when told"), config("finish when told", processes=2)])
     first = start_runner("cuda:0", "cuda:1", "cuda:2")
     until(lambda: local.folder_of(wide).joinpath("ran").exists())

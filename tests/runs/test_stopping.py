@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import pytest
 
-from isoviz.config import RunConfig
 from isoviz.runs import runner as running
 from isoviz.runs.runner import Runner
 from isoviz.runs.store import Signals, Store
+from tests.runs.conftest import Make
 from tests.runs.observing import LONG, PATIENCE, ended, finish, gone, kinds, posix, until, within
-
-Make = Callable[..., RunConfig]
 
 
 def test_a_good_worker_stops_by_itself_with_a_checkpoint(

@@ -10,14 +10,12 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import inspect, select, update
 
-from isoviz.config import RunConfig
 from isoviz.errors import InputError, StoreError
 from isoviz.runs import schema
 from isoviz.runs.store import Store
+from tests.runs.conftest import Make
 from tests.runs.observing import PATIENCE
 from tests.runs.reports import FAILED, begun, step
-
-Make = Callable[..., RunConfig]
 
 
 def test_a_created_run_comes_back_as_it_was(store: Store, config: Make) -> None:

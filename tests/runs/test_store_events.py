@@ -6,11 +6,9 @@ import math
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
 import pytest
 
-from isoviz.config import RunConfig
 from isoviz.errors import StoreError
 from isoviz.events import (
     Checkpointed,
@@ -24,10 +22,9 @@ from isoviz.events import (
     parse_event,
 )
 from isoviz.runs.store import Store
+from tests.runs.conftest import Make
 from tests.runs.observing import PATIENCE
 from tests.runs.reports import ENDINGS, FINISHED, begun, step
-
-Make = Callable[..., RunConfig]
 
 
 def test_events_keep_their_order_and_are_read_by_cursor(store: Store, config: Make) -> None:

@@ -5,21 +5,18 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import update
 
-from isoviz.config import RunConfig
 from isoviz.errors import StoreError
 from isoviz.events import Checkpointed, Entered, Stopped
 from isoviz.runs import schema
 from isoviz.runs.identity import host_name
 from isoviz.runs.store import Store
+from tests.runs.conftest import Make
 from tests.runs.reports import ENDINGS, FAILED, FINISHED, begun, step
-
-Make = Callable[..., RunConfig]
 
 
 def test_claims_take_the_oldest_first(store: Store, config: Make) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from sqlalchemy import text
 
-from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.runs import reading
 from isoviz.runs.examples import Library
@@ -16,8 +13,7 @@ from isoviz.runs.store import Store
 from isoviz.runs.summaries import RunSummary, summary_of
 from tests.dashboard.made_up import config as resolved
 from tests.dashboard.made_up import fail, finish
-
-Make = Callable[..., RunConfig]
+from tests.runs.conftest import Make
 
 
 def damage(store: Store, run: str, column: str, value: str = '{"version": 1, "mod') -> None:

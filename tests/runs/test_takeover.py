@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
-from collections.abc import Callable
 from itertools import pairwise
 
 import psutil
 
-from isoviz.config import RunConfig
-from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
+from tests.runs.conftest import App, Make, Start, Workers
 from tests.runs.observing import TOLD, ended, finish, gone, kinds, posix, until, within
-
-Make = Callable[..., RunConfig]
-Start = Callable[..., Runner]
-App = Callable[[], subprocess.Popen[str]]
-Workers = Callable[[], list[psutil.Process]]
 
 
 def test_closing_leaves_the_worker_and_ends_the_spare(

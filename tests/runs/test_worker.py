@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -14,8 +13,8 @@ import pytest
 from isoviz.jobs import worker
 from isoviz.runs import planning
 from isoviz.runs.execution import DEFAULT_TRAIN
-from isoviz.runs.runner import Runner
 from isoviz.runs.store import Store
+from tests.runs.conftest import Start, Workers
 from tests.runs.observing import ended, until
 
 READY = """
@@ -49,9 +48,9 @@ def test_a_spare_has_imported_what_a_run_needs(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="prlimit")
 @pytest.mark.parametrize("megabytes", [4, 16])
 def test_memory_too_short_to_load_ends_in_a_status_with_advice(
-    start_runner: Callable[..., Runner],
+    start_runner: Start,
     local: Store,
-    my_workers: Callable[[], list[psutil.Process]],
+    my_workers: Workers,
     megabytes: int,
 ) -> None:
     """The spare has imported everything and may use this much more memory."""
