@@ -33,7 +33,7 @@ from isoviz.drift.measures import MEASURES, Measured
 Matrix = NDArray[np.float64]
 RATE, EDGE = 0.05, 0.025
 SHARED = 0.9
-_COSTLY = {(1_000, 384): 0.15, (5_000, 32): 0.15, (5_000, 384): 0.1}
+_COSTLY = {(5_000, 384): 0.25}
 """Rows and dimensions → share of the draws."""
 
 
@@ -281,7 +281,7 @@ def _power(runs: Runs) -> Table:
             if change == "rounded to 8 bits" and not paired:
                 continue
             setting = Setting("Gaussian", n, d, paired, change)
-            found = runs(setting, 0.5 if d == 384 else 0.125)
+            found = runs(setting, 0.25)
             shares = [_percent(found["changed"]), _percent(found["unclear"])]
             table.rows.append([change, *_name(setting)[1:], f"{found['draws']:,}", *shares, found["first"]])
     return table

@@ -21,6 +21,7 @@ import pytest
 
 from isoviz.__main__ import main
 from isoviz.demo import bundled_model_dir
+from isoviz.jobs.processes import share_cores
 from isoviz.runs.execution import PRELOADED
 from isoviz.runs.store import Store
 from tests.docs.pages import PAGES, Block, blocks
@@ -61,6 +62,7 @@ class Lab:
             "PIP_NO_INDEX": "1",
             "PIP_NO_BUILD_ISOLATION": "0",
         }
+        share_cores(self.environment)  # must be known before torch is imported
         _write_files(folder)
         self.isoviz("sweep", *SMALL, "--method", "istar", "--grid", "lam=-1,1", "--seeds", "0")
         self.isoviz("train", *SMALL, "--seeds", "7", "--queue")
