@@ -18,6 +18,7 @@ NO_TRACKER: Final = "none"
 SECTIONS: Final[dict[str, tuple[str, ...]]] = {
     "Optimisation": ("schedule", "warmup_ratio", "weight_decay", "grad_accum", "early_stopping", "batching"),
     "Input and output": ("max_length", "prefix", "doc_stride", "num_beams", "allow_unknown"),
+    "Decoders": ("pooling", "without_sinks"),
     "Evaluation and checkpoints": ("select", "max_eval", "probe_size", "checkpoint_minutes", "report_to"),
     "Hardware": ("precision", "threads", "processes", "accelerate_config"),
     "LoRA": ("lora_rank", "lora_alpha", "lora_dropout", "lora_targets"),
@@ -194,6 +195,19 @@ class RunConfig(BaseModel):
         description="Names of linear layers, separated by commas, such as query, value. Empty: peft's choice for the model's family.",
     )
 
+    pooling: Literal["auto", "last", "mean", "echo"] = Field(
+        "auto",
+        title="Pooling",
+        description="The vector of a row, for decoders only. last (auto): of its last token. mean: of all its tokens. echo: the mean "
+        "of its second occurrence, after the model has read it once.",
+    )
+    without_sinks: bool = Field(
+        False,
+        title="Leave out sinks",
+        description="For decoders only: attention sinks, tokens whose norm in some layer is more than 10 times the median of their text, "
+        "are left out of the mean and of all layers' tokens, in training and when measured.",
+    )
+
     @field_validator("prefix")
     @classmethod
     def _two_parts(cls, value: str | None) -> str | None:
@@ -222,7 +236,8 @@ class RunConfig(BaseModel):
         fields = self.model_dump(
             mode="json", exclude={"seed", "threads", "checkpoint_minutes", "report_to", "allow_unknown"}
         )
-        for name in ("processes", "accelerate_config"):  # stores hold keys from before there were these fields
+        # stores hold keys from before there were these fields
+        for name in ("processes", "accelerate_config", "pooling", "without_sinks"):
             if fields[name] == RunConfig.model_fields[name].default:
                 del fields[name]
         return json.dumps(fields, sort_keys=True)

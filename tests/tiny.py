@@ -16,6 +16,8 @@ LATER = ("electra", "deberta-v2", "modernbert")
 LATER_WRITERS = ("t5", "marian")
 TWO_SIDED = ("bart", "mbart", "t5")
 """Writers that transformers can also put a classifier, or a finder of stretches, on."""
+CAUSAL = {"gpt2": "GPT2", "llama": "Llama"}
+"""Decoders, as `tests.models.readers` names them."""
 TASKS = {"classification": "glue/cola", "regression": "glue/stsb", "span": "squad", "seq2seq": "wmt16/ro-en"}
 """A task of each head kind, whose files `write` makes."""
 
@@ -85,6 +87,12 @@ def _make(family: str, folder: Path, dropout: float) -> None:
     import transformers
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
+    if family in CAUSAL:
+        from tests.models import readers
+
+        dropouts = ("embd_pdrop", "attn_pdrop", "resid_pdrop") if family == "gpt2" else ("attention_dropout",)
+        readers.make(CAUSAL[family], folder, **dict.fromkeys(dropouts, dropout))
+        return
     vocabulary = {word: number for number, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()  # type: ignore[assignment]

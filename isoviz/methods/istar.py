@@ -97,6 +97,7 @@ class IStar(Method):
     traps = (
         "The gradient scales with 1 − ζ, so the same λ has a different strength at each ζ.",
         "On text tasks the tokens are the decoder's, and the unbiased estimator uses the first position, the start token.",
+        "Of decoders the unbiased estimator uses each text's last token, because the first has seen nothing else.",
         "One sentence in the paper's section 3 reverses ζ; in algorithm 1 and the authors' code ζ weights the shrinkage "
         "matrix.",
     )
@@ -134,7 +135,7 @@ class IStar(Method):
             return {}
         if self.params.estimator == "unbiased":
             hidden = reps.last_hidden if self.params.layer == 0 else reps.hidden_states[self.params.layer - 1]
-            return {"istar": self.params.lam * penalties.istar_unbiased_penalty(gathered(hidden[:, 0]))}
+            return {"istar": self.params.lam * penalties.istar_unbiased_penalty(gathered(reps.row_tokens(hidden)))}
         term = penalties.istar_penalty(gathered(self._points(reps)), self.buffer("shrinkage"), self.params.zeta)
         return {"istar": self.params.lam * term}
 

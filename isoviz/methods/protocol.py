@@ -168,7 +168,7 @@ class CloudParams(Params):
         symbol="",
         help=(
             "pooled: the vectors that the classifier reads, on span and text tasks those of all tokens. cls: the first token's "
-            "vectors in the last layer. tokens: all token vectors of one layer."
+            "vectors in the last layer, of decoders the last token's. tokens: all token vectors of one layer."
         ),
         source="pooled: one embedding per input, as in the paper; cls and tokens: ours",
     )

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from isoviz.errors import InputError, ModelError
 from isoviz.metrics.collectives import own_share
-from isoviz.models.families import families_of
+from isoviz.models.families import CausalPooling, families_of
 from isoviz.models.hooks import Hooks, Representations
 from isoviz.models.loading import Mismatch, load_pretrained, reading
 from isoviz.models.sources import ModelSource
@@ -62,11 +62,20 @@ class HeadedModel(nn.Module):
         per_token: the output layer reads every token, not one vector per row.
     """
 
-    def __init__(self, network: PreTrainedModel, hooks: Hooks, kind: HeadKind = "classification") -> None:
+    def __init__(
+        self,
+        network: PreTrainedModel,
+        hooks: Hooks,
+        kind: HeadKind = "classification",
+        *,
+        pooling: CausalPooling = "last",
+        without_sinks: bool = False,
+    ) -> None:
+        """`pooling` and `without_sinks`: of a decoder, see `isoviz.models.wiring.Causal`."""
         super().__init__()
         self.network = network
         self.kind = kind
-        self.wiring = wire(network, kind)
+        self.wiring = wire(network, kind, pooling=pooling, without_sinks=without_sinks)
         self.per_token = self.wiring.per_token
         self.width: int = network.config.hidden_size
         self.head_width: int = self.output.in_features
@@ -119,6 +128,8 @@ class HeadedModel(nn.Module):
             hidden_states=encoding.hidden_states[1:],
             attention_mask=encoding.attention_mask,
             output_weight=self.output.weight,
+            places=encoding.places,
+            sinks=encoding.sinks,
         )
 
     def forward(
@@ -222,12 +233,17 @@ class HeadedModel(nn.Module):
 def load_tokenizer(source: ModelSource, direction: str | None = None) -> PreTrainedTokenizerBase:
     """The model's own tokenizer, set to the two languages of `direction` ("en-ro") if it marks languages.
 
+    It pads on the right. A decoder's often has no token to pad with; another special token fills the places, because nothing reads them.
+
     InputError for a direction whose languages it does not know.
     """
     from transformers import AutoTokenizer
 
     with reading(source, "the tokenizer of "):
         tokenizer = AutoTokenizer.from_pretrained(source.location)
+    tokenizer.padding_side = "right"
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.bos_token
     codes = getattr(tokenizer, "lang_code_to_id", None)
     if direction and codes:
         by_language = {code.split("_")[0]: code for code in codes}

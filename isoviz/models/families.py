@@ -36,6 +36,14 @@ dense, activation and layer norm on the first token or the mean. end: dropout, d
 text's end token, having read the text itself one place to the right.
 """
 
+CAUSAL: Final = ("gpt2", "gpt_neox", "llama", "mistral", "opt", "qwen2", "qwen3")
+"""Decoders that can be fine-tuned: their classifier is a linear layer without bias on one vector per row."""
+
+CausalPooling = Literal["last", "mean", "echo"]
+"""That vector. last: of the row's last token. mean: of all its tokens. echo: the row is read twice, and the mean is that of its second
+occurrence, whose tokens have seen all of it (Springer et al., arXiv:2402.15449; the authors also put words around both, and pool the
+mean or the last token)."""
+
 SEQ2SEQ: frozenset[str] = frozenset({"bart", "mbart", "t5", "marian"})
 """Families that write a text of their own."""
 
@@ -59,13 +67,22 @@ CITES: dict[str, tuple[str, ...]] = {
     "mbart": ("liu2020multilingual",),
     "t5": ("raffel2020exploring",),
     "marian": ("junczys2018marian",),
+    "gpt2": ("radford2019language",),
+    "gpt_neox": ("black2022gpt",),
+    "llama": ("touvron2023llama",),
+    "mistral": ("jiang2023mistral",),
+    "opt": ("zhang2022opt",),
+    "qwen2": ("yang2024qwen2",),
+    "qwen3": ("yang2025qwen3",),
 }
 """Keys of a family's papers in `isoviz.bibliography`."""
 
 
 def families_of(kind: HeadKind) -> frozenset[str]:
     """The families that can carry a head of that kind."""
-    return SEQ2SEQ if kind == "seq2seq" else frozenset(CLASSIFIERS)
+    if kind == "seq2seq":
+        return SEQ2SEQ
+    return frozenset(CLASSIFIERS) | (frozenset(CAUSAL) if kind in ("classification", "regression") else frozenset())
 
 
 Architecture = Literal["encoder", "decoder", "encoder-decoder"]

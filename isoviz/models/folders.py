@@ -129,7 +129,9 @@ def head_problem(config: Mapping[str, Any], head: HeadKind) -> str | None:
     family = str(config.get("model_type"))
     can = families.heads(family)
     if head in can:
-        return None
+        width = config.get("hidden_size")
+        narrowed = family == "opt" and config.get("word_embed_proj_dim", width) != width  # OPT-350m alone
+        return "narrows its last layer, so it cannot be fine-tuned here" if narrowed else None
     allowed = listed(sorted(families.families_of(head)))
     of = f"is of the family '{family}'"
     if families.architecture(config) == "decoder":

@@ -18,14 +18,16 @@ class Representations:
     """The encoder's output for one batch (B rows, L tokens, width d), as the hooks see it.
 
     Attributes:
-        cls: (B, d) last-layer vector of the first token.
+        cls: (B, d) last-layer vector of the token that stands for its row: the first, of a decoder the last.
         pooled: (B, h) the vector that feeds dropout and the output layer. Where that layer reads every token (spans, texts):
             (P, h), the vectors of the P unpadded tokens, row by row.
         last_hidden: (B, L, d) last layer.
         hidden_states: one (B, L, d) per layer, the embedding output excluded.
-        attention_mask: (B, L), 1 for tokens, 0 for padding.
+        attention_mask: (B, L), 1 for tokens, 0 for padding and for attention sinks that are left out.
         output_weight: (labels, h) weight of the output layer, a parameter: (2, h) for spans, (vocabulary, h) for texts, there
             often the input embeddings as well.
+        places: (B,) where in its row the token of `cls` stands; None: it is the first.
+        sinks: (B,) tokens of each row that are left out as attention sinks; None where they stay.
         again: runs the encoder once more on the same batch, in training with other dropout masks; set where `penalties` are
             computed.
 
@@ -40,7 +42,17 @@ class Representations:
     hidden_states: tuple[Tensor, ...]
     attention_mask: Tensor
     output_weight: Tensor
+    places: Tensor | None = None
+    sinks: Tensor | None = None
     again: Callable[[], Representations] | None = None
+
+    def row_tokens(self, hidden: Tensor) -> Tensor:
+        """(B, d) of the vectors (B, L, d) of one layer, that of the token that stands for its row."""
+        import torch
+
+        if self.places is None:
+            return hidden[:, 0]
+        return hidden[torch.arange(len(hidden), device=hidden.device), self.places]
 
     def tokens(self, layers: Iterable[int] | None = None, include_padding: bool = False) -> Tensor:
         """All layers' (or the named ones', from 1) token vectors, (points, d), padding left out unless requested."""

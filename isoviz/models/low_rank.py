@@ -83,11 +83,14 @@ def add(network: PreTrainedModel, kind: HeadKind, low_rank: LowRank, seed: int) 
     import torch
     from peft import LoraConfig, inject_adapter_in_model
     from peft.utils.constants import TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING as FAMILIES
+    from transformers.pytorch_utils import Conv1D  # GPT-2's linear layers, whose weights are transposed
 
     head = _head(network, kind)
-    linear = [
-        name for name, module in network.named_modules() if isinstance(module, torch.nn.Linear) and module not in head
-    ]
+    linear = {
+        name: module
+        for name, module in network.named_modules()
+        if isinstance(module, (torch.nn.Linear, Conv1D)) and module not in head
+    }
     for target in low_rank.targets:
         if not any(f".{name}".endswith(f".{target}") for name in linear):
             names = listed(sorted({name.rpartition(".")[2] for name in linear}))
@@ -100,6 +103,7 @@ def add(network: PreTrainedModel, kind: HeadKind, low_rank: LowRank, seed: int) 
         r=low_rank.rank,
         lora_alpha=low_rank.alpha,  # type: ignore[arg-type]  # it only divides by it
         lora_dropout=low_rank.dropout,
+        fan_in_fan_out=any(isinstance(module, Conv1D) for module in linear.values()),
         target_modules=list(low_rank.targets) or usual,
         exclude_modules=[name for name, module in network.named_modules() if module in head] or None,
     )

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from isoviz.metrics.cloud import blocks, check_shape, draw
 from isoviz.metrics.measuring import measure_cloud, readings_of
 from isoviz.metrics.protocol import COSTS, QUICK, CloudKind, Cost
-from isoviz.metrics.record import CloudRecord
+from isoviz.metrics.record import CloudRecord, Reading
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models.views import POOLINGS, Pooling, Views
+from isoviz.statistics import intervals
 
 MOST_PAIRED = 5_000
 """Points that metrics over pairs are taken on at most: their time grows with the square."""
@@ -73,15 +74,28 @@ def record(
     costs: Collection[Cost] = COSTS,
 ) -> CloudRecord:
     """The record of one cloud; see `profile`."""
-    context = {
-        "layer": layer,
-        "pooling": pooling,
-        "truncated": views.truncated,
-        "notes": views.warnings if pooling == "head" else (),
-    }
+    notes = views.warnings if pooling == "head" else ()
+    if views.sinks and pooling in ("mean", "tokens"):
+        notes = (views.sinks,)
+    context = {"layer": layer, "pooling": pooling, "truncated": views.truncated, "notes": notes}
     sample, kind, options = _cloud(views, layer, pooling)
     name = "head" if pooling == "head" else f"layer_{layer}"
-    return measure_cloud(sample, name, kind, split=split, where=context, costs=costs, most=most, seed=seed, **options)
+    made = measure_cloud(sample, name, kind, split=split, where=context, costs=costs, most=most, seed=seed, **options)
+    if pooling == "tokens" and layer in views.tokens and len(views.tokens[layer].entropies):
+        return made.with_readings({"prompt_entropy": _of_prompts(views.tokens[layer].entropies, views.rows)})
+    return made
+
+
+def _of_prompts(entropies: NDArray[np.float64], rows: int) -> Reading:
+    """The mean over texts, with Student's interval for independent texts."""
+    defined = entropies[~np.isnan(entropies)]
+    if not len(defined):
+        return Reading(undefined="no text has 2 tokens that are not zero")
+    return Reading(
+        value=float(defined.mean()),
+        interval=intervals.of_mean(defined.tolist()),
+        note=f"is the mean over {len(defined):,} of {rows:,} texts",
+    )
 
 
 def measure(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -43,6 +43,7 @@ class TokenView:
         sample: (m, d) float32, m <= n tokens drawn without replacement, in the order of the rows and of the text.
         groups: (m,) int64, the row that each sampled token stands in.
         ids: (m,) int64, the number of each sampled token in the tokenizer's vocabulary.
+        entropies: (k,) prompt entropy of k texts, the same at each layer; nan for a text of one token.
     """
 
     stream: CovarianceAccumulator
@@ -50,6 +51,7 @@ class TokenView:
     sample: NDArray[np.float32]
     groups: NDArray[np.int64]
     ids: NDArray[np.int64]
+    entropies: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class Views:
         clouds: (layer, pooling) → (rows, d) float32 in the order of the rows, for all but tokens.
         tokens: layer → its tokens.
         warnings: what a reader of these clouds must know.
+        sinks: how many tokens were left out of `mean` and `tokens` as attention sinks; empty if they were not looked for.
     """
 
     model: str
@@ -79,6 +82,7 @@ class Views:
     clouds: dict[tuple[int, Pooling], NDArray[np.float32]]
     tokens: dict[int, TokenView]
     warnings: tuple[str, ...]
+    sinks: str = ""
 
     def points(self, layer: int, pooling: Pooling) -> NDArray[np.float32]:
         """One cloud, (n, d); for `tokens` the kept sample. `InputError` for one that was not requested."""

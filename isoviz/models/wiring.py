@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from isoviz.models.families import CLASSIFIERS
+from isoviz.models import sinks
+from isoviz.models.families import CAUSAL, CLASSIFIERS, CausalPooling
 from isoviz.tasks.protocol import HeadKind
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ class Encoding:
     pooled: Tensor
     hidden_states: tuple[Tensor, ...]
     attention_mask: Tensor
+    places: Tensor | None = None
+    sinks: Tensor | None = None
 
 
 class Wiring:
@@ -30,10 +33,12 @@ class Wiring:
 
     Attributes:
         per_token: the output layer reads every token, not one vector per row.
+        without_sinks: attention sinks are left out of layers and means.
         bias: (1, labels) added to the logits beside the output layer's own bias, or None.
     """
 
     per_token = False
+    without_sinks = False
 
     def __init__(self, network: PreTrainedModel) -> None:
         self.network: Any = network
@@ -99,6 +104,48 @@ class Classifier(Wiring):
         head = self.network.classifier
         activation = nn.functional.gelu if self.head == "gelu" else torch.tanh
         return activation(head.dense(head.dropout(last[:, 0])))
+
+
+class Causal(Wiring):
+    """One vector per row of a decoder. Its tokens see only what stands before them, so padding on the right changes nothing.
+
+    Args:
+        pooling: which vector. An echo's layers are those of the second occurrence.
+        without_sinks: leave attention sinks out of layers and means (`isoviz.models.sinks`).
+    """
+
+    def __init__(self, network: PreTrainedModel, pooling: CausalPooling = "last", without_sinks: bool = False) -> None:
+        super().__init__(network)
+        self.pooling, self.without_sinks = pooling, without_sinks
+
+    @property
+    def output(self) -> nn.Linear:
+        return self.network.score
+
+    def encode(self, inputs: dict[str, Tensor]) -> Encoding:
+        ids, mask = inputs["input_ids"], inputs["attention_mask"]  # not the token types: GPT-2 reads them as words
+        lengths = mask.sum(dim=1).clamp(min=1)
+        states = self._states(ids, mask) if self.pooling != "echo" else self._echo(ids, lengths)
+        last, places, left_out = states[-1], lengths - 1, None
+        if self.without_sinks:
+            found = sinks.mask(states[1:], mask.bool())
+            mask, left_out = mask * ~found, found.sum(dim=1)
+        vector = last[torch.arange(len(ids), device=ids.device), places]
+        pooled = vector if self.pooling == "last" else _mean(last.float(), mask)
+        return Encoding(vector, pooled, states, mask, places, left_out)
+
+    def _states(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+        network, options = self.network.base_model, {"use_cache": False, "output_hidden_states": True}
+        return tuple(network(input_ids=ids, attention_mask=mask, return_dict=True, **options).hidden_states)
+
+    def _echo(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, ...]:
+        """(B, L, d) per layer, of the tokens of each row's second occurrence, which follows the first at once."""
+        width, ends = ids.shape[1], lengths.unsqueeze(1)
+        place = torch.arange(2 * width, device=ids.device).unsqueeze(0)
+        read = torch.where(place < ends, place, place - ends).clamp(max=width - 1)
+        states = self._states(ids.gather(1, read), (place < 2 * ends).long())
+        second = (ends + place[:, :width]).unsqueeze(2)
+        return tuple(state.gather(1, second.expand(-1, -1, state.shape[2])) for state in states)
 
 
 class TwoSided(Wiring):
@@ -221,8 +268,12 @@ class Writer(TwoSided):
         return Encoding(read[:, 0], points, layers, mask)
 
 
-def wire(network: PreTrainedModel, kind: HeadKind) -> Wiring:
-    """The parts of a network that was loaded for this kind."""
+def wire(
+    network: PreTrainedModel, kind: HeadKind, *, pooling: CausalPooling = "last", without_sinks: bool = False
+) -> Wiring:
+    """The parts of a network that was loaded for this kind. `pooling` and `without_sinks` are for decoders."""
+    if network.config.model_type in CAUSAL:
+        return Causal(network, pooling, without_sinks)
     if kind == "seq2seq":
         return Writer(network)
     wirings: tuple[type[Wiring], type[Wiring]] = (Classifier, SpanFinder)
@@ -234,5 +285,9 @@ def wire(network: PreTrainedModel, kind: HeadKind) -> Wiring:
 def _first_or_mean(last: Tensor, mask: Tensor, config: Any) -> Tensor:
     if config.classifier_pooling == "cls":
         return last[:, 0]
+    return _mean(last, mask)
+
+
+def _mean(last: Tensor, mask: Tensor) -> Tensor:
     weight = mask.unsqueeze(-1)
-    return (last * weight).sum(dim=1) / weight.sum(dim=1)
+    return (last * weight).sum(dim=1) / weight.sum(dim=1).clamp(min=1)

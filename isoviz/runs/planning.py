@@ -17,7 +17,7 @@ from isoviz.config import NO_TRACKER, RunConfig
 from isoviz.demo import recorded_demo
 from isoviz.errors import InputError, shortened
 from isoviz.hub import cache_folder
-from isoviz.models import low_rank, prefixes, sources
+from isoviz.models import families, low_rank, prefixes, sources
 from isoviz.models.sources import ModelSource
 from isoviz.parameters import ParamValue
 from isoviz.tasks import own as own_data
@@ -178,7 +178,11 @@ def expand(
         _check_low_rank(variants, task, common)
     model_sources = {model: sources.resolve(model) for model in models}
     _check_targets(model_sources.values(), known.values(), RunConfig.checked(**common).low_rank, checks)
-    longest = {model: _longest(source, common.get("max_length")) for model, source in model_sources.items()}
+    poolings = {model: _pooling(source, common) for model, source in model_sources.items()}
+    longest = {
+        model: _longest(source, common.get("max_length"), 2 if poolings[model] == "echo" else 1)
+        for model, source in model_sources.items()
+    }
     if trains_here and common["precision"] == "fp16" and not devices.describe().on_gpu:
         raise InputError(
             "precision: fp16 needs a GPU, and this machine has none (allowed here: auto, no, bf16)", field="precision"
@@ -201,6 +205,7 @@ def expand(
             **{
                 **common,
                 "max_length": longest[model],
+                "pooling": poolings[model],
                 "early_stopping": _watched(task, common.get("early_stopping")),
                 "doc_stride": _stride(task, longest[model], common.get("doc_stride")),
                 "direction": task.checked_direction(common.get("direction")) or None,
@@ -233,15 +238,30 @@ def _rate(model: str, learning_rate: float | None) -> float:
     return default_learning_rate(model) if learning_rate is None else learning_rate
 
 
-def _longest(source: ModelSource, requested: int | None) -> int:
-    """The longest input of a run: the requested length if the model can read it, else the default or the model's limit."""
+def _pooling(source: ModelSource, common: Mapping[str, Any]) -> str:
+    """A decoder's pooling, its default resolved; other models have their own. `InputError` for a decoder's setting of another model."""
+    requested: str = common.get("pooling", "auto")
+    if sources.configuration(source).get("model_type") in families.CAUSAL:
+        return "last" if requested == "auto" else requested
+    for name, is_set in (("pooling", requested != "auto"), ("without_sinks", common.get("without_sinks"))):
+        if is_set:
+            raise InputError(
+                f"{name}: for decoders only, and '{source.name}' is none; leave it at its default", field=name
+            )
+    return requested
+
+
+def _longest(source: ModelSource, requested: int | None, occurrences: int = 1) -> int:
+    """The longest input of a run: the requested length if the model can read it so often, else the default or the model's limit."""
     limit = sources.longest_input(source)
+    limit = limit and limit // occurrences
     default: int = RunConfig.model_fields["max_length"].default
     if requested is None:
         return default if limit is None else min(default, limit)
     if limit is not None and requested > limit:
+        echo = " of a row with pooling echo" if occurrences > 1 else ""
         raise InputError(
-            f"max_length: '{source.name}' reads at most {limit} tokens (got {requested})", field="max_length"
+            f"max_length: '{source.name}' reads at most {limit} tokens{echo} (got {requested})", field="max_length"
         )
     return requested
 

@@ -54,6 +54,11 @@ def request(run: RunRow, folder: Path) -> dict[str, Any]:
     if run.status != "finished" or run.result is None or checkpoint is None or weights.saved(folder) is None:
         reason = f"it is {run.status}" if run.status != "finished" else "its weights no longer exist"
         raise InputError(f"run: '{run.id}' has no model to save: {reason}", field="run")
+    if run.config.pooling in ("mean", "echo"):
+        raise InputError(
+            f"run: transformers reads a decoder's last token, and '{run.id}' was trained with pooling '{run.config.pooling}'",
+            field="run",
+        )
     scores = {name: value for name, value in run.result.metrics.items() if value is not None}
     config = run.config.model_dump(mode="json")
     return {"run": run.id, "config": config, "checkpoint": str(checkpoint), "scores": scores}
@@ -66,6 +71,11 @@ def _write(order: Mapping[str, Any], out: Path, name: str) -> None:
 
     config, checkpoint = RunConfig.model_validate(order["config"]), Path(order["checkpoint"])
     model, head = reload(config, checkpoint)
+    if config.pooling == "last" and head.tokenizer("a text")["input_ids"][-1] == head.tokenizer.pad_token_id:
+        raise InputError(
+            "run: its tokenizer ends a text with the token that it pads with, so transformers would read the one before it",
+            field="run",
+        )
     start = origin.find(checkpoint.parents[1])
     folding.save(model, out, tasks.get(config.task, config.own).label_names, start.generation if start else {})
     head.tokenizer.save_pretrained(out)

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from isoviz.models.bare_tokenizers import fill_empty
+
 if TYPE_CHECKING:
     import pandas as pd
     from transformers import PreTrainedTokenizerBase
@@ -69,16 +71,19 @@ def _lengths(lists: list[list[int]]) -> np.ndarray:
 def tokenise(
     frame: pd.DataFrame, columns: Sequence[str], tokenizer: PreTrainedTokenizerBase, max_length: int
 ) -> dict[str, list[list[int]]]:
-    """The model's inputs for one or two text columns; longer inputs are truncated (in a pair, the longer text first)."""
+    """The model's inputs for one or two text columns; longer inputs are truncated (in a pair, the longer text first). Rows without any
+    token get the end-of-text token."""
     tokens = tokenizer(*(frame[column].tolist() for column in columns), truncation=True, max_length=max_length)
-    return {name: list(values) for name, values in tokens.items()}
+    rows = {name: list(values) for name, values in tokens.items()}
+    fill_empty(rows, tokenizer)
+    return rows
 
 
 class Collator:
     """Pads items to the longest one; list labels with -100, which the loss ignores."""
 
-    def __init__(self, pad_token_id: int) -> None:
-        self.pad = {"input_ids": pad_token_id, "labels": -100}
+    def __init__(self, pad_token_id: int | None) -> None:
+        self.pad = {"input_ids": pad_token_id or 0, "labels": -100}  # a decoder may have no such token, and reads none
 
     def __call__(self, items: list[dict[str, Any]]) -> dict[str, Tensor]:
         batch: dict[str, Tensor] = {}

@@ -11,6 +11,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.models import low_rank, sources
 from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
+from isoviz.models.families import CAUSAL
 from isoviz.models.loading import Mismatch
 from isoviz.models.sources import ModelSource
 from isoviz.training import heads, origin
@@ -29,7 +30,16 @@ def build(config: RunConfig, source: ModelSource, head: heads.Head, allow_random
     )
     if config.low_rank is not None:
         low_rank.add(network, kind, config.low_rank, config.seed)
-    return HeadedModel(network, method(method.Params(**config.params)), kind), mismatch
+    if network.config.model_type in CAUSAL:  # by which transformers alone finds a row's last token
+        network.config.pad_token_id = head.tokenizer.pad_token_id
+    model = HeadedModel(
+        network,
+        method(method.Params(**config.params)),
+        kind,
+        pooling="last" if config.pooling == "auto" else config.pooling,
+        without_sinks=config.without_sinks,
+    )
+    return model, mismatch
 
 
 def reload(config: RunConfig, checkpoint: Path) -> tuple[HeadedModel, heads.Head]:

@@ -16,7 +16,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Entered, Event
 from isoviz.methods.protocol import Method
-from isoviz.models import hub, sources, unknown_tokens
+from isoviz.models import bare_tokenizers, hub, sources, unknown_tokens
 from isoviz.models.adapter import HeadedModel, load_tokenizer
 from isoviz.tasks import report
 from isoviz.tasks.protocol import TRAIN, VALIDATION
@@ -136,6 +136,7 @@ class Setup:
         self.notes = [
             *report.score_notes(task, {TRAIN: data.train, VALIDATION: data.validation, **data.extra}),
             *unknown_tokens.note(unknown),
+            *bare_tokenizers.pair_note(self.head.tokenizer, len(task.inputs)),
         ]
 
     @property

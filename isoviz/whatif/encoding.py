@@ -76,7 +76,8 @@ def compute(request: EncodingRequest, report: Report) -> tuple[dict[str, Any], d
             del arrays[f"{split}.head"]  # the method does not change the vectors
     output = model.output
     arrays["weight"] = output.weight.detach().cpu().double().numpy()
-    arrays["bias"] = output.bias.detach().cpu().double().numpy()
+    bias = output.weight.new_zeros(len(output.weight)) if output.bias is None else output.bias  # a decoder has none
+    arrays["bias"] = bias.detach().cpu().double().numpy()
     arrays["texts"] = _packed(frames["validation"], task.columns)
     values = task_metrics.compute(
         task.metrics, arrays["validation.labels"], arrays["validation.predicted"], kind=task.kind
@@ -119,9 +120,7 @@ def _encoded(
             outputs = model(**batch)
             predictions |= dict(zip(numbers.tolist(), head.predict(model, outputs, batch), strict=True))
             values = (outputs.reps.pooled.float(), outputs.head.float())
-            if not all(
-                bool(torch.isfinite(value).all()) for value in (*values, model.output.weight, model.output.bias)
-            ):
+            if not all(bool(torch.isfinite(value).all()) for value in (*values, *model.output.parameters())):
                 raise InputError(
                     "run: the weights of this run give vectors or scores that are NaN or infinite: its "
                     "training diverged, so there is nothing to transform",

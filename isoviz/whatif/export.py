@@ -112,6 +112,9 @@ def spec_of_run(config: RunConfig, checkpoint: Path, cloud: str, embeddings: str
     task = tasks.get(config.task, config.own)
     if len(task.inputs) > 1:
         raise InputError("run: it reads two texts at once, and a sentence-transformers model reads one", field="run")
+    if config.pooling == "echo" or (config.pooling == "mean" and config.without_sinks):
+        pooling = "an echo" if config.pooling == "echo" else "a mean without attention sinks"
+        raise InputError(f"run: it pools {pooling}, and a sentence-transformers model cannot", field="run")
     return {
         "config": config.model_dump(mode="json"),
         "checkpoint": str(checkpoint),
@@ -157,6 +160,7 @@ def write_model(
 
 
 def _write_run(spec: Mapping[str, Any], affine: Affine, origin: Origin, folder: Path) -> float:
+    from isoviz.models.wiring import Causal
     from isoviz.training.reload import reload
 
     config = RunConfig.model_validate(spec["config"])
@@ -166,8 +170,13 @@ def _write_run(spec: Mapping[str, Any], affine: Affine, origin: Origin, folder: 
         base: Any = model.network.base_model
         base.save_pretrained(place)
         head.tokenizer.save_pretrained(place)
-        sentence_model = export.bare_transformer(place, "cls", config.max_length)
-        _append_head(sentence_model, model)
+        if isinstance(model.wiring, Causal):
+            sentence_model = export.bare_transformer(
+                place, "mean" if config.pooling == "mean" else "last", config.max_length
+            )
+        else:
+            sentence_model = export.bare_transformer(place, "cls", config.max_length)
+            _append_head(sentence_model, model)
         points = shown.validation[:_CHECKED].astype(np.float64)
         if spec["cloud"] == "head" and shown.differs:
             pooled = load(spec["embeddings"], "pooled").validation

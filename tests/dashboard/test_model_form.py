@@ -140,8 +140,10 @@ def test_offline_is_reported_and_checked_again(
     assert "to download" in texts(page) and not page.button(key="launch").disabled
 
 
-@pytest.mark.parametrize(("name", "message"), [("acme/none", "is not on the hub"), ("acme/gated", "is gated: accept")])
-@pytest.mark.parametrize("where", ["train", "explore"])
+@pytest.mark.parametrize(
+    ("name", "message", "where"),
+    [("acme/none", "is not on the hub", "train"), ("acme/gated", "is gated: accept", "explore")],
+)
 def test_refusals_of_the_hub_are_reported_beside_the_field(
     open_page: OpenPage, hub: LoopbackHub, tiny_models: TinyModels, name: str, message: str, where: str
 ) -> None:
@@ -177,19 +179,22 @@ def _work(request: ViewRequest) -> str:
     return work_here(VIEW, key_for(request), request.as_json()).status
 
 
-def test_a_decoder_is_explored_and_not_fine_tuned(
+def test_a_decoder_is_explored_and_not_fine_tuned_to_answer(
     open_page: OpenPage, cola: Path, tmp_path: Path, store: Store
 ) -> None:
     folder = str(readers.make("GPT2", tmp_path / "decoder"))
-    page = open_page("train", **{FIELD: folder})
+    page = open_page("train", **{FIELD: folder}, train_tasks="demo/qa")
     (error,) = errors(page)
-    assert "a decoder: it can be measured and explored, not fine-tuned" in error and page.button(key="launch").disabled
-    request = ViewRequest(folder, "glue/cola", str(cola), max_rows=24)
+    assert "a decoder: it can be fine-tuned for classification, regression, not for span" in error
+    assert page.button(key="launch").disabled
+    request = ViewRequest(folder, "glue/cola", str(cola), max_rows=24, without_sinks=True)
     facts, arrays = measuring.compute(request, lambda done, total, text: None)
     key = key_for(request)
     results.STORE.publish(key, facts, arrays)
-    page = open_page("explore", **address(request), explore_pooling="cls")
+    assert any("left out as attention sinks" in note for note in facts["layers"]["notes"])
+    page = open_page("explore", **address(request, explore_pooling="cls", explore_without_sinks="true"))
     assert errors(page) == [] and len(drawn(page)) > 3
+    assert "without attention sinks in tokens and means" in texts(page)
     assert page.segmented_control(key="explore_pooling").options == ["last", "mean", "tokens"]
     assert "Layer 2, last token" in "\n".join(element.value for element in page.header)
 

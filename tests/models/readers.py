@@ -1,4 +1,4 @@
-"""Small models that are read only: decoders, encoder-decoders, and an encoder that no one fine-tunes here."""
+"""Small models with tokenizers that put nothing around a text: decoders, encoder-decoders, and an encoder that no one fine-tunes here."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ SIZES: dict[str, dict[str, Any]] = {
             "max_position_embeddings": 64},
     "GPTNeoX": {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
                 "max_position_embeddings": 64},
+    "Mistral": {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+                "num_key_value_heads": 1, "max_position_embeddings": 64},
+    "Qwen2": {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2,
+              "num_key_value_heads": 1, "max_position_embeddings": 64},
+    "Qwen3": {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 8,
+              "num_key_value_heads": 1, "max_position_embeddings": 64},
     "T5": {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_decoder_layers": 1, "num_heads": 2},
     "Bart": {"d_model": 16, "encoder_layers": 2, "decoder_layers": 1, "encoder_attention_heads": 2,
              "decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "max_position_embeddings": 64},
@@ -23,6 +29,8 @@ SIZES: dict[str, dict[str, Any]] = {
               "max_position_embeddings": 66},
 }  # fmt: skip
 DECODERS = ("GPT2", "Llama", "OPT", "GPTNeoX")
+TRAINED = (*DECODERS, "Mistral", "Qwen2", "Qwen3")
+"""Decoders that can be fine-tuned."""
 ENCODER_DECODERS = ("T5", "Bart")
 
 
@@ -36,15 +44,14 @@ def make(name: str, folder: Path, head: str | None = None, **more: Any) -> Path:
 
     config = getattr(transformers, f"{name}Config")(
         vocab_size=64,
-        pad_token_id=None if name in DECODERS else 1,
+        pad_token_id=None if name in TRAINED else 1,
         bos_token_id=0,
         eos_token_id=0,
-        **SIZES[name],
-        **more,
+        **{**SIZES[name], **more},
     )
     torch.manual_seed(2)
     getattr(transformers, name + (head or "Model"))(config).save_pretrained(folder)
-    write_tokenizer(folder, encoder=name == "MPNet", padded=name not in DECODERS)
+    write_tokenizer(folder, encoder=name == "MPNet", padded=name not in TRAINED)
     return folder
 
 

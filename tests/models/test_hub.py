@@ -154,11 +154,11 @@ def test_measure_reports_the_commit(server, published, cola, capsys):
     assert document["cloud"]["model_revision"] == published and document["n"] == 32
 
 
-def test_a_decoder_is_measured_and_not_fine_tuned(server, tmp_path, cola, capsys):
+def test_a_decoder_is_measured_and_not_fine_tuned_to_answer(server, tmp_path, cola, capsys):
     server.add("acme/decoder", readers.make("GPT2", tmp_path / "gpt2", "LMHeadModel"))
     task = ("--task", "glue/cola", "--data", cola)
-    line = only_line(capsys, "train", "--model", "acme/decoder", *task)
-    assert "a decoder: it can be measured and explored, not fine-tuned (families for classification: albert, " in line
+    line = only_line(capsys, "train", "--model", "acme/decoder", "--task", "demo/qa")
+    assert "a decoder: it can be fine-tuned for classification, regression, not for span (families that can: " in line
     assert main(["measure", "--model", "acme/decoder", *map(str, task), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["cloud"]["pooling"] == "last" and document["output_embeddings"]["n"] == 64

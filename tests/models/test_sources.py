@@ -78,8 +78,14 @@ def test_a_model_in_parts_is_one_model(tiny_models, tmp_path):
 @pytest.mark.parametrize(
     ("config", "head", "message"),
     [
-        ({"model_type": "gpt2"}, "classification", "a decoder: it can be measured and explored, not fine-tuned"),
-        ({"model_type": "gpt2"}, "seq2seq", "families for seq2seq: bart, marian, mbart, t5"),
+        ({"model_type": "bloom"}, "classification", "a decoder: it can be measured and explored, not fine-tuned"),
+        ({"model_type": "bloom"}, "seq2seq", "families for seq2seq: bart, marian, mbart, t5"),
+        (
+            {"model_type": "gpt2"},
+            "span",
+            "a decoder: it can be fine-tuned for classification, regression, not for span",
+        ),
+        ({"model_type": "llama"}, "regression", None),
         ({"model_type": "bert"}, "seq2seq", "can be fine-tuned for classification, regression, span, not for seq2seq"),
         ({"model_type": "marian"}, "classification", "can be fine-tuned for seq2seq, not for classification"),
         ({"model_type": "bart"}, "classification", None),

@@ -21,6 +21,7 @@ from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
 from isoviz.models.hooks import Hooks
 from isoviz.posthoc import export as posthoc_export
 from isoviz.readouts.division import divide
+from isoviz.runs import pretrained
 from isoviz.runs.store import Store
 from isoviz.whatif import chains, embeddings, export
 from isoviz.whatif.engine import WhatIf
@@ -74,6 +75,36 @@ def test_a_run_is_exported_as_its_own_model_with_the_chain(
     assert f"Chain: `{chains.write(steps)}`" in readme and "refitted head" in readme and "64 rows" in readme
 
 
+def test_a_decoder_is_exported_with_its_pooling(tmp_path: Path, tiny_models: TinyModels) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    (home := tmp_path / "home").mkdir(mode=0o700)
+    settings = {"max_train": 32, "max_eval": 20, "epochs": 1, "lora_rank": 2, "pooling": "mean"}
+    run = train(home, tiny_models, model=str(tiny_models("gpt2")), **settings)
+    engine = WhatIf(embeddings(run))
+    assert not engine.source.head.bias.any()
+    steps = chains.read(CHAIN)
+    affine, origin = export.matrix_of(engine, steps, engine.full(steps))
+    store = Store(home)
+    row = store.get(run)
+    checkpoint = Path(request_for(row, store.folder_of(run)).checkpoint)
+    order = export.spec_of_run(row.config, checkpoint, "head", engine.source.key)
+    export.write_model(order, affine, origin, tmp_path / "model")
+    model = SentenceTransformer(str(tmp_path / "model"), device="cpu", local_files_only=True)
+    image = affine.of_points(engine.source.validation.astype(np.float64))
+    np.testing.assert_allclose(
+        model.encode(engine.source.texts), image, atol=1e-5 * np.linalg.norm(image, axis=1).max()
+    )
+    for change in ({"pooling": "echo"}, {"without_sinks": True}):
+        with pytest.raises(InputError) as refused:
+            export.spec_of_run(row.config.model_copy(update=change), checkpoint, "head", engine.source.key)
+        assert refused.value.field == "run"
+    with pytest.raises(InputError) as refused:  # transformers' own class reads the last token
+        pretrained.request(row, store.folder_of(run))
+    assert refused.value.field == "run"
+    store.close()
+
+
 @pytest.mark.parametrize("family", ["albert", "roberta", "distilbert", "electra"])
 def test_every_family_with_one_layer_before_the_output(family: str, tmp_path: Path, tiny_models: TinyModels) -> None:
     source = sources.resolve(str(tiny_models(family)))
@@ -99,6 +130,7 @@ def test_invalid_models_are_reported(tmp_path: Path, tiny_models: TinyModels, or
     store.close()
 
 
+@pytest.mark.slow
 def test_embedded_texts_take_their_model_along(tmp_path: Path) -> None:
     from isoviz.models.extract import encode
 

@@ -1,0 +1,85 @@
+"""Decoders trained with LoRA: stopped, resumed, reloaded, saved, and explored as a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from isoviz import tasks
+from isoviz.config import RunConfig
+from isoviz.models import folding, sources
+from isoviz.models.adapter import load_network
+from isoviz.training import predictions, weights
+from isoviz.training.reload import reload
+from tests import tiny
+from tests.tiny import TinyModels
+from tests.training import running
+
+LORA = {"epochs": 2, "learning_rate": 2e-2, "lora_rank": 2, "max_train": 40}
+
+
+def configured(tiny_models: TinyModels, family: str, data: Path, method: str = "istar", **settings: Any) -> RunConfig:
+    return running.config(tiny_models(family), data, method, **{**LORA, **settings})
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_a_stopped_run_ends_as_an_uninterrupted_one_and_its_adapters_merge(
+    tiny_models: TinyModels, cola: Path, tmp_path: Path, family: str
+) -> None:
+    from transformers import AutoModelForSequenceClassification
+
+    cfg = configured(tiny_models, family, cola)
+    whole = running.run(cfg, tmp_path / "whole")
+    running.run(cfg, tmp_path / "parts", running.at_step(6))
+    resumed = running.run(cfg, tmp_path / "parts", resume=True)
+    assert resumed[-1].kind == whole[-1].kind == "finished"
+    assert (resumed[-1].metrics, resumed[-1].isotropy) == (whole[-1].metrics, whole[-1].isotropy)
+    (started,) = running.of(whole, "started")
+    assert 0 < 5 * started.trainable_parameters < started.parameters
+
+    checkpoint = weights.newest(tmp_path / "parts")
+    assert checkpoint is not None
+    model, head = reload(cfg, checkpoint)
+    frame = tasks.load(head.task, cfg.data).validation
+    with torch.no_grad():
+        alone = [model(**head.tokenizer(text, return_tensors="pt")).logits for text in frame["sentence"]]
+    scores = torch.cat(alone)
+    stored = predictions.load(tmp_path / "parts")
+    assert stored is not None and stored.table["prediction"].tolist() == scores.argmax(dim=1).tolist()
+    np.testing.assert_allclose(stored.table["confidence"], scores.softmax(dim=1).max(dim=1).values, atol=1e-5)
+
+    pretrained = dict(load_network(sources.resolve(cfg.model), 2, cfg.seed).named_parameters())
+    merged = dict(model.network.named_parameters())
+    changed = {name for name, weight in merged.items() if not torch.equal(weight, pretrained[name])}
+    adapted = ("c_attn.weight",) if family == "gpt2" else ("q_proj.weight", "v_proj.weight")
+    assert changed == {"score.weight"} | {name for name in merged if name.endswith(adapted)}
+
+    folding.save(
+        model, tmp_path / "saved"
+    )  # transformers alone finds each row's last token, padded by the saved tokenizer
+    library = AutoModelForSequenceClassification.from_pretrained(tmp_path / "saved").eval()
+    with torch.no_grad():
+        batch = head.tokenizer(frame["sentence"].tolist(), padding=True, return_tensors="pt")
+        torch.testing.assert_close(library(**batch).logits, scores, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "echo"])
+def test_a_number_is_learnt_from_pairs_without_sinks(tiny_models: TinyModels, tmp_path: Path, pooling: str) -> None:
+    data = tiny.write("regression", tmp_path / "data")
+    settings = {"kind": "regression", "pooling": pooling, "without_sinks": True}
+    cfg = configured(tiny_models, "gpt2", data, "isobn", epochs=4, **settings)
+    events = running.run(cfg, tmp_path / "run")
+    assert events[-1].kind == "finished"
+    losses = [event.loss for event in running.of(events, "evaluated")]
+    assert losses[-1] < 0.5 * losses[0]
+    (started,) = running.of(events, "started")
+    assert any("no mark between the two texts" in note for note in started.notes)
+    clouds = events[-1].isotropy.clouds
+    tokens = clouds["layer_1"].n
+    assert clouds["layers"].n == 2 * tokens
+    for name, cloud in clouds.items():
+        assert (f"0 of {tokens:,} tokens were left out as attention sinks" in cloud.notes) == name.startswith("layer")
