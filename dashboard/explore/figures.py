@@ -103,7 +103,7 @@ _STYLES = {
     "sentence": ("star", "solid"),
 }
 _COLOURS = dict(zip(POOLING_TITLES, theme.PALETTE, strict=False))
-_GREY = "rgba(127,134,145,0.9)"
+GREY = "rgba(127,134,145,0.9)"
 _FAINT = "rgba(127,134,145,0.6)"
 _MEAN_LINE = {"color": theme.MARK, "dash": "dash", "width": 2}
 _BINS = 40
@@ -192,7 +192,7 @@ def spectrum(
             others_y += [*_gaps(curve), None]
     lines = (
         (others_x, others_y, "other layers", {"color": _FAINT, "width": 1}),
-        (count.tolist(), (count / d).tolist(), "isotropic, k/d", {"color": _GREY, "dash": "dot", "width": 1.5}),
+        (count.tolist(), (count / d).tolist(), "isotropic, k/d", {"color": GREY, "dash": "dot", "width": 1.5}),
         (count.tolist(), _gaps(curves[layer]), f"layer {layer}", {"color": pooling_colour(pooling), "width": 3}),
     )
     figure = go.Figure()

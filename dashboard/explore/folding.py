@@ -8,7 +8,7 @@ from typing import Final
 
 import streamlit as st
 
-from dashboard.explore import numbers, rogue_card, sections, similarity
+from dashboard.explore import layer_curves, numbers, rogue_card, sections, similarity
 from dashboard.explore.form import PREFIX, Pane
 from dashboard.shared import explanations
 from dashboard.shared.steady import steady
@@ -49,6 +49,7 @@ ROGUE: Final = Section("rogue", rogue_card.ROGUE.title, rogue_card.section, open
 FIGURES: Final = (
     Section("figures", "Figures", sections.cloud_figures),
     Section("correlations", explanations.MATRIX.title, sections.correlations),
+    Section("across", "Across layers", layer_curves.section, layer_curves.applies),
     Section("similarity", similarity.CKA.title, similarity.section, similarity.applies),
     Section("output", "Output matrix", sections.output_matrix, sections.has_output),
 )

@@ -86,6 +86,8 @@ def notes_on(entry: CloudRecord, measure: str) -> list[str]:
         metric = metrics.catalogue().get(measure)
         newer = metric is not None and not metric.inputs and measure not in entry.readings
         about = [f"{measure} was added after this was measured"] if newer else notes
+        if metric is not None and metric.kinds == {"tokens"} and entry.pooling != "tokens":
+            about = [f"{measure} is a measure of pooling tokens"]
     return [in_words(note) for note in about]
 
 

@@ -28,7 +28,8 @@ cached = functools.partial(
 """Cache of figures: making them took two thirds of a rerun, and the same clouds give the same figures."""
 
 
-def _prepared(figure: go.Figure, views: int) -> Prepared:
+def sized(figure: go.Figure, views: int) -> Prepared:
+    """The figure as it is drawn, smaller if there are several views."""
     if views > 1:
         figures.compact(figure)
     return prepared(figure)
@@ -99,7 +100,7 @@ def _profiles(panes: list[Pane], measure: str) -> list[Prepared]:
     profiles = [figures.layer_profile(pane.view.entries, measure, title, (pane.layer, pane.pooling)) for pane in panes]
     if len(panes) > 1:
         figures.share_axes(profiles)
-    return [_prepared(figure, len(panes)) for figure in profiles]
+    return [sized(figure, len(panes)) for figure in profiles]
 
 
 def _all_clouds(pane: Pane, measure: str) -> str:
@@ -227,7 +228,7 @@ def _figures(panes: list[Pane], name: str, log: bool) -> list[tuple[Prepared | N
     parts = [draw(pane, panes, log) for pane in panes]
     if len(panes) > 1:
         figures.share_axes([figure for figure, _, _ in parts if figure is not None])
-    return [(figure and _prepared(figure, len(panes)), words, note) for figure, words, note in parts]
+    return [(figure and sized(figure, len(panes)), words, note) for figure, words, note in parts]
 
 
 Drawn = tuple[go.Figure | None, str, str]
@@ -397,7 +398,7 @@ def _block(pane: Pane, view_numbers: list[int], *, alone: bool) -> None:
 
 @cached()
 def _row_lengths(pane: Pane, names: list[str]) -> Prepared:
-    return _prepared(figures.row_lengths(pane.view.facts["output"], names), pane.views)
+    return sized(figures.row_lengths(pane.view.facts["output"], names), pane.views)
 
 
 def as_markdown(table: pd.DataFrame) -> str:

@@ -32,7 +32,7 @@ def python(pane: Pane, measure: str, request: MapRequest) -> str:
     view = pane.form.request
     default = type(view)(view.model, view.task)
     own_set = pane.form.own_set
-    option_names = ("data", "split", "max_rows", "max_length", "seed", "direction", "prompt", "truncate")
+    option_names = [name for name in view.as_json() if name not in ("model", "task", "allow_random")]
     options = "".join(
         f", {name}={getattr(view, name)!r}" for name in option_names if getattr(view, name) != getattr(default, name)
     )

@@ -143,8 +143,15 @@ def _threshold(ruler: Ruler) -> None:
     calibration = (
         f" P(related) is off by {error:.3f} on average ({least:.3f} to {most:.3f})." if related.separates else ""
     )
+    apart = (
+        " Alignment, the mean squared distance of related pairs, is {:.3f} ({:.3f} to {:.3f}).".format(
+            *related.alignment
+        )
+        if related.alignment
+        else ""
+    )
     st.caption(
-        f"A related pair is higher than an unrelated one with probability {auc:.3f} ({low:.3f} to {high:.3f}).{calibration} "
+        f"A related pair is higher than an unrelated one with probability {auc:.3f} ({low:.3f} to {high:.3f}).{calibration}{apart} "
         "95 % intervals."
     )
 

@@ -34,6 +34,7 @@ def _print(request: MeasureRequest, measured: Measured) -> None:
             (_table_row(one, shown) for one in measured.by_layer),
         )
         print()
+        _print_across(measured.across)
     _print_cloud(measured.name, measured.headline)
     if measured.columns:
         _print_line("columns", listed(measured.columns))
@@ -45,6 +46,22 @@ def _print(request: MeasureRequest, measured: Measured) -> None:
     if weights := document.get("output_embeddings"):
         of_run = str(request.model).startswith(RUN)
         _print_partition("output layer of the run's head" if of_run else "output embeddings", weights)
+
+
+def _print_across(across: Mapping[str, Any]) -> None:
+    if dip := across["valley"]:
+        low, high = dip["interval"] or (float("nan"), float("nan"))
+        print(
+            f"prompt entropy: a valley at layer {dip['layer']}, {dip['depth']:.3f} deep (95 % interval {low:.3f} to {high:.3f})"
+        )
+    if kept := across["retention"]:
+        print(
+            f"10 nearest rows, pooling {across['pooling']}, {kept['rows']:,} rows; {kept['by_chance']:.2f} by chance:"
+        )
+        for name, title in (("from_before", "kept from the layer before"), ("to_last", "shared with the last layer")):
+            _print_line(title, ", ".join(f"{value:.2f}" for value in kept[name]))
+        _print_line("shared most by the others", f"layer {kept['choice']}")
+    print()
 
 
 def _print_read_outs(name: str, values: Mapping[str, Any]) -> None:

@@ -62,6 +62,8 @@ def _print(measured: Measured, out: str | None) -> None:
             f"\n{related.pairs:,} related pairs: {ruler.relation}.\n"
             f"One has a higher cosine than an unrelated pair with probability {auc:.3f} ({low:.3f} to {high:.3f})."
         )
+        if related.alignment is not None:
+            print("Alignment, their mean squared distance: {:.3f} ({:.3f} to {:.3f}).".format(*related.alignment))
         if not related.separates:
             print(f"No threshold separates these pairs (p = {related.p:.2g}).")
         else:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, SerializerFunctionWrapHandler, model_serializer
 
 from isoviz.errors import InputError
 
@@ -51,6 +53,8 @@ class Related(_Record):
         threshold: for the wanted precision; None if no cosine reaches it or nothing separates the pairs.
         wanted: that precision.
         quantiles: of the related pairs' cosines, at the ruler's `percentile`.
+        alignment: mean squared distance of related pairs on the unit sphere (Wang & Isola 2020), with its 95 % interval, which counts
+            rows; None in rulers made before.
     """
 
     pairs: int
@@ -64,6 +68,13 @@ class Related(_Record):
     threshold: Threshold | None
     wanted: float
     quantiles: list[float] = Field(default_factory=list)
+    alignment: tuple[float, float, float] | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_made(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A ruler made before alignment is written as it was read."""
+        fields: dict[str, Any] = handler(self)
+        return {name: value for name, value in fields.items() if name != "alignment" or value is not None}
 
 
 class Variant(_Record):

@@ -56,6 +56,17 @@ class Judged:
         terms[sides.unrelated] = (losses - value) / len(losses)
         return value, terms
 
+    def alignment(self) -> tuple[float, float, float]:
+        """Mean of ‖x̂ − ŷ‖² = 2 − 2 cos over related pairs, with its 95 % interval."""
+        from scipy import stats
+
+        known = self.sides.known
+        distances = 2 - 2 * self.cosines
+        value = float(distances[known].mean())
+        found = dyads.variance(np.where(known, distances - value, 0.0) / known.sum(), *self.sides.units)
+        spread = float(stats.t.ppf(0.975, found.freedom)) * found.value**0.5
+        return value, max(value - spread, 0.0), min(value + spread, 4.0)
+
     def precision(self, cosine: float, share: float) -> tuple[float, float, float]:
         """The share of related pairs among those at or above a cosine, with its 95 % interval.
 
@@ -119,6 +130,7 @@ def measure_related(
         error=error,
         threshold=_threshold(judged, share, wanted) if p <= ALPHA else None,
         wanted=wanted,
+        alignment=judged.alignment(),
     )
 
 

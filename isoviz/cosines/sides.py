@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoviz.errors import InputError
 
+SHARE_OF_HIGHEST: Final = 0.8
+"""Of the highest score: from there on, scored pairs are related."""
 MOST_RELATED: Final = 1_000
 """Most rows (of each side) behind the calibration, whose intervals repeat it."""
 FEWEST_ROWS: Final = 10

@@ -6,6 +6,7 @@
     jobs.py         background jobs: views, sentences, UMAP
     measuring.py    the content of a view
     similarity.py   similarity of two layers or models: debiased CKA, shared neighbours
+    layers.py       what changes over the layers: the valley of prompt entropy, the neighbours that stay
     shrinkage.py    IsoScore*, with Σ_S from training tokens
     points.py       tables that describe a cloud's points; the nearest points
     outputs.py      I1, I2 and row lengths of the head or vocabulary

@@ -73,6 +73,7 @@ class FinishedRun:
         task: slug of the task of its head.
         scores_rows: its head gives every row a vector of scores, as for classification and regression.
         before: the prefixes of the first and the second text in training.
+        longest: tokens that it can read of a text; None if the number of positions alone limits that.
     """
 
     model: HeadedModel
@@ -80,6 +81,7 @@ class FinishedRun:
     task: str
     scores_rows: bool
     before: tuple[str, str] = ("", "")
+    longest: int | None = None
 
     def logits(self, texts: Sequence[Sequence[str]], max_length: int) -> NDArray[np.float32]:
         """(n, labels): logits of the head for one or two columns of n texts, which already have their prefixes."""
@@ -91,6 +93,8 @@ class FinishedRun:
 
     def _forward(self, texts: Sequence[Sequence[str]], max_length: int, output_name: str) -> NDArray[np.float32]:
         import torch
+
+        max_length = min(max_length, self.longest or max_length)
 
         def compute(device: torch.device) -> NDArray[np.float32]:
             model, parts = self.model.to(device), []
@@ -143,6 +147,7 @@ class Reader:
         *,
         prompt: str | None = None,
         truncate: int | None = None,
+        without_sinks: bool = False,
     ) -> Embedded:
         """Like `isoviz.models.extract.embed` for one or two columns of texts, with a loaded model."""
         if pooling == "sentence":
@@ -153,10 +158,12 @@ class Reader:
             )
             return Embedded(points, np.arange(len(points)), ())
         batch = _batch(self.encoder.tokenizer, prefixed(texts, self.before), max_length)
-        from isoviz.models import extract
+        from isoviz.models import extract, sinks
 
         states, _ = self.encoder(batch)
         hidden, keep = states[layer].float(), batch["attention_mask"].bool()
+        if without_sinks and pooling in ("mean", "tokens"):
+            keep = keep & ~sinks.mask(states[1:], keep)
         every = np.arange(len(hidden))
         if pooling != "tokens":
             return Embedded(extract.pooled_rows(hidden, keep, pooling).numpy(), every, ())
@@ -190,13 +197,12 @@ def load_run(name: str, store: Store | None = None) -> FinishedRun:
     row, weights = _finished(name, store)
     model, head = reload(row.config, weights)
     before = prefixes.split_prefix(row.config.prefix)
-    return FinishedRun(model, head.tokenizer, row.config.task, not head.per_token, before)
+    longest = row.config.max_length if row.config.pooling == "echo" else None  # read twice
+    return FinishedRun(model, head.tokenizer, row.config.task, not head.per_token, before, longest)
 
 
 def _batch(tokenizer: PreTrainedTokenizerBase, texts: Sequence[Sequence[str]], max_length: int) -> dict[str, Any]:
     columns = [list(column) for column in texts]
-    if tokenizer.pad_token is None:  # masked out in any case
-        tokenizer.pad_token = tokenizer.eos_token
     return dict(
         tokenizer(
             *columns, truncation=True, max_length=max_length, padding=True, padding_side="right", return_tensors="pt"

@@ -96,6 +96,7 @@ def compute(
             seed=request.seed,
             direction=task.checked_direction(request.direction) or None,
             allow_random=request.allow_random,
+            without_sinks=request.without_sinks,
         )
         texts = _texts(frame, task, run)
         try:  # the cloud `head` exists only in fine-tuning, so only hidden states
@@ -162,6 +163,7 @@ def compute(
                 _texts(frames["train"].iloc[numbers], task, run),
                 poolings=("tokens",),
                 max_tokens_per_layer=1,  # only running sums are needed
+                prompts=0,
                 progress=lambda done, total, _: of_training(done, total, "reading training texts for IsoScore*"),
             )
 
@@ -220,7 +222,8 @@ def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> d
     """Arrays for the figures of each cloud, by `array_name`.
 
     Per layer and pooling: `ev` (k,) float64, k <= `EV_KEPT`, nan where undefined; `sigma` (d,) population standard
-    deviations and `mean` (d,), float32; `cosine` (`COSINE_BINS`,) int64, counts of the cosines of distinct pairs. For the last
+    deviations and `mean` (d,), float32; `cosine` (`COSINE_BINS`,) int64, counts of the cosines of distinct pairs; of tokens also
+    `prompts` (k,) float64, the prompt entropy of k texts. For the last
     layer also `correlation` (d, d) uint8, |ρ| · 255 in the `order` (d,) int32 that places correlated dimensions side by side.
     """
     arrays: dict[str, NDArray[Any]] = {}
@@ -230,6 +233,8 @@ def arrays_of(views: Views, *, seed: int = 0, progress: Tell | None = None) -> d
         cloud = views.points(layer, pooling)
         sums = tokens.stream.sample() if tokens is not None else None
         values = figures_of(cloud, sums, with_matrix=layer == views.depth, seed=seed)
+        if tokens is not None:
+            values["prompts"] = tokens.entropies
         arrays |= {array_name(layer, pooling, name): array for name, array in values.items()}
         if progress:
             progress(done + 1, len(keys), "drawing up figures")

@@ -17,7 +17,7 @@ from isoviz.exploring import user_sets
 from isoviz.models import folders
 from isoviz.models.sources import ModelSource
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 """Version of a result's files. Raise it when old results could no longer be read correctly."""
 
 SPLITS: Final = ("validation", "train")
@@ -53,6 +53,7 @@ class ViewRequest:
         allow_random: accept a checkpoint that does not fit the model. Not part of keys, because it does not affect fitting models.
         prompt: for pooling `sentence`: name of a prompt of the model; None for its default.
         truncate: for pooling `sentence`: number of dimensions kept; None for the model's default.
+        without_sinks: leave attention sinks out of tokens and means (`isoviz.models.sinks`).
     """
 
     model: str
@@ -66,6 +67,7 @@ class ViewRequest:
     allow_random: bool = False
     prompt: str | None = None
     truncate: int | None = None
+    without_sinks: bool = False
 
     def check(self) -> None:
         """Raise `InputError`, with its field, for an invalid setting. Does not check model and data."""
@@ -124,6 +126,7 @@ def key_of(request: ViewRequest, source: ModelSource | None, rows: Rows) -> str:
         "seed": request.seed,
         "direction": user_sets.task_of(request.task).checked_direction(request.direction),
         **{name: value for name in ("prompt", "truncate") if (value := getattr(request, name)) is not None},
+        **({"without_sinks": True} if request.without_sinks else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 

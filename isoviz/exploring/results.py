@@ -26,7 +26,7 @@ STORE: Final = ResultStore("views")
 
 
 def array_name(layer: int, pooling: str, what: str) -> str:
-    """Name of an array in the file: `ev`, `sigma`, `mean`, `cosine`, `cloud`, `correlation` or `order` of one cloud."""
+    """Name of an array in the file: `ev`, `sigma`, `mean`, `cosine`, `prompts`, `cloud`, `correlation` or `order` of one cloud."""
     return f"{layer}.{pooling}.{what}"
 
 

@@ -27,6 +27,8 @@ Cost: TypeAlias = Literal["closed form", "eigenvalues", "pairs"]
 """`closed form`: from sums over the points, O(nd²) once for all such metrics. `eigenvalues`: another O(d³). `pairs`: all pairs
 of points, O(n²d); measured last if a user is waiting, and on at most `Metric.most` points."""
 COSTS: tuple[Cost, ...] = ("closed form", "eigenvalues", "pairs")
+RUN_INPUTS = frozenset({"shrinkage_cov", "zeta"})
+"""The inputs besides the points that a run, or a chain of transforms, has: Σ_S of its training points, and ζ."""
 QUICK: tuple[Cost, ...] = ("closed form", "eigenvalues")
 """Costs low enough to compute before a picture is shown."""
 
@@ -180,6 +182,11 @@ class Metric:
     headline: bool = False
     axis: Literal["linear", "log"] = "linear"
     decimals: int = 3
+
+    @property
+    def in_runs(self) -> bool:
+        """Whether a run reports it as a number."""
+        return self.estimate is not None and self.gives != "curve" and RUN_INPUTS.issuperset(self.inputs)
 
     @property
     def heading(self) -> str:

@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from isoviz import metrics
 from isoviz.config import RunConfig
 from isoviz.errors import InputError
-from isoviz.metrics.measuring import measure_cloud, notes_of
-from isoviz.metrics.record import CloudRecord
+from isoviz.metrics.cloud import draw
+from isoviz.metrics.measuring import measure_cloud, notes_of, reading_of
+from isoviz.metrics.record import CloudRecord, Reading
 from isoviz.metrics.sample import Sample
 from isoviz.metrics.summary import as_json
 from isoviz.tasks.protocol import OwnTask
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from isoviz.exploring.encoders import FinishedRun
     from isoviz.models.sources import ModelSource
     from isoviz.models.views import Pooling
+    from isoviz.readouts import Annotations
     from isoviz.tasks.protocol import Task, TaskData
     from isoviz.vectors import VectorSet
 
@@ -94,12 +96,17 @@ class MeasureRequest(CloudRequest):
     """What to measure: a file of embeddings, or a model on a task."""
 
     own: OwnTask | None = None
+    without_sinks: bool = Field(
+        False, description="leave attention sinks out of tokens and means: tokens of more than 10 times the usual norm"
+    )
     as_weights: bool = Field(False, description="also I1 and I2, the file's rows read as output vectors")
 
     def check(self) -> None:
         """Raise `InputError` if it names neither a model nor a file, or what does not go with it."""
         if (self.model is None) == (self.embeddings is None):
             raise InputError("model: give either a model or a file of embeddings", field="model")
+        if self.embeddings is not None and self.without_sinks:
+            raise InputError("without_sinks: only with a model, which reads tokens", field="without_sinks")
         for name in _OF_FILES if self.embeddings is None else ():
             if getattr(self, name):
                 raise InputError(f"{name}: only with --embeddings", field=name)
@@ -114,6 +121,7 @@ class Measured:
         name: of the headline cloud.
         headline: its record.
         by_layer: records of all layers and poolings, if no single one was asked for.
+        across: what changes from layer to layer (`isoviz.exploring.layers.document`), if all were asked for.
         rows: texts that were read.
         columns: of a table that were read as dimensions.
         notes: what a reader must know.
@@ -123,6 +131,7 @@ class Measured:
     name: str
     headline: CloudRecord
     by_layer: list[CloudRecord] = field(default_factory=list)
+    across: dict[str, Any] = field(default_factory=dict)
     rows: int = 0
     columns: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -154,6 +163,7 @@ def measure(request: MeasureRequest, progress: Progress = lambda *_: None) -> Me
 
 def _measure_file(request: MeasureRequest, file: str) -> Measured:
     from isoviz.models import profile
+    from isoviz.readouts.division import annotations_of
     from isoviz.tables import arrays
 
     points, columns, vector_set = points_in(request, file)
@@ -161,7 +171,11 @@ def _measure_file(request: MeasureRequest, file: str) -> Measured:
         most = MOST_PAIRED if points.size * 8 <= profile.STREAM_ABOVE else profile.MOST_PAIRED
         record = profile.measure(points, name=Path(file).name, most=most)
         weights = {"as_weights": _partition(points)} if request.as_weights else {}
-        read_outs = _read_outs(vector_set) if vector_set is not None else {}
+        read_outs = {}
+        if vector_set is not None:
+            annotations = annotations_of(vector_set)
+            record = record.with_readings(_lidar(points, annotations))
+            read_outs = _read_outs(vector_set, annotations)
     except ValueError as error:
         arrays.check_finite(points, "embeddings")  # says where
         raise InputError(f"embeddings: {error}", field="embeddings") from None
@@ -197,13 +211,21 @@ def points_in(request: CloudRequest, file: str) -> tuple[NDArray[Any], list[str]
     return vector_set.points, vector_set.facts.get("dimensions", []), vector_set
 
 
-def _read_outs(vector_set: VectorSet) -> dict[str, dict[str, Any]]:
+def _lidar(points: NDArray[Any], annotations: Annotations) -> dict[str, Reading]:
+    """LiDAR of the rows with a label, which are its groups; nothing without labels."""
+    if annotations.labels is None:
+        return {}
+    some = draw(len(annotations.labels.rows), MOST_PAIRED)
+    sample = Sample(points[annotations.labels.rows[some]], inputs={"groups": annotations.labels.codes[some]})
+    reading = reading_of(metrics.get("lidar"), sample)
+    return {"lidar": reading.model_copy(update={"points": sample.n if sample.n < len(points) else None})}
+
+
+def _read_outs(vector_set: VectorSet, row_annotations: Annotations) -> dict[str, dict[str, Any]]:
     """By what they need (labels, pairs, queries): how many there are, and the read-outs by slug."""
     from isoviz import readouts
-    from isoviz.readouts.division import annotations_of
     from isoviz.readouts.image import Image
 
-    row_annotations = annotations_of(vector_set)
     counts: dict[str, dict[str, Any]] = {}
     if row_annotations.labels is not None:
         counts["labels"] = {"classes": int(row_annotations.labels.codes.max()) + 1}
@@ -216,6 +238,8 @@ def _read_outs(vector_set: VectorSet) -> dict[str, dict[str, Any]]:
         slug: readout.needs for slug, readout in readouts.CATALOGUE.items() if readout.needs in counts
     }
     slugs |= {"noise_floor": first} if first else {}
+    ranked = [name for name in ("pairs", "queries") if name in counts]
+    slugs |= {"top_share": ranked[-1]} if ranked else {}  # beside what ranks and L1 gain
     for slug, statistic in readouts.measure(Image(vector_set.points), row_annotations, slugs).items():
         counts[slugs[slug]][slug] = statistic.value
     return counts
@@ -235,7 +259,7 @@ def rows_in(request: CloudRequest, columns: OwnTask | None = None) -> tuple[Task
 
 
 def _measure_model(request: MeasureRequest, model: str, progress: Progress) -> Measured:
-    from isoviz.exploring import encoders
+    from isoviz.exploring import encoders, layers
     from isoviz.models import sources
 
     source = encoders.resolve(model)
@@ -248,6 +272,7 @@ def _measure_model(request: MeasureRequest, model: str, progress: Progress) -> M
     all_clouds = request.layer is None and request.pooling is None
     columns = [frame[column].tolist() for column in task.inputs]
     by_layer: list[CloudRecord] = []
+    across: dict[str, Any] = {}
     head: CloudRecord | None = None
     with encoders.opened(model) as (encoder, run):
         if run is None:
@@ -271,6 +296,7 @@ def _measure_model(request: MeasureRequest, model: str, progress: Progress) -> M
             direction=task.checked_direction(request.direction) or None,
             prompt=request.prompt,
             truncate=request.truncate_dim,
+            without_sinks=request.without_sinks,
             progress=progress,
         )
         layer = views.depth if request.layer is None else request.layer
@@ -301,8 +327,13 @@ def _measure_model(request: MeasureRequest, model: str, progress: Progress) -> M
     }
     values = {**as_json(headline), "truncated": headline.truncated, "cloud": cloud}
     if all_clouds:
-        values |= {"by_layer": [_line_json(one) for one in by_layer], "output_embeddings": weights}
-    return Measured(values, name, headline, by_layer, views.rows, notes=[*views.warnings, *notes_of(headline)])
+        across = layers.document(views, pooling)
+        values |= {
+            "by_layer": [_line_json(one) for one in by_layer],
+            "across_layers": across,
+            "output_embeddings": weights,
+        }
+    return Measured(values, name, headline, by_layer, across, views.rows, notes=[*views.warnings, *notes_of(headline)])
 
 
 def _usual(request: MeasureRequest, offered: Sequence[Pooling], usual: Pooling) -> Pooling:

@@ -13,6 +13,7 @@ from pydantic import Field
 from isoviz import cosines
 from isoviz.cosines import Reading, Ruler
 from isoviz.cosines.records import check_cosine
+from isoviz.cosines.sides import SHARE_OF_HIGHEST as SHARE_OF_HIGHEST
 from isoviz.errors import InputError
 from isoviz.operations.measure import CloudRequest, Progress, points_in, rows_in
 from isoviz.tasks.protocol import OWN
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 Known = Literal["pairs", "labels", "none"]
 """How a set says which of its rows are related."""
-SHARE_OF_HIGHEST: Final = 0.8
-"""Of the highest score: from there on, scored pairs are related."""
 _RELATED_LABELS: Final = ("paraphrase", "equivalent", "duplicate", "entailment")
 """Labels of related pairs, in the tasks of the catalogue."""
 _CLOUD: Final = (

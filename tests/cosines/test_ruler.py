@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 import isoviz
-from isoviz import cosines
+from isoviz import cosines, metrics
 from isoviz.cosines import related
 from isoviz.cosines.floor import Floor
 from isoviz.cosines.sides import sides_of
@@ -104,6 +104,23 @@ def test_auc_is_the_share_of_comparisons_won() -> None:
     won = (np.diag(values)[:, None] > values[~np.eye(60, dtype=bool)]).mean()
     ruler = cosines.ruler(points, pairs=pairs)
     assert ruler.related is not None and ruler.related.auc[0] == pytest.approx(won, abs=0.01)
+
+
+def test_alignment_of_related_pairs() -> None:
+    """Of pairs without a common row the interval is Student's; two pairs with a noisy row in common count for little more than one."""
+    generator = np.random.default_rng(3)
+    points, pairs = twins(60, generator)
+    found = cosines.ruler(points, pairs=pairs).related
+    apart = metrics.alignment_interval(points[:60], points[60:])
+    assert found is not None and found.alignment == pytest.approx((apart.estimate, apart.low, apart.high), abs=0.01)
+    third = points[60:] + generator.normal(size=(60, 24)) / 20
+    both = np.concatenate([pairs, pairs + np.array([0, 60])])
+    found = cosines.ruler(np.concatenate([points, third]), pairs=both).related
+    narrow = metrics.alignment_interval(np.tile(points[:60], (2, 1)), np.concatenate([points[60:], third]))
+    assert found is not None and found.alignment is not None
+    value, low, high = found.alignment
+    assert value == pytest.approx(narrow.estimate, abs=1e-9)
+    assert 1.3 < (high - low) / (narrow.high - narrow.low) < 1.6
 
 
 def test_where_nothing_is_related_it_says_so() -> None:

@@ -91,6 +91,9 @@ def test_arrays_of_the_tokens_are_of_all_tokens(computed: Any) -> None:
     assert len(points) == views.tokens[2].stream.count
     np.testing.assert_allclose(arrays["2.tokens.sigma"], points.std(axis=0), rtol=1e-5)
     np.testing.assert_allclose(arrays["2.tokens.ev"], metrics.explained_variance(points), rtol=1e-9)
+    assert len(arrays["2.tokens.prompts"]) == ROWS
+    expected = metrics.prompt_entropy(points, views.tokens[2].groups)
+    assert np.nanmean(arrays["2.tokens.prompts"]) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "tokens"])

@@ -58,15 +58,31 @@ def whitened(
     return left @ right * np.sqrt(n - 1)
 
 
-def extra(metric: Metric, cov: Any) -> dict[str, Any]:
-    """The arguments of IsoScore* besides the points."""
-    return {"shrinkage_cov": cov, "zeta": 0.2} if metric.inputs else {}
+def extra(metric: Metric, cov: Any, points: Any, rows: NDArray[np.intp] | None = None) -> dict[str, Any]:
+    """The arguments of a metric besides the points: IsoScore*'s `cov`; partners, groups of 2 points (the last of 2 or 3) and texts of 3.
+
+    Args:
+        points: all of them.
+        rows: of them, those that the metric gets; None for all.
+    """
+    n = len(points)
+    rows = np.arange(n) if rows is None else rows
+    every = {
+        "shrinkage_cov": cov,
+        "zeta": 0.2,
+        "partners": points[(n - 1 - rows).tolist()],
+        "groups": np.minimum(rows // 2, n // 2 - 1),
+        "texts": rows // 3,
+    }
+    return {name: every[name] for name in metric.inputs}
 
 
-def value_of(metric: Metric, points: NDArray[np.float64], cov: Any = None) -> NDArray[np.float64]:
-    """Of a metric of the catalogue; `cov` is the shrinkage matrix of IsoScore*, the identity if not given."""
+def value_of(
+    metric: Metric, points: NDArray[np.float64], cov: Any = None, rows: NDArray[np.intp] | None = None
+) -> NDArray[np.float64]:
+    """Of a metric of the catalogue on these rows; `cov` is the shrinkage matrix of IsoScore*, the identity if not given."""
     cov = np.eye(points.shape[1]) if cov is None else cov
-    return np.asarray(metric.evaluate(points, **extra(metric, cov)))
+    return np.asarray(metric.evaluate(points if rows is None else points[rows], **extra(metric, cov, points, rows)))
 
 
 def _oracle_clouds() -> dict[str, NDArray[np.float64]]:

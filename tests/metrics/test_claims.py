@@ -62,7 +62,7 @@ def test_missing_inputs_are_named():
 @every
 def test_evaluate_is_the_public_function(metric):
     cloud = np.random.default_rng(0).normal(size=(40, 5)) + 0.3
-    value = getattr(metrics, metric.function.__name__)(cloud, **metric.options, **extra(metric, np.eye(5)))
+    value = getattr(metrics, metric.function.__name__)(cloud, **metric.options, **extra(metric, np.eye(5), cloud))
     expected = value if metric.part is None else value[metric.part]
     np.testing.assert_array_equal(value_of(metric, cloud), expected)
     shape = {"number": (), "curve": (5,), "per dimension": (5,), "per pair of dimensions": (5, 5)}[metric.gives]
@@ -72,7 +72,7 @@ def test_evaluate_is_the_public_function(metric):
 @every
 def test_differentiable_or_not(metric):
     points = torch.from_numpy(np.random.default_rng(0).normal(size=(40, 5))).requires_grad_()
-    value = metric.evaluate(points, **extra(metric, torch.eye(5, dtype=torch.float64)))
+    value = metric.evaluate(points, **extra(metric, torch.eye(5, dtype=torch.float64), points))
     assert value.requires_grad == metric.differentiable
     if metric.differentiable:
         value.backward()
@@ -95,23 +95,24 @@ def fit_for(metric, cloud):
 
 
 def changed(kind, cloud, cov, rng):
-    """The changed cloud, and the shrinkage matrix that has seen the same change."""
-    d = cloud.shape[1]
+    """The changed cloud, the shrinkage matrix that has seen the same change, and which rows of the cloud are left in which order."""
+    n, d = cloud.shape
+    rows = np.arange(n)
     match kind:
         case "shift":
-            return cloud + rng.normal(size=d) * 100, cov
+            return cloud + rng.normal(size=d) * 100, cov, rows
         case "scale":
             factor = 10.0 ** (rng.choice([-1, 1]) * rng.uniform(0.3, 3))
-            return cloud * factor, cov * factor**2
+            return cloud * factor, cov * factor**2, rows
         case "rotation":
             turn = np.linalg.qr(rng.normal(size=(d, d)))[0]
-            return cloud @ turn, turn.T @ cov @ turn
+            return cloud @ turn, turn.T @ cov @ turn, rows
         case "stretch":
             factors = 10.0 ** rng.uniform(-2, 2, size=d)
-            return cloud * factors, cov * np.outer(factors, factors)
+            return cloud * factors, cov * np.outer(factors, factors), rows
         case "order":
-            return rng.permutation(cloud), cov
-    return np.repeat(cloud, rng.integers(2, 5), axis=0), cov
+            return cloud, cov, rng.permutation(rows)
+    return cloud, cov, np.repeat(rows, rng.integers(2, 5))
 
 
 def before_and_after(metric, kind, drawn):
@@ -119,8 +120,7 @@ def before_and_after(metric, kind, drawn):
     cloud = fit_for(metric, cloud)
     d = cloud.shape[1]
     cov = np.cov(rng.normal(size=(50, d)).T * rng.uniform(0.5, 3, size=(d, 1)))
-    other, other_cov = changed(kind, cloud, cov, rng)
-    before, after = value_of(metric, cloud, cov), value_of(metric, other, other_cov)
+    before, after = value_of(metric, cloud, cov), value_of(metric, *changed(kind, cloud, cov, rng))
     if before.shape != after.shape:  # a curve of min(n, d) values grows with n, by ones
         before, after = (np.pad(v, (0, cloud.shape[1] - len(v)), constant_values=1.0) for v in (before, after))
     return before, after
@@ -167,7 +167,8 @@ def test_the_partition_function_without_a_scale(slug, signs):
         w = rng.normal(size=(30, 5)) * [0.3, 0.5, 0.7, 0.9, 1.1] + 0.2
         before = metric.evaluate(w, signs=signs, scale_free=True)
         for kind in CHANGES:
-            after = metric.evaluate(changed(kind, w, np.eye(5), rng)[0], signs=signs, scale_free=True)
+            other, _, rows = changed(kind, w, np.eye(5), rng)
+            after = metric.evaluate(other[rows], signs=signs, scale_free=True)
             assert (abs(after - before) <= 1e-8 * before) == (kind in metric.unchanged_by | {"scale"}), kind
 
 
@@ -216,6 +217,13 @@ def on_the_edge(d=6):
         "i2": (long * 1e-12, long),
         "participation_ratio": (line, few),
         "effective_rank": (line, few),
+        "alignment": (np.ones((4, d)), np.outer([1, 1, -1, -1], np.arange(1.0, d + 1))),
+        "lidar": (
+            line,
+            np.repeat(cross(d), 2, axis=0)
+            + np.tile([[1], [-1]], (2 * d, d)) * np.tile(np.eye(d), (2, 1)).repeat(2, axis=0),
+        ),
+        "prompt_entropy": (line, np.tile(np.eye(3, d), (5, 1))),
         "alpha_req": (few, None),
         "twonn": (np.concatenate([few, few + 1e-6]), None),  # pairs of points, far apart
         "local_dimension": (np.concatenate([few[:3] + 1e-6 * rng.normal(size=(1, d)) for _ in range(10)]), None),
@@ -233,7 +241,8 @@ def test_its_bounds_are_reached(slug):
         assert (bound is None) == (cloud is None)
         if bound is None:
             continue
-        value, limit = value_of(metric, cloud), np.broadcast_to(bound(*cloud.shape), np.shape(value_of(metric, cloud)))
+        value = value_of(metric, cloud)
+        limit = np.broadcast_to(bound(*cloud.shape), np.shape(value))
         # of a curve or matrix, single entries reach the bound; no ratio of distances is infinite, so no dimension is 0
         assert np.abs(value - limit).min() < (0.1 if slug in ("twonn", "local_dimension") else 1e-9)
 
@@ -390,7 +399,7 @@ def test_autocast_changes_neither_value_nor_gradient(metric, dtype):
     for enabled in (False, True):
         points = torch.tensor(fit_for(metric, cloud), dtype=dtype, requires_grad=True)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
-            value = metric.evaluate(points, **extra(metric, torch.eye(6)))
+            value = metric.evaluate(points, **extra(metric, torch.eye(6), points.detach()))
         if metric.differentiable:
             value.backward()
         results.append((value.detach(), points.grad))

@@ -1,0 +1,111 @@
+"""LiDAR against the public implementations re-derived, clouds of known rank, and its bias with few points per group."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from reference_clouds import cross, whitened
+
+from isoviz.metrics import UndefinedWarning, lidar
+
+
+def grouped(c, q, d, seed=0):
+    """c groups of q views each, (c, q, d); some dimensions hardly vary within groups."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(c, 1, d)) * np.linspace(3, 0.1, d) + rng.normal(size=(c, q, d)) * rng.uniform(
+        0.1, 1, size=d
+    )
+
+
+def published(views, delta, epsilon, divide_by):
+    """`compute_LDA_matrix` of github.com/OFSkean/information_flow, step by step; stable-pretraining divides by c − 1 and c (q − 1)."""
+    d = views.shape[-1]
+    means = views.mean(axis=1)
+    between, within = np.zeros((d, d)), np.zeros((d, d))
+    for mean, group in zip(means, views, strict=True):
+        between += np.outer(mean - means.mean(axis=0), mean - means.mean(axis=0)) / divide_by[0]
+        for view in group:
+            within += np.outer(view - mean, view - mean) / divide_by[1]
+    values, vectors = np.linalg.eigh(within + delta * np.eye(d))
+    root = vectors @ np.diag(values**-0.5) @ vectors.T
+    eigenvalues = np.clip(np.linalg.eigvalsh(root @ between @ root), 0, None)
+    shares = eigenvalues / eigenvalues.sum() + epsilon
+    return float(np.exp(-(shares * np.log(shares)).sum())), within.trace() / d
+
+
+@pytest.mark.parametrize("c, q, d", [(30, 5, 8), (6, 4, 20), (50, 2, 12)])
+@pytest.mark.parametrize("unbiased", [False, True])
+def test_against_the_published_codes(c, q, d, unbiased):
+    """With their absolute δ over the mean variance within groups, and without ε, to 1e-6; their ε adds less than 1e-4."""
+    views = grouped(c, q, d)
+    divide_by = (c - 1, c * (q - 1)) if unbiased else (c, c * q)
+    expected, variance = published(views, 1e-4, 1e-300, divide_by)
+    x, groups = views.reshape(-1, d), np.repeat(np.arange(c), q)
+    value = lidar(x, groups, delta=1e-4 / variance)
+    assert isinstance(value, float) and value == pytest.approx(expected, abs=1e-6)
+    assert value == pytest.approx(published(views, 1e-4, 1e-8, divide_by)[0], rel=1e-4)
+    assert lidar(torch.from_numpy(x), torch.from_numpy(groups), 1e-4 / variance).item() == pytest.approx(value)
+    assert lidar(x, [f"text {number}" for number in groups], 1e-4 / variance) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("rank", [1, 3, 7])
+def test_it_counts_the_directions_between_groups(rank):
+    """Means at ±e_i in the first `rank` dimensions; within groups the spread is the same in all eight."""
+    d = 8
+    means = np.pad(cross(rank), ((0, 0), (0, d - rank)))
+    x = np.concatenate([mean + whitened(20, d, seed) * 0.1 for seed, mean in enumerate(means)])
+    assert lidar(x, np.repeat(np.arange(len(means)), 20)) == pytest.approx(rank, abs=1e-9)
+
+
+def test_spread_within_groups_does_not_count_where_rank_me_would_see_it():
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(40, 1, 2)) @ np.eye(2, 30)
+    x = (means + rng.normal(size=(40, 50, 30)) * 0.3).reshape(-1, 30)
+    groups = np.repeat(np.arange(40), 50)
+    assert lidar(x, groups) < 3
+    assert lidar(x, rng.permutation(groups)) > 15  # no group has a mean of its own: noise in all directions
+
+
+def test_groups_of_different_size_count_equally_and_single_points_not_at_all():
+    x, groups = grouped(12, 4, 6).reshape(-1, 6), np.repeat(np.arange(12), 4)
+    more = np.concatenate([x, x[:4]])  # one group twice
+    assert lidar(more, np.append(groups, groups[:4])) == pytest.approx(lidar(x, groups), abs=1e-12)
+    assert lidar(np.append(x, np.ones((1, 6)), axis=0), np.append(groups, 99)) == pytest.approx(
+        lidar(x, groups), abs=1e-12
+    )
+
+
+def test_few_points_per_group_read_low():
+    """The catalogue's numbers: 100 groups whose means are isotropic, with isotropic spread of the same size, in 32 dimensions."""
+    for q, expected in STATED.items():
+        rng, values = np.random.default_rng(0), []
+        for _ in range(10):
+            x = rng.normal(size=(100, 1, 32)) + rng.normal(size=(100, q, 32))
+            values.append(lidar(x.reshape(-1, 32), np.repeat(np.arange(100), q)))
+        assert np.mean(values) == pytest.approx(expected, abs=0.4)
+
+
+STATED = {2: 22.3, 4: 25.9, 100: 27.3}
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize(
+    "x, groups, reason",
+    [
+        (np.zeros((0, 3)), [], "2 groups of 2 points, got 0"),
+        (np.eye(3), [0, 0, 1], "2 groups of 2 points, got 1"),
+        (np.repeat(np.eye(3), 2, axis=0) + 1e9, [0, 0, 1, 1, 2, 2], "points of each group are equal"),
+        (np.tile(np.eye(2) + 1e9, (3, 1)), [0, 0, 1, 1, 2, 2], "the same mean"),
+    ],
+)
+def test_undefined(x, groups, reason, kind):
+    with pytest.warns(UndefinedWarning, match=reason):
+        assert np.isnan(float(lidar(kind(x), groups)))
+
+
+@pytest.mark.parametrize("arguments, field", [((np.eye(4), [0, 1]), "groups"), ((np.eye(4), [0, 0, 1, 1], 0), "delta")])
+def test_bad_input_names_its_field(arguments, field):
+    with pytest.raises(ValueError) as caught:
+        lidar(*arguments)
+    assert caught.value.field == field
