@@ -1,6 +1,6 @@
 """What every method, measure and transform of the catalogues costs, as ratios that the Methods page and docs/methods.md show.
 
-    python benchmarks/costs.py [--steps 15] [--repeats 7] [--quick] [--out FILE]
+    python benchmarks/costs.py [--steps 15] [--repeats 7] [--parts measures …] [--quick] [--out FILE]
 
 All in CPU time of one thread, contenders taking turns in one process:
 
@@ -10,7 +10,8 @@ All in CPU time of one thread, contenders taking turns in one process:
 2. Measures: the value of one cloud of 1,000 points in 256 dimensions, over IsoScore of the same cloud.
 3. Transforms: fitting on that cloud and applying to it, over IsoScore of it.
 
-Without `--out` nothing is written; the record that the project carries is `isoviz/costs.json`.
+Without `--out` nothing is written; the record that the project carries is `isoviz/costs.json`. With `--parts` the other parts of the
+file stay as they are.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from isoviz.training import processes
 
 N, D = 1000, 256
 PLAIN = "baseline"
+PARTS = ("methods", "measures", "transforms")
 
 
 def main() -> int:
@@ -49,6 +51,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=15, help="timed steps per method")
     parser.add_argument("--repeats", type=int, default=7, help="timed calls per measure and transform")
+    parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS, help="what to measure (default: all)")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, to try the script")
     parser.add_argument("--out", type=Path, metavar="FILE", help="where to write the record")
     chosen = parser.parse_args()
@@ -56,14 +59,19 @@ def main() -> int:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     warnings.simplefilter("ignore")
+    parts: dict[str, Callable[[], object]] = {
+        "methods": lambda: _methods(2 if chosen.quick else chosen.steps, chosen.quick),
+        "measures": lambda: _measures(1 if chosen.quick else chosen.repeats),
+        "transforms": lambda: _transforms(1 if chosen.quick else chosen.repeats),
+    }
+    kept = json.loads(chosen.out.read_text(encoding="utf-8")) if chosen.out and chosen.out.is_file() else {}
     record = {
+        **kept,
         "machine": machine(["torch", "transformers", "numpy", "scipy"], "1 thread"),
         "rows": BATCH,
         "n": N,
         "d": D,
-        "methods": _methods(2 if chosen.quick else chosen.steps, chosen.quick),
-        "measures": _measures(1 if chosen.quick else chosen.repeats),
-        "transforms": _transforms(1 if chosen.quick else chosen.repeats),
+        **{name: measured() for name, measured in parts.items() if name in chosen.parts},
     }
     text = json.dumps(record, indent=1, ensure_ascii=False)
     print(text)
@@ -108,7 +116,14 @@ def _measures(repeats: int) -> dict[str, float]:
     weights = cloud / np.sqrt((cloud**2).sum(1).mean())
 
     def call(metric: Metric) -> Callable[[], object]:
-        inputs = {"shrinkage_cov": np.eye(D), "zeta": 0.2}
+        rows = np.arange(N)
+        inputs = {
+            "shrinkage_cov": np.eye(D),
+            "zeta": 0.2,
+            "partners": cloud[::-1],
+            "groups": rows // 10,
+            "texts": rows // 20,
+        }
         points = weights if metric.kinds == {"weights"} else cloud
         return lambda: metric.evaluate(points, **{name: inputs[name] for name in metric.inputs})
 
@@ -120,13 +135,21 @@ def _transforms(repeats: int) -> dict[str, float]:
 
     def call(slug: str) -> Callable[[], object]:
         kind = posthoc.catalogue()[slug]
-        return lambda: kind(**start_values(kind.Params)).fit_transform(cloud)
+        return lambda: kind(**start_values(kind.Params)).fit_transform(cloud, np.arange(N) % 3)
 
-    return _over_isoscore({slug: call(slug) for slug in posthoc.catalogue()}, repeats)
+    of_model = [slug for slug, kind in posthoc.catalogue().items() if kind.needs == "model"]
+    costs = _over_isoscore({slug: call(slug) for slug in posthoc.catalogue() if slug not in of_model}, repeats)
+    narrow = cloud[:, :128]  # the width of the bundled models
+    calls = {
+        slug: lambda slug=slug: posthoc.get(slug)(model="demo/tiny-bart").fit_transform(narrow) for slug in of_model
+    }
+    return dict(sorted({**costs, **_over_isoscore(calls, repeats, narrow)}.items()))
 
 
-def _over_isoscore(calls: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    cloud = _cloud()
+def _over_isoscore(
+    calls: Mapping[str, Callable[[], object]], repeats: int, cloud: np.ndarray | None = None
+) -> dict[str, float]:
+    cloud = _cloud() if cloud is None else cloud
     times = medians({"": lambda: metrics.isoscore(cloud), **calls}, repeats, time.process_time)
     floor = times.pop("")
     return {slug: float(f"{taken / floor:.2g}") for slug, taken in times.items()}

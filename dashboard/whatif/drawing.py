@@ -154,8 +154,8 @@ class View:
 def main_readouts(annotations: Annotations) -> list[ReadOut]:
     """The read-outs with a tile: by cosine, for the most informative annotations of these rows."""
     need = annotations.needs[0]
-    readouts = [one for one in applicable(annotations) if one.needs == need and not one.slug.endswith("_dot")]
-    return readouts[:_TILES]
+    others = ("_dot", "_csls", "_rank", "_l1")
+    return [one for one in applicable(annotations) if one.needs == need and not one.slug.endswith(others)][:_TILES]
 
 
 def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full | None, full: Full | None) -> None:
@@ -280,6 +280,8 @@ def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
             _shown(view.engine.annotations, start, answer, full), hide_index=True, width="stretch", column_config=config
         )
         if full is not None:
+            if comparison := words.other_similarities(answer, full):
+                st.caption(wording.plain(comparison))
             everything = functools.partial(numbers_table, view, start, answer, full)
             downloads.buttons(view.file("numbers"), everything, title="Numbers")
         explanations.show(READ_OUTS if view.run is None else HEADS)

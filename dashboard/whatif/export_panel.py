@@ -11,6 +11,8 @@ import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
 
+from dashboard import one_page
+from dashboard.components.lab import source as lab
 from dashboard.inputs import model_form
 from dashboard.shared import downloads, forms, job_progress, resources, wording
 from dashboard.whatif.drawing import View
@@ -18,6 +20,7 @@ from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError
 from isoviz.posthoc.export import as_numpy
 from isoviz.runs.examples import is_example
+from isoviz.vectors.embedded import MOST_DIMENSIONS, MOST_ROWS, embedded
 from isoviz.whatif import chains, export
 from isoviz.whatif.engine import Full
 from isoviz.whatif.request import request_for
@@ -30,6 +33,8 @@ def draw(view: View, full: Full) -> None:
     """Buttons that export a chain; its matrix is computed on demand. `full` describes the chain in the export."""
     st.header("Export", anchor=False)
     engine, steps = view.engine, view.steps
+    if view.run is None:
+        _offer_page(view)
     if not steps:
         st.caption("Add a transform to export it.")
         return
@@ -68,6 +73,30 @@ def draw(view: View, full: Full) -> None:
             else f":material/warning: Probably another model: {wording.plain(facts['warning'])}"
         ),
     )
+
+
+def _offer_page(view: View) -> None:
+    """The vectors as one HTML file without a server."""
+    vectors, steps = view.vectors, lab.transforms(view.steps)
+    if vectors.n > MOST_ROWS or vectors.d > MOST_DIMENSIONS:
+        return
+    texts = "text" in vectors.columns and st.toggle("Texts in the page", value=True, key=KEY + "_texts")
+
+    def page() -> str:
+        return one_page.render(
+            start="vectors", vectors={**embedded(vectors, texts=bool(texts)), "transforms": steps or []}
+        )
+
+    size = vectors.points.nbytes * 4 / 3e6 + 0.5
+    downloads.button(
+        f"One page (HTML), {size:.1f} MB",
+        page,
+        f"{downloads.file_name(vectors.name)}.html",
+        key=KEY + "_page",
+        help="These vectors in a file that opens in any browser without a network: measures, transforms, neighbours, compression.",
+    )
+    if steps is None:
+        st.caption("The page has the vectors before the transforms; it does not know one of these steps.")
 
 
 def _model_spec(view: View) -> Mapping[str, Any]:

@@ -225,8 +225,14 @@ def _title(entry: dict[str, Any]) -> str:
 
 def _visible_names(fields: Mapping[str, FieldInfo]) -> list[str]:
     """The parameters that are always visible; the others are under "More"."""
-    sliding = [name for name, field in fields.items() if forms.extra(field).keys() & {"slider", "stops"}]
-    return sliding or list(fields)[:1]
+    visible = [
+        name for name, field in fields.items() if forms.extra(field).keys() & {"slider", "stops"} or _is_text(field)
+    ]
+    return visible or list(fields)[:1]
+
+
+def _is_text(field: FieldInfo) -> bool:
+    return field.annotation in (str, str | None)
 
 
 def _parameter(entry: dict[str, Any], name: str, field: FieldInfo, d: int) -> Any:
@@ -256,6 +262,8 @@ def _other(field: FieldInfo, label: str, value: Any, options: dict[str, Any]) ->
         return st.toggle(label, bool(value), **options)
     if choices:
         return st.segmented_control(label, choices, default=value, required=True, **options)
+    if _is_text(field):
+        return st.text_input(label, value or "", placeholder="not set", **options).strip() or None
     options["placeholder"] = "not set"
     if _is_whole(field):
         return forms.whole_number(label, field, None if value is None else int(value), **options)

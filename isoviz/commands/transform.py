@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,19 @@ from numpy.typing import NDArray
 from isoviz import boundary, posthoc
 from isoviz.commands.output import Answer, progress_bar
 from isoviz.errors import InputError
-from isoviz.metrics.cloud import blocks, resolution
+from isoviz.metrics.cloud import blocks, draw, resolution
 from isoviz.metrics.streaming import CovarianceAccumulator
 from isoviz.models.profile import STREAM_ABOVE
 from isoviz.operations.operation import argument
+from isoviz.posthoc.groups import Groups
+from isoviz.readouts import cosines
+from isoviz.readouts.image import MOST_PAIRED, Image
+from isoviz.statistics.paired_bootstrap import Difference, interval
 from isoviz.tables import arrays
 from isoviz.vectors import reading
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BLOCK = 12 * 2**20
 """Size of a block in float64, in bytes."""
@@ -35,6 +42,9 @@ def run(
     ],
     out: Annotated[str, argument("the transformed vectors, as .npy; float32 stays float32", "FILE")],
     fit_on: Annotated[str | None, argument("the vectors to fit the transforms on (default: --in)", "FILE")] = None,
+    groups: Annotated[
+        str | None, argument("for language_removal: the column of --in and --fit-on with each row's language", "COLUMN")
+    ] = None,
 ) -> Answer:
     """Fit the chain, apply it and write the result."""
     from isoviz.whatif import chains
@@ -52,19 +62,26 @@ def run(
         raise InputError(
             f"out: '{target}' is {'a directory' if target.is_dir() else 'not a regular file'}", field="out"
         )
-    points = _read(input, "in")
-    fitted = points if fit_on is None else _read(fit_on, "fit-on")
+    transform = posthoc.chain([step.make() for step in steps])
+    if (groups is None) == (transform.needs == "groups"):
+        needed = "only for language_removal" if groups else f"{chain} needs the column with each row's language"
+        raise InputError(f"groups: {needed}", field="groups")
+    points, names = _read(input, "in", groups)
+    fitted, fitted_names = (points, names) if fit_on is None else _read(fit_on, "fit-on", groups)
     if fitted.shape[1] != points.shape[1]:
         raise InputError(
             f"fit-on: '{fit_on}' has {fitted.shape[1]} dimensions, '{input}' has {points.shape[1]}", field="fit-on"
         )
-    transform = posthoc.chain([step.make() for step in steps])
+    codes, fitted_codes = _codes(names, fitted_names)
     try:
-        _fit(transform, fitted)
+        _fit(transform, fitted, fitted_codes)
     except InputError as error:
         arrays.check_finite(fitted, "in" if fit_on is None else "fit-on")
         raise InputError(f"chain: cannot be fitted on these points: {error}", field="chain") from None
-    shape, dtype = _write(transform, points, target.resolve())
+    rows = draw(len(points), MOST_PAIRED)
+    some = np.asarray(points[rows]), None if codes is None else codes[rows]
+    kept = _neighbours(transform, *some)
+    shape, dtype = _write(transform, points, target.resolve(), codes)
     document = {
         "chain": chains.write(steps),
         "in": {"file": input, "n": points.shape[0], "d": points.shape[1]},
@@ -73,15 +90,16 @@ def run(
         "counts": [{"transform": step.slug, **transform_step.state()["spec"]["counts"]} for step, transform_step in
                    zip(steps, transform.steps, strict=True)],
         "affine": transform.affine() is not None,
+        "neighbours": {"recall10": kept.value, "low": kept.low, "high": kept.high, "n": kept.n},
     }  # fmt: skip
     return Answer(document, _text(document, [step.title for step in steps]))
 
 
-def _fit(transform: posthoc.Chain, points: NDArray[Any]) -> None:
+def _fit(transform: posthoc.Chain, points: NDArray[Any], groups: Groups | None) -> None:
     """Fit on all points; a large file in one pass, if the chain needs only mean and covariance."""
     n, d = points.shape
     if points.size * 8 <= STREAM_ABOVE or transform.fits_on == "points" or n < d:
-        transform.fit(points)
+        transform.fit(points, groups)
         return
     sums = CovarianceAccumulator(d)
     with progress_bar() as report:
@@ -96,18 +114,48 @@ def _rows(d: int) -> int:
     return max(1, BLOCK // (8 * d))
 
 
-def _read(name: str, option: str) -> NDArray[Any]:
+def _neighbours(transform: posthoc.Chain, points: NDArray[Any], groups: Groups | None) -> Difference:
+    """Recall@10 of the points' neighbours after the transform, with its interval."""
+    try:
+        after = transform.transform(points, groups)
+    except InputError:  # `_write` names the row
+        return Difference(None, None, None, len(points), 0)
+    return interval(cosines.overlap(Image(points), Image(np.asarray(after))))
+
+
+def _codes(*names: pd.Series | None) -> list[Groups | None]:
+    """The groups of each file as codes that all files share, −1 where there is none."""
+    if any(one is None for one in names):
+        return [None] * len(names)
+    import pandas as pd
+
+    codes = pd.factorize(pd.concat(names))[0]
+    ends = np.cumsum([len(one) for one in names if one is not None])[:-1]
+    return list(np.split(codes.astype(np.int64), ends))
+
+
+def _read(name: str, option: str, groups: str | None) -> tuple[NDArray[Any], pd.Series | None]:
+    """The vectors, and each row's group if a column is named."""
+    if groups is not None:
+        from isoviz import vectors
+
+        of_file = vectors.read(name, vectors.Columns(label=groups), field=option)
+        if "label" not in of_file.columns:
+            raise InputError(f"groups: '{name}' has no columns; name a table", field="groups")
+        return of_file.points, of_file.columns["label"]
     points = reading.array(name, field=option)
     if not (np.issubdtype(points.dtype, np.floating) or np.issubdtype(points.dtype, np.integer)):
         raise InputError(f"{option}: '{name}' holds {points.dtype}, not numbers", field=option)
-    return points
+    return points, None
 
 
-def _write(transform: posthoc.Chain, points: NDArray[Any], out: Path) -> tuple[tuple[int, int], str]:
+def _write(
+    transform: posthoc.Chain, points: NDArray[Any], out: Path, groups: Groups | None
+) -> tuple[tuple[int, int], str]:
     """Write the transformed points atomically, as float32 unless the input has a wider type."""
     dtype = np.dtype(np.float32 if points.dtype in (np.float16, np.float32) else np.float64)
     n = len(points)
-    width = np.asarray(transform.transform(points[:0])).shape[1]
+    width = np.asarray(transform.transform(points[:0], None if groups is None else groups[:0])).shape[1]
     partial = out.with_name(f".isoviz-{os.getpid()}.npy.partial")
     try:
         image = partial.open("xb")
@@ -121,7 +169,8 @@ def _write(transform: posthoc.Chain, points: NDArray[Any], out: Path) -> tuple[t
             for first, block in blocks(points, _rows(points.shape[1])):
                 last = first + len(block)
                 try:
-                    np.asarray(transform.transform(block), dtype=dtype).tofile(image)
+                    of_block = None if groups is None else groups[first:last]
+                    np.asarray(transform.transform(block, of_block), dtype=dtype).tofile(image)
                 except InputError as error:
                     arrays.check_finite(block, "in", before=first)  # the error gives the row
                     raise InputError(f"in: rows {first} to {last - 1}: {error}", field="in") from None
@@ -143,4 +192,8 @@ def _text(document: dict[str, Any], titles: Sequence[str]) -> str:
     for counts in document["counts"]:
         reported = ", ".join(f"{name} {value}" for name, value in counts.items() if name != "transform")
         lines += [f"  {counts['transform']}: {reported}"] if reported else []
+    kept = document["neighbours"]
+    if kept["low"] is not None:
+        ends = f"95 % interval {kept['low']:.3f} to {kept['high']:.3f}, n = {kept['n']:,}"
+        lines.append(f"recall@10 of neighbours: {kept['recall10']:.3f} ({ends})")
     return "\n".join(lines)

@@ -18,6 +18,7 @@ from isoviz.errors import InputError, input_error, unknown_name
 from isoviz.metrics.cloud import float64_matrix, is_tensor, resolution, sum_dtype
 from isoviz.parameters import Paper, Params, ParamValue, parameter
 from isoviz.posthoc.directions import surrogate_points
+from isoviz.posthoc.groups import Groups, checked_groups, needed_groups
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Array, Points
@@ -121,10 +122,13 @@ class Transform:
 
     Attributes:
         fits_on: the data that `fit` needs; unless this is "points", a file larger than memory is fitted in one pass.
+        needs: what it needs besides points. "groups": the group of each row, such as its language, in `fit` and `transform`.
+            "model": a parameter names a model. "labels": a run's labels and head, so that `fit(points)` cannot fit it.
     """
 
     slug: ClassVar[str]
     fits_on: FitsOn = "points"
+    needs: Literal["", "groups", "model", "labels"] = ""
 
     def fit_sums(self, mean: NDArray[np.float64], covariance: NDArray[np.float64], n: int, eps: float) -> Self:
         """Like `fit`, but from the running sums of n points; not available if `fits_on` is "points".
@@ -142,8 +146,11 @@ class Transform:
         )
         return self
 
-    def fit(self, points: Points) -> Self:
+    def fit(self, points: Points, groups: Groups | None = None) -> Self:
         """Fit on a cloud (n, d), n >= 2, numpy or torch; returns self.
+
+        Args:
+            groups: (n,) codes of the rows' groups, for a transform that needs them; likewise in `transform`.
 
         Raises:
             InputError: fewer than two points, not two-dimensional, non-finite, beyond ±1e100, or parameters that do not suit
@@ -152,10 +159,10 @@ class Transform:
         x = _checked(float64_matrix(points))
         if len(x) < 2:
             raise InputError(f"fit needs at least 2 points, got {len(x)}")
-        self._fit(x, resolution(points))
+        self._fit(x, resolution(points), checked_groups(groups, len(x)))
         return self
 
-    def transform(self, points: Points) -> Array:
+    def transform(self, points: Points, groups: Groups | None = None) -> Array:
         """Apply to a cloud (n, d) of the fitted width: (n, d') float64, or a tensor of the working type on its device.
 
         Raises:
@@ -165,7 +172,7 @@ class Transform:
         if not is_tensor(points):
             x = _checked(float64_matrix(points))
             _check_width(x.shape[1], width)
-            image: Array = self._map(x)
+            image: Array = self._map(x, checked_groups(groups, len(x)))
             return image
         import torch
 
@@ -177,12 +184,13 @@ class Transform:
         if cloud.numel():
             _check_size(float(cloud.detach().abs().max()))
         with torch.autocast(cloud.device.type, enabled=False):
-            mapped: Array = self._map(cloud.to(sum_dtype(cloud.device))).to(cloud.dtype)
+            wide = cloud.to(sum_dtype(cloud.device))
+            mapped: Array = self._map(wide, checked_groups(groups, len(cloud))).to(cloud.dtype)
         return mapped
 
-    def fit_transform(self, points: Points) -> Array:
+    def fit_transform(self, points: Points, groups: Groups | None = None) -> Array:
         """`fit`, then `transform` the same cloud."""
-        return self.fit(points).transform(points)
+        return self.fit(points, groups).transform(points, groups)
 
     def affine(self) -> Affine | None:
         """A and b of the fitted map transform(x) = xA + b; None if the map is not affine."""
@@ -192,11 +200,11 @@ class Transform:
         """The fitted transform as data; `isoviz.posthoc.from_state` restores it."""
         raise NotImplementedError
 
-    def _fit(self, x: NDArray[np.float64], eps: float) -> None:
+    def _fit(self, x: NDArray[np.float64], eps: float, groups: Groups | None = None) -> None:
         """Fit on a validated float64 cloud; eps is `cloud.resolution` of the input before conversion to float64."""
         raise NotImplementedError
 
-    def _map(self, x: Any) -> Any:
+    def _map(self, x: Any, groups: Groups | None = None) -> Any:
         """Apply to a validated cloud of the right width, numpy or torch; never modifies it."""
         raise NotImplementedError
 
@@ -218,7 +226,6 @@ class CataloguedTransform(Transform):
         COUNTS: the names of `Learnt.counts`, which are attributes of the fitted transform.
         coordinates: the coordinates that `act` needs on a `FactoredCloud`: "any", "own" or "principal". None if it cannot act
             on one: What-if then moves every point and marks the step as slower.
-        needs_labels: whether it also needs labels, so that `fit(points)` cannot fit it.
         training: the corresponding training method, or the reason why there is none; see `in_training`.
     """
 
@@ -233,7 +240,6 @@ class CataloguedTransform(Transform):
     ARRAYS: ClassVar[Mapping[str, str]]
     COUNTS: ClassVar[tuple[str, ...]] = ()
     coordinates: ClassVar[Kind | None] = None
-    needs_labels: ClassVar[bool] = False
     training: ClassVar[InTraining | str] = "no training method does the same"
 
     def __init_subclass__(cls) -> None:
@@ -259,7 +265,8 @@ class CataloguedTransform(Transform):
         return f"{self.slug}({arguments})"
 
     def learn(self, x: NDArray[np.float64], eps: float) -> Learnt:
-        """Hook: fit on the validated cloud x (n, d); eps is the resolution of its original number type."""
+        """Hook: fit on the validated cloud x (n, d); eps is the resolution of its original number type. With `needs = "groups"`,
+        `groups` is a third argument, here and in `apply`."""
         raise NotImplementedError
 
     def apply(self, x: Any, learnt: dict[str, Any]) -> Any:
@@ -350,18 +357,21 @@ class CataloguedTransform(Transform):
         transform._learnt = Learnt(arrays, dict(counts))
         return transform
 
-    def _fit(self, x: NDArray[np.float64], eps: float) -> None:
-        learnt = self.learn(x, eps)
+    def _fit(self, x: NDArray[np.float64], eps: float, groups: Groups | None = None) -> None:
+        learnt = self.learn(x, eps, **self._needed(groups))
         arrays = {name: np.ascontiguousarray(value, dtype=np.float64) for name, value in learnt.arrays.items()}
         self._learnt = Learnt(arrays, learnt.counts)
 
-    def _map(self, x: Any) -> Any:
+    def _map(self, x: Any, groups: Groups | None = None) -> Any:
         arrays: dict[str, Any] = dict(self.learnt.arrays)
         if is_tensor(x):
             import torch
 
             arrays = {name: torch.from_numpy(value).to(x.dtype).to(x.device) for name, value in arrays.items()}
-        return self.apply(x, arrays)
+        return self.apply(x, arrays, **self._needed(groups))
+
+    def _needed(self, groups: Groups | None) -> dict[str, Any]:
+        return {"groups": needed_groups(groups, self.slug)} if self.needs == "groups" else {}
 
     def _width(self) -> int:
         for name, letters in self.ARRAYS.items():

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.errors import InputError
+from isoviz.posthoc.groups import Groups
 from isoviz.posthoc.protocol import Affine, State, Transform
 
 
@@ -27,6 +28,7 @@ class Chain(Transform):
         if len({id(step) for step in self.steps}) < len(self.steps):
             raise InputError("each step of a chain must be a separate transform, got the same object twice")
         self._given_width: int | None = None
+        self.needs = next((step.needs for step in self.steps if step.needs), "")
         # running sums pass through affine steps like points, but they cannot serve two divisors
         needed = {step.fits_on for step in self.steps} - {"mean"}
         nonlinear = any(getattr(step, "coordinates", None) is None for step in self.steps[:-1])
@@ -75,18 +77,18 @@ class Chain(Transform):
         restored._given_width = spec["width"]
         return restored
 
-    def _fit(self, x: NDArray[np.float64], eps: float) -> None:
+    def _fit(self, x: NDArray[np.float64], eps: float, groups: Groups | None = None) -> None:
         width = x.shape[1]
         for step in self.steps:
-            step._fit(x, eps)
-            x = step._map(x)
+            step._fit(x, eps, groups)
+            x = step._map(x, groups)
         self._given_width = width
 
-    def _map(self, x: Any) -> Any:
+    def _map(self, x: Any, groups: Groups | None = None) -> Any:
         if not self.steps:
             return x + 0.0  # never return the caller's array
         for step in self.steps:
-            x = step._map(x)
+            x = step._map(x, groups)
         return x
 
     def _width(self) -> int:

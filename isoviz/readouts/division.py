@@ -79,6 +79,12 @@ class Division:
         """(m, d) points of the part."""
         return _points(self.vectors, self.rows)
 
+    @property
+    def groups(self) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+        """Label codes of the rows that transforms are fitted on and of the part, −1 without label; None without labels."""
+        codes, _ = label_codes(self.vectors.columns)
+        return (None, None) if codes is None else (codes[self.fit], codes[self.rows])
+
     @cached_property
     def crossed(self) -> tuple[NDArray[Any], NDArray[np.int64]] | None:
         """All labelled points and their label codes, if they are so few that no rows need to be held back; else None."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Final
 
@@ -25,9 +26,13 @@ class Image:
 
     Neither cosines nor the order of dot products depend on that unit, and squares do not overflow. A vector shorter than `ROUNDING`
     times the typical one has no direction: it is what a transform leaves of a vector that it removes.
+
+    Args:
+        own: returns the vectors in their own dimensions, if `points` are rotated.
     """
 
-    def __init__(self, points: NDArray[Any]) -> None:
+    def __init__(self, points: NDArray[Any], own: Callable[[], NDArray[Any]] | None = None) -> None:
+        self._own = own
         x = np.asarray(points)
         if x.dtype not in (np.float32, np.float64):
             x = x.astype(np.float64)
@@ -36,7 +41,7 @@ class Image:
             x = x / x.dtype.type(largest)
         lengths = np.sqrt(np.einsum("ij,ij->i", x, x).astype(np.float64))
         longest = float(lengths.max(initial=0.0)) or 1.0
-        self.points = np.empty(x.shape, dtype=np.float32)
+        self.points: NDArray[np.float32] = np.empty(x.shape, dtype=np.float32)
         np.multiply(x, x.dtype.type(1 / longest), out=self.points, casting="same_kind")
         self.lengths = lengths / longest
         present = self.lengths[self.lengths > _NOTHING]
@@ -51,6 +56,23 @@ class Image:
         """(n, d): vectors scaled to length 1; a zero vector stays zero, so its cosines are 0."""
         scale = np.divide(1.0, self.lengths, out=np.zeros(self.n), where=self.directed)
         return np.asarray(self.points * scale[:, None].astype(np.float32))
+
+    @cached_property
+    def own(self) -> Image:
+        """The image in its own dimensions, which ranks and sums over dimensions depend on."""
+        return self if self._own is None else Image(self._own())
+
+    @cached_property
+    def ranks(self) -> Image:
+        """The ranks of each vector's numbers, centred: their cosine is Spearman's correlation of two vectors."""
+        from scipy.stats import rankdata
+
+        points = self.own.points
+        blocks = np.array_split(
+            points, max(1, points.size // 4_000_000)
+        )  # ranks of all at once would take three times the memory
+        ranks = np.concatenate([rankdata(block, axis=1).astype(np.float32) for block in blocks])
+        return Image(ranks - np.float32((points.shape[1] + 1) / 2))
 
     @cached_property
     def sample(self) -> NDArray[np.int64]:

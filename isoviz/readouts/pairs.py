@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isoviz.cosines.sides import SHARE_OF_HIGHEST
 from isoviz.readouts.image import Image
-from isoviz.statistics.paired_bootstrap import Correlation, Ranks, Statistic
+from isoviz.statistics.paired_bootstrap import Correlation, Mean, Ranks, Statistic
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,35 @@ class RatedPairs:
         return Ranks(self.score)
 
 
-def measure(image: Image, pairs: RatedPairs) -> dict[str, Statistic]:
-    """Spearman's and Pearson's correlation of the scores with cosine and with dot product."""
-    dots = np.einsum("ij,ij->i", image.points[pairs.left], image.points[pairs.right], dtype=np.float64)
-    cosines = np.einsum("ij,ij->i", image.unit[pairs.left], image.unit[pairs.right], dtype=np.float64)
+Similarity = Callable[[Image, NDArray[np.int64], NDArray[np.int64]], NDArray[np.float64]]
+
+
+def _products(points: NDArray[np.float32], left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.einsum("ij,ij->i", points[left], points[right], dtype=np.float64)
+
+
+SIMILARITIES: Final[dict[str, Similarity]] = {
+    "cosine": lambda image, left, right: _products(image.unit, left, right),
+    "dot": lambda image, left, right: _products(image.points, left, right),
+    # rounded because with few dimensions many pairs are tied
+    "rank": lambda image, left, right: np.round(_products(image.ranks.unit, left, right), 6),
+    "l1": lambda image, left, right: -np.abs(image.own.unit[left] - image.own.unit[right]).sum(1, dtype=np.float64),
+}
+"""Similarities of pairs of rows; `l1` is minus the sum of absolute differences of vectors of length 1."""
+
+
+def measure(image: Image, pairs: RatedPairs, requested: Collection[str] = ()) -> dict[str, Statistic]:
+    """Spearman's and Pearson's correlation of the scores with the requested similarities, or all."""
     statistics: dict[str, Statistic] = {}
-    for name, values in (("cosine", cosines), ("dot", dots)):
-        statistics[f"spearman_{name}"] = Correlation(pairs.ranks, values)
-        statistics[f"pearson_{name}"] = Correlation(pairs.score, values)
+    for name, similarity in SIMILARITIES.items():
+        if not requested or any(slug.endswith(f"_{name}") for slug in requested):
+            values = similarity(image, pairs.left, pairs.right)
+            statistics[f"spearman_{name}"] = Correlation(pairs.ranks, values)
+            statistics[f"pearson_{name}"] = Correlation(pairs.score, values)
     return statistics
+
+
+def alignment(image: Image, pairs: RatedPairs) -> Statistic:
+    """Mean of ‖x̂ − ŷ‖² = 2 − 2 cos over the pairs that are related by the ruler's rule: with at least 0.8 of the highest score."""
+    related = pairs.score >= SHARE_OF_HIGHEST * pairs.score.max(initial=0.0)
+    return Mean(2 - 2 * SIMILARITIES["cosine"](image, pairs.left[related], pairs.right[related]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Literal
 
 import numpy as np
@@ -44,11 +45,51 @@ class ReadOut:
     compute: Callable[[Image, Annotations], Statistic] | None = field(default=None, compare=False)
 
 
-def _both(slug: str, title: str, needs: Needs, unit: str, text: str, aim: Literal["up", "down", ""] = "up") -> Rows:
+_SIMILARITIES: Final = {
+    "cosine": ("cosine", ""),
+    "dot": ("dot product", ""),
+    "csls": ("CSLS", " CSLS is twice the cosine minus the mean cosine of the document with its 10 nearest queries."),
+    "rank": ("rank similarity", " It is Spearman's correlation of the two vectors' numbers."),
+    "l1": ("L1 similarity", " It is minus the sum of absolute differences of the vectors scaled to length 1."),
+}
+"""Name on screen of each similarity, and what it is if that is not well known."""
+
+
+def _by(
+    names: str, slug: str, title: str, needs: Needs, unit: str, text: str, aim: Literal["up", "down", ""] = "up"
+) -> Rows:
+    """A read-out by several similarities; those beside cosine and dot product take longer."""
     return tuple(
-        ReadOut(f"{slug}_{name}", f"{title}, {words}", needs, unit, text.format(words), aim=aim)
-        for name, words in (("cosine", "cosine"), ("dot", "dot product"))
+        ReadOut(f"{slug}_{name}", f"{title}, {words}", needs, unit, text.format(words) + about, bool(about), aim)
+        for name in names.split()
+        for words, about in [_SIMILARITIES[name]]
     )
+
+
+_both = partial(_by, "cosine dot")
+_SPEARMAN: Final = ("spearman", "Spearman", "pairs", "pairs", "Rank correlation of the scores with the {}.")
+_NDCG: Final = (
+    "ndcg",
+    "nDCG@10",
+    "queries",
+    "queries",
+    "Graded relevance of the first 10 documents by {}; 1 is ideal.",
+)
+_RECALL: Final = (
+    "recall10",
+    "Recall@10",
+    "queries",
+    "queries",
+    "Share of the relevant documents among the first 10 by {}.",
+)
+_HUBNESS: Final = (
+    "hubness",
+    "Hubness",
+    "queries",
+    "documents",
+    "Skewness of the number of queries with a document among their first 10 by {}. High: a few documents are found too often.",
+    "down",
+)
 
 
 Rows = tuple[ReadOut, ...]
@@ -56,23 +97,26 @@ Rows = tuple[ReadOut, ...]
 CATALOGUE: Final[dict[str, ReadOut]] = {
     one.slug: one
     for one in (
-        *_both("spearman", "Spearman", "pairs", "pairs", "Rank correlation of the scores with the {}."),
+        *_both(*_SPEARMAN),
         *_both("pearson", "Pearson", "pairs", "pairs", "Linear correlation of the scores with the {}."),
-        *_both("ndcg", "nDCG@10", "queries", "queries", "Graded relevance of the first 10 documents by {}; 1 is ideal."),
+        *_by("rank l1", *_SPEARMAN),
+        ReadOut(
+            "alignment",
+            "Alignment",
+            "pairs",
+            "related pairs",
+            "Mean squared distance on the unit sphere of pairs with at least 0.8 of the highest score. Read it beside uniformity.",
+            aim="",
+            compute=lambda image, annotations: pairs.alignment(image, annotations.pairs),  # type: ignore[arg-type]
+        ),
+        *_both(*_NDCG),
         *_both("mrr", "MRR@10", "queries", "queries", "Mean of 1/place of the first relevant document by {}."),
         *_both("recall1", "Recall@1", "queries", "queries", "Share of the relevant documents in first place by {}."),
-        *_both("recall10", "Recall@10", "queries", "queries", "Share of the relevant documents among the first 10 by {}."),
+        *_both(*_RECALL),
         *_both(
             "recall100", "Recall@100", "queries", "queries", "Share of the relevant documents among the first 100 by {}."
         ),
-        *_both(
-            "hubness",
-            "Hubness",
-            "queries",
-            "documents",
-            "Skewness of the number of queries with a document among their first 10 by {}. High: a few documents are found too often.",
-            "down",
-        ),
+        *_both(*_HUBNESS),
         *_both(
             "never",
             "Documents never found",
@@ -81,6 +125,9 @@ CATALOGUE: Final[dict[str, ReadOut]] = {
             "Share of the documents that no query has among its first 10 by {}.",
             "",
         ),
+        *_by("csls rank l1", *_NDCG),
+        *_by("csls rank l1", *_RECALL),
+        *_by("csls", *_HUBNESS),
         ReadOut("knn", "k-NN accuracy", "labels", "rows", "Share of rows whose nearest other rows by cosine mostly have the same label."),
         ReadOut("silhouette", "Silhouette", "labels", "rows", "Are rows closer to their own label than to another? −1 to 1, by cosine."),
         ReadOut("probe", "Linear probe", "labels", "rows", "Accuracy of a tuned logistic regression, 5-fold cross-validated.", slow=True),
@@ -105,6 +152,16 @@ CATALOGUE: Final[dict[str, ReadOut]] = {
             compute=lambda image, annotations: cosines.noise_floor(image, _connected(image, annotations)),
         ),
         ReadOut("nearest", "Cosine, nearest row", "nothing", "rows", "Mean cosine of each row with its nearest other row.", aim=""),
+        ReadOut(
+            "top_share",
+            "Variance of the top dimension",
+            "nothing",
+            "rows",
+            "Largest variance of one dimension as a share of all. Where it is high, ranks and L1 may serve better than cosine.",
+            slow=True,
+            aim="",
+            compute=lambda image, _: cosines.top_share(image),
+        ),
     )
 }  # fmt: skip
 """In display order; `isoviz.readouts` adds those of installed packages."""
@@ -200,10 +257,10 @@ def _connected(image: Image, annotations: Annotations) -> NDArray[np.bool_]:
 
 
 _MEASURES: Final[Mapping[Needs, Callable[[Image, Annotations, set[str]], dict[str, Statistic]]]] = {
-    "pairs": lambda image, annotations, _: pairs.measure(image, annotations.pairs),  # type: ignore[arg-type]
+    "pairs": lambda image, annotations, slugs: pairs.measure(image, annotations.pairs, slugs),  # type: ignore[arg-type]
     "queries": lambda image, annotations, slugs: retrieval.measure(image, annotations.queries, slugs),  # type: ignore[arg-type]
     "labels": _labels,
-    "nothing": lambda image, _, __: cosines.measure(image),
+    "nothing": lambda image, _, slugs: cosines.measure(image) if slugs & {"random_pairs", "nearest"} else {},
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -22,6 +22,9 @@ from isoviz.statistics.paired_bootstrap import Jackknife, Mean, Statistic
 CUT: Final = 10
 """Ranks that nDCG, MRR and hubness consider."""
 RECALLS: Final = (1, 10, 100)
+CSLS_NEIGHBOURS: Final = 10
+"""Neighbours that CSLS averages over (Conneau et al. 2018, section 2.3)."""
+SIMILARITIES: Final = ("dot", "cosine", "csls", "rank", "l1")
 _BLOCK: Final = 4_000_000
 """Scores computed at a time."""
 
@@ -60,32 +63,24 @@ def measure(image: Image, relevance: Relevance, requested: Collection[str] = ())
     Args:
         requested: slugs; rankings that none of them uses are skipped. Empty: all.
     """
-    names = [name for name in ("dot", "cosine") if not requested or any(slug.endswith(name) for slug in requested)]
+    names = [name for name in SIMILARITIES if not requested or any(slug.endswith(f"_{name}") for slug in requested)]
     of_documents = not requested or any(slug.startswith(("hubness", "never")) for slug in requested)
-    queries, documents = image.points[relevance.queries], image.points[relevance.documents]
-    lengths = image.lengths[relevance.documents]
-    directed = image.directed[relevance.documents]
-    scale = np.divide(1.0, lengths, out=np.zeros(len(lengths)), where=directed).astype(np.float32)
-    query_lengths = image.lengths[relevance.queries]
+    lengths, query_lengths = image.lengths[relevance.documents], image.lengths[relevance.queries]
+    of_unit = {"csls": 2.0, "rank": 1.0, "l1": math.sqrt(image.points.shape[1])}  # by how much rounding changes a score
     graded = relevance.graded
     answers: dict[str, list[_Ranking]] = {name: [] for name in names}
     nearest: dict[str, list[NDArray[np.int64]]] = {name: [] for name in names}
-    step = max(1, _BLOCK // max(1, len(documents)))
-    for start in range(0, len(queries), step):
-        scores = queries[start : start + step] @ documents.T
-        for name in names:
-            if name == "cosine":
-                scores *= scale
-            for index, row in enumerate(scores, start):
-                of_query, grades = graded[index]
-                if not len(of_query):
-                    continue
-                # rounding depends on both lengths
-                sizes = lengths[of_query] if name == "dot" else np.ones(len(of_query))
-                tolerance = (ROUNDING * query_lengths[index] * sizes).astype(np.float32)[:, None]
-                answers[name].append(_ranking(row, of_query, grades, tolerance))
-            if of_documents:
-                nearest[name].append(_last_at_the_end(top(scores, CUT + 1), scores))
+    for start, name, scores in _scores(image, relevance, names):
+        for index, row in enumerate(scores, start):
+            of_query, grades = graded[index]
+            if not len(of_query):
+                continue
+            # that of products of vectors depends on both lengths
+            sizes = lengths[of_query] if name == "dot" else np.ones(len(of_query))
+            tolerance = (ROUNDING * of_unit.get(name, query_lengths[index]) * sizes).astype(np.float32)[:, None]
+            answers[name].append(_ranking(row, of_query, grades, tolerance))
+        if of_documents:
+            nearest[name].append(_last_at_the_end(top(scores, CUT + 1), scores))
     result: Scored = {}
     for name, of_name in answers.items():
         result[f"ndcg_{name}"] = Mean([one.ndcg for one in of_name])
@@ -93,8 +88,48 @@ def measure(image: Image, relevance: Relevance, requested: Collection[str] = ())
             result[f"recall{k}_{name}"] = Mean([one.recalls[index] for one in of_name])
         result[f"mrr_{name}"] = Mean([one.reciprocal for one in of_name])
         if of_documents:
-            result |= _times_found(np.concatenate(nearest[name]), len(documents), name)
+            result |= _times_found(np.concatenate(nearest[name]), len(relevance.documents), name)
     return result
+
+
+def _scores(
+    image: Image, relevance: Relevance, names: Collection[str]
+) -> Iterator[tuple[int, str, NDArray[np.float32]]]:
+    """Scores (b, c) of b queries from `start` on with all documents by each similarity, up to a constant for each query."""
+    rows, columns = relevance.queries, relevance.documents
+    queries, documents = image.points[rows], image.points[columns]
+    lengths, directed = image.lengths[columns], image.directed[columns]
+    scale = np.divide(1.0, lengths, out=np.zeros(len(lengths)), where=directed).astype(np.float32)
+    crowding = _crowding(image.unit[rows], image.unit[columns]) if "csls" in names else None
+    step = max(1, _BLOCK // max(1, len(documents)))
+    for start in range(0, len(queries), step):
+        block = rows[start : start + step]
+        if "dot" in names or "cosine" in names:
+            scores = queries[start : start + step] @ documents.T
+            if "dot" in names:
+                yield start, "dot", scores
+            if "cosine" in names:
+                scores *= scale
+                yield start, "cosine", scores
+        if crowding is not None:
+            yield start, "csls", 2 * (image.unit[block] @ image.unit[columns].T) - crowding
+        if "rank" in names:
+            yield start, "rank", image.ranks.unit[block] @ image.ranks.unit[columns].T
+        if "l1" in names:
+            from scipy.spatial.distance import cdist
+
+            yield start, "l1", -cdist(image.own.unit[block], image.own.unit[columns], "cityblock").astype(np.float32)
+
+
+def _crowding(queries: NDArray[np.float32], documents: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(c,): the mean cosine of each document with its nearest queries, r_S of Conneau et al. 2018, section 2.3.
+
+    The same of each query, r_T, shifts all its scores alike and does not change its ranking.
+    """
+    k = min(CSLS_NEIGHBOURS, len(queries))
+    blocks = np.array_split(documents, max(1, -(-len(documents) * len(queries) // _BLOCK)))
+    nearest = [np.partition(block @ queries.T, len(queries) - k, axis=1)[:, -k:] for block in blocks]
+    return np.concatenate(nearest).mean(axis=1)
 
 
 def _last_at_the_end(near: NDArray[np.int64], scores: NDArray[np.float32]) -> NDArray[np.int64]:

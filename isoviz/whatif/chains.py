@@ -59,7 +59,8 @@ class Step:
     def source(self) -> str:
         """The call that makes the transform, in Python."""
         written = ", ".join(f"{name}={value!r}" for name, value in self.changed.items())
-        return f"{'cloud.' if self.kind.needs_labels else ''}{self.slug}({written})"
+        owner = "cloud." if self.kind.needs == "labels" else ""
+        return f"{owner}{self.slug}({written})"
 
     @property
     def in_training(self) -> InTraining | str:
@@ -120,7 +121,7 @@ def read(text: str) -> tuple[Step, ...]:
 def read_for_vectors(text: str) -> tuple[Step, ...]:
     """`read` for vectors without a run: also raises `InputError` for a step that is trained on a run's labels."""
     steps = read(text)
-    if labelled := next((step for step in steps if step.kind.needs_labels), None):
+    if labelled := next((step for step in steps if step.kind.needs == "labels"), None):
         raise InputError(
             f"chain: '{labelled.slug}' is trained on a run's labels; it needs a run (isoviz export --run)",
             field="chain",

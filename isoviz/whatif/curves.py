@@ -105,10 +105,16 @@ def best(points: Sequence[CurvePoint], slug: str) -> CurvePoint | None:
     return min(having, key=lambda point: (point.readout or 0.0) * (1 if falls else -1), default=None)
 
 
+def raised(points: Sequence[CurvePoint]) -> tuple[int, int, int]:
+    """How many points raise the read-out, how many raise it significantly, and how many lower it significantly."""
+    outcomes = [point.change.outcome for point in points]
+    return sum((point.change.value or 0.0) > 0 for point in points), outcomes.count("higher"), outcomes.count("lower")
+
+
 def axes(steps: Sequence[Step], d: int) -> list[Axis]:
     """The parameters of a chain that a curve can vary, for vectors with d dimensions.
 
-    Values: nine over a slider's range, its stops, or powers of two for a number of dimensions.
+    Values: nine over a slider's range, its stops, powers of two for a number of dimensions, or each dimension.
     """
     chain_axes = []
     width = d
@@ -123,17 +129,21 @@ def axes(steps: Sequence[Step], d: int) -> list[Axis]:
             symbol = str(extra.get("symbol") or "")
             title = f"{step.kind.title}: {(parameter.title or name).lower()} {symbol}".strip()
             chain_axes.append(Axis(index, name, title, tuple(values), None if current is None else float(current)))
-        if not step.kind.needs_labels:
+        if step.kind.needs != "labels":
             width = step.make().image_width(width)
     return chain_axes
 
 
 _COUNTS: Final = (0, 1, 2, 3, 5, 8, 12, 20, 30, 40)
 _KEPT: Final = ("keep", "components")
+_DIMENSIONS: Final = 256
+"""Most dimensions of which a curve drops each; of more, evenly spaced ones."""
 _RIDGES: Final = (0.0, 0.001, 0.01, 0.1, 1.0, 10.0)
 
 
 def _grid(extra: Mapping[str, Any], name: str, whole: bool, d: int) -> list[float] | None:
+    if name == "dimension":
+        return [float(number) for number in np.unique(np.linspace(0, d - 1, min(d, _DIMENSIONS)).astype(int))]
     if name in _KEPT:
         powers = [2**power for power in range(1, d.bit_length()) if 2**power < d]
         return [float(count) for count in (*powers, d)]

@@ -7,6 +7,7 @@ read-outs apply, and in the slow numbers that follow.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -26,6 +27,7 @@ from isoviz.metrics.scores import REPORTED_ZETA
 from isoviz.metrics.spectrum import cumulative_shares
 from isoviz.posthoc.export import require_affine
 from isoviz.posthoc.factored import FactoredCloud, Kind
+from isoviz.posthoc.groups import Groups
 from isoviz.readouts import cosines, labels, reading
 from isoviz.readouts.cosines import Cosines
 from isoviz.readouts.division import Division, Part, divide
@@ -65,9 +67,7 @@ def _numbers() -> list[Metric]:
     return [
         metric
         for metric in metrics.catalogue().values()
-        if metric.estimate is not None
-        and metric.gives != "curve"
-        and ("rows" in metric.kinds or (metric.inputs and _INPUTS.issuperset(metric.inputs)))
+        if metric.in_runs and ("rows" in metric.kinds or metric.inputs)
     ]
 
 
@@ -75,8 +75,8 @@ def _needs_no_second_spectrum(metric: Metric) -> bool:
     return metric.cost == "closed form" or (metric.cost == "eigenvalues" and "shift" in metric.unchanged_by)
 
 
-_INPUTS: Final = frozenset({"shrinkage_cov", "zeta"})
-"""Further inputs of IsoScore*: Σ_S of the training image under the same chain, and ζ = `REPORTED_ZETA`."""
+Splits = tuple[Groups | None, Groups | None]
+"""Group codes of the rows that transforms are fitted on, and of those measured; None if unknown."""
 
 EV_KEPT: Final = 200
 
@@ -149,6 +149,7 @@ class WhatIf:
         self.source = source
         self.key = key
         self.annotations = source.annotations
+        self.groups: Splits = source.groups if isinstance(source, Division) else (None, None)
         self.trains = trains
         self.curves = SharedCache(limit=_CURVES)
         self._answers = SharedCache(limit=_ANSWERS)
@@ -189,7 +190,7 @@ class WhatIf:
         for number, step in enumerate(steps):
             transform, fitted = self._transform(step, chains.write(steps[:number]))
             with _naming(step):
-                step_map = require_affine(transform if fitted else transform.fit(points))
+                step_map = require_affine(transform if fitted else transform.fit(points, self.groups[0]))
             composed, points = composed.then(step_map), step_map.of_points(points)
         return composed
 
@@ -201,7 +202,8 @@ class WhatIf:
         coordinates = step.kind.coordinates
         if coordinates is None:
             transform, fitted = self._transform(step, before)
-            return self._stored(f"{before}~{step.text}", lambda: _moved(transform, cloud, fitted), build)
+            make = functools.partial(_moved, transform, cloud, fitted, self.groups)
+            return self._stored(f"{before}~{step.text}", make, build)
         if not cloud.has(coordinates):
             cloud = self._along(coordinates, cloud, before, build)
         return step.make().act(cloud)
@@ -220,7 +222,9 @@ class WhatIf:
 
     def _transform(self, step: Step, before: str) -> tuple[posthoc.Transform, bool]:
         """The transform of a step that moves points, and whether it is fitted already."""
-        if not step.kind.needs_labels:
+        if step.kind.needs == "groups" and self.groups[0] is None:
+            raise InputError("these rows have no labels; add labels that name each row's language", field="chain")
+        if step.kind.needs != "labels":
             return step.make(), False
         rows = self.annotations.head
         if rows is None or not isinstance(self.source, Embeddings):
@@ -334,8 +338,11 @@ class WhatIf:
         """The slow read-outs, those cross-validated over all rows, and what the nearest neighbours do."""
         image = image_of(self.image(steps))
         slow: dict[str, Statistic] = {}
-        for readout in reading.applicable(self.annotations, slow=True):
-            slow |= reading.measure(image, self.annotations, [readout.slug])
+        readouts = [readout.slug for readout in reading.applicable(self.annotations, slow=True)]
+        # read-outs by one similarity share its scores
+        for name in dict.fromkeys(slug.rpartition("_")[2] for slug in readouts):
+            requested = [slug for slug in readouts if slug.rpartition("_")[2] == name]
+            slow |= reading.measure(image, self.annotations, requested)
             yield
         comparisons = self._compared(steps, first, slow)
         yield
@@ -348,7 +355,8 @@ class WhatIf:
 
     def _crossed(self, steps: Sequence[Step]) -> list[Comparison]:
         labelled = self.source.crossed if isinstance(self.source, Division) else None
-        if labelled is None:
+        grouped = any(step.kind.needs == "groups" for step in steps)  # it would be given the labels to be predicted
+        if labelled is None or grouped:
             return []
 
         def fitted(train: NDArray[Any]) -> Callable[[Any], Any]:
@@ -417,12 +425,12 @@ def _naming(step: Step) -> Iterator[None]:
         raise InputError(f"{step.title}: {error}", field="chain") from None
 
 
-def _moved(transform: posthoc.Transform, cloud: FactoredCloud, fitted: bool) -> FactoredCloud:
+def _moved(transform: posthoc.Transform, cloud: FactoredCloud, fitted: bool, groups: Splits) -> FactoredCloud:
     """Apply a step that cannot act on factors to every point."""
-    train, validation = cloud.image(cloud.train), cloud.image(cloud.validation)
+    splits = cloud.image(cloud.train), cloud.image(cloud.validation)
     if not fitted:
-        transform.fit(train)
-    train, validation = (np.asarray(transform.transform(points)) for points in (train, validation))
+        transform.fit(splits[0], groups[0])
+    train, validation = (np.asarray(transform.transform(*split)) for split in zip(splits, groups, strict=True))
     return replace(FactoredCloud.of_points(train, validation, cloud.resolution), only_rounding=cloud.only_rounding)
 
 

@@ -47,7 +47,7 @@ class IsoLayerTransform(CataloguedTransform):
     traps = IsoLayer.traps
     Params = LayerParams
     ARRAYS = {"matrix": "dk", "offset": "k"}
-    needs_labels = True
+    needs = "labels"
 
     def __init__(self, rows: HeadRows, *, report: Report | None = None, **params: Any) -> None:
         checked: Any = methods.check_params(self.slug, params)

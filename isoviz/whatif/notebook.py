@@ -12,7 +12,7 @@ from isoviz.whatif.engine import WhatIf
 
 def source(engine: WhatIf, steps: Sequence[Step]) -> str:
     """Code for a notebook that prints the page's numbers: IsoScore before and after, and the read-outs."""
-    names = ", ".join(["chain", *sorted({step.slug for step in steps if not step.kind.needs_labels})])
+    names = ", ".join(["chain", *sorted({step.slug for step in steps if step.kind.needs != "labels"})])
     transform = f"transform = chain([{', '.join(step.source for step in steps)}])"
     cloud = engine.source
     if isinstance(cloud, Embeddings):
@@ -31,13 +31,16 @@ train, after = transform.transform(cloud.train), transform.transform(cloud.valid
 print("IsoScore", metrics.isoscore(cloud.validation), "->", metrics.isoscore(after))
 {frozen}
 print("{metric}, refitted head", cloud.refitted_metric(cloud.train, cloud.validation), "->", cloud.refitted_metric(train, after))"""
+    fit, rows = (
+        (", cloud.groups[0]", ", cloud.groups[1]") if any(step.kind.needs == "groups" for step in steps) else ("", "")
+    )
     return f"""from isoviz import metrics, readouts, vectors
 from isoviz.posthoc import {names}
 from isoviz.readouts.division import divide
 
 cloud = divide(vectors.load("{engine.key}"))
-{transform}.fit(cloud.train)
-after = transform.transform(cloud.validation)
+{transform}.fit(cloud.train{fit})
+after = transform.transform(cloud.validation{rows})
 print("IsoScore", metrics.isoscore(cloud.validation), "->", metrics.isoscore(after))
 for result in readouts.compare(cloud.validation, after, cloud.annotations):
     print(result.readout.title, result.before, result.after, result.difference, result.verdict)"""
@@ -45,6 +48,6 @@ for result in readouts.compare(cloud.validation, after, cloud.annotations):
 
 def _keeps_width(steps: Sequence[Step], d: int) -> bool:
     try:
-        return all(step.kind.needs_labels or step.make().image_width(d) == d for step in steps)
+        return all(step.kind.needs == "labels" or step.make().image_width(d) == d for step in steps)
     except InputError:  # the step cannot be fitted, and the page reports it
         return False

@@ -37,6 +37,9 @@ MAKE = {
     "batch_norm": lambda: posthoc.batch_norm(),
     "batch_norm without floor": lambda: posthoc.batch_norm(eps=0),
     "rotation": lambda: posthoc.rotation(seed=3),
+    "quantisation to two bits": lambda: posthoc.quantisation(bits=2),
+    "quantisation, codes": lambda: posthoc.quantisation(codes=True),
+    "binary from 0": lambda: posthoc.binary(),
     "shift": lambda: posthoc.shift(by=-2),
     "scale": lambda: posthoc.scale(factor=3),
     "chain": lambda: chain([posthoc.all_but_the_top(remove=1), posthoc.isobn(), posthoc.pca_whitening()]),
@@ -44,7 +47,7 @@ MAKE = {
     "empty chain": lambda: chain([]),
 }
 for kind in posthoc.catalogue().values():  # one that is not named above is tried as What-if adds it
-    if kind.slug not in MAKE:
+    if kind.slug not in MAKE and not kind.needs:  # those that need more than points have a test of their own
         MAKE[kind.slug] = functools.partial(kind, **start_values(kind.Params))
 everyone = pytest.mark.parametrize("name", list(MAKE))
 AFFINE = [name for name, make in MAKE.items() if make().fit(cloud()).affine() is not None]
@@ -175,8 +178,12 @@ def test_nothing_infinite_ever_comes_out(name):
 def test_a_collapsed_fit_set(name):
     train = np.full((6, 4), 2.5)
     image = MAKE[name]().fit_transform(train)
-    if name in {"isobn", "isobn, code", "truncation", "empty chain"}:
+    if name in {"isobn", "isobn, code", "truncation", "empty chain", "quantisation", "quantisation to two bits"}:
         np.testing.assert_array_equal(image, train)
+    elif name in {"random_dimensions", "without_dimension"}:
+        np.testing.assert_array_equal(image, train[:, : 2 if name == "random_dimensions" else 3])
+    elif name in {"binary", "binary from 0", "quantisation, codes"}:  # one sign, or the first code
+        np.testing.assert_array_equal(image, {"binary": -1, "binary from 0": 1, "quantisation, codes": -128}[name])
     elif name == "all_but_the_top, literal":
         np.testing.assert_allclose(image, 0, atol=1e-15)  # no direction to remove: only centred
     elif name in {"rotation", "shift", "scale"}:  # they look at no spread, or shift by a multiple of it

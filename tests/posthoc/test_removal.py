@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from isoviz.errors import InputError
-from isoviz.posthoc import all_but_the_top, chain, cluster_based, mean_removal, truncation, zca
+from isoviz.posthoc import (
+    all_but_the_top,
+    chain,
+    cluster_based,
+    mean_removal,
+    random_dimensions,
+    truncation,
+    without_dimension,
+    zca,
+)
 from tests.posthoc.clouds import cloud
 
 # ------------------------------------------------------------------------------------------------------ clusters
@@ -174,3 +183,24 @@ def test_truncation_keeps_the_first_dimensions_as_they_are():
     assert truncation().fit_transform(points) == pytest.approx(points)
     with pytest.raises(InputError, match="at most 6"):
         truncation(keep=7).fit(points)
+
+
+def test_random_dimensions_are_a_share_drawn_by_the_seed():
+    points = np.random.default_rng(0).normal(size=(9, 7))
+    images = [random_dimensions(seed=seed).fit_transform(points) for seed in range(20)]
+    for image in images:
+        places = [int(np.flatnonzero((points == column[:, None]).all(axis=0))[0]) for column in image.T]
+        assert len(places) == 7 - round(3.5) and places == sorted(set(places))
+    assert len({image.tobytes() for image in images}) > 10
+    assert random_dimensions(seed=3).fit_transform(points) == pytest.approx(images[3])
+    assert random_dimensions(drop=1).fit_transform(points).shape == (9, 1)
+    assert random_dimensions(drop=0).fit_transform(points) == pytest.approx(points)
+
+
+def test_one_dimension_is_dropped_by_its_number_from_0():
+    points = np.random.default_rng(0).normal(size=(9, 4))
+    for number in range(4):
+        assert without_dimension(dimension=number).fit_transform(points) == pytest.approx(np.delete(points, number, 1))
+    assert without_dimension().fit_transform(points[:, :1]) == pytest.approx(points[:, :1])
+    with pytest.raises(InputError, match="dimension must be below 4"):
+        without_dimension(dimension=4).fit(points)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from isoviz import readouts
+from isoviz import metrics, readouts
 from isoviz.readouts import CATALOGUE, Annotations, Labels, RatedPairs, Relevance, cosines
 from isoviz.readouts.image import Image
 from isoviz.statistics.paired_bootstrap import Statistic
@@ -24,12 +24,16 @@ def test_pair_scores_match_scipy() -> None:
     for name, values in (("cosine", cosine), ("dot", dots)):
         assert scores[f"spearman_{name}"].value == pytest.approx(stats.spearmanr(PAIRS.score, values)[0], abs=1e-6)
         assert scores[f"pearson_{name}"].value == pytest.approx(stats.pearsonr(PAIRS.score, values)[0], abs=1e-6)
+    related = PAIRS.score >= 0.8 * PAIRS.score.max()
+    assert scores["alignment"].n == related.sum() > 1
+    assert scores["alignment"].value == pytest.approx(metrics.alignment(left[related], right[related]), abs=1e-6)
 
 
 def test_applicable_readouts_follow_from_the_annotations() -> None:
     assert {readout.needs for readout in readouts.applicable(Annotations())} == {"nothing"}
     labelled = Annotations(pairs=PAIRS, labels=Labels(np.arange(80), RNG.integers(0, 2, 80)))
-    assert [readout.slug for readout in readouts.applicable(labelled, slow=True)] == ["probe", "nmi"]
+    slow = [readout.slug for readout in readouts.applicable(labelled, slow=True)]
+    assert slow == ["spearman_rank", "spearman_l1", "probe", "nmi", "top_share"]
     assert set(readouts.measure(Image(POINTS), labelled, ["knn", "spearman_dot"])) >= {"knn", "spearman_dot"}
     with pytest.raises(ValueError, match="measured by its `HeadRows`"):
         readouts.measure(Image(POINTS), Annotations(head=object()))  # type: ignore[arg-type]
@@ -154,3 +158,45 @@ def test_many_rows_are_compared_by_sample() -> None:
     image = Image(RNG.normal(size=(2_500, 3)))
     assert len(image.sample) == 1_500 == len(np.unique(image.sample))
     assert readouts.measure(image, Annotations(), ["nearest"])["nearest"].n == 1_500
+
+
+def test_neighbours_of_tied_rows_count_as_the_mean_of_their_orders_in_any_order_of_the_rows() -> None:
+    generator = np.random.default_rng(8)
+    points = generator.normal(size=(60, 6))
+    signs = np.where(points > 0, 1.0, -1.0)  # at most 7 Hamming distances
+    before, after = (unit @ unit.T for unit in (Image(points).unit.astype(float), signs / np.sqrt(6)))
+    expected = []
+    for row in range(60):
+        others = np.delete(np.arange(60), row)
+        nearest = set(others[np.argsort(-before[row, others])[:10]].tolist())
+        orders = []
+        for _ in range(400):
+            shuffled = generator.permutation(others)
+            orders.append(
+                len(nearest & set(shuffled[np.argsort(-after[row, shuffled].round(6), kind="stable")[:10]].tolist()))
+            )
+        expected.append(np.mean(orders) / 10)
+    recall = cosines.overlap(Image(points), Image(signs))
+    assert recall.value == pytest.approx(np.mean(expected), abs=0.004)
+    order = generator.permutation(60)
+    assert cosines.overlap(Image(points[order]), Image(signs[order])).value == pytest.approx(recall.value, abs=1e-9)
+    twins = np.repeat(points[:12], 5, axis=0)  # a cloud with ties keeps all its own neighbours
+    assert cosines.overlap(Image(twins), Image(twins)).value == pytest.approx(1.0)
+    collapsed = cosines.overlap(Image(points), Image(np.ones((60, 6)))).value
+    assert collapsed == pytest.approx(10 / 59)
+
+
+def test_intervals_of_neighbours_count_which_rows_take_the_place_of_others() -> None:
+    generator = np.random.default_rng(3)
+    before, after = generator.normal(size=(2, 50, 5))
+    after += before
+
+    def recall(rows: np.ndarray) -> Statistic:
+        return cosines.overlap(Image(before[rows]), Image(after[rows]))
+
+    every = np.arange(50)
+    without = np.array([recall(np.delete(every, row)).value for row in every])
+    influences = 49 * (without.mean() - without)
+    counts = generator.multinomial(50, np.full(50, 1 / 50), size=20)
+    whole = recall(every)
+    assert whole.resampled(counts) == pytest.approx(whole.value + counts @ influences / 50, abs=1e-5)

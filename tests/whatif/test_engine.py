@@ -41,7 +41,7 @@ SINGLE = [
     "scale:factor=0.01",
 ]
 for slug, kind in posthoc.catalogue().items():  # one that is not named above is tried as What-if adds it
-    if slug not in {text.partition(":")[0] for text in SINGLE}:
+    if slug not in {text.partition(":")[0] for text in SINGLE} and not kind.needs:
         SINGLE.append(chains.step(slug, **start_values(kind.Params)).text)
 PAIRS = [
     f"{first}~{second}"
@@ -97,7 +97,8 @@ def check(engine: WhatIf, text: str, tolerance: float = 1e-9) -> None:
         ).sum() <= 1  # a tie to the last digit may fall either way
     else:
         assert (
-            answer.readouts["frozen"].value is None and "reads 12 numbers, the chain leaves" in answer.reasons["frozen"]
+            answer.readouts["frozen"].value is None
+            and f"reads {stored.head.width} numbers, the chain leaves" in answer.reasons["frozen"]
         )
 
 

@@ -14,7 +14,7 @@ from isoviz.metrics import isoscore
 from isoviz.readouts.division import divide
 from isoviz.vectors import VectorSet, demo_sets
 from isoviz.whatif import chains, notebook
-from isoviz.whatif.curves import axes, best, cached_curve, curve
+from isoviz.whatif.curves import axes, best, cached_curve, curve, raised
 from isoviz.whatif.engine import WhatIf, engine_of
 from isoviz.whatif.images import NotReadyError, image_of
 
@@ -58,7 +58,7 @@ def test_what_follows_has_intervals_and_what_comes_at_once() -> None:
         engine.answer(steps, build=False)
     full = _run(engine.stages(steps))
     slugs = [comparison.readout.slug for comparison in full.comparisons]
-    assert sorted(slugs) == ["knn", "nearest", "nmi", "noise_floor", "probe", "random_pairs", "silhouette"]
+    assert sorted(slugs) == ["knn", "nearest", "nmi", "noise_floor", "probe", "random_pairs", "silhouette", "top_share"]
     for one in full.comparisons:
         assert one.difference.low is not None and one.difference.low <= one.difference.value <= one.difference.high
     # whitening makes the narrow direction that holds the label as wide as the others
@@ -170,3 +170,43 @@ def test_a_curve_has_gaps_where_nothing_is_left() -> None:
     assert points[0].isoscore == pytest.approx(0.0, abs=1e-9)
     assert points[0].readout is not None
     assert points[2].isoscore is points[2].isoscore_low is points[2].readout is None
+
+
+def test_a_curve_drops_each_dimension_in_turn() -> None:
+    engine, steps = WhatIf(divide(LABELLED)), chains.read("without_dimension")
+    (axis,) = axes(steps, 10)
+    assert axis.values == tuple(map(float, range(10)))
+    points = _run(curve(engine, steps, axis, "knn"))
+    part = divide(LABELLED)
+    rows, labels = LABELLED.points[part.rows], part.annotations
+    full = readouts.measure(readouts.image.Image(rows), labels, ["knn"])["knn"].value
+    for number, point in enumerate(points):
+        without = readouts.image.Image(np.delete(rows, number, axis=1))
+        assert point.readout == pytest.approx(readouts.measure(without, labels, ["knn"])["knn"].value, abs=1e-9)
+    higher, significantly, lower = raised(points)
+    assert higher == sum(point.readout > full for point in points) and significantly <= higher and lower >= 0
+    assert points[9].readout == min(point.readout for point in points)  # it holds the label
+    assert len(axes(steps, 768)[0].values) == 256
+
+
+def test_groups_of_a_set_are_its_labels_and_a_run_has_none() -> None:
+    engine, steps = WhatIf(divide(LABELLED)), chains.read("language_removal~zca:strength=0.5")
+    part = divide(LABELLED)
+    assert part.groups[0] is not None and part.groups[1] is not None
+    np.testing.assert_array_equal(part.groups[1], LABELS[part.rows])
+    chain = posthoc.chain([step.make() for step in steps]).fit(LABELLED.points[part.fit], part.groups[0])
+    after = np.asarray(chain.transform(LABELLED.points[part.rows], part.groups[1]))
+    assert engine.answer(steps).measures["isoscore"] == pytest.approx(isoscore(after), abs=1e-8)
+    full = _run(engine.stages(steps))
+    assert not full.crossed  # the rows' own labels are in the transform
+    code = notebook.source(engine, steps)
+    assert ".fit(cloud.train, cloud.groups[0])" in code and "cloud.validation, cloud.groups[1])" in code
+    bare = WhatIf(divide(VectorSet(LABELLED.points, pd.DataFrame(index=range(150)), name="bare")))
+    for one in (
+        lambda: bare.answer(steps),
+        lambda: engine.affine(steps),
+        lambda: engine.answer(chains.read("embed_filter")),
+    ):
+        with pytest.raises(InputError) as caught:
+            one()
+        assert caught.value.field == "chain"

@@ -1,0 +1,70 @@
+"""`isoviz upgrade`: a map from an old encoder's vectors to a new one's, and how much of the new neighbours it finds."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from isoviz import boundary
+from isoviz.commands.output import Answer
+from isoviz.errors import InputError
+from isoviz.operations.operation import argument
+from isoviz.posthoc.export import Effect, Origin, as_numpy
+from isoviz.readouts.upgrade import Map, upgrade
+from isoviz.statistics.paired_bootstrap import Difference
+from isoviz.tables import arrays
+from isoviz.vectors import reading
+
+
+def run(
+    old: Annotated[str, argument("the stored vectors: .npy, .npz, .safetensors, .parquet, .arrow, .csv, …", "FILE")],
+    new: Annotated[str, argument("the new encoder's vectors of the same rows, in the same order", "FILE")],
+    map: Annotated[Map, argument("procrustes: a rotation and one factor; ridge: least squares")] = "procrustes",
+    out: Annotated[
+        str | None, argument("write the map, fitted on both halves: W, b and six lines of numpy", "ZIP")
+    ] = None,
+) -> Answer:
+    """Fit on one half of the rows, measure on the other, both ways."""
+    target = None if out is None else boundary.path(out, "out")
+    if target is not None and (target.suffix != ".zip" or not target.parent.is_dir() or target.exists()):
+        raise InputError(f"out: give a new file that ends in .zip, in a folder that exists; got '{out}'", field="out")
+    points = {name: reading.array(file, field=name) for name, file in (("old", old), ("new", new))}
+    for name, array in points.items():
+        if array.dtype.kind not in "fiu":
+            raise InputError(f"{name}: holds {array.dtype}, not numbers", field=name)
+        arrays.check_finite(array, name)
+    result = upgrade(points["old"], points["new"], map)
+    document: dict[str, Any] = {
+        "map": map,
+        **{name: {"file": file, "n": len(points[name]), "d": points[name].shape[1]}
+           for name, file in (("old", old), ("new", new))},
+        "recall10": {name: _ends(getattr(result, name)) for name in ("mapped", "old", "gain")},
+        "out": None if target is None else str(target),
+    }  # fmt: skip
+    if target is not None:
+        gain, rows = result.gain, f"{result.gain.n:,} rows that the map was not fitted on"
+        effect = Effect(
+            "recall@10 of the new neighbours, old vectors → mapped",
+            result.old.value,
+            result.mapped.value,
+            gain.low,
+            gain.high,
+            rows,
+        )
+        origin = Origin(f"{map} from {old} to {new}", old, "", len(points["old"]), "all", effects=(effect,))
+        target.write_bytes(as_numpy(result.affine, origin))
+    lines = [
+        f"{old} (d = {document['old']['d']}) → {new} (d = {document['new']['d']}), n = {len(points['old']):,}, {map}",
+        "Recall@10 of the new vectors' neighbours, on rows that the map was not fitted on:",
+        f"  new queries, mapped old vectors  {_words(result.mapped)}",
+        f"  old queries, old vectors         {_words(result.old)}",
+        f"  difference                       {_words(result.gain)}",
+    ]
+    return Answer(document, "\n".join(lines + ([f"map written to {target}"] if target is not None else [])))
+
+
+def _ends(measured: Difference) -> dict[str, Any]:
+    return {"value": measured.value, "low": measured.low, "high": measured.high, "n": measured.n}
+
+
+def _words(measured: Difference) -> str:
+    return f"{measured.value:.3f} (95 % interval {measured.low:.3f} to {measured.high:.3f}, n = {measured.n:,})"

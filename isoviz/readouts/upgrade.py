@@ -1,0 +1,107 @@
+"""Upgrading an encoder without embedding again: stored vectors mapped to the new encoder's, judged on rows that did not fit the map.
+
+New queries search the mapped old vectors. The ranking that counts is that of the new encoder's own vectors: recall@10 of its neighbours.
+Drift-Adapter (Vejendla 2025, arXiv:2509.23471) maps the queries instead; for an orthogonal map of equal widths, both give the same
+cosines up to the offset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isoviz.errors import InputError
+from isoviz.metrics.cloud import draw, float64_matrix
+from isoviz.metrics.moments import centre
+from isoviz.posthoc.protocol import Affine
+from isoviz.readouts.cosines import Cosine, neighbour_recall
+from isoviz.readouts.image import MOST_PAIRED, Image
+from isoviz.statistics.paired_bootstrap import Difference, difference, interval
+
+Map = Literal["procrustes", "ridge"]
+MAPS: Final[tuple[Map, ...]] = get_args(Map)
+MOST_FIT: Final = 20_000
+"""Most rows that a map is fitted on."""
+FEWEST: Final = 24
+"""Fewest rows: each half must have more rows than the neighbours that are looked for."""
+_PENALTIES: Final = np.logspace(-6, 2, 9)
+"""Penalties of the ridge map, in units of the mean squared singular value, among which leave-one-out validation chooses."""
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """Recall@10 of the new vectors' neighbours.
+
+    Attributes:
+        affine: the map, fitted on rows of both halves.
+        mapped: new queries among mapped old vectors, with the map fitted on the other half of the rows, for both halves.
+        old: old queries among old vectors: what keeping the old encoder gives.
+        gain: `mapped` − `old`, with a paired interval. The maps are held fixed.
+    """
+
+    affine: Affine
+    mapped: Difference
+    old: Difference
+    gain: Difference
+
+
+def fit(old: NDArray[Any], new: NDArray[Any], kind: Map) -> Affine:
+    """The map x ↦ xA + b from old (n, d) to new (n, d') vectors of the same rows.
+
+    procrustes: A = cUVᵀ from the singular value decomposition UΣVᵀ of the product of both centred sets, without directions of σ = 0,
+    and c = tr Σ/‖XUVᵀ‖² (Schönemann & Carroll 1970). It is orthogonal up to c for equal widths; from narrow to wide it is the best map
+    with orthonormal rows; from wide to narrow, its columns are orthonormal. ridge: least squares with an L2 penalty.
+    """
+    (x, mean), (y, target) = centre(float64_matrix(old)), centre(float64_matrix(new))
+    if kind == "ridge":
+        from sklearn.linear_model import RidgeCV
+
+        unit = float(np.einsum("ij,ij->", x, x)) / x.shape[1] or 1.0
+        matrix = np.asarray(RidgeCV(alphas=unit * _PENALTIES, fit_intercept=False).fit(x, y).coef_, np.float64).T
+        matrix = matrix.reshape(x.shape[1], y.shape[1])
+    else:
+        u, lengths, v = np.linalg.svd(x.T @ y, full_matrices=False)
+        rank = int(np.count_nonzero(lengths > max(x.shape[1], y.shape[1]) * np.finfo(np.float64).eps * lengths[0]))
+        rotation = u[:, :rank] @ v[:rank]
+        rotated = x @ rotation
+        size = float(np.einsum("ij,ij->", rotated, rotated))
+        matrix = rotation * (float(lengths[:rank].sum()) / size if size else 0.0)
+    return Affine(matrix, target - mean @ matrix)
+
+
+def upgrade(old: NDArray[Any], new: NDArray[Any], kind: Map = "procrustes") -> Upgrade:
+    """What recall of neighbours survives if stored vectors are mapped instead of made again.
+
+    Rows are halved at random (seed 0). At most 20,000 rows fit a map, and at most 1,500 rows of a half are measured.
+
+    Args:
+        old, new: (n, d) and (n, d') vectors of the same rows, in the same order.
+
+    Raises:
+        InputError: different numbers of rows, or fewer than 24 (field `new`).
+    """
+    if kind not in MAPS:
+        raise InputError(f"map: no map '{kind}' (allowed: {', '.join(MAPS)})", field="map")
+    n = len(old)
+    if len(new) != n or n < FEWEST:
+        raise InputError(
+            f"new: at least {FEWEST} rows, as many as old; got {n:,} old and {len(new):,} new", field="new"
+        )
+    of_mapped: list[tuple[Cosine, Cosine]] = []
+    of_old: list[tuple[Cosine, Cosine]] = []
+    halves = np.array_split(np.random.default_rng(0).permutation(n), 2)
+    for fitted, held_out in (halves, halves[::-1]):
+        fitted = fitted[:MOST_FIT]  # in random order
+        measured = np.sort(held_out[draw(len(held_out), MOST_PAIRED)])
+        stored, renewed = Image(old[measured]), Image(new[measured])
+        mapped = Image(fit(old[fitted], new[fitted], kind).of_points(float64_matrix(old[measured])))
+        found = renewed.unit @ mapped.unit.T
+        np.fill_diagonal(found, -np.inf)
+        of_mapped.append((renewed.others, found))
+        of_old.append((renewed.others, stored.others))
+    before, after = neighbour_recall(of_old), neighbour_recall(of_mapped)
+    every = draw(n, MOST_FIT)
+    return Upgrade(fit(old[every], new[every], kind), interval(after), interval(before), difference(before, after))

@@ -1,0 +1,116 @@
+"""Maps between two encoders' vectors against SciPy and scikit-learn, their traps, and held-out recall by a loop."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.linalg import orthogonal_procrustes
+from sklearn.linear_model import Ridge
+
+from isoviz.__main__ import main
+from isoviz.errors import InputError
+from isoviz.readouts.upgrade import MAPS, fit, upgrade
+
+RNG = np.random.default_rng(2)
+
+
+def rotation(d: int) -> NDArray[np.float64]:
+    return np.asarray(np.linalg.qr(RNG.normal(size=(d, d)))[0])
+
+
+OLD = RNG.normal(size=(300, 8)) * np.geomspace(2, 0.3, 8) + 1.0
+NEW = 2.5 * OLD @ rotation(8) - 3.0 + 0.2 * RNG.normal(size=(300, 8))
+
+
+def test_procrustes_is_scipys_with_the_best_factor() -> None:
+    x, y = OLD - OLD.mean(axis=0), NEW - NEW.mean(axis=0)
+    expected, total = orthogonal_procrustes(x, y)
+    matrix, offset = fit(OLD, NEW, "procrustes")
+    factor = total / (x**2).sum()
+    np.testing.assert_allclose(matrix, factor * expected, atol=1e-9)
+    np.testing.assert_allclose(OLD.mean(axis=0) @ matrix + offset, NEW.mean(axis=0), atol=1e-9)
+    assert factor == pytest.approx(2.5, abs=0.05)
+
+
+def test_ridge_is_scikit_learns_with_a_penalty_of_the_grid() -> None:
+    matrix, offset = fit(OLD, NEW, "ridge")
+    unit = ((OLD - OLD.mean(axis=0)) ** 2).sum() / 8
+    known = [Ridge(alpha=unit * power).fit(OLD, NEW) for power in np.logspace(-6, 2, 9)]
+    assert min(np.abs(one.coef_.T - matrix).max() + np.abs(one.intercept_ - offset).max() for one in known) < 1e-6
+
+
+@pytest.mark.parametrize("kind", MAPS)
+@pytest.mark.parametrize("shape", [(40, 6, 9), (40, 9, 6), (30, 50, 50), (30, 50, 40), (30, 1, 3)])
+def test_other_widths_and_fewer_rows_than_dimensions(kind: str, shape: tuple[int, int, int]) -> None:
+    n, d, width = shape
+    old = RNG.normal(size=(n, d))
+    new = (old @ RNG.normal(size=(d, width))) + 2.0
+    result = upgrade(old, new, kind)  # type: ignore[arg-type]
+    assert result.affine.matrix.shape == (d, width) and np.isfinite(result.affine.matrix).all()
+    assert result.mapped.n == n and 0 <= result.mapped.value <= 1
+    if kind == "procrustes":
+        spans = np.linalg.svd(result.affine.matrix, compute_uv=False)
+        used = spans[spans > 1e-9 * spans[0]]
+        np.testing.assert_allclose(used, used[0], rtol=1e-9)  # a factor times orthonormal directions
+        assert len(used) <= min(n - 1, d, width)
+    if d <= width and n > d:
+        assert upgrade(old, new, "ridge").mapped.value > 0.95  # a linear map loses nothing
+
+
+def test_recall_is_of_the_half_that_the_map_was_not_fitted_on() -> None:
+    order = np.random.default_rng(0).permutation(300)
+    shares = {"mapped": [], "old": []}
+    for fitted, held_out in ((order[:150], order[150:]), (order[150:], order[:150])):
+        held_out = np.sort(held_out)
+        mapped = fit(OLD[fitted], NEW[fitted], "procrustes").of_points(OLD[held_out])
+        unit = {
+            k: v / np.linalg.norm(v, axis=1, keepdims=True)
+            for k, v in (("m", mapped), ("n", NEW[held_out]), ("o", OLD[held_out]))
+        }
+        for row in range(150):
+            others = np.delete(np.arange(150), row)
+            truth, *found = [
+                set(others[np.argsort(-unit[documents][others] @ unit[query][row])[:10]].tolist())
+                for query, documents in (("n", "n"), ("n", "m"), ("o", "o"))
+            ]
+            for name, one in zip(shares, found, strict=True):
+                shares[name].append(len(truth & one) / 10)
+    result = upgrade(OLD, NEW)
+    assert result.mapped.value == pytest.approx(np.mean(shares["mapped"]), abs=5e-4)  # but for ties in single precision
+    assert result.old.value == pytest.approx(np.mean(shares["old"]), abs=5e-4)
+    assert result.gain.value == pytest.approx(result.mapped.value - result.old.value)
+    assert result.mapped.low < result.mapped.value < result.mapped.high
+    again = RNG.permutation(300)
+    assert upgrade(OLD[again], NEW[again]).mapped.value == pytest.approx(result.mapped.value, abs=0.05)  # other halves
+
+
+def test_unrelated_vectors_are_found_by_chance_although_the_map_fits_its_own_rows() -> None:
+    old, new = RNG.normal(size=(2, 120, 50))
+    result = upgrade(old, new, "ridge")
+    assert result.mapped.value == pytest.approx(10 / 59, abs=0.06) and not result.gain.excludes_zero
+    fitted_rows = fit(old, new, "ridge").of_points(old)
+    assert np.corrcoef(fitted_rows.ravel(), new.ravel())[0, 1] > 0.3
+
+
+def test_rows_must_match() -> None:
+    for old, new in ((OLD, NEW[:-1]), (OLD[:20], NEW[:20])):
+        with pytest.raises(InputError) as caught:
+            upgrade(old, new)
+        assert caught.value.field == "new"
+
+
+def test_the_command_line_writes_the_map(tmp_path, capsys, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    np.save("old.npy", OLD.astype(np.float32))
+    np.save("new.npy", NEW.astype(np.float32))
+    assert main(["upgrade", "--old", "old.npy", "--new", "new.npy", "--out", "map.zip", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["recall10"]["mapped"]["value"] == pytest.approx(upgrade(OLD, NEW).mapped.value, abs=1e-3)
+    assert document["old"]["d"] == 8 and document["recall10"]["gain"]["n"] == 300
+    assert set(zipfile.ZipFile("map.zip").namelist()) == {"transform.safetensors", "README.md", "origin.json"}
+    assert main(["upgrade", "--old", "old.npy", "--new", "new.npy", "--map", "ridge"]) == 0
+    assert "0." in capsys.readouterr().out
