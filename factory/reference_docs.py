@@ -3,7 +3,7 @@
     python -m factory.reference_docs            # rewrite what is out of date
     python -m factory.reference_docs --check    # exit code 1 if anything is
 
-The part between a page's two markers is generated; the rest is written by hand. Only this project's own items are
+The part between two markers of a page is generated; the rest is written by hand. Only this project's own items are
 listed, whatever packages are installed beside it; the Methods page of the dashboard lists those too.
 """
 
@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from isoviz import methods, metrics, posthoc, readouts, reference
+from isoviz.lessons import responses
 from isoviz.methods.protocol import Method
 from isoviz.metrics.protocol import Metric
 from isoviz.posthoc.protocol import CataloguedTransform
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-BEGIN, END = "<!-- catalogue: begin -->\n", "<!-- catalogue: end -->"
 
 
 def main() -> int:
@@ -43,8 +43,11 @@ def main() -> int:
 def renewed(name: str) -> str:
     """The page with its generated part up to date."""
     text = (DOCS / name).read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    return before + BEGIN + PAGES[name]() + "\n" + END + rest.split(END, 1)[1]
+    for marker, part in PAGES[name].items():
+        begin, end = f"<!-- {marker}: begin -->\n", f"<!-- {marker}: end -->"
+        before, rest = text.split(begin)
+        text = before + begin + part() + "\n" + end + rest.split(end, 1)[1]
+    return text
 
 
 # --------------------------------------------------------------------------------------------------------- methods
@@ -113,6 +116,22 @@ def measures_part() -> str:
     rows = [(f"[{m.title}](#{m.slug})", f"`{m.slug}`", m.sees, m.range.text, m.at_isotropy.text) for m in ours]
     table = _table(("measure", "name", "what it sees", "range", "isotropic"), rows)
     return "\n\n".join([table, *map(_measure_section, ours)])
+
+
+def responses_part() -> str:
+    """A table of what each measure says about each change of a cloud, and the key to its signs."""
+    header = ("measure", "plain cloud", *(change.title for change in responses.CHANGES))
+    below = (
+        "",
+        f"n = {responses.PLAIN['n']}, d = {responses.PLAIN['d']}",
+        *(change.help for change in responses.CHANGES),
+    )
+    rows = [
+        (f"[{metrics.get(slug).number_title}](#{slug})", next(iter(row.values())).shown[0], *map(str, row.values()))
+        for slug, row in responses.table().items()
+    ]
+    key = "; ".join(f"{sign} {text}" for sign, text in responses.SIGNS.values())
+    return f"{_table(header, [below, *rows])}\n\n{key}. {responses.HOW}"
 
 
 def _measure_section(metric: Metric) -> str:
@@ -219,15 +238,16 @@ def _documented(items: Iterable[Any]) -> str:
     return "\n\n".join(dict.fromkeys(f"::: {item.__module__}.{item.__qualname__}" for item in items))
 
 
-PAGES: Mapping[str, Callable[[], str]] = {
-    "methods.md": methods_part,
-    "metrics.md": measures_part,
-    "posthoc.md": transforms_part,
-    "glossary.md": glossary_part,
-    "reference/methods.md": methods_names,
-    "reference/metrics.md": metrics_names,
-    "reference/posthoc.md": posthoc_names,
+PAGES: Mapping[str, Mapping[str, Callable[[], str]]] = {
+    "methods.md": {"catalogue": methods_part},
+    "metrics.md": {"responses": responses_part, "catalogue": measures_part},
+    "posthoc.md": {"catalogue": transforms_part},
+    "glossary.md": {"catalogue": glossary_part},
+    "reference/methods.md": {"catalogue": methods_names},
+    "reference/metrics.md": {"catalogue": metrics_names},
+    "reference/posthoc.md": {"catalogue": posthoc_names},
 }
+"""Page → marker → the part between its two markers."""
 
 if __name__ == "__main__":
     raise SystemExit(main())

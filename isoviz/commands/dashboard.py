@@ -29,7 +29,7 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path}
 
 
-def render(module: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[bytes]:
-    """Run a module of the dashboard that prints or writes a file."""
+def render(module: str, *arguments: str, request: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
+    """Run a module of the dashboard that prints or writes a file; `request` is its standard input."""
     command = [sys.executable, "-m", f"dashboard.{module}", *arguments]
-    return subprocess.run(command, env={**environment(), **variables}, capture_output=True, check=False)
+    return subprocess.run(command, env={**environment(), **variables}, input=request, capture_output=True, check=False)

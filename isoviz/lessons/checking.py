@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,11 @@ from numpy.typing import NDArray
 
 from isoviz import metrics, posthoc
 from isoviz.lessons.expressions import holds, parse_claim
-from isoviz.lessons.reading import TRUE, ChoiceGuess, Lesson
+from isoviz.lessons.reading import NUMBERS, TRUE, ChoiceGuess, Lesson
 from isoviz.lessons.state import PARAMETERS, State
+from isoviz.metrics.partition_function import WeightSample
+from isoviz.metrics.protocol import Metric
+from isoviz.metrics.sample import Sample
 
 SEEDS = (0, 1, 2)
 """A claim must not depend on a single draw."""
@@ -24,7 +26,7 @@ def problems(lesson: Lesson, seeds: Sequence[int] = SEEDS) -> list[str]:
     """One sentence for each failure in a lesson; empty if everything holds for every seed."""
     sentences: dict[str, None] = {}
     for seed in seeds:
-        at = [numbers(state, seed) for state in lesson.states()]
+        at = [numbers(state, seed, lesson.numbers()) for state in lesson.states()]
         for sentence in _problems(lesson, at):
             sentences.setdefault(sentence)
     return list(sentences)
@@ -54,48 +56,48 @@ def _problems(lesson: Lesson, at: list[dict[str, float]]) -> list[str]:
     return sentences
 
 
-def numbers(state: State, seed: int) -> dict[str, float]:
-    """All numbers of a state: those after its transforms, and `true.` numbers of the population before them."""
+def numbers(state: State, seed: int, names: Iterable[str] = NUMBERS) -> dict[str, float]:
+    """The numbers of a state: those after its transforms, and `true.` numbers of the population before them."""
     population = covariance(state, seed)
-    cloud = draw(state, seed)
+    values = measured(transformed(draw(state, seed), state), population, state, names)
+    if not state.transforms:
+        values |= {
+            TRUE + name: metrics.isoscore_from_covariance(population) for name in ("isoscore", "isoscore_unbiased")
+        }
+    return values
+
+
+def transformed(cloud: Cloud, state: State) -> Cloud:
+    """A cloud after the transforms of its state."""
     for step in state.transforms:
+        if step.slug == "unit_norm":
+            lengths = np.linalg.norm(cloud, axis=1, keepdims=True)
+            cloud = cloud / np.where(lengths > 0, lengths, 1.0)
+            continue
         # centring is whitening with strength 0
         slug, values = ("zca", {"strength": 0.0}) if step.slug == "centring" else (step.slug, PARAMETERS[step.slug])
         cloud = np.asarray(posthoc.get(slug)(**(values | step.parameters)).fit_transform(cloud))
-    values_by_name = measured(cloud, population, state)
-    if not state.transforms:
-        values_by_name |= {
-            TRUE + name: metrics.isoscore_from_covariance(population) for name in ("isoscore", "isoscore_unbiased")
-        }
-    return values_by_name
+    return cloud
 
 
-def measured(cloud: Cloud, population: Cloud, state: State) -> dict[str, float]:
-    """The numbers of a cloud from `isoviz.metrics`; `population` is the true covariance, the target of IsoScore*'s
-    shrinkage."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        values: dict[str, Any] = {
-            "isoscore": metrics.isoscore(cloud),
-            "isoscore_unbiased": metrics.isoscore_unbiased(cloud),
-            "participation_ratio": metrics.participation_ratio(cloud),
-            "ev_1": metrics.explained_variance(cloud)[0],
-            "effective_rank": metrics.effective_rank(cloud),
-            "rankme": metrics.rankme(cloud),
-            "mean_cosine": metrics.mean_cosine(cloud),
-            "uniformity": metrics.uniformity(cloud),
-            "twonn": metrics.twonn(cloud),
-            "hubness": metrics.hubness(cloud),
-            "rogue_share": metrics.rogue_share(cloud),
-        }
-        off = ~np.eye(cloud.shape[1], dtype=bool)
-        values["abs_correlation"] = metrics.abs_correlation(cloud)[off].mean()
-        values["i1"], values["i2"] = metrics.partition(cloud)
-        if not state.transforms:
-            values["isoscore_star"] = metrics.isoscore_star(cloud, population, state.zeta)
+def measured(cloud: Cloud, population: Cloud, state: State, names: Iterable[str] = NUMBERS) -> dict[str, float]:
+    """The numbers of a cloud from `isoviz.metrics`, as far as this state has them; `population` is the true covariance, the target
+    of IsoScore*'s shrinkage."""
+    inputs = {} if state.transforms else {"shrinkage_cov": population, "zeta": state.zeta}
+    values = estimates(cloud, [metrics.get(name) for name in names if name in metrics.catalogue()], inputs)
     if state.clusters > 1 and not state.transforms:
-        values["best_accuracy"] = best_accuracy(state.separation, state.clusters)
-    return {name: float(value) for name, value in values.items()}
+        values["best_accuracy"] = best_accuracy(state.separation, len(_centres(state)))
+    return values
+
+
+def estimates(cloud: Cloud, of: Iterable[Metric], inputs: dict[str, Any]) -> dict[str, float]:
+    """slug → value of a cloud (n, d), or of its rows as weights; nan if undefined. Leaves out metrics that need other inputs."""
+    sample, weights = Sample(cloud, inputs=inputs), WeightSample(cloud)
+    return {
+        metric.slug: float(metric.estimate(weights if metric.kinds == {"weights"} else sample).value)
+        for metric in of
+        if metric.estimate is not None and set(metric.inputs) <= set(inputs)
+    }
 
 
 def best_accuracy(separation: float, clusters: int = 2) -> float:
@@ -124,8 +126,9 @@ def draw(state: State, seed: int) -> Cloud:
     if state.tails:
         degrees = max(3, state.tails)
         points *= np.sqrt((degrees - 2) / rng.chisquare(degrees, size=(n, 1)))
-    labels = rng.integers(state.clusters, size=n)
-    points = points @ _mixing(state) * _stretch(state) + _centres(state)[labels] + state.shift
+    centres = _centres(state)
+    labels = rng.integers(len(centres), size=n)
+    points = points @ _mixing(state) * _stretch(state) + centres[labels] + state.shift
     copies = min(n - 1, round(state.duplicates * n))
     if copies:
         points[n - copies :] = points[rng.integers(n - copies, size=copies)]
@@ -165,7 +168,7 @@ def _mixing(state: State) -> Cloud:
 
 
 def _centres(state: State) -> Cloud:
-    """(clusters, d): corners of a regular simplex around the origin."""
+    """(clusters, d), at most d + 1: corners of a regular simplex around the origin."""
     count = min(state.clusters, state.d + 1)
     corners = np.eye(count) - 1 / count
     directions = np.linalg.svd(corners)[2][: count - 1] if count > 1 else np.zeros((0, 1))

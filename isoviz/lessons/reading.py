@@ -16,7 +16,8 @@ from isoviz.lessons.state import State
 
 NUMBERS = (
     *("isoscore", "isoscore_unbiased", "isoscore_star", "participation_ratio", "ev_1", "effective_rank", "rankme"),
-    *("mean_cosine", "uniformity", "rogue_share", "abs_correlation", "twonn", "hubness", "i1", "i2", "best_accuracy"),
+    *("alpha_req", "epps_pulley", "mean_cosine", "uniformity", "rogue_share", "massive_activation", "abs_correlation"),
+    *("twonn", "local_dimension", "hubness", "reciprocity", "i1", "i2", "best_accuracy"),
 )
 """The numbers that a lesson may show, ask for and claim. `best_accuracy` is the best possible accuracy on two or more clusters
 (`isoviz.lessons.checking.best_accuracy`)."""
@@ -157,6 +158,13 @@ class Lesson(_Part):
             merged = merged | change
             states.append(State.model_validate(merged))
         return states
+
+    def numbers(self) -> set[str]:
+        """The names of all numbers that it shows, asks for or claims, some with the prefix `true.`."""
+        text = str(self.model_dump())
+        return {*self.show, *(step.guess.of for step in self.steps if isinstance(step.guess, NumberGuess))} | {
+            reference.rpartition("@")[0] for reference in _REFERENCE.findall(text)
+        }
 
     def document(self) -> dict[str, Any]:
         """JSON for the browser, with complete states and parsed claims."""

@@ -14,7 +14,7 @@ class TransformStep(BaseModel):
     """One transform of the chain, with the playground's parameters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-    slug: Literal["centring", "all_but_the_top", "zca", "isobn", "batch_norm"]
+    slug: Literal["centring", "all_but_the_top", "zca", "isobn", "batch_norm", "unit_norm"]
     remove: int | None = Field(None, ge=0, le=40)
     strength: float | None = Field(None, ge=0, le=1)
     eps: float | None = Field(None, ge=0, le=1e6)
@@ -40,6 +40,7 @@ PARAMETERS: dict[str, dict[str, float]] = {
     "zca": {"strength": 0.5, "eps": 0.0},
     "isobn": {"beta": 0.5},
     "batch_norm": {"eps": 1e-5},
+    "unit_norm": {},
 }
 """The parameters of each transform with the playground's initial values."""
 

@@ -5,6 +5,7 @@
     reading.py   any file as a checked `VectorSet` or `TextSet`
     intake.py    reading files for a page, with short summaries as results
     sets.py      these sets, and their store
+    embedded.py  a set inside a page without a server
 
 It does not depend on runs or training, and does not import torch.
 """

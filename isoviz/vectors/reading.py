@@ -15,6 +15,7 @@ from isoviz.errors import InputError, listed, shortened
 from isoviz.tables import arrays, formats
 from isoviz.vectors import columns as table_columns
 from isoviz.vectors import pairs
+from isoviz.vectors.embedded import reopened
 from isoviz.vectors.sets import TextSet, VectorSet
 
 if TYPE_CHECKING:
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
 Content = TypeVar("Content", bound=VectorSet | TextSet)
 
-SUFFIXES: Final = (*arrays.SUFFIXES, *formats.SUFFIXES)
+PAGE: Final = ".html"
+"""Of a page without a server with vectors inside."""
+SUFFIXES: Final = (*arrays.SUFFIXES, *formats.SUFFIXES, PAGE)
 TEXT_SUFFIXES: Final = (".txt", *formats.SUFFIXES)
 FEWEST: Final = 2
 MOST_TEXTS: Final = 100_000
@@ -60,7 +63,7 @@ def read(
     """Vectors from a file of any format, or from `hub:owner/name:split`.
 
     Args:
-        path: .npy, .npz, .safetensors, .parquet, .arrow, .feather, .csv, .tsv or .jsonl.
+        path: .npy, .npz, .safetensors, .parquet, .arrow, .feather, .csv, .tsv or .jsonl, or a page with vectors inside (.html).
         columns: columns of the file or of `beside`.
         beside: a table with texts, labels, groups or ids, one row per vector in the same order.
         relations: a table of pairs with a score, or of queries, documents and relevance.
@@ -71,6 +74,9 @@ def read(
         InputError: the file cannot be used; names the row (from 1) and column, if any.
     """
     path_text = str(path)
+    if Path(path_text).suffix.lower() == PAGE:
+        points, row_data = reopened(path_text, field)
+        return _with_pairs(from_points(points, row_data, name=name or Path(path_text).name, field=field), relations)
     if Path(path_text).suffix.lower() in arrays.SUFFIXES:
         return _vectors_of(None, path_text, columns, beside, relations, name, field)
     _require_known(path_text, SUFFIXES, field)

@@ -6,17 +6,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from dashboard import lessons_file
+from dashboard import one_page
 from tests.browser.conftest import PATIENCE, Server
 from tests.docs.site import built
 
 IN_THEME = (
     "(dark) => (getComputedStyle(document.querySelector('.stApp')).backgroundColor === 'rgb(15, 21, 28)') === dark"
 )
+BUSY = ":visible[aria-busy=true]"
+"""Numbers that are not there yet are faint."""
 SETTLED = """() => {
   const transitions = document.getAnimations().filter((one) => one instanceof CSSTransition);
   return Promise.allSettled(transitions.map((one) => one.finished)).then(() => true);
@@ -61,16 +64,25 @@ def violations_in_both_themes(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_lessons_file(visit: Callable[[str], Page], tmp_path: Path, theme: Any) -> None:
+def test_the_one_page(visit: Callable[[str], Page], tmp_path: Path, theme: Any) -> None:
     file = tmp_path / "lessons.html"
-    file.write_text(lessons_file.render(), encoding="utf-8")
+    file.write_text(one_page.render(), encoding="utf-8")
     visit("about:blank").emulate_media(color_scheme=theme)
     page = visit(f"{file.as_uri()}#playground")
     expect(page.locator("#part-playground .ivp-numbers")).to_be_visible()
+    expect(page.locator(BUSY)).to_have_count(0)
+    assert violations(page) == []
+    page = visit(f"{file.as_uri()}#vectors")
+    np.save(tmp_path / "own.npy", np.random.default_rng(0).normal(size=(60, 8)))
+    page.set_input_files(".ivv-file", tmp_path / "own.npy")
+    page.get_by_role("button", name="Compute the frontier").click()
+    expect(page.locator(".ivv-pareto")).to_be_visible()
+    expect(page.locator(BUSY)).to_have_count(0)
     assert violations(page) == []
     for place, seen in (("step=2", ".ivl-form"), ("step=4", ".ivl-sentence")):
         page = visit(f"{file.as_uri()}#lesson=rotation&{place}")
         expect(page.locator(seen)).to_be_visible()
+        expect(page.locator(BUSY)).to_have_count(0)
         assert violations(page) == []
 
 

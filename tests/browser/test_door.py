@@ -88,24 +88,6 @@ def test_links_on_another_site_lead_in(guarded: Server, open_tab: OpenTab, elsew
     assert page.url == f"{guarded.url}/run?id={run.id}"
 
 
-def test_a_changed_link_ends_the_pages_that_are_open(guarded: Server, open_tab: OpenTab) -> None:
-    viewer, runner = open_tab(link(guarded, Role.VIEWER)), open_tab(link(guarded, Role.RUNNER))
-    inside(viewer)
-    inside(runner)
-    links.renew(guarded.store.folder, [Role.RUNNER])
-    for page, heading in ((viewer, "Results"), (runner, None)):
-        page.get_by_role("link", name="Results").first.click()
-        if heading:
-            expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
-        else:
-            page.wait_for_timeout(1000)
-            expect(page.get_by_role("heading", name="Results", exact=True)).to_have_count(0)
-            page.reload()
-            expect(page.get_by_role("heading")).to_have_text("This IsoViz needs a link")
-            page.goto(link(guarded, Role.RUNNER))
-            inside(page)
-
-
 def test_no_page_of_another_site_shows_or_reads_it(
     guarded: Server, chromium: Browser, elsewhere: Callable[[str], str]
 ) -> None:

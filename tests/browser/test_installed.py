@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import OpenTab
+from tests.browser.conftest import OpenTab, drawn, visit_all
 from tests.ports import free_port
 from tests.wheel import ROOT, built, start, unpacked
 
@@ -28,14 +28,10 @@ def test_a_file_opens_in_an_installed_app_and_every_page_is_drawn(tmp_path: Path
         page = open_tab(link)
         expect(page.get_by_text("321 vectors of 8 dimensions").first).to_be_visible()
         expect(page).to_have_url(re.compile(r"/explore\?(?!.*token)"))
-        address = link.partition("/explore")[0]
-        for name in sorted(path.stem for path in (site / "isoviz/screens/pages").glob("*.py")):
-            page.goto(f"{address}/{name}")
-            # the page of a run says what its address lacks
-            drawn = page.get_by_test_id("stAlert") if name == "run" else page.get_by_role("heading")
-            expect(drawn.first).to_be_visible()
-            expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
-            expect(page.get_by_test_id("stException")).to_have_count(0)
+        visit_all(page)
+        page.goto(f"{link.partition('/explore')[0]}/run")  # it says what its address lacks
+        expect(page.get_by_test_id("stAlert").first).to_be_visible()
+        drawn(page)
     finally:
         os.killpg(app.pid, signal.SIGTERM)
         app.communicate(timeout=60)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from dashboard import lessons_file
+from dashboard import one_page
 from isoviz import lessons
 from isoviz.lessons import checking
 from isoviz.lessons.expressions import holds, parse_claim
@@ -41,19 +41,19 @@ globalThis.Worker = class extends Worker {
   set onmessage(handler) {
     let next = 0;
     super.onmessage = (event) => {
-      next = Math.max(next, performance.now()) + 120;
+      next = Math.max(next, performance.now()) + 50;
       setTimeout(() => handler(event), next - performance.now());
     };
   }
 };
 """
-"""Delivers the messages of a web worker in order, at least 120 ms apart."""
+"""Delivers the messages of a web worker in order, at least 50 ms apart."""
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("lessons") / "lessons.html"
-    path.write_text(lessons_file.render(), encoding="utf-8")
+    path.write_text(one_page.render(), encoding="utf-8")
     return path
 
 
@@ -184,6 +184,7 @@ def test_the_handout_has_questions_and_no_answers(tab: Page, file: Path) -> None
     expect(tab.locator(".ivl-form")).to_be_visible()
     tab.evaluate("globalThis.print = () => {}")
     tab.get_by_role("button", name="Print handout").click()
+    expect(tab.locator(".ivl-handout img")).to_be_attached()
     tab.emulate_media(media="print")
     handout = tab.locator(".ivl-handout")
     expect(handout).to_be_visible()

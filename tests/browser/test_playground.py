@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from dashboard import lessons_file
+from dashboard import one_page
+from dashboard.components.playground.source import MEASURES
 from dashboard.home import sections as home
 from isoviz import metrics
+from isoviz.lessons import responses
 from tests.browser.conftest import OpenTab, Server, becomes, fits
 
 DIGEST = """async () => {
@@ -25,7 +27,7 @@ DIGEST = """async () => {
 def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of the file on disk."""
     path: Path = tmp_path_factory.mktemp("file") / "lessons.html"
-    path.write_text(lessons_file.render(), encoding="utf-8")
+    path.write_text(one_page.render(), encoding="utf-8")
     return path.as_uri()
 
 
@@ -201,8 +203,34 @@ def test_the_page_of_the_app(server: Server, open_tab: OpenTab) -> None:
     settled(page)
     assert abs(float(cosine.inner_text().replace("−", "-"))) < 0.05 < before
     assert fits(page)
+    page.get_by_role("link", name="Mean cosine, Shift").click()
+    becomes(page, lambda: page.url.endswith("#d=16&n=500&shift=2"), True)
+    expect(page.locator(".ivp-marked[data-measure=mean_cosine]")).to_be_in_viewport()
+    assert fits(page)
     colour = page.evaluate("getComputedStyle(document.querySelector('.stApp')).color")
     assert sum(float(part) for part in re.findall(r"[\d.]+", colour)[:3]) > 380  # light words
+
+
+def test_a_cell_of_the_table_makes_its_change_and_marks_its_measure(opened: OpenTab, file: str) -> None:
+    page = opened(f"{file}#playground")
+    cell = page.get_by_role("link", name="Reciprocity, Unit length")
+    cell.focus()
+    cell.press("Enter")
+    expect(page.get_by_role("img", name="After the transforms")).to_be_visible()
+    settled(page)
+    state = page.evaluate("globalThis.playground.state()")
+    assert (state["d"], state["n"], state["transforms"]) == (16, 500, [{"slug": "unit_norm"}])
+    marked = page.locator(".ivp-marked")
+    expect(marked).to_have_attribute("data-measure", "reciprocity")
+    expect(marked).to_be_in_viewport()
+    shown = [text.inner_text() for text in marked.locator("td:visible").all()]
+    expected = responses.table()["reciprocity"]["unit"]  # of other draws
+    assert [float(text) for text in shown] == pytest.approx([expected.before, expected.after], abs=0.03)
+    page.get_by_role("link", name="Clusters", exact=True).click()
+    becomes(page, lambda: page.evaluate("globalThis.playground.state().separation"), 8)
+    expect(marked).to_have_count(0)
+    page.get_by_role("button", name="Lessons", exact=True).click()
+    expect(cell).to_be_hidden()
 
 
 def test_a_penalty_moves_the_small_cloud_of_its_method(server: Server, open_tab: OpenTab) -> None:
@@ -249,14 +277,14 @@ def test_home_asks_one_question_about_three_measures(server: Server, open_tab: O
     changed = [name for name in home.FIRST if cell[name].inner_text() != before[name]]
     assert changed == ["mean_cosine"]  # as the answer says
 
-    page.get_by_role("button", name="Show all 15 measures").click()
-    expect(rows).to_have_count(15)
+    page.get_by_role("button", name=f"Show all {len(MEASURES)} measures").click()
+    expect(rows).to_have_count(len(MEASURES))
     page.get_by_role("button", name="Show fewer measures").click()
     expect(rows).to_have_count(3)
 
     page.goto("about:blank")
     page.goto(f"{server.url}/#d=30")
-    page.get_by_role("button", name="Show all 15 measures").click()
+    page.get_by_role("button", name=f"Show all {len(MEASURES)} measures").click()
     row = page.locator("tr[data-measure=participation_ratio] td").nth(1)
     expect(row).to_have_text("30.0")
     page.get_by_role("button", name="Reset").click()

@@ -7,14 +7,21 @@ import re
 from pathlib import Path
 
 import pandas as pd
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import LONG, OpenTab, Server, becomes, fits
-from tests.browser.test_own_data import choose
 
 GOOD = ("I liked the soup", "The doctor was kind", "A lovely house", "We enjoyed the music", "The room was bright")
 BAD = ("I hated the soup", "The doctor was rude", "An ugly house", "We left the concert", "The room was dark")
 WHEN = ("today", "on Monday", "in the evening", "with my sister", "near the park", "again")
+
+
+def choose(page: Page, field: str, option: str) -> None:
+    """Choose in a select box by typing, as the keyboard does."""
+    box = page.get_by_role("combobox", name=field, exact=True)
+    box.click()
+    box.fill(option)
+    page.get_by_role("option", name=option, exact=True).click()
 
 
 def sixty_rows(path: Path) -> None:

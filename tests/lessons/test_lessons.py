@@ -1,4 +1,4 @@
-"""The lessons: eight of them, all true, and a validator that names the line."""
+"""The lessons: ten of them, all true, and a validator that names the line."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ holds = "isoscore@1 < isoscore@0"
 """
 
 
-def test_there_are_eight_in_order() -> None:
-    assert [lesson.order for lesson in lessons.catalogue()] == list(range(1, 9))
+def test_there_are_ten_in_order() -> None:
+    assert [lesson.order for lesson in lessons.catalogue()] == list(range(1, 11))
     for lesson in lessons.catalogue():
         assert 3 <= len(lesson.steps) <= 4, lesson.slug
         assert any(isinstance(step.guess, ChoiceGuess) for step in lesson.steps) or lesson.slug == "clusters"
@@ -134,7 +134,7 @@ def test_the_docs_name_every_lesson_and_their_example_is_right() -> None:
 
 def test_the_files_are_packaged() -> None:
     names = [item.name for item in files("isoviz.lessons").iterdir() if item.name.endswith(".toml")]
-    assert len(names) == len(lessons.catalogue()) == 8
+    assert len(names) == len(lessons.catalogue()) == 10
 
 
 # ------------------------------------------------------------------------------------------------------- the clouds

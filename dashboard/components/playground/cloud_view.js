@@ -69,6 +69,17 @@ export class CloudView {
     this.draw();
   }
 
+  // The point nearest to a place of the canvas, in CSS pixels; −1 if none is within 15.
+  nearestTo(x, y) {
+    const ratio = this.canvas.width / this.canvas.clientWidth;
+    let [found, least] = [-1, (15 * ratio) ** 2];
+    for (let i = 0; i < (this.projected?.length ?? 0) / 3; i += 1) {
+      const distance = (this.projected[3 * i] - x * ratio) ** 2 + (this.projected[3 * i + 1] - y * ratio) ** 2;
+      if (distance < least) [found, least] = [i, distance];
+    }
+    return found;
+  }
+
   // Half the length of the axes: a round number that bounds nearly all points. It changes only when the cloud has clearly outgrown or
   // underfilled it.
   range(coordinates) {

@@ -113,6 +113,10 @@ export class Engine {
     yield { answer: { part: "spectrum", which, values: spectrum.values, curve: spectrum.curve, problems } };
     const pairs = yield* this.cache.getOrCompute(`${which} pairs`, [key, cloud.shift], () => pairNumbers(cloud, problems));
     yield { answer: { part: "pairs", which, values: pairs, problems } };
+    const entries = yield* this.cache.getOrCompute(`${which} entries`, [key, cloud.shift, state.rotation], function* () {
+      return entryNumbers(cloud, problems);
+    });
+    yield { answer: { part: "entries", which, values: entries, problems } };
     const origin = yield* this.cache.getOrCompute(`${which} origin`, [key, cloud.shift], () => originNumbers(cloud, problems));
     const partition = origin.logits.length ? partitionNumbers(origin.logits, cloud) : { i1: null, i2: null };
     yield { answer: { part: "origin", which, values: { rankme: origin.rankme, ...partition }, problems } };
@@ -174,6 +178,11 @@ export class Engine {
     }
     this.axes[which] = axes;
     return axes;
+  }
+
+  // Answers a question beside the states.
+  answer({ state, draw, after }, post) {
+    post({ part: "cloud", ...this.cloudOf(state, { draw, after }) });
   }
 
   // The final points (n, d) in float64 and the true covariance (d, d). The tests measure them with the Python engine.

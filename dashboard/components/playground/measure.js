@@ -126,11 +126,11 @@ function withoutRounding(values, size) {
   return values.map((value) => (value <= threshold ? 0 : value));
 }
 
-// EV_k and the effective rank.
+// EV_k, the effective rank and the decay of the spectrum.
 export function* spectrumNumbers(cloud, problems) {
   if (cloud.collapsed) {
-    problems.ev_1 = problems.effective_rank = "all points are equal";
-    return { values: { ev_1: null, effective_rank: null }, curve: [] };
+    problems.ev_1 = problems.effective_rank = problems.alpha_req = "all points are equal";
+    return { values: { ev_1: null, effective_rank: null, alpha_req: null }, curve: [] };
   }
   const { n, d } = cloud;
   const small = 2 * n < d;
@@ -140,7 +140,9 @@ export function* spectrumNumbers(cloud, problems) {
   const total = values.reduce((sum, value) => sum + value, 0);
   let sum = 0;
   const curve = Float64Array.from(values, (value) => (sum += value) / total).subarray(0, Math.min(n, d));
-  return { values: { ev_1: curve[0], effective_rank: entropyRank(values) }, curve };
+  const decay = decayOf(values.filter((value) => value > 0));
+  if (decay === null) problems.alpha_req = "the points vary in one direction only";
+  return { values: { ev_1: curve[0], effective_rank: entropyRank(values), alpha_req: decay }, curve };
 }
 
 // RankMe, and the logits of I1 and I2: the coordinates of all points along each eigenvector of XᵀX, (d, n) at scale 1.
@@ -200,6 +202,36 @@ function logSum(along, scale) {
   return largest + Math.log(total);
 }
 
+// The largest entry over the median one, in magnitude, of at most MAX_PAIRED points.
+export function entryNumbers({ n, d, points, shift, rounds }, problems) {
+  const rows = pairedRows(n);
+  const chosen = new Float64Array(rows.length * d);
+  rows.forEach((row, i) => chosen.set(points.subarray(row * d, (row + 1) * d), i * d));
+  const sizes = rotateRows(chosen.map((value) => value + shift), rows.length, d, rounds).map(Math.abs);
+  const middle = smallest(sizes, (sizes.length - 1) >> 1);
+  if (!(middle > 0)) problems.massive_activation = "the median entry is 0";
+  return { massive_activation: middle > 0 ? sizes.reduce((max, value) => Math.max(max, value), 0) / middle : null };
+}
+
+// The k-th smallest value, from 0, by Hoare's quickselect, which reorders the values.
+function smallest(values, k) {
+  for (let low = 0, high = values.length - 1; low < high; ) {
+    const pivot = values[(low + high) >> 1];
+    let [i, j] = [low - 1, high + 1];
+    for (;;) {
+      do i += 1; while (values[i] < pivot);
+      do j -= 1; while (values[j] > pivot);
+      if (i >= j) break;
+      const value = values[i];
+      values[i] = values[j];
+      values[j] = value;
+    }
+    if (k <= j) high = j;
+    else low = j + 1;
+  }
+  return values[k];
+}
+
 // ---- pairs of points
 
 // Rows used for pairs: all, or MAX_PAIRED evenly spaced ones.
@@ -210,17 +242,20 @@ export function pairedRows(count) {
 
 export function* pairNumbers(cloud, problems) {
   const { n, originals } = cloud;
-  const all = yield* pairsOf(cloud, pairedRows(n));
-  const values = { uniformity: all.uniformity, hubness: hubnessOf(all, problems) };
+  const all = yield* pairsOf(cloud, pairedRows(n), true);
+  const values = { uniformity: all.uniformity, epps_pulley: all.normality, hubness: hubnessOf(all, problems), reciprocity: reciprocityOf(all, problems) };
+  if (values.epps_pulley === null) problems.epps_pulley = all.m < 3 ? "needs at least 3 points" : "all points are equal";
   if (values.uniformity === null) problems.uniformity = "needs at least 2 nonzero vectors";
   const distinct = originals < n ? yield* pairsOf(cloud, pairedRows(originals)) : all;
   values.twonn = twonnOf(distinct, problems);
+  values.local_dimension = localDimensionOf(distinct, problems);
   return values;
 }
 
-// Nearest neighbours (rows, k) with exact distances, and the uniformity.
-function* pairsOf({ n, d, points, mean, shift }, rows) {
+// Nearest neighbours (rows, k) with exact distances, the uniformity and, if `normal`, the Epps–Pulley statistic.
+function* pairsOf({ n, d, points, mean: meanOfAll, shift, collapsed }, rows, normal = false) {
   const m = rows.length;
+  const mean = m < n ? meanOfRows(points, rows, d) : meanOfAll;
   const centred = new Float64Array(m * d);
   const [lengths, sizes, alongMean] = [new Float64Array(m), new Float64Array(m), new Float64Array(m)];
   const shiftedMean = mean.map((value) => value + shift);
@@ -239,6 +274,8 @@ function* pairsOf({ n, d, points, mean, shift }, rows) {
   const near = Math.min(k + 2, m - 1);
   const nearest = { distances: new Float64Array(m * near).fill(Infinity), indices: new Int32Array(m * near).fill(-1), near };
   const cosines = { lengths: sizes, alongMean, square: shiftedMeanSquare, sum: 0, pairs: 0 };
+  const unit = (m * d) / lengths.reduce((sum, value) => sum + value, 0); // scales the mean variance to 1
+  const directions = normal && !collapsed && m > 2 ? { unit, along: meanOverDirections(d, 2 * unit * lengths.reduce((max, value) => Math.max(max, value), 0)), sum: 0 } : null;
   const step = 32;
   const block = new Float64Array(step * m);
   for (let start = 0; start < m; start += step) {
@@ -247,12 +284,59 @@ function* pairsOf({ n, d, points, mean, shift }, rows) {
       for (let j = 0; j < end; j += 4) tile(centred, centred, i, j, m, m, d, block, m, start * m);
       if ((i / 4) % 4 === 3) yield;
     }
-    for (let i = start; i < end; i += 1) accumulateRow(block, (i - start) * m, i, lengths, nearest, cosines);
+    for (let i = start; i < end; i += 1) {
+      accumulateRow(block, (i - start) * m, i, lengths, nearest, cosines);
+      if (directions) accumulateDirections(block, (i - start) * m, i, lengths, directions);
+    }
     yield;
   }
   const exact = exactNeighbours(centred, m, d, nearest, k);
   const uniformity = cosines.pairs ? Math.log(cosines.sum / cosines.pairs) - 4 : null;
-  return { m, k, ...exact, lengths, uniformity };
+  const normality = directions && Math.sqrt(2 * Math.PI) * (1 + (2 * directions.sum) / m - Math.SQRT2 * lengths.reduce((sum, value) => sum + directions.along((unit * value) / 4), 0) + m / Math.sqrt(3));
+  return { m, k, ...exact, lengths, uniformity, normality };
+}
+
+function meanOfRows(points, rows, d) {
+  const mean = new Float64Array(d);
+  for (const row of rows) for (let j = 0; j < d; j += 1) mean[j] += points[row * d + j] / rows.length;
+  return mean;
+}
+
+function accumulateDirections(block, at, i, lengths, directions) {
+  const { unit, along } = directions;
+  for (let j = 0; j < i; j += 1) directions.sum += along(Math.max(0, (unit * (lengths[i] + lengths[j] - 2 * block[at + j])) / 2));
+}
+
+// s ↦ mean of exp(−s a₁²) over unit vectors a, for 0 ≤ s ≤ largest: √r times a polynomial of r = 1/(1 + 2s/d), as in
+// isoviz/metrics/gaussian.py. The mean is an integral over a₁ = tanh u, for which the trapezoidal rule is accurate to rounding.
+export function meanOverDirections(d, largest) {
+  if (d === 1) return (s) => Math.exp(-s);
+  const integral = (s) => {
+    const step = Math.min(0.125, 0.25 / Math.sqrt(s + (d - 1) / 2));
+    let [sum, term] = [1, 1];
+    for (let u = step; term > 1e-18 * sum; u += step) sum += 2 * (term = Math.exp((1 - d) * Math.log(Math.cosh(u)) - s * Math.tanh(u) ** 2));
+    return step * sum;
+  };
+  const [count, whole, least] = [65, integral(0), 1 / (1 + (2 * largest) / d)];
+  const angles = Array.from({ length: count }, (_, k) => (Math.PI * (k + 0.5)) / count);
+  const values = angles.map((angle) => {
+    const r = least + ((1 - least) * (Math.cos(angle) + 1)) / 2;
+    return integral(((1 / r - 1) * d) / 2) / (whole * Math.sqrt(r));
+  });
+  const coefficients = angles.map((_, j) => ((j ? 2 : 1) / count) * values.reduce((sum, value, k) => sum + value * Math.cos(j * angles[k]), 0));
+  while (Math.abs(coefficients.at(-1)) <= 1e-14 * Math.abs(coefficients[0])) coefficients.pop();
+  return (s) => {
+    const r = 1 / (1 + (2 * s) / d);
+    const x = (r - least) * (2 / (1 - least)) - 1;
+    let b = 0;
+    let before = 0;
+    for (let j = coefficients.length - 1; j > 0; j -= 1) {
+      const next = 2 * x * b - before + coefficients[j];
+      before = b;
+      b = next;
+    }
+    return Math.sqrt(r) * (x * b - before + coefficients[0]);
+  };
 }
 
 // Processes row i of the Gram matrix up to column i − 1: updates the neighbours of both points and the uniformity.
@@ -325,6 +409,32 @@ function hubnessOf({ m, k, indices }, problems) {
   }
   if (second > 0) return third / second ** 1.5;
   problems.hubness = "every point is a neighbour of equally many points";
+  return null;
+}
+
+// Share of pairs (i, j), j a neighbour of i, where i is also a neighbour of j.
+function reciprocityOf({ m, k, indices }, problems) {
+  if (m <= NEIGHBOURS + 1) {
+    problems.reciprocity = `needs at least ${NEIGHBOURS + 2} points`;
+    return null;
+  }
+  let mutual = 0;
+  for (let at = 0; at < m * k; at += 1) {
+    const j = indices[at];
+    if (indices.subarray(j * k, (j + 1) * k).includes(Math.floor(at / k))) mutual += 1;
+  }
+  return mutual / (m * k);
+}
+
+function localDimensionOf({ m, k, distances }, problems) {
+  if (m <= NEIGHBOURS || !distances.every((distance) => distance > 0)) {
+    problems.local_dimension = m <= NEIGHBOURS ? `needs at least ${NEIGHBOURS + 1} distinct points, got ${m}` : "some points coincide";
+    return null;
+  }
+  let sum = 0;
+  for (let at = 0; at < m * k; at += 1) sum += Math.log(distances[at - (at % k) + k - 1] / distances[at]);
+  if (sum > 0) return (m * (k - 1)) / sum;
+  problems.local_dimension = "all neighbours are equally far";
   return null;
 }
 

@@ -8,7 +8,7 @@ class Mounted {
   constructor(root) {
     this.root = root;
     this.onHashChange = () => {
-      if (this.writtenHash !== location.hash) this.playground.set(fromLink(location.hash));
+      if (this.writtenHash !== location.hash) this.playground.follow(location.hash);
     };
   }
 
@@ -16,6 +16,7 @@ class Mounted {
     if (this.playground) return;
     this.playground = new Playground(this.root, { words, measures, start: state, state: linked ? { ...state, ...stateInLink(location.hash) } : state });
     if (!linked) return;
+    this.playground.parts.numbers.mark(location.hash);
     globalThis.addEventListener("hashchange", this.onHashChange);
     this.root.addEventListener("playground:change", ({ detail }) => {
       clearTimeout(this.timer);

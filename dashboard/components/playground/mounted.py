@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.components import bundle
-from dashboard.components.playground import source
+from dashboard.components.playground import responses, source
 
 _mount = st.components.v2.component(
     "isoviz_playground",
@@ -38,6 +39,16 @@ def playground(
         linked: whether the address holds the state; for at most one playground per page.
     """
     _mount(key=key, data={"words": source.words(), "state": dict(state or {}), "measures": measures, "linked": linked})
+
+
+def responses_table() -> None:
+    """Mount "Which measure sees what"; its links move the page's playground."""
+    _mount_responses()(key="responses")
+
+
+@functools.cache
+def _mount_responses() -> Any:
+    return st.components.v2.component("isoviz_responses", html=responses.table(), css=responses.styles())
 
 
 def small_cloud() -> np.ndarray:

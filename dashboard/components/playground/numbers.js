@@ -2,9 +2,9 @@
 // others are asked for.
 
 const GROUPS = [
-  ["Shape", ["isoscore", "isoscore_unbiased", "isoscore_star", "participation_ratio", "effective_rank", "ev_1", "rogue_share", "abs_correlation"]],
-  ["From the origin", ["mean_cosine", "uniformity", "rankme", "i1", "i2"]],
-  ["Neighbours", ["twonn", "hubness"]],
+  ["Shape", ["isoscore", "isoscore_unbiased", "isoscore_star", "participation_ratio", "effective_rank", "ev_1", "alpha_req", "rogue_share", "abs_correlation", "epps_pulley"]],
+  ["From the origin", ["mean_cosine", "uniformity", "rankme", "massive_activation", "i1", "i2"]],
+  ["Neighbours", ["twonn", "local_dimension", "hubness", "reciprocity"]],
 ];
 
 export class NumberTable {
@@ -16,6 +16,13 @@ export class NumberTable {
     this.more = button("", () => this.showOnly(this.more.getAttribute("aria-expanded") === "true" ? first : MEASURES));
     this.element.append(this.more);
     this.showOnly(first);
+  }
+
+  // Marks the measure that a link names, if any, and returns its row.
+  mark(link) {
+    const marked = new URLSearchParams(link.replace(/^#/, "")).get("measure");
+    for (const { name, row } of this.rows) row.classList.toggle("ivp-marked", name === marked);
+    return this.rows.find(({ name }) => name === marked)?.row;
   }
 
   showOnly(names) {

@@ -1,8 +1,10 @@
 // The playground: a cloud shaped by controls, with its measures and their true values, computed by a worker in the browser.
 //
 //   const playground = new Playground(root, { words, state, start, measures, worker });   needs no Streamlit: also used in standalone files
-//   start: the state that Reset restores, if not the default. measures: names of those to show until all are asked for
+//   start: the state that Reset restores, if not the default. measures: names of those to show until all are asked for. redraws: whether
+//   the figure of redraws is shown
 //   playground.set(part, { animate: true })   any part of a state (state.js); resolves with the numbers once all are computed
+//   playground.follow(link)                   moves to the cloud of a link, and marks the measure that it names
 //   playground.state()                        the whole state, plain JSON; toLink(state) and fromLink(text) are its short form
 //   playground.numbers(), .numbers("after")   name → { value, true, pending, truePending, problem }, before and after the transforms
 //   playground.redraws()                      { plug, unbiased, planned }: IsoScore of the redraws so far, and their final number
@@ -18,8 +20,8 @@ const GLIDE = 700; // milliseconds of an animated move
 const DIRECT = new Set(["shift", "rogueScale", "rho", "rotation", "separation", "duplicates", "scale", "decay", "floor", "zeta"]);
 
 export class Playground {
-  constructor(root, { words, state = {}, start = {}, measures = null, worker = WORKER_SOURCE }) {
-    Object.assign(this, { root, measures });
+  constructor(root, { words, state = {}, start = {}, measures = null, redraws = true, worker = WORKER_SOURCE }) {
+    Object.assign(this, { root, measures, withRedraws: redraws });
     this.start = normalised(start);
     this.words = words;
     this.current = normalised(state);
@@ -57,6 +59,13 @@ export class Playground {
     if (animate && !matchMedia("(prefers-reduced-motion: reduce)").matches) this.glideTo(target);
     else this.apply(target);
     return settled;
+  }
+
+  follow(link) {
+    const row = this.parts.numbers.mark(link);
+    this.set(fromLink(link), { animate: true });
+    this.root.scrollIntoView();
+    row?.scrollIntoView({ block: "nearest" });
   }
 
   redraws() {
@@ -154,7 +163,7 @@ export class Playground {
       if (!this.outdated) this.pending[which].delete(name);
     }
     if (known) [this.trueValues, this.truePending] = [known, this.outdated];
-    this.drawn[part === "truth" || part === "redraws" ? part : `${which} ${part}`] = { ...drawn, values };
+    this.drawn[["truth", "redraws", "order"].includes(part) ? part : `${which} ${part}`] = { ...drawn, values };
   }
 
   settle() {
@@ -179,7 +188,7 @@ export class Playground {
       numbers: new NumberTable(this.words.measures, this.measures),
       toolbar: toolbar(this, change),
       transforms: new Transforms(this.words.transforms, change),
-      plots: new Plots((paused) => this.pause(paused)),
+      plots: new Plots(this.withRedraws ? (paused) => this.pause(paused) : null),
     };
     const { before, after } = this.parts;
     before.twin = after;

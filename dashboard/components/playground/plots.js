@@ -6,11 +6,17 @@ const FIGURE_REST = 45; // milliseconds between redraws of the figures; the clou
 const AFTER = "#dd7809"; // the same in both modes
 
 export class Plots {
+  // onPause: null without redraws
   constructor(onPause) {
     this.element = make("section", "ivp-plots", { "aria-label": "Figures" });
-    this.figures = Object.fromEntries([
-      ["ev", "Explained variance EV_k"], ["rho", "|ρ| of the dimensions"], ["sigma", "Standard deviation σ_j"], ["redraws", "IsoScore in 200 redraws"],
-    ].map(([name, title]) => [name, this.figure(name, title)]));
+    const titles = { ev: "Explained variance EV_k", rho: "|ρ| of the dimensions", sigma: "Standard deviation σ_j", ...(onPause && { redraws: "IsoScore in 200 redraws" }) };
+    this.figures = Object.fromEntries(Object.entries(titles).map(([name, title]) => [name, this.figure(name, title)]));
+    this.resized = new ResizeObserver(() => this.last && this.show(this.last));
+    this.resized.observe(this.element);
+    if (onPause) this.offerPause(onPause);
+  }
+
+  offerPause(onPause) {
     const toggle = () => {
       const paused = pause.getAttribute("aria-pressed") !== "true";
       pause.setAttribute("aria-pressed", String(paused));
@@ -19,8 +25,6 @@ export class Plots {
     };
     const pause = button("Pause", toggle, { className: "ivp-pause", "aria-label": "Pause the redraws", "aria-pressed": false });
     this.figures.redraws.caption.after(pause);
-    this.resized = new ResizeObserver(() => this.last && this.show(this.last));
-    this.resized.observe(this.element);
   }
 
   figure(name, title) {
@@ -53,12 +57,13 @@ export class Plots {
     const mode = view.look.background;
     const parts = {
       ev: [inputsOf(["before spectrum", "after spectrum", "truth"]), drawEv],
-      rho: [inputsOf(["before dimensions", "after dimensions"]), drawRho],
+      rho: [inputsOf(["before dimensions", "after dimensions", "order"]), drawRho],
       sigma: [inputsOf(["before dimensions", "after dimensions"]), drawSigma],
       redraws: [[...inputsOf(["redraws", "before picture"])], drawRedraws],
     };
     for (const [name, [inputs, draw]] of Object.entries(parts)) {
       const figure = this.figures[name];
+      if (!figure) continue;
       const { width, height } = figure.canvas.getBoundingClientRect();
       const layout = `${transformed} ${mode} ${width} ${height}`;
       if (!width || (figure.layout === layout && figure.inputs?.every((input, index) => input === inputs[index]))) continue;
@@ -122,7 +127,7 @@ function drawEv({ pen, canvas, legend: key }, { drawn, transformed, look, state 
   if (curveBefore) trace(pen, curve(curveBefore), inkOf(look));
   const after = transformed && drawn["after spectrum"]?.curve;
   if (after) trace(pen, curve(after), AFTER);
-  legend(key, [transformed ? ["before", inkOf(look)] : ["cloud", inkOf(look)], transformed ? ["after", AFTER] : ["true", look.text, "ivp-dashed"], ["even", look.border]]);
+  legend(key, [transformed ? ["before", inkOf(look)] : ["cloud", inkOf(look)], transformed ? ["after", AFTER] : known && ["true", look.text, "ivp-dashed"], ["even", look.border]]);
   canvas.setAttribute("aria-label", curveBefore?.length ? `EV_k of the cloud: ${number(curveBefore[0])} at k = 1` : "EV_k of the cloud");
 }
 
@@ -136,14 +141,15 @@ function drawRho({ pen, canvas, legend: key }, { drawn, transformed, look, state
     const d = Math.round(Math.sqrt(cells.length));
     const image = new ImageData(d, d);
     const pixels = new Uint32Array(image.data.buffer);
-    for (let i = 0; i < cells.length; i += 1) pixels[i] = colours[cells[i]];
+    const order = drawn.order?.order.length === d ? drawn.order.order : null;
+    for (let at = 0; at < cells.length; at += 1) pixels[at] = colours[cells[order ? order[Math.floor(at / d)] * d + order[at % d] : at]];
     const copy = new OffscreenCanvas(d, d);
     copy.getContext("2d").putImageData(image, 0, 0);
     pen.imageSmoothingEnabled = d > side;
     pen.drawImage(copy, 4 + index * slot + (slot - side) / 2, (height - side) / 2, side, side);
   });
   const mean = pictures.map(({ values }) => (values.abs_correlation === null ? "undefined" : number(values.abs_correlation, 2)));
-  key.textContent = `mean ${mean.join(" → ")}`;
+  key.textContent = `mean ${mean.join(" → ")}${drawn.order ? ", clustered" : ""}`;
   canvas.setAttribute("aria-label", `|ρ| of ${state.d} × ${state.d} dimensions, mean ${mean.join(" before, ")}`);
 }
 

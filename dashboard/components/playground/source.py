@@ -9,21 +9,38 @@ from typing import Any
 
 from dashboard.components import bundle
 from isoviz import metrics, posthoc
+from isoviz.lessons.reading import NUMBERS
+from isoviz.metrics.protocol import Metric
 
 _WORKER = ("random", "linear", "shape", "truth", "measure", "transforms", "engine", "worker")
 _SCREEN = ("state", "cloud_view", "controls", "numbers", "plots", "playground")
-MEASURES = (
-    *("isoscore", "isoscore_unbiased", "isoscore_star", "participation_ratio", "effective_rank", "ev_1", "rogue_share"),
-    *("abs_correlation", "mean_cosine", "uniformity", "rankme", "i1", "i2", "twonn", "hubness"),
-)
+MEASURES = tuple(name for name in NUMBERS if name != "best_accuracy")
 TRANSFORMS = {
     "centring": None,
     "all_but_the_top": "remove",
     "zca": "strength",
     "isobn": "beta",
     "batch_norm": None,
+    "unit_norm": None,
 }
 """Slug of a transform → parameter of its slider."""
+_OWN = {
+    "centring": ("Centring", "Subtracts the mean."),  # in the engine, all-but-the-top with no directions
+    "unit_norm": ("Unit length", "Divides every vector by its length."),
+}
+_SHORT = {
+    "abs_correlation": "Mean |ρ|",
+    "i1": "I₁",
+    "i2": "I₂",
+    "ev_1": "EV₁",
+    "alpha_req": "Spectral decay α",
+    "twonn": "TwoNN dimension",
+    "local_dimension": "ML dimension",
+    "epps_pulley": "Epps–Pulley",
+    "massive_activation": "Largest ÷ median entry",
+    "reciprocity": "Reciprocity",
+    "rogue_share": "Widest dimension",
+}
 _FORMULAS = {
     "isoscore": "IsoScore = (PR − 1)/(d − 1).",
     "isoscore_star": "IsoScore of (1 − ζ) Σ + ζ Σ_S; Σ_S is the true covariance here.",
@@ -46,9 +63,13 @@ def worker() -> str:
 @functools.cache
 def script() -> str:
     """The drawing part, as one module that exports `Playground`, `toLink` and `fromLink`."""
-    source = json.dumps(worker()).replace("<", "\\u003c")  # safe inside a script element
     names = [f"playground/{name}.js" for name in _SCREEN]
-    return f"const WORKER_SOURCE = {source};\n{bundle('look.js', 'copied.js', *names)}"
+    return f"const WORKER_SOURCE = {as_text(worker())};\n{bundle('look.js', 'copied.js', *names)}"
+
+
+def as_text(script: str) -> str:
+    """A script as a JavaScript text that is safe inside a script element."""
+    return json.dumps(script).replace("<", "\\u003c")
 
 
 @functools.cache
@@ -68,18 +89,23 @@ def words() -> dict[str, Any]:
 def _measure(slug: str) -> dict[str, Any]:
     metric = metrics.get(slug)
     tip = " ".join(filter(None, (_FORMULAS.get(slug), metric.sees, metric.blind_to)))
-    title = {"abs_correlation": "Mean |ρ|", "twonn": "Intrinsic dimension", "i1": "I₁", "i2": "I₂", "ev_1": "EV₁"}
     return {
-        "title": title.get(slug, metric.number_title),
+        "title": short_title(metric),
         "tip": tip,
         "comparison": metric.comparison,
         "decimals": metric.decimals,
     }
 
 
+def short_title(metric: Metric) -> str:
+    """For a narrow column of names."""
+    return _SHORT.get(metric.slug, metric.number_title)
+
+
 def _transform(slug: str, name: str | None) -> dict[str, Any]:
-    if slug == "centring":  # in the engine, all-but-the-top with no directions
-        return {"title": "Centring", "summary": "Subtracts the mean.", "slider": None}
+    if slug in _OWN:
+        title, summary = _OWN[slug]
+        return {"title": title, "summary": summary, "slider": None}
     transform = posthoc.get(slug)
     description: dict[str, Any] = {"title": transform.title, "summary": transform.summary, "slider": None}
     if name is not None:
@@ -92,4 +118,9 @@ def _transform(slug: str, name: str | None) -> dict[str, Any]:
 
 def classic(*names: str) -> str:
     """Files of the playground as one classic script, without `export`."""
-    return re.sub(r"^export ", "", bundle(*(f"playground/{name}.js" for name in names)), flags=re.MULTILINE)
+    return stripped(bundle(*(f"playground/{name}.js" for name in names)))
+
+
+def stripped(script: str) -> str:
+    """A module as a classic script, without `export`."""
+    return re.sub(r"^export ", "", script, flags=re.MULTILINE)

@@ -39,13 +39,15 @@ export const TRANSFORMS = {
   zca: { strength: [0.5, 0, 1], eps: [0, 0, 1e6] },
   isobn: { beta: [0.5, 0, 4] },
   batch_norm: { eps: [1e-5, 0, 1e6] },
+  unit_norm: {},
 };
 const MAX_TRANSFORMS = 6;
 
 // Names from `isoviz.metrics`, in display order.
 export const MEASURES = [
-  "isoscore", "isoscore_unbiased", "isoscore_star", "participation_ratio", "effective_rank", "ev_1", "rogue_share", "abs_correlation",
-  "mean_cosine", "uniformity", "rankme", "i1", "i2", "twonn", "hubness",
+  "isoscore", "isoscore_unbiased", "isoscore_star", "participation_ratio", "effective_rank", "ev_1", "alpha_req", "rogue_share", "abs_correlation",
+  "epps_pulley", "mean_cosine", "uniformity", "rankme", "massive_activation", "i1", "i2", "twonn", "local_dimension", "hubness",
+  "reciprocity",
 ];
 
 // A complete state from a partial one. Adds unknown names and invalid values to `ignored`.

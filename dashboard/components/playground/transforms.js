@@ -40,6 +40,13 @@ const STEPS = {
     return yield* cloudOf(points, cloud);
   },
 
+  *unit_norm({ n, d, points, ...cloud }) {
+    const unit = points.slice();
+    for (let i = 0; i < n; i += 1) scaleRow(unit, i * d, d, 1 / (Math.sqrt(squaresOf(points, i * d, d)) || 1));
+    const mean = meanOf(unit, n, d);
+    return { ...(yield* cloudOf(subtractMean(unit, mean, n, d), { n, d, ...cloud })), points: unit, mean };
+  },
+
   *isobn(cloud, { beta }) {
     return scaledCloud(cloud, isobnFactors(cloud, beta, 0.1), false);
   },

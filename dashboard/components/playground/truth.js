@@ -37,6 +37,7 @@ export function trueNumbers(state, covariance, values, rotated) {
   const [trace, squares] = [sumOf(values), sumOf(values.map((value) => value * value))];
   const ratio = trace * trace / squares;
   const score = (ratio - 1) / (d - 1);
+  const rank = values.filter((value) => value > 1e-12 * values[0]).length;
   const separated = clusters > 1 && separation > 0;
   const spherical = !separated && values[0] - values[d - 1] <= 1e-12 * values[0];
   const centredAtOrigin = shift === 0;
@@ -47,13 +48,18 @@ export function trueNumbers(state, covariance, values, rotated) {
     participation_ratio: ratio,
     ev_1: values[0] / trace,
     effective_rank: entropyRank(values),
+    alpha_req: decayOf(values.subarray(0, rank)),
     rogue_share: largestOnDiagonal(rotated, d) / trace,
     abs_correlation: meanCorrelation(rotated, d),
     rankme: centredAtOrigin ? entropyRank(values.map(Math.sqrt)) : null,
     mean_cosine: centredAtOrigin && (!separated || clusters === 2) ? 0 : null,
     uniformity: centredAtOrigin && spherical ? Math.log(hypergeometric(d / 2, 4)) - 4 : null,
-    twonn: values.filter((value) => value > 1e-12 * values[0]).length,
+    twonn: rank,
+    local_dimension: rank,
     hubness: null,
+    reciprocity: null,
+    epps_pulley: null,
+    massive_activation: null,
     i1: null,
     i2: null,
   };
@@ -72,6 +78,23 @@ export function entropyRank(values) {
   let entropy = 0;
   for (const value of values) if (value > 0) entropy -= (value / total) * Math.log(value / total);
   return Math.exp(entropy);
+}
+
+// α of the power law of positive values in descending order: weighted least squares of log λ on log rank, as in isoviz/metrics/power_law.py.
+export function decayOf(values) {
+  const last = Math.min(values.length, 100);
+  const leftOut = Math.floor(last / 10);
+  const used = values.subarray(leftOut, Math.min(values.length - leftOut, 100));
+  if (used.length < 2) return null;
+  const ranks = Array.from(used, (_, i) => leftOut + i + 1);
+  const middle = sumOf(ranks.map((rank) => Math.log(rank) / rank)) / sumOf(ranks.map((rank) => 1 / rank));
+  let [cross, square] = [0, 0];
+  ranks.forEach((rank, i) => {
+    const x = Math.log(rank) - middle;
+    cross -= (x * Math.log(used[i])) / rank;
+    square += (x * x) / rank;
+  });
+  return cross / square;
 }
 
 function largestOnDiagonal(matrix, d) {

@@ -2,8 +2,7 @@
 
 const SLICE = 6; // milliseconds of work between checks for a newer state
 
-export function serve(port) {
-  const engine = new Engine();
+export function serve(port, engine = new Engine()) {
   const { port1, port2 } = new MessageChannel(); // yields to incoming messages without a timer's delay
   let [pending, busy, resume] = [null, false, null];
   port2.onmessage = () => resume();
@@ -35,8 +34,8 @@ export function serve(port) {
   };
 
   port.onmessage = ({ data }) => {
-    if (data.ask === "cloud") {
-      port.postMessage({ id: data.id, part: "cloud", ...engine.cloudOf(data.state, data) });
+    if (data.ask) {
+      engine.answer(data, (message) => port.postMessage({ id: data.id, ...message }));
       return;
     }
     pending = data;

@@ -1,33 +1,48 @@
-"""The lessons and the playground as one self-contained HTML file: `python -m isoviz lessons --out FILE.html`."""
+"""People's own vectors, the playground and the lessons as one self-contained HTML file: `isoviz page --out FILE.html`."""
 
 from __future__ import annotations
 
 import json
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from dashboard.components.lab import source as lab
 from dashboard.components.lessons import source as lessons_source
-from dashboard.components.playground import source
+from dashboard.components.playground import responses, source
 from isoviz.lessons import Lesson, with_own
 from isoviz.lessons.reading import read
 
 _HERE = Path(__file__).parent
 
 
-def render(own: Sequence[Lesson] = ()) -> str:
-    """The HTML file. The user's lessons follow ours; one with the same slug replaces ours."""
+def render(
+    own: Sequence[Lesson] = (),
+    *,
+    start: Literal["vectors", "lessons", "playground"] = "lessons",
+    vectors: Mapping[str, Any] | None = None,
+) -> str:
+    """The HTML file.
+
+    Args:
+        own: the user's lessons, which follow ours; one with the same slug replaces ours.
+        start: the part that opens first.
+        vectors: shown at once, as `isoviz.vectors.embedded` returns them; with `transforms`, what the page begins with.
+    """
     environment = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
-    return environment.get_template("lessons_file.html.j2").render(
-        styles=Markup(f"{source.styles()}\n{lessons_source.styles()}"),
+    return environment.get_template("one_page.html.j2").render(
+        styles=Markup(f"{source.styles()}\n{responses.styles()}\n{lessons_source.styles()}\n{lab.styles()}"),
         light=Markup(_colours("light")),
         dark=Markup(_colours("dark")),
-        script=Markup(f"{source.script()}\n{lessons_source.script()}"),
+        script=Markup(f"{source.script()}\n{lessons_source.script()}\n{lab.script()}"),
+        start=Markup(_inert(start)),
+        vectors=Markup(_inert(vectors)),
+        responses=responses.table(),
         words=Markup(_inert(source.words())),
         lessons=Markup(_inert(lessons_source.documents(with_own(own)))),
     )
@@ -55,4 +70,6 @@ def _colours(mode: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(render([read(Path(name)) for name in sys.argv[1:]]).encode())
+    request = json.load(sys.stdin)
+    lessons = [read(Path(name)) for name in request["add"]]
+    sys.stdout.buffer.write(render(lessons, start=request["start"], vectors=request["vectors"]).encode())

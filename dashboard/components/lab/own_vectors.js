@@ -1,0 +1,220 @@
+// People's own vectors on a page without a server: files are read and computed in a worker, and nothing leaves the machine.
+//
+//   new OwnVectors(root, { words })     root receives "lab:opened" and "lab:settled"
+//   .open(files, transforms)            resolves when all numbers are computed, or the files are refused
+//   .pythonFor(point)                   the Python of a point of the frontier
+
+const NEIGHBOUR_COUNT = 10;
+const ACCEPT = ".npy,.npz,.csv,.tsv,.jsonl,.ndjson,.safetensors,.parquet,.txt";
+const WITHOUT = ["controls", "presets", "toolbar"]; // what shapes a drawn cloud
+
+export class OwnVectors {
+  constructor(root, { words, worker = LAB_SOURCE }) {
+    Object.assign(this, { root, words, worker });
+    root.classList.add("ivv");
+    this.input = make("input", "ivv-file", { type: "file", multiple: true, accept: ACCEPT, onchange: () => this.input.files.length && this.open([...this.input.files]) });
+    const hint = "npy, npz, csv, tsv, jsonl, safetensors or parquet, up to 20,000 × 1,024. Texts, labels and ids may come from columns or from a second file. Nothing leaves this machine.";
+    this.drop = make("label", "ivv-drop", make("strong", "", "Drop your vectors here, or choose files"), make("span", "", hint), this.input);
+    this.problem = make("p", "ivv-problem", { role: "alert", hidden: true });
+    this.status = make("span", "", { role: "status" });
+    this.progress = make("p", "ivv-progress", { hidden: true }, this.status, button("Cancel", () => this.cancel()));
+    this.facts = make("p", "ivv-facts");
+    this.key = make("p", "ivv-key");
+    this.stage = make("div", "ivv-stage");
+    this.below = make("div", "ivv-below");
+    this.shown = make("div", "ivv-shown", { hidden: true }, this.facts, this.key, this.stage, this.below);
+    root.replaceChildren(this.drop, this.problem, this.progress, this.shown);
+    root.ondragover = (event) => {
+      event.preventDefault();
+      this.drop.classList.add("ivv-over");
+    };
+    root.ondragleave = () => this.drop.classList.remove("ivv-over");
+    root.ondrop = (event) => {
+      event.preventDefault();
+      this.drop.classList.remove("ivv-over");
+      if (event.dataTransfer.files.length) this.open([...event.dataTransfer.files]);
+    };
+    this.begin();
+  }
+
+  // A new worker with an empty cloud.
+  begin() {
+    this.cloud?.close();
+    this.opened = null;
+    this.cloud = new Playground(make("div"), { words: this.words, worker: this.worker, redraws: false, state: { hidden: WITHOUT } });
+    this.stage.replaceChildren(this.cloud.root);
+    this.cloud.port.addEventListener("message", ({ data }) => this.receive(data));
+    this.cloud.root.addEventListener("playground:settled", () => this.settled());
+    this.frontier?.close();
+    this.frontier = new FrontierView(() => this.cloud.port.postMessage({ ask: "frontier", id: 0 }));
+    this.below.replaceChildren(this.rulerPart(), this.neighbourPart(), this.frontier.element);
+    this.listenForRows();
+  }
+
+  open(files, transforms = []) {
+    this.transforms = transforms;
+    this.problem.hidden = true;
+    this.progress.hidden = false;
+    this.status.textContent = "Reading";
+    this.cloud.port.postMessage({ ask: "open", id: 0, files });
+    return new Promise((resolve) => (this.whenSettled = resolve));
+  }
+
+  cancel() {
+    this.progress.hidden = this.shown.hidden = true;
+    this.begin();
+    this.done();
+  }
+
+  done() {
+    this.input.value = "";
+    this.whenSettled?.();
+    this.whenSettled = null;
+  }
+
+  receive(message) {
+    const parts = {
+      progress: ({ text }) => (this.status.textContent = text),
+      refused: ({ problem }) => this.refuse(problem),
+      failed: () => this.refuse("these vectors cannot be computed here; the browser's console says why"),
+      opened: (opened) => this.show(opened),
+      ruler: (ruler) => this.showRuler(ruler),
+      frontier: (step) => this.frontier.show(step),
+      neighbours: (answer) => this.showNeighbours(answer),
+    };
+    parts[message.part]?.(message);
+  }
+
+  refuse(problem) {
+    this.problem.textContent = problem;
+    this.problem.hidden = false;
+    this.progress.hidden = true;
+    this.done();
+  }
+
+  show(opened) {
+    this.opened = opened;
+    const { name, n, d, columns } = opened;
+    this.status.textContent = "Computing";
+    this.shown.hidden = false;
+    this.facts.textContent = `${name}: ${count(n)} vectors of ${count(d)} dimensions${n < d ? "; fewer rows than dimensions bias most measures" : ""}`;
+    const labels = columns.label && frequentLabels(columns.label);
+    const others = labels && new Set(columns.label).size > labels.length;
+    this.key.replaceChildren(...(labels ?? []).concat(others ? ["others"] : []).map((label, at, all) => make("span", "ivv-label", { style: `--ink: ${CLUSTER_COLOURS[others && at === all.length - 1 ? 9 : at]}` }, label)));
+    for (const part of ["before", "after"]) this.cloud.values[part] = {};
+    this.cloud.drawn = {};
+    this.row.max = n;
+    this.clearNeighbours();
+    this.frontier.begin(name, this.cloud.look());
+    this.cloud.set({ d, n, clusters: labels ? 2 : 1, separation: 1, view: "principal", transforms: this.transforms });
+    this.root.dispatchEvent(new CustomEvent("lab:opened", { detail: opened, bubbles: true }));
+  }
+
+  settled() {
+    if (!this.opened) return;
+    this.progress.hidden = true;
+    this.done();
+    this.root.dispatchEvent(new CustomEvent("lab:settled", { detail: this.cloud.numbers(), bubbles: true }));
+  }
+
+  // ---- the ruler
+
+  rulerPart() {
+    this.levels = make("dl", "ivv-levels");
+    this.typed = make("input", "", { type: "number", min: -1, max: 1, step: 0.01, value: 0.5, oninput: () => this.read() });
+    this.reading = make("span", "ivv-reading", { role: "status" });
+    this.rulerNote = make("p", "ivp-caption");
+    const field = make("label", "ivv-typed", "A cosine of ", this.typed, " ", this.reading);
+    return make("section", "ivv-ruler", { "aria-label": "Ruler" }, make("h2", "", "Is a cosine high here?"), this.rulerNote, this.levels, field);
+  }
+
+  showRuler(ruler) {
+    this.ruler = ruler;
+    const { levels, problem, pairs, rows } = ruler;
+    this.rulerNote.textContent = levels ? `Cosines of ${count(pairs)} unrelated pairs of ${count(rows)} rows${this.opened.columns.label ? " with different labels" : ""}.` : `Undefined: ${problem}`;
+    showFacts(this.levels, (levels ?? []).map((value, at) => [`${Number((100 * SHARES[at]).toFixed(1))} % lie below`, value.toFixed(3).replace("-", "−")]));
+    this.read();
+  }
+
+  read() {
+    const { grid } = this.ruler ?? {};
+    const value = Number(this.typed.value);
+    const share = grid && percentileOf(grid, value);
+    this.reading.textContent = !grid ? "" : Number.isFinite(value) && Math.abs(value) <= 1 ? `is higher than ${(100 * share).toFixed(1)} % of unrelated pairs` : "a cosine lies between −1 and 1";
+  }
+
+  // ---- neighbours
+
+  neighbourPart() {
+    this.row = make("input", "", { type: "number", min: 1, value: "", onchange: () => this.askNeighbours(Math.round(Number(this.row.value)) - 1) });
+    this.near = make("ol", "ivv-near");
+    this.about = make("p", "ivv-text");
+    const field = make("label", "ivv-typed", "Row ", this.row);
+    return make("section", "ivv-neighbours", { "aria-label": "Nearest neighbours" }, make("h2", "", "Nearest neighbours"), make("p", "ivp-caption", "Choose a point in the cloud, or type its row. By cosine, of the vectors as they came."), field, this.about, this.near);
+  }
+
+  clearNeighbours() {
+    this.row.value = "";
+    this.near.replaceChildren();
+    this.about.textContent = "";
+  }
+
+  askNeighbours(row) {
+    if (!this.opened || !(row >= 0 && row < this.opened.n)) return;
+    this.row.value = row + 1;
+    this.cloud.port.postMessage({ ask: "neighbours", id: 0, row, count: NEIGHBOUR_COUNT });
+  }
+
+  showNeighbours({ row, found }) {
+    this.about.textContent = this.nameOf(row);
+    this.near.replaceChildren(...found.map(([index, cosine]) => make("li", "", make("span", "ivp-number", cosine.toFixed(3)), " ", this.nameOf(index))));
+  }
+
+  nameOf(row) {
+    const { text, label, id } = this.opened.columns;
+    return [id ? id[row] : `row ${row + 1}`, label?.[row], text?.[row]].filter(Boolean).join(" · ");
+  }
+
+  // A click on the cloud that does not turn it chooses the nearest point.
+  listenForRows() {
+    const view = this.cloud.parts.before;
+    let from = null;
+    view.canvas.addEventListener("pointerdown", (event) => (from = [event.clientX, event.clientY]));
+    view.canvas.addEventListener("pointerup", (event) => {
+      if (from && Math.hypot(event.clientX - from[0], event.clientY - from[1]) < 5) this.askNeighbours(view.nearestTo(event.offsetX, event.offsetY));
+      from = null;
+    });
+  }
+
+  pythonFor(point) {
+    return pythonOf(point, this.opened.name);
+  }
+
+  close() {
+    this.frontier.close();
+    this.cloud.close();
+  }
+}
+
+// Vectors inside the page, as files: { name, npy: base64, columns }.
+export function filesOf({ name, npy, columns }) {
+  const bytes = Uint8Array.from(atob(npy), (letter) => letter.charCodeAt(0));
+  const files = [new File([bytes], name)];
+  const names = Object.keys(columns);
+  if (!names.length) return files;
+  const lines = columns[names[0]].map((_, row) => JSON.stringify(Object.fromEntries(names.map((each) => [each, columns[each][row]]))));
+  return [...files, new File([lines.join("\n")], "columns.jsonl")];
+}
+
+// The share of a sorted grid below a value.
+function percentileOf(grid, value) {
+  let [low, high] = [0, grid.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (grid[middle] < value) low = middle + 1;
+    else high = middle;
+  }
+  if (low === 0 || low === grid.length) return low === 0 ? 0 : 1;
+  const step = grid[low] - grid[low - 1];
+  return (low - 1 + (step > 0 ? (value - grid[low - 1]) / step : 0)) / (grid.length - 1);
+}

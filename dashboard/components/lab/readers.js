@@ -1,0 +1,312 @@
+// Vectors from people's files, in a worker: .npy, .npz, .safetensors, .csv, .tsv, .jsonl, .parquet. Data only.
+// A file becomes { vectors: { n, d, values } or null, columns: { text, label, id } }; `values` keeps single or double precision.
+
+export const LIMITS = { rows: 20000, dimensions: 1024, bytes: 512 * 2 ** 20 };
+const NAMES = { id: ["id", "_id", "ids"], text: ["text", "sentence", "texts"], label: ["label", "labels", "group", "groups"] };
+const INDEX = /^$|^Unnamed: \d+$|^__index_level_\d+__$/; // columns in which pandas writes row numbers
+const FORMATS = ".npy, .npz, .csv, .tsv, .jsonl, .safetensors or .parquet";
+const LARGEST = 1e100; // of a number; squares and products of larger ones overflow
+
+// A fault of the file, in the visitor's terms.
+export class FileError extends Error {}
+
+const fail = (problem) => {
+  throw new FileError(problem);
+};
+
+// The vectors of one of the files, and columns of any of them. report(text) says what is being done.
+export async function readFiles(files, report = () => {}) {
+  const found = [];
+  for (const file of files) {
+    report(`Reading ${file.name}`);
+    found.push({ name: file.name, ...(await readOne(file, report)) });
+  }
+  const withVectors = found.filter(({ vectors }) => vectors);
+  if (!withVectors.length) fail(`${found.map(({ name }) => name).join(", ")}: no vectors; drop a ${FORMATS} file with one vector per row`);
+  if (withVectors.length > 1) fail(`${withVectors.map(({ name }) => name).join(" and ")} both hold vectors; drop one at a time`);
+  const [{ name, vectors }] = withVectors;
+  const columns = {};
+  for (const entry of found) {
+    for (const [role, values] of Object.entries(entry.columns ?? {})) {
+      if (values.length !== vectors.n) fail(`${entry.name}: ${values.length} ${role === "id" ? "ids" : `${role}s`} for ${vectors.n} vectors`);
+      columns[role] ??= values.map(String);
+    }
+  }
+  report("Checking the numbers");
+  checkFinite(vectors, name);
+  return { name, ...vectors, columns };
+}
+
+async function readOne(file, report) {
+  if (!file.size) fail(`${file.name} is empty`);
+  if (file.size > LIMITS.bytes) fail(`${file.name} has ${megabytes(file.size)} MB; at most ${megabytes(LIMITS.bytes)} MB are read here. isoviz measure reads larger files`);
+  const suffix = file.name.toLowerCase().match(/\.(\w+)$/)?.[1];
+  const start = new Uint8Array(await file.slice(0, 8).arrayBuffer());
+  const begins = (text) => [...text].every((letter, at) => start[at] === letter.charCodeAt(0));
+  try {
+    if (begins("\x93NUMPY")) return ofArrays({ [file.name]: npyArray(await file.arrayBuffer()) });
+    if (begins("PK")) return ofArrays(await npzArrays(file));
+    if (begins("PAR1")) return ofTable(await parquetRows(file, report));
+    if (suffix === "safetensors") return ofArrays(safetensors(await file.arrayBuffer()));
+    if (suffix === "jsonl" || suffix === "ndjson") return ofTable(await jsonLines(file));
+    if (suffix === "csv" || suffix === "tsv") return ofTable(await csvRows(file));
+    if (suffix === "txt") return { vectors: null, columns: { text: (await file.text()).replace(/\r?\n$/, "").split(/\r?\n/) } };
+  } catch (error) {
+    if (error instanceof FileError) fail(error.message.startsWith(file.name) ? error.message : `${file.name}: ${error.message}`);
+    fail(`${file.name} cannot be read: ${error?.message ?? error}`);
+  }
+  return fail(`${file.name} is of another kind; expected ${FORMATS}`);
+}
+
+const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
+
+function checkFinite({ values, d }, name) {
+  for (let at = 0; at < values.length; at += 1) {
+    if (Math.abs(values[at]) <= LARGEST) continue;
+    fail(`${name}: row ${Math.floor(at / d) + 1}, dimension ${(at % d) + 1} is ${Number.isNaN(values[at]) ? "not a number" : values[at]}; leave such rows out`);
+  }
+}
+
+function requireSize(n, d) {
+  if (!n || !d) fail(`contains no points: its shape is (${n}, ${d})`);
+  if (n < 2) fail("has a single row; measures need at least two");
+  if (n > LIMITS.rows || d > LIMITS.dimensions) fail(`has ${n} rows of ${d} numbers; this page takes up to ${LIMITS.rows} × ${LIMITS.dimensions}. isoviz measure has no such limit`);
+}
+
+// ---- arrays
+
+// The one array of numbers with two axes; arrays with one axis and a usual name become columns.
+function ofArrays(arrays) {
+  const matrices = Object.entries(arrays).filter(([, { shape, values }]) => shape.length === 2 && !Array.isArray(values));
+  if (matrices.length > 1) fail(`holds ${matrices.length} arrays (${matrices.map(([name]) => name).join(", ")}); keep one`);
+  const columns = {};
+  for (const [name, { shape, values }] of Object.entries(arrays)) {
+    const role = Object.keys(NAMES).find((each) => NAMES[each].includes(name.toLowerCase()));
+    if (role && shape.length === 1) columns[role] = Array.from(values);
+  }
+  if (!matrices.length && !Object.keys(columns).length) {
+    const shapes = Object.values(arrays).map(({ shape }) => `(${shape.join(", ")})`);
+    fail(shapes.length ? `has the shape ${shapes.join(", ")}; expected (points, dimensions)` : "holds no array");
+  }
+  if (!matrices.length) return { vectors: null, columns };
+  const [, { shape: [n, d], values }] = matrices[0];
+  requireSize(n, d);
+  return { vectors: { n, d, values: floats(values) }, columns };
+}
+
+const floats = (values) => (values instanceof Float32Array || values instanceof Float64Array ? values : Float64Array.from(values, Number));
+
+export function npyArray(buffer) {
+  const view = new DataView(buffer);
+  const major = view.getUint8(6);
+  if (major < 1 || major > 3) fail(`is a .npy file of version ${major}, which is unknown`);
+  const [length, from] = major === 1 ? [view.getUint16(8, true), 10] : [view.getUint32(8, true), 12];
+  if (length > 65536 || from + length > buffer.byteLength) fail("is cut off: its header is longer than the file");
+  const header = new TextDecoder("latin1").decode(new Uint8Array(buffer, from, length));
+  const kind = header.match(/'descr':\s*'([<>|=])(\w)(\d+)'/);
+  const shape = header.match(/'shape':\s*\(([^)]*)\)/)?.[1].split(",").map((part) => part.trim()).filter(Boolean).map(Number);
+  if (!shape || shape.some((size) => !Number.isSafeInteger(size))) fail("has a header that is not understood");
+  if (!kind || kind[2] === "O") fail("holds Python objects or records; save numbers, for example np.save(path, x.astype('float32'))");
+  const [, order, letter, width] = kind;
+  const count = shape.reduce((product, size) => product * size, 1);
+  const unit = letter === "U" ? 4 : 1;
+  const promised = count * Number(width) * unit;
+  if (promised > buffer.byteLength - from - length) fail(`is cut off: its header declares ${promised} bytes of numbers, the file has ${buffer.byteLength - from - length}`);
+  const bytes = buffer.slice(from + length, from + length + promised);
+  if (letter === "U" || letter === "S") return { shape, values: textsOf(bytes, Number(width) * unit, unit, order === ">") };
+  const values = decoded(bytes, `${{ f: "F", i: "I", u: "U", b: "U" }[letter] ?? letter}${8 * Number(width)}`, order === ">");
+  return { shape, values: /'fortran_order':\s*True/.test(header) && shape.length === 2 ? rowMajor(values, shape) : values };
+}
+
+function textsOf(bytes, size, unit, big) {
+  const view = new DataView(bytes);
+  return Array.from({ length: size ? bytes.byteLength / size : 0 }, (_, row) => {
+    let text = "";
+    for (let at = row * size; at < (row + 1) * size; at += unit) {
+      const code = unit === 4 ? view.getUint32(at, !big) : view.getUint8(at);
+      if (code) text += String.fromCodePoint(code);
+    }
+    return text;
+  });
+}
+
+function rowMajor(values, [n, d]) {
+  const out = new values.constructor(values.length);
+  for (let j = 0; j < d; j += 1) for (let i = 0; i < n; i += 1) out[i * d + j] = values[j * n + i];
+  return out;
+}
+
+const TYPES = { F64: Float64Array, F32: Float32Array, I8: Int8Array, U8: Uint8Array, I16: Int16Array, U16: Uint16Array, I32: Int32Array, U32: Uint32Array, I64: BigInt64Array, U64: BigUint64Array };
+
+// Numbers of a type such as F32, from bytes that begin at an aligned address.
+function decoded(bytes, type, big = false) {
+  const width = Number(type.match(/\d+$/)?.[0] ?? 0) / 8;
+  if (big && width > 1) new Uint8Array(bytes).forEach((_, at, all) => at % width === 0 && all.subarray(at, at + width).reverse());
+  if (type in TYPES) return new TYPES[type](bytes);
+  if (type === "F16") return Float32Array.from(new Uint16Array(bytes), half);
+  if (type === "BF16") return new Float32Array(Uint32Array.from(new Uint16Array(bytes), (bits) => bits << 16).buffer);
+  return fail(`holds numbers of the type ${type}, which is not read here`);
+}
+
+function half(bits) {
+  const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
+  const size = exponent === 31 ? (fraction ? NaN : Infinity) : exponent ? 2 ** (exponent - 25) * (1024 + fraction) : fraction * 2 ** -24;
+  return bits >> 15 ? -size : size;
+}
+
+// Reads the archive's directory; unpacks only what fits the limit, whatever the directory declares.
+async function npzArrays(file) {
+  const buffer = await file.arrayBuffer();
+  const view = new DataView(buffer);
+  let end = buffer.byteLength - 22;
+  while (end >= 0 && view.getUint32(end, true) !== 0x06054b50) end -= 1;
+  if (end < 0) fail("is cut off: it has no directory");
+  let at = view.getUint32(end + 16, true);
+  const arrays = {};
+  let room = LIMITS.bytes;
+  for (let entry = 0; entry < view.getUint16(end + 10, true); entry += 1) {
+    if (at + 46 > buffer.byteLength || view.getUint32(at, true) !== 0x02014b50) fail("has a directory that is not understood");
+    const [nameLength, extra, comment] = [28, 30, 32].map((offset) => view.getUint16(at + offset, true));
+    const [method, packed, local] = [view.getUint16(at + 10, true), view.getUint32(at + 20, true), view.getUint32(at + 42, true)];
+    const name = new TextDecoder().decode(new Uint8Array(buffer, at + 46, nameLength));
+    at += 46 + nameLength + extra + comment;
+    if (!name.endsWith(".npy")) continue;
+    const from = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
+    const size = packed === 0xffffffff ? buffer.byteLength - from : packed; // larger sizes stand in an extra field
+    const bytes = method === 0 && size === packed ? buffer.slice(from, from + size) : await inflated(new Uint8Array(buffer, from, Math.min(size, buffer.byteLength - from)), room, method);
+    room -= bytes.byteLength;
+    arrays[name.slice(0, -4)] = npyArray(bytes);
+  }
+  return arrays;
+}
+
+async function inflated(packed, room, method) {
+  if (method !== 8) fail(`is packed by method ${method}, which is not read here; use np.savez or np.savez_compressed`);
+  const reader = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
+  const parts = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    size += value.byteLength;
+    if (size > room) {
+      await reader.cancel();
+      fail(`unpacks to more than ${megabytes(LIMITS.bytes)} MB`);
+    }
+    parts.push(value);
+  }
+  return new Blob(parts).arrayBuffer();
+}
+
+function safetensors(buffer) {
+  const length = Number(new DataView(buffer).getBigUint64(0, true));
+  if (8 + length > buffer.byteLength) fail("is cut off: its header is longer than the file");
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
+  const arrays = {};
+  for (const [name, { dtype, shape, data_offsets: offsets }] of Object.entries(header)) {
+    if (name === "__metadata__") continue;
+    if (8 + length + offsets[1] > buffer.byteLength) fail(`is cut off: array '${name}' ends behind the file`);
+    arrays[name] = { shape, values: decoded(buffer.slice(8 + length + offsets[0], 8 + length + offsets[1]), dtype) };
+  }
+  return arrays;
+}
+
+// ---- tables: { names, rows: arrays of cells }
+
+async function csvRows(file) {
+  const { data, errors } = Papa.parse((await file.text()).replace(/^\ufeff/, ""), { skipEmptyLines: true });
+  if (errors.some(({ type }) => type === "Quotes")) fail(`row ${errors[0].row + 1}: ${errors[0].message}`);
+  const [first, ...others] = data;
+  const headless = first?.every((cell) => cell.trim() !== "" && Number.isFinite(Number(cell)));
+  return headless ? { names: first.map((_, j) => `column ${j + 1}`), rows: data } : { names: first ?? [], rows: others };
+}
+
+async function jsonLines(file) {
+  const objects = [];
+  for (const [at, line] of (await file.text()).split("\n").entries()) {
+    if (!line.trim()) continue;
+    let value;
+    try {
+      value = JSON.parse(line);
+    } catch {
+      fail(`line ${at + 1} is not JSON`);
+    }
+    objects.push(Array.isArray(value) ? { vector: value } : value);
+    if (typeof value !== "object" || value === null) fail(`line ${at + 1} is neither an object nor a list`);
+  }
+  return ofObjects(objects);
+}
+
+async function parquetRows(file, report) {
+  const buffer = await file.arrayBuffer();
+  const metadata = hyparquet.parquetMetadata(buffer);
+  if (Number(metadata.num_rows) > LIMITS.rows) requireSize(Number(metadata.num_rows), 1);
+  report(`Decoding ${file.name}`);
+  return ofObjects(await hyparquet.parquetReadObjects({ file: buffer, metadata }));
+}
+
+function ofObjects(objects) {
+  const names = Object.keys(objects[0] ?? {});
+  return { names, rows: objects.map((object) => names.map((name) => object[name])) };
+}
+
+// The vectors of a table are its only column of lists, else all columns of numbers without another role.
+function ofTable({ names, rows }) {
+  if (!rows.length) fail("has no rows");
+  if (rows.length > LIMITS.rows) requireSize(rows.length, 1);
+  const lower = names.map((name) => name.toLowerCase());
+  const places = {};
+  for (const [role, usual] of Object.entries(NAMES)) {
+    const at = usual.map((name) => lower.indexOf(name)).find((index) => index >= 0);
+    if (at !== undefined) places[role] = at;
+  }
+  const taken = new Set(Object.values(places));
+  const free = names.map((_, j) => j).filter((j) => !taken.has(j) && !INDEX.test(names[j]));
+  const sample = rows.slice(0, 50);
+  const lists = free.filter((j) => sample.every((row) => isList(row[j])));
+  if (lists.length > 1) fail(`${lists.length} columns hold lists (${lists.map((j) => names[j]).join(", ")}); keep one`);
+  const numbers = lists.length ? [] : free.filter((j) => sample.filter((row) => isNumber(row[j])).length > sample.length / 2);
+  const columns = Object.fromEntries(Object.entries(places).map(([role, j]) => [role, rows.map((row) => String(row[j] ?? ""))]));
+  if (!lists.length && !numbers.length) {
+    if (Object.keys(columns).length) return { vectors: null, columns };
+    fail(`no column of lists and no column of numbers (columns: ${names.slice(0, 8).join(", ")})`);
+  }
+  return { vectors: lists.length ? ofLists(rows, lists[0], names[lists[0]]) : ofNumbers(rows, numbers, names), columns };
+}
+
+const isList = (cell) => Array.isArray(cell) || ArrayBuffer.isView(cell) || (typeof cell === "string" && cell.trimStart().startsWith("["));
+const isNumber = (cell) => (typeof cell === "string" ? cell.trim() !== "" && Number.isFinite(Number(cell)) : typeof cell === "number" || typeof cell === "bigint");
+
+function ofLists(rows, at, name) {
+  const lists = rows.map((row, i) => {
+    try {
+      return typeof row[at] === "string" ? JSON.parse(row[at]) : row[at];
+    } catch {
+      return fail(`row ${i + 1}, column '${name}': not a list of numbers`);
+    }
+  });
+  const d = lists[0].length;
+  requireSize(rows.length, d);
+  const values = new Float64Array(rows.length * d);
+  lists.forEach((list, i) => {
+    if (list?.length !== d) fail(`row ${i + 1}, column '${name}': ${list?.length ?? "no"} numbers where earlier rows have ${d}`);
+    for (let j = 0; j < d; j += 1) {
+      if (!isNumber(list[j])) fail(`row ${i + 1}, column '${name}': number ${j + 1} is ${JSON.stringify(list[j] ?? null)}`);
+      values[i * d + j] = Number(list[j]);
+    }
+  });
+  return { n: rows.length, d, values: lists[0] instanceof Float32Array ? Float32Array.from(values) : values };
+}
+
+function ofNumbers(rows, places, names) {
+  const d = places.length;
+  requireSize(rows.length, d);
+  const values = new Float64Array(rows.length * d);
+  rows.forEach((row, i) => {
+    places.forEach((place, j) => {
+      if (!isNumber(row[place])) fail(`row ${i + 1}, column '${names[place]}': ${row[place] === "" || row[place] == null ? "it is empty" : `'${String(row[place]).slice(0, 30)}' is not a number`}`);
+      values[i * d + j] = Number(row[place]);
+    });
+  });
+  return { n: rows.length, d, values };
+}

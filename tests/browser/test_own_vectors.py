@@ -1,0 +1,372 @@
+"""The page without a server: each format, faulty files, and its numbers against the engine, from a file and with the network off."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import safetensors.numpy
+from playwright.sync_api import Browser, Page
+
+import isoviz
+from dashboard import one_page
+from isoviz.readouts.cosines import neighbour_recall
+from tests.browser.test_playground_numbers import measured, transformed
+
+RELATIVE, ABSOLUTE = 1e-6, 1e-9
+ROWS, WIDTH = 240, 24
+LISTEN = """() => {
+  const heard = (globalThis.heard = { ruler: null, points: [] });
+  heard.near = new Promise((resolve) => { heard.foundNear = resolve; });
+  heard.frontier = new Promise((resolve) => { heard.foundFrontier = resolve; });
+  const port = vectors.cloud.port;
+  port.addEventListener("message", ({ data }) => {
+    if (data.part === "ruler") heard.ruler = data.levels;
+    if (data.part === "neighbours") heard.foundNear(data.found);
+    if (data.part === "frontier" && data.point) heard.points.push(data.point);
+    if (data.part === "frontier" && data.ended) heard.foundFrontier();
+  });
+}"""
+STATE = """() => ({
+  problem: document.querySelector(".ivv-problem").hidden ? null : document.querySelector(".ivv-problem").textContent,
+  opened: vectors.opened && { n: vectors.opened.n, d: vectors.opened.d, columns: vectors.opened.columns },
+  before: Object.fromEntries(Object.entries(vectors.cloud.numbers()).map(([name, { value }]) => [name, value])),
+  after: Object.fromEntries(Object.entries(vectors.cloud.numbers("after")).map(([name, { value }]) => [name, value])),
+  order: Array.from(vectors.cloud.drawn.order?.order ?? []),
+  ruler: globalThis.heard.ruler,
+})"""
+
+
+@pytest.fixture(scope="module")
+def lab(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    path = tmp_path_factory.mktemp("page") / "lab.html"
+    path.write_text(one_page.render(start="vectors"), encoding="utf-8")
+    context = chromium.new_context(offline=True)
+    page = context.new_page()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(path.as_uri())
+    page.evaluate(LISTEN)
+    yield page
+    assert all(url.startswith(("file:", "blob:", "data:")) for url in requests), requests
+    assert path.stat().st_size <= 2.5e6
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def points() -> np.ndarray:
+    rng = np.random.default_rng(5)
+    spread = np.linspace(3, 0.3, WIDTH)
+    return np.asarray(rng.standard_t(6, size=(ROWS, WIDTH)) * spread + rng.normal(size=WIDTH), dtype=np.float32)
+
+
+def drop(page: Page, *paths: Path) -> dict[str, Any]:
+    """What the page shows once it has read and computed the files, or refused them."""
+    page.evaluate("() => { globalThis.ended = new Promise((done) => { globalThis.dropped = done; }); }")
+    page.evaluate(
+        "() => { const open = vectors.open.bind(vectors); vectors.open = (files) => open(files).then(dropped); }"
+    )
+    page.set_input_files(".ivv-file", list(paths))
+    page.evaluate("ended")
+    page.evaluate("delete vectors.open")
+    return dict(page.evaluate(STATE))
+
+
+# ------------------------------------------------------------------------------------------------------------ numbers
+
+
+def close(actual: dict[str, Any], expected: dict[str, float]) -> None:
+    for name, value in expected.items():
+        shown = np.nan if actual[name] is None else actual[name]
+        np.testing.assert_allclose(shown, value, RELATIVE, ABSOLUTE, equal_nan=True, err_msg=name)
+
+
+def test_every_number_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarray) -> None:
+    labels = np.arange(ROWS) % 3
+    np.save(tmp_path / "own.npy", points)
+    (tmp_path / "labels.csv").write_text("label\n" + "\n".join(map(str, labels)), encoding="utf-8")
+    found = drop(lab, tmp_path / "own.npy", tmp_path / "labels.csv")
+    assert found["problem"] is None and (found["opened"]["n"], found["opened"]["d"]) == (ROWS, WIDTH)
+    x = points.astype(np.float64)
+    close(found["before"], measured(x, ROWS))
+    assert sorted(found["order"]) == list(range(WIDTH))
+    # unrelated pairs are those of different labels, as in the ruler of the engine
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    cosines = unit @ unit.T
+    unrelated = cosines[np.triu(labels[:, None] != labels, 1)]
+    np.testing.assert_allclose(found["ruler"], np.quantile(unrelated, (0.5, 0.95, 0.99, 0.999)), rtol=1e-6)
+    lab.evaluate("vectors.askNeighbours(7)")
+    np.fill_diagonal(cosines, -np.inf)
+    near = lab.evaluate("heard.near")
+    assert [row for row, _ in near] == np.argsort(-cosines[7])[:10].tolist()
+    np.testing.assert_allclose([cosine for _, cosine in near], np.sort(cosines[7])[::-1][:10], rtol=1e-6)
+
+
+def test_the_ruler_without_labels_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarray) -> None:
+    np.save(tmp_path / "own.npy", points)
+    levels = isoviz.ruler(points).floor
+    found = drop(lab, tmp_path / "own.npy")["ruler"]
+    np.testing.assert_allclose(found, [level.cosine for level in levels], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"slug": "centring"}],
+        [{"slug": "all_but_the_top", "remove": 2}, {"slug": "unit_norm"}],
+        [{"slug": "zca", "strength": 0.5}],
+        [{"slug": "isobn", "beta": 1}, {"slug": "batch_norm", "eps": 1e-5}],
+    ],
+    ids=lambda steps: "+".join(step["slug"] for step in steps),
+)
+def test_a_transform_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarray, steps: list[dict[str, Any]]) -> None:
+    np.save(tmp_path / "own.npy", points)
+    drop(lab, tmp_path / "own.npy")
+    lab.evaluate("(transforms) => vectors.cloud.set({ transforms })", steps)
+    found = lab.evaluate(STATE)["after"]
+    lab.evaluate("vectors.cloud.set({ transforms: [] })")
+    close(found, measured(transformed(points.astype(np.float64), steps), ROWS))
+
+
+def cosines_of(points: np.ndarray) -> np.ndarray:
+    unit = points / np.linalg.norm(points, axis=1, keepdims=True)
+    cosines = (unit @ unit.T).astype(np.float32)
+    np.fill_diagonal(cosines, -np.inf)
+    return cosines
+
+
+def share(before: np.ndarray, after: np.ndarray) -> float:
+    """Of a row's 10 nearest rows, those that are still among them; of tied ones, on average over all orders."""
+    near, last = before >= np.sort(before)[-10] - 1e-6, np.sort(after)[-10]
+    above, tied = after > last + 1e-6, np.abs(after - last) <= 1e-6
+    return float((near & above).sum() + (near & tied).sum() * (10 - above.sum()) / tied.sum()) / 10
+
+
+def test_each_point_of_the_frontier_is_the_engines_and_its_python_runs(
+    lab: Page, tmp_path: Path, points: np.ndarray
+) -> None:
+    np.save(tmp_path / "own.npy", points)
+    drop(lab, tmp_path / "own.npy")
+    lab.get_by_role("button", name="Compute the frontier").click()
+    lab.evaluate("heard.frontier")
+    found = lab.evaluate("heard.points")
+    assert len(found) == 3 * 3 * 2  # rotations × types × widths of at least 8
+    lab.locator(".ivv-pareto button").first.click()
+    shown = lab.locator(".ivv-code").inner_text()
+    before = cosines_of(points.astype(np.float64))
+    for point in found:
+        code = lab.evaluate("(point) => vectors.pythonFor(point)", point)
+        scope: dict[str, Any] = {}
+        exec(code.replace('"own.npy"', repr(str(tmp_path / "own.npy"))), scope)
+        assert scope["compressed"].shape == (ROWS, point["k"])
+        after = cosines_of(scope["compressed"])
+        np.testing.assert_allclose(point["recall"], neighbour_recall([(before, after)]).value, RELATIVE, err_msg=code)
+        shares = [share(*row) for row in zip(before, after, strict=True)]
+        np.testing.assert_allclose(point["error"], np.std(shares, ddof=1) / np.sqrt(ROWS), rtol=1e-5)
+        assert point["bytes"] == point["k"] * point["bits"] / 8
+    assert shown in {lab.evaluate("(point) => vectors.pythonFor(point)", point) for point in found}
+    best = lab.locator(".ivv-pareto tbody tr").count()
+    smaller = [max(other["recall"] for other in found if other["bytes"] <= point["bytes"]) for point in found]
+    assert best == len({point["bytes"] for point, most in zip(found, smaller, strict=True) if point["recall"] == most})
+
+
+# ------------------------------------------------------------------------------------------------------------ formats
+
+
+def npy(path: Path, points: np.ndarray) -> Path:
+    np.save(path.with_suffix(".npy"), points)
+    return path.with_suffix(".npy")
+
+
+def fortran(path: Path, points: np.ndarray) -> Path:
+    return npy(path, np.asfortranarray(points.astype(">f8")))
+
+
+def half(path: Path, points: np.ndarray) -> Path:
+    return npy(path, points.astype(np.float16))
+
+
+def npz(path: Path, points: np.ndarray) -> Path:
+    np.savez_compressed(
+        path.with_suffix(".npz"), vectors=points, labels=np.array(["a", "ß"])[np.arange(len(points)) % 2]
+    )
+    return path.with_suffix(".npz")
+
+
+def tensors(path: Path, points: np.ndarray) -> Path:
+    safetensors.numpy.save_file({"vectors": points}, path.with_suffix(".safetensors"))
+    return path.with_suffix(".safetensors")
+
+
+def frame_of(points: np.ndarray) -> pd.DataFrame:
+    table = pd.DataFrame(points, columns=[f"x{j}" for j in range(points.shape[1])])
+    return table.assign(
+        label=np.array(["a", "ß"])[np.arange(len(points)) % 2], text=[f'say "{i}",\nthen' for i in range(len(points))]
+    )
+
+
+def csv(path: Path, points: np.ndarray) -> Path:
+    frame_of(points).to_csv(path.with_suffix(".csv"))
+    return path.with_suffix(".csv")
+
+
+def tsv(path: Path, points: np.ndarray) -> Path:
+    pd.DataFrame(points).to_csv(path.with_suffix(".tsv"), sep="\t", header=False, index=False)
+    return path.with_suffix(".tsv")
+
+
+def jsonl(path: Path, points: np.ndarray) -> Path:
+    lines = [json.dumps({"id": f"r{i}", "vector": row}) for i, row in enumerate(points.tolist())]
+    path.with_suffix(".jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path.with_suffix(".jsonl")
+
+
+def parquet(path: Path, points: np.ndarray) -> Path:
+    table = frame_of(points)[["label", "text"]].assign(embedding=list(points))
+    table.to_parquet(path.with_suffix(".parquet"))
+    return path.with_suffix(".parquet")
+
+
+def wide_parquet(path: Path, points: np.ndarray) -> Path:
+    frame_of(points).to_parquet(path.with_suffix(".parquet"))
+    return path.with_suffix(".parquet")
+
+
+WRITERS: list[Callable[[Path, np.ndarray], Path]] = [
+    npy,
+    fortran,
+    half,
+    npz,
+    tensors,
+    csv,
+    tsv,
+    jsonl,
+    parquet,
+    wide_parquet,
+]
+
+
+@pytest.mark.parametrize("write", WRITERS, ids=lambda write: write.__name__)
+def test_a_format_is_read(
+    lab: Page, tmp_path: Path, points: np.ndarray, write: Callable[[Path, np.ndarray], Path]
+) -> None:
+    few = points[:60]
+    found = drop(lab, write(tmp_path / "own", few))
+    assert found["problem"] is None and (found["opened"]["n"], found["opened"]["d"]) == few.shape
+    expected = few.astype(np.float16) if write is half else few
+    np.testing.assert_allclose(
+        found["before"]["isoscore"], isoviz.metrics.isoscore(expected.astype(np.float64)), rtol=1e-6
+    )
+    columns = found["opened"]["columns"]
+    if write in (npz, csv, parquet, wide_parquet):
+        assert columns["label"] == ["a", "ß"] * 30
+    if write in (csv, parquet, wide_parquet):
+        assert columns["text"][3] == 'say "3",\nthen'
+    if write is jsonl:
+        assert columns["id"][:2] == ["r0", "r1"]
+
+
+def saved(points: Any, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, points, **options)
+    return stream.getvalue()
+
+
+def bomb() -> bytes:
+    """Unpacks to 600 MB of zeros."""
+    stream = io.BytesIO()
+    header = saved(np.zeros((20_000, 1), dtype=np.float32))[:128]
+    with (
+        zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("x.npy", "w", force_zip64=True) as entry,
+    ):
+        entry.write(header)
+        for _ in range(600):
+            entry.write(bytes(2**20))
+    return stream.getvalue()
+
+
+def faulty_cell() -> bytes:
+    return b"a,b\n1,2\n3,x\n4,5\n6,7\n"
+
+
+def with_nan() -> np.ndarray:
+    points = np.ones((20, 3), dtype=np.float32)
+    points[4, 1] = np.nan
+    return points
+
+
+BAD: dict[str, tuple[str, Callable[[], bytes], str]] = {
+    "empty": ("own.npy", lambda: b"", "is empty"),
+    "no format": ("own.npy", lambda: b"hello, world", "another kind"),
+    "cut off": ("own.npy", lambda: saved(np.ones((50, 4)))[:600], "cut off"),
+    "huge header": ("own.npy", lambda: b"\x93NUMPY\x02\x00" + (2**31).to_bytes(4, "little") + b"{", "cut off"),
+    "objects": ("own.npy", lambda: saved(np.array([[1, None]], dtype=object), allow_pickle=True), "Python objects"),
+    "three axes": ("own.npy", lambda: saved(np.ones((3, 4, 5))), "(3, 4, 5)"),
+    "complex": ("own.npy", lambda: saved(np.ones((3, 4), dtype=complex)), "type c128"),
+    "not finite": ("own.npy", lambda: saved(with_nan()), "row 5, dimension 2"),
+    "no rows": ("own.npy", lambda: saved(np.ones((0, 4))), "(0, 4)"),
+    "one row": ("own.npy", lambda: saved(np.ones((1, 4))), "single row"),
+    "too many rows": ("own.npy", lambda: saved(np.ones((20_001, 1), dtype=np.float32)), "20000 × 1024"),
+    "zip bomb": ("own.npz", bomb, "more than 512 MB"),
+    "cut-off archive": ("own.npz", lambda: bomb()[:2000], "cut off"),
+    "cut-off tensors": ("own.safetensors", lambda: (10**9).to_bytes(8, "little") + b"{}", "cut off"),
+    "tensors that are not": ("own.safetensors", lambda: (2).to_bytes(8, "little") + b"{x", "cannot be read"),
+    "bad cell": ("own.csv", faulty_cell, "row 2, column 'b'"),
+    "only texts": ("own.csv", lambda: b"name,place\nx,y\nz,w\n", "no column of numbers"),
+    "no JSON": ("own.jsonl", lambda: b'{"v": [1, 2]}\n{"v": [1, 2\n', "line 2"),
+    "ragged": ("own.jsonl", lambda: b'{"v": [1, 2]}\n{"v": [1, 2, 3]}\n', "row 2, column 'v': 3 numbers"),
+    "cut-off parquet": ("own.parquet", lambda: b"PAR1" + bytes(40), "cannot be read"),
+    "labels alone": ("own.csv", lambda: b"label\na\nb\n", "no vectors"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_faulty_file_is_refused_in_one_line_and_the_page_lives_on(lab: Page, tmp_path: Path, name: str) -> None:
+    file, content, words = BAD[name]
+    (tmp_path / file).write_bytes(content())
+    found = drop(lab, tmp_path / file)
+    assert words in found["problem"] and file in found["problem"] and "\n" not in found["problem"]
+    assert found["problem"].count(file) == 1
+    good = drop(lab, npy(tmp_path / "good", np.eye(12, 5, dtype=np.float32) + np.arange(12)[:, None]))
+    assert good["problem"] is None and good["opened"]["n"] == 12
+
+
+def test_labels_of_another_length_are_refused(lab: Page, tmp_path: Path, points: np.ndarray) -> None:
+    (tmp_path / "labels.txt").write_text("one\ntwo\n", encoding="utf-8")
+    found = drop(lab, npy(tmp_path / "own", points), tmp_path / "labels.txt")
+    assert "labels.txt: 2 texts for 240 vectors" in found["problem"]
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_the_command_puts_vectors_into_the_page(
+    chromium: Browser, tmp_path: Path, points: np.ndarray, texts: bool
+) -> None:
+    parquet(tmp_path / "own", points)
+    out = tmp_path / "lab.html"
+    command = [sys.executable, "-m", "isoviz", "page", "--out", str(out), "--embeddings", str(tmp_path / "own.parquet")]
+    done = subprocess.run(command + ["--without-texts"] * (not texts), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    context = chromium.new_context(offline=True)
+    page = context.new_page()
+    page.goto(out.as_uri())
+    page.evaluate("vectors.whenSettled && new Promise((done) => document.addEventListener('lab:settled', done))")
+    found = page.evaluate(STATE.replace("globalThis.heard.ruler", "null"))
+    assert (found["opened"]["n"], found["opened"]["d"]) == points.shape
+    assert set(found["opened"]["columns"]) == ({"label", "text"} if texts else {"label"})
+    again = isoviz.vectors.read(out)  # a page opens in the app, too
+    np.testing.assert_array_equal(again.points, points)
+    assert ("text" in again.columns) == texts and again.columns["label"].tolist()[:2] == ["a", "ß"]
+    np.testing.assert_allclose(
+        found["before"]["isoscore"], isoviz.metrics.isoscore(points.astype(np.float64)), rtol=1e-6
+    )
+    context.close()

@@ -1,0 +1,142 @@
+"""Which measure sees what: the record is what the engine computes, each cell says what its values do, and no other thing."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dashboard.components.playground import responses as html
+from factory.record_responses import PATH
+from isoviz import metrics, reference
+from isoviz.lessons import responses
+from isoviz.lessons.responses import CHANGES, SEEDS, Change, response
+from isoviz.lessons.state import State
+
+RECORD = responses.recorded()
+BY_SLUG = {change.slug: change for change in CHANGES}
+Values = dict[str, list[float | None]]
+
+
+def measured(seeds: Any) -> dict[str, Values]:
+    """measure → change → values, computed now."""
+    ours = reference.of_this_project(responses.measures())
+    parts: dict[str, Any] = {"plain": {}, **{change.slug: change.part for change in CHANGES}}
+    rows = {name: [responses.values(part, seed, ours) for seed in seeds] for name, part in parts.items()}
+    return {m.slug: {name: [row[m.slug] for row in each] for name, each in rows.items()} for m in ours}
+
+
+def test_the_record_has_every_measure_and_these_clouds() -> None:
+    ours = {metric.slug for metric in reference.of_this_project(responses.measures())}
+    assert set(RECORD["values"]) == ours, f"run `make docs`, which writes {PATH.name}"
+    assert RECORD["clouds"] == {"plain": responses.PLAIN, "changes": {c.slug: dict(c.part) for c in CHANGES}}
+    assert tuple(RECORD["seeds"]) == SEEDS
+    assert {len(values) for row in RECORD["values"].values() for values in row.values()} == {len(SEEDS)}
+
+
+def test_the_record_is_what_the_engine_computes() -> None:
+    seeds = SEEDS[3:5]
+    for slug, row in measured(seeds).items():
+        for name, values in row.items():
+            recorded = [RECORD["values"][slug][name][SEEDS.index(seed)] for seed in seeds]
+            np.testing.assert_allclose(
+                np.array(values, float), np.array(recorded, float), rtol=1e-5, atol=1e-9, err_msg=f"{slug}, {name}"
+            )
+    assert responses.depends_on_moments(50, responses.measures()) >= set(RECORD["of_moments"])
+
+
+def test_clouds_that_were_not_recorded_say_the_same() -> None:
+    """Five more draws: exact statements stay exact, and every arrow keeps its direction."""
+    fresh = measured(range(100, 105))
+    for slug, row in responses.table().items():
+        for change in CHANGES:
+            claim = row[change.slug].claim
+            if claim == "undefined":
+                continue
+            before, after = (np.array(fresh[slug][name], float) for name in (change.begins or "plain", change.slug))
+            higher = (after[:, None] > before).mean()
+            if claim == "same":
+                np.testing.assert_allclose(after, before, rtol=1e-6, atol=1e-9, err_msg=slug)
+            elif claim != "unclear":
+                assert (higher if claim in ("rises", "reads higher") else 1 - higher) > 0.5, (slug, change.slug)
+
+
+# ------------------------------------------------------------------------------- each claim, in both directions
+
+CELLS = [(slug, change) for slug in RECORD["values"] for change in CHANGES]
+
+
+def statements(before: np.ndarray, after: np.ndarray) -> dict[str, bool]:
+    """Which of the claims hold, without their reasons; written apart from the code that makes them."""
+    if np.isnan([*before, *after]).any():
+        return {"undefined": True}
+    same = bool(np.all(np.abs(after - before) <= 1e-6 * np.abs(before) + 1e-9))
+    wins = sum(a > b for a in after for b in before) / (len(after) * len(before))
+    losses = sum(a < b for a in after for b in before) / (len(after) * len(before))
+    return {
+        "same": same,
+        "higher": not same and wins >= 0.9,
+        "lower": not same and losses >= 0.9,
+        "unclear": not same and wins < 0.9 and losses < 0.9,
+    }
+
+
+KIND = {"rises": "higher", "reads higher": "higher", "falls": "lower", "reads lower": "lower"}
+REVERSED = {"rises": "falls", "falls": "rises", "reads higher": "reads lower", "reads lower": "reads higher"}
+
+
+@pytest.mark.parametrize(("slug", "change"), CELLS, ids=[f"{slug}-{change.slug}" for slug, change in CELLS])
+def test_a_cell_is_true_and_every_other_claim_false(slug: str, change: Change) -> None:
+    row = RECORD["values"][slug]
+    start = change.begins or "plain"
+    claim = responses.table()[slug][change.slug].claim
+    holding = statements(np.array(row[start], float), np.array(row[change.slug], float))
+    assert [name for name, holds in holding.items() if holds] == [KIND.get(claim, claim)]
+    turned = response(change, {start: row[change.slug], change.slug: row[start]}, slug in RECORD["of_moments"])
+    assert turned.claim == REVERSED.get(claim, claim)
+
+
+@pytest.mark.parametrize("kind", ["shift", "scale", "rotation"])
+def test_it_agrees_with_the_invariances_that_measures_declare(kind: Any) -> None:
+    exact = {slug for slug, row in responses.table().items() if row[kind].claim == "same"}
+    declared = {slug for slug in responses.table() if kind in metrics.get(slug).unchanged_by}
+    assert exact == declared
+
+
+def test_only_a_bias_moves_where_the_distribution_stays() -> None:
+    for slug, row in responses.table().items():
+        assert {row[name].claim for name in ("few", "copies")} <= {"reads higher", "reads lower", "unclear", "same"}, (
+            slug
+        )
+        changed = {row[name].claim for name in ("rogue", "low_rank", "clusters")}
+        assert changed <= {"rises", "falls", "unclear", "same"}, slug
+    # the covariance is the Gaussian's, so what depends on it alone is only biased; what sees tails moves
+    tails = {slug: row["tails"].claim for slug, row in responses.table().items()}
+    assert tails["isoscore"] == "reads lower" and tails["ev_1"] == "reads higher" and tails["epps_pulley"] == "rises"
+    assert tails["isoscore_unbiased"] == "unclear"
+
+
+# ----------------------------------------------------------------------------------------------------- the table
+
+
+def test_links_open_the_recorded_clouds() -> None:
+    links = re.findall(r'<td class="ivr-[a-z-]+"><a href="#([^"]+)"', str(html.table()).replace("&amp;", "&"))
+    assert len(links) == len(responses.table()) * len(CHANGES)
+    for link, (slug, change) in zip(links, [(s, c) for s in responses.table() for c in CHANGES], strict=True):
+        pairs = dict(pair.split("=") for pair in link.split("&"))
+        assert pairs.pop("measure") == slug
+        steps = [{"slug": step} for step in pairs.pop("transforms", "").split("~") if step]
+        part = {name: text if name == "spectrum" else float(text) for name, text in pairs.items()}
+        assert part == {name: value for name, value in change.state.items() if name != "transforms"}
+        assert steps == list(change.state.get("transforms", []))
+        State.model_validate(change.state)
+
+
+def test_a_new_measure_of_a_package_is_left_out_until_it_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    catalogue = {**metrics.catalogue(), "evenness": metrics.get("isoscore")}
+    monkeypatch.setattr(metrics, "catalogue", lambda: catalogue)
+    responses.table.cache_clear()
+    assert list(responses.table()) == [slug for slug in catalogue if slug in RECORD["values"]]
+    responses.table.cache_clear()

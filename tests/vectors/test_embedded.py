@@ -1,0 +1,39 @@
+"""Vectors inside a page without a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from isoviz import vectors
+from isoviz.errors import InputError
+from isoviz.vectors.embedded import START, embedded
+from isoviz.vectors.sets import VectorSet
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<!doctype html>",
+        f"{START}null</script>",
+        f'{START}{{"npy": "AAAA", "columns": {{}}}}</script>',
+        f'{START}{{"npy": 1, "columns": {{}}}}</script>',
+        f'{START}{{"columns": ',
+    ],
+)
+def test_a_page_without_vectors_is_refused_beside_its_field(tmp_path: Path, page: str) -> None:
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    with pytest.raises(InputError, match="not a page with vectors") as caught:
+        vectors.read(tmp_path / "page.html")
+    assert caught.value.field == "vectors"
+
+
+def test_a_set_that_is_too_large_is_refused() -> None:
+    import pandas as pd
+
+    wide = VectorSet(np.zeros((2, 1025), dtype=np.float32), pd.DataFrame(index=range(2)))
+    with pytest.raises(InputError, match="20,000 × 1,024") as caught:
+        embedded(wide, field="embeddings")
+    assert caught.value.field == "embeddings"
