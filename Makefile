@@ -26,8 +26,9 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Writes the generated parts of docs/ from the catalogues, then builds the site into site/.
+# Measures the table "Which measure sees what", writes the generated parts of docs/ from the catalogues, then builds the site into site/.
 docs: $(VENV)/.dev
+	$(BIN)/python -m factory.record_responses
 	$(BIN)/python -m factory.reference_docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 

@@ -39,7 +39,7 @@ WATCH = """() => {
     found.pause = 0;
   });
 }"""
-SETTLED = "() => new Promise((done) => (found.all ? done() : document.addEventListener('lab:settled', done)))"
+SETTLED = "() => new Promise((done) => (found.all ? done() : document.addEventListener('lab:settled', () => done())))"
 FRONTIER = """() => new Promise((done) => {
   globalThis.done = done;
   globalThis.dropped = performance.now();

@@ -10,7 +10,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -131,16 +132,31 @@ def _is_first(row: RunRow, methods: Sequence[str]) -> bool:
 # -------------------------------------------------------------------------------------------------------- database
 
 
+def write_store(rows: Iterable[tuple[Store, RunRow]], file: Path) -> None:
+    """Write finished runs of stores as a new store, with the numbers and curves that pages read but without files."""
+    with _new_database(file) as connection:
+        for store, row in rows:
+            _write_run(connection, row.id, row.group or "", row, thinned(_events(store, row.id), (), is_study=True))
+
+
 def _write_database(store: Store, chosen: Mapping[str, list[RunRow]], target: Path) -> None:
-    file = target / DATABASE
+    with _new_database(target / DATABASE) as connection:
+        for title, row in ((title, row) for title, rows in chosen.items() for row in rows):
+            run_id = example_id(row.id)
+            epochs = _copy_files(store.folder_of(row.id), target / "runs" / run_id, row, title)
+            events = thinned(_events(store, row.id), epochs, is_study=title not in (METHODS, SWEEP))
+            _write_run(connection, run_id, title, row, events)
+
+
+@contextmanager
+def _new_database(file: Path) -> Iterator[Connection]:
+    """A connection to a new database with the tables of a store; made compact at the end."""
     engine = create_engine(f"sqlite:///{file}")
     with engine.begin() as connection:
         schema.metadata.create_all(connection)
         meta = {schema.SCHEMA: str(schema.VERSION), schema.REVISION: "0"}
         connection.execute(insert(schema.meta), [{"key": key, "value": value} for key, value in meta.items()])
-        for title, rows in chosen.items():
-            for row in rows:
-                _write_run(connection, store, title, row, target)
+        yield connection
 
     @event.listens_for(engine, "connect")
     def _alone(connection: Any, _record: Any) -> None:
@@ -154,11 +170,10 @@ def _write_database(store: Store, chosen: Mapping[str, list[RunRow]], target: Pa
     engine.dispose()
 
 
-def _write_run(connection: Connection, store: Store, title: str, row: RunRow, target: Path) -> None:
-    """Write one run with its events and files."""
-    is_study = title not in (METHODS, SWEEP)
-    kept_epochs = _copy_files(store.folder_of(row.id), target / "runs" / example_id(row.id), row, title)
-    events = thinned(_events(store, row.id), kept_epochs, is_study)
+def _write_run(
+    connection: Connection, run_id: str, title: str, row: RunRow, events: Sequence[tuple[float, Event]]
+) -> None:
+    """Write one run under this id and experiment, with its events."""
     result = row.result
     assert result is not None
     progress = row.progress.model_dump(mode="json") if row.progress else {}
@@ -169,7 +184,7 @@ def _write_run(connection: Connection, store: Store, title: str, row: RunRow, ta
     connection.execute(
         insert(schema.runs),
         {
-            "id": example_id(row.id),
+            "id": run_id,
             "name": row.name,
             "group_name": title,
             "status": "finished",
@@ -191,7 +206,7 @@ def _write_run(connection: Connection, store: Store, title: str, row: RunRow, ta
     )
     lines = [
         {
-            "run_id": example_id(row.id),
+            "run_id": run_id,
             "seq": seq,
             "time": round(moment, 2),
             "body": _compact(_body(one), DIGITS_OF_CURVES),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import tempfile
@@ -31,6 +32,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
             return "browser" if file.startswith("tests/browser/") else file
 
     return Scheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with a slow test or a browser come first, so that at the end no process works alone on a long one."""
+    slow = {item.path for item in items if any(map(item.get_closest_marker, ("slow", "browser")))}
+    items.sort(key=lambda item: item.path not in slow)
+
+
+def pytest_collection_finish() -> None:
+    """The objects of all imported libraries and collected tests stay: a collection of garbage need not walk over them each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -76,7 +76,7 @@ def ways_in() -> None:
     entry_points = (
         (
             "What is isotropy?",
-            "Eight short lessons. You guess, the cloud moves, and you see how far off you were.",
+            "Ten short lessons. You guess, the cloud moves, and you see how far off you were.",
             [
                 (menu.LESSONS, "Start the lessons", ":material/school:"),
                 (menu.METHODS, "Methods and measures", ":material/functions:"),

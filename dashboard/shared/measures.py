@@ -15,18 +15,22 @@ from isoviz.metrics.scores import REPORTED_ZETA
 
 CLOUDS = {"head": "classifier input", "layers": "all layers' tokens", "output": "output weights"}
 """Display names of a run's clouds."""
+PROMPTS = ("texts",)
+"""The inputs of a metric of each text's tokens, which views have and runs do not."""
 
 
 def of_clouds() -> list[Metric]:
-    """Metrics with a number in a cloud's record, in catalogue order."""
-    return [metric for metric in of_runs() if metric.kinds & {"rows", "tokens"}]
+    """Metrics with a number in the record of a view's cloud, in catalogue order."""
+    return [
+        metric
+        for metric in metrics.catalogue().values()
+        if metric.kinds & {"rows", "tokens"} and (metric.in_runs or metric.inputs == PROMPTS)
+    ]
 
 
 def of_runs() -> list[Metric]:
     """Metrics with a number in a run's report, including those of its output weights."""
-    return [
-        metric for metric in metrics.catalogue().values() if metric.estimate is not None and metric.gives != "curve"
-    ]
+    return [metric for metric in metrics.catalogue().values() if metric.in_runs]
 
 
 def headline() -> list[Metric]:

@@ -130,11 +130,7 @@ def _metric(rows: Sequence[RunRow], requested: str | None) -> str:
         if task_entry is None and not reported:
             raise InputError(f"metric: no run on {task} has finished", field="metric")
         return task_entry.primary if task_entry else next(iter(reported))
-    measures = [
-        slug
-        for slug, measure in metrics.catalogue().items()
-        if measure.estimate is not None and measure.gives != "curve"
-    ]
+    measures = [slug for slug, measure in metrics.catalogue().items() if measure.in_runs]
     if requested in reported or requested in measures or (task_entry is not None and requested in task_entry.metrics):
         return requested
     allowed = ", ".join([*(reported or (task_entry.metrics if task_entry else ())), *measures])

@@ -1,4 +1,4 @@
-"""Real servers, shared by all tests, and a real Chromium: `open_tab(url)` opens a page."""
+"""Real servers, shared by all tests here, and a real Chromium: `open_tab(url)` opens a page. Other tests find them gone."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(1500))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     """The system's Chromium. Without one these tests are skipped, except in CI, where that would hide something."""
     path = os.environ.get("ISOVIZ_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
@@ -125,7 +125,7 @@ def start(folder: Path, *, runner: str = "off", base: str = "", **settings: str)
     return server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """See `server`."""
     started = start(tmp_path_factory.mktemp("plain"), base="lab/isotropy")
@@ -143,7 +143,7 @@ def server(plain: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     return plain
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def with_examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server whose pages are full of examples. No test makes runs there."""
     started = start(tmp_path_factory.mktemp("examples"), ISOVIZ_EXAMPLES="on")
@@ -151,7 +151,7 @@ def with_examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     started.end()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that visitors reach by a link only."""
     started = start(tmp_path_factory.mktemp("guarded"), ISOVIZ_NO_TOKEN="")
@@ -159,7 +159,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     started.end()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def training(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that really trains; runs still going at the end are stopped and awaited."""
     started = start(tmp_path_factory.mktemp("training"), runner="on")

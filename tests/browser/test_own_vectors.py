@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,9 @@ from playwright.sync_api import Browser, Page
 
 import isoviz
 from dashboard import one_page
+from dashboard.components.lab import source as lab_source
+from dashboard.components.lessons import source as lessons
+from dashboard.components.playground import source
 from isoviz.readouts.cosines import neighbour_recall
 from tests.browser.test_playground_numbers import measured, transformed
 
@@ -109,6 +114,21 @@ def test_every_number_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarr
     near = lab.evaluate("heard.near")
     assert [row for row, _ in near] == np.argsort(-cosines[7])[:10].tolist()
     np.testing.assert_allclose([cosine for _, cosine in near], np.sort(cosines[7])[::-1][:10], rtol=1e-6)
+
+
+def test_of_many_rows_pairs_take_evenly_spaced_ones(lab: Page, tmp_path: Path) -> None:
+    points = np.random.default_rng(1).normal(size=(2_300, 5))
+    found = drop(lab, npy(tmp_path / "own", points))
+    close(found["before"], measured(points, len(points)))
+
+
+@pytest.mark.parametrize(
+    "script", [lab_source.engine(), f"{source.script()}\n{lessons.script()}\n{lab_source.script()}"]
+)
+def test_no_name_of_one_file_hides_that_of_another(script: str) -> None:
+    own = "\n".join(line for line in script.splitlines() if len(line) < 5_000)  # libraries and texts
+    names = re.findall(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", own, re.MULTILINE)
+    assert len(names) > 100 and {name: count for name, count in Counter(names).items() if count > 1} == {}
 
 
 def test_the_ruler_without_labels_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarray) -> None:

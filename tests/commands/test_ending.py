@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -16,11 +14,13 @@ import psutil
 import pytest
 
 from isoviz.__main__ import main
+from isoviz.events import Checkpointed, Event
 from isoviz.runs.store import RunRow, Store
+from tests.forked import Command, Program
 from tests.runs.observing import posix, until
 
-pytestmark = posix
-Start = Callable[..., subprocess.Popen[str]]
+pytestmark = [posix, pytest.mark.slow]
+Start = Callable[..., Command]
 
 
 @pytest.fixture
@@ -31,42 +31,31 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def start(tiny_models: Any, cola: Path, store: Store) -> Iterator[Start]:
+def start(tiny_models: Any, cola: Path, store: Store, tmp_path: Path) -> Iterator[Start]:
     """Starts `isoviz train` with a run of many short epochs for each seed."""
-    started: list[subprocess.Popen[str]] = []
+    started: list[Command] = []
 
-    def begin(*options: str, epochs: int = 40, program: Sequence[str] = ("-m", "isoviz")) -> subprocess.Popen[str]:
-        command = [sys.executable, *program, "train", "--model", str(tiny_models("bert")), "--task", "glue/cola"]
-        command += ["--data", str(cola), "--epochs", str(epochs), "--lr", "5e-3", "--batch-size", "8", "--threads", "1"]
-        command += ["--method", "istar", "--store", store.url, *options]
-        started.append(
-            subprocess.Popen(
-                command,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "OMP_NUM_THREADS": "1"},
-                # a shell that runs the tests in the background may have SIGINT ignored
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-            )
-        )
+    def begin(*options: str, epochs: int = 40, program: Program = main) -> Command:
+        words = ["train", "--model", str(tiny_models("bert")), "--task", "glue/cola", "--data", str(cola)]
+        words += ["--epochs", str(epochs), "--lr", "5e-3", "--batch-size", "8", "--threads", "1", "--method", "istar"]
+        words += ["--store", store.url, *options]
+        started.append(Command(words, tmp_path, {**os.environ, "OMP_NUM_THREADS": "1"}, program))
         return started[-1]
 
     yield begin
     for process in started:
         process.kill()
-        process.communicate()
 
 
 def first(store: Store) -> RunRow:
     return store.list(order="oldest")[0]
 
 
-def under_way(store: Store, process: subprocess.Popen[str]) -> RunRow:
+def under_way(store: Store, process: Command) -> RunRow:
     """The first run, when it has left its first checkpoint."""
 
     def checkpointed() -> bool:
-        assert process.poll() is None, process.communicate()
+        assert process.returncode is None, process.stderr
         rows = store.list(order="oldest")
         return bool(rows) and rows[0].progress is not None and rows[0].progress.checkpoint_step > 0
 
@@ -88,7 +77,6 @@ def test_after_a_kill_every_command_works_at_once(
     process = start("--seeds", "0", "1", "2", epochs=6)
     killed = under_way(store, process).id
     process.kill()
-    process.communicate()
     listed = command("runs", "list", "--store", store.url, capsys=capsys)["runs"]
     assert [run["status"] for run in listed] == ["lost"] * 3
     assert {run["error"]["message"] for run in listed[:2]} == {"the command that was running it has ended"}
@@ -106,44 +94,39 @@ def test_first_signal_leaves_a_checkpoint_and_ends_the_command(start: Start, sto
     process = start("--seeds", "0", "1", "--json", epochs=400)
     under_way(store, process)
     process.send_signal(signal.SIGTERM)
-    output, errors = process.communicate(timeout=300)
-    assert process.returncode == 1 and "Traceback" not in errors and "stopping after this step" in errors
-    assert [run["status"] for run in json.loads(output)["runs"]] == ["stopped"]
+    assert process.wait(300) == 1
+    assert "Traceback" not in process.stderr and "stopping after this step" in process.stderr
+    assert [run["status"] for run in json.loads(process.stdout)["runs"]] == ["stopped"]
     assert [row.status for row in store.list()] == ["stopped", "stopped"]
     ending = store.events(first(store).id)[-1][1]
     assert ending["forced"] is False and ending["step"] == first(store).progress.step  # type: ignore[union-attr]
 
 
-DEAF = """
-import sys, time
-import isoviz.training
-from isoviz.__main__ import main
-from isoviz.events import Checkpointed
+def deaf(words: Sequence[str]) -> int:
+    """`isoviz` with a training whose first optimiser step takes ten minutes."""
+    import isoviz.training
 
-def train(config, emit, should_stop, run_dir, resume=False):
-    emit(Checkpointed(step=7, epoch=1, path="c"))
-    while True:  # an optimiser step of ten minutes
-        time.sleep(0.01)
+    def train(config: Any, emit: Callable[[Event], None], *_: object) -> None:
+        emit(Checkpointed(step=7, epoch=1, path="c"))
+        while True:
+            time.sleep(0.01)
 
-isoviz.training.train = train
-sys.exit(main(sys.argv[1:]))
-"""
+    isoviz.training.train = train  # type: ignore[assignment]
+    return main(words)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_second_signal_ends_at_once_without_a_traceback(
     start: Start, store: Store, number: signal.Signals, code: int
 ) -> None:
-    process = start("--seeds", "0", "1", program=["-c", DEAF])
+    process = start("--seeds", "0", "1", program=deaf)
     under_way(store, process)
     process.send_signal(number)
-    assert process.stderr is not None
-    until(lambda: "stopping after this step" in process.stderr.readline())  # type: ignore[union-attr]
+    until(lambda: "stopping after this step" in process.stderr)
     time.sleep(1.0)  # two signals at once count as one request
     process.send_signal(number)
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == code and errors.splitlines()[-1] == "isoviz: interrupted"
-    assert "Traceback" not in errors
+    assert process.wait(300) == code and process.stderr.splitlines()[-1] == "isoviz: interrupted"
+    assert "Traceback" not in process.stderr
     assert [row.status for row in store.list()] == ["stopped", "stopped"]
     ending = store.events(first(store).id)[-1][1]
     assert (ending["forced"], ending["step"]) == (True, 7)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import numpy as np
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
@@ -48,6 +49,7 @@ async def refusal(client: Client, tool: str, **arguments: Any) -> str:
 def test_a_reading_session(tmp_path: Path) -> None:
     store = Store(tmp_path)
     (run_id,) = store.create([RunConfig.checked(model="demo/tiny-bert", task="demo/acceptability")])
+    np.save(tmp_path / "points.npy", np.random.default_rng(0).standard_normal((64, 8)))
 
     async def talk() -> None:
         async with session(tmp_path) as client:
@@ -67,16 +69,8 @@ def test_a_reading_session(tmp_path: Path) -> None:
             assert "\n" not in await refusal(client, "list_runs", limit="many")
             assert "no run and no experiment" in await refusal(client, "compare_runs", ids=["nothing"])
             assert "stop_run" in await refusal(client, "stop_run", id=run_id)
-            measured = await answer(
-                client,
-                "measure",
-                model="demo/tiny-bert",
-                task="demo/acceptability",
-                layer=2,
-                pooling="cls",
-                max_eval=64,
-            )
-            assert measured["cloud"]["layer"] == 2 and 0 < measured["isoscore"] < 1
+            measured = await answer(client, "measure", embeddings=str(tmp_path / "points.npy"))
+            assert (measured["n"], measured["d"]) == (64, 8) and 0 < measured["isoscore"] < 1
             assert f"'{run_id}' is queued" in await refusal(
                 client, "measure", model=f"run:{run_id}", task="demo/acceptability"
             )

@@ -107,6 +107,7 @@ def test_a_column_of_a_table_and_its_labels(call, tmp_path):
     assert (code, err, document["d"]) == (0, "", 6)
     assert document["isoscore"] == pytest.approx(metrics.isoscore(np.array(frame["embedding"].tolist())))
     assert document["labels"]["classes"] == 2 and document["labels"]["knn"] > 0.9
+    assert document["lidar"] == pytest.approx(1)  # two labels differ in one direction
     assert set(document["labels"]) == {"classes", "knn", "silhouette", "probe", "nmi", "noise_floor"}
     frame[["kind"]].rename(columns={"kind": "label"}).to_csv(tmp_path / "labels.csv", index=False)
     path = save(tmp_path, ".npy", np.array(frame["embedding"].tolist()))
@@ -128,6 +129,10 @@ def test_pairs_and_relevance_of_a_file(call, tmp_path):
     expected = spearmanr(left % 7, (unit[left] * unit[right]).sum(axis=1)).statistic
     assert document["pairs"]["pairs"] == 50 and "labels" not in document
     assert document["pairs"]["spearman_cosine"] == pytest.approx(expected, abs=1e-6)
+    related = (left % 7) >= 0.8 * 6
+    assert document["pairs"]["alignment"] == pytest.approx(
+        metrics.alignment(CLOUD[left[related]], CLOUD[right[related]]), abs=1e-6
+    )
     unrelated = ~np.tri(len(CLOUD), dtype=bool)
     unrelated[left, right] = False
     floor = np.quantile((unit @ unit.T)[unrelated], 0.99)
@@ -207,6 +212,12 @@ def test_a_model_without_layer_and_pooling_is_a_table_of_all(call, model):
         assert document[name] == last[name], name
     assert last["isoscore"] is not None
     assert document["output_embeddings"] is None  # an encoder without a language-model head
+    across = document["across_layers"]
+    assert across["pooling"] == "cls" and across["retention"]["rows"] == 32
+    assert [len(across["retention"][name]) for name in ("from_before", "to_last")] == [2, 2]
+    tokens = [row["prompt_entropy"] for row in document["by_layer"] if row["pooling"] == "tokens"]
+    lowest = int(np.argmin(tokens))
+    assert (across["valley"] and across["valley"]["layer"]) == (1 if lowest == 1 else None)
     code, out, err = call(*model)
     lines = out.splitlines()
     headings = [metric.heading for metric in metrics.catalogue().values() if f" {metric.heading}" in lines[1]]

@@ -6,12 +6,16 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
 from isoviz import posthoc
 from isoviz.__main__ import main
 from isoviz.commands import transform
 from isoviz.parameters import start_values
+from isoviz.readouts.cosines import overlap
+from isoviz.readouts.image import Image
 from isoviz.whatif import chains
 from tests.posthoc.clouds import cloud
 
@@ -26,7 +30,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("slug", list(posthoc.catalogue()))
+@pytest.mark.parametrize("slug", [slug for slug, kind in posthoc.catalogue().items() if not kind.needs])
 def test_every_transform_is_offered(slug: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     step = chains.step(slug, **start_values(posthoc.get(slug).Params))
     words = ["--chain", step.text, "--in", "dev.npy", "--fit-on", "train.npy", "--out", "after.npy", "--json"]
@@ -35,6 +39,8 @@ def test_every_transform_is_offered(slug: str, files: Path, capsys: pytest.Captu
     assert document["chain"] == step.text and document["out"]["n"] == 10
     expected = step.make().fit(np.load("train.npy")).transform(np.load("dev.npy"))
     np.testing.assert_allclose(np.load("after.npy"), expected, rtol=1e-12, atol=1e-12)
+    kept = overlap(Image(np.load("dev.npy")), Image(expected)).value
+    assert document["neighbours"]["recall10"] == pytest.approx(kept, abs=1e-9) and document["neighbours"]["n"] == 10
     assert not list(files.glob("*.partial"))
 
 
@@ -50,3 +56,25 @@ def test_float32_stays_float32_and_a_file_may_be_replaced(files: Path, capsys: p
     np.testing.assert_allclose(after, fitted.fit_transform(before), rtol=1e-6, atol=1e-6)
     text = capsys.readouterr().out
     assert "All-but-the-top → PCA whitening, fitted on train.npy (n = 120)" in text and "removed 2" in text
+
+
+def test_languages_come_from_a_column_of_both_tables(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def table(name: str, points: NDArray[np.float64], languages: list[str | None]) -> None:
+        frame = pd.DataFrame(points, columns=[f"dim_{number}" for number in range(points.shape[1])])
+        frame.assign(language=languages).to_parquet(name)
+
+    train, dev = cloud(), cloud(10, seed=1)
+    table("train.parquet", train, ["de", "en", "fr"] * 40)
+    table("dev.parquet", dev, ["en"] * 4 + ["de"] * 4 + ["xx", None])
+    words = ["--chain", "language_removal", "--groups", "language", "--in", "dev.parquet", "--fit-on", "train.parquet"]
+    assert main(["transform", *words, "--out", "after.npy", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["affine"] is False
+    means = [train[1::3].mean(axis=0)] * 4 + [train[::3].mean(axis=0)] * 4 + [train.mean(axis=0)] * 2
+    np.testing.assert_allclose(np.load("after.npy"), dev - np.array(means), atol=1e-9)
+
+
+def test_embed_filter_names_its_model(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save("wide.npy", cloud(20, 128))
+    chain = "embed_filter:model=demo/tiny-bart,ratio=4"
+    assert main(["transform", "--chain", chain, "--in", "wide.npy", "--out", "after.npy", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["chain"] == chain and np.load("after.npy").shape == (20, 32)

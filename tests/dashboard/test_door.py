@@ -185,24 +185,6 @@ def test_a_viewer_leaves_no_bytes_with_the_server(guarded: Server, public: Serve
     assert status in (400, 403) and b"Viewers" not in body, "there is no such session"
 
 
-def test_a_forged_cookie_is_none(guarded: Server) -> None:
-    viewer = cookie(guarded, Role.VIEWER)
-    name, _, value = viewer.partition("=")
-    body, _, signature = value.rpartition(".")
-    for forged in (
-        value.replace("viewer", "runner"),
-        value.replace("viewer", "operator"),
-        f"operator-1.{signature}",
-        body,
-        "",
-        "operator",
-        secret(guarded, Role.OPERATOR),
-    ):
-        assert ask(guarded, "/", cookie=f"{name}={forged}")[0] == 401, forged
-        assert stream(guarded, f"{name}={forged}") == 403, forged
-    assert ask(guarded, "/", cookie=viewer)[0] == 200
-
-
 def test_a_changed_link_ends_its_cookies_and_open_pages(guarded: Server) -> None:
     runner, viewer = cookie(guarded, Role.RUNNER), cookie(guarded, Role.VIEWER)
     old = secret(guarded, Role.RUNNER)
@@ -360,8 +342,3 @@ def test_streamlit_alone_does_not_start_it_unguarded_either(tmp_path: Path) -> N
         timeout=120,
     )
     assert refused.returncode == 2 and "anyone who reaches 0.0.0.0" in refused.stderr
-
-
-def test_off_loopback_the_operator_s_link_does_not_count(tmp_path: Path) -> None:
-    door = ByLink(lambda: tmp_path, "c", (Role.RUNNER, Role.VIEWER))
-    assert door.admit(door.links().secrets[Role.OPERATOR], {}) is None

@@ -13,7 +13,7 @@ from dashboard.explore import analysis, numbers
 from dashboard.shared import downloads, wording
 from isoviz import metrics, tasks
 from isoviz.access.service import Service
-from isoviz.exploring import encoders, measuring, results, similarity
+from isoviz.exploring import encoders, layers, measuring, results, similarity
 from isoviz.exploring.jobs import VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.exploring.results import ViewResult
@@ -144,8 +144,8 @@ def test_finished_view_is_shown_at_once_with_its_numbers(opened: Opened, kept_vi
     assert len(drawn(page)) == 6  # the map and the matrix are components
     markers = [chart["data"][0].get("marker", {}) for chart in drawn(page)]
     (compared,) = [marker["color"] for marker in markers if marker.get("symbol") == "square" and "cmin" in marker]
-    layers = [kept_view.points(layer, "cls") for layer in range(kept_view.depth + 1)]
-    expected = similarity.matrix(layers, layers, "cka")  # before the first layer, all first tokens are one point
+    clouds = [kept_view.points(layer, "cls") for layer in range(kept_view.depth + 1)]
+    expected = similarity.matrix(clouds, clouds, "cka")  # before the first layer, all first tokens are one point
     assert np.isnan(expected).any() and np.isfinite(expected[1:, 1:]).all()
     np.testing.assert_allclose(compared, expected[~np.isnan(expected)], atol=1e-4)
     shown = page.dataframe[0].value
@@ -156,6 +156,22 @@ def test_finished_view_is_shown_at_once_with_its_numbers(opened: Opened, kept_vi
     assert line["IsoScore"] == entry.number("isoscore") and line["EV₁"] == entry.curve("ev")[0]
     assert "n = 24, d = 16" in texts(page)
     assert f"The first {ROWS} of 32 rows of validation" in texts(page)
+
+
+def test_across_layers_shows_entropy_and_what_each_layer_keeps(opened: Opened, kept_view: ViewResult) -> None:
+    page = opened(explore_show_across="true", explore_pooling="mean", explore_measure="Prompt entropy")
+    assert errors(page) == []
+    lines = {trace["name"]: trace["y"] for chart in drawn(page) for trace in chart["data"] if "name" in trace}
+    clouds = [kept_view.points(layer, "mean") for layer in range(kept_view.depth + 1)]
+    kept = layers.retention(clouds)
+    assert kept is not None
+    np.testing.assert_allclose(lines["kept from the layer before"], [value for value, _ in kept.from_before])
+    entropies = [kept_view.entry(layer, "tokens").number("prompt_entropy") for layer in range(kept_view.depth + 1)]
+    np.testing.assert_allclose(lines["tokens of a text"], entropies)
+    assert f"share most neighbours with layer {kept.choice}" in texts(page)
+    assert "is a measure of pooling tokens" in texts(page)
+    page = opened(explore_show_across="true", explore_pooling="tokens")
+    assert errors(page) == [] and "a pooling that every layer has" in texts(page)
 
 
 def test_measure_layer_and_pooling_live_in_the_address(opened: Opened, kept_view: ViewResult) -> None:
@@ -201,17 +217,6 @@ def test_numbers_that_are_infinite_once_read(opened: Opened, open_page: OpenPage
     assert errors(open_page("explore", explore_rows=digits)) == []
     page = open_page("train", train_max_eval=digits, train_epochs="1e309")
     assert errors(page) == [] and page.number_input(key="train_epochs").value == 3
-
-
-def test_files_of_a_task_are_uploaded_here_too(open_page: OpenPage, cola: Path) -> None:
-    page = open_page("explore", **{"explore_task": "glue/cola", "explore_from.glue/cola": "Upload"})
-    good = ("rows.parquet", (cola / "train.parquet").read_bytes(), "application/octet-stream")
-    page.file_uploader(key="explore_upload.glue/cola.train").set_value(("x.csv", b"text\na\n", "text/csv")).run()
-    page.file_uploader(key="explore_upload.glue/cola.validation").set_value(good).run()
-    assert "lacks the columns sentence" in errors(page)[0] and page.button(key="explore_look").disabled
-    page.file_uploader(key="explore_upload.glue/cola.train").set_value(good).run()
-    assert errors(page) == [] and not page.button(key="explore_look").disabled
-    assert Path(page.text_input(key="explore_data.glue/cola").value).parent.name == "uploads"
 
 
 def test_a_translation_is_read_in_the_direction_of_the_form(open_page: OpenPage, tmp_path: Path) -> None:

@@ -75,26 +75,6 @@ def test_a_stop_that_takes_long_can_be_forced(
     assert store.signals(run.id).at_once
 
 
-def test_cancelling_takes_a_run_out_of_the_queue(store: Store, open_page: OpenPage) -> None:
-    Story(store).begin()
-    waiting = Story(store, claim=False, seed=1)
-    app = open_page("live")
-    app.button(key=f"stop-{waiting.id}").click().run()
-    assert store.get(waiting.id).status == "stopped"
-    assert "in the queue" not in texts(app)
-
-
-def test_all_waiting_runs_can_be_stopped_at_once(store: Store, open_page: OpenPage) -> None:
-    run = Story(store).begin()
-    for seed in range(1, 10):
-        Story(store, claim=False, seed=seed)
-    app = open_page("live")
-    assert f"and {9 - run_queue.WAITING_SHOWN} more waiting" in texts(app)
-    next(button for button in app.button if button.label == "Stop all waiting runs").click().run()
-    assert store.counts()["queued"] == 0
-    assert store.get(run.id).status == "running"
-
-
 def test_a_launch_just_made_comes_before_other_runs(store: Store, open_page: OpenPage) -> None:
     launched = Story(store, claim=False, group="mine").id
     running = Story(store, seed=1).begin()
@@ -185,16 +165,6 @@ def test_the_sidebar_leads_back_to_what_runs(store: Store, open_page: OpenPage) 
     Story(store, seed=2, claim=False)
     app = open_page("run", id=run.id)
     assert "1 running · 1 queued" in [link.value for link in app.sidebar.page_link]
-
-
-def test_a_recorded_run_is_chosen_and_played(store: Store, open_page: OpenPage) -> None:
-    earlier, later = (Story(store, method="baseline", seed=seed).complete() for seed in (1, 2))
-    app = open_page("live")
-    assert json.loads(app.get_by_key("live-lines").proto.json)["replay"] is None
-    app.selectbox[0].set_value(earlier.id).run()
-    app.button(key="replay_play").click().run()
-    assert not app.exception and shown_runs(app) == [earlier.id] != [later.id]
-    assert json.loads(app.get_by_key("live-lines").proto.json)["replay"] == 1
 
 
 @pytest.mark.parametrize(("query", "speed"), [("20", 20), ("²", None)])

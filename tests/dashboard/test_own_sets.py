@@ -133,21 +133,6 @@ def test_a_link_to_vectors_that_are_gone_says_so(open_page: OpenPage) -> None:
     assert "no longer on this server" in message
 
 
-def test_pasted_sentences_become_a_map(open_page: OpenPage, computed_here: list[ViewRequest]) -> None:
-    page = open_page("explore", explore_at="My texts")
-    lines = "\n".join(f"The cat number {number} sleeps." for number in range(20))
-    page.text_area(key="explore_own.texts.lines").set_value(lines).run()
-    assert errors(page) == [] and computed_here == []  # the visitor confirms the encoder
-    page.button(key="explore_look").click().run()
-    key = str(page.query_params["explore_texts"])
-    (request,) = computed_here
-    assert (request.model, request.task, request.data) == ("demo/tiny-bert", user_sets.TEXTS, key)
-    assert "The first 20 of 20 texts of pasted texts" in texts(page)
-    expected = key_of(request, sources.resolve("demo/tiny-bert"), Rows(key, {user_sets.ALL_ROWS: 20}))
-    view = results.find(expected)
-    assert view is not None and view.depth > 0 and view.table("mean")["text"].tolist() == lines.splitlines()
-
-
 def test_prompt_and_dimensions_of_a_sentence_model(
     open_page: OpenPage,
     computed_here: list[ViewRequest],

@@ -15,6 +15,8 @@ import dashboard.server
 from streamlit.testing.v1 import AppTest
 from isoviz.runs.store import Store
 from tests.dashboard.made_up import config, finish
+from tests.dashboard.reading import packages_scanned_once
+packages_scanned_once().__enter__()
 finish(Store(None), config("istar", 0, {"lam": 1}), 0.75, 0.5)
 app = AppTest.from_file("dashboard/app.py", default_timeout=180)
 PAGES = "home playground lessons methods explore atlas train experiments results tradeoffs whatif ruler papers live run"

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.ruler import figures, sentences
 from dashboard.shared import menu
 from isoviz import cosines, vectors
-from isoviz.cosines import SIX_LINES, Ruler
+from isoviz.cosines import Ruler
 from isoviz.cosines.results import STORE
 from isoviz.errors import InputError
 from isoviz.exploring.jobs import QUESTIONS, SENTENCES
@@ -170,36 +167,6 @@ def keep_sentences(first: str, second: str, points: Any) -> None:
     }
     key = queue.content_key(SENTENCES, {**request, "texts": [[first, second]]})
     QUESTIONS.publish(key, {"tokens": []}, {"points": np.asarray(points, np.float32)})
-
-
-def test_two_sentences_and_six_lines_that_give_the_pages_numbers(
-    open_page: OpenPage, offered: dict[str, Callable[[], bytes]], tmp_path: Path
-) -> None:
-    generator = np.random.default_rng(0)
-    points = np.ones(128) + 0.4 * generator.normal(size=(2, 128))
-    keep_sentences("A cat sat.", "A dog ran.", points)
-    page = open_page("ruler", ruler_first="A cat sat.", ruler_second="A dog ran.")
-    ruler, between = recorded(), line(page, figures.SENTENCES)
-    assert errors(page) == [] and between == pytest.approx(cosine(points), abs=1e-9)
-    assert f"Their cosine: {ruler.read(between).sentence}" in texts(page)
-    (tmp_path / "ruler.json").write_bytes(encoded(offered["ruler.json"]()))
-    (tmp_path / "pair.npy").write_bytes(offered["pair.npy"]())
-    process = subprocess.run(
-        [sys.executable, "-c", SIX_LINES], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    reading = ruler.read(between)
-    assert tuple(map(float, process.stdout.split())) == pytest.approx(
-        (between, reading.percentile, reading.probability)
-    )
-
-
-def cosine(points: Any) -> float:
-    first, second = np.asarray(points, np.float32).astype(float)
-    return float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
-
-
-def encoded(content: bytes | str) -> bytes:
-    return content.encode() if isinstance(content, str) else content
 
 
 def test_sentences_that_cannot_be_read(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:

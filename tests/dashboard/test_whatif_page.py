@@ -143,23 +143,6 @@ def test_a_run_that_learned_nothing_carries_the_banner(
     assert "this run does not beat majority" in banner
 
 
-def test_a_slider_moves_the_numbers_and_the_address(runs: tuple[str, str], open_page: OpenPage) -> None:
-    page = open_page("whatif", run=runs[0], chain="zca:strength=0.5")
-    before = tiles(page)
-    page.slider[0].set_value(1.0).run()
-    assert errors(page) == []
-    assert chain_of(page) == "zca"
-    assert float(tiles(page)["IsoScore"]) > float(before["IsoScore"])
-    other = AppTest.from_file(
-        ROOT / "dashboard" / "app.py", default_timeout=PATIENCE
-    ).run()  # someone else, with that address
-    other.switch_page(str(ROOT / "pages" / "whatif.py"))
-    for key, value in page.query_params.items():
-        other.query_params[key] = value
-    other.run()
-    assert tiles(other) == tiles(page) and other.slider[0].value == 1.0
-
-
 def test_steps_are_added_moved_and_removed(runs: tuple[str, str], open_page: OpenPage) -> None:
     page = open_page("whatif", run=runs[0], chain="scale:factor=5")
     page.selectbox(key="whatif_add").set_value("isobn").run()

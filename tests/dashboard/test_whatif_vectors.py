@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from dashboard.components.lab import source as lab
 from dashboard.shared import menu
 from dashboard.whatif import plots, sentences
 from isoviz import vectors
@@ -88,6 +89,7 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage) ->
     next(button for button in page.button if button.label == "Prepare files").click().run()
     assert errors(page) == [] and "k-NN accuracy" in texts(page) and "their model is unknown" in texts(page)
     assert "Matrix (numpy)" in labels() and "Build the model" not in labels()
+    assert any(label.startswith("One page (HTML)") for label in labels())
     page.selectbox(key="whatif_take_home_made_by").set_value("demo/tiny-bert").run()
     assert errors(page) == [] and "Build the model" in labels()
     page.query_params["whatif_either"] = stored_set()  # of the same name, and with the same chain
@@ -96,6 +98,12 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage) ->
     page.query_params["chain"] = "none"
     page.run()
     assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
+
+
+def test_the_page_begins_with_a_chain_that_it_knows() -> None:
+    known = chains.read("mean_removal~zca:strength=0.25")
+    assert lab.transforms(known) == [{"slug": "centring"}, {"slug": "zca", "strength": 0.25, "eps": 0.0}]
+    assert lab.transforms(chains.read("quantisation")) is None and lab.transforms(chains.read("isobn:eps=0.5")) is None
 
 
 def test_the_best_value_is_checked_once_on_rows_held_back(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:

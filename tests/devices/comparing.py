@@ -445,9 +445,16 @@ def _metric(metric: metrics.Metric) -> Callable[[Any], Any]:
     def compute(points: Any) -> Any:
         import torch
 
-        d = points.shape[1]
-        shrinkage = {"shrinkage_cov": torch.eye(d, device=points.device), "zeta": 0.2} if metric.inputs else {}
-        return metric.evaluate(points / 4 if metric.kinds == {"weights"} else points, **shrinkage)
+        n, d = points.shape
+        every = {
+            "shrinkage_cov": torch.eye(d, device=points.device),
+            "zeta": 0.2,
+            "partners": points.flip(0),
+            "groups": torch.arange(n) // 2,
+            "texts": torch.arange(n) // 3,
+        }
+        inputs = {name: every[name] for name in metric.inputs}
+        return metric.evaluate(points / 4 if metric.kinds == {"weights"} else points, **inputs)
 
     return compute
 
@@ -523,6 +530,8 @@ def cases() -> dict[str, Case]:
     for name in ("istar_penalty", "istar_unbiased_penalty", "cosine_penalty", "isoscore_from_covariance"):
         listed[name] = Case("metric", with_gradient(_penalty(name), cloud(96)))
     for kind in posthoc.catalogue().values():
+        if kind.needs:  # more than points
+            continue
         listed[f"transform {kind.slug}"] = Case("transform", with_gradient(_transform(kind), cloud()))
     return listed
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import multiprocessing
 import os
 import re
 import shlex
@@ -13,18 +12,16 @@ import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from isoviz.__main__ import main
 from isoviz.demo import bundled_model_dir
 from isoviz.jobs.processes import share_cores
-from isoviz.runs.execution import PRELOADED
 from isoviz.runs.store import Store
 from tests.docs.pages import PAGES, Block, blocks
+from tests.forked import Command
 from tests.models.sentence_folders import make
 from tests.tiny import write_cola
 
@@ -34,8 +31,9 @@ BLOCKS = [block for page in PAGES for block in blocks(page)]
 RUNNABLE = [block for block in BLOCKS if block.language in (SHELL, PYTHON) or "title=" in block.options]
 PLAIN = re.compile(r"isoviz [^|&;<>$`*~!]+")
 """A line that needs no shell."""
-FORKS = multiprocessing.get_context("forkserver")
 SMALL = ("--task", "demo/acceptability", "--epochs", "1", "--max-train", "64", "--max-eval", "128")
+SMALLER = {"train": "--max-train 64 --max-eval 100 --epochs 1", "measure": "--max-eval 100", "ruler": "--max-eval 100"}
+"""Verb → what a page's command that reads a whole task gets in addition; the last of two equal options counts."""
 
 
 class Lab:
@@ -72,21 +70,17 @@ class Lab:
         self.words = {"RUN_ID": lambda: next(runs), "EXPERIMENT": lambda: shlex.quote(str(finished[0].group))}
 
     def isoviz(self, *arguments: str) -> None:
-        """The command in a fork of a process that has imported its libraries; the test fails where it fails."""
-        log = self.folder / "command.log"
-        with patch.dict(os.environ, self.environment):  # for the first fork, with which that process starts
-            FORKS.set_forkserver_preload([__name__, *PRELOADED])
-            process = FORKS.Process(target=_command, args=(arguments, self.folder, self.environment, log))
-            process.start()
-        process.join(600)
-        assert process.exitcode == 0, f"isoviz {shlex.join(arguments)}\n{log.read_text()[-3000:]}"
+        """The test fails where the command fails."""
+        command = Command(arguments, self.folder, self.environment)
+        assert command.wait(600) == 0, f"isoviz {shlex.join(arguments)}\n{command.stdout}{command.stderr[-3000:]}"
 
     def shell(self, script: str) -> None:
         """The test fails where it ends with another code than 0."""
         lines = [line for line in script.replace("\\\n", " ").splitlines() if line.partition("#")[0].strip()]
         if all(PLAIN.fullmatch(line) for line in lines):
             for line in lines:
-                self.isoviz(*shlex.split(line, comments=True)[1:])
+                words = shlex.split(line, comments=True)[1:]
+                self.isoviz(*words, *(SMALLER.get(words[0], "").split() if "--task" in words else ()))
             return
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script],
@@ -97,16 +91,6 @@ class Lab:
             timeout=600,
         )
         assert done.returncode == 0, f"{script}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-
-
-def _command(arguments: tuple[str, ...], folder: Path, environment: dict[str, str], log: Path) -> None:
-    with log.open("wb") as output:
-        for stream in (sys.stdout, sys.stderr):
-            os.dup2(output.fileno(), stream.fileno())
-    os.environ.update(environment)
-    sys.path.insert(0, environment["PYTHONPATH"])
-    os.chdir(folder)
-    sys.exit(main(arguments))
 
 
 def _write_files(folder: Path) -> None:

@@ -35,6 +35,7 @@ def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_command_lines_end_in_one_line(sandbox: Path) -> None:
     outcome = collect(command_line.words(sandbox), lambda line: command_line.check(line, sandbox), 120)
     assert not outcome.faults, str(outcome)

@@ -37,9 +37,13 @@ every_kind = pytest.mark.parametrize(("slug", "kind"), KINDS)
 
 
 def built(
-    tiny_models: TinyModels, method: Method, dropout: float = 0.0, kind: HeadKind = "classification"
+    tiny_models: TinyModels,
+    method: Method,
+    dropout: float = 0.0,
+    kind: HeadKind = "classification",
+    family: str = "",
 ) -> HeadedModel:
-    family = "bart" if kind == "seq2seq" else "bert"
+    family = family or ("bart" if kind == "seq2seq" else "bert")
     network = load_network(sources.resolve(str(tiny_models(family, dropout=dropout))), 2, 0, kind)
     model = HeadedModel(network, method, kind)
     batch = sentences(kind=kind)
@@ -124,6 +128,23 @@ def test_padding_changes_nothing(tiny_models, slug, kind):
     torch.testing.assert_close(one.logits, seen, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(one.loss, other.loss, rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(one.head, other.head, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+@every_method
+def test_a_decoder_is_regularised_like_an_encoder(tiny_models, slug, family):
+    """One vector per row and layers of tokens: finite terms and gradients everywhere, whatever stands behind a row."""
+    terms = []
+    for extra in (0, 7):
+        model = built(tiny_models, made(slug), family=family).train()
+        outputs = model(**sentences(extra=extra), penalise=True)
+        terms.append(outputs.terms)
+        outputs.loss.backward()
+        trained = [parameter for parameter in model.network.parameters() if parameter.requires_grad]
+        assert all(parameter.grad is not None and parameter.grad.isfinite().all() for parameter in trained)
+    assert terms[0].keys() == terms[1].keys()
+    for name, term in terms[0].items():
+        torch.testing.assert_close(terms[1][name], term, rtol=1e-4, atol=1e-6)
 
 
 def test_default_hooks_are_the_baseline_exactly(tiny_models):

@@ -224,6 +224,7 @@ def check_the_same(events: list[Event], alone: Path, parts: list[Event], folder:
     assert same(model_of(folder), model_of(alone))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop_at", [13, 18, 27])
 def test_stop_and_resume_end_with_the_same_weights(best_run, tmp_path, stop_at):
     cfg, events, alone = best_run

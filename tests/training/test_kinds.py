@@ -86,6 +86,7 @@ def check(events: list[Event], cfg: RunConfig, folder: Path, kind: str) -> None:
     assert loss / count == pytest.approx(last, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "kind"), [*PAPERS, *SMOKE])
 def test_end_to_end(tiny_models, data, tmp_path, family, kind):
     cfg = config(tiny_models(family), data[kind], kind, "isobn")

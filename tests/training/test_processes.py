@@ -23,7 +23,7 @@ from tests.methods.test_conformance import PARAMS, SLUGS
 from tests.ports import free_port
 from tests.training.two_processes import train_all
 
-pytestmark = pytest.mark.timeout(1500)  # all that is trained here is trained before the first test
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]  # all that is trained here is trained before the first test
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -73,6 +73,7 @@ def assert_same(uninterrupted: Path, parts: Path, expected: list[Event], *attemp
     assert len(list((parts / "checkpoints").iterdir())) == 1  # a finished run keeps one model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slug", list(methods.catalogue()))
 def test_stopped_in_mid_epoch_by_any_method(tiny_models, cola, tmp_path, slug):
     cfg = config(tiny_models("bert"), cola, slug)

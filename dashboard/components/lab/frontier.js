@@ -30,7 +30,7 @@ export function* frontierOf(cloud) {
         cosines.forEach((each, w) => (recalls[w][q] = recallOf(truth[q], each, queries[q])));
         yield { done: (done + (q + 1) / count) / passes };
       }
-      for (const [w, k] of widths.entries()) yield { point: { rotation, bits, k, bytes: (k * bits) / 8, ...meanOfRows(recalls[w]) } };
+      for (const [w, k] of widths.entries()) yield { point: { rotation, bits, k, bytes: (k * bits) / 8, ...summaryOf(recalls[w]) } };
     }
   }
 }
@@ -135,7 +135,7 @@ function recallOf(neighbours, cosines, query) {
   return found / k;
 }
 
-function meanOfRows(recalls) {
+function summaryOf(recalls) {
   const recall = recalls.reduce((sum, value) => sum + value, 0) / recalls.length;
   const square = recalls.reduce((sum, value) => sum + (value - recall) ** 2, 0);
   return { recall, error: recalls.length > 1 ? Math.sqrt(square / (recalls.length - 1) / recalls.length) : null };
