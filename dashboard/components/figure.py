@@ -10,8 +10,9 @@ from plotly.io.json import to_json_plotly
 
 from dashboard.components import bundle
 from dashboard.server import routes
-from dashboard.shared import downloads, explanations, theme, wording
+from dashboard.shared import downloads, explanations, shown, theme, wording
 from dashboard.shared.explanations import Explanation
+from dashboard.shared.shown import ShownFigure
 
 _BASIC = frozenset({"scatter", "bar", "pie"})
 """Trace types of plotly.js's basic bundle."""
@@ -82,6 +83,7 @@ def draw(
     name = name or key.replace("_", "-")
     if title:
         st.markdown(f"**{wording.plain(title)}**")
+    shown.note(key, ShownFigure(title, figure_spec.spec, words, tuple(filter(None, (caption, about))), explanation))
     pressed = _mount(
         key=key,
         data={

@@ -10,7 +10,8 @@ import streamlit as st
 from dashboard.components import bundle
 from dashboard.components.cloud_matrix import Place, path_of
 from dashboard.server import routes
-from dashboard.shared import theme
+from dashboard.shared import shown, theme
+from dashboard.shared.shown import ShownFigure
 
 _mount = st.components.v2.component(
     "isoviz_scatter_map",
@@ -57,10 +58,12 @@ def scatter_map(
         selection: corners of the current line around points.
         on_drawn: called after the user has drawn another line; `drawn(key)` returns its corners.
     """
+    spec = figure.to_json()
+    shown.note(key, ShownFigure("", spec, words, (about,)))
     _mount(
         key=key,
         data={
-            "figure": figure.to_json(),
+            "figure": spec,
             "plotly": routes.plotly_path(),
             "basic": routes.basic_plotly_path(),
             "palettes": theme.POINT_PALETTES,

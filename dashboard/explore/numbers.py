@@ -13,7 +13,8 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.explore.form import PREFIX, Pane, distinct, file_name
-from dashboard.shared import downloads, measures, wording
+from dashboard.shared import downloads, measures, shown, wording
+from dashboard.shared.shown import ShownTable
 from isoviz import metrics, reference
 from isoviz.exploring.results import ViewResult
 from isoviz.formatting import decimals
@@ -190,8 +191,10 @@ def section(panes: list[Pane]) -> None:
         caption = " ".join([about, *notes])
         if len(panes) > 1:
             st.markdown(f"**{title}**: {wording.plain(about)}")
+        named = table.rename(columns=headings())
+        shown.note(pane.prefix + "numbers", ShownTable(f"Every measure: {title}", named, (about, *notes)))
         st.dataframe(
-            table.rename(columns=headings()),
+            named,
             key=pane.prefix + "numbers",
             hide_index=True,
             column_config=_columns(),

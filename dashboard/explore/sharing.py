@@ -7,15 +7,24 @@ import streamlit as st
 from dashboard.components.copy_link import copy_link
 from dashboard.explore.form import PREFIX, Pane
 from dashboard.explore.sections import measure_of_address
+from dashboard.report import saved_page
 from isoviz.exploring import shrinkage
 from isoviz.exploring.maps import MapRequest
 
 
 def section(panes: list[Pane], request: MapRequest) -> None:
-    """The link, and Python code for a notebook."""
+    """The link, the page as a file, and Python code for a notebook."""
+    measure = measure_of_address()
     st.header("Share and reproduce", anchor="share")
     st.caption("The link restores this page: all views, layer, map, colours, selected points and your sentences.")
-    copy_link(key=PREFIX + "link")
+    with st.container(horizontal=True):
+        copy_link(key=PREFIX + "link")
+        saved_page.offer(
+            "Explore",
+            "; ".join(pane.source for pane in panes),
+            code=lambda: {f"The same in Python, view {pane.number}": python(pane, measure, request) for pane in panes},
+            key=PREFIX + "page",
+        )
     python_part = st.expander("The same in Python", icon=":material/code:", key=PREFIX + "python", on_change="rerun")
     if not python_part.open:  # the syntax highlighter is large and would load before the first picture
         return
@@ -23,7 +32,7 @@ def section(panes: list[Pane], request: MapRequest) -> None:
         for pane in panes:
             if pane.views > 1:
                 st.markdown(f"**View {pane.number}**")
-            st.code(python(pane, measure_of_address(), request), language="python", wrap_lines=True)
+            st.code(python(pane, measure, request), language="python", wrap_lines=True)
 
 
 def python(pane: Pane, measure: str, request: MapRequest) -> str:

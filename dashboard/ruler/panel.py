@@ -14,9 +14,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.components import figure
 from dashboard.inputs import vectors_form
+from dashboard.report import saved_page
 from dashboard.ruler import figures, form, sentences
 from dashboard.ruler.form import PREFIX
-from dashboard.shared import downloads, explanations, forms, job_progress, menu, wording
+from dashboard.shared import downloads, explanations, forms, job_progress, menu, shown, wording
+from dashboard.shared.shown import ShownTable
 from isoviz.cosines import SIX_LINES, Ruler
 from isoviz.operations import jobs
 from isoviz.operations.jobs import RULER, SetRequest
@@ -208,6 +210,7 @@ def _transforms(ruler: Ruler, name: str) -> None:
 
 def _table(frame: pd.DataFrame, key: str, words: str) -> None:
     numbers = {str(name): st.column_config.NumberColumn(format="%.3f") for name in frame.select_dtypes("number")}
+    shown.note(PREFIX + key, ShownTable(words, frame))
     st.dataframe(frame, key=PREFIX + key, hide_index=True, column_config=numbers, alt=words)
 
 
@@ -218,6 +221,7 @@ def _take_home(ruler: Ruler, pair: NDArray[np.floating] | None) -> None:
         + ("." if pair is not None else ", such as those of two sentences that you type above.")
     )
     with st.container(horizontal=True):
+        saved_page.offer("Ruler", ruler.model or "", code=lambda: {"Without IsoViz": SIX_LINES}, key=PREFIX + "page")
         downloads.button("Ruler (JSON)", lambda: ruler.model_dump_json(indent=1), "ruler.json", key=PREFIX + "json")
         if pair is not None:
             downloads.button("Your sentences (pair.npy)", lambda: _npy(pair), "pair.npy", key=PREFIX + "pair")

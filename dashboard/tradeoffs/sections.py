@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard.components import figure
+from dashboard.report import saved_page
 from dashboard.shared import (
     charts,
     choosing,
@@ -19,11 +20,13 @@ from dashboard.shared import (
     measures,
     menu,
     run_lists,
+    shown,
     tables,
     wording,
 )
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.run_lists import Filter
+from dashboard.shared.shown import ShownTable
 from dashboard.shared.steady import while_busy
 from isoviz import metrics, tasks
 from isoviz.comparisons import associate
@@ -176,8 +179,10 @@ def _figures(choice: Choice) -> None:
                 f"All of these runs have the same {wording.plain(choice.parameter_label)}. Sweep it on the Train page to see "
                 "performance against it."
             )
+        shown.note("tradeoffs_points", ShownTable("Points", _as_file(points, choice), tuple(run_lists.warnings(runs))))
         file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
         downloads.buttons(file, lambda: run_lists.with_warnings(_as_file(points, choice), run_lists.warnings(runs)))
+        saved_page.offer("Trade-offs", choice.task, key="tradeoffs_page")
 
 
 def _associations(choice: Choice, runs: pd.DataFrame) -> None:
@@ -274,7 +279,8 @@ def _draw(
         ("figure", name, choice), lambda: figure.prepared(make().update_layout(uirevision=repr(choice)))
     )
     title = metrics.get(choice.measure).number_title
-    alt_text = f"{name.replace('_', ' ')}: {choice.metric} and {title} of {len(points)} runs on {choice.task}"
+    kind = {"tradeoff": "Trade-off", "against": "Against the parameter", "map": "Map"}[name.partition("_")[0]]
+    alt_text = f"{kind}: {choice.metric} and {title} of {len(points)} runs on {choice.task}"
     saved = downloads.file_name("isoviz", name, choice.task, choice.metric)
     run = figure.draw(
         plot,

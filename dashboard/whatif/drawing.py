@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.components.figure import Prepared, draw, prepared
-from dashboard.shared import downloads, explanations, wording
+from dashboard.shared import downloads, explanations, shown, wording
 from dashboard.shared.explanations import Explanation
+from dashboard.shared.shown import ShownTable
 from dashboard.whatif import plots
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
@@ -276,9 +277,9 @@ def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
             "Read-out": st.column_config.TextColumn(width=190),
             "Verdict": st.column_config.TextColumn(width=340),
         }
-        st.dataframe(
-            _shown(view.engine.annotations, start, answer, full), hide_index=True, width="stretch", column_config=config
-        )
+        frame = _shown(view.engine.annotations, start, answer, full)
+        shown.note(PREFIX + "readouts", ShownTable("Read-outs, before and after", frame))
+        st.dataframe(frame, hide_index=True, width="stretch", column_config=config)
         if full is not None:
             if comparison := words.other_similarities(answer, full):
                 st.caption(wording.plain(comparison))

@@ -12,6 +12,7 @@ import streamlit as st
 
 from dashboard.components.copy_link import copy_link
 from dashboard.inputs import vectors_form
+from dashboard.report import saved_page
 from dashboard.shared import forms
 from dashboard.whatif import curves, drawing, export_panel, form, waiting
 from dashboard.whatif.drawing import View
@@ -123,5 +124,11 @@ def _follow(view: View, card: Card | None, key: str) -> None:
         curves.draw(view, key, curve, until)
     with view.below:
         export_panel.draw(view, full)
+        saved_page.offer(
+            "What-if",
+            view.run.id if view.run else view.vectors.name,
+            code=lambda: {"Chain of transforms": chains.write(steps)},
+            key=f"{PREFIX}page",
+        )
         if view.run is not None:
             make_it_a_run(view.run, steps)

@@ -23,8 +23,9 @@ from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import FACTS, write_json
 from isoviz.metrics.record import Reading
 from isoviz.models.extract import encode
-from tests.dashboard.conftest import Opened, OpenPage
+from tests.dashboard.conftest import Offered, Opened, OpenPage
 from tests.dashboard.reading import ROWS, address, drawn, errors, key_for, texts
+from tests.dashboard.saved import saved
 from tests.jobs.here import fail_job, put_job
 from tests.measured import cloud
 from tests.models.sentence_folders import make
@@ -315,6 +316,18 @@ def test_isoscore_star_of_every_layer_and_of_all_together(opened: Opened, kept_v
     page = opened(explore_measure="IsoScore*")
     assert errors(page) == [] and "Layer 2, cls: undefined" in texts(page)
     assert "IsoScore* is undefined: Σ_S is of training tokens" in texts(page)
+
+
+def test_the_page_is_saved_with_its_numbers(opened: Opened, kept_view: ViewResult, offered: Offered) -> None:
+    page = opened()
+    page_file = saved(
+        next(make for name, make in offered.items() if name.startswith("isoviz-explore-") and name.endswith(".html"))()
+    )
+    assert page_file.figures[0]["data"] == drawn(page)[0]["data"] and len(page_file.figures) > 2
+    table = next(frame for title, frame in page_file.tables.items() if title.startswith("Every measure"))
+    expected = [entry.number("isoscore") for entry in kept_view.entries]
+    np.testing.assert_allclose(table["IsoScore"][: len(expected)], np.array(expected, dtype=float), rtol=6e-4)
+    assert any("ViewRequest(" in code for code in page_file.codes.values())
 
 
 def test_numbers_behind_the_figures_are_files(opened: Opened, kept_view: ViewResult) -> None:

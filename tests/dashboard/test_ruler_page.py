@@ -27,6 +27,7 @@ from isoviz.operations.jobs import RULER, SetRequest
 from isoviz.vectors import VectorSet, demo_sets, halves
 from tests.dashboard.conftest import OpenPage
 from tests.dashboard.reading import drawn, errors, texts
+from tests.dashboard.saved import saved
 
 SIMILARITY = demo_sets.RECORDED["demo/similarity"]
 OWN = {"ruler_set": menu.OWN_SET}
@@ -81,6 +82,10 @@ def test_the_first_sight_is_full(open_page: OpenPage, offered: dict[str, Callabl
     assert transforms["AUC"].tolist() == [one.auc for one in ruler.variants]
     assert floor["Cosine"].tolist() == [level.cosine for level in ruler.floor]
     assert Ruler.model_validate_json(offered["ruler.json"]()) == ruler and "pair.npy" not in offered
+    page_file = saved(next(make for name, make in offered.items() if name.endswith(".html"))())
+    assert page_file.figures[0]["data"] == drawn(page)[0]["data"]
+    floor = page_file.tables["Quantiles of the cosines of unrelated pairs"]
+    np.testing.assert_allclose(floor["Cosine"], [level.cosine for level in ruler.floor], rtol=5e-4)
     shares = pd.read_csv(io.BytesIO(offered["isoviz-ruler-demo-similarity.csv"]()))
     assert shares[["unrelated", "related"]].sum().tolist() == pytest.approx([1, 1])
     assert shares["probability"].is_monotonic_increasing

@@ -24,8 +24,9 @@ from isoviz.whatif import chains
 from isoviz.whatif.curves import CurvePoint
 from isoviz.whatif.engine import Answer, Full, WhatIf
 from isoviz.whatif.scheduler import SCHEDULER
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.reading import errors, texts
+from tests.dashboard.saved import saved
 
 RNG = np.random.default_rng(0)
 
@@ -80,7 +81,7 @@ def test_a_verdict_known_at_once_has_its_button_once(open_page: OpenPage) -> Non
     assert not page.exception and [button.key for button in page.button].count("whatif_check") == 1
 
 
-def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage) -> None:
+def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, offered: Offered) -> None:
     page = opened(open_page, stored_set(), chain="zca:strength=0.5")
 
     def labels() -> set[str]:
@@ -90,6 +91,11 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage) ->
     assert errors(page) == [] and "k-NN accuracy" in texts(page) and "their model is unknown" in texts(page)
     assert "Matrix (numpy)" in labels() and "Build the model" not in labels()
     assert any(label.startswith("One page (HTML)") for label in labels())
+    page_file = saved(next(make for name, make in offered.items() if name.startswith("isoviz-what-if-"))())
+    shown = page.dataframe[0].value
+    table = page_file.tables["Read-outs, before and after"]
+    np.testing.assert_allclose(table["After"], shown["After"], rtol=6e-4)
+    assert page_file.codes["Chain of transforms"] == "zca:strength=0.5"
     page.selectbox(key="whatif_take_home_made_by").set_value("demo/tiny-bert").run()
     assert errors(page) == [] and "Build the model" in labels()
     page.query_params["whatif_either"] = stored_set()  # of the same name, and with the same chain
