@@ -264,7 +264,7 @@ def runs_table(found: Sequence[Block]) -> Table:
     table = Table("The runs, by task", header, notes=notes)
     for block in found:
         seeds = len(block.seeds)
-        means = [float(np.nanmean(scores[0])) for scores in block.scores]
+        means = [float(np.nanmean(scores[0])) if np.isfinite(scores[0]).any() else np.nan for scores in block.scores]
         facts = ["yes" if block.learned else "no", str(int(np.isnan(block.scores[0]).sum()))]
         reliable = [share(reliability(scores[arms])) if block.learned and seeds > 1 else "—" for scores in block.scores]
         sizes = [f"{value}" for value in (len(ARMS) * seeds, seeds, block.n, block.d)]

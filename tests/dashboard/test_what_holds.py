@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 
+from dashboard.results.sections import PAGE_RUNS
 from factory.record_what_holds import GROUPS, PACKED, SMALL
 from isoviz.home import home, make_private
 from isoviz.runs.store import Store
@@ -22,4 +23,5 @@ def downloaded() -> None:
 def test_an_unpacked_download_is_a_store_that_pages_show(downloaded: None, open_page: OpenPage, store: Store) -> None:
     page = open_page("experiments", experiment=GROUPS[SMALL])
     assert not page.exception and page.title[0].value.replace("\\", "") == GROUPS[SMALL]
-    assert len(page.dataframe[-1].value) == len(store.list(group=GROUPS[SMALL])) > 0
+    runs = store.list(group=GROUPS[SMALL])
+    assert len(page.dataframe[-1].value) == min(PAGE_RUNS, len(runs)) > 0  # the table has pages
