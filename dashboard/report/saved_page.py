@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from collections.abc import Callable, Collection, Mapping
 from importlib.metadata import version
+from typing import Any
 from urllib.parse import urlencode
 
+import numpy as np
 import plotly.io
 import streamlit as st
 
@@ -58,9 +61,9 @@ def document(
 
 def _picture(entry: ShownFigure) -> list[Block]:
     spec = json.loads(entry.spec)
-    points = sum(len(trace.get("x") or ()) for trace in spec["data"] if isinstance(trace.get("x"), list))
-    for trace in spec["data"]:
-        if trace.get("type") == "scattergl" and points <= _FEW:
+    maps = [trace for trace in spec["data"] if trace.get("type") == "scattergl"]
+    if sum(_length(trace["x"]) for trace in maps) <= _FEW:
+        for trace in maps:
             trace["type"] = "scatter"
     figure = plotly.io.from_json(json.dumps(spec), skip_invalid=True)
     notes = list(entry.notes)
@@ -72,6 +75,13 @@ def _picture(entry: ShownFigure) -> list[Block]:
         Picture(title[:1].upper() + title[1:], figure, entry.words),
         *(Paragraph(text, "note") for text in notes if text),
     ]
+
+
+def _length(values: Any) -> int:
+    """Of a list, or of an array as plotly writes it: its bytes in base64."""
+    if not isinstance(values, dict):
+        return len(values)
+    return len(base64.b64decode(values["bdata"])) // np.dtype(values["dtype"]).itemsize
 
 
 def _numbers(entry: ShownTable) -> Numbers:

@@ -89,7 +89,7 @@ def _offer_page(view: View) -> None:
 
     size = vectors.points.nbytes * 4 / 3e6 + 0.5
     downloads.button(
-        f"One page (HTML), {size:.1f} MB",
+        f"Vectors as one page (HTML), {size:.1f} MB",
         page,
         f"{downloads.file_name(vectors.name)}.html",
         key=KEY + "_page",

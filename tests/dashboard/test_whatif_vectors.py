@@ -90,7 +90,7 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
     next(button for button in page.button if button.label == "Prepare files").click().run()
     assert errors(page) == [] and "k-NN accuracy" in texts(page) and "their model is unknown" in texts(page)
     assert "Matrix (numpy)" in labels() and "Build the model" not in labels()
-    assert any(label.startswith("One page (HTML)") for label in labels())
+    assert any(label.startswith("Vectors as one page (HTML)") for label in labels())
     page_file = saved(next(make for name, make in offered.items() if name.startswith("isoviz-what-if-"))())
     shown = page.dataframe[0].value
     table = page_file.tables["Read-outs, before and after"]
