@@ -126,7 +126,7 @@ def _statistic(slug: str, params: Mapping[str, Any], clouds: Mapping[str, np.nda
         return float(method.statistic(points))
     reps = Representations(points, points, points, (), points, points)
     reps.again = lambda: reps
-    return float(method.penalties(reps)[slug])
+    return sum(float(term) for term in method.penalties(reps).values())
 
 
 def _row(

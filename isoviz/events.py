@@ -79,7 +79,8 @@ class Resumed(_Event):
 
 
 class Stepped(_Event):
-    """One optimiser step (not every step is reported). `losses` holds `total`, `task` and each penalty's unweighted value.
+    """One optimiser step (not every step is reported). `losses` holds `total`, `task` and the method's terms as they
+    enter the total.
 
     `step_seconds` is the mean over the steps of this attempt; None in a second stage and in runs recorded before this field
     existed.

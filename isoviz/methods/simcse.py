@@ -94,9 +94,13 @@ class SimCSE(Method):
                 setattr(module, "dropout", self.params.dropout)  # noqa: B010
 
     def penalties(self, reps: Representations) -> dict[str, Tensor]:
-        """{"simcse": λ × cross-entropy of each row's own second encoding among all rows'}, a scalar in float32."""
+        """The two parts of λ × the cross-entropy of each row's own second encoding among all rows', as scalars in float32.
+
+        `simcse alignment` is λ/(2τ) times `isoviz.metrics.alignment` of the two encodings. `simcse uniformity` is what pushes all
+        rows apart: the mean log of Σⱼ exp((cos(hᵢ, hⱼ′) − 1)/τ) (SimCSE, section 5; Wang & Isola 2020, theorem 1).
+        """
         import torch
-        from torch.nn.functional import cross_entropy, normalize
+        from torch.nn.functional import normalize
 
         from isoviz.metrics.cloud import working_dtype
         from isoviz.metrics.collectives import gathered
@@ -109,6 +113,8 @@ class SimCSE(Method):
             one, other = (
                 normalize(gathered(points.to(working_dtype(points))), dim=1) for points in (reps.pooled, second)
             )
-            similarities = one @ other.T / self.params.temperature
-            loss = cross_entropy(similarities, torch.arange(len(one), device=one.device))
-        return {"simcse": self.params.lam * loss}
+            exponents = (one @ other.T - 1) / self.params.temperature
+            return {
+                "simcse alignment": -self.params.lam * exponents.diagonal().mean(),
+                "simcse uniformity": self.params.lam * exponents.logsumexp(dim=1).mean(),
+            }

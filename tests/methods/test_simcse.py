@@ -11,6 +11,7 @@ import torch
 
 from isoviz.errors import InputError
 from isoviz.methods import get
+from isoviz.metrics import alignment
 from tests.methods.attaching import attached
 from tests.methods.test_cloud_penalties import given
 from tests.methods.test_conformance import built, made, sentences
@@ -22,9 +23,13 @@ def two_views(n=6, d=5, seed=0):
     return first, first + 0.3 * torch.randn(n, d, generator=generator)
 
 
-def term(first, second, **params):
+def terms(first, second, **params):
     reps = replace(given(first), again=lambda: given(second))
-    return attached("simcse", **params).penalties(reps)["simcse"]
+    return attached("simcse", **params).penalties(reps)
+
+
+def term(first, second, **params):
+    return sum(terms(first, second, **params).values())
 
 
 def loops(first, second, temperature):
@@ -52,6 +57,20 @@ def test_it_is_the_loss_of_sentence_transformers():
     assert float(term(first, second, lam=1.0)) == pytest.approx(float(peer), abs=1e-6)
 
 
+def test_its_parts_are_alignment_and_uniformity():
+    first, second = two_views(n=7)
+    parts = terms(first, second, lam=0.5, temperature=0.2)
+    assert float(parts["simcse alignment"]) == pytest.approx(
+        0.5 * float(alignment(first, second)) / (2 * 0.2), rel=1e-5
+    )
+    equal = terms(first, first, lam=1.0)
+    assert float(equal["simcse alignment"]) == pytest.approx(0, abs=1e-5)
+    together = torch.ones(7, 5)
+    assert float(terms(together, together, lam=1.0)["simcse uniformity"]) == pytest.approx(math.log(7), abs=1e-4)
+    apart = 7 * torch.eye(7)  # orthogonal rows: only a row's own second encoding counts
+    assert float(terms(apart, apart, lam=1.0)["simcse uniformity"]) == pytest.approx(0, abs=1e-6)
+
+
 def test_one_row_and_no_strength_give_nothing():
     first, second = two_views(n=1)
     assert float(term(first, second)) == 0
@@ -74,7 +93,9 @@ def test_the_encoder_runs_again_with_other_masks(tiny_models):
     outputs, first, second = encoded(model, sentences())
     assert not torch.allclose(first, second)
     expected = 0.1 * loops(first.detach(), second.detach(), 0.05)
-    assert float(outputs.terms["simcse"].detach()) == pytest.approx(expected, rel=1e-4)
+    reported = {name: float(term.detach()) for name, term in outputs.terms.items() if name != "task"}
+    assert sum(reported.values()) == pytest.approx(expected, rel=1e-4)
+    assert reported["simcse alignment"] == pytest.approx(float(alignment(first.detach(), second.detach())), rel=1e-4)
     second.retain_grad(), first.retain_grad()
     outputs.loss.backward()
     assert first.grad.any() and second.grad.any()
