@@ -3,9 +3,10 @@
     python benchmarks/new_methods.py [--seeds 5] [--tasks demo/acceptability …] [--set sigreg.lam=0.1 …] [--quick] [--out docs]
 
 Each run fine-tunes the bundled encoder with the settings of the recorded examples, and is compared with plain training of the same
-seed. A statistic is the method's term without its strength, on those vectors of the validation rows that its penalty acts on;
-SIGReg's directions are those of the first batch for all models. The bar: the statistic is lower in every seed, and the 95 % interval
-of the mean difference in the task's score is not below 0.
+seed. demo/sentiment takes ten epochs: in three, plain training learns nothing that a penalty could spoil. A statistic is the
+method's term without its strength, on those vectors of the validation rows that its penalty acts on; SIGReg's directions are those of
+the first batch for all models. The bar: the statistic is lower in every seed, and the 95 % interval of the mean difference in the
+task's score contains 0.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from isoviz.training.evaluation import Evaluator, Rows
 from isoviz.training.reload import reload
 
 METHODS = ("sigreg", "gor", "vicreg", "simcse")
-TASKS = {"demo/acceptability": 1000, "demo/sentiment": 2000, "demo/similarity": 1500}
-"""Training rows: those of the recorded examples, and all of demo/sentiment, of which plain training learns little in three epochs."""
-SETTINGS: dict[str, Any] = {"epochs": 3, "max_length": 48, "threads": 1}
+TASKS = {"demo/acceptability": (1000, 3), "demo/sentiment": (2000, 10), "demo/similarity": (1500, 3)}
+"""Training rows and epochs."""
+SETTINGS: dict[str, Any] = {"max_length": 48, "threads": 1}
 
 
 def main() -> int:
@@ -70,7 +71,8 @@ def main() -> int:
             with_it = [_trained(task, slug, given, seed, chosen.quick) for seed in range(chosen.seeds)]
             missed += _row(table, task, slug, methods.check_params(slug, given), plain, with_it)
             print(table.rows[-1], flush=True)
-    about = f"Bundled encoder, settings of the recorded examples. {machine(['torch', 'transformers'], '1 thread')}"
+    about = "Bundled encoder, settings of the recorded examples; demo/sentiment with ten epochs. "
+    about += machine(["torch", "transformers"], "1 thread")
     return finish(chosen, "new-methods", "## What the newer penalties do", about, missed, table)
 
 
@@ -79,8 +81,9 @@ Trained = tuple[float, dict[str, np.ndarray]]
 
 
 def _trained(task: str, slug: str, params: Mapping[str, Any], seed: int, quick: bool) -> Trained:
-    rows, settings = (128, SETTINGS | {"epochs": 1}) if quick else (TASKS[task], SETTINGS)
-    (config,) = planning.expand(["demo/tiny-bert"], [task], [(slug, dict(params))], [seed], max_train=rows, **settings)
+    rows, epochs = (128, 1) if quick else TASKS[task]
+    method = slug, dict(params)
+    (config,) = planning.expand(["demo/tiny-bert"], [task], [method], [seed], max_train=rows, epochs=epochs, **SETTINGS)
     events: list[Any] = []
     with tempfile.TemporaryDirectory() as folder:
         train(config, events.append, lambda: False, Path(folder))
@@ -150,8 +153,8 @@ def _row(
         ]
     )
     missed = [] if lower == len(before) else [f"{slug} on {task}: lower in {lower} of {len(before)} seeds"]
-    if interval is None or interval.high < 0:
-        missed.append(f"{slug} on {task}: the score falls by {-np.mean(differences):.3f}")
+    if interval is None or not interval.low <= 0 <= interval.high:
+        missed.append(f"{slug} on {task}: the score changes by {np.mean(differences):+.3f}")
     return missed
 
 

@@ -1,10 +1,11 @@
-"""The page of `isoviz page` in Chromium: how soon numbers appear after a file is dropped, and how long the page itself pauses.
+"""The page of `isoviz page` in Chromium: how soon numbers appear after a file is dropped, how long the page itself pauses, and the memory.
 
     python benchmarks/page.py
 
 "first": the first measures are shown; "all": everything but the frontier; "frontier": all its points; "pause":
-the longest time between two frames meanwhile. "opens": from the navigation to the first part that can be used. Bars, on an idle
-machine: first at most 1.5 s and all 10 s at 20,000 × 384, all 3 s at 5,000 × 1,024, frontier 20 s at 10,000 × 384, opens 1 s, pause 50 ms.
+the longest time between two frames meanwhile. "opens": from the navigation to the first part that can be used. "memory": by how much the
+tab's process grows at most until "all", in sizes of the file. Bars, on an idle machine: first at most 1.5 s, all 10 s and memory 4 files at
+20,000 × 384, all 3 s at 5,000 × 1,024, frontier 20 s at 10,000 × 384, opens 1 s, pause 50 ms.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 from _browser import chromium
+from playwright.sync_api import Browser
 
 from dashboard import one_page
 
@@ -47,6 +49,15 @@ FRONTIER = """() => new Promise((done) => {
 })"""
 
 
+def memory(browser: Browser, line: str) -> dict[int, float]:
+    """MB of the resident memory of each tab, now (`VmRSS`) or at most so far (`VmHWM`)."""
+    session = browser.new_browser_cdp_session()
+    tabs = [one["id"] for one in session.send("SystemInfo.getProcessInfo")["processInfo"] if one["type"] == "renderer"]
+    session.detach()
+    status = {tab: Path(f"/proc/{tab}/status").read_text() for tab in tabs}
+    return {tab: int(text.partition(f"{line}:")[2].split()[0]) / 1024 for tab, text in status.items()}
+
+
 def main() -> None:
     print(f"load before the start {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
@@ -60,10 +71,16 @@ def main() -> None:
             page.goto(file.as_uri())
             opens = page.evaluate("performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd / 1000")
             page.evaluate(WATCH)
+            before = memory(browser, "VmRSS")
+            for tab in before:
+                Path(f"/proc/{tab}/clear_refs").write_text("5")  # forgets the most so far
             page.set_input_files(".ivv-file", Path(folder) / "own.npy")
             page.evaluate(SETTLED)
             found = page.evaluate("found")
-            times = f"first {found['first']:.1f} s, all {found['all']:.1f} s"
+            after = memory(browser, "VmHWM")
+            size = (Path(folder) / "own.npy").stat().st_size / 2**20
+            files = max(after[tab] - before[tab] for tab in before) / size
+            times = f"first {found['first']:.1f} s, all {found['all']:.1f} s, memory {files:.1f} files"
             if (n, d) == SIZES[-1]:
                 times += f", frontier {page.evaluate(FRONTIER):.1f} s"
             print(f"{n:,} × {d:,}: opens {opens:.2f} s, {times}, pause {found['pause']:.0f} ms", flush=True)

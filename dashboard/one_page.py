@@ -37,23 +37,23 @@ def render(
     environment = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
     return environment.get_template("one_page.html.j2").render(
         styles=Markup(f"{source.styles()}\n{responses.styles()}\n{lessons_source.styles()}\n{lab.styles()}"),
-        light=Markup(_colours("light")),
-        dark=Markup(_colours("dark")),
+        light=Markup(colours("light")),
+        dark=Markup(colours("dark")),
         script=Markup(f"{source.script()}\n{lessons_source.script()}\n{lab.script()}"),
-        start=Markup(_inert(start)),
-        vectors=Markup(_inert(vectors)),
+        start=Markup(inert(start)),
+        vectors=Markup(inert(vectors)),
         responses=responses.table(),
-        words=Markup(_inert(source.words())),
-        lessons=Markup(_inert(lessons_source.documents(with_own(own)))),
+        words=Markup(inert(source.words())),
+        lessons=Markup(inert(lessons_source.documents(with_own(own)))),
     )
 
 
-def _inert(data: Any) -> str:
+def inert(data: Any) -> str:
     """JSON that cannot close its script element."""
     return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
 
 
-def _colours(mode: str) -> str:
+def colours(mode: str) -> str:
     """The app's theme as CSS variables for its components."""
     theme = tomllib.loads((_HERE.parent / ".streamlit" / "config.toml").read_text("utf-8"))["theme"][mode]
     names = {

@@ -36,6 +36,7 @@ _VERBS: Final = {
     "study": "list the papers' figures and tables, or compute one",
     "lessons": "write the playground and the lessons as one HTML file, or check your own lessons",
     "page": "write a page without a server that takes your vectors, as one HTML file",
+    "freeze": "write what the app shows at an address as one HTML file",
     "app": "open the dashboard",
     "mcp": "serve runs and measures to an agent, over the Model Context Protocol",
     "doctor": "check this installation: packages, devices, disk, store and hub",
@@ -154,7 +155,7 @@ def _extra(words: Sequence[str], package: str) -> str:
     """The extra of pyproject.toml that installs what a verb needs."""
     if package in ("pandas", "pyarrow", "safetensors"):
         return "tables"
-    return {"app": "app", "report": "app", "mcp": "mcp"}.get(words[0] if words else "", "train")
+    return {"app": "app", "report": "app", "freeze": "app", "mcp": "mcp"}.get(words[0] if words else "", "train")
 
 
 def _say(message: str) -> None:
@@ -168,7 +169,7 @@ def _with_option(error: IsoVizError) -> str:
     message, field = str(error), error.field or ""
     option = "--set " + field.removeprefix("params.") if field.startswith("params.") else OPTIONS.get(field)
     option = option or OWN_OPTIONS.get(field.removeprefix("own."))
-    special = {"seed": "--seeds", "grid": "--grid", "vectors": "vectors"}
+    special = {"seed": "--seeds", "grid": "--grid", "vectors": "vectors", "address": "URL"}
     option = option or special.get(field, f"--{field.replace('_', '-')}")
     named = field and not field.isupper() and message.startswith(field + ":")  # in capitals: an environment variable
     return option + message.removeprefix(field) if named else message

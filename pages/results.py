@@ -19,4 +19,4 @@ else:
     isotropy = sections.isotropy_field(facets, run_filter)
     sections.by_task(run_filter, isotropy)
     sections.every_run(run_filter, isotropy)
-    offering.selection(run_filter, run_filter.group or "results", key="results_report")
+    offering.selection("Results", run_filter, run_filter.group or "runs", isotropy, key="results_report")

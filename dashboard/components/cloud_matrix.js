@@ -26,22 +26,33 @@ class CloudMatrix {
 
   async load(request) {
     this.request = request;
-    const { arrays, order, words } = this.data;
+    const { arrays, order } = this.data;
     try {
       const at = (name) => `${arrays}/${name}`;
       const [own, requestedOrder] = await Promise.all([loadMatrix(at, ["matrix", "order", "sigma"]), order && loadArray(`${order}/order`)]);
       if (request !== this.request) return; // another cloud was chosen in the meantime
       const startTime = performance.now();
-      const matrix = requestedOrder ? reordered(own, new Int32Array(requestedOrder)) : own;
-      for (const button of this.files) button.disabled = false;
-      const { high } = summary(matrix.cells);
-      this.plot.set(matrix, { mean: this.data.mean, high: high === null ? "undefined" : `${number(100 * high)} %`, words });
+      this.display(own, requestedOrder);
       performance.measure("isoviz-matrix", { start: startTime }); // for the benchmark: the time to draw the matrix, without the download
     } catch (error) {
       if (request !== this.request) return;
       this.request = null; // the next rerun of the page retries
       this.showMessage(error instanceof TypeError ? "The server is not responding. Reload the page." : error.message);
     }
+  }
+
+  display(own, order) {
+    const matrix = order ? reordered(own, new Int32Array(order)) : own;
+    for (const button of this.files) button.disabled = false;
+    const { high } = summary(matrix.cells);
+    this.plot.set(matrix, { mean: this.data.mean, high: high === null ? "undefined" : `${number(100 * high)} %`, words: this.data.words });
+  }
+
+  // Where there is no server: the data have the arrays in base64.
+  showInside(data) {
+    this.data = data;
+    const [cells, order, std, wanted] = ["matrix", "order", "sigma", "wanted"].map((name) => data[name] && Uint8Array.from(atob(data[name]), (letter) => letter.charCodeAt(0)).buffer);
+    this.display({ d: order.byteLength / 4, cells: new Uint8Array(cells), order: new Int32Array(order), std: new Float32Array(std), picture: null }, wanted);
   }
 
   showMessage(text) {

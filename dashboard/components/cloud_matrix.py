@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import base64
+from collections.abc import Mapping
+from typing import Final
+
 import streamlit as st
 
 from dashboard.components import bundle
-from dashboard.server import routes
+from dashboard.server import routes, view_arrays
+from dashboard.shared import shown
+from dashboard.shared.shown import ShownMatrix
+
+HTML: Final = "cloud_matrix.html"
+CSS: Final = "matrix.css"
+SCRIPTS: Final = ("look.js", "matrix_canvas.js", "saved_picture.js", "cloud_matrix.js")
 
 _mount = st.components.v2.component(
     "isoviz_cloud_matrix",
-    html=bundle("cloud_matrix.html"),
-    css=bundle("matrix.css"),
-    js=bundle("feed.js", "look.js", "matrix_canvas.js", "saved_picture.js", "cloud_matrix.js"),
+    html=bundle(HTML),
+    css=bundle(CSS),
+    js=bundle("feed.js", *SCRIPTS),
 )
 
 Place = tuple[str, int, str]
@@ -30,17 +40,17 @@ def cloud_matrix(
         mean: mean |ρ| of distinct dimensions.
         about: caption of saved files, which describes the cloud.
     """
-    _mount(
-        key=key,
-        data={
-            "arrays": path_of(place),
-            "order": path_of(order) if order else None,
-            "name": name,
-            "words": words,
-            "mean": mean,
-            "about": about,
-        },
+    facts = {"name": name, "words": words, "mean": mean, "about": about}
+    arrays = {name: (*place, name) for name in ("matrix", "order", "sigma")} | (
+        {"wanted": (*order, "order")} if order else {}
     )
+    shown.note(key, ShownMatrix(words, lambda: facts | _inside(arrays)))
+    _mount(key=key, data={"arrays": path_of(place), "order": path_of(order) if order else None, **facts})
+
+
+def _inside(arrays: Mapping[str, tuple[str, int, str, str]]) -> dict[str, str]:
+    """The arrays that the component would request, in base64."""
+    return {name: base64.b64encode(view_arrays.array(*array)).decode() for name, array in arrays.items()}
 
 
 def path_of(place: Place) -> str:

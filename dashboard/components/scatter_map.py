@@ -59,7 +59,7 @@ def scatter_map(
         on_drawn: called after the user has drawn another line; `drawn(key)` returns its corners.
     """
     spec = figure.to_json()
-    shown.note(key, ShownFigure("", spec, words, (about,)))
+    shown.note(key, ShownFigure("", spec, words, (about,), of_rows=True, frames=tuple(frames), frame=frame))
     _mount(
         key=key,
         data={

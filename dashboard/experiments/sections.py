@@ -146,7 +146,7 @@ def is_example_group(name: str) -> bool:
 
 def report(name: str) -> None:
     """Downloads of the report."""
-    offering.selection(Filter(name), name, key="experiment_report")
+    offering.selection("Experiments", Filter(name), name, _isotropy(name), key="experiment_report")
 
 
 def comparison(name: str) -> None:
@@ -171,7 +171,7 @@ def tradeoff(name: str) -> None:
     reported = dict.fromkeys(metric for metrics in frame["metrics"] for metric in metrics)
     metric = tables.primary_metric(task, reported)
     measure = _isotropy(name)[0].slug
-    tradeoffs.figures(Choice(name, model, task, metric, measure, parameter, labels.get(parameter, "")))
+    tradeoffs.figures(Choice(name, model, task, metric, measure, parameter, labels.get(parameter, "")), alone=False)
 
 
 def runs(name: str) -> None:

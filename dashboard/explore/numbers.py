@@ -192,7 +192,10 @@ def section(panes: list[Pane]) -> None:
         if len(panes) > 1:
             st.markdown(f"**{title}**: {wording.plain(about)}")
         named = table.rename(columns=headings())
-        shown.note(pane.prefix + "numbers", ShownTable(f"Every measure: {title}", named, (about, *notes)))
+        shown.note(
+            pane.prefix + "numbers",
+            ShownTable(f"Every measure{f': {title}' if len(panes) > 1 else ''}", named, (about, *notes)),
+        )
         st.dataframe(
             named,
             key=pane.prefix + "numbers",

@@ -1,15 +1,25 @@
-"""A link to this page, and Python code that computes the same."""
+"""A link to this page, the page as a file, and Python code that computes the same."""
 
 from __future__ import annotations
+
+from typing import Final
 
 import streamlit as st
 
 from dashboard.components.copy_link import copy_link
 from dashboard.explore.form import PREFIX, Pane
+from dashboard.explore.points import cloud_of
 from dashboard.explore.sections import measure_of_address
 from dashboard.report import saved_page
+from dashboard.shared import measures, shown
+from dashboard.shared.shown import ShownVectors
 from isoviz.exploring import shrinkage
 from isoviz.exploring.maps import MapRequest
+from isoviz.runs import citing
+from isoviz.vectors.sets import VectorSet
+
+_ORIGIN: Final = ("model_fingerprint", "model_revision", "data_fingerprint", "rows", "device", "isoviz", "warnings")
+"""Facts of a view that say where its numbers come from."""
 
 
 def section(panes: list[Pane], request: MapRequest) -> None:
@@ -19,12 +29,9 @@ def section(panes: list[Pane], request: MapRequest) -> None:
     st.caption("The link restores this page: all views, layer, map, colours, selected points and your sentences.")
     with st.container(horizontal=True):
         copy_link(key=PREFIX + "link")
-        saved_page.offer(
-            "Explore",
-            "; ".join(pane.source for pane in panes),
-            code=lambda: {f"The same in Python, view {pane.number}": python(pane, measure, request) for pane in panes},
-            key=PREFIX + "page",
-        )
+    shown.note(PREFIX + "vectors", ShownVectors(_vectors(panes[0])))
+    name = "; ".join(pane.source for pane in panes)
+    saved_page.offer("Explore", name, code=lambda: _code(panes, measure, request), key=PREFIX + "page")
     python_part = st.expander("The same in Python", icon=":material/code:", key=PREFIX + "python", on_change="rerun")
     if not python_part.open:  # the syntax highlighter is large and would load before the first picture
         return
@@ -33,6 +40,31 @@ def section(panes: list[Pane], request: MapRequest) -> None:
             if pane.views > 1:
                 st.markdown(f"**View {pane.number}**")
             st.code(python(pane, measure, request), language="python", wrap_lines=True)
+
+
+def _vectors(pane: Pane) -> VectorSet:
+    """The vectors of a view's layer with their texts, labels and ids."""
+    cloud = cloud_of(pane)
+    columns = cloud.table[[name for name in ("id", "label") if name in cloud.table]]
+    return VectorSet(
+        cloud.points,
+        columns.assign(text=cloud.texts) if cloud.has_texts else columns,
+        name=f"{pane.source} · {pane.where}".rstrip(" ,·"),
+    )
+
+
+def _code(panes: list[Pane], measure: str, request: MapRequest) -> dict[str, str]:
+    """For the page as a file: where the numbers come from, the same in Python, and BibTeX."""
+    texts = {}
+    for pane in panes:
+        view = f", view {pane.number}" if pane.views > 1 else ""
+        facts = [f"{name.replace('_', ' ')}: {pane.view.facts[name]}" for name in _ORIGIN if pane.view.facts.get(name)]
+        texts[f"Computed from{view}"] = "\n".join([pane.about, *facts])
+        texts[f"The same in Python{view}"] = python(pane, measure, request)
+    requests = [pane.form.request for pane in panes if pane.form.request is not None]
+    slugs = [metric.slug for metric in measures.of_clouds()]
+    entries = citing.bibtex_of([(asked.model, asked.task, "") for asked in requests], slugs)
+    return texts | {"BibTeX": "\n\n".join(entries.values())}
 
 
 def python(pane: Pane, measure: str, request: MapRequest) -> str:

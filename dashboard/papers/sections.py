@@ -377,7 +377,9 @@ def _latex(table: Table) -> str:
 
 def _files(choice: Listed, record: Record, comparison_frame: pd.DataFrame | None) -> None:
     make = functools.partial(as_report.document, choice.source, choice.study, record.result)
-    offering.buttons(make, f"{record.result.provenance.study}-{record.scale}", key=f"{PREFIX}report_{choice.slug}")
+    offering.buttons(
+        "Papers", make, f"{record.result.provenance.study}-{record.scale}", key=f"{PREFIX}report_{choice.slug}"
+    )
     with st.container(horizontal=True):
         downloads.button(
             "Result (JSON)",

@@ -88,6 +88,14 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Matrix:
+    """A clustered |ρ|, drawn by the app's component, with what that needs."""
+
+    title: str
+    inside: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Code:
     """Text to copy: a command, BibTeX."""
 
@@ -95,7 +103,7 @@ class Code:
     text: str
 
 
-Block: TypeAlias = Heading | Paragraph | Points | Numbers | Picture | Code
+Block: TypeAlias = Heading | Paragraph | Points | Numbers | Picture | Matrix | Code
 
 
 @dataclass(frozen=True)
@@ -106,11 +114,14 @@ class Document:
         title: title, also used in the file's name.
         about: one line on content, date and version.
         blocks: the content.
+        inside: what the file tells the app in which it is opened: `address`, which restores the page; with its vectors also what
+            `isoviz.vectors.embedded` returns, and `transforms`, which the page's own engine begins with.
     """
 
     title: str
     about: str
     blocks: tuple[Block, ...] = ()
+    inside: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def pictures(self) -> list[Picture]:

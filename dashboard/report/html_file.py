@@ -1,4 +1,4 @@
-"""A report as one self-contained HTML file with interactive figures."""
+"""A report, or a page of the app, as one self-contained HTML file with interactive figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from plotly.io.json import to_json_plotly
 
-from dashboard.report.document import Document, Picture
+from dashboard import one_page
+from dashboard.components import bundle, cloud_matrix
+from dashboard.components.lab import source as lab
+from dashboard.components.playground import source
+from dashboard.report.document import Document, Matrix, Picture
 from dashboard.shared import downloads
 
 _BASIC = frozenset({"scatter", "bar", "pie"})
@@ -21,7 +25,24 @@ _BASIC = frozenset({"scatter", "bar", "pie"})
 def render(document: Document) -> str:
     """The HTML file. User text is escaped."""
     blocks = [(type(block).__name__, block) for block in document.blocks]
-    return str(_template().render(document=document, blocks=blocks, script=_script(document.pictures)))
+    matrices = any(isinstance(block, Matrix) for block in document.blocks)
+    vectors = "npy" in document.inside
+    styles = [bundle(cloud_matrix.CSS)] * matrices + [source.styles(), lab.styles()] * vectors
+    return str(
+        _template().render(
+            document=document,
+            blocks=blocks,
+            script=_script(document.pictures),
+            styles=Markup("\n".join(styles)),
+            light=Markup(one_page.colours("light")),
+            dark=Markup(one_page.colours("dark")),
+            matrix=Markup(bundle(cloud_matrix.HTML)),
+            matrices=Markup(bundle(*cloud_matrix.SCRIPTS)) if matrices else "",
+            vectors=Markup(f"{source.script()}\n{lab.script()}") if vectors else "",
+            words=Markup(one_page.inert(source.words())),
+            inside=Markup(one_page.inert(document.inside)),
+        )
+    )
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from typing import Any
 
 from plotly.io.json import to_json_plotly
 
-from dashboard.report.document import Block, Code, Document, Heading, Numbers, Paragraph, Picture, Points
+from dashboard.report.document import Block, Code, Document, Heading, Matrix, Numbers, Paragraph, Picture, Points
 from dashboard.shared import downloads
 from isoviz.errors import IsoVizError
 
@@ -115,7 +115,7 @@ def _markdown(block: Block) -> str:
             cells = [[_text(text) for text, _ in line] for line in block.cells()]
             table = downloads.markdown_table([_text(name) for name in block.header], cells)
             return "\n\n".join([f"**{_text(title)}**", table, *map(_text, notes)])
-        case Picture():
+        case Picture() | Matrix():
             raise AssertionError("a picture is a file of its own")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
@@ -17,27 +18,32 @@ from isoviz.runs import citing, planning
 from isoviz.runs.rows import RunRow
 
 
-def document(run_filter: Filter, title: str) -> Document:
-    """Per task: the table, all seeds, the comparison and the trade-off; then all runs, provenance and citations."""
+def document(
+    run_filter: Filter, title: str, isotropy: Sequence[Metric] = (), metrics: Mapping[str, str] | None = None
+) -> Document:
+    """Per task: the table, all seeds, the comparison and the trade-off; then all runs, provenance and citations.
+
+    Args:
+        isotropy: measures in the tables; the first is that of the trade-off. Default: the one that the methods act on.
+        metrics: task → metric; by default its primary one.
+    """
     frame = run_lists.frame(run_filter)
-    rows = _rows(frame)
+    rows = rows_of(frame)
     counts = ", ".join(f"{count} {status}" for status, count in frame["status"].value_counts().items())
     about = f"{len(frame)} runs ({counts}), {time.strftime('%Y-%m-%d')}, isoviz {_version()}"
-    measure = measures.default_for(frame["method"])
+    isotropy = isotropy or [measures.default_for(frame["method"])]
     blocks: list[Block] = []
     for (model, task), runs in frame.groupby(["model", "task"], sort=False):
-        blocks += _setup(str(model), str(task), runs, measure)
-    blocks += [Heading("Every run"), _every_run(frame, measure)]
-    blocks += [Heading("Provenance"), *_provenance(rows)]
-    entries = citing.bibtex([row.config for row in rows], [measure.slug])
-    blocks += [Heading("Citations"), Code("BibTeX", "\n\n".join(entries.values()))]
+        blocks += _setup(str(model), str(task), runs, isotropy, (metrics or {}).get(str(task)))
+    blocks += [Heading("Every run"), _every_run(frame, isotropy)]
+    blocks += [Heading("Provenance"), *(Code(*text) for text in origins(rows, isotropy).items())]
     return Document(title, about, tuple(blocks))
 
 
-def _setup(model: str, task: str, runs: pd.DataFrame, measure: Metric) -> list[Block]:
+def _setup(model: str, task: str, runs: pd.DataFrame, isotropy: Sequence[Metric], metric: str | None) -> list[Block]:
     """Blocks on one model and task."""
     task_entry = tasks.catalogue().get(task)
-    metric = tables.primary_metric(task, {name: None for values in runs["metrics"] for name in values})
+    metric = metric or tables.primary_metric(task, {name: None for values in runs["metrics"] for name in values})
     blocks: list[Block] = [Heading(f"{task_entry.title if task_entry else task}: {model}")]
     blocks += [Paragraph(warning, "warning") for warning in run_lists.warnings(runs)]
     with_metric = tables.with_metric(runs, metric)
@@ -45,21 +51,22 @@ def _setup(model: str, task: str, runs: pd.DataFrame, measure: Metric) -> list[B
     if summary.empty:
         return [*blocks, Paragraph("No run has finished.")]
     ids = [str(run) for run in runs["run"]]
-    published = results.published_table(task, metric, runs, summary, [measure], comparison.of_any_size(metric, ids))
+    published = results.published_table(
+        task, metric, runs, summary, list(isotropy), comparison.of_any_size(metric, ids)
+    )
     levels = tables.references(published.simple)
     table = results.readable(published)
-    decimals = {"Mean": 3, "± s": 3, measure.heading: measure.decimals, f"± s of {measure.heading}": measure.decimals}
+    decimals = {"Mean": 3, "± s": 3}
+    for measure in isotropy:
+        decimals |= {measure.heading: measure.decimals, f"± s of {measure.heading}": measure.decimals}
     title = f"{metric}: mean and sample standard deviation over n seeds"
-    blocks.append(Numbers(title, table, (_cloud(measure),), decimals))
+    clouds = tuple(f"{measure.heading}: {measures.cloud(measure)}." for measure in isotropy)
+    blocks.append(Numbers(title, table, clouds, decimals))
     _, strip = results.seed_strip(with_metric, metric, levels)
     if strip is not None:
         blocks.append(Picture(f"{metric} of every seed", strip, f"{metric} of every seed on {task}, by method"))
     blocks += _differences(metric, ids)
-    return [*blocks, *_tradeoff(runs, task, metric, measure)]
-
-
-def _cloud(measure: Metric) -> str:
-    return f"{measure.heading}: {measures.cloud(measure)}."
+    return [*blocks, *_tradeoff(runs, task, metric, isotropy[0])]
 
 
 def _differences(metric: str, runs: list[str]) -> list[Block]:
@@ -92,25 +99,24 @@ def _tradeoff(runs: pd.DataFrame, task: str, metric: str, measure: Metric) -> li
     return [*blocks, Paragraph(sentence)] if sentence else blocks
 
 
-def _every_run(frame: pd.DataFrame, measure: Metric) -> Numbers:
+def _every_run(frame: pd.DataFrame, isotropy: Sequence[Metric]) -> Numbers:
     """All runs, without columns whose values are in the headings."""
     names = {"run": "Run", "model": "Model", **results.RUN_COLUMNS}
-    names |= {measure.slug: measure.heading, "seconds": "Seconds", "problem": "Remarks"}
+    names |= {measure.slug: measure.heading for measure in isotropy} | {"seconds": "Seconds", "problem": "Remarks"}
     names = {name: heading for name, heading in names.items() if name not in results.ALIKE or frame[name].nunique() > 1}
-    places = {"Value": 3, measure.heading: measure.decimals, "Seconds": 1}
+    places = {"Value": 3, "Seconds": 1} | {measure.heading: measure.decimals for measure in isotropy}
     return Numbers("All runs", frame[list(names)].rename(columns=names), places=places)
 
 
-def _rows(frame: pd.DataFrame) -> list[RunRow]:
+def rows_of(frame: pd.DataFrame) -> list[RunRow]:
     run_ids = set(frame["run"])
     # a selection has either only examples or no examples
     where = resources.library().with_run(next(iter(run_ids), ""))
     return [row for row in where.list(order="oldest") if row.id in run_ids]
 
 
-def _provenance(rows: list[RunRow]) -> list[Block]:
-    """The commands, versions and devices."""
-    blocks: list[Block] = [Code("Commands to repeat these runs", planning.command([row.config for row in rows]))]
+def origins(rows: Sequence[RunRow], isotropy: Sequence[Metric]) -> dict[str, str]:
+    """Where the numbers of runs come from, by title: their commands, versions and devices, and BibTeX."""
     from isoviz.events import Started
 
     surroundings: dict[str, None] = {}
@@ -120,7 +126,13 @@ def _provenance(rows: list[RunRow]) -> list[Block]:
             precision = "float32" if started.precision == "no" else started.precision
             threads = f"{started.threads} thread{'s' if started.threads != 1 else ''}"
             surroundings["; ".join(filter(None, (f"{started.device}, {precision}, {threads}", versions)))] = None
-    return [*blocks, *(Paragraph(f"Computed on {line}.", "note") for line in surroundings)]
+    configs = [row.config for row in rows]
+    return {
+        "Commands to repeat these runs": planning.command(configs),
+        "Runs": ", ".join(row.id for row in rows),
+        "Computed on": "\n".join(surroundings),
+        "BibTeX": "\n\n".join(citing.bibtex(configs, [measure.slug for measure in isotropy]).values()),
+    }
 
 
 def _version() -> str:

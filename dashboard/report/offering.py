@@ -1,35 +1,29 @@
-"""Download buttons for a report: one HTML file, or Markdown with figures."""
+"""Download buttons of a page that has a report: the page as one HTML file, or Markdown with figures."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from dashboard.report import html_file, markdown_file, of_runs
+from dashboard.report import markdown_file, of_runs, saved_page
 from dashboard.report.document import Document
-from dashboard.shared import actions, downloads, wording
+from dashboard.shared import actions, downloads, run_lists, wording
 from dashboard.shared.run_lists import Filter
+from isoviz.metrics.protocol import Metric
 
 
-def buttons(make: Callable[[], Document], name: str, *, key: str) -> None:
+def buttons(page: str, make: Callable[[], Document], name: str, *, key: str) -> None:
     """Buttons for both formats; files are made on download.
 
     Args:
+        page: title of the page.
         name: file name without extension.
         key: prefix of the buttons' keys.
     """
-    stem = downloads.file_name("report", name)
     with st.container(horizontal=True, vertical_alignment="center"):
-        downloads.button(
-            "Report (HTML)",
-            functools.partial(_html, make),
-            f"{stem}.html",
-            key=f"{key}_html",
-            icon="description",
-            help="One file with interactive figures, tables, provenance and citations. Needs no network.",
-        )
+        saved_page.button(page, name, lambda address: saved_page.restored(make(), address), key=f"{key}_html")
         if not markdown_file.can_draw():
             st.caption(f"The report as Markdown with PNG files {markdown_file.NO_BROWSER}.")
             return
@@ -37,7 +31,7 @@ def buttons(make: Callable[[], Document], name: str, *, key: str) -> None:
         downloads.button(
             "Report (Markdown, PNG)",
             functools.partial(_markdown, make),
-            f"{stem}.zip",
+            f"{downloads.file_name('report', name)}.zip",
             key=f"{key}_markdown",
             icon="folder_zip",
             disabled=refusal is not None,
@@ -45,13 +39,11 @@ def buttons(make: Callable[[], Document], name: str, *, key: str) -> None:
         )
 
 
-def selection(run_filter: Filter, name: str, *, key: str) -> None:
-    """Buttons for the report of an experiment or of filtered runs."""
-    buttons(functools.partial(of_runs.document, run_filter, name), name, key=key)
-
-
-def _html(make: Callable[[], Document]) -> bytes:
-    return html_file.render(make()).encode()
+def selection(page: str, run_filter: Filter, name: str, isotropy: Sequence[Metric], *, key: str) -> None:
+    """Buttons for the report of an experiment or of filtered runs, with the page's measures and metrics."""
+    chosen = {task: st.session_state.get(f"metric_{task}") for task in run_lists.frame(run_filter)["task"].unique()}
+    metrics = {task: metric for task, metric in chosen.items() if metric}
+    buttons(page, functools.partial(of_runs.document, run_filter, name, isotropy, metrics), name, key=key)
 
 
 def _markdown(make: Callable[[], Document]) -> bytes:

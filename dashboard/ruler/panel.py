@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from io import BytesIO
 from typing import Any, Final
@@ -22,6 +23,7 @@ from dashboard.shared.shown import ShownTable
 from isoviz.cosines import SIX_LINES, Ruler
 from isoviz.operations import jobs
 from isoviz.operations.jobs import RULER, SetRequest
+from isoviz.runs import citing
 from isoviz.vectors import demo_sets
 from isoviz.vectors.sets import facts_of
 
@@ -80,7 +82,7 @@ def draw(key: str) -> None:
         _figure(shown, marks, stored["name"])
     _transforms(shown, stored["name"])
     if ruler is not None:
-        _take_home(ruler, pair)
+        _take_home(ruler, pair, request, cosine)
 
 
 def _annotation_buttons(key: str, stored: Mapping[str, Any]) -> None:
@@ -214,14 +216,18 @@ def _table(frame: pd.DataFrame, key: str, words: str) -> None:
     st.dataframe(frame, key=PREFIX + key, hide_index=True, column_config=numbers, alt=words)
 
 
-def _take_home(ruler: Ruler, pair: NDArray[np.floating] | None) -> None:
+def _take_home(ruler: Ruler, pair: NDArray[np.floating] | None, request: SetRequest, cosine: float) -> None:
     st.header("Take it home", anchor=False)
     st.markdown(
         "The ruler as JSON, and what reads it without IsoViz: `pair.npy` holds the two vectors that you compare"
         + ("." if pair is not None else ", such as those of two sentences that you type above.")
     )
     with st.container(horizontal=True):
-        saved_page.offer("Ruler", ruler.model or "", code=lambda: {"Without IsoViz": SIX_LINES}, key=PREFIX + "page")
+        reading = ruler.read(cosine)
+        numbers = pd.DataFrame([reading.model_dump(exclude={"sentence"})])
+        shown.note(PREFIX + "reading", ShownTable("What this cosine means", numbers, (reading.sentence,)))
+        code = functools.partial(_code, ruler, request, cosine)
+        saved_page.offer("Ruler", ruler.model or "", code=code, key=PREFIX + "page")
         downloads.button("Ruler (JSON)", lambda: ruler.model_dump_json(indent=1), "ruler.json", key=PREFIX + "json")
         if pair is not None:
             downloads.button("Your sentences (pair.npy)", lambda: _npy(pair), "pair.npy", key=PREFIX + "pair")
@@ -231,6 +237,23 @@ def _take_home(ruler: Ruler, pair: NDArray[np.floating] | None) -> None:
             f"Vectors {ruler.corpus} · {', '.join(f'{name} {number}' for name, number in ruler.versions.items())}"
         )
     )
+
+
+def _code(ruler: Ruler, request: SetRequest, cosine: float) -> dict[str, str]:
+    """For the page as a file: where the numbers come from, what computes the same and reads them, and BibTeX."""
+    origin = {"model": ruler.model, **(ruler.cloud or {}), "vectors": ruler.corpus, "unrelated pairs": ruler.protocol}
+    origin |= {"related pairs": ruler.relation, **ruler.versions}
+    settings = {name: value for name, value in request.as_json().items() if name != "vectors" and value is not None}
+    arguments = ", ".join(
+        [f"vectors.load({request.vectors!r})", *(f"{name}={value!r}" for name, value in settings.items())]
+    )
+    return {
+        "Computed from": "\n".join(f"{name}: {value}" for name, value in origin.items() if value is not None),
+        "The same in Python": "from isoviz import vectors\nfrom isoviz.operations.ruler import of_set\n\n"
+        f"print(of_set({arguments}).read({cosine!r}).sentence)",
+        "Without IsoViz": SIX_LINES,
+        "BibTeX": "\n\n".join(citing.bibtex_of([(ruler.model or "", "", "")]).values()),
+    }
 
 
 def _npy(array: NDArray[np.floating]) -> bytes:

@@ -51,6 +51,11 @@ def arrays(request: Request) -> Response:
     return Response(content, media_type="application/octet-stream", headers=headers)
 
 
+def array(key: str, layer: int, pooling: str, name: str) -> bytes:
+    """The same outside a request. Raises `KeyError` if the cloud is no longer stored."""
+    return _ARRAYS[name](key, layer, pooling)
+
+
 def _matrix(key: str, layer: int, pooling: str) -> bytes:
     return _clustered(key, layer, pooling)[0]
 

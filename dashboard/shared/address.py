@@ -86,7 +86,9 @@ def dropped(requested: Mapping[str, str], now: Mapping[str, str], fields: Mappin
 
 
 def _same(requested: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return requested.lower() == str(value).lower()
     try:
         return float(requested) == float(value)
     except (TypeError, ValueError):
-        return requested == str("" if value is None else value)
+        return requested in (value, str("" if value is None else value)) or [requested] == value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 import streamlit as st
@@ -125,9 +125,16 @@ def latex_text(text: str) -> str:
     return _LATEX_SIGNS.sub(lambda sign: _LATEX[sign[0]], text)
 
 
-def button(label: str, make: Callable[[], bytes | str], file: str, *, icon: str = "download", **options: Any) -> None:
+Content = Callable[[], bytes | str]
+OFFERED: Final = "offered_files"
+"""Session key: what makes the files that the page offers, by the key of their buttons. Only `isoviz freeze` sets it."""
+
+
+def button(label: str, make: Content, file: str, *, icon: str = "download", **options: Any) -> None:
     """A download button; the file is made on download, and its name's ending says what it is."""
     mime = _MIME[file.rpartition(".")[2]]
+    if OFFERED in st.session_state:
+        st.session_state[OFFERED][options["key"]] = make
     st.download_button(label, make, file, mime, icon=f":material/{icon}:", on_click="ignore", **options)
 
 

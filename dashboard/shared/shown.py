@@ -5,27 +5,57 @@ A fragment that runs again replaces its own entries, which have the same keys; `
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
 
 import streamlit as st
 
 from dashboard.shared.downloads import Table
 from dashboard.shared.explanations import Explanation
+from isoviz.vectors.sets import VectorSet
 
 _KEY: Final = "shown_on_this_page"
 
 
 @dataclass(frozen=True)
 class ShownFigure:
-    """A figure as plotly's JSON, with its alternative text."""
+    """A figure as plotly's JSON, with its alternative text.
+
+    Attributes:
+        of_rows: its marks are rows, and show their texts.
+        frames: names of a film's layers: each trace has its coordinates in all of them, (layers, points, 2), as `meta`.
+        frame: the layer shown.
+    """
 
     title: str
     spec: str
     words: str
     notes: tuple[str, ...] = ()
     explanation: Explanation | None = None
+    of_rows: bool = False
+    frames: tuple[str, ...] = ()
+    frame: int = 0
+
+
+@dataclass(frozen=True)
+class ShownMatrix:
+    """A clustered |ρ| in words; `make` gives what its component needs where there is no server."""
+
+    words: str
+    make: Callable[[], Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class ShownVectors:
+    """The vectors that the page is about, for a file that contains them.
+
+    Attributes:
+        transforms: those of the page, as a page without a server has them; None if it lacks one.
+    """
+
+    vectors: VectorSet
+    transforms: list[dict[str, Any]] | None = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -37,18 +67,21 @@ class ShownTable:
     notes: tuple[str, ...] = ()
 
 
+Entry: TypeAlias = ShownFigure | ShownMatrix | ShownTable | ShownVectors
+
+
 def begin() -> None:
     """Forget the last page."""
     st.session_state[_KEY] = {}
 
 
-def note(key: str, entry: ShownFigure | ShownTable) -> None:
+def note(key: str, entry: Entry) -> None:
     """Add what is drawn under this key, or replace it."""
     entries: dict[str, Any] = st.session_state.get(_KEY, {})
     entries[key] = entry
 
 
-def entries() -> Collection[ShownFigure | ShownTable]:
+def entries() -> Collection[Entry]:
     """What is on the page, in the order in which it was first drawn; it grows until the page is complete."""
-    found: dict[str, ShownFigure | ShownTable] = st.session_state.get(_KEY, {})
+    found: dict[str, Entry] = st.session_state.get(_KEY, {})
     return found.values()

@@ -210,7 +210,8 @@ def enter_by(entrance: Entrance | None) -> None:
 def current() -> Visitor:
     """The visitor of the current page.
 
-    Stops the script, with a message, if the visitor's link or login has ended. In tests without a server, it is the operator.
+    Stops the script, with a message, if the visitor's link or login has ended. Without a server, in tests and `isoviz freeze`, it is
+    the operator.
     """
     if _entrance is None:
         if _served():  # started by `streamlit run dashboard/app.py`, without access control

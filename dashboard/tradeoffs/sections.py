@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard.components import figure
-from dashboard.report import saved_page
+from dashboard.report import of_runs, saved_page
 from dashboard.shared import (
     charts,
     choosing,
@@ -137,9 +137,9 @@ def _metrics(task: str, runs: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys([*declared, *(name for values in runs["metrics"] for name in values)])) or [""]
 
 
-def figures(choice: Choice) -> None:
-    """The figures, refreshed while runs are queued or running."""
-    while_busy(lambda: run_lists.under_way(_filter(choice)) > 0, lambda: _figures(choice))
+def figures(choice: Choice, *, alone: bool = True) -> None:
+    """The figures, refreshed while runs are queued or running. `alone`: the page has nothing else, so they are saved as it."""
+    while_busy(lambda: run_lists.under_way(_filter(choice)) > 0, lambda: _figures(choice, alone))
 
 
 def _filter(choice: Choice) -> Filter:
@@ -150,7 +150,7 @@ def _experiment(group: str) -> str | None:
     return None if group == choosing.ALL else group
 
 
-def _figures(choice: Choice) -> None:
+def _figures(choice: Choice, alone: bool) -> None:
     runs = run_lists.frame(_filter(choice))
     measure = metrics.get(choice.measure)
     compared = (choice.metric, choice.measure, choice.parameter or None)
@@ -182,7 +182,13 @@ def _figures(choice: Choice) -> None:
         shown.note("tradeoffs_points", ShownTable("Points", _as_file(points, choice), tuple(run_lists.warnings(runs))))
         file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
         downloads.buttons(file, lambda: run_lists.with_warnings(_as_file(points, choice), run_lists.warnings(runs)))
-        saved_page.offer("Trade-offs", choice.task, key="tradeoffs_page")
+        if alone:
+            saved_page.offer(
+                "Trade-offs",
+                choice.task,
+                code=lambda: of_runs.origins(of_runs.rows_of(runs), [measure]),
+                key="tradeoffs_page",
+            )
 
 
 def _associations(choice: Choice, runs: pd.DataFrame) -> None:

@@ -243,12 +243,24 @@ def summary(view: View, start: Answer, answer: Answer, full: Full) -> None:
     """The effect of the chain in words, with intervals."""
     leading, steps = lead(start, answer, view.steps), view.steps
     if view.run is not None:
-        view.summary.markdown(f"{leading} {words.heads(answer.n, full) if steps and not answer.only_rounding else ''}")
-        return
-    sentences = [wording.plain(sentence) for sentence in _readout_sentences(view, full)] if steps else []
-    with view.summary.container():
-        for sentence in (*sentences, leading):
-            st.markdown(sentence)
+        sentences = [words.heads(answer.n, full)] if steps and not answer.only_rounding else []
+        view.summary.markdown(" ".join((leading, *sentences)))
+    else:
+        sentences = _readout_sentences(view, full) if steps else []
+        with view.summary.container():
+            for sentence in (*map(wording.plain, sentences), leading):
+                st.markdown(sentence)
+    table = functools.partial(_measures, view, start, answer, full)
+    shown.note(PREFIX + "measures", ShownTable("Measures, before and after", table, (leading.strip("*"), *sentences)))
+
+
+def _measures(view: View, start: Answer, answer: Answer, full: Full) -> pd.DataFrame:
+    """The numbers of the tiles."""
+    frame = numbers_table(view, start, answer, full)
+    measured = frame["number"].isin([metric.slug for metric in (*instant_metrics(), *slow_metrics())])
+    return frame.loc[measured, ["measure", "before", "after", "n"]].rename(
+        columns={"measure": "Measure", "before": "Before", "after": "After"}
+    )
 
 
 def _readout_sentences(view: View, full: Full) -> list[str]:
@@ -388,7 +400,7 @@ def maps(view: View, start: Answer, answer: Answer, first: Full, full: Full) -> 
                 figure = _map(shown.map, shown.map_shares, embeddings.labels, names, embeddings.key, embeddings.texts)
                 text = f"{title}: {n} validation rows along their two strongest components, by label"
                 about = f"n = {n:,}, d = {d} · {chain}" + (f" · {sample}" if n > plots.DRAWN else "")
-                figure_card(view, name, figure, about, words=text, title=title)
+                figure_card(view, name, figure, about, words=text, title=title, of_rows=True)
         st.caption(
             wording.plain(f"{view.cloud(n)}, {_dimensions(start.d, answer.d)}; {sample}, coloured by label.")
             + " Signs follow the map without transform."

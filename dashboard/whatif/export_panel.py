@@ -1,4 +1,4 @@
-"""Export of a chain: as a matrix for numpy, and as a sentence-transformers model."""
+"""Export of a chain: as a matrix for numpy, and as a sentence-transformers model; the page as a file."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from numpy.typing import NDArray
 
-from dashboard import one_page
 from dashboard.components.lab import source as lab
 from dashboard.inputs import model_form
-from dashboard.shared import downloads, forms, job_progress, resources, wording
+from dashboard.report import of_runs, saved_page
+from dashboard.shared import downloads, forms, job_progress, resources, shown, wording
+from dashboard.shared.shown import ShownVectors
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
+from isoviz import reference
 from isoviz.errors import InputError
 from isoviz.posthoc.export import as_numpy
+from isoviz.runs import citing
 from isoviz.runs.examples import is_example
-from isoviz.vectors.embedded import MOST_DIMENSIONS, MOST_ROWS, embedded
-from isoviz.whatif import chains, export
-from isoviz.whatif.engine import Full
+from isoviz.vectors.sets import VectorSet
+from isoviz.whatif import chains, export, notebook
+from isoviz.whatif.engine import Full, instant_metrics, slow_metrics
 from isoviz.whatif.request import request_for
 
 KEY = PREFIX + "take_home"
@@ -33,8 +37,6 @@ def draw(view: View, full: Full) -> None:
     """Buttons that export a chain; its matrix is computed on demand. `full` describes the chain in the export."""
     st.header("Export", anchor=False)
     engine, steps = view.engine, view.steps
-    if view.run is None:
-        _offer_page(view)
     if not steps:
         st.caption("Add a transform to export it.")
         return
@@ -75,28 +77,41 @@ def draw(view: View, full: Full) -> None:
     )
 
 
-def _offer_page(view: View) -> None:
-    """The vectors as one HTML file without a server."""
-    vectors, steps = view.vectors, lab.transforms(view.steps)
-    if vectors.n > MOST_ROWS or vectors.d > MOST_DIMENSIONS:
-        return
-    texts = "text" in vectors.columns and st.toggle("Texts in the page", value=True, key=KEY + "_texts")
+def offer_page(view: View) -> None:
+    """The page as a file, with the vectors if the visitor wants."""
+    vectors = _vectors(view)
+    shown.note(PREFIX + "vectors", ShownVectors(vectors, lab.transforms(view.steps)))
+    saved_page.offer("What-if", vectors.name, code=lambda: _code(view, vectors), key=PREFIX + "page")
 
-    def page() -> str:
-        return one_page.render(
-            start="vectors", vectors={**embedded(vectors, texts=bool(texts)), "transforms": steps or []}
-        )
 
-    size = vectors.points.nbytes * 4 / 3e6 + 0.5
-    downloads.button(
-        f"Vectors as one page (HTML), {size:.1f} MB",
-        page,
-        f"{downloads.file_name(vectors.name)}.html",
-        key=KEY + "_page",
-        help="These vectors in a file that opens in any browser without a network: measures, transforms, neighbours, compression.",
-    )
-    if steps is None:
-        st.caption("The page has the vectors before the transforms; it does not know one of these steps.")
+def _vectors(view: View) -> VectorSet:
+    """The set of vectors; of a run, those of its validation rows with their labels."""
+    if view.run is None:
+        return view.vectors
+    run = view.embeddings
+    columns = pd.DataFrame({"text": run.texts})
+    if run.facts["kind"] == "classification":
+        columns["label"] = [run.facts["label_names"][int(code)] for code in run.labels]
+    return VectorSet(run.validation, columns, name=view.run.id)
+
+
+def _code(view: View, vectors: VectorSet) -> dict[str, str]:
+    """For the page as a file: where the numbers come from, what computes the same, and BibTeX."""
+    applies = bool(view.steps) and not any(step.kind.needs for step in view.steps)
+    chain, metrics = chains.write(view.steps), (*instant_metrics(), *slow_metrics())
+    facts = [
+        f"{vectors.name}: n = {vectors.n}, d = {vectors.d}",
+        *(f"{name}: {fact}" for name, fact in vectors.facts.items()),
+    ]
+    of_run = of_runs.origins([view.run], metrics) if view.run else {"Computed from": "\n".join(facts)}
+    entries = of_run.pop("BibTeX", None) or "\n\n".join(citing.bibtex_of([], [one.slug for one in metrics]).values())
+    of_steps = dict.fromkeys(reference.bibtex_of(step.kind) for step in view.steps)
+    return of_run | {
+        "Chain of transforms": chain,
+        "The same in Python": notebook.source(view.engine, view.steps),
+        "Apply them": f"isoviz transform --chain '{chain}' --in vectors.npy --out transformed.npy" if applies else "",
+        "BibTeX": "\n\n".join(filter(None, (*of_steps, entries))),
+    }
 
 
 def _model_spec(view: View) -> Mapping[str, Any]:

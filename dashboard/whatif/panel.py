@@ -12,8 +12,7 @@ import streamlit as st
 
 from dashboard.components.copy_link import copy_link
 from dashboard.inputs import vectors_form
-from dashboard.report import saved_page
-from dashboard.shared import forms
+from dashboard.shared import forms, shown
 from dashboard.whatif import curves, drawing, export_panel, form, waiting
 from dashboard.whatif.drawing import View
 from dashboard.whatif.form import PREFIX
@@ -37,6 +36,7 @@ def draw(run: RunRow | None, key: str, part: Cloud | Part = "shown") -> None:
         key: key of the run's embeddings, or of the set.
         part: the run's cloud, or the part of the set.
     """
+    shown.begin()  # the last chain may have had more figures
     if st.session_state.pop(vectors_form.ANNOTATED, False):
         st.rerun()
     try:
@@ -124,11 +124,6 @@ def _follow(view: View, card: Card | None, key: str) -> None:
         curves.draw(view, key, curve, until)
     with view.below:
         export_panel.draw(view, full)
-        saved_page.offer(
-            "What-if",
-            view.run.id if view.run else view.vectors.name,
-            code=lambda: {"Chain of transforms": chains.write(steps)},
-            key=f"{PREFIX}page",
-        )
+        export_panel.offer_page(view)
         if view.run is not None:
             make_it_a_run(view.run, steps)

@@ -30,6 +30,9 @@ UNNOTICED = 0.25
 PATIENCE = 60.0
 """Seconds that a page waits for slow results; after that, it shows a button to check again."""
 
+CHECK = PREFIX + "offer_check"
+"""Key of that button."""
+
 _WAITED = PREFIX + "layer_waited"
 """Session key: request of the layer that this visitor waits for."""
 VIEWER = PREFIX + "viewer"
@@ -75,7 +78,7 @@ def wait_for(
             with place.container():
                 st.markdown(lead)
                 st.caption("Still computing.")
-                st.button("Check again", key=PREFIX + "offer_check", icon=":material/refresh:")
+                st.button("Check again", key=CHECK, icon=":material/refresh:")
             return None
     error = future.exception()
     if isinstance(error, (IsoVizError, NotReadyError)):

@@ -6,8 +6,10 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from isoviz import boundary
 from isoviz.errors import InputError
 
 _INSTALLED = Path(__file__).resolve().parents[1] / "screens"  # in the wheel the dashboard lies inside the package
@@ -33,3 +35,33 @@ def render(module: str, *arguments: str, request: bytes = b"", **variables: str)
     """Run a module of the dashboard that prints or writes a file; `request` is its standard input."""
     command = [sys.executable, "-m", f"dashboard.{module}", *arguments]
     return subprocess.run(command, env={**environment(), **variables}, input=request, capture_output=True, check=False)
+
+
+def check_file(out: Path) -> None:
+    """Raise `InputError` where no file can be written."""
+    if not os.path.isdir(out.parent):  # unlike Path.is_dir, false for names that are too long
+        raise InputError(f"out: there is no folder '{out.parent}'", field="out")
+    if os.path.isdir(out):
+        raise InputError(f"out: '{out}' is a folder; name a file", field="out")
+
+
+def save(rendering: subprocess.CompletedProcess[bytes], out: Path, *, fields: Sequence[str] = ()) -> int:
+    """Write the HTML file that a module has printed, and return the exit code.
+
+    Args:
+        fields: the arguments that it may refuse, with exit code 2 and one line.
+    """
+    if rendering.returncode:
+        told = rendering.stderr.decode(errors="replace")
+        if fields and rendering.returncode == 2:
+            line = told.strip().splitlines()[-1]
+            raise InputError(line, field=next((name for name in fields if line.startswith(f"{name}: ")), None))
+        sys.stderr.write(told)
+        return 1
+    try:
+        out.write_bytes(rendering.stdout)
+    except OSError as error:
+        raise InputError(f"out: '{out}' cannot be written to: {boundary.reason(error)}", field="out") from None
+    if out.is_file():  # a device or a pipe is no file to open
+        print(f"{out}: {len(rendering.stdout) / 1e6:.2f} MB; open it in any browser")
+    return 0

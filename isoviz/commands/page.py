@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import isoviz.vectors
-from isoviz import boundary
 from isoviz.commands import dashboard
 from isoviz.errors import InputError
 from isoviz.lessons.reading import read
@@ -41,21 +38,8 @@ def run(
 def write(out: Path, add: Sequence[str], *, start: str, vectors: Mapping[str, Any] | None = None) -> int:
     """Write the file. A separate process prints it, because the engine does not import the dashboard, which has the parts."""
     dashboard.require("page", "one_page.py", package="jinja2")
-    if not os.path.isdir(out.parent):  # unlike Path.is_dir, false for names that are too long
-        raise InputError(f"out: there is no folder '{out.parent}'", field="out")
-    if os.path.isdir(out):
-        raise InputError(f"out: '{out}' is a folder; name a file", field="out")
+    dashboard.check_file(out)
     for name in add:
         read(Path(name))
     request = {"start": start, "add": [str(Path(name).resolve()) for name in add], "vectors": vectors}
-    rendering = dashboard.render("one_page", request=json.dumps(request).encode())
-    if rendering.returncode:
-        sys.stderr.write(rendering.stderr.decode(errors="replace"))
-        return 1
-    try:
-        out.write_bytes(rendering.stdout)
-    except OSError as error:
-        raise InputError(f"out: '{out}' cannot be written to: {boundary.reason(error)}", field="out") from None
-    if out.is_file():  # a device or a pipe is no file to open
-        print(f"{out}: {len(rendering.stdout) / 1e6:.2f} MB; open it in any browser")
-    return 0
+    return dashboard.save(dashboard.render("one_page", request=json.dumps(request).encode()), out)

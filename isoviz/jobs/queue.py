@@ -235,8 +235,8 @@ def requester(kind: JobKind, key: str) -> str | None:
     return None if entry is None else entry.visitor
 
 
-def under_way(visitor: str) -> int:
-    """Number of waiting and running jobs of a visitor."""
+def under_way(visitor: str | None) -> int:
+    """Number of waiting and running jobs of a visitor; None for the operator."""
     with _changed:
         return sum(entry.visitor == visitor and entry.state.under_way for entry in _entries.values())
 

@@ -14,8 +14,9 @@ class TransformStep(BaseModel):
     """One transform of the chain, with the playground's parameters."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-    slug: Literal["centring", "all_but_the_top", "zca", "isobn", "batch_norm", "unit_norm"]
-    remove: int | None = Field(None, ge=0, le=40)
+    slug: Literal["centring", "all_but_the_top", "truncation", "zca", "isobn", "batch_norm", "unit_norm"]
+    remove: int | None = Field(None, ge=0, le=1024)
+    keep: int | None = Field(None, ge=2, le=1024)
     strength: float | None = Field(None, ge=0, le=1)
     eps: float | None = Field(None, ge=0, le=1e6)
     beta: float | None = Field(None, ge=0, le=4)
@@ -37,6 +38,7 @@ class TransformStep(BaseModel):
 PARAMETERS: dict[str, dict[str, float]] = {
     "centring": {},
     "all_but_the_top": {"remove": 1},
+    "truncation": {"keep": 8},
     "zca": {"strength": 0.5, "eps": 0.0},
     "isobn": {"beta": 0.5},
     "batch_norm": {"eps": 1e-5},
@@ -69,5 +71,5 @@ class State(BaseModel):
     scale: float = Field(1, ge=0.001, le=1000, description="multiplies everything")
     zeta: float = Field(0.2, ge=0, le=1, description="weight of the true covariance in IsoScore*")
     transforms: Annotated[tuple[TransformStep, ...], Field(max_length=6, strict=False)] = ()
-    view: Literal["dimensions", "principal"] = "dimensions"
+    view: Literal["dimensions", "principal", "plane"] = "dimensions"
     hidden: Annotated[tuple[str, ...], Field(strict=False)] = ()

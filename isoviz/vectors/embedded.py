@@ -1,4 +1,4 @@
-"""A set of vectors inside a page without a server (`isoviz page`), and out of it again."""
+"""A set of vectors inside a page without a server (`isoviz page`, or a page of the app saved as one), and out of it again."""
 
 from __future__ import annotations
 
@@ -43,16 +43,18 @@ def embedded(vectors: VectorSet, *, texts: bool = True, field: str = "vectors") 
 
 
 def reopened(path: str | Path, field: str = "vectors") -> tuple[NDArray[Any], pd.DataFrame | None]:
-    """The points and columns inside a page. Raises `InputError` if it has none."""
+    """The points and columns inside a page. Raises `InputError` if it has none, with the address that restores a saved page."""
     import pandas as pd
 
     _, _, rest = boundary.file(str(path), field).read_text("utf-8", errors="replace").partition(START)
+    problem = "is not a page with vectors inside"
     try:
         inside = json.loads(rest.partition("</script>")[0])
+        if address := inside.get("address"):
+            problem = f"was saved without its vectors; {shortened(address, 2_000)} restores it in the app"
         points = np.load(io.BytesIO(base64.b64decode(inside["npy"], validate=True)), allow_pickle=False)
         columns = pd.DataFrame(inside["columns"], dtype=str)
-    except (ValueError, TypeError, KeyError, EOFError):
-        raise InputError(
-            f"{field}: '{shortened(Path(path).name)}' is not a page with vectors inside", field=field
-        ) from None
+    except (ValueError, TypeError, KeyError, EOFError, AttributeError):
+        name = shortened(Path(path).name)
+        raise InputError(f"{field}: '{name}' {problem}", field=field) from None
     return points, columns if len(columns.columns) else None

@@ -108,9 +108,13 @@ SLUGS = ["isoscore", "isoscore_star", "mean_cosine"]
 
 def test_measures_that_agree_and_disagree(script: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script, "RESAMPLES", 50)
-    (sentence,), (table,) = script.agreeing(SLUGS, [_block(script, "demo/sentiment", 3, 0.0)])
+    (sentence,), cells = script.agreeing(SLUGS, [_block(script, "demo/sentiment", 3, 0.0)])
     assert "of 3 pairs of measures with a direction: 1 strong" in sentence and "2 negative (below 0): " in sentence
-    assert table.rows[1][1].startswith("1\xa0[") and table.rows[2][1].startswith("−1\xa0[")
+    assert cells[1][0].startswith("1\xa0[") and cells[2][0].startswith("−1\xa0[")
+    other = [[f"{row}{at}" for at in range(3)] for row in range(3)]
+    both = script.agreement_table({"small": (SLUGS, cells), "large": (SLUGS, other)})
+    assert [row[1:] for row in both.rows] == [["", "01", "02"], [cells[1][0], "", "12"], [*cells[2][:2], ""]]
+    assert script.agreement_table({"small": (SLUGS, cells)}).rows[0][1:] == ["", "", ""]
 
 
 @pytest.mark.parametrize("shift", [-0.1, 0.0, 0.1])

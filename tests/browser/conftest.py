@@ -257,6 +257,19 @@ BRIGHTNESS = (
 """The mean brightness of a canvas, 0 to 1."""
 
 
+POINTS = """selector => [...document.querySelectorAll(selector)].map((plot) => plot._fullData.map(({ x, y }) =>
+  [x, y].map((values) => Array.from(values ?? []))))"""
+"""The coordinates of each trace of plotly's figures."""
+
+
+def save_page(page: Page, path: Path) -> str:
+    """Press *Save as one page*; the file's content."""
+    with page.expect_download() as waiting:
+        page.get_by_role("button", name="Save as one page").click()
+    waiting.value.save_as(path)
+    return path.read_text("utf-8")
+
+
 def fits(page: Page) -> bool:
     """Whether the page is no wider than its window."""
     width: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")

@@ -75,6 +75,7 @@ def test_the_one_page(visit: Callable[[str], Page], tmp_path: Path, theme: Any) 
     page = visit(f"{file.as_uri()}#vectors")
     np.save(tmp_path / "own.npy", np.random.default_rng(0).normal(size=(60, 8)))
     page.set_input_files(".ivv-file", tmp_path / "own.npy")
+    page.get_by_label("Add a transform").select_option("zca")
     page.get_by_role("button", name="Compute the frontier").click()
     expect(page.locator(".ivv-pareto")).to_be_visible()
     expect(page.locator(BUSY)).to_have_count(0)
@@ -90,7 +91,7 @@ def test_the_one_page(visit: Callable[[str], Page], tmp_path: Path, theme: Any) 
 def test_the_documentation(visit: Callable[[str], Page], theme: Any) -> None:
     folder = built()
     visit("about:blank").emulate_media(color_scheme=theme)
-    for name in ("index.html", "metrics/index.html"):
+    for name in ("index.html", "metrics/index.html", "gallery/explore.html"):
         page = visit((folder / name).as_uri())
         expect(page.locator("h1")).to_be_visible()
         assert violations(page) == []

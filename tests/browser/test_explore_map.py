@@ -16,7 +16,21 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from dashboard.shared import theme
-from tests.browser.conftest import EVERY_SECTION, LONG, OpenTab, Server, becomes, fits, keep_view, steady
+from isoviz import metrics
+from isoviz.exploring import results
+from tests.browser.conftest import (
+    EVERY_SECTION,
+    LONG,
+    POINTS,
+    OpenTab,
+    Server,
+    becomes,
+    fits,
+    hovered,
+    keep_view,
+    save_page,
+    steady,
+)
 
 ROWS = 100
 """Enough rows to colour their lengths by a scale, few enough that some points are isolated."""
@@ -71,10 +85,11 @@ def draw_around(page: Page) -> None:
     page.mouse.up()
 
 
-def test_film_moves_the_points_and_keeps_what_is_selected(server: Server, open_tab: OpenTab) -> None:
-    page = open_tab(
-        f"{server.url}/explore?explore_rows={ROWS}&explore_size=layer+film&explore_pooling=mean", width=1440
-    )
+def test_film_moves_the_points_keeps_what_is_selected_and_is_saved(
+    server: Server, open_tab: OpenTab, tmp_path: Path
+) -> None:
+    query = f"explore_rows={ROWS}&explore_size=layer+film&explore_pooling=mean&explore_show_correlations=true"
+    page = open_tab(f"{server.url}/explore?{query}", width=1440)
     expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=LONG)
     draw_around(page)
     expect(page.get_by_text(f"of {ROWS} points selected")).to_be_visible()
@@ -93,6 +108,32 @@ def test_film_moves_the_points_and_keeps_what_is_selected(server: Server, open_t
     becomes(page, lambda: page.locator(".ivz-map-film output").inner_text(), "layer 4")
     home = np.hstack(begin["places"])
     becomes(page, lambda: np.allclose(np.hstack(page.evaluate(state)["places"]), home, atol=1e-3), True)
+
+    page.get_by_text("Include the vectors").click()
+    path = tmp_path / "saved.html"
+    becomes(page, lambda: '"npy"' in save_page(page, path), True)
+    file = open_tab(path.as_uri(), dark=True, width=390, offline=True)
+    expect(file.locator(".film output")).to_have_text("layer 4")
+
+    def places() -> np.ndarray:
+        traces = file.evaluate(POINTS, ".plot")[1]
+        return np.hstack([np.array(axes) for axes in traces])
+
+    chosen = places()
+    np.testing.assert_allclose(np.sort(chosen[0]), np.sort(home), atol=1e-3)
+    file.get_by_role("slider", name="Layer").fill("3")
+    becomes(file, lambda: np.allclose(places(), chosen, atol=1e-3), False)
+    file.get_by_role("button", name="Play").click()
+    becomes(file, lambda: np.allclose(places(), chosen, atol=1e-3), True)
+    view = results.find(keep_view(ROWS))
+    assert view is not None
+    cells, order = view.matrix(4, "mean")
+    readout = (order[20], order[3], f"{cells[20, 3] / 255:.2f}")
+    becomes(file, lambda: hovered(file.locator(".ivz-cloud"), 20, 3, 128), readout)
+    isoscore = "vectors.opened && vectors.cloud.numbers().isoscore?.value"
+    expected = metrics.isoscore(view.points(4, "mean").astype(float))
+    becomes(file, lambda: file.evaluate(isoscore) == pytest.approx(expected, rel=1e-6), True)
+    assert fits(file)
 
 
 def test_lasso_own_sentence_address_and_files(server: Server, open_tab: OpenTab, tmp_path: Path) -> None:

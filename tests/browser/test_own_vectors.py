@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import re
@@ -17,14 +18,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import safetensors.numpy
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 import isoviz
 from dashboard import one_page
 from dashboard.components.lab import source as lab_source
 from dashboard.components.lessons import source as lessons
 from dashboard.components.playground import source
+from isoviz.exploring import maps
 from isoviz.readouts.cosines import neighbour_recall
+from isoviz.whatif import chains
 from tests.browser.test_playground_numbers import measured, transformed
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
@@ -139,22 +142,42 @@ def test_the_ruler_without_labels_is_the_engines(lab: Page, tmp_path: Path, poin
 
 
 @pytest.mark.parametrize(
-    "steps",
+    "chain",
     [
-        [{"slug": "centring"}],
-        [{"slug": "all_but_the_top", "remove": 2}, {"slug": "unit_norm"}],
-        [{"slug": "zca", "strength": 0.5}],
-        [{"slug": "isobn", "beta": 1}, {"slug": "batch_norm", "eps": 1e-5}],
+        "mean_removal",
+        "all_but_the_top:remove=2~unit_norm",
+        "zca:strength=0.5",
+        "truncation:keep=10~zca:strength=1,eps=0.3",
+        "isobn:beta=1~batch_norm",
     ],
-    ids=lambda steps: "+".join(step["slug"] for step in steps),
 )
-def test_a_transform_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarray, steps: list[dict[str, Any]]) -> None:
+def test_a_transform_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarray, chain: str) -> None:
     np.save(tmp_path / "own.npy", points)
     drop(lab, tmp_path / "own.npy")
+    steps = lab_source.transforms(chains.read(chain.removesuffix("~unit_norm")))
+    assert steps is not None
+    steps += [{"slug": "unit_norm"}] * chain.endswith("~unit_norm")  # of the page alone
     lab.evaluate("(transforms) => vectors.cloud.set({ transforms })", steps)
     found = lab.evaluate(STATE)["after"]
     lab.evaluate("vectors.cloud.set({ transforms: [] })")
     close(found, measured(transformed(points.astype(np.float64), steps), ROWS))
+
+
+@pytest.mark.parametrize("rows", [ROWS, 10])  # 10: the eigenvectors of products of rows
+def test_the_map_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarray, rows: int) -> None:
+    drop(lab, npy(tmp_path / "own", points[:rows]))
+    map_choice = lab.get_by_label("Map", exact=True)
+    canvas = lab.locator(".ivp-clouds canvas").first
+    for view, words in (("plane", "two principal directions"), ("principal", "arrow keys turn it")):
+        map_choice.select_option(view)
+        expect(canvas).to_have_attribute("aria-label", re.compile(words))
+        lab.evaluate("vectors.cloud.set({})")
+        shown = lab.evaluate("Array.from(vectors.cloud.drawn['before picture'].coordinates)")
+        found = np.reshape(shown, (rows, 3))
+        found -= found.mean(axis=0)
+        expected = maps.pca(points[:rows], 3).coordinates
+        signs = np.sign((found * expected).sum(axis=0))
+        np.testing.assert_allclose(found * signs, expected, atol=1e-4 * np.abs(expected).max())
 
 
 def cosines_of(points: np.ndarray) -> np.ndarray:
@@ -189,7 +212,8 @@ def test_each_point_of_the_frontier_is_the_engines_and_its_python_runs(
         exec(code.replace('"own.npy"', repr(str(tmp_path / "own.npy"))), scope)
         assert scope["compressed"].shape == (ROWS, point["k"])
         after = cosines_of(scope["compressed"])
-        np.testing.assert_allclose(point["recall"], neighbour_recall([(before, after)]).value, RELATIVE, err_msg=code)
+        expected = neighbour_recall([(before, after)]).value or np.nan
+        np.testing.assert_allclose(point["recall"], expected, RELATIVE, err_msg=code)
         shares = [share(*row) for row in zip(before, after, strict=True)]
         np.testing.assert_allclose(point["error"], np.std(shares, ddof=1) / np.sqrt(ROWS), rtol=1e-5)
         assert point["bytes"] == point["k"] * point["bits"] / 8
@@ -197,6 +221,26 @@ def test_each_point_of_the_frontier_is_the_engines_and_its_python_runs(
     best = lab.locator(".ivv-pareto tbody tr").count()
     smaller = [max(other["recall"] for other in found if other["bytes"] <= point["bytes"]) for point in found]
     assert best == len({point["bytes"] for point, most in zip(found, smaller, strict=True) if point["recall"] == most})
+
+
+def test_nothing_moves_while_numbers_arrive(lab: Page, points: np.ndarray) -> None:
+    lab.reload()
+    moved = lab.evaluate(
+        """async (npy) => {
+          let sum = 0;
+          const added = (list) => list.getEntries().forEach(({ value }) => (sum += value));
+          const observer = new PerformanceObserver(added);
+          observer.observe({ type: "layout-shift" });
+          const bytes = Uint8Array.from(atob(npy), (letter) => letter.charCodeAt(0));
+          for (const name of ["a.npy", "b.npy"]) await vectors.open([new File([bytes], name)]);
+          await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+          added({ getEntries: () => observer.takeRecords() });
+          return sum;
+        }""",
+        base64.b64encode(saved(points)).decode(),
+    )
+    lab.evaluate(LISTEN)
+    assert moved < 0.005  # the share of the window that moved times the distance
 
 
 # ------------------------------------------------------------------------------------------------------------ formats

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import LONG, OpenTab, Server, becomes, fits, steady
+from tests.browser.conftest import LONG, POINTS, OpenTab, Server, becomes, fits, save_page, steady
 from tests.tiny import TinyModels
 from tests.whatif.trained import train
 
@@ -33,7 +34,9 @@ def ready(page: Page) -> None:
     becomes(page, lambda: steady(page, page.get_by_text("pending").count), 0)
 
 
-def test_a_slider_its_numbers_its_address_and_a_download(server: Server, run: str, open_tab: OpenTab) -> None:
+def test_a_slider_its_numbers_its_address_and_its_downloads(
+    server: Server, run: str, open_tab: OpenTab, tmp_path: Path
+) -> None:
     page = open_tab(f"{server.url}/whatif?run={run}&chain=zca:strength=0.5")
     ready(page)
     before = tile(page, "Participation ratio")
@@ -60,6 +63,13 @@ def test_a_slider_its_numbers_its_address_and_a_download(server: Server, run: st
         page.get_by_role("button", name="Both maps (Parquet)").click()
     points = pd.read_parquet(waiting.value.path())
     assert points["row"].tolist() == list(range(48)) and points["text"].str.len().gt(0).all()
+
+    save_page(page, tmp_path / "saved.html")
+    file = open_tab((tmp_path / "saved.html").as_uri(), offline=True)
+    marks = ".js-plotly-plot"
+    assert file.evaluate(POINTS, ".plot") == page.evaluate(POINTS, marks)
+    row = file.get_by_role("row", name=re.compile("Participation ratio")).get_by_role("cell")
+    assert float(row.nth(2).inner_text()) == pytest.approx(float(after), rel=6e-3)
 
     expect(page.get_by_role("button", name="Copy link")).to_be_visible()  # copies the address
     other = open_tab(page.url, dark=True, width=390)  # a fresh session

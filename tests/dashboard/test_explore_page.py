@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import io
+import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dashboard.explore import analysis, numbers
+from dashboard.explore import analysis, numbers, point_map
+from dashboard.report import html_file, saved_page
 from dashboard.shared import downloads, wording
-from isoviz import metrics, tasks
+from isoviz import metrics, tasks, vectors
 from isoviz.access.service import Service
 from isoviz.exploring import encoders, layers, measuring, results, similarity
 from isoviz.exploring.jobs import VIEW
@@ -318,12 +323,38 @@ def test_isoscore_star_of_every_layer_and_of_all_together(opened: Opened, kept_v
     assert "IsoScore* is undefined: Σ_S is of training tokens" in texts(page)
 
 
-def test_the_page_is_saved_with_its_numbers(opened: Opened, kept_view: ViewResult, offered: Offered) -> None:
-    page = opened()
-    page_file = saved(
-        next(make for name, make in offered.items() if name.startswith("isoviz-explore-") and name.endswith(".html"))()
-    )
+def test_the_page_is_saved_with_its_numbers_and_its_vectors(
+    opened: Opened, kept_view: ViewResult, offered: Offered, tmp_path: Path
+) -> None:
+    page = opened(explore_size=point_map.FILM, explore_layer="1", explore_pooling="mean")
+    page_file = saved(next(make for name, make in offered.items() if re.match(r"isoviz-explore-.*\.html", name))())
     assert page_file.figures[0]["data"] == drawn(page)[0]["data"] and len(page_file.figures) > 2
+    (film,) = (figure for figure in page_file.figures if "frames" in figure)
+    components = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+    (spec,) = (json.loads(data["figure"]) for data in components if data.get("frames"))
+    assert [frame["name"] for frame in film["frames"]] == ["layer 0", "layer 1", "layer 2"]
+    assert film["layout"]["meta"] == 1
+    for number, trace in enumerate(spec["data"]):
+        places = np.array([[frame["data"][number][axis] for axis in "xy"] for frame in film["frames"]])
+        np.testing.assert_allclose(places.swapaxes(1, 2).ravel(), trace["meta"], atol=1e-4)
+
+    (matrix,) = page_file.matrices
+    cells, order = kept_view.matrix(1, "mean")
+    found = {name: base64.b64decode(matrix[name]) for name in ("matrix", "order", "sigma")}
+    assert found["matrix"] == cells[np.tril_indices(len(cells), -1)].tobytes()
+    assert np.frombuffer(found["order"], "<i4").tolist() == order.tolist()
+    np.testing.assert_array_equal(np.frombuffer(found["sigma"], "<f4"), kept_view.array(1, "mean", "sigma"))
+
+    entries, path = page.session_state["shown_on_this_page"].values(), tmp_path / "saved.html"
+    for with_texts in (True, False):  # AppTest cannot press in a page whose model is a folder
+        whole = saved_page.document("Explore", "", entries, "/explore", {}, vectors=True, texts=with_texts)
+        path.write_text(html_file.render(whole), encoding="utf-8")
+        again, table = vectors.read(path), kept_view.table("mean")
+        np.testing.assert_array_equal(again.points, kept_view.points(1, "mean"))
+        assert list(again.columns) == ["label", "text"][: 1 + with_texts]
+        content = html.unescape(path.read_text("utf-8"))
+        assert sum(text in content for text in table["sentence"]) == (len(table) if with_texts else 0)
+
     table = next(frame for title, frame in page_file.tables.items() if title.startswith("Every measure"))
     expected = [entry.number("isoscore") for entry in kept_view.entries]
     np.testing.assert_allclose(table["IsoScore"][: len(expected)], np.array(expected, dtype=float), rtol=6e-4)

@@ -7,8 +7,11 @@ import json
 import re
 import zipfile
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
@@ -18,11 +21,13 @@ from dashboard.papers import as_report, records
 from dashboard.report import html_file, markdown_file, of_runs
 from dashboard.report.document import Code, Document, Heading, Numbers, Paragraph, Picture, Points
 from dashboard.shared.run_lists import Filter
-from isoviz import studies
+from isoviz import studies, vectors
+from isoviz.errors import InputError
 from isoviz.runs.store import Store
 from isoviz.studies import papers
-from tests.dashboard.conftest import OpenPage
+from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.made_up import config, fail, finish
+from tests.dashboard.saved import saved
 
 NASTY = '<img src="https://example.org/x.png" onerror="alert(1)"> & `code` | <!-- </script>'
 
@@ -141,17 +146,32 @@ def test_a_study_has_its_figure_printed_numbers_and_what_is_open() -> None:
 
 
 def test_pages_offer_reports_and_a_viewer_starts_no_browser(
-    open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch
+    open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch, offered: Offered, tmp_path: Path
 ) -> None:
-    finish(store, config("baseline"), 0.5, 0.25, group="sweep")
+    """Each page's file has the page's own numbers, and the app says how to restore it if the file is dropped there."""
+    for seed in (0, 1):
+        finish(store, config("baseline", seed), 0.5 + 0.25 * seed, 0.25, group="sweep")
     monkeypatch.setattr(report.markdown_file, "can_draw", lambda: True)
     monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
-    for page, query in (
-        ("experiments", {"experiment": "sweep"}),
-        ("results", {}),
-        ("papers", {"study": "istar-figure-2"}),
+    two = ["IsoScore", "IsoScore*"]
+    means = "accuracy: mean and sample standard deviation over n seeds"
+    for page, query, address, title in (
+        ("experiments", {"experiment": "sweep"}, "/experiments?experiment=sweep", means),
+        ("results", {"results_isotropy": two}, f"/results?{urlencode({'results_isotropy': two}, doseq=True)}", means),
+        ("papers", {"study": "istar-figure-2"}, "/papers?papers_paper=I-STAR", "Each published number and ours"),
     ):
         shown = open_page(page, **query)
         assert not shown.exception
         disabled = {button.label: button.disabled for button in shown.get("download_button")}
-        assert disabled["Report (HTML)"] is False and disabled["Report (Markdown, PNG)"] is True, page
+        assert [button.label for button in shown.get("download_button")].count("Save as one page") == 1
+        assert disabled["Save as one page"] is False and disabled["Report (Markdown, PNG)"] is True, page
+        content = next(make for name, make in offered.items() if name.startswith(f"isoviz-{page}"))()
+        table, on_page = saved(content).tables[title], shown.dataframe[0].value
+        assert list(table) == list(on_page)
+        numbers = on_page.select_dtypes("number")
+        np.testing.assert_allclose(table[numbers.columns].astype(float), numbers.astype(float), atol=5e-4)
+        assert saved(content).codes["Restores this page in the app"] == address
+        (tmp_path / "page.html").write_text(str(content))
+        with pytest.raises(InputError, match=re.escape(f"saved without its vectors; {address} restores it")) as caught:
+            vectors.read(tmp_path / "page.html")
+        assert caught.value.field == "vectors"

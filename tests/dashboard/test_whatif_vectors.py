@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,6 +23,7 @@ from isoviz.readouts.division import divide
 from isoviz.readouts.image import Image
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.vectors import VectorSet, demo_sets
+from isoviz.vectors.embedded import START
 from isoviz.whatif import chains
 from isoviz.whatif.curves import CurvePoint
 from isoviz.whatif.engine import Answer, Full, WhatIf
@@ -81,7 +85,7 @@ def test_a_verdict_known_at_once_has_its_button_once(open_page: OpenPage) -> Non
     assert not page.exception and [button.key for button in page.button].count("whatif_check") == 1
 
 
-def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, offered: Offered) -> None:
+def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, offered: Offered, tmp_path: Path) -> None:
     page = opened(open_page, stored_set(), chain="zca:strength=0.5")
 
     def labels() -> set[str]:
@@ -90,12 +94,22 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
     next(button for button in page.button if button.label == "Prepare files").click().run()
     assert errors(page) == [] and "k-NN accuracy" in texts(page) and "their model is unknown" in texts(page)
     assert "Matrix (numpy)" in labels() and "Build the model" not in labels()
-    assert any(label.startswith("Vectors as one page (HTML)") for label in labels())
-    page_file = saved(next(make for name, make in offered.items() if name.startswith("isoviz-what-if-"))())
+    page.toggle(key="whatif_page_vectors").set_value(True).run()
+    content = str(next(make for name, make in offered.items() if name.startswith("isoviz-what-if-"))())
+    page_file = saved(content)
     shown = page.dataframe[0].value
     table = page_file.tables["Read-outs, before and after"]
     np.testing.assert_allclose(table["After"], shown["After"], rtol=6e-4)
-    assert page_file.codes["Chain of transforms"] == "zca:strength=0.5"
+    assert page_file.codes["Chain of transforms"] == "zca:strength=0.5" and "bell" in page_file.codes["BibTeX"].lower()
+    loaded = vectors.load(str(page.query_params["whatif_either"]))
+    answer = WhatIf(divide(loaded)).answer(chains.read("zca:strength=0.5"))
+    measures = page_file.tables["Measures, before and after"].set_index("Measure")["After"]
+    assert measures["IsoScore"] == pytest.approx(answer.measures["isoscore"], rel=6e-4)
+    (tmp_path / "saved.html").write_text(content, encoding="utf-8")
+    again = vectors.read(tmp_path / "saved.html")
+    np.testing.assert_array_equal(again.points, loaded.points)
+    begins = json.loads(content.partition(START)[2].partition("</script>")[0])["transforms"]
+    assert begins == lab.transforms(chains.read("zca:strength=0.5"))
     page.selectbox(key="whatif_take_home_made_by").set_value("demo/tiny-bert").run()
     assert errors(page) == [] and "Build the model" in labels()
     page.query_params["whatif_either"] = stored_set()  # of the same name, and with the same chain
@@ -109,7 +123,10 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
 def test_the_page_begins_with_a_chain_that_it_knows() -> None:
     known = chains.read("mean_removal~zca:strength=0.25")
     assert lab.transforms(known) == [{"slug": "centring"}, {"slug": "zca", "strength": 0.25, "eps": 0.0}]
-    assert lab.transforms(chains.read("quantisation")) is None and lab.transforms(chains.read("isobn:eps=0.5")) is None
+    assert lab.transforms(chains.read("truncation:keep=9")) == [{"slug": "truncation", "keep": 9}]
+    # not on the page, a parameter it lacks, beyond its bounds, dependent on the cloud, more steps than it takes
+    beyond = ("quantisation", "isobn:eps=0.5", "truncation:keep=1", "all_but_the_top", "~".join(["mean_removal"] * 7))
+    assert [lab.transforms(chains.read(text)) for text in beyond] == [None] * 5
 
 
 def test_the_best_value_is_checked_once_on_rows_held_back(open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,36 +2,40 @@
 // `neighbour_recall` of isoviz/readouts/cosines.py counts it. In the worker.
 
 const QUERIES = 300; // evenly spaced rows whose neighbours among all rows are compared
+const TOGETHER = 100; // queries multiplied at a time
+const BLOCK = 256; // rows rotated at a time
 const KEPT = 10; // neighbours
 const TIED = 1e-6; // cosines closer than this are tied
 export const ROTATIONS = ["none", "pca", "whitening"];
 
 // Yields { done } shares of the work, and { point: { rotation, bits, k, bytes, recall, error } }. error: the standard error of the mean.
-export function* frontierOf(cloud) {
+// axes: of `principalAxes`.
+export function* frontierOf(cloud, axes) {
   const { n, d } = cloud;
-  const count = Math.min(n, QUERIES);
-  const queries = Int32Array.from({ length: count }, (_, q) => Math.floor((q * n) / count));
+  const queries = pairedRows(n, QUERIES);
   const widths = widthsOf(d);
   const passes = 1 + ROTATIONS.length * BITS.length;
   let done = 0;
   const truth = [];
   for (const { q, cosines } of cosinesOf(cloud.points, queries, n, d, [d])) {
-    truth.push(nearestOf(cosines[0], queries[q]));
-    yield { done: (done + (q + 1) / count) / passes };
+    if (cosines) truth[q] = nearestOf(cosines, queries[q]);
+    yield;
   }
   for (const rotation of ROTATIONS) {
-    const points = yield* rotated(cloud, rotation);
+    const points = yield* rotated(cloud, axes, rotation);
     for (const bits of BITS) {
       done += 1;
+      yield { done: done / passes };
       const coded = bits === 32 ? points : bits === 8 ? inSteps(points, n, d) : signs(points, n, d);
-      yield {};
-      const recalls = widths.map(() => new Float64Array(count));
-      for (const { q, cosines } of cosinesOf(coded, queries, n, d, widths)) {
-        cosines.forEach((each, w) => (recalls[w][q] = recallOf(truth[q], each, queries[q])));
-        yield { done: (done + (q + 1) / count) / passes };
+      const recalls = widths.map(() => new Float64Array(queries.length));
+      for (const { q, w, cosines } of cosinesOf(coded, queries, n, d, widths)) {
+        if (cosines) recalls[w][q] = recallOf(truth[q], cosines, queries[q]);
+        yield;
       }
       for (const [w, k] of widths.entries()) yield { point: { rotation, bits, k, bytes: (k * bits) / 8, ...summaryOf(recalls[w]) } };
+      if (coded !== points) release(coded);
     }
+    if (points !== cloud.points) release(points);
   }
 }
 
@@ -41,17 +45,12 @@ export function widthsOf(d) {
 }
 
 // The points, or their principal coordinates, whitened or not; single precision as they would be stored.
-function* rotated(cloud, rotation) {
-  const { n, d, points, mean } = cloud;
+function* rotated({ n, d, points, mean }, { spreads, vectors }, rotation) {
   if (rotation === "none") return points;
-  const { spreads, vectors } = yield* principalAxes(cloud);
   const factors = whiteningFactors(spreads, d, rotation === "pca" ? 0 : 1, 0);
   const out = new Float32Array(n * d);
   for (let start = 0; start < n; start += BLOCK) {
-    const rows = Math.min(BLOCK, n - start);
-    const centred = new Float64Array(rows * d);
-    for (let i = 0; i < rows; i += 1) for (let j = 0; j < d; j += 1) centred[i * d + j] = points[(start + i) * d + j] - mean[j];
-    const along = yield* productOf(centred, vectors, rows, d, d);
+    const along = yield* productOf(rowsOf(points, Math.min(BLOCK, n - start), d, { from: start * d, mean }), rowsOf(vectors, d, d));
     for (let at = 0; at < along.length; at += 1) out[start * d + at] = along[at] * factors[at % d];
   }
   return out;
@@ -60,44 +59,48 @@ function* rotated(cloud, rotation) {
 // Each number as the nearest of 256 values between its dimension's ends.
 function inSteps(points, n, d) {
   const [low, high] = [new Float64Array(d).fill(Infinity), new Float64Array(d).fill(-Infinity)];
-  for (let at = 0; at < n * d; at += 1) {
-    low[at % d] = Math.min(low[at % d], points[at]);
-    high[at % d] = Math.max(high[at % d], points[at]);
-  }
-  const step = low.map((start, j) => (high[j] - start) / 255);
-  return Float32Array.from(points, (value, at) => low[at % d] + Math.floor((value - low[at % d]) / (step[at % d] || 1) + 0.5) * step[at % d]);
+  eachNumber(n, d, (at, j) => {
+    if (points[at] < low[j]) low[j] = points[at];
+    if (points[at] > high[j]) high[j] = points[at];
+  });
+  const step = low.map((start, j) => (high[j] - start) / 255 || 1);
+  const out = new Float32Array(n * d);
+  eachNumber(n, d, (at, j) => (out[at] = low[j] + Math.floor((points[at] - low[j]) / step[j] + 0.5) * step[j]));
+  return out;
 }
 
 // 1 where a number exceeds its dimension's mean, else −1.
 function signs(points, n, d) {
   const mean = meanOf(points, n, d);
-  return Int8Array.from(points, (value, at) => (value > mean[at % d] ? 1 : -1));
+  const out = new Int8Array(n * d);
+  eachNumber(n, d, (at, j) => (out[at] = points[at] > mean[j] ? 1 : -1));
+  return out;
 }
 
-// For each query, its cosines with all rows in the first k dimensions, for every width k (descending), in one pass.
+function eachNumber(n, d, act) {
+  for (let i = 0, at = 0; i < n; i += 1) for (let j = 0; j < d; j += 1, at += 1) act(at, j);
+}
+
+// For each query q, its cosines with all rows in the first widths[w] dimensions, in one buffer; {} in between, for pauses.
 function* cosinesOf(points, queries, n, d, widths) {
-  const steps = [...widths].reverse();
-  const lengths = steps.map(() => new Float64Array(n));
-  for (let i = 0; i < n; i += 1) {
-    let [sum, j] = [0, 0];
-    steps.forEach((k, s) => {
-      for (; j < k; j += 1) sum += points[i * d + j] * points[i * d + j];
-      lengths[s][i] = Math.sqrt(sum);
-    });
-  }
-  for (const [q, query] of queries.entries()) {
-    const cosines = steps.map(() => new Float64Array(n));
-    const own = Float64Array.from(points.subarray(query * d, (query + 1) * d));
-    for (let i = 0; i < n; i += 1) {
-      let [sum, j] = [0, 0];
-      for (let s = 0; s < steps.length; s += 1) {
-        for (const at = i * d; j < steps[s]; j += 1) sum += own[j] * points[at + j];
-        const product = lengths[s][query] * lengths[s][i];
-        cosines[s][i] = product > 0 ? sum / product : 0;
+  const lengths = widths.map((k) => Float64Array.from({ length: n }, (_, i) => Math.sqrt(squaresOf(points, i * d, k))));
+  const cosines = new Float64Array(n);
+  const room = new Float64Array(Math.min(TOGETHER, queries.length) * n);
+  for (let first = 0; first < queries.length; first += TOGETHER) {
+    const block = queries.subarray(first, first + TOGETHER);
+    const own = rowsAt(points, block, d);
+    const products = room.subarray(0, block.length * n).fill(0);
+    let from = 0;
+    for (let w = widths.length - 1; w >= 0; from = widths[w], w -= 1) { // from the smallest width: each adds its further dimensions
+      const part = { from, row: d };
+      for (const _ of productOf(rowsOf(own, block.length, widths[w] - from, part), rowsOf(points, n, widths[w] - from, part), products)) yield {};
+      for (const [at, query] of block.entries()) {
+        for (let i = 0; i < n; i += 1) cosines[i] = products[at * n + i] / (lengths[w][query] * lengths[w][i] || Infinity);
+        yield { q: first + at, w, cosines };
       }
     }
-    yield { q, cosines: cosines.reverse() };
   }
+  release(room);
 }
 
 // The k-th largest of the values without one row.

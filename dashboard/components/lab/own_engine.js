@@ -1,32 +1,23 @@
 // The engine on vectors from files: the answers of engine.js without true values and redraws, then the order of the dimensions, the
-// ruler and, on request, the neighbours of a row.
+// ruler and, on request, the neighbours of a row and the frontier. A second worker computes what takes few rows.
 
-const BLOCK = 256; // rows centred at a time: a centred copy of a large file would take twice its memory
-const REST = 50; // milliseconds of work between two rests of the frontier
 const RULER_ROWS = 3000; // as in `isoviz.cosines`
 const GRID = 2001; // cosines of the ruler that the page keeps
+const JOBS = { ...SLOWER, ruler: rulerOf }; // of the second worker
 
 export class OwnEngine extends Engine {
-  // "open" reads files; the next state is computed on them. "neighbours": the rows with the highest cosines to a row.
-  // "frontier": see frontier.js.
+  exact = {}; // principal directions, before and after
+  asked = {}; // lists of jobs of the second worker, with their answers
+  frontier = null;
+  lists = 0;
+
+  // "open" reads files; the next state is computed on them. "neighbours": the rows with the highest cosines to a row. "help", "helper":
+  // the ends of a channel between this worker and the second one.
   async answer(data, post) {
     if (data.ask === "neighbours") post({ part: "neighbours", row: data.row, found: this.neighbours(data) });
-    else if (data.ask === "frontier") await this.frontier(post);
+    else if (data.ask === "help") help(data.port);
+    else if (data.ask === "helper") this.listen(data.port);
     else await this.open(data, post);
-  }
-
-  async frontier(post) {
-    const { own } = this;
-    let begun = performance.now();
-    for (const step of frontierOf(finish(this.cloud()))) {
-      if (step?.point) post({ part: "frontier", ...step });
-      if (performance.now() - begun < REST) continue;
-      if (step?.done) post({ part: "frontier", done: step.done });
-      await new Promise((resolve) => setTimeout(resolve)); // other questions and states come in between
-      if (this.own !== own) return;
-      begun = performance.now();
-    }
-    post({ part: "frontier", ended: true });
   }
 
   async open(data, post) {
@@ -37,7 +28,7 @@ export class OwnEngine extends Engine {
       post({ part: "refused", problem: error.message });
       return;
     }
-    [this.axes, this.cache] = [{}, new Cache()];
+    Object.assign(this, { axes: {}, exact: {}, asked: {}, cache: new Cache(), frontier: null });
     const { name, n, d, columns } = this.own;
     post({ part: "opened", name, n, d, columns });
   }
@@ -45,43 +36,109 @@ export class OwnEngine extends Engine {
   *cloud() {
     const { values: points, n, d, columns } = this.own;
     return yield* this.cache.getOrCompute("own", [], function* () {
-      const mean = meanOf(points, n, d);
-      yield;
-      const covariance = yield* covarianceOf(points, mean, n, d);
-      const originals = n;
-      return { n, d, points, mean, covariance, originals, known: null, labels: colouring(columns.label), shift: 0, scale: 1, rounds: null };
+      const cloud = yield* cloudOf(points, { n, d, originals: n }, meanOf(points, n, d));
+      return { ...cloud, known: null, labels: colouring(columns.label) };
     });
   }
 
-  *steps(state) {
+  *steps(state, paused) {
     if (!this.own) {
       yield { answer: { part: "settled" } };
       return;
     }
-    for (const step of super.steps(state, true)) {
-      if (step?.answer?.part === "settled") yield* this.afterwards();
+    yield* this.ask("ruler", [], () => ({ ruler: rowsForRuler(this.own) }));
+    for (const step of super.steps(state, paused)) {
+      const { part, which, axes } = step?.answer ?? {};
+      if (part === "settled") yield* this.afterwards();
       yield step;
+      if (part === "spectrum" && axes) yield* this.exactPicture(state, which, axes);
     }
-  }
-
-  *truth() {
-    return { numbers: {}, curve: null };
-  }
-
-  *redraws() {}
-
-  *after(cloud, state) {
-    if (!state.transforms.length) return null;
-    return yield* this.cache.getOrCompute("after", state.transforms, () => transformed(cloud, state.transforms));
   }
 
   *afterwards() {
     const cloud = yield* this.cloud();
     const order = yield* this.cache.getOrCompute("order", [], () => clusteredOrder(cloud));
     yield { answer: { part: "order", order } };
-    const labels = this.own.columns.label;
-    const ruler = yield* this.cache.getOrCompute("ruler", [], () => rulerOf(cloud, labels));
-    yield { answer: { part: "ruler", ...ruler } };
+    yield { answer: { part: "ruler", ...(yield* this.answered("ruler", "ruler")) } };
+  }
+
+  // The cloud along its exact principal directions, to which the first picture only comes near.
+  *exactPicture(state, which, axes) {
+    if (state.view === "dimensions" || this.exact[which] === axes) return;
+    const own = yield* this.cloud();
+    const cloud = which === "before" ? own : yield* this.after(own, state);
+    for (let at = 0; at < axes.length; at += cloud.d) {
+      if (alongAxis(this.axes[which], at, axes.subarray(at, at + cloud.d)) < 0) scaleRow(axes, at, cloud.d, -1); // the picture must not flip
+    }
+    this.axes[which] = this.exact[which] = axes;
+    yield { answer: { part: "picture", which, ...this.picture(cloud, state, which), labels: own.labels } };
+  }
+
+  *truth() {
+    return { numbers: {}, curve: null };
+  }
+
+  // The frontier, once the page lifts the pause; continues where a newer state interrupted it.
+  *redraws(state, paused) {
+    if (paused || this.frontier === "ended") return;
+    const cloud = yield* this.cloud();
+    const axes = yield* this.cache.getOrCompute("axes", [], () => principalAxes(cloud));
+    this.frontier ??= frontierOf(cloud, axes);
+    for (let step = this.frontier.next(); !step.done; step = this.frontier.next()) yield step.value && { answer: { part: "frontier", ...step.value } };
+    this.frontier = "ended";
+    yield { answer: { part: "frontier", ended: true } };
+  }
+
+  *after(cloud, state) {
+    if (!state.transforms.length) return null;
+    return yield* this.cache.getOrCompute("after", state.transforms, () => transformed(cloud, state.transforms));
+  }
+
+  *slower(cloud, state, which) {
+    yield* this.ask(which, which === "before" ? [] : state.transforms, () => {
+      const few = fewRows(cloud);
+      return { spectrum: { ...cloud, labels: null, points: needsPoints(cloud) ? cloud.points : null }, pairs: few, entries: few };
+    });
+    yield* super.slower(cloud, state, which);
+  }
+
+  order() {
+    return ["origin", "spectrum", "pairs", "entries"];
+  }
+
+  slow(part, cloud, which) {
+    return part === "origin" ? originNumbers(cloud, (along) => logSum(along)) : this.answered(which, part);
+  }
+
+  // ---- the second worker
+
+  listen(port) {
+    this.helper = port;
+    port.onmessage = ({ data: { which, id, ...answers } }) => {
+      if (this.asked[which]?.id === id) Object.assign(this.asked[which], answers);
+      this.arrived?.();
+    };
+  }
+
+  // Sends jobs, unless this was done before.
+  *ask(which, key, jobs) {
+    const { helper, asked } = this;
+    const id = (this.lists += 1);
+    yield* this.cache.getOrCompute(`${which} asked`, key, function* () {
+      asked[which] = { id };
+      const list = jobs();
+      if (helper) helper.postMessage({ which, id, jobs: list }, [(list.pairs ?? list.ruler).points.buffer]);
+      else for (const [name, job] of Object.entries(list)) asked[which][name] = yield* JOBS[name](job);
+    });
+  }
+
+  *answered(which, name) {
+    const answers = this.asked[which]; // none while a new file takes the place of this one
+    while (!answers?.[name]) {
+      if (answers?.failed) throw new Error(answers.failed);
+      yield new Promise((resolve) => (this.arrived = resolve));
+    }
+    return answers[name];
   }
 
   neighbours({ row, count }) {
@@ -100,18 +157,48 @@ export class OwnEngine extends Engine {
   }
 }
 
-export function* covarianceOf(points, mean, n, d) {
-  const total = new Float64Array(d * d);
-  for (let start = 0; start < n; start += BLOCK) {
-    const rows = Math.min(BLOCK, n - start);
-    const across = new Float64Array(d * rows);
-    for (let i = 0; i < rows; i += 1) for (let j = 0; j < d; j += 1) across[j * rows + i] = points[(start + i) * d + j] - mean[j];
-    const part = yield* productOf(across, across, d, d, rows);
-    for (let i = 0; i < d; i += 1) for (let j = 0; j <= i; j += 1) total[i * d + j] += part[i * d + j];
-    yield;
-  }
-  for (let i = 0; i < d; i += 1) for (let j = 0; j <= i; j += 1) total[j * d + i] = total[i * d + j] /= n - 1;
-  return total;
+// In the second worker: computes lists of jobs in turn. A list replaces an older one of the same cloud.
+function help(port) {
+  let [lists, busy] = [[], false];
+  const pause = pauses();
+  const compute = async (list) => {
+    let since = performance.now();
+    for (const [name, job] of Object.entries(list.jobs)) {
+      const steps = JOBS[name](job);
+      let step = steps.next();
+      for (; !step.done; step = steps.next()) {
+        if (performance.now() - since < SLICE) continue;
+        await pause();
+        if (!lists.includes(list)) return;
+        since = performance.now();
+      }
+      port.postMessage({ which: list.which, id: list.id, [name]: step.value });
+    }
+  };
+  port.onmessage = async ({ data }) => {
+    lists = [...lists.filter(({ which }) => which !== data.which), data];
+    if (busy) return;
+    busy = true;
+    while (lists.length) {
+      const [list] = lists;
+      await compute(list).catch((error) => port.postMessage({ which: list.which, id: list.id, failed: String(error?.stack ?? error) }));
+      lists = lists.filter((other) => other !== list);
+    }
+    busy = false;
+  };
+}
+
+// The rows of which pairs are formed, as a cloud.
+function fewRows({ n, d, points, mean, collapsed }) {
+  const rows = pairedRows(n);
+  const m = rows.length;
+  return { n: m, d, points: rowsAt(points, rows, d), mean: m < n ? meanOfRows(points, rows, d) : mean, shift: 0, rounds: null, originals: m, collapsed };
+}
+
+function rowsForRuler({ values, n, d, columns }) {
+  const rows = pairedRows(n, RULER_ROWS);
+  const codes = columns.label && new Map([...new Set(columns.label)].map((label, code) => [label, code]));
+  return { d, rows, points: rowsAt(values, rows, d), labels: codes && Int32Array.from(rows, (row) => codes.get(columns.label[row])) };
 }
 
 // Average linkage of 1 − |ρ| by chains of nearest neighbours; the order of its leaves, heavier branches first.
@@ -143,30 +230,27 @@ function* clusteredOrder({ covariance, d }) {
   return Int32Array.from(groups[open.values().next().value]);
 }
 
-// Cosines of unrelated pairs: all pairs, or those of different labels; of at most `RULER_ROWS` evenly spaced rows.
-export function* rulerOf({ n, d, points }, labels) {
-  const m = Math.min(n, RULER_ROWS);
-  const rows = Int32Array.from({ length: m }, (_, i) => Math.floor((i * n) / m));
-  const unit = new Float64Array(m * d);
-  for (let i = 0; i < m; i += 1) {
-    const length = Math.sqrt(squaresOf(points, rows[i] * d, d));
-    if (!(length > 0)) return { levels: null, problem: `row ${rows[i] + 1} has length 0, so it has no cosine` };
-    for (let j = 0; j < d; j += 1) unit[i * d + j] = points[rows[i] * d + j] / length;
-  }
+// Cosines of unrelated pairs: all pairs, or those of different labels; `rows` are their numbers in the file.
+function* rulerOf({ d, rows, points, labels }) {
+  const m = rows.length;
+  const lengths = Float64Array.from(rows, (_, i) => Math.sqrt(squaresOf(points, i * d, d)));
+  const zero = lengths.indexOf(0);
+  if (zero >= 0) return { levels: null, problem: `row ${rows[zero] + 1} has length 0, so it has no cosine` };
   const cosines = new Float32Array((m * (m - 1)) / 2);
   let count = 0;
-  const block = new Float64Array(4 * m);
-  for (let i = 0; i < m; i += 4) {
-    for (let j = 0; j < Math.min(i + 4, m); j += 4) tile(unit, unit, i, j, m, m, d, block, m, i * m);
-    for (let r = i; r < Math.min(i + 4, m); r += 1) {
-      for (let c = 0; c < r; c += 1) if (!labels || labels[rows[r]] !== labels[rows[c]]) cosines[count++] = block[(r - i) * m + c];
+  for (const block of rowProducts(points, m, d)) {
+    yield;
+    for (let i = block?.first; i < block?.end; i += 1) {
+      const at = (i - block.first) * block.end;
+      for (let j = 0; j < i; j += 1) if (!labels || labels[i] !== labels[j]) cosines[count++] = block.products[at + j] / (lengths[i] * lengths[j]);
     }
-    if (i % 16 === 0) yield;
   }
   if (!count) return { levels: null, problem: "all rows have the same label, so no pair is unrelated" };
   const sorted = cosines.subarray(0, count).sort();
   yield;
-  return { rows: m, pairs: count, levels: SHARES.map((share) => quantile(sorted, share)), grid: Float32Array.from({ length: GRID }, (_, k) => quantile(sorted, k / (GRID - 1))) };
+  const found = { rows: m, pairs: count, levels: SHARES.map((share) => quantile(sorted, share)), grid: Float32Array.from({ length: GRID }, (_, k) => quantile(sorted, k / (GRID - 1))) };
+  release(cosines, points);
+  return found;
 }
 
 function quantile(sorted, share) {

@@ -19,11 +19,13 @@ export class OwnVectors {
     this.status = make("span", "", { role: "status" });
     this.progress = make("p", "ivv-progress", { hidden: true }, this.status, button("Cancel", () => this.cancel()));
     this.facts = make("p", "ivv-facts");
+    this.head = make("div", "ivv-head", { hidden: true }, this.facts, this.progress);
     this.key = make("p", "ivv-key");
+    this.map = menu("Map", { principal: "Map in 3-D", plane: "Map in 2-D" }, () => this.cloud.set({ view: this.map.value }));
     this.stage = make("div", "ivv-stage");
     this.below = make("div", "ivv-below");
-    this.shown = make("div", "ivv-shown", { hidden: true }, this.facts, this.key, this.stage, this.below);
-    root.replaceChildren(this.drop, this.problem, this.progress, this.shown);
+    this.shown = make("div", "ivv-shown", { hidden: true }, make("div", "ivv-top", this.key, this.map), this.stage, this.below);
+    root.replaceChildren(this.drop, this.problem, this.head, this.shown);
     root.ondragover = (event) => {
       event.preventDefault();
       this.drop.classList.add("ivv-over");
@@ -37,7 +39,7 @@ export class OwnVectors {
     this.begin();
   }
 
-  // A new worker with an empty cloud.
+  // Two new workers with an empty cloud.
   begin() {
     this.cloud?.close();
     this.opened = null;
@@ -45,8 +47,13 @@ export class OwnVectors {
     this.stage.replaceChildren(this.cloud.root);
     this.cloud.port.addEventListener("message", ({ data }) => this.receive(data));
     this.cloud.root.addEventListener("playground:settled", () => this.settled());
+    this.helper?.terminate?.();
+    this.helper = portOf(this.worker);
+    const { port1, port2 } = new MessageChannel();
+    this.cloud.port.postMessage({ ask: "helper", id: 0, port: port1 }, [port1]);
+    this.helper.postMessage({ ask: "help", id: 0, port: port2 }, [port2]);
     this.frontier?.close();
-    this.frontier = new FrontierView(() => this.cloud.port.postMessage({ ask: "frontier", id: 0 }));
+    this.frontier = new FrontierView(() => this.cloud.pause(false));
     this.below.replaceChildren(this.rulerPart(), this.neighbourPart(), this.frontier.element);
     this.listenForRows();
   }
@@ -54,14 +61,14 @@ export class OwnVectors {
   open(files, transforms = []) {
     this.transforms = transforms;
     this.problem.hidden = true;
-    this.progress.hidden = false;
+    this.progress.hidden = this.head.hidden = false;
     this.status.textContent = "Reading";
     this.cloud.port.postMessage({ ask: "open", id: 0, files });
     return new Promise((resolve) => (this.whenSettled = resolve));
   }
 
   cancel() {
-    this.progress.hidden = this.shown.hidden = true;
+    this.progress.hidden = this.head.hidden = this.shown.hidden = true;
     this.begin();
     this.done();
   }
@@ -89,6 +96,7 @@ export class OwnVectors {
     this.problem.textContent = problem;
     this.problem.hidden = false;
     this.progress.hidden = true;
+    this.head.hidden = !this.opened;
     this.done();
   }
 
@@ -103,10 +111,11 @@ export class OwnVectors {
     this.key.replaceChildren(...(labels ?? []).concat(others ? ["others"] : []).map((label, at, all) => make("span", "ivv-label", { style: `--ink: ${CLUSTER_COLOURS[others && at === all.length - 1 ? 9 : at]}` }, label)));
     for (const part of ["before", "after"]) this.cloud.values[part] = {};
     this.cloud.drawn = {};
+    this.cloud.paused = true; // no frontier until it is asked for
     this.row.max = n;
     this.clearNeighbours();
     this.frontier.begin(name, this.cloud.look());
-    this.cloud.set({ d, n, clusters: labels ? 2 : 1, separation: 1, view: "principal", transforms: this.transforms });
+    this.cloud.set({ d, n, clusters: labels ? 2 : 1, separation: 1, view: this.map.value, transforms: this.transforms });
     this.root.dispatchEvent(new CustomEvent("lab:opened", { detail: opened, bubbles: true }));
   }
 
@@ -132,7 +141,7 @@ export class OwnVectors {
     this.ruler = ruler;
     const { levels, problem, pairs, rows } = ruler;
     this.rulerNote.textContent = levels ? `Cosines of ${count(pairs)} unrelated pairs of ${count(rows)} rows${this.opened.columns.label ? " with different labels" : ""}.` : `Undefined: ${problem}`;
-    showFacts(this.levels, (levels ?? []).map((value, at) => [`${Number((100 * SHARES[at]).toFixed(1))} % lie below`, value.toFixed(3).replace("-", "−")]));
+    showFacts(this.levels, (levels ?? []).map((value, at) => [`${Number((100 * SHARES[at]).toFixed(1))} % lie below`, Number(value.toFixed(3)).toFixed(3).replace("-", "−")]));
     this.read();
   }
 
@@ -191,6 +200,7 @@ export class OwnVectors {
   }
 
   close() {
+    this.helper.terminate?.();
     this.frontier.close();
     this.cloud.close();
   }

@@ -112,14 +112,14 @@ export function npyArray(buffer) {
   const unit = letter === "U" ? 4 : 1;
   const promised = count * Number(width) * unit;
   if (promised > buffer.byteLength - from - length) fail(`is cut off: its header declares ${promised} bytes of numbers, the file has ${buffer.byteLength - from - length}`);
-  const bytes = buffer.slice(from + length, from + length + promised);
+  const bytes = new Uint8Array(buffer, from + length, promised);
   if (letter === "U" || letter === "S") return { shape, values: textsOf(bytes, Number(width) * unit, unit, order === ">") };
   const values = decoded(bytes, `${{ f: "F", i: "I", u: "U", b: "U" }[letter] ?? letter}${8 * Number(width)}`, order === ">");
   return { shape, values: /'fortran_order':\s*True/.test(header) && shape.length === 2 ? rowMajor(values, shape) : values };
 }
 
 function textsOf(bytes, size, unit, big) {
-  const view = new DataView(bytes);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return Array.from({ length: size ? bytes.byteLength / size : 0 }, (_, row) => {
     let text = "";
     for (let at = row * size; at < (row + 1) * size; at += unit) {
@@ -138,13 +138,14 @@ function rowMajor(values, [n, d]) {
 
 const TYPES = { F64: Float64Array, F32: Float32Array, I8: Int8Array, U8: Uint8Array, I16: Int16Array, U16: Uint16Array, I32: Int32Array, U32: Uint32Array, I64: BigInt64Array, U64: BigUint64Array };
 
-// Numbers of a type such as F32, from bytes that begin at an aligned address.
+// Numbers of a type such as F32, on these bytes if they begin at a multiple of its width.
 function decoded(bytes, type, big = false) {
   const width = Number(type.match(/\d+$/)?.[0] ?? 0) / 8;
-  if (big && width > 1) new Uint8Array(bytes).forEach((_, at, all) => at % width === 0 && all.subarray(at, at + width).reverse());
-  if (type in TYPES) return new TYPES[type](bytes);
-  if (type === "F16") return Float32Array.from(new Uint16Array(bytes), half);
-  if (type === "BF16") return new Float32Array(Uint32Array.from(new Uint16Array(bytes), (bits) => bits << 16).buffer);
+  if (big && width > 1) for (let at = 0; at < bytes.length; at += width) bytes.subarray(at, at + width).reverse();
+  const typed = (Type) => new Type(bytes.byteOffset % width ? bytes.slice().buffer : bytes.buffer, bytes.byteOffset % width ? 0 : bytes.byteOffset, bytes.length / width);
+  if (type in TYPES) return typed(TYPES[type]);
+  if (type === "F16") return Float32Array.from(typed(Uint16Array), half);
+  if (type === "BF16") return new Float32Array(Uint32Array.from(typed(Uint16Array), (bits) => bits << 16).buffer);
   return fail(`holds numbers of the type ${type}, which is not read here`);
 }
 
@@ -206,7 +207,7 @@ function safetensors(buffer) {
   for (const [name, { dtype, shape, data_offsets: offsets }] of Object.entries(header)) {
     if (name === "__metadata__") continue;
     if (8 + length + offsets[1] > buffer.byteLength) fail(`is cut off: array '${name}' ends behind the file`);
-    arrays[name] = { shape, values: decoded(buffer.slice(8 + length + offsets[0], 8 + length + offsets[1]), dtype) };
+    arrays[name] = { shape, values: decoded(new Uint8Array(buffer, 8 + length + offsets[0], offsets[1] - offsets[0]), dtype) };
   }
   return arrays;
 }

@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from dashboard.components import bundle
 from dashboard.components.playground import source
+from isoviz.lessons.state import PARAMETERS, State
 from isoviz.whatif.chains import Step
 
-_PARAMETERS = {"all_but_the_top": {"remove"}, "zca": {"strength", "eps"}, "isobn": {"beta"}, "batch_norm": {"eps"}}
 LIBRARIES = Path(__file__).with_name("libraries")
 
 
@@ -19,7 +21,9 @@ LIBRARIES = Path(__file__).with_name("libraries")
 def engine() -> str:
     """The computing part with the readers of files, as a classic script without message handling."""
     libraries = (path.read_text("utf-8") for path in sorted(LIBRARIES.glob("*.min.js")))
-    own = source.stripped(bundle("lab/readers.js", "lab/labels.js", "lab/own_engine.js", "lab/frontier.js"))
+    own = source.stripped(
+        bundle(*(f"lab/{name}.js" for name in ("kernels", "readers", "labels", "own_engine", "frontier")))
+    )
     return "\n".join((*libraries, source.engine(), own))
 
 
@@ -30,16 +34,18 @@ def script() -> str:
 
 
 def transforms(steps: Iterable[Step]) -> list[dict[str, Any]] | None:
-    """A chain as the page's state holds it; None if the page lacks one of its steps."""
+    """A chain as the page's state holds it; None if the page cannot compute it."""
     found = []
     for step in steps:
-        if step.slug == "mean_removal":
-            found.append({"slug": "centring"})
-        elif step.changed.keys() <= _PARAMETERS.get(step.slug, set()) and step.slug in _PARAMETERS:
-            values = step.params.model_dump()
-            found.append({"slug": step.slug, **{name: values[name] for name in _PARAMETERS[step.slug]}})
-        else:
+        known = PARAMETERS.get(step.slug, {})
+        values = {name: value for name, value in step.params.model_dump().items() if name in known}
+        if not step.changed.keys() <= known.keys() or None in values.values():  # None: depends on the cloud
             return None
+        found.append({"slug": "centring" if step.slug == "mean_removal" else step.slug, **values})
+    try:
+        State.model_validate({"transforms": found})
+    except ValidationError:  # beyond the page's bounds
+        return None
     return found
 
 

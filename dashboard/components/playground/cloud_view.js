@@ -40,6 +40,7 @@ export class CloudView {
   }
 
   turn(yaw, pitch) {
+    if (this.state?.view === "plane") return;
     for (const view of [this, this.twin].filter(Boolean)) {
       view.yaw += yaw;
       view.pitch = Math.max(-1.5, Math.min(1.5, view.pitch + pitch));
@@ -64,8 +65,8 @@ export class CloudView {
     const clustered = state.clusters > 1 && state.separation > 0;
     if (this.picture === picture && this.look === look && this.clustered === clustered && this.canvas.width > 300) return;
     Object.assign(this, { picture, labels, state, look, clustered });
-    const axes = state.view === "principal" ? "the three principal directions" : "dimensions 1 to 3";
-    this.canvas.setAttribute("aria-label", `${this.title}: ${picture.coordinates.length / 3} points along ${axes}; arrow keys turn it`);
+    const axes = { principal: "the three principal directions; arrow keys turn it", plane: "the two principal directions", dimensions: "dimensions 1 to 3; arrow keys turn it" }[state.view];
+    this.canvas.setAttribute("aria-label", `${this.title}: ${picture.coordinates.length / 3} points along ${axes}`);
     this.draw();
   }
 
@@ -85,7 +86,7 @@ export class CloudView {
   range(coordinates) {
     const step = Math.max(3, 3 * Math.floor(coordinates.length / 900));
     const lengths = [];
-    for (let i = 0; i < coordinates.length; i += step) lengths.push(Math.hypot(coordinates[i], coordinates[i + 1], coordinates[i + 2]));
+    for (let i = 0; i < coordinates.length; i += step) lengths.push(Math.hypot(coordinates[i], coordinates[i + 1], this.state.view === "plane" ? 0 : coordinates[i + 2]));
     lengths.sort((a, b) => a - b);
     const extent = 1.05 * (lengths[Math.floor(0.97 * (lengths.length - 1))] || 1);
     if (this.targetReach && extent <= this.targetReach && extent >= 0.55 * this.targetReach) return this.targetReach;
@@ -117,6 +118,13 @@ export class CloudView {
   }
 
   camera(width, height) {
+    if (this.state.view === "plane") {
+      const unit = (0.38 * Math.min(width, height)) / this.reach; // with room for the axes' names
+      return (x, y, _, out) => {
+        [out[0], out[1], out[2]] = [width / 2 + x * unit, height / 2 - y * unit, 0];
+        return out;
+      };
+    }
     const [cy, sy, cp, sp] = [Math.cos(this.yaw), Math.sin(this.yaw), Math.cos(this.pitch), Math.sin(this.pitch)];
     const unit = (0.43 * Math.min(width, height)) / this.reach;
     const depth = 0.28 / this.reach;
@@ -153,11 +161,13 @@ export class CloudView {
     for (let i = 0; i < n; i += 1) order[counts[projected[3 * i + 2]]++] = i;
     const palette = this.palette();
     const size = (n > 2500 ? 1.5 : n > 600 ? 1.9 : 2.6) * ratio * Math.max(0.75, Math.min(1.25, Math.min(width, height) / (480 * ratio)));
+    const near = Array.from({ length: LEVELS }, (_, level) => level / (LEVELS - 1));
+    const sprites = near.map((share) => this.sprite(size * (0.75 + 0.6 * share), width));
     const { data } = this.image;
     for (let k = 0; k < n; k += 1) {
       const i = order[k];
-      const near = projected[3 * i + 2] / (LEVELS - 1);
-      stampAt(data, width, height, Math.round(projected[3 * i]), Math.round(projected[3 * i + 1]), this.sprite(size * (0.75 + 0.6 * near), width), palette[(this.labels?.[i] ?? 0) % palette.length], 0.4 + 0.55 * near);
+      const depth = projected[3 * i + 2];
+      stampAt(data, width, height, Math.round(projected[3 * i]), Math.round(projected[3 * i + 1]), sprites[depth], palette[(this.labels?.[i] ?? 0) % palette.length], 0.4 + 0.55 * near[depth]);
     }
   }
 
@@ -190,8 +200,8 @@ export class CloudView {
     pen.font = `${12 * ratio}px ${look.font}`;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    const names = state.view === "principal" ? ["PC 1", "PC 2", "PC 3"] : ["x₁", "x₂", "x₃"];
-    names.slice(0, Math.min(3, state.d)).forEach((name, k) => {
+    const names = state.view === "dimensions" ? ["x₁", "x₂", "x₃"] : ["PC 1", "PC 2", "PC 3"];
+    names.slice(0, Math.min(state.view === "plane" ? 2 : 3, state.d)).forEach((name, k) => {
       const end = [0, 0, 0];
       end[k] = reach;
       const [from, to] = [project(...end.map((value) => -value)), project(...end)];

@@ -4,6 +4,8 @@ const SCALES = {
   // maps a range's position in 0 … 1 to its value (`to`) and back (`from`)
   linear: (min, max, step) => ({ to: (t) => round(min + t * (max - min), step), from: (value) => (value - min) / (max - min) }),
   log: (min, max, step) => ({ to: (t) => (step ? round(min * (max / min) ** t, step) : digits(min * (max / min) ** t)), from: (value) => Math.log(Math.max(value, min) / min) / Math.log(max / min) }),
+  // 0, then powers of ten
+  ridge: (min, max) => ({ to: (t) => (t < 0.02 ? 0 : digits(min * (max / min) ** ((t - 0.02) / 0.98))), from: (value) => (value > 0 ? 0.02 + (0.98 * Math.log(value / min)) / Math.log(max / min) : 0) }),
   stops: (...stops) => ({ to: (t) => stops[Math.round(t * (stops.length - 1))], from: (value) => nearest(stops, value) / (stops.length - 1), steps: stops.length - 1 }),
 };
 const round = (value, step) => Number((Math.round(value / step) * step).toFixed(6));
@@ -96,7 +98,7 @@ export function presets(change) {
 
 // ---- toolbar
 
-const VIEWS = { dimensions: "Dimensions 1–3", principal: "Principal directions" };
+const VIEWS = { dimensions: "Dimensions 1–3", principal: "Principal directions", plane: "Principal plane (2-D)" };
 
 export function toolbar(playground, change) {
   const views = menu("Axes of the view", VIEWS, () => change({ view: views.value }), "ivp-view");
@@ -117,7 +119,8 @@ export class Transforms {
     this.steps = make("ol", "ivp-steps");
     const titles = Object.fromEntries(Object.keys(TRANSFORMS).map((slug) => [slug, words[slug].title]));
     const add = menu("Add a transform", { "": "Add a transform …", ...titles }, () => {
-      if (add.value) change({ transforms: [...this.state.transforms, { slug: add.value }] });
+      const { transforms, d } = this.state;
+      if (add.value) change({ transforms: [...transforms, { slug: add.value, ...(add.value === "truncation" && { keep: d >> 1 }) }] });
       add.value = "";
     });
     this.element = make("section", "ivp-transforms", { "aria-label": "Transforms" }, this.steps, add);
@@ -127,24 +130,25 @@ export class Transforms {
     this.state = state;
     const slugs = state.transforms.map(({ slug }) => slug).join(" ");
     if (slugs !== this.slugs) this.build(slugs);
-    state.transforms.forEach((step, index) => {
-      const row = this.rows[index];
-      if (row) showRange(row, SCALES.linear(...row.range(state)), step[row.name], row.name === "remove" ? count(step[row.name]) : number(step[row.name], 3));
-    });
+    for (const row of this.rows) {
+      const value = state.transforms[row.index][row.name];
+      const most = row.step === 1 ? Math.max(3, Math.min(row.max, state.d)) : row.max; // counts dimensions
+      showRange(row, SCALES[row.scaleName](row.min, most, row.step), value, row.step === 1 ? count(Math.min(value, state.d)) : number(value, 3));
+    }
   }
 
   build(slugs) {
     this.slugs = slugs;
     this.rows = [];
     this.steps.replaceChildren(...this.state.transforms.map(({ slug }, index) => {
-      const { title, summary, slider } = this.words[slug];
+      const { title, summary, sliders } = this.words[slug];
       const item = make("li", "ivp-step", make("span", "ivp-step-name", { title: summary }, title));
-      if (slider) {
-        const row = rangeRow(slider.label);
-        const maximum = (state) => (slider.name === "remove" ? Math.min(slider.max, state.d) : slider.max);
-        this.rows[index] = { ...row, name: slider.name, range: (state) => [slider.min, maximum(state), slider.step] };
-        row.field.oninput = () => this.changeStep(index, { [slider.name]: this.rows[index].scale.to(Number(row.field.value)) });
+      for (const slider of sliders) {
+        const row = { ...slider, ...rangeRow(slider.label), index, scaleName: slider.scale };
+        row.field.oninput = () => this.changeStep(index, { [slider.name]: row.scale.to(Number(row.field.value)) });
+        row.element.title = slider.help;
         item.append(row.element);
+        this.rows.push(row);
       }
       const remove = () => this.change({ transforms: this.state.transforms.filter((_, candidate) => candidate !== index) });
       item.append(button("×", remove, { "aria-label": `Remove ${title}` }));

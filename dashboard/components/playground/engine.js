@@ -108,18 +108,19 @@ export class Engine {
   *slower(cloud, state, which) {
     const before = which === "before";
     const key = before ? pick(state, SHAPE_FIELDS) : [pick(state, [...ROTATION_FIELDS, "shift", "scale"]), state.transforms];
-    const problems = {};
-    const spectrum = yield* this.cache.getOrCompute(`${which} spectrum`, key, () => spectrumNumbers(cloud, problems));
-    yield { answer: { part: "spectrum", which, values: spectrum.values, curve: spectrum.curve, problems } };
-    const pairs = yield* this.cache.getOrCompute(`${which} pairs`, [key, cloud.shift], () => pairNumbers(cloud, problems));
-    yield { answer: { part: "pairs", which, values: pairs, problems } };
-    const entries = yield* this.cache.getOrCompute(`${which} entries`, [key, cloud.shift, state.rotation], function* () {
-      return entryNumbers(cloud, problems);
-    });
-    yield { answer: { part: "entries", which, values: entries, problems } };
-    const origin = yield* this.cache.getOrCompute(`${which} origin`, [key, cloud.shift], () => originNumbers(cloud, problems));
-    const partition = origin.logits.length ? partitionNumbers(origin.logits, cloud) : { i1: null, i2: null };
-    yield { answer: { part: "origin", which, values: { rankme: origin.rankme, ...partition }, problems } };
+    const keys = { spectrum: key, pairs: [key, cloud.shift], entries: [key, cloud.shift, state.rotation], origin: [key, cloud.shift] };
+    for (const part of this.order()) {
+      const { logits, values, ...found } = yield* this.cache.getOrCompute(`${which} ${part}`, keys[part], () => this.slow(part, cloud, which));
+      yield { answer: { part, which, values: { ...values, ...(logits && partitionNumbers(logits, cloud)) }, ...found } };
+    }
+  }
+
+  order() {
+    return Object.keys(SLOWER);
+  }
+
+  slow(part, cloud) {
+    return SLOWER[part](cloud);
   }
 
   // The plug-in and the unbiased IsoScore of newly drawn clouds; continues an interrupted series.
@@ -145,7 +146,7 @@ export class Engine {
   // Coordinates (n, 3) along the axes of the view, and the cloud's mean.
   picture(cloud, state, which) {
     const { n, d, shift, scale } = cloud;
-    const axes = state.view === "principal" ? this.principal(cloud, which) : firstAxes(d, cloud.rounds);
+    const axes = state.view !== "dimensions" ? this.principal(cloud, which) : firstAxes(d, cloud.rounds);
     const coordinates = new Float32Array(3 * n);
     const mean = [0, 0, 0];
     for (let k = 0; k < axes.length / d; k += 1) {
@@ -220,7 +221,7 @@ function* redrawn(state, draw) {
   yield;
   const few = n < d;
   const size = few ? n : d;
-  const matrix = few ? yield* gramOf(centred, n, d) : yield* gramOf(transposed(centred, n, d), d, n);
+  const matrix = yield* productOf(few ? rowsOf(centred, n, d) : columnsOf(centred, n, d));
   const { trace, squares } = traces(matrix.map((value) => value / (n - 1)), size);
   let quartic = 0;
   for (let i = 0; i < n; i += 1) quartic += squaresOf(centred, i * d, d) ** 2 / (n - 1);

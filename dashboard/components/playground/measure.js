@@ -4,6 +4,7 @@
 
 const EPS = 2.220446049250313e-16;
 export const NEIGHBOURS = 10;
+const DIRECTIONS = 32; // along which points are multiplied at a time
 export const MAX_PAIRED = 2000; // points used for pairs; larger clouds are sampled
 
 // Numbers that need no eigenvalues: name → value, or null if undefined, with the reason in `problems`.
@@ -126,67 +127,88 @@ function withoutRounding(values, size) {
   return values.map((value) => (value <= threshold ? 0 : value));
 }
 
-// EV_k, the effective rank and the decay of the spectrum.
-export function* spectrumNumbers(cloud, problems) {
+// Parts of a cloud's numbers that need eigenvalues or pairs: name → (cloud) → { values, problems, … }.
+export const SLOWER = { spectrum: spectrumNumbers, pairs: pairNumbers, entries: entryNumbers, origin: originNumbers };
+
+// EV_k, the effective rank and the decay of the spectrum; also the first three principal directions.
+export function* spectrumNumbers(cloud) {
+  const problems = {};
   if (cloud.collapsed) {
     problems.ev_1 = problems.effective_rank = problems.alpha_req = "all points are equal";
-    return { values: { ev_1: null, effective_rank: null, alpha_req: null }, curve: [] };
+    return { values: { ev_1: null, effective_rank: null, alpha_req: null }, problems, curve: [], axes: null };
   }
   const { n, d } = cloud;
-  const small = 2 * n < d;
-  const matrix = small ? yield* gramOf(subtractMean(cloud.points, cloud.mean, n, d), n, d) : cloud.covariance;
+  const small = needsPoints(cloud);
+  const matrix = small ? yield* productOf(rowsOf(cloud.points, n, d, { mean: cloud.mean })) : cloud.covariance;
   const size = small ? n : d;
-  const values = withoutRounding((yield* eigen(matrix, size)).values, size);
+  const found = yield* eigen(matrix, size, Math.min(3, size));
+  const values = withoutRounding(found.values, size);
   const total = values.reduce((sum, value) => sum + value, 0);
   let sum = 0;
   const curve = Float64Array.from(values, (value) => (sum += value) / total).subarray(0, Math.min(n, d));
   const decay = decayOf(values.filter((value) => value > 0));
   if (decay === null) problems.alpha_req = "the points vary in one direction only";
-  return { values: { ev_1: curve[0], effective_rank: entropyRank(values), alpha_req: decay }, curve };
+  const count = found.vectors.length / size;
+  const axes = small ? yield* productOf(rowsOf(found.vectors, count, n), columnsOf(cloud.points, n, d, cloud.mean)) : found.vectors;
+  for (let k = 0; k < count; k += 1) scaleRow(axes, k * d, d, 1 / (Math.sqrt(squaresOf(axes, k * d, d)) || 1));
+  return { values: { ev_1: curve[0], effective_rank: entropyRank(values), alpha_req: decay }, problems, curve, axes };
 }
 
-// RankMe, and the logits of I1 and I2: the coordinates of all points along each eigenvector of XᵀX, (d, n) at scale 1.
-export function* originNumbers(cloud, problems) {
+// Whether the spectrum needs the points: with few of them it is that of their products.
+export const needsPoints = ({ n, d }) => 2 * n < d;
+
+// RankMe, and the logits of I1 and I2: for each eigenvector of XᵀX the coordinates of all points along it (n) at scale 1, or what
+// `kept` makes of them.
+export function* originNumbers(cloud, kept = null) {
   const { n, d, points, mean, covariance, shift } = cloud;
+  const problems = {};
   const small = n < d;
   const shifted = shift ? points.map((value) => value + shift) : points;
   let matrix;
-  if (small) matrix = yield* gramOf(shifted, n, d);
+  if (small) matrix = yield* productOf(rowsOf(shifted, n, d));
   else {
     matrix = covariance.map((value) => value * (n - 1));
     for (let i = 0; i < d; i += 1) for (let j = 0; j < d; j += 1) matrix[i * d + j] += n * (mean[i] + shift) * (mean[j] + shift);
   }
   const size = small ? n : d;
-  const { values, vectors } = yield* eigen(matrix, size, true);
+  const { values, vectors } = yield* eigen(matrix, size, size);
+  release(matrix);
   if (!(values[0] > 0)) {
     problems.rankme = "all points are zero";
-    return { rankme: null, logits: [] };
+    return { values: { rankme: null }, problems, logits: [] };
   }
   const significant = withoutRounding(values, size);
-  let logits;
-  if (small) logits = significant.reduce((list, value, k) => (value > 0 ? [...list, vectors.subarray(k * n, (k + 1) * n).map((u) => u * Math.sqrt(value))] : list), []);
-  else {
-    const along = yield* productOf(vectors, shifted, d, n, d);
-    logits = Array.from({ length: d }, (_, k) => along.subarray(k * n, (k + 1) * n));
-  }
+  const result = { values: { rankme: entropyRank(significant.map(Math.sqrt)) }, problems, logits: [] };
   const positive = significant.filter((value) => value > 0);
   if (positive.some((value, k) => k > 0 && positive[k - 1] - value <= 1e-9 * positive[0])) {
     problems.i1 = problems.i2 = "some directions have equal spread, so the eigenvectors are not unique";
-    logits = [];
+    return result;
   }
-  return { rankme: entropyRank(significant.map(Math.sqrt)), logits };
+  const step = small ? 1 : DIRECTIONS;
+  const room = kept && !small ? new Float64Array(step * n) : null;
+  for (let k = 0; k < (small ? positive.length : d); k += step) {
+    const count = Math.min(step, size - k);
+    const along = small ? vectors.slice(k * n, (k + 1) * n).map((u) => u * Math.sqrt(positive[k])) : yield* productOf(rowsOf(vectors, count, d, { from: k * d }), rowsOf(shifted, n, d), room?.fill(0));
+    for (let row = 0; row < count; row += 1) {
+      const one = along.subarray(row * n, (row + 1) * n);
+      result.logits.push(kept ? kept(one) : one);
+    }
+  }
+  if (room) release(room, vectors);
+  return result;
 }
 
-// (I1, I2) of the logits. In directions without variance, Z is n.
+// (I1, I2) of the logits, or of log Z itself. In directions without variance, Z is n.
 export function partitionNumbers(logits, { n, d, scale }) {
-  const logs = logits.map((along) => logSum(along, scale));
+  if (!logits.length) return { i1: null, i2: null };
+  const logs = logits.map((along) => (typeof along === "number" ? along : logSum(along, scale)));
   while (logs.length < d) logs.push(Math.log(n));
   const [i1, i2] = partitionOf(Float64Array.from(logs));
   return { i1, i2 };
 }
 
 // log Z along an eigenvector. Its sign points towards the sum of the points or, if that is only rounding, towards the furthest point.
-function logSum(along, scale) {
+export function logSum(along, scale = 1) {
   let [sum, size, min, max] = [0, 0, Infinity, -Infinity];
   for (const value of along) {
     sum += value;
@@ -203,14 +225,16 @@ function logSum(along, scale) {
 }
 
 // The largest entry over the median one, in magnitude, of at most MAX_PAIRED points.
-export function entryNumbers({ n, d, points, shift, rounds }, problems) {
+export function* entryNumbers({ n, d, points, shift, rounds }) {
+  const problems = {};
   const rows = pairedRows(n);
-  const chosen = new Float64Array(rows.length * d);
-  rows.forEach((row, i) => chosen.set(points.subarray(row * d, (row + 1) * d), i * d));
-  const sizes = rotateRows(chosen.map((value) => value + shift), rows.length, d, rounds).map(Math.abs);
+  const sizes = rowsAt(points, rows, d);
+  if (shift) for (let at = 0; at < sizes.length; at += 1) sizes[at] += shift;
+  rotateRows(sizes, rows.length, d, rounds);
+  for (let at = 0; at < sizes.length; at += 1) sizes[at] = Math.abs(sizes[at]);
   const middle = smallest(sizes, (sizes.length - 1) >> 1);
   if (!(middle > 0)) problems.massive_activation = "the median entry is 0";
-  return { massive_activation: middle > 0 ? sizes.reduce((max, value) => Math.max(max, value), 0) / middle : null };
+  return { values: { massive_activation: middle > 0 ? sizes.reduce((max, value) => Math.max(max, value), 0) / middle : null }, problems };
 }
 
 // The k-th smallest value, from 0, by Hoare's quickselect, which reorders the values.
@@ -234,13 +258,20 @@ function smallest(values, k) {
 
 // ---- pairs of points
 
-// Rows used for pairs: all, or MAX_PAIRED evenly spaced ones.
-export function pairedRows(count) {
-  if (count <= MAX_PAIRED) return Int32Array.from({ length: count }, (_, i) => i);
-  return Int32Array.from({ length: MAX_PAIRED }, (_, i) => Math.floor((i * count) / MAX_PAIRED));
+// Rows used for pairs: all, or evenly spaced ones.
+export function pairedRows(count, most = MAX_PAIRED) {
+  const m = Math.min(count, most);
+  return Int32Array.from({ length: m }, (_, i) => Math.floor((i * count) / m));
 }
 
-export function* pairNumbers(cloud, problems) {
+export function rowsAt(points, rows, d) {
+  const out = new points.constructor(rows.length * d);
+  rows.forEach((row, i) => out.set(points.subarray(row * d, (row + 1) * d), i * d));
+  return out;
+}
+
+export function* pairNumbers(cloud) {
+  const problems = {};
   const { n, originals } = cloud;
   const all = yield* pairsOf(cloud, pairedRows(n), true);
   const values = { uniformity: all.uniformity, epps_pulley: all.normality, hubness: hubnessOf(all, problems), reciprocity: reciprocityOf(all, problems) };
@@ -249,26 +280,27 @@ export function* pairNumbers(cloud, problems) {
   const distinct = originals < n ? yield* pairsOf(cloud, pairedRows(originals)) : all;
   values.twonn = twonnOf(distinct, problems);
   values.local_dimension = localDimensionOf(distinct, problems);
-  return values;
+  return { values, problems };
 }
 
 // Nearest neighbours (rows, k) with exact distances, the uniformity and, if `normal`, the Epps–Pulley statistic.
 function* pairsOf({ n, d, points, mean: meanOfAll, shift, collapsed }, rows, normal = false) {
   const m = rows.length;
   const mean = m < n ? meanOfRows(points, rows, d) : meanOfAll;
-  const centred = new Float64Array(m * d);
+  const chosen = m < n ? rowsAt(points, rows, d) : points;
   const [lengths, sizes, alongMean] = [new Float64Array(m), new Float64Array(m), new Float64Array(m)];
   const shiftedMean = mean.map((value) => value + shift);
   const shiftedMeanSquare = squaresOf(shiftedMean, 0, d);
   for (let i = 0; i < m; i += 1) {
-    for (let j = 0; j < d; j += 1) centred[i * d + j] = points[rows[i] * d + j] - mean[j];
-    lengths[i] = squaresOf(centred, i * d, d);
-    let [along, size] = [0, 0];
+    let [square, along, size] = [0, 0, 0];
     for (let j = 0; j < d; j += 1) {
-      along += centred[i * d + j] * shiftedMean[j];
-      size += (points[rows[i] * d + j] + shift) ** 2;
+      const value = chosen[i * d + j];
+      const centred = value - mean[j];
+      square += centred * centred;
+      along += centred * shiftedMean[j];
+      size += (value + shift) * (value + shift);
     }
-    [alongMean[i], sizes[i]] = [along, Math.sqrt(size)];
+    [lengths[i], alongMean[i], sizes[i]] = [square, along, Math.sqrt(size)];
   }
   const k = Math.min(NEIGHBOURS, m - 1);
   const near = Math.min(k + 2, m - 1);
@@ -276,27 +308,21 @@ function* pairsOf({ n, d, points, mean: meanOfAll, shift, collapsed }, rows, nor
   const cosines = { lengths: sizes, alongMean, square: shiftedMeanSquare, sum: 0, pairs: 0 };
   const unit = (m * d) / lengths.reduce((sum, value) => sum + value, 0); // scales the mean variance to 1
   const directions = normal && !collapsed && m > 2 ? { unit, along: meanOverDirections(d, 2 * unit * lengths.reduce((max, value) => Math.max(max, value), 0)), sum: 0 } : null;
-  const step = 32;
-  const block = new Float64Array(step * m);
-  for (let start = 0; start < m; start += step) {
-    const end = Math.min(start + step, m);
-    for (let i = start; i < end; i += 4) {
-      for (let j = 0; j < end; j += 4) tile(centred, centred, i, j, m, m, d, block, m, start * m);
-      if ((i / 4) % 4 === 3) yield;
-    }
-    for (let i = start; i < end; i += 1) {
-      accumulateRow(block, (i - start) * m, i, lengths, nearest, cosines);
-      if (directions) accumulateDirections(block, (i - start) * m, i, lengths, directions);
-    }
+  for (const block of rowProducts(chosen, m, d, mean)) {
     yield;
+    for (let i = block?.first; i < block?.end; i += 1) {
+      accumulateRow(block.products, (i - block.first) * block.end, i, lengths, nearest, cosines);
+      if (directions) accumulateDirections(block.products, (i - block.first) * block.end, i, lengths, directions);
+      if (i % 16 === 0) yield;
+    }
   }
-  const exact = exactNeighbours(centred, m, d, nearest, k);
+  const exact = exactNeighbours(chosen, m, d, nearest, k);
   const uniformity = cosines.pairs ? Math.log(cosines.sum / cosines.pairs) - 4 : null;
   const normality = directions && Math.sqrt(2 * Math.PI) * (1 + (2 * directions.sum) / m - Math.SQRT2 * lengths.reduce((sum, value) => sum + directions.along((unit * value) / 4), 0) + m / Math.sqrt(3));
   return { m, k, ...exact, lengths, uniformity, normality };
 }
 
-function meanOfRows(points, rows, d) {
+export function meanOfRows(points, rows, d) {
   const mean = new Float64Array(d);
   for (const row of rows) for (let j = 0; j < d; j += 1) mean[j] += points[row * d + j] / rows.length;
   return mean;

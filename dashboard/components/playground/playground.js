@@ -219,7 +219,8 @@ export class Playground {
     before.show(this.drawn["before picture"], labels, this.current, look);
     if (transformed) after.show(this.drawn["after picture"], labels, this.current, look);
     numbers.show(this.numbers(), transformed ? this.numbers("after") : null);
-    plots.show({ drawn: this.drawn, transformed, state: this.current, numbers: this.values.before, known: this.trueValues, look });
+    plots.last = { drawn: this.drawn, transformed, state: this.current, numbers: this.values.before, known: this.trueValues, look };
+    plots.showAfter(0); // in a turn of their own
   }
 
   // The theme's colours, re-read every second, because the page's mode may change.

@@ -3,6 +3,7 @@
 const [LEFT, RIGHT, TOP, BOTTOM] = [36, 10, 8, 24];
 const BINS = 40;
 const FIGURE_REST = 45; // milliseconds between redraws of the figures; the cloud and the numbers update every frame
+const FIGURE_TIME = 8; // milliseconds of drawing, after which the other figures wait for the next turn
 const AFTER = "#dd7809"; // the same in both modes
 
 export class Plots {
@@ -43,15 +44,12 @@ export class Plots {
   show(view) {
     this.last = view;
     if (this.element.hidden) return;
-    const rest = FIGURE_REST - (performance.now() - (this.shown ?? 0));
+    const begun = performance.now();
+    const rest = FIGURE_REST - (begun - (this.shown ?? 0));
     if (rest > 0) {
-      this.timer ??= setTimeout(() => {
-        this.timer = null;
-        this.show(this.last);
-      }, rest);
+      this.showAfter(rest);
       return;
     }
-    this.shown = performance.now();
     const { drawn, transformed } = view;
     const inputsOf = (names) => names.map((name) => drawn[name]);
     const mode = view.look.background;
@@ -67,6 +65,10 @@ export class Plots {
       const { width, height } = figure.canvas.getBoundingClientRect();
       const layout = `${transformed} ${mode} ${width} ${height}`;
       if (!width || (figure.layout === layout && figure.inputs?.every((input, index) => input === inputs[index]))) continue;
+      if (performance.now() - begun > FIGURE_TIME) {
+        this.showAfter(0);
+        return;
+      }
       Object.assign(figure, { layout, inputs });
       const ratio = Math.min(2, globalThis.devicePixelRatio || 1);
       figure.canvas.width = Math.round(width * ratio);
@@ -75,6 +77,14 @@ export class Plots {
       figure.pen.font = `11px ${view.look.font}`;
       draw(figure, view, { width, height });
     }
+    this.shown = performance.now();
+  }
+
+  showAfter(rest) {
+    this.timer ??= setTimeout(() => {
+      this.timer = null;
+      this.show(this.last);
+    }, rest);
   }
 }
 

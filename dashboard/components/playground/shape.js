@@ -141,7 +141,7 @@ export function* baseSums({ points, labels }, { n, d, clusters }) {
   const mean = meanOf(points, n, d);
   const centred = subtractMean(points, mean, n, d);
   yield;
-  const scatter = yield* gramOf(transposed(centred, n, d), d, n);
+  const scatter = yield* productOf(columnsOf(centred, n, d));
   const sizes = new Float64Array(clusters);
   const sums = new Float64Array(clusters * d);
   for (let i = 0; i < n; i += 1) {

@@ -7,6 +7,8 @@ import json
 import re
 from typing import Any
 
+from pydantic.fields import FieldInfo
+
 from dashboard.components import bundle
 from isoviz import metrics, posthoc
 from isoviz.lessons.reading import NUMBERS
@@ -15,15 +17,18 @@ from isoviz.metrics.protocol import Metric
 _WORKER = ("random", "linear", "shape", "truth", "measure", "transforms", "engine", "worker")
 _SCREEN = ("state", "cloud_view", "controls", "numbers", "plots", "playground")
 MEASURES = tuple(name for name in NUMBERS if name != "best_accuracy")
-TRANSFORMS = {
-    "centring": None,
-    "all_but_the_top": "remove",
-    "zca": "strength",
-    "isobn": "beta",
-    "batch_norm": None,
-    "unit_norm": None,
+TRANSFORMS: dict[str, tuple[str, ...]] = {
+    "centring": (),
+    "all_but_the_top": ("remove",),
+    "truncation": ("keep",),
+    "zca": ("strength", "eps"),
+    "isobn": ("beta",),
+    "batch_norm": (),
+    "unit_norm": (),
 }
-"""Slug of a transform → parameter of its slider."""
+"""Slug of a transform → parameters of its sliders."""
+_RANGES = {"keep": (2, 1024, 1), "eps": (1e-6, 100, 0)}
+"""Lowest and highest value and step of sliders for which the catalogue has none."""
 _OWN = {
     "centring": ("Centring", "Subtracts the mean."),  # in the engine, all-but-the-top with no directions
     "unit_norm": ("Unit length", "Divides every vector by its length."),
@@ -82,7 +87,7 @@ def words() -> dict[str, Any]:
     """Names and explanations of measures and transforms, from the engine's catalogues."""
     return {
         "measures": {slug: _measure(slug) for slug in MEASURES},
-        "transforms": {slug: _transform(slug, name) for slug, name in TRANSFORMS.items()},
+        "transforms": {slug: _transform(slug, names) for slug, names in TRANSFORMS.items()},
     }
 
 
@@ -102,18 +107,29 @@ def short_title(metric: Metric) -> str:
     return _SHORT.get(metric.slug, metric.number_title)
 
 
-def _transform(slug: str, name: str | None) -> dict[str, Any]:
+def _transform(slug: str, names: tuple[str, ...]) -> dict[str, Any]:
     if slug in _OWN:
         title, summary = _OWN[slug]
-        return {"title": title, "summary": summary, "slider": None}
+        return {"title": title, "summary": summary, "sliders": []}
     transform = posthoc.get(slug)
-    description: dict[str, Any] = {"title": transform.title, "summary": transform.summary, "slider": None}
-    if name is not None:
-        field = transform.Params.model_fields[name]
-        extra: Any = field.json_schema_extra
-        lowest, highest, step = extra["slider"]
-        description["slider"] = {"name": name, "label": field.title, "min": lowest, "max": highest, "step": step}
-    return description
+    sliders = [_slider(name, transform.Params.model_fields[name]) for name in names]
+    return {"title": transform.title, "summary": transform.summary, "sliders": sliders}
+
+
+def _slider(name: str, field: FieldInfo) -> dict[str, Any]:
+    extra: Any = field.json_schema_extra
+    lowest, highest, step = extra.get("slider") or _RANGES[name]
+    label = "Soft-ZCA ε" if name == "eps" else field.title
+    scale = "ridge" if name == "eps" else "linear"
+    return {
+        "name": name,
+        "label": label,
+        "help": field.description,
+        "scale": scale,
+        "min": lowest,
+        "max": highest,
+        "step": step,
+    }
 
 
 def classic(*names: str) -> str:

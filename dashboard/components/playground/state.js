@@ -21,7 +21,7 @@ export const DEFAULTS = {
   scale: 1, // multiplies everything
   zeta: 0.2, // weight of the true covariance in IsoScore*
   transforms: [], // [{slug, ...parameters}], applied in order
-  view: "dimensions", // "dimensions": the first three; "principal": the three principal directions
+  view: "dimensions", // "dimensions": the first three; "principal": the three principal directions; "plane": the first two of them
   hidden: [], // names of controls, or of parts of the screen (playground.js)
 };
 
@@ -31,11 +31,12 @@ export const BOUNDS = {
   rogueScale: [0, 100], block: [1, 64], rho: [0, 0.99], rotation: [0, 1], tails: [0, 100], clusters: [1, 10], separation: [0, 50],
   duplicates: [0, 0.95], scale: [0.001, 1000], zeta: [0, 1],
 };
-const INTEGERS = new Set(["d", "n", "seed", "rank", "rogue", "block", "tails", "clusters"]);
-export const CHOICES = { spectrum: ["flat", "power", "exponential", "step"], view: ["dimensions", "principal"] };
+const INTEGERS = new Set(["d", "n", "seed", "rank", "rogue", "block", "tails", "clusters", "remove", "keep"]);
+export const CHOICES = { spectrum: ["flat", "power", "exponential", "step"], view: ["dimensions", "principal", "plane"] };
 export const TRANSFORMS = {
   centring: {},
-  all_but_the_top: { remove: [1, 0, 40] },
+  all_but_the_top: { remove: [1, 0, 1024] },
+  truncation: { keep: [8, 2, 1024] },
   zca: { strength: [0.5, 0, 1], eps: [0, 0, 1e6] },
   isobn: { beta: [0.5, 0, 4] },
   batch_norm: { eps: [1e-5, 0, 1e6] },
@@ -82,7 +83,7 @@ function fittedStep(step) {
   const normalisedStep = { slug: step.slug };
   for (const [name, [initial, min, max]] of Object.entries(TRANSFORMS[step.slug])) {
     const value = typeof step[name] === "number" && Number.isFinite(step[name]) ? step[name] : initial;
-    normalisedStep[name] = Math.min(max, Math.max(min, name === "remove" ? Math.round(value) : value));
+    normalisedStep[name] = Math.min(max, Math.max(min, INTEGERS.has(name) ? Math.round(value) : value));
   }
   return normalisedStep;
 }

@@ -29,22 +29,27 @@ const STEPS = {
     return yield* cloudOf(points, cloud);
   },
 
+  *truncation({ points, mean, covariance, d, ...cloud }, { keep }) {
+    const width = Math.min(keep, d);
+    const leading = (values, rows) => values.filter((_, at) => at % d < width).subarray(0, rows * width);
+    return { ...cloud, d: width, points: leading(points, cloud.n), mean: mean.slice(0, width), covariance: leading(covariance, width) };
+  },
+
   *zca(cloud, { strength, eps }) {
     const { n, d } = cloud;
     const { spreads, vectors } = yield* principalAxes(cloud);
     const factors = whiteningFactors(spreads, d, strength, eps);
     const scaled = vectors.slice();
     for (let k = 0; k < d; k += 1) for (let j = 0; j < d; j += 1) scaled[k * d + j] *= factors[k];
-    const matrix = yield* productOf(transposed(vectors, d, d), transposed(scaled, d, d), d, d, d); // V diag(f) Vᵀ, symmetric
-    const points = yield* productOf(subtractMean(cloud.points, cloud.mean, n, d), matrix, n, d, d);
+    const matrix = yield* productOf(columnsOf(vectors, d, d), columnsOf(scaled, d, d)); // V diag(f) Vᵀ, symmetric
+    const points = yield* productOf(rowsOf(cloud.points, n, d, { mean: cloud.mean }), rowsOf(matrix, d, d));
     return yield* cloudOf(points, cloud);
   },
 
   *unit_norm({ n, d, points, ...cloud }) {
     const unit = points.slice();
     for (let i = 0; i < n; i += 1) scaleRow(unit, i * d, d, 1 / (Math.sqrt(squaresOf(points, i * d, d)) || 1));
-    const mean = meanOf(unit, n, d);
-    return { ...(yield* cloudOf(subtractMean(unit, mean, n, d), { n, d, ...cloud })), points: unit, mean };
+    return yield* cloudOf(unit, { n, d, ...cloud }, meanOf(unit, n, d));
   },
 
   *isobn(cloud, { beta }) {
@@ -74,7 +79,7 @@ function subtractAlong(points, row, axis, reach) {
 
 // Standard deviations along the principal directions in descending order, 0 if only rounding, and the directions as rows.
 function* principalAxes({ d, covariance, mean }) {
-  const { values, vectors } = yield* eigen(covariance, d, true);
+  const { values, vectors } = yield* eigen(covariance, d, d);
   const threshold = d * EPS * Math.max(0, values[0]);
   const coordinate = EPS * mean.reduce((max, value) => Math.max(max, Math.abs(value)), 0);
   const spreads = values.map((value) => (value > threshold && Math.sqrt(value) > coordinate ? Math.sqrt(value) : 0));
@@ -121,8 +126,9 @@ function scaledCloud(cloud, factors, centred) {
   return { ...cloud, points, covariance, mean: centred ? new Float64Array(d) : cloud.mean.map((value, j) => value * factors[j]) };
 }
 
-// A cloud of centred points.
-function* cloudOf(points, { n, d, originals }) {
-  const covariance = (yield* gramOf(transposed(points, n, d), d, n)).map((value) => value / (n - 1));
-  return { n, d, points, mean: new Float64Array(d), covariance, shift: 0, scale: 1, rounds: null, originals };
+// A cloud of centred points, or of points with this mean.
+export function* cloudOf(points, { n, d, originals }, mean = new Float64Array(d)) {
+  const covariance = yield* productOf(columnsOf(points, n, d, mean));
+  for (let at = 0; at < d * d; at += 1) covariance[at] /= n - 1;
+  return { n, d, points, mean, covariance, shift: 0, scale: 1, rounds: null, originals };
 }

@@ -3,10 +3,8 @@
 const SLICE = 6; // milliseconds of work between checks for a newer state
 
 export function serve(port, engine = new Engine()) {
-  const { port1, port2 } = new MessageChannel(); // yields to incoming messages without a timer's delay
-  let [pending, busy, resume] = [null, false, null];
-  port2.onmessage = () => resume();
-  const yieldToMessages = () => new Promise((resolve) => ((resume = resolve), port1.postMessage(0)));
+  let [pending, busy, interrupt] = [null, false, null];
+  const pause = pauses();
 
   const work = async () => {
     busy = true;
@@ -26,8 +24,9 @@ export function serve(port, engine = new Engine()) {
     let sliceStart = performance.now();
     for (const step of engine.steps(state, paused)) {
       if (step?.answer) port.postMessage({ id, ...step.answer });
-      if (performance.now() - sliceStart < SLICE) continue;
-      await yieldToMessages();
+      if (step instanceof Promise) await Promise.race([step, new Promise((resolve) => (interrupt = resolve))]);
+      else if (performance.now() - sliceStart < SLICE) continue;
+      else await pause();
       if (pending) return;
       sliceStart = performance.now();
     }
@@ -39,6 +38,15 @@ export function serve(port, engine = new Engine()) {
       return;
     }
     pending = data;
+    interrupt?.();
     if (!busy) work();
   };
+}
+
+// A function that lets waiting messages in, without a timer's delay.
+function pauses() {
+  const { port1, port2 } = new MessageChannel();
+  let resume = null;
+  port2.onmessage = () => resume();
+  return () => new Promise((resolve) => ((resume = resolve), port1.postMessage(0)));
 }
