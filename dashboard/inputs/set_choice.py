@@ -22,7 +22,7 @@ def key_field(prefix: str, first: str = demo_sets.RETRIEVAL, *, halves: bool = F
 
     Args:
         prefix: prefix of the page's widget keys.
-        first: the demo set of a first visit.
+        first: the demo set of a first visit, or `menu.OWN_SET`.
         halves: offer to cut texts without pairs in two.
     """
     titles = {title: slug for slug, title in demo_sets.TITLES.items()}
@@ -30,7 +30,7 @@ def key_field(prefix: str, first: str = demo_sets.RETRIEVAL, *, halves: bool = F
     selected = set_column.selectbox(
         "Vectors",
         [*titles, menu.OWN_SET],
-        index=list(titles.values()).index(first),
+        index=[*titles.values(), menu.OWN_SET].index(first),
         key=prefix + "set",
         bind="query-params",
     )

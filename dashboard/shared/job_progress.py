@@ -174,7 +174,7 @@ def offer_file(
     if state.status == "done" and result is not None:
         help_text = about(result.facts) or None
         downloads.button(label, lambda: result.arrays["archive"].tobytes(), file, key=key, help=help_text)
-    elif not follow(kind, state, "Model", key=key + "_stop", retry=True) and (
+    elif not follow(kind, state, label, key=key + "_stop", retry=True) and (
         actions.button(build, key=key + "_build", icon=":material/deployed_code:")
         and actions.perform(resources.service().ask_job, kind, request, inputs)
     ):

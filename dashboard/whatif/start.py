@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard.inputs import set_choice
 from dashboard.shared import actions, choosing, forms, job_progress, menu, resources, run_lists, tables, wording
-from dashboard.whatif import form, panel
+from dashboard.whatif import form, panel, upgrade_panel
 from dashboard.whatif.form import PREFIX
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Started
@@ -69,6 +69,7 @@ def draw_vectors() -> None:
     for note in division.notes:
         st.caption(f":material/info: {wording.plain(note)}")
     st.fragment(panel.draw)(None, key)
+    upgrade_panel.draw(key, division.vectors)
 
 
 # ------------------------------------------------------------------------------------------------------ a finished run

@@ -8,11 +8,11 @@ from isoviz import boundary
 from isoviz.commands.output import Answer
 from isoviz.errors import InputError
 from isoviz.operations.operation import argument
-from isoviz.posthoc.export import Effect, Origin, as_numpy
 from isoviz.readouts.upgrade import Map, upgrade
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.tables import arrays
 from isoviz.vectors import reading
+from isoviz.whatif.upgrade import map_file, recalls
 
 
 def run(
@@ -37,21 +37,11 @@ def run(
         "map": map,
         **{name: {"file": file, "n": len(points[name]), "d": points[name].shape[1]}
            for name, file in (("old", old), ("new", new))},
-        "recall10": {name: _ends(getattr(result, name)) for name in ("mapped", "old", "gain")},
+        "recall10": recalls(result),
         "out": None if target is None else str(target),
     }  # fmt: skip
     if target is not None:
-        gain, rows = result.gain, f"{result.gain.n:,} rows that the map was not fitted on"
-        effect = Effect(
-            "recall@10 of the new neighbours, old vectors → mapped",
-            result.old.value,
-            result.mapped.value,
-            gain.low,
-            gain.high,
-            rows,
-        )
-        origin = Origin(f"{map} from {old} to {new}", old, "", len(points["old"]), "all", effects=(effect,))
-        target.write_bytes(as_numpy(result.affine, origin))
+        target.write_bytes(map_file(result, map, old, new, len(points["old"])))
     lines = [
         f"{old} (d = {document['old']['d']}) → {new} (d = {document['new']['d']}), n = {len(points['old']):,}, {map}",
         "Recall@10 of the new vectors' neighbours, on rows that the map was not fitted on:",
@@ -60,10 +50,6 @@ def run(
         f"  difference                       {_words(result.gain)}",
     ]
     return Answer(document, "\n".join(lines + ([f"map written to {target}"] if target is not None else [])))
-
-
-def _ends(measured: Difference) -> dict[str, Any]:
-    return {"value": measured.value, "low": measured.low, "high": measured.high, "n": measured.n}
 
 
 def _words(measured: Difference) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import time
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +24,16 @@ from isoviz.jobs.queue import JobState
 from isoviz.readouts import CATALOGUE, Comparison, cosines, division
 from isoviz.readouts.division import divide
 from isoviz.readouts.image import Image
+from isoviz.readouts.upgrade import upgrade
 from isoviz.statistics.paired_bootstrap import Difference
 from isoviz.vectors import VectorSet, demo_sets
 from isoviz.vectors.embedded import START
+from isoviz.vectors.sets import STORE, stored
 from isoviz.whatif import chains
 from isoviz.whatif.curves import CurvePoint
 from isoviz.whatif.engine import Answer, Full, WhatIf
 from isoviz.whatif.scheduler import SCHEDULER
+from isoviz.whatif.upgrade import UPGRADE
 from tests.dashboard.conftest import Offered, OpenPage
 from tests.dashboard.reading import errors, texts
 from tests.dashboard.saved import saved
@@ -118,6 +124,35 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
     page.query_params["chain"] = "none"
     page.run()
     assert errors(page) == [] and "No step of this chain has a numeric parameter." in texts(page)
+
+
+def test_another_encoder_by_a_map(open_page: OpenPage, offered: Offered) -> None:
+    ids, old = [f"r{row}" for row in range(90)], "0" * 32
+    STORE.publish(old, *stored(vectors.load(stored_set(id=ids))))  # under the key of a request, as encoded texts are
+    points = vectors.load(old).points * np.geomspace(4, 0.2, 8) + 0.1 * RNG.normal(size=(90, 8))
+    new, moved = (
+        vectors.keep(VectorSet(points, pd.DataFrame({"id": names}), name="new")) for names in (ids, ids[1:] + ids[:1])
+    )
+    query = {"whatif_upgrade": "true", "whatif_upgrade_set": menu.OWN_SET, "whatif_upgrade_map": "ridge"}
+
+    def measured(key: str) -> AppTest:
+        page = opened(open_page, old, whatif_upgrade_either=key, **query)
+        next(button for button in page.button if button.label == "Fit and measure").click().run()
+        request = {"old": old, "new": key, "map": page.segmented_control(key="whatif_upgrade_map").value}
+        while queue.look(UPGRADE, queue.content_key(UPGRADE, request, None)).under_way:
+            time.sleep(0.1)
+        return page.run()
+
+    assert any("'r0' and 'r1'" in error for error in errors(measured(moved)))
+    page = measured(new)
+    expected = upgrade(vectors.load(old).points, vectors.load(new).points, "ridge")
+    (table,) = (frame.value for frame in page.dataframe if "Recall@10" in frame.value)
+    found = [expected.mapped.value, expected.old.value, expected.gain.value]
+    np.testing.assert_allclose(table["Recall@10"], found)
+    assert errors(page) == [] and "find more of them than the old encoder" in texts(page)
+    content = next(make for name, make in offered.items() if name.endswith("upgrade.zip"))()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert any(name.endswith((".npy", ".npz", ".safetensors")) for name in archive.namelist())
 
 
 def test_the_page_begins_with_a_chain_that_it_knows() -> None:
