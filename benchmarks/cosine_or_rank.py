@@ -9,7 +9,7 @@ encoder and set, without a test; a gain has the paired bootstrap's 95 % interval
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from _report import Table, machine, options, publish
@@ -36,27 +36,21 @@ def main() -> int:
     table = Table("Over the layers of an encoder: range of the share, of cosine's score and of the gains", header)
     for model in (*BUNDLED, *chosen.model):
         for slug, (name, prefix) in SETS.items():
-            layers = list(measured(model, slug, prefix))
-            shares, cosines = ([values[at] for values in layers] for at in (0, 1))
-            cells = [
-                f"{model.rstrip('/').rpartition('/')[2]}, {name}",
-                str(len(layers)),
-                ranged(shares),
-                ranged(cosines),
-            ]
-            for at in range(2, 2 + len(KINDS)):
-                gains: list[Difference] = [values[at] for values in layers]
-                changes = [float(gain.value) for gain in gains]
+            shares, cosines, by_layer = zip(*measured(model, slug, prefix), strict=True)
+            cells = [str(len(shares)), ranged(shares), ranged(cosines)]
+            for gains in zip(*by_layer, strict=True):
+                changes = [gain.value or 0.0 for gain in gains]
                 up, down = (sum(gain.outcome == outcome for gain in gains) for outcome in ("higher", "lower"))
                 rho = float(stats.spearmanr(shares, changes).statistic)
                 cells += [ranged(changes, "+"), f"{up} / {down}", f"{rho:+.2f}"]
-            table.rows.append([cell.replace("-", "−") for cell in cells])
+            encoder = model.rstrip("/").rpartition("/")[2]
+            table.rows.append([f"{encoder}, {name}", *(cell.replace("-", "−") for cell in cells)])
     about = machine(["torch", "transformers"], "all threads")
     publish(chosen.out, "cosine-or-rank", "## Cosine, rank or L1", about, table)
     return 0
 
 
-def measured(model: str, slug: str, prefix: str) -> Iterator[tuple[float, float, Difference, Difference]]:
+def measured(model: str, slug: str, prefix: str) -> Iterator[tuple[float, float, list[Difference]]]:
     """Per layer: the top dimension's share of variance, the score by cosine, and what each of `KINDS` adds."""
     texts = demo_sets.read(slug)
     source = sources.fetch(sources.resolve(model))
@@ -69,11 +63,10 @@ def measured(model: str, slug: str, prefix: str) -> Iterator[tuple[float, float,
         slugs = [f"{prefix}_{kind}" for kind in ("cosine", *KINDS)]
         found = measure(Image(rows.validation), rows.annotations, [*slugs, "top_share"])
         cosine, *others = (found[name] for name in slugs)
-        rank, l1 = (difference(cosine, other) for other in others)
-        yield float(found["top_share"].value or np.nan), float(cosine.value or np.nan), rank, l1
+        yield found["top_share"].value or np.nan, cosine.value or np.nan, [difference(cosine, one) for one in others]
 
 
-def ranged(values: list[float], sign: str = "") -> str:
+def ranged(values: Sequence[float], sign: str = "") -> str:
     return f"{min(values):{sign}.3f} … {max(values):{sign}.3f}"
 
 
