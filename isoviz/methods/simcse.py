@@ -114,7 +114,8 @@ class SimCSE(Method):
                 normalize(gathered(points.to(working_dtype(points))), dim=1) for points in (reps.pooled, second)
             )
             exponents = (one @ other.T - 1) / self.params.temperature
+            apart = one - other  # exact where 1 − cos would cancel
             return {
-                "simcse alignment": -self.params.lam * exponents.diagonal().mean(),
+                "simcse alignment": self.params.lam * apart.square().sum(dim=1).mean() / (2 * self.params.temperature),
                 "simcse uniformity": self.params.lam * exponents.logsumexp(dim=1).mean(),
             }

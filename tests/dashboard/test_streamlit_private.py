@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from dashboard import streamlit_private
 
 ROOT = Path(__file__).resolve().parents[2]
-PUBLIC = ("streamlit.delta_generator", "streamlit.testing")
+PUBLIC = ("streamlit.delta_generator", "streamlit.testing.v1")
 
 
 def imported(path: Path) -> set[str]:

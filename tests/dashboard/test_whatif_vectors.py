@@ -127,7 +127,7 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
 
 
 def test_another_encoder_by_a_map(open_page: OpenPage, offered: Offered) -> None:
-    ids, old = [f"r{row}" for row in range(90)], "0" * 32
+    ids, old = [f"r{row}" for row in range(90)], "f" * 32
     STORE.publish(old, *stored(vectors.load(stored_set(id=ids))))  # under the key of a request, as encoded texts are
     points = vectors.load(old).points * np.geomspace(4, 0.2, 8) + 0.1 * RNG.normal(size=(90, 8))
     new, moved = (
