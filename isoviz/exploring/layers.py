@@ -114,17 +114,16 @@ def retention(clouds: Sequence[NDArray[Any]]) -> Retention | None:
 
     Jiang et al. (2026, arXiv:2605.12714) call local retention of nearest neighbours over layers a Neighborhood Retention Score. Ten
     neighbours by cosine and the mean over rows are this project's, as is the choice of a layer: they rank models and prune layers
-    by their score, and report that it helps the first and not the second.
+    by their score, and report that it helps the first and not the second. A layer whose rows are all equal, such as the first at [CLS],
+    has neighbours by chance only.
     """
     if len(clouds) < 2 or len(clouds[0]) < FEWEST_ROWS:
         return None
     rows = draw(len(clouds[0]), MOST_PAIRED)
-    near = [np.sort(Image(np.asarray(cloud[rows], np.float32)).nearest(NEIGHBOURS)) for cloud in clouds]
+    near = [Image(np.asarray(cloud[rows], np.float32)).nearest(NEIGHBOURS) for cloud in clouds]
 
     def kept(one: int, other: int) -> NDArray[np.float64]:
-        both = np.sort(np.concatenate([near[one], near[other]], axis=1))
-        shares: NDArray[np.float64] = (both[:, 1:] == both[:, :-1]).sum(axis=1) / NEIGHBOURS
-        return shares
+        return np.asarray(near[one].multiply(near[other]).sum(axis=1)) / NEIGHBOURS
 
     def mean(shares: NDArray[np.float64]) -> tuple[float, Interval | None]:
         return float(shares.mean()), intervals.of_mean(shares.tolist())

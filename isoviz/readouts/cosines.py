@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.cosines.floor import Floor
-from isoviz.readouts.image import ROUNDING, Image, top
+from isoviz.readouts.image import Image, among_largest, top
 from isoviz.statistics.paired_bootstrap import Jackknife, Mean, Statistic
 
 NEIGHBOURS: Final = 10
@@ -147,14 +147,5 @@ def _shares(before: Cosine, after: Cosine) -> NDArray[np.float64]:
     k = min(NEIGHBOURS, m - 1)
     if k < 1:
         return np.full(m, np.nan)
-    neighbours, last = before >= _at_place(before, k) - ROUNDING, _at_place(after, k)
-    above, tied = after > last + ROUNDING, np.abs(after - last) <= ROUNDING
-    chance = (k - above.sum(axis=1)) / tied.sum(axis=1)
-    found: NDArray[Any] = (neighbours & above).sum(axis=1) + (neighbours & tied).sum(axis=1) * chance
+    found: NDArray[Any] = ((among_largest(before, k) > 0) * among_largest(after, k)).sum(axis=1)
     return np.asarray(found / k)
-
-
-def _at_place(cosines: NDArray[np.float32], k: int) -> NDArray[np.float32]:
-    """(m, 1): the k-th largest cosine of each row."""
-    place = cosines.shape[1] - k
-    return np.asarray(np.partition(cosines, place, axis=1)[:, place, None])

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 ROUNDING: Final = 1e-6
 """Scores of unit vectors closer than this count as equal, because single-precision sums differ by about as much."""
@@ -94,9 +97,24 @@ class Image:
         np.fill_diagonal(scores, -np.inf)
         return scores
 
-    def nearest(self, k: int) -> NDArray[np.int64]:
-        """(m, k): the k nearest other rows by cosine, as indices into `sample`, unordered."""
-        return top(self.others, k)
+    def nearest(self, k: int) -> csr_array:
+        """(m, m): `among_largest` of the k nearest other rows of each row of `sample` by cosine."""
+        from scipy.sparse import csr_array
+
+        return csr_array(among_largest(self.others, k))
+
+
+def among_largest(scores: NDArray[np.floating], k: int) -> NDArray[np.float64]:
+    """(m, n): how likely each of (m, n) scores is among the k largest of its row; each row sums to k.
+
+    Scores closer than `ROUNDING` to the k-th largest are tied with it, and any order of them is as likely as any other. So the order of
+    the rows does not matter, and rows that are all equal have neighbours by chance only.
+    """
+    place = scores.shape[1] - k
+    last = np.partition(scores, place, axis=1)[:, place, None]
+    above, tied = scores > last + ROUNDING, np.abs(scores - last) <= ROUNDING
+    chance = (k - above.sum(axis=1)) / tied.sum(axis=1)
+    return np.asarray(above + tied * chance[:, None])
 
 
 def top(scores: NDArray[np.floating], k: int) -> NDArray[np.int64]:

@@ -27,8 +27,9 @@ _NEWTON: Final = 1_600
 def neighbours_and_silhouette(image: Image, labels: NDArray[np.int64]) -> dict[str, Statistic]:
     """Both from the cosines of all pairs of `image.sample`.
 
-    Each row gets the most common label of its nearest other rows (`neighbours_for` says how many); in a tie, the label of the more
-    similar rows. A row whose label no other row has gets silhouette 0. Both are undefined if the sample has only one label.
+    Each row gets the most common label of its nearest other rows (`neighbours_for` says how many), where rows tied at the last place
+    share its vote; in a tie, the label of the more similar rows. A row whose label no other row has gets silhouette 0. Both are
+    undefined if the sample has only one label.
     """
     sample_labels = labels[image.sample]
     classes, codes = np.unique(sample_labels, return_inverse=True)
@@ -37,9 +38,7 @@ def neighbours_and_silhouette(image: Image, labels: NDArray[np.int64]) -> dict[s
         return {"knn": undefined, "silhouette": undefined}
     member = np.eye(len(classes), dtype=np.float32)[codes]
     near = image.nearest(neighbours_for(codes, itself=True))
-    votes = member[near].sum(axis=1)
-    similarity = np.take_along_axis(image.cosines, near, axis=1)
-    support = np.einsum("ij,ijk->ik", similarity, member[near])
+    votes, support = near @ member, near.multiply(image.cosines) @ member
     predicted = (votes + 1e-3 * support / (1 + np.abs(support).max(axis=1, keepdims=True))).argmax(axis=1)
     return {"knn": Mean(predicted == codes), "silhouette": _silhouette(image.cosines, codes, member)}
 

@@ -75,6 +75,15 @@ def test_against_loops_and_the_matrix_of_shared_neighbours() -> None:
     assert kept.to_last[0][0] == pytest.approx(10 / 39, abs=0.06)  # unrelated clouds
 
 
+def test_a_layer_whose_rows_are_equal_has_neighbours_by_chance_whatever_the_rounding() -> None:
+    rng = np.random.default_rng(0)
+    last = rng.normal(size=(60, 8))
+    for noise in (0, 1e-9, 1e-8):
+        kept = layers.retention([1 + noise * rng.normal(size=(60, 8)), last])
+        assert kept is not None
+        assert kept.from_before[0] == kept.to_last[0] == (pytest.approx(kept.by_chance), pytest.approx([10 / 59] * 2))
+
+
 def test_the_choice_is_the_layer_that_the_others_resemble() -> None:
     rng = np.random.default_rng(0)
     middle = rng.normal(size=(60, 8))

@@ -41,6 +41,12 @@ def test_nearest_neighbours_vote_as_in_plain_loops() -> None:
     assert labels.neighbours_and_silhouette(Image(POINTS), LABELS)["knn"].value == pytest.approx(np.mean(right))
 
 
+def test_rows_that_are_all_equal_get_the_most_common_label() -> None:
+    codes = np.array([0, 1, 1] * 20)
+    found = labels.neighbours_and_silhouette(Image(1 + 1e-9 * POINTS[:60]), codes)["knn"]
+    assert found.value == pytest.approx(2 / 3)
+
+
 @pytest.mark.parametrize(("rows", "classes"), [(10, 2), (20, 5), (33, 6), (60, 12)])
 def test_rows_of_small_classes_find_their_own(rows: int, classes: int) -> None:
     codes = np.arange(rows) % classes
