@@ -32,7 +32,11 @@ BUTTONS: Final = {
     menu.PAPERS: "papers_report_.+_html",
 }
 """Page → pattern of the key of the button that offers it as a file."""
-CHOICES: Final = {"with_vectors": ("vectors", True), "without_texts": ("texts", False)}
+CHOICES: Final = {
+    "with_vectors": ("vectors", True),
+    "all_layers": ("layers", True),
+    "without_texts": ("texts", False),
+}
 """Option → the field beside the button, and its value."""
 _LOOK = 0.1
 """Seconds between checks of the jobs that the page waits for."""
@@ -81,7 +85,6 @@ def _made(file: str, query: Mapping[str, Any], choices: Collection[str]) -> byte
         raise _refusal(_why_nothing(page))
     for choice in choices:
         _choose(page, button, choice)
-    if choices:
         _run(page, query)
     made = offered[button]()
     return made.encode() if isinstance(made, str) else made

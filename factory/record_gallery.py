@@ -23,7 +23,7 @@ GALLERY: Final = MappingProxyType(
     }
 )
 """File → address in the app."""
-WITH_VECTORS: Final = ("explore",)
+OPTIONS: Final = MappingProxyType({"explore": ["--with-vectors", "--all-layers"]})
 
 
 def main() -> int:
@@ -32,9 +32,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as home:
         os.environ |= {"ISOVIZ_HOME": home, "ISOVIZ_EXAMPLES": "on"}
         return max(
-            isoviz(["freeze", address, "--out", str(FOLDER / f"{name}.html"), "--store", home, *vectors])
+            isoviz(["freeze", address, "--out", str(FOLDER / f"{name}.html"), "--store", home, *OPTIONS.get(name, [])])
             for name, address in GALLERY.items()
-            for vectors in [["--with-vectors"] * (name in WITH_VECTORS)]
         )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import streamlit as st
 
 from dashboard.components.copy_link import copy_link
 from dashboard.explore.form import PREFIX, Pane
-from dashboard.explore.points import cloud_of
+from dashboard.explore.points import cloud_points
 from dashboard.explore.sections import measure_of_address
 from dashboard.report import saved_page
 from dashboard.shared import measures, shown
@@ -29,7 +30,9 @@ def section(panes: list[Pane], request: MapRequest) -> None:
     st.caption("The link restores this page: all views, layer, map, colours, selected points and your sentences.")
     with st.container(horizontal=True):
         copy_link(key=PREFIX + "link")
-    shown.note(PREFIX + "vectors", ShownVectors(_vectors(panes[0])))
+    pane = panes[0]
+    layers = {} if pane.of_vectors else {layer: partial(_vectors, pane, layer) for layer in pane.layers}
+    shown.note(PREFIX + "vectors", ShownVectors(_vectors(pane, pane.layer), layers=layers))
     name = "; ".join(pane.source for pane in panes)
     saved_page.offer("Explore", name, code=lambda: _code(panes, measure, request), key=PREFIX + "page")
     python_part = st.expander("The same in Python", icon=":material/code:", key=PREFIX + "python", on_change="rerun")
@@ -42,14 +45,14 @@ def section(panes: list[Pane], request: MapRequest) -> None:
             st.code(python(pane, measure, request), language="python", wrap_lines=True)
 
 
-def _vectors(pane: Pane) -> VectorSet:
-    """The vectors of a view's layer with their texts, labels and ids."""
-    cloud = cloud_of(pane)
+def _vectors(pane: Pane, layer: int) -> VectorSet:
+    """The vectors of a view at a layer with their texts, labels and ids."""
+    cloud = cloud_points(pane.view.folder.name, layer, pane.pooling)
     columns = cloud.table[[name for name in ("id", "label") if name in cloud.table]]
     return VectorSet(
         cloud.points,
         columns.assign(text=cloud.texts) if cloud.has_texts else columns,
-        name=f"{pane.source} · {pane.where}".rstrip(" ,·"),
+        name=pane.source if pane.of_vectors else f"{pane.source} · layer {layer}, {pane.pooling}",
     )
 
 

@@ -23,6 +23,7 @@ from dashboard.shared import downloads, explanations, shown, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.shown import Entry, ShownFigure, ShownMatrix, ShownTable, ShownVectors
 from isoviz.vectors.embedded import MOST_DIMENSIONS, MOST_ROWS, embedded
+from isoviz.vectors.sets import VectorSet
 
 _FEW = 5_000
 """Points up to which a map is drawn without WebGL, which a quarter of plotly.js suffices for."""
@@ -30,6 +31,8 @@ _MAP_HEIGHT = 560
 """In pixels, as on a page with one map."""
 _ENGINE = 0.4
 """Megabytes of what computes in a file with vectors."""
+_MOST_OF_LAYERS = 100.0
+"""Megabytes of the vectors of all layers that a file takes."""
 
 
 def offer(page: str, name: str, *, code: Callable[[], Mapping[str, str]] = dict, key: str) -> None:
@@ -64,19 +67,29 @@ def button(page: str, name: str, make: Callable[[str], Document], *, key: str) -
 
 
 def _contents(entries: Collection[Entry], key: str) -> dict[str, bool]:
-    """Fields: whether the file has the page's vectors and texts."""
-    found = next((entry.vectors for entry in entries if isinstance(entry, ShownVectors)), None)
-    if found is None:
+    """Fields: whether the file has the page's vectors, those of all layers, and texts."""
+    entry = next((entry for entry in entries if isinstance(entry, ShownVectors)), None)
+    if entry is None:
         return {}
+    found, count = entry.vectors, len(entry.layers)
     fits = found.n <= MOST_ROWS and found.d <= MOST_DIMENSIONS
-    size = found.points.nbytes * 4 / 3e6 + _ENGINE
+    size = found.points.nbytes * 4 / 3e6
     with_vectors = st.toggle(
-        f"Include the vectors ({size:.1f} MB)",
+        f"Include the vectors ({size + _ENGINE:.1f} MB)",
         key=f"{key}_vectors",
         disabled=not fits,
         help=f"{wording.plain(found.name)}. Whoever opens the file can try transforms on them, and load them into the app."
         if fits
         else f"A page takes up to {MOST_ROWS:,} × {MOST_DIMENSIONS:,} numbers.",
+    )
+    small = count * size <= _MOST_OF_LAYERS
+    with_layers = count > 1 and st.toggle(
+        f"All {count} layers ({count * size + _ENGINE:.1f} MB)",
+        key=f"{key}_layers",
+        disabled=not (fits and with_vectors and small),
+        help="Whoever opens the file can switch between the layers. It needs the vectors."
+        if small
+        else f"A page takes up to {_MOST_OF_LAYERS:.0f} MB of all layers.",
     )
     with_texts = "text" not in found.columns or st.toggle(
         "Include the texts",
@@ -84,7 +97,8 @@ def _contents(entries: Collection[Entry], key: str) -> dict[str, bool]:
         key=f"{key}_texts",
         help="The texts of rows, in figures and beside the vectors.",
     )
-    return {"vectors": fits and with_vectors, "texts": with_texts}
+    with_vectors = fits and with_vectors
+    return {"vectors": with_vectors, "layers": with_vectors and with_layers and small, "texts": with_texts}
 
 
 def document(
@@ -95,6 +109,7 @@ def document(
     code: Mapping[str, str],
     *,
     vectors: bool = False,
+    layers: bool = False,
     texts: bool = True,
 ) -> Document:
     """The file's content.
@@ -102,7 +117,7 @@ def document(
     Args:
         address: restores the page in the app.
         code: texts to copy, by title.
-        vectors, texts: with the vectors that the page is about, and the texts of rows.
+        vectors, layers, texts: with the vectors that the page is about, those of all layers, and the texts of rows.
     """
     blocks: list[Block] = [Heading("Figures and tables")]
     inside: dict[str, Any] = {}
@@ -115,6 +130,8 @@ def document(
             blocks.append(Numbers(entry.title, entry.table() if callable(entry.table) else entry.table, entry.notes))
         elif vectors:
             inside = {**embedded(entry.vectors, texts=texts), "transforms": entry.transforms}
+            if layers:
+                inside["layers"] = [_layer(number, make(), entry.vectors) for number, make in entry.layers.items()]
     if code:
         blocks += [Heading("Provenance"), *(Code(title, text) for title, text in code.items() if text)]
     about = f"{time.strftime('%Y-%m-%d')}, isoviz {version('isoviz')}"
@@ -125,6 +142,12 @@ def restored(document: Document, address: str) -> Document:
     """The document with the address that restores its page in the app."""
     blocks = (*document.blocks, Code("Restores this page in the app", address))
     return replace(document, blocks=blocks, inside={"address": address, **document.inside})
+
+
+def _layer(number: int, vectors: VectorSet, chosen: VectorSet) -> dict[str, Any]:
+    """A layer's number, and its vectors unless the page has them as the chosen ones."""
+    inside = {} if vectors.name == chosen.name else embedded(vectors, texts=False)
+    return {"layer": number, **{name: inside[name] for name in ("name", "npy") if inside}}
 
 
 def _picture(entry: ShownFigure, texts: bool) -> list[Block]:

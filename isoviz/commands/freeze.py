@@ -22,13 +22,16 @@ def run(
     with_vectors: Annotated[
         bool, argument("put the page's vectors into the file, for trying transforms on them")
     ] = False,
+    all_layers: Annotated[
+        bool, argument("with the vectors, put those of the model's other layers into it, too")
+    ] = False,
     without_texts: Annotated[bool, argument("leave the texts of rows out of the file")] = False,
     store: StoreOption = None,
 ) -> int:
     """Write the file that *Save as one page* makes there. Requests nothing from the host."""
     dashboard.require("freeze", "frozen.py")
     dashboard.check_file(Path(out))
-    choices = {"with_vectors": with_vectors, "without_texts": without_texts}
+    choices = {"with_vectors": with_vectors, "all_layers": all_layers, "without_texts": without_texts}
     done = dashboard.render(
         "frozen",
         address,

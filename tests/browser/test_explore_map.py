@@ -111,7 +111,8 @@ def test_film_moves_the_points_keeps_what_is_selected_and_is_saved(
 
     page.get_by_text("Include the vectors").click()
     path = tmp_path / "saved.html"
-    becomes(page, lambda: '"npy"' in save_page(page, path), True)
+    page.get_by_text("All 5 layers").click()
+    becomes(page, lambda: '"layers"' in save_page(page, path), True)
     file = open_tab(path.as_uri(), dark=True, width=390, offline=True)
     expect(file.locator(".film output")).to_have_text("layer 4")
 
@@ -131,8 +132,12 @@ def test_film_moves_the_points_keeps_what_is_selected_and_is_saved(
     readout = (order[20], order[3], f"{cells[20, 3] / 255:.2f}")
     becomes(file, lambda: hovered(file.locator(".ivz-cloud"), 20, 3, 128), readout)
     isoscore = "vectors.opened && vectors.cloud.numbers().isoscore?.value"
-    expected = metrics.isoscore(view.points(4, "mean").astype(float))
-    becomes(file, lambda: file.evaluate(isoscore) == pytest.approx(expected, rel=1e-6), True)
+    layers = file.get_by_role("combobox", name="Layer")
+    expect(layers).to_have_value("4")
+    for layer in (4, 2):
+        layers.select_option(f"layer {layer}")
+        expected = metrics.isoscore(view.points(layer, "mean").astype(float))
+        becomes(file, lambda: file.evaluate(isoscore), pytest.approx(expected, rel=1e-6))
     assert fits(file)
 
 

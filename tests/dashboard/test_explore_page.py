@@ -355,6 +355,16 @@ def test_the_page_is_saved_with_its_numbers_and_its_vectors(
         content = html.unescape(path.read_text("utf-8"))
         assert sum(text in content for text in table["sentence"]) == (len(table) if with_texts else 0)
 
+    layered = saved_page.document("Explore", "", entries, "/explore", {}, vectors=True, layers=True).inside
+    assert [set(layer) for layer in layered["layers"]] == [
+        {"layer", "name", "npy"},
+        {"layer"},
+        {"layer", "name", "npy"},
+    ]
+    for layer in (0, 2):
+        stored = np.load(io.BytesIO(base64.b64decode(layered["layers"][layer]["npy"])))
+        np.testing.assert_array_equal(stored, kept_view.points(layer, "mean"))
+
     table = next(frame for title, frame in page_file.tables.items() if title.startswith("Every measure"))
     expected = [entry.number("isoscore") for entry in kept_view.entries]
     np.testing.assert_allclose(table["IsoScore"][: len(expected)], np.array(expected, dtype=float), rtol=6e-4)
