@@ -2,6 +2,7 @@
 // needed: painting 5,000 points takes a few milliseconds.
 
 const LEVELS = 24; // of depth; distant points are smaller and fainter
+const PAINTING = 25; // milliseconds of painting points, after which the others wait for the next frame
 const ROUND_STEPS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
 const CLUSTER_COLOURS = ["#4968f6", "#dd7809", "#1eab48", "#c51711", "#994ebe", "#0c6888", "#d15dc8", "#9d5455", "#7f8691", "#b5a300"];
 
@@ -44,6 +45,7 @@ export class CloudView {
     for (const view of [this, this.twin].filter(Boolean)) {
       view.yaw += yaw;
       view.pitch = Math.max(-1.5, Math.min(1.5, view.pitch + pitch));
+      view.painted = 0;
       view.request();
     }
   }
@@ -64,7 +66,7 @@ export class CloudView {
     if (!picture?.coordinates) return;
     const clustered = state.clusters > 1 && state.separation > 0;
     if (this.picture === picture && this.look === look && this.clustered === clustered && this.canvas.width > 300) return;
-    Object.assign(this, { picture, labels, state, look, clustered });
+    Object.assign(this, { picture, labels, state, look, clustered, painted: 0 });
     const axes = { principal: "the three principal directions; arrow keys turn it", plane: "the two principal directions", dimensions: "dimensions 1 to 3; arrow keys turn it" }[state.view];
     this.canvas.setAttribute("aria-label", `${this.title}: ${picture.coordinates.length / 3} points along ${axes}`);
     this.draw();
@@ -105,16 +107,21 @@ export class CloudView {
       [canvas.width, canvas.height] = [width, height];
       this.image = pen.createImageData(width, height);
       this.pixels = new Uint32Array(this.image.data.buffer);
+      this.painted = 0;
     }
-    const targetReach = this.range(picture.coordinates);
-    this.reach = this.reach && Math.abs(this.reach / targetReach - 1) > 0.01 ? this.reach * (targetReach / this.reach) ** 0.25 : targetReach;
+    const until = performance.now() + PAINTING;
+    if (!this.painted) {
+      const targetReach = this.range(picture.coordinates);
+      this.reach = this.reach && Math.abs(this.reach / targetReach - 1) > 0.01 ? this.reach * (targetReach / this.reach) ** 0.25 : targetReach;
+      const [r, g, b] = rgb(look.panel);
+      this.pixels.fill((255 << 24) | (b << 16) | (g << 8) | r);
+    }
     const camera = this.camera(width, height);
-    const [r, g, b] = rgb(look.panel);
-    this.pixels.fill((255 << 24) | (b << 16) | (g << 8) | r);
-    this.paintPoints(camera, width, height, ratio);
+    if (!this.painted) this.project(camera);
+    this.paintPoints(width, height, ratio, until);
     pen.putImageData(this.image, 0, 0);
     this.drawAxes(camera, ratio);
-    if (this.reach !== targetReach) this.request();
+    if (this.painted || this.reach !== this.targetReach) this.request();
   }
 
   camera(width, height) {
@@ -142,7 +149,8 @@ export class CloudView {
     };
   }
 
-  paintPoints(camera, width, height, ratio) {
+  // Where each point is and how far away, and their order from far to near.
+  project(camera) {
     const { coordinates } = this.picture;
     const n = coordinates.length / 3;
     if (this.projected?.length !== 3 * n) [this.projected, this.order] = [new Float32Array(3 * n), new Uint16Array(n)];
@@ -159,16 +167,27 @@ export class CloudView {
     }
     for (let k = 0; k < LEVELS; k += 1) counts[k + 1] += counts[k];
     for (let i = 0; i < n; i += 1) order[counts[projected[3 * i + 2]]++] = i;
+  }
+
+  // Continues behind the `painted` points; their number is 0 again after the last.
+  paintPoints(width, height, ratio, until) {
+    const { projected, order } = this;
+    const n = order.length;
     const palette = this.palette();
     const size = (n > 2500 ? 1.5 : n > 600 ? 1.9 : 2.6) * ratio * Math.max(0.75, Math.min(1.25, Math.min(width, height) / (480 * ratio)));
     const near = Array.from({ length: LEVELS }, (_, level) => level / (LEVELS - 1));
     const sprites = near.map((share) => this.sprite(size * (0.75 + 0.6 * share), width));
     const { data } = this.image;
-    for (let k = 0; k < n; k += 1) {
+    for (let k = this.painted; k < n; k += 1) {
+      if (k % 1000 === 999 && performance.now() > until) {
+        this.painted = k;
+        return;
+      }
       const i = order[k];
       const depth = projected[3 * i + 2];
       stampAt(data, width, height, Math.round(projected[3 * i]), Math.round(projected[3 * i + 1]), sprites[depth], palette[(this.labels?.[i] ?? 0) % palette.length], 0.4 + 0.55 * near[depth]);
     }
+    this.painted = 0;
   }
 
   palette() {
