@@ -112,7 +112,7 @@ def test_film_moves_the_points_keeps_what_is_selected_and_is_saved(
     page.get_by_text("Include the vectors").click()
     path = tmp_path / "saved.html"
     page.get_by_text("All 5 layers").click()
-    becomes(page, lambda: '"layers"' in save_page(page, path), True)
+    becomes(page, lambda: '"layer": 0' in save_page(page, path), True)
     file = open_tab(path.as_uri(), dark=True, width=390, offline=True)
     expect(file.locator(".film output")).to_have_text("layer 4")
 
