@@ -112,9 +112,14 @@ def among_largest(scores: NDArray[np.floating], k: int) -> NDArray[np.float64]:
     """
     place = scores.shape[1] - k
     last = np.partition(scores, place, axis=1)[:, place, None]
-    above, tied = scores > last + ROUNDING, np.abs(scores - last) <= ROUNDING
-    chance = (k - above.sum(axis=1)) / tied.sum(axis=1)
-    return np.asarray(above + tied * chance[:, None])
+    found = scores >= last - ROUNDING
+    chances = found.astype(np.float64)
+    rows = np.flatnonzero(found.sum(axis=1) > k)
+    if len(rows):
+        above = scores[rows] > last[rows] + ROUNDING
+        certain, possible = above.sum(axis=1, keepdims=True), found[rows].sum(axis=1, keepdims=True)
+        chances[rows] *= np.where(above, 1.0, (k - certain) / (possible - certain))
+    return chances
 
 
 def top(scores: NDArray[np.floating], k: int) -> NDArray[np.int64]:
