@@ -249,7 +249,9 @@ _NO_BASELINE = Arm(
 
 
 def _differences(arm: Arm, base: Arm) -> list[float]:
-    return [arm.values[seed] - base.values[seed] for seed in sorted(arm.values.keys() & base.values.keys())]
+    """By seed; 0 where two values differ by rounding only."""
+    pairs = [(arm.values[seed], base.values[seed]) for seed in sorted(arm.values.keys() & base.values.keys())]
+    return [0.0 if math.isclose(*pair, rel_tol=two_samples.ROUNDING) else pair[0] - pair[1] for pair in pairs]
 
 
 def _p(arm: Arm, base: Arm, paired: bool) -> float:

@@ -27,6 +27,8 @@ _MOST_PERMUTED: Final = 3_000
 _FEWEST_ABOVE: Final = 10
 _GROUPS: Final = 10
 """Of probabilities, for their error."""
+_ROUNDING: Final = 1e-12
+"""Cosines closer than this are equal, and shorter vectors, relative to the longest one, are rounding error."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +103,9 @@ class Judged:
 
 
 def _rank(among: Matrix, values: Matrix) -> Matrix:
-    """The share of sorted values that is lower, half of the equal ones included."""
-    return (np.searchsorted(among, values) + np.searchsorted(among, values, side="right")) / (2 * len(among))
+    """The share of sorted cosines that is lower, half of the equal ones, up to rounding, included."""
+    lower, higher = np.searchsorted(among, values - _ROUNDING), np.searchsorted(among, values + _ROUNDING, side="right")
+    return (lower + higher) / (2 * len(among))
 
 
 def judge(x: Matrix, relation: Relation, generator: np.random.Generator) -> Judged:
@@ -254,8 +257,8 @@ def measure_variants(x: Matrix, relation: Relation | None, generator: np.random.
     first: tuple[float, Matrix] | None = None
     for name, transform in transforms.items():
         y = x[rows] if transform is None else np.asarray(transform.fit(x[fits]).transform(x[rows]), dtype=np.float64)
-        if not np.linalg.norm(y, axis=1).all():
-            continue
+        if np.linalg.norm(y, axis=1).min() <= _ROUNDING * np.linalg.norm(x[rows], axis=1).max():
+            continue  # nothing, or only rounding, is left of a row
         local = name == "CSLS"
         noise = float(np.quantile(sides.cosines(y, local)[sides.unrelated], 0.99))
         auc = gain = None

@@ -56,7 +56,7 @@ def drawn(raw: NDArray[Any], places: NDArray[np.int64]) -> Matrix:
     for bad, what in ((~np.isfinite(rows).all(axis=1), "numbers above 3.4e38"), (~rows.any(axis=1), "length 0")):
         if bad.any():
             raise InputError(f"vectors: row {places[bad.argmax()] + 1} has {what}", field="vectors")
-    if (rows == rows[0]).all():
+    if np.all(rows.std(axis=0) <= np.finfo(np.float32).eps * np.abs(rows.mean(axis=0))):  # up to rounding
         raise InputError("vectors: all rows are identical", field="vectors")
     return rows
 

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from isoviz.errors import InputError
 from isoviz.exploring.points import METRICS, Metric
-from isoviz.metrics.cloud import draw
+from isoviz.metrics.cloud import draw, resolution
+from isoviz.metrics.sample import Sample
 
 Kind = Literal["pca", "umap"]
 KINDS: Final[tuple[Kind, ...]] = ("pca", "umap")
@@ -98,7 +99,7 @@ class PCAMap:
 
     Attributes:
         coordinates: (n, k) float64.
-        shares: (k,) each axis's share of the total variance; nan without variance.
+        shares: (k,) each axis's share of the total variance; nan if the points are equal, up to the resolution of their type.
         centre, axes: (d,) and (d, k), orthonormal, with the sign for which each axis's largest weight is positive.
     """
 
@@ -134,6 +135,8 @@ def pca(points: ArrayLike, dimensions: int = 2) -> PCAMap:
         raise InputError(f"points: {n} points in {d} dimensions have no {dimensions} axes", field="dimensions")
     centre = x.mean(axis=0)
     x = x - centre
+    if np.all(x.std(axis=0) <= resolution(cloud) * np.abs(centre)):
+        x[:] = 0.0
     small = x @ x.T if n < d else x.T @ x
     total = float(np.trace(small))
     last = len(small) - 1
@@ -200,7 +203,7 @@ def fit_umap(points: ArrayLike, request: MapRequest, tell: Tell | None = None) -
     x = np.asarray(points, dtype=np.float32)
     if len(x) < FEWEST_POINTS:
         raise InputError(f"points: UMAP needs at least {FEWEST_POINTS} (got {len(x)})", field="points")
-    if not (x != x[0]).any():
+    if Sample(x).collapsed:
         raise InputError("points: all points of this cloud are identical, so there are no neighbours", field="layer")
     if tell:
         tell(0, 100, "loading UMAP")

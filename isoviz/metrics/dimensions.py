@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, answer, float64_matrix, like, too_few, undefined, warn_undefined
-from isoviz.metrics.moments import centre, std_of
+from isoviz.metrics.moments import COLLAPSED, centre, std_of
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import Sample
 
@@ -131,8 +131,8 @@ def rogue_share(points: Points) -> Value:
 def _rogue_share(sample: Sample) -> Estimate:
     if sample.n < 2:
         return undefined(too_few(sample.n))
-    if np.all(sample.std <= sample.eps * np.abs(sample.mean)):
-        return undefined("all points are equal")
+    if sample.collapsed:
+        return undefined(COLLAPSED)
     shares = (sample.std / sample.std.max()) ** 2
     return Estimate(float(shares.max() / shares.sum()))
 
@@ -193,6 +193,8 @@ def _mean_abs_correlation(sample: Sample) -> Estimate:
     count = int(sample.varies.sum())
     if count < 2:
         return undefined("fewer than two dimensions vary")
+    if sample.collapsed:
+        return undefined(COLLAPSED)
     if sample.points is None or sample.n >= sample.d:
         total = sample.abs_correlation.sum() - sample.d
     else:  # few points of many dimensions: the (d, d) matrix would take most of the time and memory

@@ -69,7 +69,7 @@ def epps_pulley_test(points: Points) -> EppsPulleyTest:
 def _problem(sample: Sample) -> str | None:
     if sample.n < 3:
         return f"it needs at least 3 points, got {sample.n}"
-    return COLLAPSED if np.all(sample.std <= sample.eps * np.abs(sample.mean)) else None
+    return COLLAPSED if sample.collapsed else None
 
 
 def _estimate(sample: Sample) -> Estimate:

@@ -8,7 +8,8 @@ import numpy as np
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, answer
-from isoviz.metrics.neighbours import distinct_neighbours
+from isoviz.metrics.moments import COLLAPSED
+from isoviz.metrics.neighbours import EQUAL, distinct_neighbours
 from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import HUBNESS_POINTS, Sample
 
@@ -39,9 +40,11 @@ def _estimate(sample: Sample, k: int = 10) -> Estimate:
     neighbours, usable, note = distinct_neighbours(sample, k)
     if neighbours is None:
         return Estimate(float("nan"), f"with k = {k} it needs at least {k + 1} distinct points, got {usable}", note)
+    if sample.collapsed:
+        return Estimate(float("nan"), COLLAPSED, note)
     distances = neighbours.distances[:, :k]
     inverse = float(np.mean(np.log(distances[:, -1:] / distances[:, :-1])))
-    if not inverse > 0:
+    if not inverse > EQUAL:
         return Estimate(float("nan"), f"the {k} nearest neighbours of every point are equally far", note)
     return Estimate(1 / inverse, note=note)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, answer
+from isoviz.metrics.moments import COLLAPSED
 from isoviz.metrics.nearest import Neighbours, nearest
 from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import HUBNESS_POINTS, NEAREST, Sample
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
 
 _TWIN = 64 * np.finfo(np.float64).eps
+EQUAL = 1e-6
+"""Distances that differ by a smaller share are equally far: single-precision coordinates explain as much. No cloud has 10⁶ dimensions."""
 
 
 def twonn(points: Points, discard_fraction: float = 0.1) -> Value:
@@ -42,6 +45,8 @@ def twonn_estimate(sample: Sample, discard_fraction: float = 0.1) -> Estimate:
     neighbours, usable, note = distinct_neighbours(sample, 2)
     if neighbours is None:
         return Estimate(float("nan"), f"it needs at least 3 distinct points, got {usable}", note)
+    if sample.collapsed:
+        return Estimate(float("nan"), COLLAPSED, note)
     ratios = neighbours.distances[:, 1] / neighbours.distances[:, 0]
     log_ratio = np.log(np.sort(ratios)[: int(usable * (1 - discard_fraction))])
     share = (
@@ -50,7 +55,7 @@ def twonn_estimate(sample: Sample, discard_fraction: float = 0.1) -> Estimate:
     kept_mask = share < 1  # if none is discarded, the last one has no finite −log(1 − F)
     log_ratio, survival = log_ratio[kept_mask], -np.log1p(-share[kept_mask])
     spread = float(log_ratio @ log_ratio)
-    if not spread > 0:
+    if not spread > len(log_ratio) * EQUAL**2:
         return Estimate(float("nan"), "no point's second neighbour is farther than its first", note)
     return Estimate(float(log_ratio @ survival) / spread, note=note)
 

@@ -24,6 +24,8 @@ Convention = Literal["definition", "published"]
 
 _BLOCK = 4_000_000  # entries of W, and of W Vᵀ, in memory as float64 at a time: 32 MB
 
+_CANCELLED = 1e-11  # a sum of coordinates below this share of their size is rounding error
+
 
 class Variant(NamedTuple):
     """One variant of (I1, I2); the options of `partition`."""
@@ -53,7 +55,8 @@ def partition(
     Args:
         weights: (N, d), rows are the vectors w_i.
         signs: an eigenvector's sign is arbitrary and Z(v) ≠ Z(−v): "positive" takes v·Σw_i >= 0, "both" takes
-            v and −v. Centred rows sum to zero; "positive" then orients v by the row with the largest coordinate along it.
+            v and −v. Where the rows' sum along v is only rounding error, as of centred rows, "positive" orients v by the row with
+            the largest coordinate along it.
         convention: "definition" as above; "published" gives that paper's printed pairs, which are impossible
             under its own formulas: it uses the rows instead of the columns of the eigenvector matrix, and does not divide by
             |V|.
@@ -163,8 +166,13 @@ def _pairs(
         gram += block.T @ block
         total += block.sum(axis=0)
     # eigh, never eig: N < d implies repeated eigenvalues, for which eig's vectors are not orthogonal
-    vectors: NDArray[np.float64] = np.linalg.eigh(gram)[1]
-    along = _furthest(rows, vectors) if rows.centred else total @ vectors
+    values, vectors = map(np.asarray, np.linalg.eigh(gram))
+    along = total @ vectors
+    cancelled = np.abs(along) <= _CANCELLED * np.sqrt(rows.count * np.maximum(values, 0.0))
+    cancelled &= values > rows.d * np.finfo(np.float64).eps * values[-1]
+    cancelled |= rows.centred
+    if cancelled.any():
+        along = np.where(cancelled, _furthest(rows, vectors), along)
     vectors = vectors * np.where(along < 0, -1.0, 1.0)
     length = float(np.sqrt(np.trace(gram) / rows.count))
     variants = dict.fromkeys((reading.signs, reading.convention) for reading in readings)

@@ -96,6 +96,11 @@ class Sample:
         return std_of(self._centred[0])
 
     @cached_property
+    def collapsed(self) -> bool:
+        """Whether all points are equal up to the resolution of their number type, n >= 1."""
+        return bool(np.all(self.std <= self.eps * np.abs(self.mean)))
+
+    @cached_property
     def true_covariance(self) -> Matrix:
         """(d, d), divisor n − 1, in the points' own unit, n >= 2."""
         centred = self._centred[0]

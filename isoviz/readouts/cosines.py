@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.cosines.floor import Floor
-from isoviz.readouts.image import Image, among_largest, top
+from isoviz.readouts.image import ROUNDING, Image, among_largest
 from isoviz.statistics.paired_bootstrap import Jackknife, Mean, Statistic
 
 NEIGHBOURS: Final = 10
@@ -59,11 +59,15 @@ def measure(image: Image) -> dict[str, Statistic]:
 
 
 def top_share(image: Image) -> Statistic:
-    """The largest variance of one dimension as a share of the variance of all (Parupudi 2026, arXiv:2606.29571)."""
+    """The largest variance of one dimension as a share of the variance of all (Parupudi 2026, arXiv:2606.29571).
+
+    Undefined for fewer than 3 rows, and for rows that are equal up to single precision.
+    """
     points = image.own.points.astype(np.float64)
-    squares = (points - points.mean(axis=0)) ** 2
+    mean = points.mean(axis=0)
+    squares = (points - mean) ** 2
     n, sums = len(points), squares.sum(axis=0)
-    if n < 3 or not sums.any():
+    if n < 3 or np.all(sums <= n * (np.finfo(np.float32).eps * mean) ** 2):
         return Mean(np.full(n, np.nan))
 
     def without() -> NDArray[np.float64]:
@@ -121,24 +125,31 @@ class _Share(Jackknife):
 
 
 def _without(before: Cosine, after: Cosine) -> NDArray[np.float64]:
-    """(m,): the change of the other rows' summed shares where each row cannot be found and their 11th takes its place."""
-    (first, next_first), (second, next_second) = map(_found, (before, after))
-    rows = np.arange(len(before))
-    gains = [second[rows, next_first], first[rows, next_second], next_first == next_second]
-    of_first, of_second, equal = (gain.astype(np.float32)[:, None] for gain in gains)
-    both = (first & second) * (of_first + of_second + equal - 1)
-    changes: NDArray[Any] = both + (first & ~second) * of_first + (second & ~first) * of_second
+    """(m,): the change of the other rows' summed shares where each row cannot be found and the next in order take its place."""
+    first, next_ones, shared = _places(before)
+    first, next_ones = first | (next_ones & shared), next_ones & ~shared
+    certain, tied, _ = _places(after)
+    count = tied.sum(axis=1, keepdims=True, dtype=np.float32)
+    chance = (NEIGHBOURS - certain.sum(axis=1, keepdims=True, dtype=np.float32)) / count
+    # what each tied row gains where one before the tie, or one in it, is left out
+    gain = certain / count + tied * (chance / np.maximum(count - 1, 1))
+    chances = certain + tied * chance
+    of_first, of_next = ((part & tied).sum(axis=1, keepdims=True, dtype=np.float32) for part in (first, next_ones))
+    next_chances = (next_ones * chances).sum(axis=1, keepdims=True)
+    changes = gain * (of_first - (first & tied)) + first * (next_chances + gain * of_next - chances)
     return np.asarray(changes.sum(axis=0, dtype=np.float64) / NEIGHBOURS)
 
 
-def _found(cosines: Cosine) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """(m, m) which rows are among each row's 10 nearest, tied ones in any order; and (m,) its 11th."""
-    near, rows = top(cosines, NEIGHBOURS + 1), np.arange(len(cosines))
-    last = near[rows, np.take_along_axis(cosines, near, axis=1).argmin(axis=1)]
-    found = np.zeros(cosines.shape, bool)
-    np.put_along_axis(found, near, True, axis=1)
-    found[rows, last] = False
-    return found, last
+def _places(cosines: Cosine) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """(m, m) each row's nearest rows before the tie at its 10th place, and those in the tie; (m, 1) whether there is one. Otherwise the
+    10 nearest, and those tied at the 11th place."""
+    place = cosines.shape[1] - NEIGHBOURS
+    part = np.partition(cosines, (place - 1, place), axis=1)
+    following, last = part[:, place - 1, None], part[:, place, None]
+    shared = last - following <= ROUNDING
+    pivot = np.where(shared, last, following)
+    certain = cosines > pivot + ROUNDING
+    return certain, ~certain & (cosines >= pivot - ROUNDING), shared
 
 
 def _shares(before: Cosine, after: Cosine) -> NDArray[np.float64]:

@@ -9,7 +9,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.readouts.image import Image
+from isoviz.metrics.cloud import resolution
+from isoviz.readouts.image import ROUNDING, Image, among_largest
 from isoviz.statistics.paired_bootstrap import Jackknife, Mean, MutualInformation, Statistic
 
 NEIGHBOURS: Final = 10
@@ -28,8 +29,8 @@ def neighbours_and_silhouette(image: Image, labels: NDArray[np.int64]) -> dict[s
     """Both from the cosines of all pairs of `image.sample`.
 
     Each row gets the most common label of its nearest other rows (`neighbours_for` says how many), where rows tied at the last place
-    share its vote; in a tie, the label of the more similar rows. A row whose label no other row has gets silhouette 0. Both are
-    undefined if the sample has only one label.
+    share its vote; in a tie, the label of the more similar rows. If rounding would decide between labels, each counts by chance. A row
+    whose label no other row has gets silhouette 0. Both are undefined if the sample has only one label.
     """
     sample_labels = labels[image.sample]
     classes, codes = np.unique(sample_labels, return_inverse=True)
@@ -39,8 +40,12 @@ def neighbours_and_silhouette(image: Image, labels: NDArray[np.int64]) -> dict[s
     member = np.eye(len(classes), dtype=np.float32)[codes]
     near = image.nearest(neighbours_for(codes, itself=True))
     votes, support = near @ member, near.multiply(image.cosines) @ member
-    predicted = (votes + 1e-3 * support / (1 + np.abs(support).max(axis=1, keepdims=True))).argmax(axis=1)
-    return {"knn": Mean(predicted == codes), "silhouette": _silhouette(image.cosines, codes, member)}
+    scores = votes + 1e-3 * support / (1 + np.abs(support).max(axis=1, keepdims=True))
+    chances = among_largest(scores / 1e-3, 1)  # rounding of the cosines changes the scores by a thousandth of it
+    return {
+        "knn": Mean(chances[np.arange(len(codes)), codes]),
+        "silhouette": _silhouette(image.cosines, codes, member),
+    }
 
 
 def neighbours_for(codes: NDArray[np.int64], *, itself: bool = False) -> int:
@@ -107,10 +112,12 @@ def probe(image: Image, labels: NDArray[np.int64]) -> Statistic:
 
 
 def clusters(image: Image, labels: NDArray[np.int64]) -> Statistic:
-    """k-means on vectors of length 1, with one cluster per label and four starts (seed 0)."""
+    """k-means on vectors of length 1, with one cluster per label and four starts (seed 0); one cluster if all are equal."""
     from sklearn.cluster import KMeans
 
     classes, codes = np.unique(labels, return_inverse=True)
+    if np.ptp(image.unit, axis=0).max() <= ROUNDING:  # k-means would divide what rounding leaves
+        return MutualInformation(codes, np.zeros_like(codes))
     clusters_of_rows = KMeans(len(classes), n_init=4, random_state=0).fit_predict(image.unit)
     return MutualInformation(codes, clusters_of_rows)
 
@@ -144,28 +151,19 @@ def cross_fitted(
         for index, (train_points, test_points) in enumerate(
             ((points[train], points[test]), (mapped(points[train]), mapped(points[test])))
         ):
-            train_points, test_points = _in_same_unit(train_points, test_points)
-            predicted = linear_head(train_points, labels[train], test_points, "classification")
+            both, count = Image(np.concatenate([train_points, test_points])), len(train)
+            predicted = linear_head(both.points[:count], labels[train], both.points[count:], "classification")
             correct["probe"][index, test] = predicted == labels[test]
-            correct["knn"][index, test] = _neighbour_labels(train_points, labels[train], test_points) == labels[test]
+            predicted = _neighbour_labels(both.unit[:count], labels[train], both.unit[count:])
+            correct["knn"][index, test] = predicted == labels[test]
     return {name: (Mean(before), Mean(after)) for name, (before, after) in correct.items()}
 
 
-def _in_same_unit(train: Any, test: Any) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Both sets in the same unit and precision."""
-    both = Image(np.concatenate([train, test]))
-    return both.points[: len(train)], both.points[len(train) :]
-
-
 def _neighbour_labels(train: NDArray[Any], labels: NDArray[np.int64], test: NDArray[Any]) -> NDArray[np.int64]:
-    from sklearn.neighbors import KNeighborsClassifier
-
-    predictions = (
-        KNeighborsClassifier(neighbours_for(labels), metric="cosine", algorithm="brute")
-        .fit(train, labels)
-        .predict(test)
-    )
-    return np.asarray(predictions)
+    """(m,) the most common label of the nearest of n vectors of length 1, the lowest in a tie."""
+    classes, codes = np.unique(labels, return_inverse=True)
+    votes = among_largest(test @ train.T, neighbours_for(labels)) @ np.eye(len(classes))[codes]
+    return np.asarray(classes[(votes >= votes.max(axis=1, keepdims=True) - ROUNDING).argmax(axis=1)])
 
 
 def linear_head(train: Any, labels: NDArray[Any], points: Any, kind: str, *, width: int | None = None) -> NDArray[Any]:
@@ -174,7 +172,8 @@ def linear_head(train: Any, labels: NDArray[Any], points: Any, kind: str, *, wid
     Logistic regression with an L2 penalty, or ridge regression (α = 1) for numbers, on vectors that are centred and scaled by
     one common factor to mean squared length k. An unpenalised head could undo every invertible transform, and an unscaled
     penalty would make a change of unit look like an effect. C has the highest accuracy in threefold cross-validation within
-    the fitted rows; in a tie the smallest.
+    the fitted rows; in a tie the smallest. From rows that are all equal, up to the resolution of their number type, it predicts the
+    most common label, or the mean.
 
     Args:
         width: k, if columns of zeros were left out; default: the number of columns.
@@ -182,7 +181,10 @@ def linear_head(train: Any, labels: NDArray[Any], points: Any, kind: str, *, wid
     x, y = np.asarray(train, dtype=np.float64), np.asarray(points, dtype=np.float64)
     mean = x.mean(axis=0)
     x, y = x - mean, y - mean
-    unit = float(np.sqrt(np.einsum("ij,ij->", x, x) / (len(x) * (width or x.shape[1])))) or 1.0
+    if np.all(x.std(axis=0) <= resolution(train) * np.abs(mean)):
+        values, counts = np.unique(labels, return_counts=True)
+        return np.full(len(y), values[counts.argmax()] if kind == "classification" else np.mean(labels))
+    unit = float(np.sqrt(np.einsum("ij,ij->", x, x) / (len(x) * (width or x.shape[1]))))
     x, y = x / unit, y / unit
     classes = np.unique(labels)
     if len(classes) == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.cosines.sides import SHARE_OF_HIGHEST
-from isoviz.readouts.image import Image
+from isoviz.readouts.image import ROUNDING, Image
 from isoviz.statistics.paired_bootstrap import Correlation, Mean, Ranks, Statistic
 
 
@@ -51,12 +52,20 @@ SIMILARITIES: Final[dict[str, Similarity]] = {
 """Similarities of pairs of rows; `l1` is minus the sum of absolute differences of vectors of length 1."""
 
 
+def _without_rounding(name: str, values: NDArray[np.float64], image: Image, pairs: RatedPairs) -> NDArray[np.float64]:
+    """The similarities (p,); zeros where rounding explains all differences, so that they correlate with nothing."""
+    size = {"dot": (image.lengths[pairs.left] * image.lengths[pairs.right]).max(initial=0.0)}
+    size["l1"] = math.sqrt(image.points.shape[1])
+    equal = len(values) and np.ptp(values) <= ROUNDING * size.get(name, 1.0)
+    return np.zeros_like(values) if equal else values
+
+
 def measure(image: Image, pairs: RatedPairs, requested: Collection[str] = ()) -> dict[str, Statistic]:
     """Spearman's and Pearson's correlation of the scores with the requested similarities, or all."""
     statistics: dict[str, Statistic] = {}
     for name, similarity in SIMILARITIES.items():
         if not requested or any(slug.endswith(f"_{name}") for slug in requested):
-            values = similarity(image, pairs.left, pairs.right)
+            values = _without_rounding(name, similarity(image, pairs.left, pairs.right), image, pairs)
             statistics[f"spearman_{name}"] = Correlation(pairs.ranks, values)
             statistics[f"pearson_{name}"] = Correlation(pairs.score, values)
     return statistics

@@ -1,23 +1,26 @@
 """How well queries find their documents. Rankings are not sorted: the rank of each relevant document is counted.
 
 Documents with equal scores are tied. The result is the mean over all orders of ties, as in scikit-learn's `ndcg_score`;
-otherwise vectors that have all become equal would score as well as the file's order.
+otherwise vectors that have all become equal would score as well as the file's order. Hubness is the skewness of the mean counts.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isoviz.readouts.image import ROUNDING, Image, top
 from isoviz.statistics.paired_bootstrap import Jackknife, Mean, Statistic
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 CUT: Final = 10
 """Ranks that nDCG, MRR and hubness consider."""
@@ -27,6 +30,8 @@ CSLS_NEIGHBOURS: Final = 10
 SIMILARITIES: Final = ("dot", "cosine", "csls", "rank", "l1")
 _BLOCK: Final = 4_000_000
 """Scores computed at a time."""
+_MOST_GAINS: Final = 2e7
+"""Most pairs of documents in one tie for which hubness has an interval."""
 
 Scored = dict[str, Statistic]
 
@@ -69,7 +74,7 @@ def measure(image: Image, relevance: Relevance, requested: Collection[str] = ())
     of_unit = {"csls": 2.0, "rank": 1.0, "l1": math.sqrt(image.points.shape[1])}  # by how much rounding changes a score
     graded = relevance.graded
     answers: dict[str, list[_Ranking]] = {name: [] for name in names}
-    nearest: dict[str, list[NDArray[np.int64]]] = {name: [] for name in names}
+    nearest: dict[str, list[_Nearest]] = {name: [] for name in names}
     for start, name, scores in _scores(image, relevance, names):
         for index, row in enumerate(scores, start):
             of_query, grades = graded[index]
@@ -80,7 +85,12 @@ def measure(image: Image, relevance: Relevance, requested: Collection[str] = ())
             tolerance = (ROUNDING * of_unit.get(name, query_lengths[index]) * sizes).astype(np.float32)[:, None]
             answers[name].append(_ranking(row, of_query, grades, tolerance))
         if of_documents:
-            nearest[name].append(_last_at_the_end(top(scores, CUT + 1), scores))
+            sizes = (
+                np.full(len(scores), of_unit[name]) if name in of_unit else query_lengths[start : start + len(scores)]
+            )
+            nearest[name].append(
+                _nearest(scores, ROUNDING * sizes, lengths if name == "dot" else np.ones(len(lengths)))
+            )
     result: Scored = {}
     for name, of_name in answers.items():
         result[f"ndcg_{name}"] = Mean([one.ndcg for one in of_name])
@@ -88,7 +98,7 @@ def measure(image: Image, relevance: Relevance, requested: Collection[str] = ())
             result[f"recall{k}_{name}"] = Mean([one.recalls[index] for one in of_name])
         result[f"mrr_{name}"] = Mean([one.reciprocal for one in of_name])
         if of_documents:
-            result |= _times_found(np.concatenate(nearest[name]), len(relevance.documents), name)
+            result |= _times_found(nearest[name], len(relevance.documents), name)
     return result
 
 
@@ -132,34 +142,86 @@ def _crowding(queries: NDArray[np.float32], documents: NDArray[np.float32]) -> N
     return np.concatenate(nearest).mean(axis=1)
 
 
-def _last_at_the_end(near: NDArray[np.int64], scores: NDArray[np.float32]) -> NDArray[np.int64]:
-    """`near` (q, k) with the document of lowest score in the last column."""
-    rows, last = np.arange(len(near)), np.take_along_axis(scores, near, axis=1).argmin(axis=1)
-    near[rows, last], near[:, -1] = near[:, -1], near[rows, last].copy()
-    return near
+class _Nearest(NamedTuple):
+    """The first `CUT` documents of queries.
+
+    Attributes:
+        untied: (q, `CUT` + 1) documents of queries without a tie at the last place or the next, the following document last.
+        certain, tied: (t, c) of other queries: 1 for documents before the tie, and in it, which share the places that are left.
+    """
+
+    untied: NDArray[np.int64]
+    certain: csr_array
+    tied: csr_array
 
 
-def _times_found(nearest: NDArray[np.int64], count: int, name: str) -> Scored:
-    """Hubness and the share of documents never found, with the first `CUT` + 1 documents of each query, the last one last."""
-    found, following = nearest[:, :CUT], nearest[:, CUT:]
-    times = np.bincount(found.ravel(), minlength=count)
-    number = np.arange(times.max(initial=0) + len(nearest) + 1, dtype=np.float64)
-    powers = number[:, None] ** np.arange(4)
-    total = powers[times].sum(axis=0)
+def _nearest(scores: NDArray[np.float32], tolerance: NDArray[np.float64], lengths: NDArray[np.float64]) -> _Nearest:
+    """Of the scores (b, c) of some queries.
+
+    Args:
+        tolerance: (b,) by how much rounding changes a score with a document of length 1.
+        lengths: (c,) of the documents.
+    """
+    from scipy.sparse import csr_array
+
+    near = top(scores, CUT + 2)
+    of_near = np.take_along_axis(scores, near, axis=1)
+    order = np.argsort(-of_near, axis=1, kind="stable")
+    near, of_near = np.take_along_axis(near, order, axis=1), np.take_along_axis(of_near, order, axis=1)
+    if near.shape[1] <= CUT:
+        nothing = csr_array((0, scores.shape[1]), dtype=np.float32)
+        return _Nearest(near, nothing, nothing)
+    step = (tolerance * lengths[near[:, CUT - 1]]).astype(np.float32)
+    last_ties = of_near[:, CUT - 1] - of_near[:, CUT] <= step
+    ties = last_ties | (of_near[:, CUT] - of_near[:, CUT + 1 :].max(axis=1, initial=-np.inf) <= step)
+    above = scores[ties] - of_near[ties, np.where(last_ties, CUT - 1, CUT)[ties]][:, None]
+    rows, columns = np.nonzero(above >= -step[ties, None])
+    certain = above[rows, columns] > step[ties][rows]
+    parts = [
+        csr_array((np.ones(part.sum(), np.float32), (rows[part], columns[part])), shape=above.shape)
+        for part in (certain, ~certain)
+    ]
+    return _Nearest(near[~ties, : CUT + 1], *parts)
+
+
+def _times_found(parts: Sequence[_Nearest], count: int, name: str) -> Scored:
+    """Hubness and the share of documents never found."""
+    from scipy.sparse import coo_array, vstack
+
+    untied = np.concatenate([part.untied for part in parts])
+    found, following = untied[:, :CUT], untied[:, CUT:]
+    certain, tied = vstack([part.certain for part in parts]), vstack([part.tied for part in parts])
+    places, sizes = CUT - certain.sum(axis=1, dtype=np.float64), tied.sum(axis=1, dtype=np.float64)
+    chance = places / sizes
+    surely = np.bincount(found.ravel(), minlength=count) + certain.sum(axis=0)
+    times = surely + chance @ tied
+    never = np.where(surely > 0, 0.0, np.exp(np.log1p(-chance) @ tied))
+    total = _powers(times).sum(axis=0)
 
     def without() -> NDArray[np.float64]:
-        """(count,) skewness without each document, for which its queries find their next one."""
-        sums = total - powers[times]
-        if following.size:
-            moves, more = np.unique((found * count + following).ravel(), return_counts=True)
-            lost, gained = np.divmod(moves, count)
-            np.add.at(sums, lost, powers[times[gained] + more] - powers[times[gained]])
+        """(count,) skewness without each document, for which its queries find their next one, or the others of a tie more often."""
+        if float(sizes @ sizes) > _MOST_GAINS:
+            return np.full(count, np.nan)
+        gains = certain.T @ (tied / sizes[:, None]) + tied.T @ (tied * (chance / (sizes - 1))[:, None])
+        moves = found[:, : CUT * following.shape[1]]
+        next_ones = np.broadcast_to(following, moves.shape)
+        of_untied = coo_array((np.ones(moves.size), (moves.ravel(), next_ones.ravel())), shape=(count, count))
+        lost, gained = (gains := (gains + of_untied).tocoo()).coords
+        changes = _powers(times[gained] + gains.data) - _powers(times[gained])
+        changes[lost == gained] = 0.0
+        sums = total - _powers(times)
+        np.add.at(sums, lost, changes)
         return _skewness(sums)
 
     return {
         f"hubness_{name}": Jackknife(float(_skewness(total)), count, without),
-        f"never_{name}": Mean(times == 0),
+        f"never_{name}": Mean(never),
     }
+
+
+def _powers(times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(..., 4): the powers 0 to 3."""
+    return np.asarray(times, np.float64)[..., None] ** np.arange(4)
 
 
 def _skewness(sums: NDArray[np.float64]) -> NDArray[np.float64]:

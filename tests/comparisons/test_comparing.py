@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 import pytest
@@ -185,6 +186,8 @@ def test_too_few_seeds_is_an_answer(seeds):
 def test_the_same_in_every_seed_is_no_test():
     same = only_part([*runs(NONE), *runs(NONE, "isobn")]).comparisons[0]
     assert (same.verdict, same.p) == ("no spread", None) and same.sentence.endswith("the same in every seed.")
+    rounded = [math.nextafter(value, side) for value, side in zip(NONE, [0, 1] * len(NONE), strict=False)]
+    assert only_part([*runs(NONE), *runs(rounded, "isobn")]).comparisons[0].verdict == "no spread"
     shifted = only_part([*runs([0.5, 0.25, 0.75]), *runs([0.625, 0.375, 0.875], "isobn")]).comparisons[0]
     assert "+0.125, 3 paired seeds: the same difference in every seed" in shifted.sentence
 

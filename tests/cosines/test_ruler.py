@@ -106,6 +106,16 @@ def test_auc_is_the_share_of_comparisons_won() -> None:
     assert ruler.related is not None and ruler.related.auc[0] == pytest.approx(won, abs=0.01)
 
 
+def test_rounding_decides_no_comparison_and_is_no_variant() -> None:
+    """Many cosines of codes are equal, and the sums behind them depend on the order of the dimensions in their last digits."""
+    points, pairs = twins(60, np.random.default_rng(3), noise=2.0)
+    codes, order = np.sign(points - points.mean(axis=0)), np.random.default_rng(0).permutation(24)
+    first, other = (cosines.ruler(x, pairs=pairs).related for x in (codes, codes[:, order]))
+    assert first is not None and other is not None and first.auc == pytest.approx(other.auc, rel=1e-9)
+    two_places = cloud(2, np.random.default_rng(1))[np.arange(60) % 2]
+    assert "all-but-the-top" not in {variant.name for variant in cosines.ruler(two_places).variants}
+
+
 def test_alignment_of_related_pairs() -> None:
     """Of pairs without a common row the interval is Student's; two pairs with a noisy row in common count for little more than one."""
     generator = np.random.default_rng(3)

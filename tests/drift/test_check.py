@@ -15,6 +15,7 @@ import isoviz
 from isoviz import drift, metrics
 from isoviz.drift.measures import MEASURES, _product, jackknife_error, measured, squared_distances
 from isoviz.errors import InputError
+from tests.metrics.reference_clouds import equal_but_for_rounding
 
 Matrix = NDArray[np.float64]
 
@@ -297,6 +298,7 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     "no matrix": (np.zeros(50), {}, "vectors"),
     "words": (np.full((50, 8), "a"), {}, "vectors"),
     "identical rows": (np.ones((50, 8)), {}, "vectors"),
+    "rows that rounding tells apart": (equal_but_for_rounding(50, 8), {}, "vectors"),
     "a zero vector": (with_row(0.0), {}, "vectors"),
     "nan": (with_row(np.nan), {}, "vectors"),
     "infinite": (with_row(np.inf), {}, "vectors"),

@@ -18,6 +18,20 @@ def spread_cloud(n: int, d: int, seed: int = 0) -> NDArray[np.float64]:
     return rng.normal(size=(n, d)) @ mixing + 10.0
 
 
+def equal_but_for_rounding(n: int, d: int) -> NDArray[np.float32]:
+    """Equal points in single precision, of whose numbers about half lie one step higher."""
+    rng = np.random.default_rng(0)
+    point = rng.normal(size=d).astype(np.float32)
+    above = np.nextafter(point, np.float32(np.inf))
+    return np.where(rng.random((n, d)) < 0.5, point, above)
+
+
+def equally_far(n: int, d: int) -> NDArray[np.float64]:
+    """The corners of a regular simplex, n <= d, which rounding puts at slightly different distances."""
+    rng = np.random.default_rng(0)
+    return np.linalg.qr(rng.normal(size=(d, d)))[0][:n] * 3.0 + rng.normal(size=d)
+
+
 def isoscore_by_eigenvalues(cov: NDArray[np.float64]) -> float:
     """I-STAR, Algorithm 1, step by step: eigenvalues, their normalisation, defect, φ, ι."""
     d = len(cov)

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from reference_clouds import spread_cloud
+from reference_clouds import equal_but_for_rounding, spread_cloud
 
 from isoviz import metrics
 from isoviz.metrics import UndefinedWarning
@@ -197,6 +197,11 @@ def test_from_how_many_points_it_is_defined(name):
             value = np.asarray(OF_A_CLOUD[name](cloud))
         warned = any(issubclass(warning.category, UndefinedWarning) for warning in caught)
         assert bool(np.isnan(value).all() and value.size) == warned == (n < FEWEST[name]), n
+
+
+def test_points_that_differ_by_rounding_only_have_no_correlations():
+    described = metrics.describe(equal_but_for_rounding(40, 8))
+    assert described["isoscore"] is described["rogue_share"] is described["abs_correlation"] is None
 
 
 @every

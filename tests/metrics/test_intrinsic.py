@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from reference_clouds import ORACLE_CLOUDS, spread_cloud
+from reference_clouds import ORACLE_CLOUDS, equal_but_for_rounding, equally_far, spread_cloud
 from scipy.spatial import cKDTree
 
 from isoviz.metrics import UndefinedWarning, describe, local_dimension, twonn
@@ -95,6 +95,8 @@ def test_the_mean_does_not_blur_the_distances():
         (np.zeros((0, 4)), "at least 11 distinct points, got 0"),
         (np.tile(np.eye(4), (9, 1)), "at least 11 distinct points, got 4"),
         (np.eye(20), "of every point are equally far"),
+        (equally_far(30, 64), "of every point are equally far"),
+        (equal_but_for_rounding(40, 8), "all points are equal"),
     ],
 )
 def test_undefined(x, reason):

@@ -51,6 +51,13 @@ def test_against_loops(shape, signs, convention):
         assert [t.item() for t in tensors] == pytest.approx(list(expected), rel=1e-10)
 
 
+def test_rows_whose_sum_is_rounding_are_oriented_like_centred_ones():
+    w = np.random.default_rng(0).normal(size=(40, 6)) * (3, 2, 1.5, 1, 0.7, 0.5)
+    w -= w.mean(axis=0)
+    assert partition(w) == pytest.approx(partition(w, centre=True), rel=1e-10)
+    assert partition(w[::-1]) == pytest.approx(partition(w), rel=1e-10)
+
+
 PUBLISHED_TRAP = {  # labels: (rows, no 1/|V|) as printed in the paper, (columns as defined)
     2: ((0.912, 0.388), (0.64, 0.013)),
     3: ((0.930, 0.320), (0.68, 0.011)),

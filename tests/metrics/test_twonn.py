@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from reference_clouds import equal_but_for_rounding, equally_far
 
 from isoviz.metrics import UndefinedWarning, twonn
 
@@ -73,6 +74,8 @@ def test_it_finds_the_dimension_of_a_curved_surface():
         (np.ones((50, 4)), "at least 3 distinct points, got 1"),
         (np.tile(np.eye(4)[:2], (9, 1)), "at least 3 distinct points, got 2"),
         (np.eye(10), "no point's second neighbour is farther"),
+        (equally_far(30, 64), "no point's second neighbour is farther"),
+        (equal_but_for_rounding(40, 8), "all points are equal"),
         (np.zeros((0, 4)), "at least 3 distinct points, got 0"),
     ],
 )

@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from isoviz import posthoc
 from isoviz.readouts import labels
 from isoviz.readouts.image import Image
+from tests.metrics.reference_clouds import equal_but_for_rounding
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 3, 90)
@@ -45,6 +46,21 @@ def test_rows_that_are_all_equal_get_the_most_common_label() -> None:
     codes = np.array([0, 1, 1] * 20)
     found = labels.neighbours_and_silhouette(Image(1 + 1e-9 * POINTS[:60]), codes)["knn"]
     assert found.value == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("codes", [[0] * 6 + [1] * 5, [1] * 6 + [0] * 5])
+def test_labels_that_rounding_would_choose_between_count_by_chance(codes: list[int]) -> None:
+    """The five others with its label and the five with the other one are equally near each of the six rows."""
+    found = labels.neighbours_and_silhouette(Image(1 + 1e-9 * POINTS[:11]), np.array(codes))["knn"]
+    assert found.value == pytest.approx(3 / 11)
+
+
+def test_rounding_is_not_fitted() -> None:
+    points, codes = equal_but_for_rounding(90, 6), np.array([0, 1, 1] * 30)
+    assert (labels.linear_head(points, codes, points, "classification") == 1).all()
+    assert labels.linear_head(points, 1.0 * codes, points, "regression") == pytest.approx(2 / 3)
+    assert labels.probe(Image(points), codes).value == pytest.approx(2 / 3)
+    assert labels.clusters(Image(points), codes).value == 0.0
 
 
 @pytest.mark.parametrize(("rows", "classes"), [(10, 2), (20, 5), (33, 6), (60, 12)])

@@ -186,10 +186,13 @@ def test_neighbours_of_tied_rows_count_as_the_mean_of_their_orders_in_any_order_
     assert collapsed == pytest.approx(10 / 59)
 
 
-def test_intervals_of_neighbours_count_which_rows_take_the_place_of_others() -> None:
+@pytest.mark.parametrize("codes", [False, True])
+def test_intervals_of_neighbours_count_which_rows_take_the_place_of_others(codes: bool) -> None:
     generator = np.random.default_rng(3)
     before, after = generator.normal(size=(2, 50, 5))
     after += before
+    if codes:  # with many equal cosines
+        before, after = np.round(before), np.sign(after)
 
     def recall(rows: np.ndarray) -> Statistic:
         return cosines.overlap(Image(before[rows]), Image(after[rows]))

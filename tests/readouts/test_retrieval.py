@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -115,8 +116,29 @@ def test_hubness_counts_how_often_each_document_is_found() -> None:
     assert measured["hubness_cosine"].n == DOCUMENTS
 
 
-def test_intervals_of_hubness_count_which_documents_take_the_place_of_others() -> None:
-    points, _, _ = made(12)
+def test_documents_tied_at_the_last_place_are_found_by_chance() -> None:
+    points, _, relevance = made(12, whole_numbers=True)
+    scores, generator = np.round(scores_of(points, "dot"), 9), np.random.default_rng(0)
+    found = np.zeros((400, DOCUMENTS))
+    for counts in found:
+        np.add.at(counts, np.lexsort((generator.random(scores.shape), -scores))[:, :10].ravel(), 1)
+    measured = measure(Image(points), relevance, ["hubness_dot", "never_dot"])
+    assert measured["hubness_dot"].value == pytest.approx(stats.skew(found.mean(axis=0)), abs=0.05)
+    assert measured["never_dot"].value == pytest.approx(np.mean(found == 0), abs=0.01)
+    order = generator.permutation(DOCUMENTS)
+    moved = replace(relevance, documents=relevance.documents[order], document=np.argsort(order)[relevance.document])
+    for slug, one in measure(Image(3 * points), moved, ["hubness_dot", "never_dot"]).items():
+        assert one.value == pytest.approx(measured[slug].value, rel=1e-6), slug
+
+    points[:] = points[0]
+    equal = measure(Image(points), relevance)
+    assert equal["hubness_cosine"].value is None
+    assert equal["never_cosine"].value == pytest.approx((1 - 10 / DOCUMENTS) ** QUERIES)
+
+
+@pytest.mark.parametrize("whole_numbers", [False, True])
+def test_intervals_of_hubness_count_which_documents_take_the_place_of_others(whole_numbers: bool) -> None:
+    points, _, _ = made(12, whole_numbers=whole_numbers)
     one = np.array([0])
 
     def hubness(documents: NDArray[np.int64]) -> Statistic:

@@ -14,6 +14,7 @@ from isoviz.readouts import Annotations, RatedPairs
 from isoviz.readouts.image import Image
 from isoviz.readouts.reading import measure
 from isoviz.whatif.images import image_of
+from tests.metrics.reference_clouds import equal_but_for_rounding, equally_far
 from tests.readouts.test_retrieval import DOCUMENTS, QUERIES, made
 
 RNG = np.random.default_rng(6)
@@ -98,7 +99,17 @@ def test_the_top_share_without_each_row() -> None:
     influences = 39 * (np.mean(without) - np.array(without))
     counts = np.random.default_rng(0).multinomial(40, np.full(40, 1 / 40), size=20)
     assert statistic.resampled(counts) == pytest.approx(statistic.value + counts @ influences / 40, abs=1e-5)
-    assert measure(Image(np.ones((9, 3))), Annotations(), ["top_share"])["top_share"].value is None
+    for equal in (np.ones((9, 3)), equal_but_for_rounding(9, 3)):
+        assert measure(Image(equal), Annotations(), ["top_share"])["top_share"].value is None
+
+
+@pytest.mark.parametrize(
+    "points", [equally_far(30, 64) - equally_far(30, 64).mean(axis=0), equal_but_for_rounding(30, 64)]
+)
+def test_similarities_that_differ_by_rounding_correlate_with_nothing(points: NDArray[np.floating]) -> None:
+    pairs = RatedPairs(*np.triu_indices(30, 1), RNG.normal(size=435))
+    measured = measure(Image(points), Annotations(pairs=pairs), ["spearman_cosine", "pearson_cosine", "spearman_dot"])
+    assert all(one.value is None for one in measured.values())
 
 
 def test_ranks_beat_cosine_where_one_dimension_dominates() -> None:

@@ -3,6 +3,8 @@
 // invariant measures skip rotation and scale.
 
 const EPS = 2.220446049250313e-16;
+const EQUAL = 1e-6; // distances that differ by a smaller share are equally far
+const TWIN = 64 * EPS; // of a squared distance to the squared lengths, up to which two points are one
 export const NEIGHBOURS = 10;
 const DIRECTIONS = 32; // along which points are multiplied at a time
 export const MAX_PAIRED = 2000; // points used for pairs; larger clouds are sampled
@@ -22,9 +24,13 @@ export function closedNumbers(cloud, known, zeta, problems) {
     return numbers;
   }
   numbers.participation_ratio = (trace * trace) / squares;
+  if (d === 1) {
+    problems.isoscore = problems.isoscore_unbiased = problems.isoscore_star = "d = 1, there is only one direction";
+    return numbers;
+  }
   numbers.isoscore = (numbers.participation_ratio - 1) / (d - 1);
-  numbers.isoscore_unbiased = unbiasedScore({ trace, squares, quartic }, n, d);
-  if (numbers.isoscore_unbiased === null) problems.isoscore_unbiased = "the points differ only in mutually orthogonal directions; use more points";
+  numbers.isoscore_unbiased = n < 4 ? null : unbiasedScore({ trace, squares, quartic }, n, d);
+  if (numbers.isoscore_unbiased === null) problems.isoscore_unbiased = n < 4 ? `needs at least 4 points, got ${n}` : "the points differ only in mutually orthogonal directions; use more points";
   if (known) {
     const mixed = mixedTraces(covariance, known, d, zeta);
     numbers.isoscore_star = ((mixed.trace * mixed.trace) / mixed.squares - 1) / (d - 1);
@@ -111,8 +117,8 @@ export function dimensionNumbers({ n, d, scale, collapsed }, rotated, problems) 
   }
   const cells = new Uint8Array(d * d);
   for (let i = 0; i < d; i += 1) paintRow(cells, rotated, i, d, inverse);
-  const mean = meanCorrelation(rotated, d);
-  if (mean === null) problems.abs_correlation = "fewer than two dimensions vary";
+  const mean = collapsed ? null : meanCorrelation(rotated, d);
+  if (mean === null) problems.abs_correlation = collapsed ? "all points are equal" : "fewer than two dimensions vary";
   if (collapsed) problems.rogue_share = "all points are equal";
   return { values: { rogue_share: collapsed ? null : widest / trace, abs_correlation: mean }, sigma, cells };
 }
@@ -174,7 +180,7 @@ export function* originNumbers(cloud, kept = null) {
   const { values, vectors } = yield* eigen(matrix, size, size);
   release(matrix);
   if (!(values[0] > 0)) {
-    problems.rankme = "all points are zero";
+    problems.rankme = problems.i1 = problems.i2 = "all points are zero";
     return { values: { rankme: null }, problems, logits: [] };
   }
   const significant = withoutRounding(values, size);
@@ -272,15 +278,32 @@ export function rowsAt(points, rows, d) {
 
 export function* pairNumbers(cloud) {
   const problems = {};
-  const { n, originals } = cloud;
+  const { n, originals } = cloud; // others are copies
   const all = yield* pairsOf(cloud, pairedRows(n), true);
   const values = { uniformity: all.uniformity, epps_pulley: all.normality, hubness: hubnessOf(all, problems), reciprocity: reciprocityOf(all, problems) };
   if (values.epps_pulley === null) problems.epps_pulley = all.m < 3 ? "needs at least 3 points" : "all points are equal";
   if (values.uniformity === null) problems.uniformity = "needs at least 2 nonzero vectors";
-  const distinct = originals < n ? yield* pairsOf(cloud, pairedRows(originals)) : all;
+  const rows = pairedRows(originals);
+  const distinct = yield* withoutTwins(cloud, rows, originals < n ? yield* pairsOf(cloud, rows) : all);
   values.twonn = twonnOf(distinct, problems);
   values.local_dimension = localDimensionOf(distinct, problems);
+  if (cloud.collapsed) {
+    problems.twonn = problems.local_dimension = "all points are equal";
+    values.twonn = values.local_dimension = null;
+  }
   return { values, problems };
+}
+
+// The pairs of the rows without copies, also up to rounding: the first remains, as in isoviz/metrics/neighbours.py.
+function* withoutTwins(cloud, rows, { m, k, indices, distances, lengths, ...found }) {
+  const copies = new Set();
+  for (let i = 0; i < m; i += 1) {
+    const j = indices[i * k];
+    if (distances[i * k] ** 2 <= TWIN * (lengths[i] + lengths[j])) copies.add(Math.max(i, j));
+  }
+  if (!copies.size) return { m, k, indices, distances, lengths, ...found };
+  const distinct = rows.filter((_, i) => !copies.has(i));
+  return distinct.length < 3 ? { m: distinct.length } : yield* withoutTwins(cloud, distinct, yield* pairsOf(cloud, distinct));
 }
 
 // Nearest neighbours (rows, k) with exact distances, the uniformity and, if `normal`, the Epps–Pulley statistic.
@@ -453,37 +476,30 @@ function reciprocityOf({ m, k, indices }, problems) {
 }
 
 function localDimensionOf({ m, k, distances }, problems) {
-  if (m <= NEIGHBOURS || !distances.every((distance) => distance > 0)) {
-    problems.local_dimension = m <= NEIGHBOURS ? `needs at least ${NEIGHBOURS + 1} distinct points, got ${m}` : "some points coincide";
+  if (m <= NEIGHBOURS) {
+    problems.local_dimension = `needs at least ${NEIGHBOURS + 1} distinct points, got ${m}`;
     return null;
   }
   let sum = 0;
   for (let at = 0; at < m * k; at += 1) sum += Math.log(distances[at - (at % k) + k - 1] / distances[at]);
-  if (sum > 0) return (m * (k - 1)) / sum;
+  if (sum > m * (k - 1) * EQUAL) return (m * (k - 1)) / sum;
   problems.local_dimension = "all neighbours are equally far";
   return null;
 }
 
-function twonnOf({ m, k, distances, lengths, indices }, problems) {
-  const ratios = [];
-  for (let i = 0; i < m && k > 1; i += 1) {
-    const near = distances[i * k];
-    if (near * near <= 64 * EPS * (lengths[i] + lengths[indices[i * k]])) {
-      problems.twonn = "some points coincide";
-      return null;
-    }
-    ratios.push(distances[i * k + 1] / near);
-  }
-  if (ratios.length < 3) {
+function twonnOf({ m, k, distances }, problems) {
+  if (m < 3) {
     problems.twonn = `needs at least 3 distinct points, got ${m}`;
     return null;
   }
-  ratios.sort((a, b) => a - b);
+  const ratios = Array.from({ length: m }, (_, i) => distances[i * k + 1] / distances[i * k]).sort((a, b) => a - b);
   let [cross, square] = [0, 0];
   for (let i = 0; i < Math.floor(m * (1 - 0.1)); i += 1) {
     const log = Math.log(ratios[i]);
     cross -= log * Math.log1p(-(i + 1) / m);
     square += log * log;
   }
-  return cross / square;
+  if (square > Math.floor(m * (1 - 0.1)) * EQUAL ** 2) return cross / square;
+  problems.twonn = "no point's second neighbour is farther than its first";
+  return null;
 }
