@@ -27,8 +27,9 @@ from isoviz.config import RunConfig
 from isoviz.methods.protocol import CloudPenalty, Representations
 from isoviz.runs import planning
 from isoviz.statistics import intervals
-from isoviz.training import processes, train, weights
+from isoviz.training import processes, weights
 from isoviz.training.evaluation import Evaluator, Rows
+from isoviz.training.loop import train
 from isoviz.training.reload import reload
 
 METHODS = ("sigreg", "gor", "vicreg", "simcse")

@@ -9,7 +9,7 @@ generated sentences whose lengths are stated. Contenders take turns in one proce
    read. All methods take it on the same batch, in an order that rotates from batch to batch; figures are medians over the
    batches. The plain step takes part twice, as a measure of the noise. I-STAR's pass for Σ_S before each epoch is timed separately.
 2. Samples per second between the end of the first and the end of the last optimiser step of an epoch, so that loading and
-   measuring are left out on both sides: ours through `isoviz.training.train`, once with exactly Trainer's batches, once with
+   measuring are left out on both sides: ours through `isoviz.training.loop.train`, once with exactly Trainer's batches, once with
    our defaults (batches of similar lengths) against Trainer's (random order); both pad each batch to its longest row. Logging,
    saving, evaluation and gradient clipping are off in Trainer, because our loop has no clipping. With `--data`, also whole
    epochs of 800 real rows of glue/cola in ten rounds, both sides with batches of similar lengths.
@@ -70,9 +70,10 @@ from isoviz.methods.istar import IStar
 from isoviz.methods.protocol import Representations
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_network, load_tokenizer
-from isoviz.training import heads, processes, second_stage, train
+from isoviz.training import heads, processes, second_stage
 from isoviz.training.batches import Collator, Encoded, EpochBatches, fixed_batches
 from isoviz.training.evaluation import Evaluator
+from isoviz.training.loop import train
 
 PARTS = ("steps", "pace", "layer")
 PLAIN, AGAIN, OURS, EIGEN = "baseline", "baseline again", "istar", "istar by eigenvalues"
@@ -204,7 +205,7 @@ def step_table(encoder: Encoder, scale: Scale) -> tuple[Table, list[str]]:
 
 
 def our_pace(config: RunConfig, whole: bool = False) -> float:
-    """Samples per second of one epoch of `isoviz.training.train`; `whole` as in `pace`."""
+    """Samples per second of one epoch of `isoviz.training.loop.train`; `whole` as in `pace`."""
     marks: list[tuple[int, float]] = []
 
     def emit(event: Event) -> None:

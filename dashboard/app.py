@@ -1,7 +1,5 @@
 """The entrypoint of every page visit: page settings, menu, and links to running work."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

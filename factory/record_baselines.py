@@ -55,7 +55,7 @@ def model_for(slug: str) -> str:
 
 def fine_tune(config: RunConfig, run_dir: Path) -> dict[str, Any]:
     """Runs the engine; returns all metrics, the score (the task's primary metric) and the seconds in all."""
-    from isoviz.training import train
+    from isoviz.training.loop import train
 
     events: list[Any] = []
     began = time.perf_counter()

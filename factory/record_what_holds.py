@@ -110,8 +110,8 @@ def train(
     run_dir: Path,
     resume: bool = False,
 ) -> None:
-    """As `isoviz.training.train`; the result has the shifted metrics too, and no weights are kept."""
-    from isoviz import training
+    """As `isoviz.training.loop.train`; the result has the shifted metrics too, and no weights are kept."""
+    from isoviz.training import loop
 
     def completed(event: Event) -> None:
         if isinstance(event, Finished):
@@ -122,7 +122,7 @@ def train(
             event = event.model_copy(update={"metrics": metrics, "weights": None})
         emit(event)
 
-    training.train(config, completed, should_stop, run_dir, resume)
+    loop.train(config, completed, should_stop, run_dir, resume)
 
 
 def train_all(folder: Path, runs: Iterator[RunConfig], group: str, until: str) -> None:

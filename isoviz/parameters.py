@@ -32,11 +32,6 @@ class Paper:
         title = re.sub(r"\s+", " ", self._field("title"))
         return re.sub("``|''", "'", re.sub("[{}]", "", title))
 
-    @property
-    def year(self) -> int:
-        """The entry's year."""
-        return int(self._field("year"))
-
     def _field(self, name: str) -> str:
         found = re.search(rf"^ *{name}=\{{(.*?)\}},?$", self.bibtex, re.MULTILINE | re.DOTALL)
         assert found is not None, f"{self.short}: no {name}"

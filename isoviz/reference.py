@@ -184,11 +184,7 @@ def _of_step(method: type[Method], measured: Mapping[str, Mapping[str, float]]) 
 def _over_isoscore(ratio: float | None, verb: str = "Takes") -> str:
     if ratio is None:
         return ""
-    return f"{verb} {_ratio(ratio)} the time of IsoScore on {costs()['n']:,} points in {costs()['d']} dimensions."
-
-
-def _ratio(ratio: float) -> str:
-    return f"{ratio:g} ×"
+    return f"{verb} {ratio:g} × the time of IsoScore on {costs()['n']:,} points in {costs()['d']} dimensions."
 
 
 def of_this_project(items: Iterable[Any]) -> list[Any]:

@@ -1,7 +1,5 @@
 """Atlas: recorded encoders side by side."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.atlas import sections

@@ -1,7 +1,5 @@
 """Experiments: runs that were launched together, and the details of one experiment."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.experiments import sections

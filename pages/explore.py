@@ -1,7 +1,5 @@
 """Explore: encoders on tasks, layer by layer."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.explore import analysis, folding, form, point_map, sections, sharing

@@ -1,7 +1,5 @@
 """Home: what isotropy is, where to start, and current runs."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.home import sections

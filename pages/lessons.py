@@ -1,7 +1,5 @@
 """Lessons: guess first, then watch a cloud move and see how far off you were."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.components.lessons.mounted import lessons

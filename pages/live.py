@@ -1,7 +1,5 @@
 """Live: running and waiting runs, the selected run as it trains, and trainings watched elsewhere."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.live import sections, watched

@@ -1,7 +1,5 @@
 """Methods: every method, measure and transform, generated from the catalogues."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.methods import sections

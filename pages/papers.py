@@ -1,7 +1,5 @@
 """Papers: the claims of four papers, and each of their tables and figures, published and measured here."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.papers import scoreboard, sections

@@ -1,7 +1,5 @@
 """Playground: a cloud shaped by controls, and every measure beside its true value."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.components.playground.mounted import playground, responses_table

@@ -1,7 +1,5 @@
 """Results: tables with every seed visible."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.report import offering

@@ -1,7 +1,5 @@
 """Ruler: what a cosine means for an encoder."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.inputs import set_choice

@@ -1,7 +1,5 @@
 """One run: results, configuration, and how to repeat it."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.run import sections

@@ -1,7 +1,5 @@
 """Trade-offs: isotropy against task performance, one point per run."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.shared import run_lists

@@ -1,7 +1,5 @@
 """Train: choose, estimate, launch."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.shared import resources

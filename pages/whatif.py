@@ -1,7 +1,5 @@
 """What-if: a finished run's embeddings, or any vectors, under transforms."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from dashboard.shared import address

@@ -66,7 +66,7 @@ def _card(pane: Pane, rogue: RogueDimensions | None) -> None:
     )
     for sentence in (shares(rogue), harm(rogue)):
         st.markdown(sentence)
-    _remedy(pane, rogue)
+    _remedy(pane)
 
 
 def table(rogue: RogueDimensions) -> pd.DataFrame:
@@ -121,7 +121,7 @@ def harm(rogue: RogueDimensions) -> str:
     return f"{verdict} {wording.plain(tests)} 95 % intervals, {change.n:,} rows."
 
 
-def _remedy(pane: Pane, rogue: RogueDimensions) -> None:
+def _remedy(pane: Pane) -> None:
     """The link to What-if with the usual remedy."""
     assert pane.form.request is not None
     model = pane.form.request.model

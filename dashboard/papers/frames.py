@@ -88,7 +88,8 @@ def as_printed(cells: Sequence[Printed]) -> PrintedTable:
     places: dict[str, int] = {}
     for cell in cells:
         column = heading(cell, several_metrics)
-        places[column] = max(places.get(column, 0), _decimals(cell.value))
+        decimals = 0 if cell.value is None else len(f"{cell.value:g}".partition(".")[2])
+        places[column] = max(places.get(column, 0), decimals)
     lines: dict[tuple[str, str], dict[str, str]] = {}
     for cell in cells:
         line = lines.setdefault((cell.model, cell.label), {"Model": cell.model, "Method": cell.label})
@@ -115,10 +116,6 @@ def heading(cell: Printed, with_task: bool) -> str:
         return "Average" if cell.metric == "average" else f"average {title}"
     task = tasks.catalogue().get(cell.task)
     return f"{task.title if task else cell.task}, {title}" if with_task else title
-
-
-def _decimals(value: float | None) -> int:
-    return 0 if value is None else len(f"{value:g}".partition(".")[2])
 
 
 def _text(cell: Printed, places: int) -> str:

@@ -199,7 +199,7 @@ def _profiles(study: TrainedStudy, runs: StudyRuns) -> None:
     """For a figure of layers: start measuring the layers of finished runs, once all runs have ended."""
     if not runs.unprofiled or runs.under_way:
         return
-    state = resources.service().ask_job(jobs.PROFILES, jobs.profiles_request(runs.unprofiled))
+    state = resources.service().ask_job(jobs.PROFILES, {"runs": sorted(runs.unprofiled)})
     if not job_progress.follow(jobs.PROFILES, state, "layers", key=PREFIX + "stop_layers"):
         st.caption(f"{len(runs.unprofiled)} runs have no weights on this machine, so their layers cannot be measured.")
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
+from dashboard.results.publication import spread
 from dashboard.shared import downloads, explanations, run_lists, tables
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.run_lists import Filter, cached
-from isoviz.formatting import decimals
 from isoviz.statistics import mean_sd
 from isoviz.tasks.metrics import METRICS
 
@@ -116,8 +115,8 @@ def made(runs: pd.DataFrame, side: str) -> pd.DataFrame:
             cells = {value: group[index] for value, group in by_side.items() if len(group) > index}
             line: dict[str, Any] = dict(zip((_ROWS[name] for name in rows), key, strict=True))
             line |= {
-                headings[value]: _cell(cells[value]["mean"], cells[value]["sd"], cells[value]["n"])
-                if value in cells
+                headings[value]: (spread(cell["mean"], cell["sd"]) if cell["n"] else "—")
+                if (cell := cells.get(value))
                 else ""
                 for value in values
             }
@@ -153,13 +152,4 @@ def _average(tasks: Sequence[dict[int, float]]) -> str:
     mean = sum(sum(task.values()) / len(task) for task in tasks) / len(tasks)
     shared = set.intersection(*(set(task) for task in tasks))
     _, sd = mean_sd([sum(task[seed] for task in tasks) / len(tasks) for seed in sorted(shared)])
-    return _cell(mean, sd)
-
-
-def _cell(mean: float, sd: float | None, runs: int = 1) -> str:
-    """`0.812 ± 0.010`; a dash without counted runs."""
-    if not runs:
-        return "—"
-    if mean is None or math.isnan(mean):
-        return "undefined"
-    return decimals(mean) + ("" if sd is None or math.isnan(sd) else f" ± {decimals(sd)}")
+    return spread(mean, sd)

@@ -129,14 +129,14 @@ def _columns(table: Published) -> dict[str, list[str]]:
     columns: dict[str, list[str]] = {
         "Model": [str(line["model"]) for line in lines],
         "Method": [" ".join(filter(None, (line["label"], line["settings"]))) for line in lines],
-        metric_title(table.metric): [_spread(line["mean"], line["sd"], places) for line in lines],
+        metric_title(table.metric): [spread(line["mean"], line["sd"], places) for line in lines],
         "n": [str(line["n"]) for line in lines],
         "Difference [95 % interval]": [line["difference"] for line in lines],
         "p": [line["p"] for line in lines],
     }
     for metric in table.isotropy:
         columns[measures.with_cloud(metric)] = [
-            _spread(line[metric.slug], line[f"{metric.slug}_sd"], metric.decimals) for line in lines
+            spread(line[metric.slug], line[f"{metric.slug}_sd"], metric.decimals) for line in lines
         ]
     columns["Published"] = [line["published"] for line in lines]
     columns["Remarks"] = [str(line["remarks"] or "") for line in lines]
@@ -161,9 +161,8 @@ def metric_title(metric: str) -> str:
     return METRICS[metric].title if metric in METRICS else metric.replace("_", " ")
 
 
-def _spread(mean: float | None, sd: float | None, places: int) -> str:
-    if mean is None or math.isnan(mean):
-        return "undefined"
+def spread(mean: float | None, sd: float | None, places: int = 3) -> str:
+    """`0.812 ± 0.010`."""
     return decimals(mean, places) + ("" if sd is None or math.isnan(sd) else f" ± {decimals(sd, places)}")
 
 

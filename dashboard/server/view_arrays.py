@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -56,14 +57,6 @@ def array(key: str, layer: int, pooling: str, name: str) -> bytes:
     return _ARRAYS[name](key, layer, pooling)
 
 
-def _matrix(key: str, layer: int, pooling: str) -> bytes:
-    return _clustered(key, layer, pooling)[0]
-
-
-def _order(key: str, layer: int, pooling: str) -> bytes:
-    return _clustered(key, layer, pooling)[1]
-
-
 def _sigma(key: str, layer: int, pooling: str) -> bytes:
     values = _view(key).array(layer, pooling, "sigma")
     if values is None:
@@ -106,4 +99,9 @@ def _view(key: str) -> Any:
     return view
 
 
-_ARRAYS = {"matrix": _matrix, "order": _order, "sigma": _sigma, "texts": _texts}
+_ARRAYS: dict[str, Callable[[str, int, str], bytes]] = {
+    "matrix": lambda *cloud: _clustered(*cloud)[0],
+    "order": lambda *cloud: _clustered(*cloud)[1],
+    "sigma": _sigma,
+    "texts": _texts,
+}

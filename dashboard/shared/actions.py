@@ -86,15 +86,12 @@ def launch(configs: Sequence[RunConfig], name: str) -> None:
 
 def perform(action: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> bool:
     """Run an action that returns nothing; False if it was refused. Shows a refusal like `attempt`."""
-    return attempt(_then_true(action), *args, **kwargs) is True
 
-
-def _then_true(action: Callable[P, object]) -> Callable[P, bool]:
-    def acted(*args: P.args, **kwargs: P.kwargs) -> bool:
+    def acted() -> bool:
         action(*args, **kwargs)
         return True
 
-    return acted
+    return attempt(acted) is True
 
 
 def stopping_for(row: RunRow) -> float | None:

@@ -103,12 +103,8 @@ def _run(run: RunSummary, slugs: Sequence[str], variant_text: str) -> tuple[Any,
     )
 
 
-def problem(row: RunRow) -> str:
-    """A caveat on the run's numbers; empty if there is none."""
-    return _problem(summary_of(row))
-
-
 def _problem(run: RunSummary) -> str:
+    """A caveat on the run's numbers; empty if there is none."""
     if run.status in ("queued", "running"):
         return run.status
     if run.status != "finished":

@@ -196,10 +196,10 @@ def _heading(entry: dict[str, Any], index: int, count: int) -> None:
                 st.caption(f":material/warning: {wording.plain(trap)}")
         if about.coordinates is None:
             st.badge("slower", icon=":material/hourglass_top:", color="gray", help=SLOWER)
-        for icon, label, callback, disabled in (
-            ("arrow_upward", "earlier", _earlier, index == 0),
-            ("arrow_downward", "later", _later, index == count - 1),
-            ("close", "remove", _remove, False),
+        for icon, label, callback, at, disabled in (
+            ("arrow_upward", "earlier", _earlier, index, index == 0),
+            ("arrow_downward", "later", _earlier, index + 1, index == count - 1),
+            ("close", "remove", _remove, index, False),
         ):
             st.button(
                 "",
@@ -208,7 +208,7 @@ def _heading(entry: dict[str, Any], index: int, count: int) -> None:
                 type="tertiary",
                 help=f"{title}: {label}",
                 on_click=callback,
-                args=(index,),
+                args=(at,),
                 disabled=disabled,
             )
 
@@ -299,10 +299,6 @@ def _add() -> None:
 def _earlier(index: int) -> None:
     entries = st.session_state[_STEPS]
     entries[index - 1], entries[index] = entries[index], entries[index - 1]
-
-
-def _later(index: int) -> None:
-    _earlier(index + 1)
 
 
 def _remove(index: int) -> None:

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from dashboard.shared import theme, wording
+from isoviz.metrics.cloud import draw
 from isoviz.readouts.cosines import BINS, Cosines
 from isoviz.whatif.curves import CurvePoint
 
@@ -63,13 +64,6 @@ def _line(
     figure.add_scatter(x=x.tolist(), y=y.tolist(), mode="lines", line=line, name=name, **hover)
 
 
-def drawn_rows(n: int) -> NDArray[np.int64]:
-    """Indices of the points that a map draws, of n."""
-    if n <= DRAWN:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, DRAWN, replace=False))
-
-
 def cloud_map(
     places: NDArray[np.float32],
     shares: tuple[float, float],
@@ -87,7 +81,7 @@ def cloud_map(
         texts: texts of the rows, shown on hover.
     """
     figure = go.Figure()
-    rows = drawn_rows(len(places))
+    rows = draw(len(places), DRAWN)
     kind = go.Scattergl if len(rows) > 1_000 else go.Scatter
     groups = [(name, rows[labels[rows] == code]) for code, name in enumerate(names)] or [("", rows)]
     *colours, _ = theme.POINT_PALETTES["light"]  # the browser substitutes the dark palette

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 import streamlit as st
 
@@ -169,7 +168,8 @@ def _describe(embeddings: Embeddings) -> None:
         parts.append(f"{split}: {rows:,} rows{sample}")
     own_metric = facts["metrics"][facts["primary"]]
     parts.append(f"d = {embeddings.train.shape[1]}")
-    parts.append(f"the run itself: {facts['primary']} {wording.number(own_metric, 3)}" + _epoch(facts))
+    epoch = "" if facts["epoch"] is None else f" after epoch {facts['epoch']}"
+    parts.append(f"the run itself: {facts['primary']} {wording.number(own_metric, 3)}" + epoch)
     st.caption(wording.plain(" · ".join(parts)) + " · transforms are fitted on train, numbers are of validation")
     for note in facts["notes"]:
         st.caption(f":material/info: {wording.plain(note)}")
@@ -178,10 +178,6 @@ def _describe(embeddings: Embeddings) -> None:
             ":material/info: A regression run: its head gives one number. The refitted head is a ridge regression, and the map is "
             "coloured by the label; there are no classes."
         )
-
-
-def _epoch(facts: Any) -> str:
-    return "" if facts["epoch"] is None else f" after epoch {facts['epoch']}"
 
 
 def _data_fingerprint(run_id: str) -> str:

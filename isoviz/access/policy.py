@@ -75,11 +75,12 @@ def read(reach: Reach, environment: Mapping[str, str] = os.environ) -> Policy:
         reach: how the server can be reached, which determines the default roots.
         environment: variables.
     """
-    values = environment
     return Policy(
-        read_only=switched_on(READ_ONLY, values),
-        roots=folders(values[ROOTS]) if ROOTS in values else default_roots(reach),
-        quotas=Quotas(**{name: _count(variable, values, default) for name, (variable, default, _) in _QUOTAS.items()}),
+        read_only=switched_on(READ_ONLY, environment),
+        roots=folders(environment[ROOTS]) if ROOTS in environment else default_roots(reach),
+        quotas=Quotas(
+            **{name: _count(variable, environment, default) for name, (variable, default, _) in _QUOTAS.items()}
+        ),
     )
 
 

@@ -97,7 +97,7 @@ class Reach:
         parts = urlsplit(normal)
         if normal in self.origins:
             return True
-        name, port = _name(host), _port(host)
+        name, port = _name(host), urlsplit(f"//{host}").port
         if name is None or parts.hostname != name:
             return False
         # `Host` omits a default port.
@@ -155,10 +155,6 @@ def _name(header: str) -> str | None:
     if parts.netloc != header or not parts.hostname or "@" in header or any(mark.isspace() for mark in header):
         return None
     return parts.hostname.rstrip(".")
-
-
-def _port(header: str) -> int | None:
-    return urlsplit(f"//{header}").port
 
 
 def _is_address(name: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from isoviz.commands import dashboard
 from isoviz.commands.options import StoreOption
+from isoviz.errors import InputError
 from isoviz.home import store_url
 from isoviz.operations.operation import argument
 
@@ -29,6 +30,8 @@ def run(
     store: StoreOption = None,
 ) -> int:
     """Write the file that *Save as one page* makes there. Requests nothing from the host."""
+    if all_layers and not with_vectors:
+        raise InputError("all_layers: only with --with-vectors", field="all_layers")
     dashboard.require("freeze", "frozen.py")
     dashboard.check_file(Path(out))
     choices = {"with_vectors": with_vectors, "all_layers": all_layers, "without_texts": without_texts}

@@ -198,7 +198,7 @@ def carry_out(store: Store, run_id: str, owner: str, stop: Callable[[], bool], q
     from isoviz.commands import run_report
     from isoviz.operations import documents
     from isoviz.runs.execution import execute
-    from isoviz.training import train
+    from isoviz.training.loop import train
 
     if store.claim(owner, devices.describe().slots[0].name, id=run_id) is None:
         raise StoreError(f"run '{run_id}' cannot run here: it is {store.get(run_id).status}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,6 +10,7 @@ from typing import Annotated
 
 from isoviz import devices
 from isoviz.commands.options import StoreOption
+from isoviz.commands.train import say
 from isoviz.errors import InputError
 from isoviz.jobs.worker import log_to
 from isoviz.operations.operation import argument
@@ -53,7 +53,7 @@ def run(
         return _serve_cluster(opened, ray, idle, cpus or 1, gpus or 0)
     mark_lost(opened)
     found = devices.describe()
-    with gentle_stop(_say) as stop:
+    with gentle_stop(say) as stop:
         work(opened, idle, stop, gpus=len(found.slots) if found.on_gpu else None)
     return 0
 
@@ -61,8 +61,8 @@ def run(
 def _serve_cluster(store: Store, url: str, idle: float, cpus: int, gpus: int) -> int:
     from isoviz.runs.ray_jobs import Cluster, Dispatcher, token_of
 
-    dispatcher = Dispatcher(store, Cluster(url, token_of(os.environ)), cpus=cpus, gpus=gpus, say=_say)
-    with gentle_stop(lambda _: _say("stopping; jobs on the cluster continue")) as stop:
+    dispatcher = Dispatcher(store, Cluster(url, token_of(os.environ)), cpus=cpus, gpus=gpus, say=say)
+    with gentle_stop(lambda _: say("stopping; jobs on the cluster continue")) as stop:
         dispatcher.serve(idle, stop)
     return 0
 
@@ -84,7 +84,7 @@ def work(
         shown: RunRow | None = None
         while not stop() and runner.idle_seconds() < idle:
             if (row := runner.run) is not None and row is not shown:
-                _say(f"run {row.id}: {row.name}")
+                say(f"run {row.id}: {row.name}")
                 shown = row
             time.sleep(POLL_SECONDS)
         while not runner.drain():  # idle: it may have taken a run this moment
@@ -99,9 +99,4 @@ def work(
     # A scheduler's signal also reaches the training process, which may stop before it is asked to; the next run may then have begun.
     for row in runner.recent:
         if store.release(row.id, row.attempt):
-            _say(f"run {row.id} is back in the queue")
-
-
-def _say(line: str) -> None:
-    with suppress(OSError):  # the terminal may be gone
-        print(line, file=sys.stderr, flush=True)
+            say(f"run {row.id} is back in the queue")

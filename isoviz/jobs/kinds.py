@@ -1,4 +1,4 @@
-"""Kinds of jobs: their work, priority, resources and results."""
+"""Kinds of jobs: their work, resources and results."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from isoviz.jobs.results import ResultStore
-
-QUEUED, PERSON = 0, 1
-"""Priorities: a job in the background, and one that a user is waiting for."""
 
 GIB: Final = 2**30
 
@@ -156,7 +153,6 @@ class JobKind:
         work: does one job and publishes its result; the text of an `IsoVizError` is shown to the user.
         results: the store of its results.
         lane: the lane it shares with other kinds.
-        priority: `PERSON` or `QUEUED`; higher priorities start first, then earlier requests.
         prepare: preparation of a spare for this kind, as `MODULE:FUNCTION`; empty: no spare.
         memory: free bytes required to start another process next to others.
         warm_seconds: seconds that the process waits for another job; less if memory is short.
@@ -169,7 +165,6 @@ class JobKind:
     work: Callable[[Job], None]
     results: ResultStore
     lane: Lane
-    priority: int = PERSON
     prepare: str = ""
     memory: int = GIB
     warm_seconds: float = 0.0

@@ -1,7 +1,7 @@
 """Jobs by the key of their content: equal requests get the same result, from disk if available.
 
 The queue is in the app's memory, results are on disk. Jobs outlive the page that requested them, and end with the app; a job whose
-process vanished is `lost`. Kinds share lanes; in a lane, jobs start by priority, then by request time. A process does the jobs of one
+process vanished is `lost`. Kinds share lanes; in a lane, jobs start in the order of their requests. A process does the jobs of one
 kind until none is left. All functions are thread-safe.
 """
 
@@ -363,9 +363,9 @@ def dispatch() -> None:
         _start_next()
 
 
-def waiting_above(priority: int) -> bool:
-    """Whether a job of a higher priority is waiting."""
-    return any(entry.kind.priority > priority for entry in _waiting())
+def is_waiting() -> bool:
+    """Whether any job is waiting."""
+    return bool(_waiting())
 
 
 def processes() -> list[JobProcess]:
@@ -378,7 +378,7 @@ def _waiting() -> list[_Entry]:
     """The waiting jobs, next one first."""
     with _changed:
         waiting = [entry for entry in _entries.values() if entry.state.status == "waiting"]
-    return sorted(waiting, key=lambda entry: (-entry.kind.priority, entry.since))
+    return sorted(waiting, key=lambda entry: entry.since)
 
 
 def _ahead(entry: _Entry) -> int:
@@ -390,7 +390,7 @@ def _ahead(entry: _Entry) -> int:
 
 
 def _start_next() -> None:
-    """Under the lock: give waiting jobs to processes by priority, as far as lanes and memory allow."""
+    """Under the lock: give waiting jobs to processes in order, as far as lanes and memory allow."""
     full = set()
     for entry in _waiting():
         lane = entry.kind.lane

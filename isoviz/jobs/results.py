@@ -146,30 +146,24 @@ class ResultStore:
         """Bytes of all results."""
         return sum(map(_bytes, self._folders()))
 
-    def shrink(self, keep: str | None = None) -> list[str]:
+    def shrink(self, keep: str | None = None) -> None:
         """Remove the least recently used results until the limits are met, and what killed processes left.
 
         Args:
             keep: a key whose result is kept in any case.
-
-        Returns:
-            The removed keys.
         """
         sizes = {folder: _bytes(folder) for folder in self._folders()}
         total, count = sum(sizes.values()), len(sizes)
-        removed = []
         for folder in sorted(sizes, key=_last_seen):
             if total <= self.limit() and (self.most is None or count <= self.most):
                 break
             if folder.name != keep:
-                if _remove(folder):
-                    removed.append(folder.name)
+                _remove(folder)
                 total -= sizes[folder]
                 count -= 1
         for left in (*(self.root / "results").glob(".*"), *(self.root / "inputs").glob("*")):
             if left.name.startswith(".gone-") or time.time() - _last_seen(left) > 86400:
                 shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
-        return removed
 
     def _folders(self) -> list[Path]:
         try:
@@ -178,15 +172,12 @@ class ResultStore:
             return []
 
 
-def _remove(folder: Path) -> bool:
-    """Remove a folder; returns whether it existed. Renamed first, so that readers see all of it or nothing."""
+def _remove(folder: Path) -> None:
+    """Remove a folder, if it exists. Renamed first, so that readers see all of it or nothing."""
     aside = folder.with_name(f".gone-{folder.name}-{secrets.token_hex(4)}")
-    try:
+    with contextlib.suppress(FileNotFoundError):
         os.rename(folder, aside)
-    except FileNotFoundError:
-        return False
     shutil.rmtree(aside, ignore_errors=True)
-    return True
 
 
 def _last_seen(path: Path) -> float:

@@ -1,7 +1,5 @@
 """Plain fine-tuning, the reference for every other method."""
 
-from __future__ import annotations
-
 from isoviz.methods.protocol import Method
 
 

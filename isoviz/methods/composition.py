@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import create_model
 
+from isoviz import parameters
 from isoviz.errors import InputError
 from isoviz.methods.protocol import Frozen, Method, Params, Representations, Sample
 
@@ -176,17 +177,14 @@ def _renamed(error: InputError, slug: str) -> InputError:
 def _labelled(field: Any, part: type[Method], parts: Sequence[type[Method]]) -> Any:
     """The field as the combination shows it: with its method's title, also in the symbol where two parts share one."""
     labelled = copy(field)
-    extra = _extra(field)
+    extra = dict(parameters.extra(field))
     symbol = extra.get("symbol")
     shared = sum(
-        symbol in [_extra(sibling).get("symbol") for sibling in method.Params.model_fields.values()] for method in parts
+        symbol in [parameters.extra(sibling).get("symbol") for sibling in method.Params.model_fields.values()]
+        for method in parts
     )
     extra["symbol"] = f"{symbol} of {part.title}" if symbol and shared > 1 else symbol
     extra["leading"] = field is next(iter(part.Params.model_fields.values()))
     labelled.json_schema_extra = extra
     labelled.title = f"{part.title}: {str(field.title)[:1].lower()}{str(field.title)[1:]}"
     return labelled
-
-
-def _extra(field: Any) -> dict[str, Any]:
-    return dict(field.json_schema_extra or {})

@@ -15,11 +15,9 @@ from isoviz.errors import ModelError
 from isoviz.models import families, folders
 from isoviz.models.adapter import HeadedModel, load_network_with_mismatch, load_tokenizer
 from isoviz.models.checkpoint import untrained_pooling
-from isoviz.models.families import Architecture
 from isoviz.models.hooks import Hooks
 from isoviz.models.loading import load_bare, reading
 from isoviz.models.sources import ModelSource
-from isoviz.models.views import Pooling, poolings_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -34,8 +32,6 @@ class Encoder:
     Attributes:
         module: what is called: the bare encoder or decoder (of an encoder-decoder the encoder), or the adapter's model.
         tokenizer: its own.
-        architecture: how it reads.
-        poolings: those that it offers, the usual one first.
         width: d, of its states.
         head_width: h, of what a classifier would read; `width` where there is no such thing.
         num_layers: transformer layers.
@@ -45,8 +41,6 @@ class Encoder:
 
     module: nn.Module
     tokenizer: PreTrainedTokenizerBase
-    architecture: Architecture
-    poolings: tuple[Pooling, ...]
     width: int
     head_width: int
     num_layers: int
@@ -101,7 +95,6 @@ def load(
         ModelError: it cannot be loaded, or its weights do not fit its configuration.
     """
     config = folders.config_of(Path(source.location)) or {}
-    kind = families.architecture(config)
     tokenizer = load_tokenizer(source, direction)
     notes: list[str] = []
     module: nn.Module
@@ -114,7 +107,7 @@ def load(
     else:
         network, mismatch = load_bare(source, allow_random=allow_random)
         module, network_config, head_width = network, network.config, 0
-        if kind == "encoder-decoder":
+        if families.architecture(config) == "encoder-decoder":
             module = network.get_encoder()
             notes.append("of this encoder-decoder the encoder is read; its decoder takes no part")
     if mismatch:
@@ -128,8 +121,6 @@ def load(
     encoder = Encoder(
         module=module.eval(),
         tokenizer=tokenizer,
-        architecture=kind,
-        poolings=poolings_of(config),
         width=width,
         head_width=head_width or width,
         num_layers=depth,

@@ -7,7 +7,6 @@ whole, except for networks that write texts, whose output layer is pretrained.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from isoviz.errors import InputError, ModelError, listed, one_line
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from torch import nn
     from transformers import PreTrainedModel
 
-PACKAGE: Final = "peft"
 _SEED: Final = 7_919
 """Added to the run's seed, so that the matrices are not drawn like the head."""
 
@@ -39,14 +37,6 @@ class LowRank:
     alpha: float
     dropout: float
     targets: tuple[str, ...] = ()
-
-
-def check_installed() -> None:
-    """Raise `InputError` unless peft is installed."""
-    if find_spec(PACKAGE) is None:
-        raise InputError(
-            "lora_rank: the package peft is not installed; run `pip install 'isoviz[train]'`", field="lora_rank"
-        )
 
 
 def targets_problem(source: ModelSource, kind: HeadKind, targets: tuple[str, ...]) -> str:
@@ -79,7 +69,6 @@ def add(network: PreTrainedModel, kind: HeadKind, low_rank: LowRank, seed: int) 
     Raises:
         InputError: it has no layer of one of these names, or only its head has.
     """
-    check_installed()
     import torch
     from peft import LoraConfig, inject_adapter_in_model
     from peft.utils.constants import TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING as FAMILIES

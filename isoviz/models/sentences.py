@@ -6,7 +6,6 @@ Reading such a folder as a bare transformer would skip its Dense layers without 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +42,6 @@ class SentenceModules:
         prompts: name → text that goes before a text.
         default_prompt: the name of the prompt that is used unless another is chosen; None for none.
         truncate: dimensions that are kept of each vector by default; None for all.
-        key: 16 hex digits of the files that say all this, and of the modules' weights.
     """
 
     names: tuple[str, ...]
@@ -51,7 +49,6 @@ class SentenceModules:
     prompts: Mapping[str, str]
     default_prompt: str | None
     truncate: int | None
-    key: str
 
     @property
     def words(self) -> str:
@@ -66,8 +63,7 @@ def describe(folder: Path) -> SentenceModules | None:
     Raises:
         ModelError: it has modules, but they cannot be read here: an unknown class, pickled weights, code, or broken files.
     """
-    files = folders.module_files(folder)
-    if not files:
+    if not folders.module_files(folder):
         return None
     with boundary.parsing(f"the modules of '{folder}' cannot be read", "model", ModelError):
         listing = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
@@ -75,9 +71,6 @@ def describe(folder: Path) -> SentenceModules | None:
     settings = boundary.json_object(folder / "config_sentence_transformers.json") or {}
     if problem := _problem(folder, modules, settings):
         raise ModelError(f"model: '{folder}' {problem}", field="model", advice=_BARE)
-    digest = hashlib.sha256()
-    for path in files:
-        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     prompts = settings.get("prompts") or {}
     pooled = next(path for name, path in modules if name.endswith(".Pooling"))
     return SentenceModules(
@@ -86,7 +79,6 @@ def describe(folder: Path) -> SentenceModules | None:
         prompts={"query": "", "document": "", **{str(name): str(text or "") for name, text in prompts.items()}},
         default_prompt=settings.get("default_prompt_name"),
         truncate=settings.get("truncate_dim"),
-        key=digest.hexdigest()[:16],
     )
 
 

@@ -93,9 +93,3 @@ class Views:
             listed = ", ".join(f"{number} {name}" for number, name in have)
             raise InputError(f"layer: no cloud of layer {layer}, {pooling} (there are: {listed})", field="layer")
         return self.clouds[layer, pooling]
-
-    def groups(self, layer: int, pooling: Pooling) -> NDArray[np.int64]:
-        """(n,) the row of each point of `points(layer, pooling)`: what a jackknife deletes together."""
-        if pooling == "tokens" and layer in self.tokens:
-            return self.tokens[layer].groups
-        return np.arange(len(self.points(layer, pooling)))

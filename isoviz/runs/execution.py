@@ -25,7 +25,7 @@ from isoviz.runs.identity import host_name
 from isoviz.runs.store import RunRow, Store
 from isoviz.training.distributed import LOG
 
-DEFAULT_TRAIN: Final = "isoviz.training:train"
+DEFAULT_TRAIN: Final = "isoviz.training.loop:train"
 PREPARE: Final = f"{__name__}:prepare"
 CALL: Final = f"{__name__}:train_run"
 # Imports of the most common kind of run.
@@ -43,7 +43,7 @@ _DISK: Final = "The disk is full: delete runs you no longer need, then resume."
 
 
 class Train(Protocol):
-    """`isoviz.training.train`: emits events, ends with exactly one `Finished` or `Stopped`, or raises."""
+    """`isoviz.training.loop.train`: emits events, ends with exactly one `Finished` or `Stopped`, or raises."""
 
     def __call__(
         self,

@@ -9,6 +9,7 @@ from typing import Any
 from isoviz import methods
 from isoviz.config import RunConfig
 from isoviz.errors import shortened
+from isoviz.parameters import extra
 
 MOST_LISTED = 30
 """Characters of the longest list of names in an experiment's name; a longer list becomes their number."""
@@ -29,7 +30,7 @@ def variant(slug: str, params: Mapping[str, Any]) -> str:
         return ", ".join(f"{name} = {setting(value)}" for name, value in params.items())
     parts = []
     for place, (name, field) in enumerate(method.Params.model_fields.items()):
-        leads = _extra(field).get("leading", place == 0)  # in a combination, each part's first parameter
+        leads = extra(field).get("leading", place == 0)  # in a combination, each part's first parameter
         if name in params and (leads or params[name] != field.default):
             parts.append(f"{_symbol(name, field)} = {setting(params[name])}")
     return ", ".join(parts)
@@ -73,16 +74,12 @@ def parameter_label(name: str, field: Any) -> str:
     """`Strength λ`: a parameter's title with its symbol; its name if its method has no such field (any more)."""
     if field is None:
         return name
-    symbol = _extra(field).get("symbol")
+    symbol = extra(field).get("symbol")
     return f"{field.title or name} {symbol}" if symbol else str(field.title or name)
 
 
 def _symbol(name: str, field: Any) -> str:
-    return str(_extra(field).get("symbol") or _lowered(field.title or name))
-
-
-def _extra(field: Any) -> Mapping[str, Any]:
-    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    return str(extra(field).get("symbol") or _lowered(field.title or name))
 
 
 def _lowered(title: str) -> str:

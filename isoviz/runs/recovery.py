@@ -74,7 +74,10 @@ def mark_lost(store: Store, watched: Collection[str] = ()) -> list[str]:
             if row.id in silent or (row.id in quiet and not _is_served(store, row)):
                 store.release(row.id, row.attempt)
         elif not is_alive(row.pid, row.pid_started) and not _is_served(store, row):
-            event = _never_begun(row) if row.status == "queued" else lost(None)
+            event = lost(None)
+            if row.status == "queued":
+                advice = _RESUME if row.resume else "Resume starts it."
+                event = Lost(message="the command that was running it has ended", advice=advice)
         if event is not None and end(store, row.id, row.attempt, event):
             ended.append(row.id)
     return ended
@@ -108,12 +111,6 @@ def _is_served(store: Store, row: RunRow) -> bool:
             return False
     except Timeout:
         return True
-
-
-def _never_begun(row: RunRow) -> Lost:
-    return Lost(
-        message="the command that was running it has ended", advice=_RESUME if row.resume else "Resume starts it."
-    )
 
 
 def end(store: Store, run_id: str, attempt: int, event: Event) -> bool:

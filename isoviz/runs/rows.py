@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any, Final, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from sqlalchemy import RowMapping
 
 from isoviz.config import RunConfig
@@ -18,7 +18,6 @@ from isoviz.events import (
     ENDINGS,
     Checkpointed,
     Entered,
-    Evaluated,
     Event,
     Finished,
     Measured,
@@ -232,28 +231,17 @@ def _result(text: str) -> Finished:
 
 
 class RunProgress(BaseModel):
-    """A run's progress for lists, from its latest events; `isoscore` is measured on `head`."""
+    """A run's progress for lists, from its latest events."""
 
     model_config = ConfigDict(frozen=True, ser_json_inf_nan="null")
 
     phase: str = ""
-    detail: str = ""
     step: int = 0
     total_steps: int | None = None
-    epoch: float = 0.0
-    losses: dict[str, Number] = Field(default_factory=dict)
-    samples_per_second: Number | None = None
     eta_seconds: Number | None = None
     step_seconds: float | None = None
     checkpoint_step: int = 0
-    device: str = ""
-    startup_seconds: float | None = None
-    primary: str = ""
-    metrics: dict[str, float | None] = Field(default_factory=dict)
-    loss: Number | None = None
     measured_epoch: int | None = None
-    isoscore: float | None = None
-    isoscore_star: float | None = None
     attempts: int = 0
     writer: int | None = None
     warnings: tuple[str, ...] = ()
@@ -275,21 +263,17 @@ def fold(progress: RunProgress, event: Event) -> RunProgress:
 
     match event:
         case Entered():
-            return taken("phase", "detail")
+            return taken("phase")
         case Started():
-            return taken("device", "total_steps", "startup_seconds", phase="training", detail="", step=event.first_step)
+            return taken("total_steps", phase="training", step=event.first_step)
         case Resumed():
             warnings = dict.fromkeys([*progress.warnings, *filter(None, [event.warning])])
-            return taken("step", "epoch", checkpoint_step=event.step, warnings=tuple(warnings))
+            return taken("step", checkpoint_step=event.step, warnings=tuple(warnings))
         case Stepped():
-            names = ("step", "epoch", "losses", "samples_per_second", "eta_seconds")
             seconds = event.step_seconds or progress.step_seconds
-            return taken(*names, phase="training", detail="", step_seconds=seconds)
-        case Evaluated():
-            return taken("primary", "metrics", "loss")
+            return taken("step", "eta_seconds", phase="training", step_seconds=seconds)
         case Measured():
-            scores = {slug: event.isotropy.number(slug) for slug in ("isoscore", "isoscore_star")}
-            return taken(measured_epoch=event.epoch, **scores)
+            return taken(measured_epoch=event.epoch)
         case Checkpointed():
             return taken("step", checkpoint_step=event.step)  # some steps before it were not reported
     return progress

@@ -20,7 +20,6 @@ from isoviz.errors import StoreError
 from isoviz.events import ENDINGS, Stopped
 from isoviz.home import make_private
 from isoviz.jobs import queue
-from isoviz.jobs.kinds import QUEUED
 from isoviz.jobs.processes import Process, Worker, is_alive, reap
 from isoviz.jobs.spares import SpareKeeper
 from isoviz.runs.execution import CALL, DEFAULT_TRAIN, LOG, PREPARE
@@ -320,7 +319,7 @@ class Runner:
 
     def _gives_way(self) -> bool:
         """Whether to give way to visitors' waiting jobs, which a run would slow down."""
-        if not queue.waiting_above(QUEUED):
+        if not queue.is_waiting():
             self._held_since = None
             return False
         self._held_since = self._held_since or time.monotonic()

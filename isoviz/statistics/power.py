@@ -8,6 +8,7 @@ seeds, and the observed difference may be chance.
 
 from __future__ import annotations
 
+import bisect
 import math
 
 POWER = 0.8
@@ -37,16 +38,8 @@ def seeds_needed(effect: float, alpha: float, *, paired: bool) -> int | None:
     """The smallest number of pairs (or seeds in each sample) with this power; None if `MOST` are not enough."""
     if not abs(effect) > 0 or power(effect, MOST, alpha, paired=paired) < POWER:
         return None
-    low, high = 1, 2  # lower is too few (one seed has no spread); upper is enough, once found
-    while power(effect, high, alpha, paired=paired) < POWER:
-        low, high = high, min(2 * high, MOST)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if power(effect, middle, alpha, paired=paired) < POWER:
-            low = middle
-        else:
-            high = middle
-    return high
+    counts = range(2, MOST)  # one seed has no spread
+    return 2 + bisect.bisect_left(counts, POWER, key=lambda n: power(effect, n, alpha, paired=paired))
 
 
 def detectable(n: int, alpha: float, *, paired: bool) -> float:

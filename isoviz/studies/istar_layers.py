@@ -81,7 +81,7 @@ def _drawing(
 
 def _mean_length(profile: LayerProfile) -> float:
     """Length of the mean activation vector of the last layer's tokens."""
-    return math.sqrt(sum(value * value for value in profile.mean_activation))
+    return math.hypot(*profile.mean_activation)
 
 
 def _last_star(profile: LayerProfile) -> float | None:

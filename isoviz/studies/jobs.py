@@ -5,7 +5,6 @@ Equal requests share one job.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import isoviz
@@ -82,9 +81,4 @@ PROFILES: Final = JobKind(
     results=ResultStore("studies"),
     lane=ENCODERS,
 )
-"""Jobs for `profiles_request`: write a layer profile into the folder of each run with weights; the result is `{"measured": run ids}`."""
-
-
-def profiles_request(runs: Sequence[str]) -> dict[str, Any]:
-    """The request: runs of this app's store, by id."""
-    return {"runs": sorted(runs)}
+"""Jobs for `{"runs": [id, …]}`: write a layer profile into the folder of each run with weights; the result is `{"measured": run ids}`."""

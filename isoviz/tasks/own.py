@@ -142,7 +142,7 @@ def _is_text(values: Sequence[object]) -> bool:
     return len(word_counts) * 2 > len(values) and float(np.mean(word_counts)) > 2
 
 
-def guess(data: str | Path, columns: OwnTask) -> Guess:
+def guess(data: str | Path | None, columns: OwnTask) -> Guess:
     """The kind of task, guessed from all labels of the training file; a kind given in `columns` is kept.
 
     Raises:
@@ -170,8 +170,6 @@ def guess(data: str | Path, columns: OwnTask) -> Guess:
 
 def completed(data: str | Path | None, columns: OwnTask) -> OwnTask:
     """`columns` with kind and classes filled in from the files: what a run keeps."""
-    if data is None:
-        raise DataError("data: own data need a file or a folder", field="data")
     guessed = guess(data, columns)
     return columns.model_copy(update={"kind": guessed.kind, "label_names": guessed.label_names})
 

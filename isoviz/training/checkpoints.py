@@ -12,7 +12,6 @@ import json
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +43,7 @@ class Epoch(BaseModel):
     measured: Measured
 
 
-@dataclass
-class Progress:
+class Progress(BaseModel):
     """The position of a run.
 
     Attributes:
@@ -69,23 +67,13 @@ class Progress:
     train_seconds: float = 0.0
     evaluate_seconds: float = 0.0
     measure_seconds: float = 0.0
-    history: list[Epoch] = field(default_factory=list)
+    history: list[Epoch] = []
     fitted: bool = False
 
     @property
     def timing(self) -> dict[str, float]:
         """Seconds so far: training, evaluating, measuring."""
-        names = ("train_seconds", "evaluate_seconds", "measure_seconds")
-        return {name: getattr(self, name) for name in names}
-
-    def as_json(self) -> dict[str, Any]:
-        """For a checkpoint."""
-        return {**vars(self), "history": [epoch.model_dump(mode="json") for epoch in self.history]}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Progress:
-        """Progress from a checkpoint."""
-        return cls(**{**data, "history": [Epoch.model_validate(epoch) for epoch in data["history"]]})
+        return self.model_dump(include={"train_seconds", "evaluate_seconds", "measure_seconds"})
 
 
 def save(setup: Setup, progress: Progress, best: int | None = None) -> Path:
@@ -103,7 +91,8 @@ def save(setup: Setup, progress: Progress, best: int | None = None) -> Path:
     shared = sharding.state_of(setup.plain) if sharding.wanted() else None
     state = sharding.optimizer_state(setup.optimizer)
     if setup.accelerator.is_main_process and final.exists():
-        _update_progress(final, progress)
+        trainer = {**_read_sealed(final / _TRAINER), "progress": progress.model_dump(mode="json")}
+        _write_sealed(final / _TRAINER, trainer)
     elif setup.accelerator.is_main_process:
         before = max(filter(_has_training_state, root.glob("step-*")), default=None)
         _write(final, progress, setup, shared, state, generators)
@@ -139,7 +128,7 @@ def _write(
         save_file(_flatten(dict(enumerate(generators))), partial / "generators.safetensors")
         trainer = {
             "version": 1,
-            "progress": progress.as_json(),
+            "progress": progress.model_dump(mode="json"),
             "param_groups": state["param_groups"],
             "scheduler": setup.scheduler.state_dict(),
             "scaler": scaler.state_dict() if scaler is not None else None,
@@ -150,10 +139,6 @@ def _write(
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)  # on a full disk the store may need the space to report the error
         raise
-
-
-def _update_progress(folder: Path, progress: Progress) -> None:
-    _write_sealed(folder / _TRAINER, {**_read_sealed(folder / _TRAINER), "progress": progress.as_json()})
 
 
 def _write_sealed(path: Path, content: Mapping[str, Any]) -> None:
@@ -242,9 +227,9 @@ def load(folder: Path, setup: Setup) -> tuple[Progress, dict[str, Tensor]]:
     Raises `InputError` for another number of processes than before, because the batches would differ.
     """
     if (folder / _ENDED).is_file():
-        return Progress.from_json(_read_sealed(folder / _ENDED)), {}
+        return Progress.model_validate(_read_sealed(folder / _ENDED)), {}
     trainer = _read_sealed(folder / _TRAINER)
-    progress = Progress.from_json(trainer["progress"])
+    progress = Progress.model_validate(trainer["progress"])
     if not _has_training_state(folder):
         _load_weights(setup.plain, folder / FILE)
         return progress, {}
@@ -284,7 +269,7 @@ def keep_final_weights(run_dir: Path, progress: Progress, best: int | None) -> N
     root = keep.parent
     if best is not None and (_folder(root, best) / FILE).is_file():  # otherwise someone removed it: the last weights
         keep = _folder(root, best)
-    _write_sealed(keep / _ENDED, progress.as_json())
+    _write_sealed(keep / _ENDED, progress.model_dump(mode="json"))
     for folder in sorted(root.glob("step-*")):  # the newest one last: until then, a resumed run starts from it
         if folder != keep:
             _set_aside(folder)

@@ -122,7 +122,7 @@ def checked_file(file: str) -> tuple[Path, str, int]:
 def train(
     config: RunConfig, emit: Callable[[Event], None], should_stop: Callable[[], bool], run_dir: Path, resume: bool
 ) -> None:
-    """As `isoviz.training.train`, in the processes that the configuration asks for. All of them are gone when it returns.
+    """As `isoviz.training.loop.train`, in the processes that the configuration asks for. All of them are gone when it returns.
 
     Raises:
         Exception: what the first process that failed raised.

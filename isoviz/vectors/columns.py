@@ -24,7 +24,6 @@ from isoviz.home import home, make_private
 from isoviz.tables import arrays, formats, text_files
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 NAMES: Final = {
@@ -253,13 +252,8 @@ def _holds_numbers(column: pa.ChunkedArray) -> bool:
         return False
     import pandas as pd
 
-    return _mostly_numbers(pd.Series(column.slice(0, 2_000).to_pylist()))
-
-
-def _mostly_numbers(values: pd.Series) -> bool:
-    import pandas as pd
-
-    return bool(pd.to_numeric(values[:2_000].dropna(), errors="coerce").notna().mean() > 0.5)
+    values = pd.Series(column.slice(0, 2_000).to_pylist()).dropna()
+    return bool(pd.to_numeric(values, errors="coerce").notna().mean() > 0.5)
 
 
 def with_points(table: pa.Table, name: str) -> pa.ChunkedArray:

@@ -104,14 +104,14 @@ def test_first_signal_leaves_a_checkpoint_and_ends_the_command(start: Start, sto
 
 def deaf(words: Sequence[str]) -> int:
     """`isoviz` with a training whose first optimiser step takes ten minutes."""
-    import isoviz.training
+    import isoviz.training.loop
 
     def train(config: Any, emit: Callable[[Event], None], *_: object) -> None:
         emit(Checkpointed(step=7, epoch=1, path="c"))
         while True:
             time.sleep(0.01)
 
-    isoviz.training.train = train  # type: ignore[assignment]
+    isoviz.training.loop.train = train  # type: ignore[assignment]
     return main(words)
 
 

@@ -21,6 +21,7 @@ from isoviz.access.service import Service
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import JobKind
 from isoviz.jobs.queue import JobState
+from isoviz.metrics.cloud import draw
 from isoviz.readouts import CATALOGUE, Comparison, cosines, division
 from isoviz.readouts.division import divide
 from isoviz.readouts.image import Image
@@ -424,7 +425,7 @@ def test_maps_name_their_sample_and_escape_user_input() -> None:
     assert [trace.showlegend for trace in figure.data] == [True] * 2 + [False] * 22
     assert all(trace.legendgroup == trace.name for trace in figure.data)  # switched on and off together
     drawn_places = np.concatenate([np.column_stack([trace.x, trace.y]) for trace in figure.data])
-    rows = plots.drawn_rows(4000)
+    rows = draw(4000, plots.DRAWN)
     np.testing.assert_array_equal(np.sort(drawn_places, axis=0), np.sort(places[rows].astype(float), axis=0))
     assert figure.data[0].name == "&lt;b&gt;no" and figure.data[0].customdata[0].startswith("&lt;script&gt;")
     assert len(figure.data[0].customdata[0]) < 120

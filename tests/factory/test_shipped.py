@@ -33,7 +33,7 @@ from isoviz.demo import (
 from isoviz.models import extract, sources
 from isoviz.runs.planning import PRESETS, Preset, expand
 from isoviz.studies import Result
-from isoviz.training import train
+from isoviz.training.loop import train
 from isoviz.vectors import demo_sets
 from isoviz.whatif.texts import FIRST_LAYER, TextsRequest, recorded
 

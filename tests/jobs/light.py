@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from isoviz.errors import InputError
-from isoviz.jobs.kinds import QUEUED, Job, JobKind, Lane
+from isoviz.jobs.kinds import Job, JobKind, Lane
 from isoviz.jobs.results import ResultStore
 
 STORE = ResultStore("light", most=4)
@@ -60,7 +60,7 @@ def kind(name: str, lane: Lane, **more: Any) -> JobKind:
 
 LIGHT = kind("light", LANE, prepare=PREPARE, memory_field="rows", memory_advice="Take fewer.")
 WARM = kind("warm", Lane("warm"), warm_seconds=600.0)
-PATIENT = kind("patient", LANE, priority=QUEUED)
+OTHER = kind("other", LANE)
 BROKEN = kind("broken", Lane("broken"), room="tests.jobs.no_such_room")
 
 

@@ -21,7 +21,7 @@ from isoviz.jobs.kinds import JobKind, Recent, Report
 from isoviz.jobs.queue import JobState
 from tests.jobs.conftest import settled
 from tests.jobs.here import ask, work_here
-from tests.jobs.light import BROKEN, LIGHT, PATIENT, STORE, WARM
+from tests.jobs.light import BROKEN, LIGHT, OTHER, STORE, WARM
 from tests.runs.observing import gone, until
 
 X = {"x": np.arange(3.0)}
@@ -106,21 +106,21 @@ def test_stop_ends_what_the_job_started_and_forgets_it(busy: Path, tmp_path: Pat
     assert settled(LIGHT, "next").status == "done", "what waited behind it has its turn"
 
 
-def test_lane_has_a_limit_urgent_jobs_go_first_and_every_waiter_is_shown(busy: Path) -> None:
+def test_lane_has_a_limit_and_every_waiter_is_shown(busy: Path) -> None:
     queue.start(LIGHT, "first", {"while": str(busy)})
     running(LIGHT, "first")
-    queue.start(PATIENT, "patient", {})
+    queue.start(LIGHT, "second", {})
     time.sleep(0.01)
-    queue.start(LIGHT, "urgent", {})
+    queue.start(OTHER, "third", {})
     queue.start(WARM, "elsewhere", {})
     assert settled(WARM, "elsewhere").status == "done", "another lane is not held up"
-    patient, urgent = queue.look(PATIENT, "patient"), queue.look(LIGHT, "urgent")
-    assert (patient.status, patient.ahead, urgent.status, urgent.ahead) == ("waiting", 2, "waiting", 1)
-    assert queue.waiting_above(kinds.QUEUED) and not queue.waiting_above(kinds.PERSON)
+    second, third = queue.look(LIGHT, "second"), queue.look(OTHER, "third")
+    assert (second.status, second.ahead, third.status, third.ahead) == ("waiting", 1, "waiting", 2)
+    assert queue.is_waiting()
     busy.unlink()
-    urgent, patient = settled(LIGHT, "urgent"), settled(PATIENT, "patient")
-    assert urgent.result is not None and patient.result is not None
-    assert urgent.result.folder.stat().st_ctime_ns < patient.result.folder.stat().st_ctime_ns
+    second, third = settled(LIGHT, "second"), settled(OTHER, "third")
+    assert second.result is not None and third.result is not None and not queue.is_waiting()
+    assert second.result.folder.stat().st_ctime_ns < third.result.folder.stat().st_ctime_ns
 
 
 def test_warm_process_keeps_its_data_and_exits_when_memory_is_short() -> None:

@@ -81,7 +81,7 @@ def test_every_layer_and_pooling_equals_single_rows_without_padding(tiny_models,
         }
         for pooling in POOLINGS[family] - {"head"} | {"tokens"}:
             np.testing.assert_allclose(views.points(layer, pooling), expected[pooling], **close)
-        assert views.groups(layer, "tokens").tolist() == [i for i, row in enumerate(rows) for _ in row]
+        assert views.tokens[layer].groups.tolist() == [i for i, row in enumerate(rows) for _ in row]
         assert views.lengths.tolist() == [len(row) for row in rows]
     if "head" in POOLINGS[family]:
         np.testing.assert_allclose(views.points(2, "head"), heads_by_hand(family, source, columns), **close)
@@ -151,7 +151,7 @@ def test_the_token_sample_is_seeded_and_its_groups_are_the_rows(tiny_models):
     assert first.tokens[1].stream.count == len(everything.sample) > 40
     chosen = [int(np.flatnonzero((everything.sample == point).all(axis=1))[0]) for point in first.points(1, "tokens")]
     assert chosen == sorted(set(chosen))  # in the order of the text, none twice
-    assert everything.groups[chosen].tolist() == first.groups(1, "tokens").tolist()
+    assert everything.groups[chosen].tolist() == first.tokens[1].groups.tolist()
     for row, point in enumerate(first.tokens[1].one_per_row):
         at = np.flatnonzero((everything.sample == point).all(axis=1))
         assert row in everything.groups[at]

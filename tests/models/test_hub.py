@@ -133,7 +133,7 @@ def test_a_bare_transformer_is_asked_for_modules_once(server, published):
 def test_training_records_the_commit(server, published, cola, tmp_path):
     from isoviz.config import RunConfig
     from isoviz.runs import planning
-    from isoviz.training import train
+    from isoviz.training.loop import train
 
     (config,) = planning.expand(
         [NAME], ["glue/cola"], [("baseline", {})], [0], data=str(cola), epochs=1, max_train=16, threads=1

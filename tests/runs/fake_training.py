@@ -1,4 +1,4 @@
-"""A substitute for `isoviz.training.train`: no torch, and every kind of failure on request."""
+"""A substitute for `isoviz.training.loop.train`: no torch, and every kind of failure on request."""
 
 from __future__ import annotations
 

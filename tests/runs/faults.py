@@ -95,7 +95,7 @@ def undisturbed(cfg: RunConfig, folder: Path) -> list[dict[str, Any]]:
 
 
 def _events(cfg: RunConfig, folder: Path) -> list[dict[str, Any]]:
-    from isoviz.training import train
+    from isoviz.training.loop import train
 
     events: list[Event] = []
     train(cfg, events.append, lambda: False, folder)
@@ -251,7 +251,7 @@ time.sleep(3600)
 """
 
 
-def start_app(store: Store, train: str = "isoviz.training:train", slots: str = "cpu") -> subprocess.Popen[str]:
+def start_app(store: Store, train: str = "isoviz.training.loop:train", slots: str = "cpu") -> subprocess.Popen[str]:
     """A process with a runner, as the app has one."""
     process = subprocess.Popen(
         [sys.executable, "-c", _APP, store.url, train, slots], cwd=ROOT, env=_environment(), stdout=subprocess.PIPE, text=True

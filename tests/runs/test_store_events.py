@@ -85,9 +85,6 @@ def test_non_finite_numbers_are_null(store: Store, config: Make) -> None:
     assert (evaluated["loss"], evaluated["metrics"]) == (None, {"f1": None})
     row = store.get(run_id)
     assert row.result is not None and row.result.metrics == {"f1": None}
-    assert (
-        row.progress is not None and row.progress.metrics == {"f1": None} and math.isnan(row.progress.losses["total"])
-    )
     assert isinstance(parse_event(stepped), Stepped)  # null is read back as not a number
 
 
@@ -98,12 +95,7 @@ def test_progress_tells_the_latest(store: Store, config: Make) -> None:
     store.append(run_id, [Entered(phase="saving", detail="now")])
     progress = store.get(run_id).progress
     assert progress is not None
-    assert (progress.step, progress.phase, progress.detail, progress.checkpoint_step) == (
-        3,
-        "saving",
-        "now",
-        2,
-    )
+    assert (progress.step, progress.phase, progress.checkpoint_step) == (3, "saving", 2)
     signals = store.signals(run_id)
     assert (signals.phase, signals.checkpoint_step, signals.status, signals.stop) == ("saving", 2, "running", False)
     store.append(run_id, [Checkpointed(step=9, epoch=1, path="checkpoints/y")])  # steps 4 to 9 were not reported

@@ -24,7 +24,7 @@ import torch
 from isoviz.runs import execution, planning
 execution.prepare()
 assert not torch.cuda.is_initialized(), "a spare must leave the GPU alone"
-from isoviz.training import train
+from isoviz.training.loop import train
 (config,) = planning.expand(
     ["demo/tiny-bert"], ["demo/acceptability"], [("istar", {})], [0], epochs=1, max_train=16, max_eval=16, threads=1
 )

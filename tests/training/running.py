@@ -13,9 +13,10 @@ from isoviz.config import RunConfig
 from isoviz.events import Event
 from isoviz.metrics.record import Measurement
 from isoviz.models.adapter import HeadedModel
-from isoviz.training import measuring, processes, shrinkage, train
+from isoviz.training import measuring, processes, shrinkage
 from isoviz.training.evaluation import Evaluator, Rows
 from isoviz.training.heads import Head
+from isoviz.training.loop import train
 from tests import tiny
 
 

@@ -17,8 +17,9 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Evaluated, Event, Measured
 from isoviz.metrics.record import Measurement
-from isoviz.training import checkpoints, outcome, train, weights
+from isoviz.training import checkpoints, outcome, weights
 from isoviz.training.checkpoints import Epoch, Progress
+from isoviz.training.loop import train
 from isoviz.training.reload import reload
 from tests import tiny
 from tests.training import running

@@ -25,9 +25,10 @@ from isoviz.errors import DivergedError, InputError, is_out_of_memory, to_json
 from isoviz.events import Event, Finished, Stopped
 from isoviz.fence import Roots
 from isoviz.runs.execution import explain
-from isoviz.training import distributed, train
+from isoviz.training import distributed
 from isoviz.training.batches import EpochBatches
 from isoviz.training.distributed import LostProcessError, _Members, send
+from isoviz.training.loop import train
 from tests.runs.observing import until
 from tests.tiny import TinyModels
 

@@ -16,8 +16,9 @@ from isoviz.events import Event
 from isoviz.models import sources
 from isoviz.models.adapter import HeadedModel, load_tokenizer
 from isoviz.tasks import metrics
-from isoviz.training import checkpoints, heads, train
+from isoviz.training import checkpoints, heads
 from isoviz.training.evaluation import Rows
+from isoviz.training.loop import train
 from isoviz.training.reload import build
 from tests import tiny
 from tests.training import running

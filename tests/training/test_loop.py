@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 
 from isoviz.errors import DivergedError, InputError, ModelError
 from isoviz.events import Event, parse_event
-from isoviz.training import train
+from isoviz.training.loop import train
 from tests.training.running import config, of, run
 
 CHOICES = [("isobn", {"beta": 0.5}), ("istar", {"lam": 1.0})]

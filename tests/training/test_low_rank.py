@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -152,10 +151,3 @@ def test_other_settings_of_lora_make_no_second_setup() -> None:
     assert "--lora-rank 4 --lora-alpha 32" in planning.command([planned(lora_alpha=32.0)])
     with pytest.raises(InputError, match="lora_targets"):
         planned(lora_targets="query;")
-
-
-def test_without_peft_the_launch_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "peft", None)
-    monkeypatch.setattr(low_rank, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'isoviz\[train\]'"):
-        planned()

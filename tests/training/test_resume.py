@@ -19,7 +19,8 @@ from isoviz.events import Event, Resumed, parse_event
 from isoviz.runs.execution import execute
 from isoviz.runs.recovery import lost
 from isoviz.runs.store import Store
-from isoviz.training import checkpoints, train
+from isoviz.training import checkpoints
+from isoviz.training.loop import train
 from tests import tiny
 from tests.tiny import TinyModels
 from tests.training import running
@@ -153,7 +154,7 @@ import json, os, signal, sys
 from pathlib import Path
 from isoviz.runs.execution import execute
 from isoviz.runs.store import Store
-from isoviz.training import train
+from isoviz.training.loop import train
 
 def killed(config, emit, should_stop, run_dir, resume=False):
     def tell(event):

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from isoviz.config import RunConfig
 from isoviz.events import Event
-from isoviz.training import checkpoints, train
+from isoviz.training import checkpoints
+from isoviz.training.loop import train
 
 
 def refuse(*args: object) -> None:
