@@ -263,7 +263,8 @@ POINTS = """selector => [...document.querySelectorAll(selector)].map((plot) => p
 
 
 def save_page(page: Page, path: Path) -> str:
-    """Press *Save as one page*; the file's content."""
+    """Press *Save as one page* once the page is complete; the file's content."""
+    expect(page.locator("[data-test-script-state=running]")).to_have_count(0)
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Save as one page").click()
     waiting.value.save_as(path)

@@ -109,9 +109,12 @@ def test_film_moves_the_points_keeps_what_is_selected_and_is_saved(
     home = np.hstack(begin["places"])
     becomes(page, lambda: np.allclose(np.hstack(page.evaluate(state)["places"]), home, atol=1e-3), True)
 
-    page.get_by_text("Include the vectors").click()
     path = tmp_path / "saved.html"
-    page.get_by_text("All 5 layers").click()
+    for name in ("Include the vectors", "All 5 layers"):
+        toggle = page.locator("label").filter(has_text=name)
+        expect(toggle.locator("input")).to_be_enabled()
+        toggle.click()
+        expect(toggle.locator("input")).to_be_checked()
     becomes(page, lambda: '"layer": 0' in save_page(page, path), True)
     file = open_tab(path.as_uri(), dark=True, width=390, offline=True)
     expect(file.locator(".film output")).to_have_text("layer 4")
@@ -138,6 +141,8 @@ def test_film_moves_the_points_keeps_what_is_selected_and_is_saved(
         layers.select_option(f"layer {layer}")
         expected = metrics.isoscore(view.points(layer, "mean").astype(float))
         becomes(file, lambda: file.evaluate(isoscore), pytest.approx(expected, rel=1e-6))
+    cancel = file.locator("#vectors .ivv-progress button")
+    expect(cancel).to_have_css("display", "none")  # afterwards there is nothing to drop
     assert fits(file)
 
 

@@ -28,6 +28,7 @@ from dashboard.components.playground import source
 from isoviz.exploring import maps
 from isoviz.readouts.cosines import neighbour_recall
 from isoviz.whatif import chains
+from tests.browser.conftest import BRIGHTNESS, becomes
 from tests.browser.test_playground_numbers import measured, transformed
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
@@ -125,6 +126,56 @@ def test_of_many_rows_pairs_take_evenly_spaced_ones(lab: Page, tmp_path: Path) -
     close(found["before"], measured(points, len(points)))
 
 
+def duplicates() -> np.ndarray:
+    points = np.random.default_rng(4).normal(size=(60, 6))
+    points[[10, 20, 30]] = points[0]
+    points[41] = points[40] * (1 + 1e-15)
+    points[[50, 51]] = 0
+    return points
+
+
+@pytest.mark.filterwarnings("ignore:.*(undefined|from n)")
+@pytest.mark.parametrize(
+    "points",
+    [np.random.default_rng(3).normal(size=(3, 5)), np.arange(15.0)[:, None] ** 2, duplicates()],
+    ids=["three rows", "one dimension", "duplicates"],
+)
+def test_what_a_small_cloud_leaves_undefined_is_a_dash(lab: Page, tmp_path: Path, points: np.ndarray) -> None:
+    found = drop(lab, npy(tmp_path / "own", points))
+    expected = {name: value for name, value in measured(points, len(points)).items() if name not in ("i1", "i2")}
+    close(found["before"], expected)
+    undefined = {name for name, value in expected.items() if np.isnan(value)}
+    dashes = lab.locator(".ivp-numbers [data-measure]:visible").evaluate_all(
+        "rows => rows.filter((row) => row.cells[1].textContent === '–' && row.cells[1].title).map((row) => row.dataset.measure)"
+    )
+    assert set(dashes) - {"i1", "i2"} == undefined
+
+
+def test_a_later_file_replaces_one_that_is_still_read_or_computed(lab: Page) -> None:
+    rng = np.random.default_rng(2)
+    first, last = (rng.normal(size=(2_000, 128)) * spread for spread in (np.ones(128), np.linspace(1, 9, 128)))
+    expected, quick, during = lab.evaluate(
+        """async ([first, last]) => {
+          const file = (name, npy) => new File([Uint8Array.from(atob(npy), (letter) => letter.charCodeAt(0))], name);
+          const [one, two] = [file("one.npy", first), file("two.npy", last)];
+          const open = async (...files) => {
+            await Promise.race([Promise.all(files.map((file) => vectors.open([file]))), late()]);
+            return [vectors.opened.name, vectors.problem.hidden, vectors.cloud.numbers()];
+          };
+          const late = () => new Promise((done) => setTimeout(done, 20000));
+          const large = new File([one, " ".repeat(2e7)], "one.npy");
+          const found = [await open(two), await open(large, two)];
+          await open(one);
+          const computing = new Promise((done) => vectors.cloud.port.addEventListener("message", ({ data }) => data.done && done()));
+          vectors.frontier.start.click();
+          await computing;
+          return [...found, await open(two)];
+        }""",
+        [base64.b64encode(saved(points.astype(np.float32))).decode() for points in (first, last)],
+    )
+    assert expected[:2] == ["two.npy", True] and quick == expected and during == expected
+
+
 @pytest.mark.parametrize(
     "script", [lab_source.engine(), f"{source.script()}\n{lessons.script()}\n{lab_source.script()}"]
 )
@@ -159,6 +210,8 @@ def test_a_transform_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarra
     steps += [{"slug": "unit_norm"}] * chain.endswith("~unit_norm")  # of the page alone
     lab.evaluate("(transforms) => vectors.cloud.set({ transforms })", steps)
     found = lab.evaluate(STATE)["after"]
+    lab.evaluate("vectors.cloud.set({ transforms: Array(6).fill({ slug: 'centring' }) })")
+    expect(lab.locator(".ivp-transforms > select").first).to_be_hidden()  # no more of them
     lab.evaluate("vectors.cloud.set({ transforms: [] })")
     close(found, measured(transformed(points.astype(np.float64), steps), ROWS))
 
@@ -178,6 +231,9 @@ def test_the_map_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarray, r
         expected = maps.pca(points[:rows], 3).coordinates
         signs = np.sign((found * expected).sum(axis=0))
         np.testing.assert_allclose(found * signs, expected, atol=1e-4 * np.abs(expected).max())
+    for scheme, dark in (("dark", True), ("light", False)):
+        lab.emulate_media(color_scheme=scheme)
+        becomes(lab, lambda: canvas.evaluate(BRIGHTNESS) < 0.5, dark)
 
 
 def cosines_of(points: np.ndarray) -> np.ndarray:
@@ -380,6 +436,8 @@ BAD: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "not finite": ("own.npy", lambda: saved(with_nan()), "row 5, dimension 2"),
     "no rows": ("own.npy", lambda: saved(np.ones((0, 4))), "(0, 4)"),
     "one row": ("own.npy", lambda: saved(np.ones((1, 4))), "single row"),
+    "too large": ("own.npy", lambda: saved(np.full((3, 4), 1e90)), "row 1, dimension 1"),
+    "too small": ("own.npy", lambda: saved(np.eye(3, 4) * 1e-90), "1e-90"),
     "too many rows": ("own.npy", lambda: saved(np.ones((20_001, 1), dtype=np.float32)), "20000 × 1024"),
     "zip bomb": ("own.npz", bomb, "more than 512 MB"),
     "cut-off archive": ("own.npz", lambda: bomb()[:2000], "cut off"),
@@ -409,6 +467,10 @@ def test_labels_of_another_length_are_refused(lab: Page, tmp_path: Path, points:
     (tmp_path / "labels.txt").write_text("one\ntwo\n", encoding="utf-8")
     found = drop(lab, npy(tmp_path / "own", points), tmp_path / "labels.txt")
     assert "labels.txt: 2 texts for 240 vectors" in found["problem"]
+    np.save(tmp_path / "labels.npy", np.array(["a" * 5_000, "ß"])[np.arange(ROWS) % 2])
+    found = drop(lab, npy(tmp_path / "own", points), tmp_path / "labels.npy")
+    assert found["opened"]["columns"]["label"][1::2] == ["ß"] * (ROWS // 2)
+    assert len(lab.evaluate("vectors.nameOf(0)")) < 400  # a neighbour's line
 
 
 @pytest.mark.parametrize("texts", [True, False])

@@ -10,7 +10,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from dashboard.report import html_file, markdown_file
-from tests.browser.conftest import OpenTab, fits
+from tests.browser.conftest import OpenTab, becomes, fits
 from tests.dashboard.test_reports import NASTY, sample
 from tests.missing import missing
 
@@ -30,6 +30,8 @@ def test_a_report_opens_with_the_network_cut(open_tab: OpenTab, tmp_path: Path) 
     assert fits(page)
     colour = page.locator(".plot").evaluate("plot => plot._fullLayout.font.color")
     assert colour == "rgb(232, 237, 242)"  # dark page, light words
+    page.emulate_media(media="print")
+    becomes(page, lambda: page.locator(".plot").evaluate("plot => plot._fullLayout.font.color"), "rgb(24, 34, 45)")
 
 
 def test_pictures_are_drawn_for_markdown() -> None:

@@ -171,6 +171,8 @@ def test_the_command_refuses_it_with_exit_code_2(tmp_path: Path, capsys: pytest.
     assert main(["freeze", "/nowhere", "--out", str(tmp_path / "x.html")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("isoviz: URL: ") and not (tmp_path / "x.html").exists()
+    assert main(["freeze", "/explore", "--out", str(tmp_path / "x.html"), "--all-layers"]) == 2
+    assert "--all-layers: only with --with-vectors" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

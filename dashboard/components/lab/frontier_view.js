@@ -6,9 +6,9 @@ const SYMBOLS = { 32: "●", 8: "■", 1: "▲" };
 const ROTATION_INKS = { none: 0, pca: 1, whitening: 2 }; // of CLUSTER_COLOURS
 
 export class FrontierView {
-  // ask(): starts the computation in the worker. file: the name for the Python lines.
-  constructor(ask) {
-    this.points = [];
+  // ask(): starts the computation in the worker. look(): the theme's colours.
+  constructor(ask, look) {
+    Object.assign(this, { points: [], look });
     this.start = button("Compute the frontier", () => {
       this.start.disabled = true;
       this.note.textContent = "Computing";
@@ -25,10 +25,13 @@ export class FrontierView {
     this.element = make("section", "ivv-compression", { "aria-label": "Compression frontier" }, make("h2", "", "Compression frontier"), make("p", "ivp-caption", about), this.start, this.note, this.canvas, this.key, make("div", "ivv-wide", this.table), this.code, make("p", "", this.copy, " ", this.copied));
     this.resized = new ResizeObserver(() => this.paint());
     this.resized.observe(this.canvas);
+    this.mode = matchMedia("screen and (prefers-color-scheme: dark)");
+    this.mode.addEventListener("change", this.paint);
   }
 
-  begin(file, look) {
-    Object.assign(this, { file, look, points: [] });
+  // file: the name for the Python lines.
+  begin(file) {
+    Object.assign(this, { file, points: [], best: null });
     this.start.disabled = false;
     this.note.textContent = this.key.textContent = this.copied.textContent = "";
     for (const element of [this.canvas, this.table, this.code, this.copy]) element.hidden = true;
@@ -60,31 +63,33 @@ export class FrontierView {
     this.code.hidden = this.copy.hidden = false;
   }
 
-  paint() {
+  paint = () => {
     const { width, height } = this.canvas.getBoundingClientRect();
     if (!width || !this.best) return;
+    const look = this.look();
     const ratio = Math.min(2, globalThis.devicePixelRatio || 1);
     [this.canvas.width, this.canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
     const pen = this.canvas.getContext("2d");
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-    pen.font = `11px ${this.look.font}`;
+    pen.font = `11px ${look.font}`;
     const sizes = this.points.map(({ bytes }) => Math.log2(bytes));
     const bounds = [Math.min(...sizes) - 0.3, Math.max(...sizes) + 0.3];
     const low = Math.max(0, Math.floor(10 * Math.min(...this.points.map(({ recall }) => recall))) / 10);
-    const scale = frame(pen, { width, height }, this.look, bounds, [low, 1.03], { x: [`${number(2 ** bounds[0], 2)} bytes`, `${number(2 ** bounds[1], 3)} bytes`], y: [low.toFixed(1), "1"] });
-    trace(pen, this.best.map(({ bytes, recall }) => [scale.x(Math.log2(bytes)), scale.y(recall)]), this.look.faint, { width: 1.2 });
+    const scale = frame(pen, { width, height }, look, bounds, [low, 1.03], { x: [`${number(2 ** bounds[0], 2)} bytes`, `${number(2 ** bounds[1], 3)} bytes`], y: [low.toFixed(1), "1"] });
+    trace(pen, this.best.map(({ bytes, recall }) => [scale.x(Math.log2(bytes)), scale.y(recall)]), look.faint, { width: 1.2 });
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    pen.font = `13px ${this.look.font}`;
+    pen.font = `13px ${look.font}`;
     for (const { rotation, bits, bytes, recall } of this.points) {
       pen.fillStyle = CLUSTER_COLOURS[ROTATION_INKS[rotation]];
       pen.fillText(SYMBOLS[bits], scale.x(Math.log2(bytes)), scale.y(recall));
     }
     this.canvas.setAttribute("aria-label", `Recall at 10 against bytes per vector, ${this.points.length} points; the table lists the ${this.best.length} that no smaller one reaches`);
-  }
+  };
 
   close() {
     this.resized.disconnect();
+    this.mode.removeEventListener("change", this.paint);
   }
 }
 
@@ -98,6 +103,6 @@ export function paretoOf(points) {
 export function pythonOf({ rotation, bits, k }, file) {
   const first = rotation === "none" ? `posthoc.truncation(keep=${k})` : `posthoc.pca_whitening(components=${k}, strength=${rotation === "pca" ? 0 : 1})`;
   const steps = [first, ...(bits === 8 ? ["posthoc.quantisation(bits=8)"] : bits === 1 ? ["posthoc.binary(centre=True)"] : [])];
-  const source = /\.npy$/i.test(file) ? `np.load(${JSON.stringify(file)})` : `... # the vectors of ${file}, shape (rows, dimensions)`;
+  const source = /\.npy$/i.test(file) ? `np.load(${JSON.stringify(file)})` : `... # the vectors of ${file.replace(/\s+/g, " ")}, shape (rows, dimensions)`;
   return `import numpy as np\nfrom isoviz import posthoc\n\nvectors = ${source}\nchain = posthoc.chain([\n${steps.map((step) => `    ${step},\n`).join("")}]).fit(vectors)\ncompressed = chain.transform(vectors)\n`;
 }

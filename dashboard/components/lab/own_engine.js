@@ -10,6 +10,7 @@ export class OwnEngine extends Engine {
   asked = {}; // lists of jobs of the second worker, with their answers
   frontier = null;
   lists = 0;
+  openings = 0;
 
   // "open" reads files; the next state is computed on them. "neighbours": the rows with the highest cosines to a row. "help", "helper":
   // the ends of a channel between this worker and the second one.
@@ -21,16 +22,20 @@ export class OwnEngine extends Engine {
   }
 
   async open(data, post) {
+    const number = (this.openings += 1);
+    const say = (message) => number === this.openings && post(message); // only of the files that came last
+    let own;
     try {
-      this.own = await readFiles(data.files, (text) => post({ part: "progress", text }));
+      own = await readFiles(data.files, (text) => say({ part: "progress", text }));
     } catch (error) {
       if (!(error instanceof FileError)) console.error(error);
-      post({ part: "refused", problem: error.message });
+      say({ part: "refused", problem: error.message });
       return;
     }
-    Object.assign(this, { axes: {}, exact: {}, asked: {}, cache: new Cache(), frontier: null });
-    const { name, n, d, columns } = this.own;
-    post({ part: "opened", name, n, d, columns });
+    if (number !== this.openings) return;
+    Object.assign(this, { own, axes: {}, exact: {}, asked: {}, cache: new Cache(), frontier: null });
+    const { name, n, d, columns } = own;
+    say({ part: "opened", name, n, d, columns });
   }
 
   *cloud() {
@@ -41,7 +46,16 @@ export class OwnEngine extends Engine {
     });
   }
 
+  // Ends as soon as another file is open: what follows would be kept as that file's numbers.
   *steps(state, paused) {
+    const { own } = this;
+    for (const step of this.stepsOnFile(state, paused)) {
+      yield step;
+      if (this.own !== own) return;
+    }
+  }
+
+  *stepsOnFile(state, paused) {
     if (!this.own) {
       yield { answer: { part: "settled" } };
       return;

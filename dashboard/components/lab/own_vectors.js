@@ -5,6 +5,7 @@
 //   .pythonFor(point)                   the Python of a point of the frontier
 
 const NEIGHBOUR_COUNT = 10;
+const MOST_LETTERS = 300; // of a row's label and text
 const ACCEPT = ".npy,.npz,.csv,.tsv,.jsonl,.ndjson,.safetensors,.parquet,.txt";
 const WITHOUT = ["controls", "presets", "toolbar"]; // what shapes a drawn cloud
 
@@ -53,13 +54,14 @@ export class OwnVectors {
     this.cloud.port.postMessage({ ask: "helper", id: 0, port: port1 }, [port1]);
     this.helper.postMessage({ ask: "help", id: 0, port: port2 }, [port2]);
     this.frontier?.close();
-    this.frontier = new FrontierView(() => this.cloud.pause(false));
+    this.frontier = new FrontierView(() => this.cloud.pause(false), () => this.cloud.look());
     this.below.replaceChildren(this.rulerPart(), this.neighbourPart(), this.frontier.element);
     this.listenForRows();
   }
 
   open(files, transforms = []) {
-    this.transforms = transforms;
+    this.done();
+    Object.assign(this, { transforms, isReading: true });
     this.problem.hidden = true;
     this.progress.hidden = this.head.hidden = false;
     this.status.textContent = "Reading";
@@ -74,6 +76,7 @@ export class OwnVectors {
   }
 
   done() {
+    this.isReading = false;
     this.input.value = "";
     this.whenSettled?.();
     this.whenSettled = null;
@@ -83,7 +86,7 @@ export class OwnVectors {
     const parts = {
       progress: ({ text }) => (this.status.textContent = text),
       refused: ({ problem }) => this.refuse(problem),
-      failed: () => this.refuse("these vectors cannot be computed here; the browser's console says why"),
+      failed: () => this.isReading || this.refuse("these vectors cannot be computed here; the browser's console says why"),
       opened: (opened) => this.show(opened),
       ruler: (ruler) => this.showRuler(ruler),
       frontier: (step) => this.frontier.show(step),
@@ -101,26 +104,27 @@ export class OwnVectors {
   }
 
   show(opened) {
-    this.opened = opened;
+    Object.assign(this, { opened, isReading: false });
     const { name, n, d, columns } = opened;
     this.status.textContent = "Computing";
     this.shown.hidden = false;
     this.facts.textContent = `${name}: ${count(n)} vectors of ${count(d)} dimensions${n < d ? "; fewer rows than dimensions bias most measures" : ""}`;
     const labels = columns.label && frequentLabels(columns.label);
     const others = labels && new Set(columns.label).size > labels.length;
-    this.key.replaceChildren(...(labels ?? []).concat(others ? ["others"] : []).map((label, at, all) => make("span", "ivv-label", { style: `--ink: ${CLUSTER_COLOURS[others && at === all.length - 1 ? 9 : at]}` }, label)));
+    this.key.replaceChildren(...(labels ?? []).concat(others ? ["others"] : []).map((label, at, all) => make("span", "ivv-label", { style: `--ink: ${CLUSTER_COLOURS[others && at === all.length - 1 ? 9 : at]}` }, label || "no label")));
     for (const part of ["before", "after"]) this.cloud.values[part] = {};
     this.cloud.drawn = {};
+    this.cloud.answeredId = this.cloud.sentId; // the former file gets no more answers
     this.cloud.paused = true; // no frontier until it is asked for
     this.row.max = n;
     this.clearNeighbours();
-    this.frontier.begin(name, this.cloud.look());
+    this.frontier.begin(name);
     this.cloud.set({ d, n, clusters: labels ? 2 : 1, separation: 1, view: this.map.value, transforms: this.transforms });
     this.root.dispatchEvent(new CustomEvent("lab:opened", { detail: opened, bubbles: true }));
   }
 
   settled() {
-    if (!this.opened) return;
+    if (!this.opened || this.isReading) return;
     this.progress.hidden = true;
     this.done();
     this.root.dispatchEvent(new CustomEvent("lab:settled", { detail: this.cloud.numbers(), bubbles: true }));
@@ -181,7 +185,8 @@ export class OwnVectors {
 
   nameOf(row) {
     const { text, label, id } = this.opened.columns;
-    return [id ? id[row] : `row ${row + 1}`, label?.[row], text?.[row]].filter(Boolean).join(" · ");
+    const whole = [id ? id[row] : `row ${row + 1}`, label?.[row], text?.[row]].filter(Boolean).join(" · ");
+    return whole.length > MOST_LETTERS ? `${whole.slice(0, MOST_LETTERS)} …` : whole;
   }
 
   // A click on the cloud that does not turn it chooses the nearest point.
@@ -208,7 +213,7 @@ export class OwnVectors {
 
 // Vectors inside the page, as files: { name, npy: base64, columns }.
 export function filesOf({ name, npy, columns }) {
-  const bytes = Uint8Array.from(atob(npy), (letter) => letter.charCodeAt(0));
+  const bytes = Uint8Array.fromBase64?.(npy) ?? Uint8Array.from(atob(npy), (letter) => letter.charCodeAt(0)); // the second takes seconds for a large file
   const files = [new File([bytes], name)];
   const names = Object.keys(columns);
   if (!names.length) return files;

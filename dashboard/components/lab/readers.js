@@ -5,7 +5,7 @@ export const LIMITS = { rows: 20000, dimensions: 1024, bytes: 512 * 2 ** 20 };
 const NAMES = { id: ["id", "_id", "ids"], text: ["text", "sentence", "texts"], label: ["label", "labels", "group", "groups"] };
 const INDEX = /^$|^Unnamed: \d+$|^__index_level_\d+__$/; // columns in which pandas writes row numbers
 const FORMATS = ".npy, .npz, .csv, .tsv, .jsonl, .safetensors or .parquet";
-const LARGEST = 1e100; // of a number; squares and products of larger ones overflow
+const [SMALLEST, LARGEST] = [1e-70, 1e70]; // sizes of a file's largest number; fourth powers must fit double precision
 
 // A fault of the file, in the visitor's terms.
 export class FileError extends Error {}
@@ -44,7 +44,7 @@ async function readOne(file, report) {
   const start = new Uint8Array(await file.slice(0, 8).arrayBuffer());
   const begins = (text) => [...text].every((letter, at) => start[at] === letter.charCodeAt(0));
   try {
-    if (begins("\x93NUMPY")) return ofArrays({ [file.name]: npyArray(await file.arrayBuffer()) });
+    if (begins("\x93NUMPY")) return ofArrays({ [file.name.replace(/\.npy$/i, "")]: npyArray(await file.arrayBuffer()) });
     if (begins("PK")) return ofArrays(await npzArrays(file));
     if (begins("PAR1")) return ofTable(await parquetRows(file, report));
     if (suffix === "safetensors") return ofArrays(safetensors(await file.arrayBuffer()));
@@ -61,10 +61,14 @@ async function readOne(file, report) {
 const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
 
 function checkFinite({ values, d }, name) {
+  let largest = 0;
   for (let at = 0; at < values.length; at += 1) {
-    if (Math.abs(values[at]) <= LARGEST) continue;
+    const size = Math.abs(values[at]);
+    if (size > largest) largest = size;
+    if (size <= LARGEST) continue;
     fail(`${name}: row ${Math.floor(at / d) + 1}, dimension ${(at % d) + 1} is ${Number.isNaN(values[at]) ? "not a number" : values[at]}; leave such rows out`);
   }
+  if (largest > 0 && largest < SMALLEST) fail(`${name}: its largest number is ${largest}; multiply the vectors by a constant`);
 }
 
 function requireSize(n, d) {

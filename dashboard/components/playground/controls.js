@@ -123,11 +123,13 @@ export class Transforms {
       if (add.value) change({ transforms: [...transforms, { slug: add.value, ...(add.value === "truncation" && { keep: d >> 1 }) }] });
       add.value = "";
     });
+    this.add = add;
     this.element = make("section", "ivp-transforms", { "aria-label": "Transforms" }, this.steps, add);
   }
 
   show(state) {
     this.state = state;
+    this.add.hidden = state.transforms.length >= MAX_TRANSFORMS;
     const slugs = state.transforms.map(({ slug }) => slug).join(" ");
     if (slugs !== this.slugs) this.build(slugs);
     for (const row of this.rows) {

@@ -39,9 +39,16 @@ export class Playground {
     this.build();
     this.port = portOf(worker);
     this.port.onmessage = ({ data }) => this.receive(data);
+    this.mode = matchMedia("screen and (prefers-color-scheme: dark)");
+    this.mode.addEventListener("change", this.restyle);
     this.show();
     this.requestNumbers();
   }
+
+  restyle = () => {
+    this.cachedLook = null;
+    this.show();
+  };
 
   state() {
     return structuredClone(this.current);
@@ -95,6 +102,7 @@ export class Playground {
     this.glide?.stop();
     cancelAnimationFrame(this.frame);
     this.port.terminate?.();
+    this.mode.removeEventListener("change", this.restyle);
     for (const part of Object.values(this.parts)) part.close?.();
     this.root.replaceChildren();
   }
