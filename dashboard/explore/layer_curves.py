@@ -73,9 +73,11 @@ def section(panes: list[Pane]) -> None:
 def _entropy(pane: Pane) -> Curve:
     arrays = [pane.view.array(layer, "tokens", "prompts") for layer in range(pane.view.depth + 1)]
     values = np.stack([array for array in arrays if array is not None] or [np.zeros(0)])
+    if len(values) < len(arrays):
+        return None, "", "This view was recorded without it. Analyse other rows, such as one fewer, to compute it."
     values = values[:, ~np.isnan(values).any(axis=0)]
-    if len(values) < len(arrays) or not values.size:
-        return None, "", "Not available for this view."
+    if not values.size:
+        return None, "", "Undefined: no text has it at every layer."
     dip = layers.valley(values)
     words = valley_words(dip, values.mean(axis=1))
     notes = numbers.notes_on(pane.view.entry(pane.view.depth, "tokens"), "prompt_entropy")

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from isoviz.metrics.cloud import resolution
+from isoviz.metrics.sample import Sample
 from isoviz.readouts.image import ROUNDING, Image, among_largest
 from isoviz.statistics.paired_bootstrap import Jackknife, Mean, MutualInformation, Statistic
 
@@ -181,7 +181,7 @@ def linear_head(train: Any, labels: NDArray[Any], points: Any, kind: str, *, wid
     x, y = np.asarray(train, dtype=np.float64), np.asarray(points, dtype=np.float64)
     mean = x.mean(axis=0)
     x, y = x - mean, y - mean
-    if np.all(x.std(axis=0) <= resolution(train) * np.abs(mean)):
+    if Sample(train).collapsed:
         values, counts = np.unique(labels, return_counts=True)
         return np.full(len(y), values[counts.argmax()] if kind == "classification" else np.mean(labels))
     unit = float(np.sqrt(np.einsum("ij,ij->", x, x) / (len(x) * (width or x.shape[1]))))
