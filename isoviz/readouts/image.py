@@ -98,10 +98,18 @@ class Image:
         return scores
 
     def nearest(self, k: int) -> csr_array:
-        """(m, m): `among_largest` of the k nearest other rows of each row of `sample` by cosine."""
+        """(m, m): `among_largest` of the k nearest other rows of each row of `sample` by cosine.
+
+        In double precision: which pairs are tied would otherwise depend on the number of threads, as single-precision sums do.
+        """
         from scipy.sparse import csr_array
 
-        return csr_array(among_largest(self.others, k))
+        unit = self.points[self.sample].astype(np.float64)
+        norms = np.linalg.norm(unit, axis=1)
+        unit *= np.divide(1.0, norms, out=np.zeros_like(norms), where=self.directed[self.sample])[:, None]
+        scores = unit @ unit.T
+        np.fill_diagonal(scores, -np.inf)
+        return csr_array(among_largest(scores, k))
 
 
 def among_largest(scores: NDArray[np.floating], k: int) -> NDArray[np.float64]:

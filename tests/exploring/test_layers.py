@@ -84,6 +84,19 @@ def test_a_layer_whose_rows_are_equal_has_neighbours_by_chance_whatever_the_roun
         assert kept.from_before[0] == kept.to_last[0] == (pytest.approx(kept.by_chance), pytest.approx([10 / 59] * 2))
 
 
+def test_rounding_decides_no_tie() -> None:
+    generator = np.random.default_rng(0)
+    first = generator.normal(8.0, size=(800, 64)).astype(np.float32)  # a narrow cone: many close cosines
+    second = (first + generator.normal(0.0, 0.2, size=first.shape)).astype(np.float32)
+    kept = layers.retention([first, second])
+    for _ in range(3):
+        order = generator.permutation(64)  # sums in another order round otherwise
+        again = layers.retention([first[:, order], second[:, order]])
+        assert kept is not None
+        assert again is not None
+        assert again.shares == pytest.approx(kept.shares, abs=1e-12)
+
+
 def test_the_choice_is_the_layer_that_the_others_resemble() -> None:
     rng = np.random.default_rng(0)
     middle = rng.normal(size=(60, 8))
