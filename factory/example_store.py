@@ -68,7 +68,7 @@ def pack(source: Path, results: Path, target: Path) -> int:
     target.mkdir(parents=True)
     _write_database(store, chosen, target)
     embedded = [_write_embeddings(store, row, target) for row in chosen[METHODS] if _is_first(row, WITH_EMBEDDINGS)]
-    _write_view(target)
+    write_view(target)
     write_demo_vectors(target)
     write_demo_rulers(target)
     slugs = _write_results(store, results, target / "studies")
@@ -205,12 +205,7 @@ def _write_run(
         },
     )
     lines = [
-        {
-            "run_id": run_id,
-            "seq": seq,
-            "time": round(moment, 2),
-            "body": _compact(_body(one), DIGITS_OF_CURVES),
-        }
+        {"run_id": run_id, "seq": seq, "time": round(moment, 2), "body": _compact(_body(one), DIGITS_OF_CURVES)}
         for seq, (moment, one) in enumerate(events, start=1)
     ]
     connection.execute(insert(schema.events), lines)
@@ -334,10 +329,11 @@ def _write_embeddings(store: Store, row: RunRow, target: Path) -> str:
     return name
 
 
-def _write_view(target: Path) -> None:
-    """Write Explore's view of the bundled encoder on a demo task."""
+def write_view(target: Path) -> int:
+    """Write Explore's view of the bundled encoder on a demo task; returns its size in bytes."""
     from isoviz.exploring import measuring, points, results
 
+    shutil.rmtree(target / results.STORE.name, ignore_errors=True)
     facts, arrays = measuring.compute(VIEW, _silent, lambda facts, arrays: None)
     tokens = points.unpacked(arrays[points.TOKENS])
     places = np.linspace(0, len(tokens) - 1, min(TOKENS_KEPT, len(tokens))).round().astype(int)
@@ -349,6 +345,7 @@ def _write_view(target: Path) -> None:
     _write_result(
         target / results.STORE.name / (EXAMPLE + "view"), facts, {name: _halved(value) for name, value in kept.items()}
     )
+    return _size(target / results.STORE.name)
 
 
 def write_demo_vectors(target: Path) -> int:

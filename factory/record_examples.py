@@ -1,12 +1,12 @@
 """Records the bundled examples: `python -m factory.record_examples [--store DIR] [grids | studies | pack ...]`.
 
-Six steps, all but the last unless some are named:
+Seven steps, all but the last unless some are named:
 
 - `grids` trains the runs of `EXPERIMENTS`: every method on two demo tasks, and one λ × ζ sweep.
 - `studies` carries out every study at its quick scale and keeps each result beside the runs, in `DIR/studies`, or where --results says.
 - `pack` writes what the store has to `isoviz/demo/examples` (`factory.example_store`).
-- `vectors` embeds the demo sets that What-if opens on anew, and `rulers` measures the rulers of these vectors; `pack` does both too. They
-  need no store and take seconds.
+- `view` measures the view that Explore opens on anew, `vectors` embeds the demo sets that What-if opens on, and `rulers` measures the
+  rulers of these vectors; `pack` does all three too. They need no store and take seconds.
 - `verdicts` judges every claim on the packed runs again, by this version, without training.
 
 A store that is named is continued: finished runs are not trained again. Without one, the runs lie in a temporary folder. Training is
@@ -35,7 +35,7 @@ from isoviz.runs.planning import MethodChoice
 if TYPE_CHECKING:
     from isoviz.studies import Result
 
-STEPS: Final = ("grids", "studies", "pack", "vectors", "rulers", "verdicts")
+STEPS: Final = ("grids", "studies", "pack", "view", "vectors", "rulers", "verdicts")
 ENCODER: Final = "demo/tiny-bert"
 SEEDS: Final = (0, 1, 2)
 SENTENCES, PAIRS = "demo/acceptability", "demo/similarity"
@@ -135,6 +135,15 @@ def pack(folder: Path, results: Path) -> int:
     return int(size > example_store.MOST_BYTES)
 
 
+def measure_view() -> int:
+    """Write the view that Explore opens on to the package; returns 0."""
+    from factory import example_store
+    from isoviz.demo import EXAMPLES
+
+    print(f"view: {example_store.write_view(EXAMPLES) / 1e6:.1f} MB", flush=True)
+    return 0
+
+
 def embed_demo_sets() -> int:
     """Write the vectors of the demo sets to the package; returns 0."""
     from factory import example_store
@@ -206,6 +215,7 @@ def main() -> int:
             "grids": lambda: train_grids(folder),
             "studies": lambda: carry_out_studies(folder, results),
             "pack": lambda: pack(folder, results),
+            "view": measure_view,
             "vectors": embed_demo_sets,
             "rulers": measure_rulers,
             "verdicts": renew_verdicts,

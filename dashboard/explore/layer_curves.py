@@ -72,9 +72,7 @@ def section(panes: list[Pane]) -> None:
 @cached()
 def _entropy(pane: Pane) -> Curve:
     arrays = [pane.view.array(layer, "tokens", "prompts") for layer in range(pane.view.depth + 1)]
-    values = np.stack([array for array in arrays if array is not None] or [np.zeros(0)])
-    if len(values) < len(arrays):
-        return None, "", "This view was recorded without it. Analyse other rows, such as one fewer, to compute it."
+    values = np.stack([array for array in arrays if array is not None])
     values = values[:, ~np.isnan(values).any(axis=0)]
     if not values.size:
         return None, "", "Undefined: no text has it at every layer."

@@ -9,9 +9,10 @@ import numpy as np
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, answer, undefined
-from isoviz.metrics.nearest import nearest
+from isoviz.metrics.moments import COLLAPSED
+from isoviz.metrics.nearest import EQUAL
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range
-from isoviz.metrics.sample import HUBNESS_POINTS, NEAREST, Sample
+from isoviz.metrics.sample import HUBNESS_POINTS, Sample
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 def hubness(points: Points, k: int = 10) -> Value:
     """Skewness of the k-occurrence N_k over a cloud (n, d), the number of points that have a given point among their k nearest.
 
-    E(N_k − k)³/σ³ with population moments (Radovanović et al. 2010), Euclidean distances, O(n²d). Ties between equally near
-    points are broken arbitrarily but deterministically; copies of a point count as separate points.
+    E(N_k − k)³/σ³ with population moments (Radovanović et al. 2010), Euclidean distances, O(n²d). Points that are equally near at
+    the last place share it, so N_k need not be whole; copies of a point count as separate points.
 
-    Undefined (nan) for n ≤ k + 1, where all points are neighbours of each other, and where all N_k are equal.
+    Undefined (nan) for n ≤ k + 1, where all points are neighbours of each other, and where all points or all N_k are equal.
 
     Args:
         points: (n, d); a tensor result carries no gradient.
@@ -37,12 +38,12 @@ def hubness(points: Points, k: int = 10) -> Value:
 def _estimate(sample: Sample, k: int = 10) -> Estimate:
     if sample.n <= k + 1:
         return undefined(f"with k = {k} it needs at least {k + 2} points, got {sample.n}")
-    assert sample.points is not None
-    neighbours = sample.neighbours if k <= NEAREST else nearest(sample.points, k)
-    counts = np.bincount(neighbours.indices[:, :k].ravel(), minlength=sample.n)
-    apart = counts - float(k)
+    if sample.collapsed:
+        return undefined(COLLAPSED)
+    graph = sample.graph(k)
+    apart = np.bincount(graph.to, graph.chance, sample.n) - k
     variance = float(np.mean(apart**2))
-    if variance == 0:
+    if not variance > EQUAL**2:
         return undefined(f"every point is among the {k} nearest of equally many")
     return Estimate(float(np.mean(apart**3)) / variance**1.5)
 

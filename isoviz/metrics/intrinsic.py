@@ -9,7 +9,8 @@ import numpy as np
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, answer
 from isoviz.metrics.moments import COLLAPSED
-from isoviz.metrics.neighbours import EQUAL, distinct_neighbours
+from isoviz.metrics.nearest import EQUAL
+from isoviz.metrics.neighbours import distinct_neighbours
 from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import HUBNESS_POINTS, Sample
 

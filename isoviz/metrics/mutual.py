@@ -8,9 +8,9 @@ import numpy as np
 
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, answer, undefined
-from isoviz.metrics.nearest import nearest
+from isoviz.metrics.moments import COLLAPSED
 from isoviz.metrics.protocol import AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
-from isoviz.metrics.sample import HUBNESS_POINTS, NEAREST, Sample
+from isoviz.metrics.sample import HUBNESS_POINTS, Sample
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
@@ -21,10 +21,11 @@ def reciprocity(points: Points, k: int = 10) -> Value:
 
     The reciprocity of the directed k-nearest-neighbour graph. Schnitzer et al. (2012) describe asymmetric neighbours as the
     consequence of hubs: a hub is a neighbour of many more points than the k that are its own. Sakhawat et al. (2026,
-    arXiv:2605.26575) measure it between the vectors of two languages; this is within one cloud. Euclidean distances, O(n²d); ties
-    between equally near points are broken arbitrarily but deterministically. Copies of a point count as separate points.
+    arXiv:2605.26575) measure it between the vectors of two languages; this is within one cloud. Euclidean distances, O(n²d). Points
+    that are equally near at the last place are neighbours by chance: the value is the mean over independent orders of them. Copies
+    of a point count as separate points.
 
-    Undefined (nan) for n ≤ k + 1, where all points are neighbours of each other.
+    Undefined (nan) for n ≤ k + 1, where all points are neighbours of each other, and where all points are equal.
 
     Args:
         points: (n, d); a tensor result carries no gradient.
@@ -36,14 +37,16 @@ def reciprocity(points: Points, k: int = 10) -> Value:
 
 
 def _estimate(sample: Sample, k: int = 10) -> Estimate:
-    n = sample.n
-    if n <= k + 1:
-        return undefined(f"with k = {k} it needs at least {k + 2} points, got {n}")
-    assert sample.points is not None
-    neighbours = sample.neighbours if k <= NEAREST else nearest(sample.points, k)
-    to = neighbours.indices[:, :k].ravel()
-    start = np.repeat(np.arange(n), k)
-    return Estimate(float(np.isin(start * n + to, to * n + start).mean()))
+    if sample.n <= k + 1:
+        return undefined(f"with k = {k} it needs at least {k + 2} points, got {sample.n}")
+    if sample.collapsed:
+        return undefined(COLLAPSED)
+    start, to, chance = sample.graph(k)
+    pairs, reversed_pairs = start * sample.n + to, to * sample.n + start
+    order = np.argsort(pairs)
+    place = order[np.searchsorted(pairs, reversed_pairs, sorter=order).clip(max=len(order) - 1)]
+    mutual = np.where(pairs[place] == reversed_pairs, chance * chance[place], 0.0)
+    return Estimate(float(mutual.sum()) / (sample.n * k))
 
 
 METRICS = Metric(

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from isoviz.metrics.moments import centre
 
+EQUAL = 1e-6
+"""Distances that differ by a smaller share are equally far: single-precision coordinates explain as much. No cloud has 10⁶ dimensions."""
 _BLOCK = 1_000_000  # numbers in memory at a time: 8 MB, which fits the cache
 _FEW = 16  # this few passes over a block are faster than one partition of its rows
 
@@ -20,6 +22,14 @@ class Neighbours(NamedTuple):
     distances: NDArray[np.float64]
     indices: NDArray[np.int64]
     lengths: NDArray[np.float64]
+
+
+class Graph(NamedTuple):
+    """`chance` (m,) that point `to` (m,) is a neighbour of point `start` (m,); 1 without ties."""
+
+    start: NDArray[np.int64]
+    to: NDArray[np.int64]
+    chance: NDArray[np.float64]
 
 
 def nearest(points: NDArray[np.float64], k: int) -> Neighbours:
@@ -44,6 +54,38 @@ def nearest(points: NDArray[np.float64], k: int) -> Neighbours:
         candidates, _ = _candidates(x, uncertain, candidate_count, np.float64)
         distances[uncertain], indices[uncertain] = _nearest_of(x, uncertain, candidates, k)
     return Neighbours(distances, indices, lengths)
+
+
+def graph(points: NDArray[np.float64], k: int, found: Neighbours | None = None) -> Graph:
+    """Which of n >= k + 2 points are among the k nearest of which others. The chances of each point's neighbours sum to k.
+
+    Points as far as the k-th nearest (`EQUAL`) are tied with it, and any order of them is as likely as any other. So neither the order
+    of the rows nor rounding decides.
+
+    Args:
+        found: the k + 1 nearest points or more, if known.
+    """
+    distances, indices, lengths = found or nearest(points, k + 1)
+    tied = distances[:, k] <= distances[:, k - 1] * (1 + EQUAL)
+    decided, open_ = np.flatnonzero(~tied), np.flatnonzero(tied)
+    parts = [Graph(np.repeat(decided, k), indices[decided, :k].ravel(), np.ones(len(decided) * k))]
+    x = centre(points)[0]
+    x /= np.abs(x).max() or 1.0
+    step = max(1, _BLOCK // len(x))
+    for rows in (open_[start : start + step] for start in range(0, len(open_), step)):
+        squared = lengths[rows, None] + lengths - 2 * (x[rows] @ x.T)
+        position = np.arange(len(rows))
+        squared[position, rows] = np.inf
+        if squared.min() < 1e-6 * lengths.max():  # cancellation has left too few digits
+            squared = np.stack([_squared_distance(x, x[row]) for row in rows])
+            squared[position, rows] = np.inf
+        last = np.partition(squared, k - 1, axis=1)[:, k - 1, None]
+        nearer, possible = squared < last * (1 - 2 * EQUAL), squared <= last * (1 + 2 * EQUAL)
+        count = nearer.sum(axis=1, keepdims=True)
+        chance = np.where(nearer, 1.0, (k - count) / (possible.sum(axis=1, keepdims=True) - count))
+        place, to = np.nonzero(possible)
+        parts.append(Graph(rows[place], to, chance[possible]))
+    return Graph(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _candidates(

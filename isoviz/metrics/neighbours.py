@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from isoviz.errors import InputError
 from isoviz.metrics.cloud import Estimate, answer
 from isoviz.metrics.moments import COLLAPSED
-from isoviz.metrics.nearest import Neighbours, nearest
+from isoviz.metrics.nearest import EQUAL, Neighbours, nearest
 from isoviz.metrics.protocol import COVARIANCE_ONLY, AtIsotropy, Citation, EnoughPoints, Metric, Range, constant
 from isoviz.metrics.sample import HUBNESS_POINTS, NEAREST, Sample
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points, Value
 
 _TWIN = 64 * np.finfo(np.float64).eps
-EQUAL = 1e-6
-"""Distances that differ by a smaller share are equally far: single-precision coordinates explain as much. No cloud has 10⁶ dimensions."""
 
 
 def twonn(points: Points, discard_fraction: float = 0.1) -> Value:

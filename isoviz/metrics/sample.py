@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isoviz.metrics.cloud import draw, float64_matrix, is_tensor, resolution
 from isoviz.metrics.moments import Moments, centre, cloud_moments, eigenvalues, prefers_gram, std_of
-from isoviz.metrics.nearest import Neighbours, nearest
+from isoviz.metrics.nearest import Graph, Neighbours, graph, nearest
 
 if TYPE_CHECKING:
     from isoviz.metrics.cloud import Points
@@ -143,9 +143,20 @@ class Sample:
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """The `NEAREST` nearest neighbours of each point, n >= 2."""
+        """The `NEAREST` + 1 nearest neighbours of each point, n >= 2."""
         assert self.points is not None
-        return nearest(self.points, NEAREST)
+        return nearest(self.points, NEAREST + 1)
+
+    def graph(self, k: int) -> Graph:
+        """See `nearest.graph`; n >= k + 2."""
+        assert self.points is not None
+        if k not in self._graphs:
+            self._graphs[k] = graph(self.points, k, self.neighbours if k == NEAREST else None)
+        return self._graphs[k]
+
+    @cached_property
+    def _graphs(self) -> dict[int, Graph]:
+        return {}
 
     @cached_property
     def directions(self) -> Directions:

@@ -137,8 +137,14 @@ def duplicates() -> np.ndarray:
 @pytest.mark.filterwarnings("ignore:.*(undefined|from n)")
 @pytest.mark.parametrize(
     "points",
-    [np.random.default_rng(3).normal(size=(3, 5)), np.arange(15.0)[:, None] ** 2, duplicates()],
-    ids=["three rows", "one dimension", "duplicates"],
+    [
+        np.random.default_rng(3).normal(size=(3, 5)),
+        np.arange(15.0)[:, None] ** 2,
+        duplicates(),
+        np.sign(np.random.default_rng(4).normal(size=(300, 16))),
+        np.ones((20, 4)),
+    ],
+    ids=["three rows", "one dimension", "duplicates", "binary codes", "equal rows"],
 )
 def test_what_a_small_cloud_leaves_undefined_is_a_dash(lab: Page, tmp_path: Path, points: np.ndarray) -> None:
     found = drop(lab, npy(tmp_path / "own", points))

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 from reference_clouds import spread_cloud
-from scipy.stats import skew
+from scipy.stats import ortho_group, skew
 
 from isoviz import metrics
-from isoviz.metrics import UndefinedWarning, hubness
+from isoviz.metrics import UndefinedWarning, hubness, reciprocity
+from isoviz.metrics.sample import Sample
 
 
 def by_loops(x, k):
@@ -36,11 +37,34 @@ def test_more_neighbours_than_are_searched_for_all_metrics():
     assert hubness(x, 25) == pytest.approx(by_loops(x, 25), rel=1e-10)
 
 
-def test_copies_are_points_and_ties_are_broken_the_same_way():
-    copies = np.concatenate([spread_cloud(20, 4), spread_cloud(20, 4)[:6]])
-    assert hubness(copies, 1) == pytest.approx(by_loops(copies, 1), rel=1e-10)
-    grid = np.array([[float(i), float(j)] for i in range(6) for j in range(6)])
-    assert hubness(grid, 3) == hubness(grid.copy(), 3)
+RNG = np.random.default_rng(3)
+TIED = {
+    "binary codes": np.where(RNG.normal(size=(60, 8)) > 0, 1.0, -1.0),
+    "grid": np.array([[float(i), float(j)] for i in range(8) for j in range(8)]),
+    "copies": np.concatenate([spread_cloud(20, 4), np.repeat(spread_cloud(20, 4)[:6], 7, axis=0)]),
+    "tight copies far apart": np.repeat([[0.0, 0.0], [1e6, 1.0]], 20, axis=0) + RNG.integers(0, 2, size=(40, 2)),
+}
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_tied_points_are_neighbours_by_chance_in_any_order_and_position(name):
+    x, k, orders, rng = TIED[name], 10, 400, np.random.default_rng(0)
+    between = np.linalg.norm(x[:, None] - x[None], axis=2).round(9)
+    np.fill_diagonal(between, np.inf)
+    counts, mutual = np.zeros(len(x)), 0.0
+    for _ in range(orders):
+        near = np.zeros(between.shape)
+        by_distance = np.lexsort((rng.random(between.shape), between), axis=1)
+        np.put_along_axis(near, by_distance[:, :k], 1.0, axis=1)
+        counts += near.sum(axis=0) / orders
+        mutual += (near * near.T).sum() / near.sum() / orders
+    graph = Sample(x).graph(k)
+    assert np.bincount(graph.to, graph.chance) == pytest.approx(counts, abs=0.8)
+    assert np.bincount(graph.start, graph.chance) == pytest.approx(k)
+    assert reciprocity(x) == pytest.approx(mutual, abs=0.008)
+    moved = x[rng.permutation(len(x))] @ ortho_group.rvs(x.shape[1], random_state=0)
+    assert [hubness(moved), reciprocity(moved)] == pytest.approx([hubness(x), reciprocity(x)], rel=1e-9)
+    assert hubness(x) == pytest.approx(skew(np.bincount(graph.to, graph.chance)))
 
 
 def test_a_star_has_a_hub_and_many_dimensions_have_hubs():
@@ -60,6 +84,7 @@ def test_a_star_has_a_hub_and_many_dimensions_have_hubs():
         (np.zeros((0, 3)), 10, "at least 12 points, got 0"),
         (np.eye(11), 10, "at least 12 points, got 11"),
         (np.array([[0.0], [1.0], [10.0], [11.0]]), 1, "equally many"),  # two pairs
+        (np.ones((20, 3)), 10, "all points are equal"),
     ],
 )
 def test_undefined(x, k, reason, kind):

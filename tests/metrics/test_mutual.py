@@ -61,7 +61,14 @@ def test_it_falls_where_hubness_grows():
 
 
 @pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
-@pytest.mark.parametrize("x, reason", [(np.zeros((0, 3)), "12 points, got 0"), (np.eye(11), "12 points, got 11")])
+@pytest.mark.parametrize(
+    "x, reason",
+    [
+        (np.zeros((0, 3)), "12 points, got 0"),
+        (np.eye(11), "12 points, got 11"),
+        (np.ones((20, 3)), "all points are equal"),
+    ],
+)
 def test_undefined(x, reason, kind):
     with pytest.warns(UndefinedWarning, match=reason):
         assert np.isnan(float(reciprocity(kind(x))))

@@ -280,7 +280,14 @@ export function* pairNumbers(cloud) {
   const problems = {};
   const { n, originals } = cloud; // others are copies
   const all = yield* pairsOf(cloud, pairedRows(n), true);
-  const values = { uniformity: all.uniformity, epps_pulley: all.normality, hubness: hubnessOf(all, problems), reciprocity: reciprocityOf(all, problems) };
+  const values = { uniformity: all.uniformity, epps_pulley: all.normality, hubness: null, reciprocity: null };
+  if (all.m <= NEIGHBOURS + 1) problems.hubness = problems.reciprocity = `needs at least ${NEIGHBOURS + 2} points`;
+  else if (cloud.collapsed) problems.hubness = problems.reciprocity = "all points are equal";
+  else {
+    const graph = yield* graphOf(all.chosen, cloud.d, all);
+    values.hubness = hubnessOf(graph, all.k, problems);
+    values.reciprocity = reciprocityOf(graph, all.k);
+  }
   if (values.epps_pulley === null) problems.epps_pulley = all.m < 3 ? "needs at least 3 points" : "all points are equal";
   if (values.uniformity === null) problems.uniformity = "needs at least 2 nonzero vectors";
   const rows = pairedRows(originals);
@@ -342,7 +349,7 @@ function* pairsOf({ n, d, points, mean: meanOfAll, shift, collapsed }, rows, nor
   const exact = exactNeighbours(chosen, m, d, nearest, k);
   const uniformity = cosines.pairs ? Math.log(cosines.sum / cosines.pairs) - 4 : null;
   const normality = directions && Math.sqrt(2 * Math.PI) * (1 + (2 * directions.sum) / m - Math.SQRT2 * lengths.reduce((sum, value) => sum + directions.along((unit * value) / 4), 0) + m / Math.sqrt(3));
-  return { m, k, ...exact, lengths, uniformity, normality };
+  return { m, k, ...exact, chosen, lengths, uniformity, normality };
 }
 
 export function meanOfRows(points, rows, d) {
@@ -423,6 +430,7 @@ function insertNeighbour({ distances, indices, near }, i, j, squared) {
 function exactNeighbours(rows, m, d, { indices, near }, k) {
   const distances = new Float64Array(m * k);
   const chosen = new Int32Array(m * k);
+  const beyond = new Float64Array(m).fill(Infinity); // distances of the nearest points after them
   for (let i = 0; i < m; i += 1) {
     const candidates = [];
     for (let c = 0; c < near; c += 1) {
@@ -431,8 +439,9 @@ function exactNeighbours(rows, m, d, { indices, near }, k) {
     }
     candidates.sort((a, b) => a[0] - b[0]);
     for (let c = 0; c < k; c += 1) [distances[i * k + c], chosen[i * k + c]] = candidates[c];
+    if (candidates.length > k) beyond[i] = candidates[k][0];
   }
-  return { distances, indices: chosen };
+  return { distances, beyond, indices: chosen };
 }
 
 function squaredDistance(rows, first, second, d) {
@@ -444,35 +453,60 @@ function squaredDistance(rows, first, second, d) {
   return sum;
 }
 
-function hubnessOf({ m, k, indices }, problems) {
-  if (m <= NEIGHBOURS + 1) {
-    problems.hubness = `needs at least ${NEIGHBOURS + 2} points`;
-    return null;
+// Which points are neighbours of each point, ascending, and how likely (isoviz/metrics/nearest.py, graph): points as far as the k-th
+// are tied with it, and any order of them is as likely as any other.
+function* graphOf(rows, d, { m, k, indices, distances, beyond }) {
+  const graph = [];
+  for (let i = 0; i < m; i += 1) {
+    const last = distances[(i + 1) * k - 1];
+    if (beyond[i] > last * (1 + EQUAL)) {
+      graph.push({ to: indices.slice(i * k, (i + 1) * k).sort(), chance: new Float64Array(k).fill(1) });
+      continue;
+    }
+    const [to, chance] = [[], []];
+    for (let j = 0; j < m; j += 1) {
+      const apart = j === i ? Infinity : Math.sqrt(squaredDistance(rows, i * d, j * d, d));
+      if (apart > last * (1 + EQUAL)) continue;
+      to.push(j);
+      chance.push(apart < last * (1 - EQUAL) ? 1 : 0);
+    }
+    const nearer = chance.reduce((sum, value) => sum + value, 0);
+    const share = (k - nearer) / (to.length - nearer);
+    graph.push({ to: Int32Array.from(to), chance: Float64Array.from(chance, (value) => value || share) });
+    if (i % 16 === 0) yield;
   }
+  return graph;
+}
+
+function hubnessOf(graph, k, problems) {
+  const m = graph.length;
   const counts = new Float64Array(m);
-  for (const index of indices) counts[index] += 1;
+  for (const { to, chance } of graph) to.forEach((j, at) => (counts[j] += chance[at]));
   let [second, third] = [0, 0];
   for (const count of counts) {
     second += (count - k) ** 2 / m;
     third += (count - k) ** 3 / m;
   }
-  if (second > 0) return third / second ** 1.5;
+  if (second > EQUAL ** 2) return third / second ** 1.5;
   problems.hubness = "every point is a neighbour of equally many points";
   return null;
 }
 
 // Share of pairs (i, j), j a neighbour of i, where i is also a neighbour of j.
-function reciprocityOf({ m, k, indices }, problems) {
-  if (m <= NEIGHBOURS + 1) {
-    problems.reciprocity = `needs at least ${NEIGHBOURS + 2} points`;
-    return null;
-  }
+function reciprocityOf(graph, k) {
   let mutual = 0;
-  for (let at = 0; at < m * k; at += 1) {
-    const j = indices[at];
-    if (indices.subarray(j * k, (j + 1) * k).includes(Math.floor(at / k))) mutual += 1;
+  graph.forEach(({ to, chance }, i) => to.forEach((j, at) => (mutual += chance[at] * chanceOf(graph[j], i))));
+  return mutual / (graph.length * k);
+}
+
+function chanceOf({ to, chance }, i) {
+  let [low, high] = [0, to.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (to[middle] < i) low = middle + 1;
+    else high = middle;
   }
-  return mutual / (m * k);
+  return to[low] === i ? chance[low] : 0;
 }
 
 function localDimensionOf({ m, k, distances }, problems) {
