@@ -54,6 +54,8 @@ ANNOTATION_PROBLEM: Final = "annotation_problem"
 """Session key: the error of the last file of labels, queries or pairs."""
 ANNOTATED: Final = "annotated"
 """Session key: a file has just been added, so the whole page must be drawn again."""
+SAVED_FROM: Final = "saved_from"
+"""Session key: the address that the page was saved at from which a set has just been read."""
 _LAST: Final = "own_set"
 """Session key: the key of the set that this visitor used last, on any page."""
 
@@ -189,6 +191,7 @@ def _keep(problem: str, parameter: str, request: ImportRequest, files: Files) ->
     summary = actions.noted(problem, resources.service().keep_vectors, request, files, wanted)
     if summary is not None:
         st.query_params[parameter] = summary.key
+        st.session_state[SAVED_FROM] = summary.saved_from
     return summary is not None
 
 

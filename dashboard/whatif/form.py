@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qs
 
 import streamlit as st
 from pydantic.fields import FieldInfo
 
+from dashboard.inputs.vectors_form import SAVED_FROM
 from dashboard.shared import address, forms, resources, wording
 from isoviz import reference
 from isoviz.errors import InputError, StoreError
@@ -80,10 +82,7 @@ def _with_requested(requested: str, offered: dict[str, RunRow]) -> tuple[dict[st
     except UnreadableRunError as error:
         return offered, f"{error}."
     except StoreError:
-        return (
-            offered,
-            f"Run not found: '{requested}'. It may have been deleted, or the link is incomplete.",
-        )
+        return (offered, f"Run not found: '{requested}'. It may have been deleted, or the link is incomplete.")
     return {row.id: row, **offered}, None
 
 
@@ -127,7 +126,10 @@ def cloud_field(differs: bool, method: str) -> Cloud:
 
 
 def follow_address() -> None:
-    """Load a new chain from the address into the editor; report an invalid one and keep the steps."""
+    """Load a new chain from the address into the editor; report an invalid one and keep the steps. A page that was saved here and
+    whose vectors have just been loaded brings its chain."""
+    if saved := parse_qs(st.session_state.pop(SAVED_FROM, "").partition("?")[2]).get(CHAIN):
+        st.query_params[CHAIN] = saved[0]
     text = st.query_params.get(CHAIN)
     if _STEPS not in st.session_state:
         set_steps(chains.read(FIRST))

@@ -42,19 +42,20 @@ def embedded(vectors: VectorSet, *, texts: bool = True, field: str = "vectors") 
     return {"name": vectors.name, "npy": base64.b64encode(stream.getvalue()).decode(), "columns": columns}
 
 
-def reopened(path: str | Path, field: str = "vectors") -> tuple[NDArray[Any], pd.DataFrame | None]:
-    """The points and columns inside a page. Raises `InputError` if it has none, with the address that restores a saved page."""
+def reopened(path: str | Path, field: str = "vectors") -> tuple[NDArray[Any], pd.DataFrame | None, str]:
+    """The points and columns inside a page, and the address that restores a saved page. Raises `InputError` if it has no points."""
     import pandas as pd
 
     _, _, rest = boundary.file(str(path), field).read_text("utf-8", errors="replace").partition(START)
     problem = "is not a page with vectors inside"
     try:
         inside = json.loads(rest.partition("</script>")[0])
-        if address := inside.get("address"):
+        address = str(inside.get("address", ""))
+        if address:
             problem = f"was saved without its vectors; {shortened(address, 2_000)} restores it in the app"
         points = np.load(io.BytesIO(base64.b64decode(inside["npy"], validate=True)), allow_pickle=False)
         columns = pd.DataFrame(inside["columns"], dtype=str)
     except (ValueError, TypeError, KeyError, EOFError, AttributeError):
         name = shortened(Path(path).name)
         raise InputError(f"{field}: '{name}' {problem}", field=field) from None
-    return points, columns if len(columns.columns) else None
+    return points, columns if len(columns.columns) else None, address

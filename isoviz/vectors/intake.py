@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -50,6 +50,7 @@ class SetSummary:
         name: title on pages.
         dimensions: the columns of a table that were read as vectors.
         odd: those of them that look like ids, labels or times.
+        saved_from: the address in the app that a page without a server was saved at, if the set was read from one just now.
     """
 
     key: str
@@ -61,6 +62,7 @@ class SetSummary:
     name: str = ""
     dimensions: tuple[str, ...] = ()
     odd: tuple[str, ...] = ()
+    saved_from: str = ""
 
 
 def import_file(request: ImportRequest) -> SetSummary:
@@ -76,7 +78,8 @@ def import_file(request: ImportRequest) -> SetSummary:
         content = read(request.file, request.columns, beside=request.beside, relations=request.relations, name=name)
     summary = describe(sets.keep(content))
     assert summary is not None  # stored just now
-    return summary
+    saved_from = content.facts.get("saved from", "") if isinstance(content, VectorSet) else ""
+    return replace(summary, saved_from=saved_from)
 
 
 def _base(key: str) -> TextSet | VectorSet:

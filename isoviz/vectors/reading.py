@@ -75,8 +75,9 @@ def read(
     """
     path_text = str(path)
     if Path(path_text).suffix.lower() == PAGE:
-        points, row_data = reopened(path_text, field)
-        return _with_pairs(from_points(points, row_data, name=name or Path(path_text).name, field=field), relations)
+        points, row_data, address = reopened(path_text, field)
+        title, facts = name or Path(path_text).name, {"saved from": address} if address else {}
+        return _with_pairs(from_points(points, row_data, name=title, facts=facts, field=field), relations)
     if Path(path_text).suffix.lower() in arrays.SUFFIXES:
         return _vectors_of(None, path_text, columns, beside, relations, name, field)
     _require_known(path_text, SUFFIXES, field)

@@ -126,6 +126,23 @@ def test_of_many_rows_pairs_take_evenly_spaced_ones(lab: Page, tmp_path: Path) -
     close(found["before"], measured(points, len(points)))
 
 
+def test_a_file_dropped_on_another_part_is_opened(lab: Page) -> None:
+    lab.locator("#to-lessons").click()
+    points = np.random.default_rng(2).normal(size=(40, 3))
+    lab.evaluate(
+        """(npy) => {
+          const data = new DataTransfer();
+          data.items.add(new File([Uint8Array.from(atob(npy), (letter) => letter.charCodeAt(0))], "anywhere.npy"));
+          const dropped = new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
+          document.body.dispatchEvent(dropped);
+          if (!dropped.defaultPrevented) throw new Error("the browser would leave the page");
+        }""",
+        base64.b64encode(saved(points)).decode(),
+    )
+    lab.wait_for_function("vectors.opened?.name === 'anywhere.npy'")
+    assert lab.locator(".ivv-shown").is_visible() and lab.evaluate("location.hash") == "#vectors"
+
+
 def duplicates() -> np.ndarray:
     points = np.random.default_rng(4).normal(size=(60, 6))
     points[[10, 20, 30]] = points[0]

@@ -137,10 +137,10 @@ def test_it_waits_for_the_jobs_of_the_page() -> None:
 def test_the_file_can_have_the_vectors_and_no_texts(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
     file.write_bytes(frozen.content("/whatif?whatif_from=Vectors+or+texts", ["with_vectors", "without_texts"]))
-    points, columns = embedded.reopened(file)
+    points, columns, address = embedded.reopened(file)
     shown = vectors.load(recorded(TextsRequest(demo_sets.RETRIEVAL, layer=FIRST_LAYER)) or "")
     np.testing.assert_array_equal(points, shown.points)
-    assert "text" in shown.columns and (columns is None or "text" not in columns)
+    assert address.startswith("/whatif?") and "text" in shown.columns and (columns is None or "text" not in columns)
     with pytest.raises(InputError) as refused:
         frozen.content("/tradeoffs", ["with_vectors"])
     assert refused.value.field == "with_vectors"

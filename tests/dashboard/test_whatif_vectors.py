@@ -115,6 +115,11 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
     (tmp_path / "saved.html").write_text(content, encoding="utf-8")
     again = vectors.read(tmp_path / "saved.html")
     np.testing.assert_array_equal(again.points, loaded.points)
+    reopened = open_page("whatif", **menu.WHATIF_OWN, chain="none")
+    file = ("saved.html", content.encode(), "text/html")
+    reopened.file_uploader(key="whatif_own.either.file").set_value([file]).run()
+    assert errors(reopened) == [] and reopened.query_params["chain"] == "zca:strength=0.5"
+    assert [(tile.label, tile.value) for tile in reopened.metric] == [(tile.label, tile.value) for tile in page.metric]
     begins = json.loads(content.partition(START)[2].partition("</script>")[0])["transforms"]
     assert begins == lab.transforms(chains.read("zca:strength=0.5"))
     page.selectbox(key="whatif_take_home_made_by").set_value("demo/tiny-bert").run()

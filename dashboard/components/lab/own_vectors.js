@@ -27,16 +27,6 @@ export class OwnVectors {
     this.below = make("div", "ivv-below");
     this.shown = make("div", "ivv-shown", { hidden: true }, make("div", "ivv-top", this.key, this.map), this.stage, this.below);
     root.replaceChildren(this.drop, this.problem, this.head, this.shown);
-    root.ondragover = (event) => {
-      event.preventDefault();
-      this.drop.classList.add("ivv-over");
-    };
-    root.ondragleave = () => this.drop.classList.remove("ivv-over");
-    root.ondrop = (event) => {
-      event.preventDefault();
-      this.drop.classList.remove("ivv-over");
-      if (event.dataTransfer.files.length) this.open([...event.dataTransfer.files]);
-    };
     this.begin();
   }
 
