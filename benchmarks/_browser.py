@@ -9,8 +9,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +18,8 @@ from _report import Table
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.conftest import FLAGS
-from tests.ports import free_port
+from tests.ports import answers, free_port
+from tests.runs.observing import until
 
 PATIENCE = 120_000
 """Milliseconds."""
@@ -95,12 +94,7 @@ def bare(source: str = BARE) -> Iterator[str]:
         process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             address = f"http://127.0.0.1:{port}"
-            for _ in range(600):
-                try:
-                    urllib.request.urlopen(f"{address}/_stcore/health", timeout=5)
-                    break
-                except OSError:
-                    time.sleep(0.1)
+            until(lambda: answers(address))
             yield address
         finally:
             process.terminate()

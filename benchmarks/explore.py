@@ -34,16 +34,16 @@ from playwright.sync_api import Browser, Locator, Page
 
 from isoviz import tasks
 from isoviz.exploring import jobs, measuring, points, results, shrinkage
-from isoviz.exploring.request import ViewRequest, key_of, rows_of
+from isoviz.exploring.request import ViewRequest
 from isoviz.home import home
 from isoviz.jobs import queue
 from isoviz.jobs.spares import SpareKeeper
 from isoviz.metrics.streaming import CovarianceAccumulator
-from isoviz.models import sources
 from isoviz.models.profile import profile
 from isoviz.models.views import TokenView, Views
 from tests.browser.conftest import start
-from tests.dashboard.reading import OPEN
+from tests.dashboard.reading import OPEN, key_for
+from tests.runs.observing import until
 
 MODEL, TASK = "demo/tiny-bert", "demo/acceptability"
 FLUID = 50.0
@@ -90,11 +90,6 @@ def main() -> int:
 
 
 # ------------------------------------------------------------------------------------------ made-up views
-
-
-def key_for(request: ViewRequest) -> str:
-    """The key under which the view of a request is stored."""
-    return key_of(request, sources.resolve(request.model), rows_of(request.task, request.data))
 
 
 def publish_view(n: int, d: int, rows: int) -> ViewRequest:
@@ -167,11 +162,7 @@ def waiting_spare(keeper: SpareKeeper) -> SpareKeeper:
 
 def ready(logs: str = "spare-*.log") -> None:
     """Wait until a spare of this home, with such a log, has imported everything."""
-    deadline = time.monotonic() + 120
-    while not any("ready" in log.read_text() for log in (home() / "jobs" / "logs").glob(logs)):
-        if time.monotonic() > deadline:
-            raise SystemExit("the spare process does not get ready")
-        time.sleep(0.05)
+    until(lambda: any("ready" in log.read_text() for log in (home() / "jobs" / "logs").glob(logs)))
 
 
 def requested(request: ViewRequest) -> tuple[float, float]:
@@ -248,9 +239,8 @@ def pressed(browser: Browser, url: str, repeats: int) -> list[Line]:
             page.get_by_role("button", name="Stop", exact=True).wait_for(state="detached")
             page.locator(".st-key-explore_output .js-plotly-plot").wait_for()
             everything.append(time.perf_counter() - began)
-            for log in (home() / "jobs" / "logs").glob(
-                "spare-*.log"
-            ):  # the next spare starts shortly after the view is complete
+            # the next spare starts shortly after the view is complete
+            for log in (home() / "jobs" / "logs").glob("spare-*.log"):
                 log.unlink()
     return [Line("first picture", first, "s", 2.0), Line("everything", everything, "s", 10.0)]
 

@@ -127,9 +127,8 @@ def _measure(kind: str, options: argparse.Namespace, root: Path, outside: set[st
         f"{kind}: {seen} inputs in {seconds:.0f} s, {faults} faults, memory {memory:.0f} MB {growth:+.0f} MB (at most {most - memory:+.0f})"
     )
     print(outcome, flush=True)
-    changed = (
-        [] if kind == "cli" else untouched.changes(before, untouched.snapshot(box))
-    )  # `cli` compares after each input
+    # `cli` compares after each input
+    changed = [] if kind == "cli" else untouched.changes(before, untouched.snapshot(box))
     print("".join(f"changed: {path}\n" for path in changed), end="", flush=True)
     return not faults and not changed and (kind not in ("addresses", "server") or growth <= MOST_GROWTH_MB)
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from dashboard.explore import figures, map_figure
 from dashboard.papers import drawing, records
 from dashboard.shared import charts, tables
-from isoviz import metrics, studies
+from isoviz import metrics, studies, tasks
 from isoviz.errors import InputError, unknown_name
 from isoviz.exploring import maps, measuring
 from isoviz.metrics.record import CloudRecord
@@ -110,7 +110,7 @@ def tradeoff(
     runs = runs[runs["task"] == runs["task"].iloc[0]]
     labels = tables.number_parameters(runs)
     parameter = next(iter(labels), None)
-    chosen = metric or tables.primary_metric(runs["task"].iloc[0], runs["metrics"].iloc[0])
+    chosen = metric or tasks.primary_metric(runs["task"].iloc[0], runs["metrics"].iloc[0])
     points = tables.points(runs, chosen, measure, parameter)
     if points.empty:
         raise InputError(f"metric: no finished run of '{experiment}' has {chosen} and {measure}", field="metric")

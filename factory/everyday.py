@@ -35,9 +35,8 @@ def generate() -> dict[str, list[dict[str, Any]]]:
     """
     rng = random.Random(SLUG)
     sides = {
-        domain: [
-            tuple(rng.sample(pair, 2)) for pair in rng.sample(pairs, len(pairs))
-        ]  # who wrote it first says nothing
+        # who wrote it first says nothing
+        domain: [tuple(rng.sample(pair, 2)) for pair in rng.sample(pairs, len(pairs))]
         for domain, pairs in written().items()
     }
     rows = []

@@ -155,10 +155,8 @@ def where(s: Sampler) -> Episode:
     clause = events[int(s.chance(0.5))][0]
     asking, thing, verb = _plain(clause.subject).words, _plain(clause.patient), clause.verb
     was = "were" if thing.plural else "was"
-    active, passive = (
-        say("where did {} {} {} ?", asking, verb.lemma, thing),
-        say("where {} {} {} ?", was, thing, verb.participle),
-    )
+    active = say("where did {} {} {} ?", asking, verb.lemma, thing)
+    passive = say("where {} {} {} ?", was, thing, verb.participle)
     question = s.choose((active, passive))
     return _asked(s, events, clause, question, list(clause.place))
 

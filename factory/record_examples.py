@@ -107,9 +107,8 @@ def carry_out_studies(folder: Path, results: Path) -> int:
 
     took: dict[str, float] = {}
     failed = 0
-    for slug in dict.fromkeys(
-        entry.study.slug for entry in studies.listed()
-    ):  # several entries can share one computation
+    # several entries can share one computation
+    for slug in dict.fromkeys(entry.study.slug for entry in studies.listed()):
         words = [sys.executable, "-m", "isoviz", "study", "run", slug, "--scale", "quick", "--store", str(folder)]
         before, began = os.times(), time.perf_counter()
         done = subprocess.run(

@@ -99,12 +99,10 @@ def _summarized(builder: summarization.Builder) -> Maker:
     return make
 
 
-_ONE, _TWO, _SEQUENCES, _NLI = (
-    ("sentence",),
-    ("sentence1", "sentence2"),
-    ("source", "target"),
-    ("premise", "hypothesis"),
-)
+_ONE = ("sentence",)
+_TWO = ("sentence1", "sentence2")
+_SEQUENCES = ("source", "target")
+_NLI = ("premise", "hypothesis")
 
 
 def _task(module: Any, maker: Callable[[Any], Maker], *sizes: Any, **more: Any) -> Generator:

@@ -198,9 +198,8 @@ def ask(clause: Clause, asked: str) -> list[str]:
     if asked == "subject":
         return [WHO, *_others(clause), *phrase(clause.patient, "object"), *verb(clause, plural=False), "?"]
     word = WHO if clause.patient.noun.kind in ("person", "name") else WHAT
-    asking = Clause(
-        clause.verb, clause.subject, tense=clause.tense, negated=clause.negated
-    )  # indefinite: without object
+    # indefinite: without object
+    asking = Clause(clause.verb, clause.subject, tense=clause.tense, negated=clause.negated)
     return [word + "an", *phrase(clause.subject), *_others(clause), *verb(asking), "?"]
 
 

@@ -96,6 +96,18 @@ def folder(text: str | os.PathLike[str], field: str, error: type[InputError] = I
     return folder_path
 
 
+def new_folder(text: str | os.PathLike[str], field: str, *, empty: bool = False) -> Path:
+    """A directory to write into, made if it is not there; with `empty` one that holds files is refused."""
+    folder_path = path(text, field)
+    try:
+        folder_path.mkdir(parents=True, exist_ok=True)
+        if empty and os.listdir(folder_path):
+            raise InputError(f"{field}: '{text}' is not empty", field=field)
+    except OSError as problem:
+        raise InputError(f"{field}: cannot make the folder '{text}': {reason(problem)}", field=field) from None
+    return folder_path
+
+
 def _words(problem: OSError) -> str:
     if problem.errno == errno.ELOOP:
         return "its links form a loop"

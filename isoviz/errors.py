@@ -10,10 +10,12 @@ import errno
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
+
+Item = TypeVar("Item")
 
 LONGEST: Final = 600
 """Maximum number of characters in a message."""
@@ -121,15 +123,7 @@ class AccessError(IsoVizError):
 
 
 class DifferentSetupsError(InputError):
-    """Runs differ in more than the compared setting.
-
-    Args:
-        differing: setting → its different values, as text.
-    """
-
-    def __init__(self, message: str, *, differing: Mapping[str, list[str]], advice: str | None = None) -> None:
-        super().__init__(message, advice=advice)
-        self.differing = differing
+    """Runs differ in more than the compared setting."""
 
 
 class DivergedError(IsoVizError):
@@ -206,6 +200,13 @@ def unknown_name(kind: str, got: str, allowed: Iterable[str], *, field: str) -> 
     near = get_close_matches(got[:_ECHOED], names, n=1)
     hint = f"; did you mean '{near[0]}'?" if near else ""
     return InputError(f"unknown {kind} '{shortened(got)}'{hint} (allowed: {listed(names, 180)})", field=field)
+
+
+def named(items: Mapping[str, Item], name: str, kind: str) -> Item:
+    """The item with this name; the error of `unknown_name`, in the field `kind`, if there is none."""
+    if name not in items:
+        raise unknown_name(kind, name, items, field=kind)
+    return items[name]
 
 
 def input_error(error: ValidationError, prefix: str = "", depth: int = 1) -> InputError:

@@ -1,4 +1,4 @@
-"""Numbers as text, the same on screens, in files and on the command line."""
+"""Numbers and sentences as text, the same on screens, in files and on the command line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ import math
 from typing import Any
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def sentence(text: str) -> str:
+    """The text with a capital, unless it begins with a symbol, and one full stop; nothing for nothing."""
+    first = text[:1].upper() if text[:1].isascii() else text[:1]
+    return f"{first}{text[1:].rstrip('.')}." if text else ""
 
 
 def number(value: object, digits: int = 4) -> str:

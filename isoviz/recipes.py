@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from isoviz.errors import unknown_name
+from isoviz.errors import named
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,4 @@ RECIPES: Mapping[str, Recipe] = {recipe.slug: recipe for recipe in _ALL}
 
 def get(slug: str) -> Recipe:
     """The recipe with this name; `InputError` with the allowed names if there is none."""
-    if slug not in RECIPES:
-        raise unknown_name("recipe", slug, RECIPES, field="recipe")
-    return RECIPES[slug]
+    return named(RECIPES, slug, "recipe")

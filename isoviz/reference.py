@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from isoviz import bibliography, methods, posthoc
+from isoviz.formatting import sentence
 from isoviz.methods.protocol import Method
 from isoviz.metrics.protocol import CHANGES, Change, Metric
 from isoviz.parameters import bounds_text, choices_of, extra, sweep_title
@@ -91,11 +92,7 @@ def _value(value: Any) -> str:
 def direction(method: type[Method]) -> str:
     """The method's effect on isotropy, from its `effects`, which the conformance suite measures; empty if it declares none."""
     moves = [_MOVES[effect].format(_MEASURES.get(name, name)) for name, effect in method.effects.items()]
-    return _sentence("; ".join(moves))
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}." if text else ""
+    return sentence("; ".join(moves))
 
 
 def unchanged_and_changed(metric: Metric) -> tuple[list[Change], list[Change]]:

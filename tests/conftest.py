@@ -20,6 +20,8 @@ from tests.lab_package import install_package  # noqa: F401 (a fixture)
 if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
+    from isoviz.runs.store import Store
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
@@ -84,6 +86,16 @@ def _one_thread() -> Iterator[None]:
 def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> tiny.TinyModels:
     """Small random encoders of every supported family, in directories like those of a download."""
     return tiny.TinyModels(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """An empty SQLite store."""
+    from isoviz.runs.store import Store
+
+    made = Store(tmp_path / "store")
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
-"""Ports of the loopback for processes that take a number."""
+"""Ports of the loopback for processes that take a number, and whether Streamlit answers there."""
 
 from __future__ import annotations
 
 import random
 import socket
+import urllib.request
 
 _DRAW = random.SystemRandom()
 
@@ -19,3 +20,12 @@ def free_port() -> int:
                 continue
         return port
     raise AssertionError("no port is free")
+
+
+def answers(url: str) -> bool:
+    """Whether a Streamlit server is up there."""
+    try:
+        with urllib.request.urlopen(f"{url}/_stcore/health", timeout=10) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,17 @@ def write(kind: str, folder: Path, train: int = 24, validation: int = 12) -> Pat
             else:
                 made.append({"translation": {"ro": " ".join(first), "en": " ".join(first[::-1])}})
         pd.DataFrame(made).to_parquet(folder / f"{split}.parquet")
+    return folder
+
+
+def without_a_weight(bert: Path, folder: Path) -> Path:
+    """A copy of a BERT of whose second layer a weight is gone."""
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(bert, folder)
+    weights = load_file(folder / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.weight"]
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
     return folder
 
 

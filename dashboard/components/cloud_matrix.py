@@ -18,10 +18,7 @@ CSS: Final = "matrix.css"
 SCRIPTS: Final = ("look.js", "matrix_canvas.js", "saved_picture.js", "cloud_matrix.js")
 
 _mount = st.components.v2.component(
-    "isoviz_cloud_matrix",
-    html=bundle(HTML),
-    css=bundle(CSS),
-    js=bundle("feed.js", *SCRIPTS),
+    "isoviz_cloud_matrix", html=bundle(HTML), css=bundle(CSS), js=bundle("feed.js", *SCRIPTS)
 )
 
 Place = tuple[str, int, str]

@@ -14,6 +14,7 @@ from dashboard.shared.run_lists import Filter
 from dashboard.shared.steady import while_busy
 from dashboard.tradeoffs import sections as tradeoffs
 from dashboard.tradeoffs.sections import Choice
+from isoviz import tasks
 from isoviz.metrics.protocol import Metric
 from isoviz.runs.duplicates import more_seeds
 from isoviz.runs.rows import STATUSES
@@ -169,7 +170,7 @@ def tradeoff(name: str) -> None:
     labels = tables.number_parameters(frame)
     parameter = next(iter(labels), "")
     reported = dict.fromkeys(metric for metrics in frame["metrics"] for metric in metrics)
-    metric = tables.primary_metric(task, reported)
+    metric = tasks.primary_metric(task, reported)
     measure = _isotropy(name)[0].slug
     tradeoffs.figures(Choice(name, model, task, metric, measure, parameter, labels.get(parameter, "")), alone=False)
 

@@ -141,10 +141,8 @@ def _waited(running: dict[str, list[int]], view_count: int) -> list[WatchedJob]:
     for key, numbers in running.items():
         view = results.find(key)
         news = functools.partial(_news, key, None if view is None else view.pending)
-        look, stop = (
-            functools.partial(queue.look, VIEW, key),
-            functools.partial(resources.service().stop_job, VIEW, key),
-        )
+        look = functools.partial(queue.look, VIEW, key)
+        stop = functools.partial(resources.service().stop_job, VIEW, key)
         watched.append(WatchedJob(view_names(numbers) if view_count > 1 else "", look, stop, news))
     return watched
 

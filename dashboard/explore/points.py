@@ -81,8 +81,7 @@ def cloud_of(pane: Pane) -> Cloud:
 @st.cache_resource(show_spinner=False, max_entries=16, ttl=1800)
 def cloud_points(key: str, layer: int, pooling: str) -> Cloud:
     """Shared between sessions and read-only. The points are memory-mapped: 200,000 of a wide model are 300 MB."""
-    view = results.find(key)
-    assert view is not None  # the page has just read it
+    view = results.get(key)
     table, task = view.table(pooling), user_sets.task_of(view.facts["request"]["task"])
     has_texts = any(name in table for name in task.columns)
     return Cloud(view.mapped(layer, pooling), table, texts(table, task), has_texts)

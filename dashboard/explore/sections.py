@@ -138,9 +138,8 @@ def measure_of_address() -> str:
 def _pooling_field(view: ViewResult, prefix: str) -> str:
     if view.poolings == [user_sets.POOLING]:
         return user_sets.POOLING
-    if (
-        st.session_state.get(prefix + "pooling", view.poolings[0]) not in view.poolings
-    ):  # left over from a model with other poolings
+    # left over from a model with other poolings
+    if st.session_state.get(prefix + "pooling", view.poolings[0]) not in view.poolings:
         del st.session_state[prefix + "pooling"]
     return choice(
         "Pooling",

@@ -17,7 +17,6 @@ from dashboard.shared import explanations, theme, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.forms import choice
 from isoviz.exploring import results, similarity
-from isoviz.exploring.results import ViewResult
 
 CKA: Final = Explanation(
     title="Similarity of layers",
@@ -126,21 +125,13 @@ def _computed(
 @st.cache_data(show_spinner=False, max_entries=32)
 def _shared(first: tuple[str, str], second: tuple[str, str], by: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Indices of the rows with the same value of the column `by` in two views."""
-    values = [pd.Index(_view(key).table(pooling)[by]) for key, pooling in (first, second)]
+    values = [pd.Index(results.get(key).table(pooling)[by]) for key, pooling in (first, second)]
     common = values[0].intersection(values[1], sort=False)
     return values[0].get_indexer(common), values[1].get_indexer(common)
 
 
 def _clouds(key: str, pooling: str, layers: tuple[int, ...]) -> list[NDArray[np.floating]]:
-    return [_view(key).mapped(layer, pooling) for layer in layers]
-
-
-def _view(key: str) -> ViewResult:
-    """A cached view. Raises `KeyError` if it is no longer cached."""
-    view = results.find(key)
-    if view is None:
-        raise KeyError(key)
-    return view
+    return [results.get(key).mapped(layer, pooling) for layer in layers]
 
 
 def _place(pane: Pane) -> tuple[str, str]:

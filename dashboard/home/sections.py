@@ -7,8 +7,7 @@ import streamlit as st
 from dashboard.components.playground.mounted import playground
 from dashboard.shared import choosing, examples, explanations, measures, menu, resources, run_lists, theme, wording
 from dashboard.shared.steady import while_busy
-from dashboard.shared.tables import primary_metric
-from isoviz import metrics
+from isoviz import metrics, tasks
 from isoviz.events import ENDINGS
 from isoviz.formatting import decimals
 from isoviz.runs.examples import METHODS, Examples
@@ -184,7 +183,7 @@ def one_line(row: RunRow) -> str:
         return run_lists.activity(row)
     if row.result:
         values = row.result.metrics
-        metric = primary_metric(row.config.task, values)
+        metric = tasks.primary_metric(row.config.task, values)
         isotropy = measures.comparing()
         number = decimals(row.result.isotropy.number(isotropy.slug), isotropy.decimals)
         collapsed = f", collapsed: {row.collapsed}" if row.collapsed else ""

@@ -14,6 +14,7 @@ from dashboard.report import offering
 from dashboard.shared import actions, downloads, job_progress, menu, resources, timing, wording
 from dashboard.shared.steady import steady
 from isoviz import studies
+from isoviz.formatting import sentence
 from isoviz.jobs import queue
 from isoviz.studies import Listed, Study, jobs, published
 from isoviz.studies.papers import PAPERS, place_names, slug_of
@@ -121,16 +122,10 @@ def printed(choice: Listed) -> None:
     if table.remarks:
         st.caption(wording.plain(f"As printed: {'; '.join(table.remarks)}."))
     if table.doubts:
-        doubtful = "  \n".join(f"{mark} {wording.plain(_sentence(text))}" for mark, text in table.doubts)
+        doubtful = "  \n".join(f"{mark} {wording.plain(sentence(text))}" for mark, text in table.doubts)
         st.caption(f":material/report: Doubtful cells:  \n{doubtful}")
     name = downloads.file_name("printed", choice.source.slug, choice.place)
     downloads.buttons(name, table.frame, with_parquet=False)
-
-
-def _sentence(text: str) -> str:
-    """The text with a capital (unless it begins with a symbol) and a full stop."""
-    first = text[0].upper() if text[0].isascii() else text[0]
-    return f"{first}{text[1:]}."
 
 
 # ------------------------------------------------------------------------------------------------------ our measurement
@@ -154,7 +149,7 @@ def _trained(choice: Listed, study: TrainedStudy, was_busy: bool) -> None:
     with st.container(border=True):
         _launch_missing(study, runs)
         commands(study)
-    _profiles(study, runs)
+    _profiles(runs)
     _selected_result(choice)
     if was_busy != (runs.under_way > 0):
         st.rerun()
@@ -195,11 +190,11 @@ def _reproduce(summary: str, *, disabled: bool, done: bool = False) -> bool:
     return pressed
 
 
-def _profiles(study: TrainedStudy, runs: StudyRuns) -> None:
+def _profiles(runs: StudyRuns) -> None:
     """For a figure of layers: start measuring the layers of finished runs, once all runs have ended."""
     if not runs.unprofiled or runs.under_way:
         return
-    state = resources.service().ask_job(jobs.PROFILES, {"runs": sorted(runs.unprofiled)})
+    state = job_progress.ask(jobs.PROFILES, {"runs": sorted(runs.unprofiled)})
     if not job_progress.follow(jobs.PROFILES, state, "layers", key=PREFIX + "stop_layers"):
         st.caption(f"{len(runs.unprofiled)} runs have no weights on this machine, so their layers cannot be measured.")
 

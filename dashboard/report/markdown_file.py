@@ -24,15 +24,11 @@ _drawing = threading.Lock()
 NO_BROWSER = "needs Chrome or Chromium on the server to draw the PNG files"
 
 
-class PictureError(IsoVizError):
-    """PNG files cannot be made on this machine."""
-
-
 def render(document: Document) -> bytes:
     """A zip with `report.md`, a PNG and the data (JSON of plotly) of each figure, and a CSV of each table.
 
     Raises:
-        PictureError: there are figures but no browser to draw them.
+        IsoVizError: there are figures but no browser to draw them.
     """
     pictures = draw(document.pictures)
     parts = [f"# {_text(document.title)}", _text(document.about)]
@@ -87,7 +83,7 @@ def draw(pictures: list[Picture]) -> list[bytes]:
                 # without mathjax, which would be loaded from another host
                 kaleido.write_fig_from_object_sync(orders, kopts={"mathjax": False})
         except (ChromeNotFoundError, BrowserFailedError, BrowserClosedError):
-            raise PictureError(NO_BROWSER) from None
+            raise IsoVizError(NO_BROWSER) from None
         return [file.read_bytes() for file in files]
 
 

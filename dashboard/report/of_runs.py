@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+import isoviz
 from dashboard.report.document import Block, Code, Document, Heading, Numbers, Paragraph, Picture, Points
 from dashboard.results import comparison
 from dashboard.results import sections as results
@@ -30,7 +31,7 @@ def document(
     frame = run_lists.frame(run_filter)
     rows = rows_of(frame)
     counts = ", ".join(f"{count} {status}" for status, count in frame["status"].value_counts().items())
-    about = f"{len(frame)} runs ({counts}), {time.strftime('%Y-%m-%d')}, isoviz {_version()}"
+    about = f"{len(frame)} runs ({counts}), {time.strftime('%Y-%m-%d')}, isoviz {isoviz.__version__}"
     isotropy = isotropy or [measures.default_for(frame["method"])]
     blocks: list[Block] = []
     for (model, task), runs in frame.groupby(["model", "task"], sort=False):
@@ -43,7 +44,7 @@ def document(
 def _setup(model: str, task: str, runs: pd.DataFrame, isotropy: Sequence[Metric], metric: str | None) -> list[Block]:
     """Blocks on one model and task."""
     task_entry = tasks.catalogue().get(task)
-    metric = metric or tables.primary_metric(task, {name: None for values in runs["metrics"] for name in values})
+    metric = metric or tasks.primary_metric(task, (name for values in runs["metrics"] for name in values))
     blocks: list[Block] = [Heading(f"{task_entry.title if task_entry else task}: {model}")]
     blocks += [Paragraph(warning, "warning") for warning in run_lists.warnings(runs)]
     with_metric = tables.with_metric(runs, metric)
@@ -133,9 +134,3 @@ def origins(rows: Sequence[RunRow], isotropy: Sequence[Metric]) -> dict[str, str
         "Computed on": "\n".join(surroundings),
         "BibTeX": "\n\n".join(citing.bibtex(configs, [measure.slug for measure in isotropy]).values()),
     }
-
-
-def _version() -> str:
-    import isoviz
-
-    return isoviz.__version__

@@ -30,7 +30,7 @@ def buttons(page: str, make: Callable[[], Document], name: str, *, key: str) -> 
         refusal = actions.refusal()  # because it starts a browser on the server
         downloads.button(
             "Report (Markdown, PNG)",
-            functools.partial(_markdown, make),
+            lambda: markdown_file.render(make()),
             f"{downloads.file_name('report', name)}.zip",
             key=f"{key}_markdown",
             icon="folder_zip",
@@ -44,7 +44,3 @@ def selection(page: str, run_filter: Filter, name: str, isotropy: Sequence[Metri
     chosen = {task: st.session_state.get(f"metric_{task}") for task in run_lists.frame(run_filter)["task"].unique()}
     metrics = {task: metric for task, metric in chosen.items() if metric}
     buttons(page, functools.partial(of_runs.document, run_filter, name, isotropy, metrics), name, key=key)
-
-
-def _markdown(make: Callable[[], Document]) -> bytes:
-    return markdown_file.render(make())

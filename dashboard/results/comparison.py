@@ -9,14 +9,15 @@ import pandas as pd
 import streamlit as st
 
 from dashboard.results import publication
-from dashboard.shared import downloads, explanations, resources, run_lists, tables, wording
+from dashboard.shared import downloads, explanations, resources, run_lists, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.run_lists import cached
-from isoviz import comparisons
+from isoviz import comparisons, tasks
 from isoviz.comparisons import Arm, Comparison, Part, Table, setups
 from isoviz.comparisons.wording import answer, interval, number, probability
 from isoviz.errors import InputError, StoreError
 from isoviz.events import Started
+from isoviz.formatting import sentence
 from isoviz.runs.rows import RunRow
 
 MOST_RUNS = 200
@@ -68,7 +69,7 @@ def section(task: str, metric: str, runs: Sequence[str]) -> None:
     if isinstance(table, str):
         groups = cached(("comparable", tuple(runs)), lambda: setups.comparable(*_read(runs)))
         advice = "Choose which of them to compare." if groups else "Launch several methods with the same settings."
-        st.info(wording.plain(f"{_sentence(table)} {advice}"), icon=":material/compare_arrows:")
+        st.info(wording.plain(f"{sentence(table)} {advice}"), icon=":material/compare_arrows:")
         if not groups:
             return
         chosen = st.selectbox("Compare the runs with", list(groups), key=f"comparable_{task}")
@@ -93,10 +94,6 @@ def of_any_size(metric: str, runs: Sequence[str]) -> Table | str | None:
 
 def _toggle(task: str) -> str:
     return f"compare_{task}"
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
 
 
 def _compared(runs: Sequence[str], metric: str) -> Table | str | None:
@@ -128,10 +125,10 @@ def _read(runs: Sequence[str]) -> tuple[list[RunRow], dict[str, Started | None]]
 
 def sentences(task: str, runs: pd.DataFrame) -> list[str]:
     """What the runs of one task show in its primary metric: a sentence per comparison, or an overview of many; empty without any."""
-    metric = tables.primary_metric(task, {name: None for values in runs["metrics"] for name in values})
+    metric = tasks.primary_metric(task, (name for values in runs["metrics"] for name in values))
     table = compared(task, metric, [str(run) for run in runs["run"]])
     if not isinstance(table, Table):
-        return [_sentence(table)] if table else []
+        return [sentence(table)] if table else []
     return [
         sentence
         for part in table.parts

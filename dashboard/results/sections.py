@@ -14,17 +14,7 @@ import streamlit as st
 from dashboard.components import figure
 from dashboard.results import comparison, pivot, publication
 from dashboard.results.publication import Published
-from dashboard.shared import (
-    charts,
-    choosing,
-    downloads,
-    explanations,
-    measures,
-    resources,
-    run_lists,
-    tables,
-    wording,
-)
+from dashboard.shared import charts, choosing, downloads, explanations, measures, resources, run_lists, tables, wording
 from dashboard.shared.explanations import Explanation
 from dashboard.shared.run_lists import Filter, cached
 from isoviz import reference, tasks
@@ -255,10 +245,7 @@ def published_table(
             and metric == task_entry.primary
             and all(start.baselines.get(name) == value for start in starts)
         },
-        rows=(
-            _shared(start.train_rows for start in starts),
-            _shared(start.eval_rows for start in starts),
-        ),
+        rows=(_shared(start.train_rows for start in starts), _shared(start.eval_rows for start in starts)),
         warnings=run_lists.warnings(runs),
     )
 
@@ -285,7 +272,7 @@ def _cite(runs: pd.DataFrame, isotropy: list[Metric]) -> None:
 
 def _metric(task: str, runs: pd.DataFrame) -> str:
     reported = list(dict.fromkeys(name for metrics in runs["metrics"] for name in metrics))
-    primary = tables.primary_metric(task, dict.fromkeys(reported))
+    primary = tasks.primary_metric(task, reported)
     names = [primary, *(name for name in reported if name != primary)]
     if len(names) == 1:
         return primary

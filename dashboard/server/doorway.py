@@ -108,9 +108,8 @@ class Doorway:
             text = api_routes.NOT_SIGNED_IN if api_routes.is_api(path) else "Open the app by its link first."
             answer = self._sign_in_page(connection) if is_page else _refusal(text, 401)
         elif asking is not None and not self._may_send(asking, scope["method"], path):
-            answer = _refusal(
-                "Viewers cannot upload or change anything."
-            )  # Streamlit would keep the uploaded bytes in memory
+            # Streamlit would keep the uploaded bytes in memory
+            answer = _refusal("Viewers cannot upload or change anything.")
         if asking is not None:
             visitor.note_request(scope, asking)
         if answer is not None and api_routes.is_api(path):

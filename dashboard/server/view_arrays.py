@@ -93,10 +93,7 @@ def triangle(cells: NDArray[np.uint8]) -> bytes:
 def _view(key: str) -> Any:
     from isoviz.exploring import results
 
-    view = results.find(key)
-    if view is None:
-        raise KeyError(key)
-    return view
+    return results.get(key)
 
 
 _ARRAYS: dict[str, Callable[[str, int, str], bytes]] = {

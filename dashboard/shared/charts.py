@@ -123,9 +123,8 @@ def tradeoff(points: pd.DataFrame, metric: str, measure: Metric, parameter: str)
         )
     _pareto(figure, means, metric, measure)
     _ring_collapsed(figure, points, "isotropy", "value")
-    for method, part in points.groupby(
-        "method", sort=False
-    ):  # the legend explains the symbols, whatever the colours mean
+    # the legend explains the symbols, whatever the colours mean
+    for method, part in points.groupby("method", sort=False):
         slug = str(method)
         coloured = by_value and part["at"].notna().any()
         figure.add_scatter(

@@ -82,14 +82,7 @@ def _stopped() -> set[tuple[str, str]]:
     return stopped
 
 
-def follow(
-    kind: JobKind,
-    state: JobState,
-    name: str = "",
-    *,
-    key: str,
-    retry: bool = False,
-) -> bool:
+def follow(kind: JobKind, state: JobState, name: str = "", *, key: str, retry: bool = False) -> bool:
     """Draw the progress of a job, or why it has no result; False if it is done, or was never requested.
 
     Args:
@@ -176,7 +169,7 @@ def offer_file(
         downloads.button(label, lambda: result.arrays["archive"].tobytes(), file, key=key, help=help_text)
     elif not follow(kind, state, label, key=key + "_stop", retry=True) and (
         actions.button(build, key=key + "_build", icon=":material/deployed_code:")
-        and actions.perform(resources.service().ask_job, kind, request, inputs)
+        and actions.perform(resources.service().start_job, kind, state.key, request, inputs)
     ):
         st.rerun()
 

@@ -12,6 +12,7 @@ import pandas as pd
 from dashboard.shared import measures
 from isoviz import methods, tasks
 from isoviz.comparisons import SettingMean
+from isoviz.comparisons.setups import sortable
 from isoviz.formatting import decimals
 from isoviz.parameters import off_scale
 from isoviz.runs.naming import method_title, parameter_label, parameter_symbols, setting, variant
@@ -73,7 +74,7 @@ def _run(run: RunSummary, slugs: Sequence[str], variant_text: str) -> tuple[Any,
     """One row, in the order of `run_columns`."""
     values = {name: value for name, value in run.metrics.items() if name not in NOT_METRICS}
     isotropy = run.isotropy
-    primary = primary_metric(run.task, values)
+    primary = tasks.primary_metric(run.task, values)
     n, d = run.size("head") or (None, None)
     return (
         run.id,
@@ -116,12 +117,6 @@ def _problem(run: RunSummary) -> str:
     if run.isotropy.get(first.slug) is None:
         reasons.append(f"{first.title} undefined: {run.undefined.get(first.slug) or 'the cloud has no spread'}")
     return "; ".join(reasons)
-
-
-def primary_metric(task: str, metrics: Mapping[str, Any]) -> str:
-    """The metric by which runs of a task are compared; the first one reported if the task is not in the catalogue."""
-    task_entry = tasks.catalogue().get(task)
-    return task_entry.primary if task_entry else next(iter(metrics), "")
 
 
 def settings_text(frame: pd.DataFrame) -> dict[str, str]:
@@ -189,18 +184,12 @@ def _firsts(frame: pd.DataFrame) -> pd.DataFrame:
     """The first run of each setup, by model, task, method in the catalogue's order, parameters by value."""
     firsts = frame.drop_duplicates("setup")
     keys = [
-        (model, task, methods.place(method), _sort_params(params))
+        (model, task, methods.place(method), [sortable(value) for value in params.values()])
         for model, task, method, params in zip(
             firsts["model"], firsts["task"], firsts["method"], firsts["params"], strict=True
         )
     ]
     return firsts.iloc[sorted(range(len(firsts)), key=keys.__getitem__)]
-
-
-def _sort_params(params: Mapping[str, Any]) -> tuple[tuple[int, float, str], ...]:
-    return tuple(
-        (0, float(value), "") if isinstance(value, (int, float)) else (1, 0.0, str(value)) for value in params.values()
-    )
 
 
 def _remarks(frame: pd.DataFrame, newest: pd.DataFrame) -> dict[str, str]:
@@ -257,9 +246,8 @@ def points(
     for column in ("value", "isotropy", "at", "beside"):
         finished[column] = pd.to_numeric(finished[column])
     lines = {setup: _without_parameters(setup, (parameter, second)) for setup in finished["setup"].unique()}
-    level = {
-        setup: _without_parameters(setup, (second,)) for setup in lines
-    }  # a value off the scale is part of its line's name
+    # a value off the scale is part of its line's name
+    level = {setup: _without_parameters(setup, (second,)) for setup in lines}
     off = finished["at"].isna()
     finished["line"] = finished["setup"].map(level).where(off, finished["setup"].map(lines)).astype(object)
     finished = finished.dropna(subset=["value", "isotropy"])

@@ -289,12 +289,7 @@ def _draw(
     alt_text = f"{kind}: {choice.metric} and {title} of {len(points)} runs on {choice.task}"
     saved = downloads.file_name("isoviz", name, choice.task, choice.metric)
     run = figure.draw(
-        plot,
-        key=f"tradeoffs_{name}",
-        words=alt_text,
-        name=saved,
-        explanation=explanation,
-        opens_runs=True,
+        plot, key=f"tradeoffs_{name}", words=alt_text, name=saved, explanation=explanation, opens_runs=True
     )
     if run:
         st.switch_page(menu.RUN, query_params={"id": run})

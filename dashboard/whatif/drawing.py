@@ -171,9 +171,8 @@ def numbers(view: View, start: Answer | None, answer: Answer | None, first: Full
     ]
     with view.numbers.container():
         for row in itertools.chain.from_iterable(map(in_rows, groups)):
-            tiles = st.container(
-                horizontal=True, gap="small"
-            )  # unlike columns, they wrap into pairs on a narrow screen
+            # unlike columns, they wrap into pairs on a narrow screen
+            tiles = st.container(horizontal=True, gap="small")
             for title, slug, help_text in row:
                 if slug in reasons:
                     help_text = f"Undefined: {reasons[slug]}"

@@ -122,9 +122,7 @@ def cloud_map(
     return figure
 
 
-def _in_turn(
-    groups: Sequence[tuple[str, NDArray[np.int64]]],
-) -> Iterator[tuple[int, str, bool, NDArray[np.int64]]]:
+def _in_turn(groups: Sequence[tuple[str, NDArray[np.int64]]]) -> Iterator[tuple[int, str, bool, NDArray[np.int64]]]:
     """For each trace: number and name of a group, whether it is the group's first trace, and its rows. Deterministic random order."""
     turns = max(1, min(_PARTS, sum(len(rows) for _, rows in groups) // _TO_A_PART))
     generator = np.random.default_rng(0)

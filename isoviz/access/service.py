@@ -262,7 +262,7 @@ class Service:
     # ------------------------------------------------------------------ jobs
 
     def start_view(self, request: ViewRequest, key: str) -> JobState:
-        """Start computing a view of Explore, see `isoviz.exploring.jobs.start`."""
+        """Start computing a view of Explore, see `isoviz.exploring.request`."""
         request.check()
         if user_sets.is_user_set(request.task):  # a stored set is identified by its key
             resolved = replace(request, model=self._model(request.model) if request.model else "")
@@ -276,12 +276,6 @@ class Service:
         request.check()
         arguments = {"request": request, "key": key}
         guarded.call(f"{OWN_VECTORS}:publish_first", arguments, bool, imports=VECTOR_MODULES, pulse=pulse)
-
-    def ask_job(
-        self, kind: JobKind, request: Mapping[str, Any], inputs: Mapping[str, NDArray[Any]] | None = None
-    ) -> JobState:
-        """Start a job or return its state, see `isoviz.jobs.queue.start`. Anyone may see running and finished jobs."""
-        return self.start_job(kind, queue.content_key(kind, request, inputs), request, inputs, retry=False)
 
     def start_job(
         self,
@@ -360,9 +354,8 @@ class Service:
 
     def _resolved(self, config: RunConfig) -> RunConfig:
         """The configuration with resolved paths, so that no symbolic link can redirect them later. Refused outside the roots."""
-        if config.accelerate_config is not None and not self.visitor.may(
-            Role.OPERATOR
-        ):  # it may name machines and commands
+        # it may name machines and commands
+        if config.accelerate_config is not None and not self.visitor.may(Role.OPERATOR):
             raise AccessError("Only the operator can launch runs with an accelerate configuration")
         return config.model_copy(update={"model": self._model(config.model), "data": self._data(config.data)})
 

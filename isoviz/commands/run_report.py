@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isoviz import methods, metrics, tasks
@@ -39,7 +39,7 @@ def describe(run: RunRow | RunSummary, started: Started | None = None) -> str:
 
 def _scores(run: RunSummary) -> str:
     scores = []
-    primary = _primary(run.task, run.metrics)
+    primary = tasks.primary_metric(run.task, run.metrics)
     for name, value in run.metrics.items():
         if name not in NO_SCORE:
             baselines = _baselines(run) if name == primary else {}
@@ -47,11 +47,6 @@ def _scores(run: RunSummary) -> str:
             scores.append(f"{name} {decimals(value, 4)}" + (f" ({against})" if against else ""))
     rows = f" (n = {run.eval_rows:,})" if run.eval_rows else ""
     return f"validation{rows}: {', '.join(scores)}"
-
-
-def _primary(task: str, reported: Iterable[str]) -> str:
-    known = tasks.catalogue().get(task)
-    return known.primary if known else next(iter(reported), "")
 
 
 def _baselines(started: Beginning | None) -> dict[str, float]:
@@ -116,7 +111,7 @@ def print_summary(rows: Sequence[RunRow], started: Beginning | None) -> None:
     if not runs:
         return
     first = runs[0]
-    primary = _primary(first.task, first.metrics)
+    primary = tasks.primary_metric(first.task, first.metrics)
     slugs = [slug for slug in _headline_metrics() if any(slug in run.isotropy for run in runs)]
     where = "; ".join(dict.fromkeys(_cloud(first, first.home(slug)) for slug in slugs))
     print(f"\nMean ± sample standard deviation over seeds. Isotropy of {where}.")

@@ -130,11 +130,7 @@ def resume(id: Id, quiet: Quiet = False, store: StoreOption = None) -> Answer:
     return Answer(document, lambda: None, code=0 if row.status == "finished" else 1)
 
 
-def move(
-    id: Id,
-    to: Annotated[Move, argument("its new place", positional=True)],
-    store: StoreOption = None,
-) -> Answer:
+def move(id: Id, to: Annotated[Move, argument("its new place", positional=True)], store: StoreOption = None) -> Answer:
     """Move a run in the queue."""
     from isoviz.operations.table import Operations
 
@@ -143,9 +139,7 @@ def move(
 
 
 def priority(
-    id: Id,
-    to: Annotated[Priority, argument("its new priority", positional=True)],
-    store: StoreOption = None,
+    id: Id, to: Annotated[Priority, argument("its new priority", positional=True)], store: StoreOption = None
 ) -> Answer:
     """Set a queued run's priority; higher ones start first."""
     from isoviz.operations.table import Operations

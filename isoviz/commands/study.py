@@ -6,7 +6,6 @@ import functools
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from isoviz import boundary, studies
@@ -79,7 +78,7 @@ def run(
     study.check_scale(scale)
     settings = {setting: given[setting] for setting in SETTINGS}
     inputs = study.check_inputs(Inputs.read(model, tasks, data, seeds, **settings))
-    folder = _folder(out) if out else None
+    folder = boundary.new_folder(out, "out") if out else None  # first, so that an invalid one is reported at once
     if isinstance(study, TrainedStudy):
         result = _train(study, inputs, scale, fresh, quiet, store)
     elif fresh:
@@ -145,16 +144,6 @@ def _once_ended(store: Store, read: Callable[[], list[RunRecord]]) -> list[RunRe
                 flush=True,
             )
         time.sleep(LOOK_AGAIN_SECONDS)
-
-
-def _folder(name: str) -> Path:
-    """Create the output folder before the computation, so that an invalid one is reported at once."""
-    path = boundary.path(name, "out")
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"out: cannot make the folder '{name}': {boundary.reason(error)}", field="out") from None
-    return path
 
 
 def _reporter() -> Progress:

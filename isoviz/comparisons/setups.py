@@ -83,7 +83,7 @@ class Factor:
     def order(self, config: RunConfig) -> tuple[Any, ...]:
         """Sort key for arms: the catalogue's order of methods, then values."""
         values = config.params.values() if self.name == METHOD else [json.loads(self.key(config))]
-        return (methods.place(config.method), [_sortable(value) for value in values])
+        return (methods.place(config.method), [sortable(value) for value in values])
 
     def rest(self, config: RunConfig) -> dict[str, Any]:
         """All settings except the seed and the compared one; method parameters by name."""
@@ -97,7 +97,8 @@ class Factor:
         return settings
 
 
-def _sortable(value: Any) -> tuple[int, float, str]:
+def sortable(value: Any) -> tuple[int, float, str]:
+    """A key that puts numbers in their order, then everything else in that of its text."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return (0, float(value), "") if number else (1, 0.0, str(value))
 
@@ -198,7 +199,6 @@ def _refuse_different(
         raise DifferentSetupsError(
             f"these runs of {config.model} on {config.task} cannot be compared by {factor.name}, because they also differ in "
             f"{listed}",
-            differing=differing,
             advice="Compare runs of one experiment, or runs that share these settings.",
         )
 

@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isoviz import __version__
-from isoviz.drift.measures import GROUPS, MEASURES, Matrix, jackknife_error, measured, squared_distances
+from isoviz.drift.measures import GROUPS, MEASURES, Matrix, measured, squared_distances
 from isoviz.drift.records import Baseline, Check, Drift, Outcome
 from isoviz.drift.rows import FEWEST, MOST_BYTES, MOST_ROWS, checked, checked_ids, drawn, read
 from isoviz.errors import InputError, unknown_name
 from isoviz.metrics.cloud import blocks, draw
-from isoviz.metrics.intervals import student_quantile
+from isoviz.metrics.intervals import jackknife_error, student_quantile
 
 __all__ = ["LEVEL", "MEASURES", "Baseline", "Check", "Drift", "baseline", "check", "read"]
 

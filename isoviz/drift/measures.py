@@ -66,12 +66,6 @@ class Measured:
     missing: dict[str, str]
 
 
-def jackknife_error(without: Matrix) -> float:
-    """Standard error from the values without each group (Efron & Tibshirani 1993, chapter 11)."""
-    count = len(without)
-    return float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
-
-
 def measured(x: Matrix, codes: Codes) -> Measured:
     """Every measure of finite rows (n, d) of positive length.
 

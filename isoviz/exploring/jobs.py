@@ -16,7 +16,6 @@ from isoviz.exploring import encoders, maps, results, user_sets
 from isoviz.exploring.request import Rows, ViewRequest, key_of, rows_of
 from isoviz.jobs import queue
 from isoviz.jobs.kinds import ENCODERS, GIB, Job, JobKind, Lane
-from isoviz.jobs.queue import JobState
 from isoviz.jobs.results import ResultStore
 from isoviz.jobs.worker import ENCODER_MODULES, import_modules
 
@@ -141,31 +140,19 @@ MAP: Final = JobKind(
 the result has `coordinates`; for a film, with `layers`, (layers, n, 2). Its process caches fitted maps and refits them if needed."""
 
 
-def start(request: ViewRequest, key: str) -> JobState:
-    """Start the view with this key unless it is waiting, running or done. Restarts a failed or lost job.
-
-    Args:
-        key: key of its content (`isoviz.exploring.request.key_of`).
-
-    Raises:
-        InputError: an invalid setting.
-    """
-    request.check()
-    return queue.start(VIEW, key, request.as_json())
-
-
 def obtain(request: ViewRequest) -> results.ViewResult:
     """The view of a request, computed if it is not cached; waits for the result. For notebooks; pages poll instead.
 
     Raises:
-        IsoVizError: the job's error, or it took longer than an hour.
+        IsoVizError: an invalid setting, the job's error, or it took longer than an hour.
     """
 
     def key_now() -> str:  # a hub model's key changes once it is downloaded
         source = None if request.task == user_sets.VECTORS else encoders.resolve(request.model)
         return key_of(request, source, rows_of(request.task, request.data))
 
-    start(request, key_now())
+    request.check()
+    queue.start(VIEW, key_now(), request.as_json())
     deadline = time.monotonic() + 3600.0
     while True:
         key = key_now()

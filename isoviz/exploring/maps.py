@@ -281,7 +281,7 @@ _CELLS: Final = 128
 _FEWEST_OF_DENSITY: Final = 20
 
 
-def clusters(coordinates: NDArray[np.floating], seed: int = 0) -> NDArray[np.int64]:
+def clusters(coordinates: NDArray[np.floating]) -> NDArray[np.int64]:
     """(n,) cluster of each point of a map (n, k), the largest cluster first; −1 for points outside all clusters.
 
     These are clusters of the map, not of the space, and depend on the gaps that UMAP creates. The smallest has 4 % of the points.
@@ -294,7 +294,7 @@ def clusters(coordinates: NDArray[np.floating], seed: int = 0) -> NDArray[np.int
     n = len(coordinates)
     if n < _FEWEST_OF_DENSITY:
         return np.full(n, -1)
-    clustered_points = draw(n, MOST_CLUSTERED, seed)
+    clustered_points = draw(n, MOST_CLUSTERED, 0)
     points = coordinates[clustered_points].astype(np.float64)
     found = HDBSCAN(min_cluster_size=max(5, len(clustered_points) // 25), copy=True).fit_predict(points)
     _, counts = np.unique(found[found >= 0], return_counts=True)

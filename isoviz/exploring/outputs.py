@@ -35,9 +35,7 @@ READINGS: Final = (
 
 
 def of(
-    source: ModelSource,
-    run: FinishedRun | None = None,
-    tell: Callable[[int, int], None] | None = None,
+    source: ModelSource, run: FinishedRun | None = None, tell: Callable[[int, int], None] | None = None
 ) -> dict[str, Any]:
     """The result of `measure` for a model's output matrix, with a description (`what`), or the `reason` why there is none. JSON-ready.
 

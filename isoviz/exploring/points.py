@@ -73,13 +73,12 @@ def packed(table: pd.DataFrame) -> NDArray[np.uint8]:
     """The table as the bytes of a Parquet file; values without a Parquet type become text."""
     safe = table.copy()
     for name in safe.columns:
-        if safe[name].dtype == object and safe[name].map(_is_nested).any():
+        if (
+            safe[name].dtype == object
+            and safe[name].map(lambda value: isinstance(value, (list, tuple, dict, np.ndarray))).any()
+        ):
             safe[name] = safe[name].map(str)
     return sets.packed(safe)
-
-
-def _is_nested(value: object) -> bool:
-    return isinstance(value, (list, tuple, dict, np.ndarray))
 
 
 # ----------------------------------------------------------------------------------------------- nearest points

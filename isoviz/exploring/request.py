@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ import isoviz
 from isoviz import tasks
 from isoviz.errors import InputError
 from isoviz.exploring import user_sets
-from isoviz.models import folders
+from isoviz.models import folders, sources
 from isoviz.models.sources import ModelSource
 
 FORMAT: Final = 6
@@ -145,13 +144,4 @@ def reading_files(source: ModelSource) -> str:
     folder = Path(source.location)
     files = [path for path in (folder / name for name in _TOKENIZER_FILES) if path.is_file()]
     files += folders.module_files(folder)
-    return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))
-
-
-@functools.lru_cache(maxsize=64)
-def _digest(files: tuple[tuple[str, int, int], ...]) -> str:
-    total = hashlib.sha256()
-    for name, _, _ in files:
-        path = Path(name)
-        total.update(path.name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
-    return total.hexdigest()[:16]
+    return sources.digest(files, named=True)

@@ -128,3 +128,11 @@ def find(key: str) -> ViewResult | None:
     """The view with a key, marked as recently used; None if it is not cached."""
     result = STORE.find(key)
     return None if result is None else ViewResult(result.folder, result.facts)
+
+
+def get(key: str) -> ViewResult:
+    """The same. Raises `KeyError` if it is not cached."""
+    view = find(key)
+    if view is None:
+        raise KeyError(key)
+    return view

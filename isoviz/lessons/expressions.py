@@ -44,11 +44,6 @@ def parse_claim(text: str) -> list[Any]:
     return [[sign, left, right] for sign, left, right in zip(signs, values[:-1], values[1:], strict=True)]
 
 
-def parse(text: str) -> Tree:
-    """Parse a value into lists; `MalformedError` if it is invalid."""
-    return _tree(_parsed(text))
-
-
 def _parsed(text: str) -> ast.expr:
     """Python's own syntax tree, in which a reference is an item: `"isoscore"[3]`."""
     python = _REFERENCE.sub(r"'\1'[\2]", text.replace("−", "-").strip())

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from pydantic import ValidationError
 
 from isoviz.catalogues import discover
-from isoviz.errors import InputError, input_error, unknown_name
+from isoviz.errors import InputError, input_error, named, unknown_name
 from isoviz.methods import composition
 from isoviz.methods.protocol import Method, Params
 from isoviz.parameters import ParamValue
@@ -61,10 +61,7 @@ def place(slug: str) -> tuple[int, ...]:
 
 
 def _single(slug: str) -> type[Method]:
-    try:
-        return catalogue()[slug]
-    except KeyError:
-        raise unknown_name("method", slug, catalogue(), field="method") from None
+    return named(catalogue(), slug, "method")
 
 
 @functools.cache

@@ -153,9 +153,8 @@ def make_map(steps: list[Step], hidden: int) -> nn.Module:
         for name, shape in shapes.items():
             value = torch.zeros(shape)
             if name in ("weight1", "weight2"):
-                value = torch.randn(shape, generator=generator) * math.sqrt(
-                    2 / shape[1]
-                )  # keeps the scale through ReLU
+                # keeps the scale through ReLU
+                value = torch.randn(shape, generator=generator) * math.sqrt(2 / shape[1])
             module.register_parameter(name, torch.nn.Parameter(value))
         root.add_module(f"step{number}", module)
     return root

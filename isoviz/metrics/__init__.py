@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from isoviz import catalogues
-from isoviz.errors import unknown_name
+from isoviz.errors import named
 from isoviz.metrics.protocol import Metric
 
 # Besides the metrics. No module shares its name with a function: importing the module would replace the function.
@@ -56,10 +56,7 @@ def catalogue() -> Mapping[str, Metric]:
 
 def get(slug: str) -> Metric:
     """The metric with this slug; `InputError` with the allowed names if there is none."""
-    try:
-        return catalogue()[slug]
-    except KeyError:
-        raise unknown_name("metric", slug, catalogue(), field="metric") from None
+    return named(catalogue(), slug, "metric")
 
 
 @functools.cache

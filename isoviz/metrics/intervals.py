@@ -174,11 +174,16 @@ def interval_of(
 
 def _from_ratios(ratio: float, ratios: NDArray[np.float64], level: float, n: int, d: int) -> Interval:
     """From the participation ratio of the whole (or V/U, its unbiased form) and of each remainder, shape (G,)."""
-    count = len(ratios)
-    error = float(np.sqrt((count - 1) / count * ((ratios - ratios.mean()) ** 2).sum())) / (d - 1)
+    count, error = len(ratios), jackknife_error(ratios) / (d - 1)
     estimate = (ratio - 1.0) / (d - 1)
     reach = student_quantile((1.0 + level) / 2.0, count - 1) * error
     return Interval(estimate, estimate - reach, estimate + reach, error, level, n, d, count)
+
+
+def jackknife_error(without: NDArray[np.float64]) -> float:
+    """Standard error from the values without each group (Efron & Tibshirani 1993, chapter 11)."""
+    count = len(without)
+    return float(np.sqrt((count - 1) / count * ((without - without.mean()) ** 2).sum()))
 
 
 def _ratios(remaining: Moments, estimator: Estimator) -> NDArray[np.float64]:

@@ -167,9 +167,8 @@ class HeadedModel(nn.Module):
         if self.kind == "seq2seq":
             labels = labels[labels != IGNORED]
         task_loss = self.task_loss(logits, labels)
-        if (
-            self.training
-        ):  # processes that train together have parts of a batch that differ by a row, and in their texts' lengths
+        # processes that train together have parts of a batch that differ by a row, and in their texts' lengths
+        if self.training:
             task_loss = task_loss * own_share(len(labels), logits.device)
         penalties = self.hooks.penalties(replace(reps, again=represent)) if penalise else {}
         loss = self.hooks.objective(task_loss, penalties)

@@ -20,7 +20,7 @@ from isoviz.errors import InputError, ModelError
 from isoviz.metrics.cloud import draw
 from isoviz.metrics.prompts import entropy
 from isoviz.metrics.streaming import CovarianceAccumulator
-from isoviz.models import bare_tokenizers, encoder, folders, hub, sentences, sinks, sources, unknown_tokens
+from isoviz.models import encoder, folders, hub, sentences, sinks, sources, tokenizer_limits
 from isoviz.models.encoder import Encoder
 from isoviz.models.loading import reading
 from isoviz.models.sources import ModelSource
@@ -111,7 +111,7 @@ def layer_views(
         max_length = min(max_length or 10**6, library_model.max_seq_length or 10**6)
     with reading(source, "the tokenizer of "):
         rows, limit, truncated = _tokenise(tokenizer, columns, max_length, model.longest)
-    empty = bare_tokenizers.fill_empty(rows, tokenizer)
+    empty = tokenizer_limits.fill_empty(rows, tokenizer)
 
     def collect(device: torch.device) -> tuple[torch.device, _Collector]:
         collector = _Collector(
@@ -145,8 +145,8 @@ def layer_views(
         warnings.append(f"{truncated} of {count} rows are longer than {limit} tokens and were cut")
     if empty:
         warnings.append(f"{empty} of {count} rows have no token at all; the end-of-text token stands for them")
-    warnings += bare_tokenizers.pair_note(tokenizer, len(columns))
-    warnings += unknown_tokens.note(unknown_tokens.share(rows["input_ids"], tokenizer))
+    warnings += tokenizer_limits.pair_note(tokenizer, len(columns))
+    warnings += tokenizer_limits.unknown_note(tokenizer_limits.unknown_share(rows["input_ids"], tokenizer))
     warnings += model.notes
     if refused:
         warnings.append(f"sentence vectors are not shown, because the {str(refused).removeprefix('model: ')}")

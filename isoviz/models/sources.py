@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -115,15 +116,19 @@ def longest_input(source: ModelSource) -> int | None:
 
 def fingerprint(folder: Path) -> str:
     """Sixteen hex digits of the configuration's and weights' content."""
-    files = [folder / "config.json", *folders.weights(folder)]
-    return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files))
+    return digest([folder / "config.json", *folders.weights(folder)])
 
 
-@functools.lru_cache(maxsize=64)
-def _digest(files: tuple[tuple[str, int, int], ...]) -> str:
+def digest(files: Sequence[Path], named: bool = False) -> str:
+    """Sixteen hex digits of the content of files, and of their names if `named`."""
+    return _digest(tuple((path, path.stat().st_size, path.stat().st_mtime_ns) for path in files), named)
+
+
+@functools.lru_cache(maxsize=128)
+def _digest(files: tuple[tuple[Path, int, int], ...], named: bool) -> str:
     total = hashlib.sha256()
     for path, _, _ in files:
-        total.update(_sha256(Path(path)))
+        total.update((path.name.encode() + b"\0" if named else b"") + _sha256(path))
     return total.hexdigest()[:16]
 
 

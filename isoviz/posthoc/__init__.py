@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from isoviz.catalogues import in_folder, installed
-from isoviz.errors import InputError, unknown_name
+from isoviz.errors import InputError, named
 from isoviz.posthoc.protocol import Affine, CataloguedTransform, State, Transform
 from isoviz.posthoc.sequence import Chain, chain
 
@@ -34,10 +34,7 @@ def _ours() -> dict[str, type[CataloguedTransform]]:
 
 def get(slug: str) -> type[CataloguedTransform]:
     """The transform with this slug; `InputError` with the allowed names if there is none."""
-    try:
-        return catalogue()[slug]
-    except KeyError:
-        raise unknown_name("transform", slug, catalogue(), field="transform") from None
+    return named(catalogue(), slug, "transform")
 
 
 def from_state(state: State) -> Transform:

@@ -52,9 +52,7 @@ class Truncation(CataloguedTransform):
         "Vectors of length 1 become shorter: use cosine similarity, or normalise again.",
     )
     effects = Effects(
-        isoscore="that of the first k dimensions alone",
-        ev="of k dimensions",
-        mean_cosine="of k dimensions",
+        isoscore="that of the first k dimensions alone", ev="of k dimensions", mean_cosine="of k dimensions"
     )
     training = "a head in training can read any dimensions; Matryoshka losses train an encoder for truncation"
     ARRAYS = {"matrix": "dk"}

@@ -97,11 +97,7 @@ class Scale(CataloguedTransform):
     Params = ScaleParams
     params: ScaleParams
     traps = ("A trained classifier keeps its bias, so its decisions change although the shape of the cloud does not.",)
-    effects = Effects(
-        isoscore="unchanged",
-        ev="unchanged",
-        mean_cosine="unchanged",
-    )
+    effects = Effects(isoscore="unchanged", ev="unchanged", mean_cosine="unchanged")
     training = "a head in training absorbs the unit into its weights; the effect is that of a different learning rate"
     ARRAYS = {"scale": "d"}
     coordinates = "any"
@@ -157,11 +153,7 @@ class Rotation(CataloguedTransform):
         "A classifier trained on the old coordinates cannot read the new ones; a retrained one loses nothing.",
         "Spread and correlation of single dimensions change, so a diagonal transform after it has a different effect.",
     )
-    effects = Effects(
-        isoscore="unchanged",
-        ev="unchanged",
-        mean_cosine="unchanged",
-    )
+    effects = Effects(isoscore="unchanged", ev="unchanged", mean_cosine="unchanged")
     training = "a head in training rotates with the cloud, so nothing would change"
     ARRAYS = {"matrix": "dd"}
     coordinates = "any"

@@ -213,10 +213,7 @@ def _times_found(parts: Sequence[_Nearest], count: int, name: str) -> Scored:
         np.add.at(sums, lost, changes)
         return _skewness(sums)
 
-    return {
-        f"hubness_{name}": Jackknife(float(_skewness(total)), count, without),
-        f"never_{name}": Mean(never),
-    }
+    return {f"hubness_{name}": Jackknife(float(_skewness(total)), count, without), f"never_{name}": Mean(never)}
 
 
 def _powers(times: NDArray[np.float64]) -> NDArray[np.float64]:

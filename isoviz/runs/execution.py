@@ -29,11 +29,7 @@ DEFAULT_TRAIN: Final = "isoviz.training.loop:train"
 PREPARE: Final = f"{__name__}:prepare"
 CALL: Final = f"{__name__}:train_run"
 # Imports of the most common kind of run.
-PRELOADED: Final = (
-    *ENCODER_MODULES,
-    "accelerate",
-    "isoviz.training.loop",
-)
+PRELOADED: Final = (*ENCODER_MODULES, "accelerate", "isoviz.training.loop")
 _SEE_LOG: Final = "The traceback is in the run's log."
 _MEMORY: Final = (
     "Out of memory: halve the batch size and double the accumulation (the same effective batch), "
@@ -157,13 +153,7 @@ def prepare() -> None:
     import_modules(PRELOADED, gently=True)
 
 
-def train_run(
-    store: str,
-    run: str,
-    train: str,
-    devices: str | None = None,
-    attempt: int | None = None,
-) -> int:
+def train_run(store: str, run: str, train: str, devices: str | None = None, attempt: int | None = None) -> int:
     """Train a run, with events in the store and output in the run's log. SIGTERM stops it with a checkpoint.
 
     Args:

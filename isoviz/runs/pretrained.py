@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -43,7 +42,7 @@ def save(run: RunRow, folder: Path, target: str) -> Path:
         InputError: the run has not finished or has no weights, its method is not affine, or the target is not empty.
     """
     order = request(run, folder)
-    out = _empty(target)
+    out = boundary.new_folder(target, "out", empty=True)
     _write(order, out, out.name)
     return out
 
@@ -97,17 +96,6 @@ SAVE: Final = JobKind(
     memory=2 * GIB,
 )
 """Jobs for `request(run, folder)`; the result has the array `archive`, a zip archive."""
-
-
-def _empty(target: str) -> Path:
-    out = boundary.path(target, "out")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        if os.listdir(out):
-            raise InputError(f"out: '{target}' is not empty", field="out")
-    except OSError as error:
-        raise InputError(f"out: cannot make the folder '{target}': {boundary.reason(error)}", field="out") from None
-    return out
 
 
 def _card(run_id: str, config: RunConfig, scores: Mapping[str, float], directory: str) -> str:

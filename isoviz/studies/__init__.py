@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from isoviz.catalogues import discover
-from isoviz.errors import unknown_name
+from isoviz.errors import named
 from isoviz.studies.inputs import Inputs
 from isoviz.studies.papers import PAPERS, Source, slug_of
 from isoviz.studies.result import Result
@@ -47,8 +47,4 @@ def listed() -> tuple[Listed, ...]:
 
 def get(slug: str) -> Study:
     """The study with this slug, or the study that contains this part. Raises `InputError` with the allowed names."""
-    entries = {**{part.slug: part.study for part in listed()}, **catalogue()}
-    try:
-        return entries[slug]
-    except KeyError:
-        raise unknown_name("study", slug, entries, field="study") from None
+    return named({**{part.slug: part.study for part in listed()}, **catalogue()}, slug, "study")

@@ -11,17 +11,7 @@ from isoviz.runs.naming import method_title
 from isoviz.runs.planning import MethodChoice
 from isoviz.studies.grids import NONE, Grid, quick_plans, recipe
 from isoviz.studies.isobn import FULL_ISOBN, MODELS, QUICK_ISOBN, full_plans
-from isoviz.studies.judging import (
-    Change,
-    Judgement,
-    against_baseline,
-    both,
-    changes,
-    moved,
-    primary,
-    runs,
-    unchanged,
-)
+from isoviz.studies.judging import Change, Judgement, against_baseline, both, changes, moved, primary, runs, unchanged
 from isoviz.studies.pictures import SPREAD, mean_line, panels, rows_table
 from isoviz.studies.published import Compared, Printed
 from isoviz.studies.records import Evidence, RunRecord
@@ -236,10 +226,7 @@ TABLE_3: Final = TrainedStudy(
     ),
     claims=(
         _IMPROVES,
-        Claim(
-            "The IsoLayer lowers EV_1 on every task.",
-            _change("ev_1", "EV_1 changes by", direction=-1),
-        ),
+        Claim("The IsoLayer lowers EV_1 on every task.", _change("ev_1", "EV_1 changes by", direction=-1)),
         Claim("The IsoLayer is on par with IsoBN in performance.", on_par_with_isobn, about_performance=True),
         Claim(
             "The IsoLayer “results in better explained variance for all BERT models, while IsoBN results in better explained "

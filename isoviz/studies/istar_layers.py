@@ -69,11 +69,7 @@ def _drawing(
         header = ["task and model", "penalty", "runs measured", "first", "last", "largest"]
         return Table(title=f"{title}: ends of the lines", header=header, rows=rows, notes=["means over seeds"])
 
-    return {
-        "figure": panels(title, axes[0], Axis(label=axes[1]), content),
-        "tables": (ends,),
-        "profiles": True,
-    }
+    return {"figure": panels(title, axes[0], Axis(label=axes[1]), content), "tables": (ends,), "profiles": True}
 
 
 # ---------------------------------------------------------------------------------------------------- Figure 4

@@ -75,10 +75,6 @@ def _profile(job: Job) -> None:
 
 
 PROFILES: Final = JobKind(
-    name="layer_profiles",
-    room=__name__,
-    work=_profile,
-    results=ResultStore("studies"),
-    lane=ENCODERS,
+    name="layer_profiles", room=__name__, work=_profile, results=ResultStore("studies"), lane=ENCODERS
 )
 """Jobs for `{"runs": [id, …]}`: write a layer profile into the folder of each run with weights; the result is `{"measured": run ids}`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -163,6 +163,12 @@ def _raw(
             split: files.read(paths, columns, picks[split]) for split, paths in files.find(data, task).items()
         }, None
     return files.from_hub(task, columns, picks)
+
+
+def primary_metric(slug: str, reported: Iterable[str]) -> str:
+    """The metric by which runs of a task are compared; the first one reported if the task is not in the catalogue."""
+    task = catalogue().get(slug)
+    return task.primary if task else next(iter(reported), "")
 
 
 def files_of(task: Task, data: str | Path) -> list[Path]:

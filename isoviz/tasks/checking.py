@@ -115,9 +115,8 @@ def examine(frame: pd.DataFrame, task: Task, direction: str | None = None) -> tu
     elif task.kind == "regression":
         checked["label"] = _numbers(frame["label"], task, refuse)
     elif task.kind == "span":
-        contexts = [
-            text if isinstance(text, str) else "" for text in checked[task.columns[1]]
-        ]  # missing: refused above
+        # missing: refused above
+        contexts = [text if isinstance(text, str) else "" for text in checked[task.columns[1]]]
         parsed = [answers(value, context) for value, context in zip(frame["answers"], contexts, strict=True)]
         refuse([problem == "" for _, _, problem in parsed], task.label, f"no answer in '{task.label}'")
         refuse(

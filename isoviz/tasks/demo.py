@@ -9,13 +9,11 @@ METRICS: dict[HeadKind, tuple[str, ...]] = {  # the first one is the primary
     "regression": ("pearson", "spearman", "mse"),
     "span": ("exact_match", "f1"),
 }
-ONE, TWO, NLI, QA, SEQUENCES = (
-    ("sentence",),
-    ("sentence1", "sentence2"),
-    ("premise", "hypothesis"),
-    ("question", "context"),
-    ("source", "target"),
-)
+ONE = ("sentence",)
+TWO = ("sentence1", "sentence2")
+NLI = ("premise", "hypothesis")
+QA = ("question", "context")
+SEQUENCES = ("source", "target")
 UNSEEN = "A fifth of all words occur only in validation rows."
 
 

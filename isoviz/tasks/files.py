@@ -213,9 +213,8 @@ def _read_parquet(paths: Sequence[Path], columns: Mapping[str, str], pick: Pick 
             _require(path, present, list(columns.values()))
             heads = [head for place in columns.values() if (head := _source_column(present, place))]
             heads += [name for name in OPTIONAL if name in present]
-            for group in range(
-                file.metadata.num_row_groups
-            ):  # one at a time in memory, and only those with wanted rows
+            # one at a time in memory, and only those with wanted rows
+            for group in range(file.metadata.num_row_groups):
                 size = file.metadata.row_group(group).num_rows
                 wanted = rows[(rows >= begin) & (rows < begin + size)] - begin
                 if len(wanted):

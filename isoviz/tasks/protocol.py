@@ -39,9 +39,7 @@ class OwnTask(BaseModel):
         None, min_length=1, title="Second text", description="Column of a second text; of the context, for answers."
     )
     label: str = Field(
-        min_length=1,
-        title="Label",
-        description="Column of what is predicted: class, number, answer or text.",
+        min_length=1, title="Label", description="Column of what is predicted: class, number, answer or text."
     )
     kind: HeadKind | None = Field(
         None, title="Kind", description="What is predicted; inferred from the labels if empty."

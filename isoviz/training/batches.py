@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from isoviz.models.bare_tokenizers import fill_empty
+from isoviz.models.tokenizer_limits import fill_empty
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -128,11 +128,7 @@ def train(
         Exception: what the first process that failed raised.
         LostProcessError: one was killed.
     """
-    order = {
-        "config": config.model_dump_json(),
-        "run_dir": str(run_dir.absolute()),
-        "resume": resume,
-    }
+    order = {"config": config.model_dump_json(), "run_dir": str(run_dir.absolute()), "resume": resume}
     key = secrets.token_bytes(32)
     # without an address: a socket file in a private folder, which no other account can reach
     with Listener(backlog=config.processes, authkey=key) as listener:

@@ -13,17 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from isoviz import __version__
 from isoviz.config import RunConfig
-from isoviz.events import (
-    Checkpointed,
-    Entered,
-    Evaluated,
-    Event,
-    Measured,
-    Resumed,
-    Started,
-    Stepped,
-    Stopped,
-)
+from isoviz.events import Checkpointed, Entered, Evaluated, Event, Measured, Resumed, Started, Stepped, Stopped
 from isoviz.methods.protocol import Representations, Sample
 from isoviz.metrics.collectives import repeated
 from isoviz.tasks import baselines, metrics, outcomes

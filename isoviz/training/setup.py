@@ -16,7 +16,7 @@ from isoviz.config import RunConfig
 from isoviz.errors import InputError
 from isoviz.events import Entered, Event
 from isoviz.methods.protocol import Method
-from isoviz.models import bare_tokenizers, hub, sources, unknown_tokens
+from isoviz.models import hub, sources, tokenizer_limits
 from isoviz.models.adapter import HeadedModel, load_tokenizer
 from isoviz.tasks import report
 from isoviz.tasks.protocol import TRAIN, VALIDATION
@@ -101,8 +101,8 @@ class Setup:
 
         emit(Entered(phase="tokenising", detail=f"{len(data.train)} + {len(data.validation)} rows"))
         self.rows = Rows(data, self.head, config, (rank, count), parts, report_rows)
-        unknown = unknown_tokens.share(self.rows.train.inputs["input_ids"], self.head.tokenizer)
-        if unknown > unknown_tokens.REFUSED and not config.allow_unknown:
+        unknown = tokenizer_limits.unknown_share(self.rows.train.inputs["input_ids"], self.head.tokenizer)
+        if unknown > tokenizer_limits.REFUSED and not config.allow_unknown:
             raise InputError(
                 f"model: the tokenizer of '{config.model}' does not know {unknown:.0%} of the tokens in the training rows",
                 field="model",
@@ -135,8 +135,8 @@ class Setup:
         self.random_weights = str(mismatch)
         self.notes = [
             *report.score_notes(task, {TRAIN: data.train, VALIDATION: data.validation, **data.extra}),
-            *unknown_tokens.note(unknown),
-            *bare_tokenizers.pair_note(self.head.tokenizer, len(task.inputs)),
+            *tokenizer_limits.unknown_note(unknown),
+            *tokenizer_limits.pair_note(self.head.tokenizer, len(task.inputs)),
         ]
 
     @property

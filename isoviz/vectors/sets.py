@@ -123,9 +123,8 @@ def keep(vectors: VectorSet | TextSet) -> str:
     """
     facts, content = stored(vectors)
     kept = facts_of(vectors.key)
-    if kept is None or kept.get("file") != facts.get(
-        "file"
-    ):  # stored in another format, or its file was moved or rewritten
+    # stored in another format, or its file was moved or rewritten
+    if kept is None or kept.get("file") != facts.get("file"):
         STORE.forget(vectors.key)
     STORE.publish(vectors.key, facts, content)
     return vectors.key

@@ -4,8 +4,7 @@ Needs numpy only; an adapter imports its library when it is used.
 """
 
 from isoviz.watch.collapse import Alarm, CollapseTest
-from isoviz.watch.evaluator import IsotropyEvaluator
-from isoviz.watch.measures import measures_of
+from isoviz.watch.measures import IsotropyEvaluator, measures_of
 from isoviz.watch.watching import Watch, WatchWarning
 
 __all__ = ["Alarm", "CollapseTest", "IsotropyEvaluator", "Watch", "WatchWarning", "measures_of"]

@@ -175,9 +175,8 @@ def image_of(cloud: FactoredCloud) -> Image:
     shift = cloud.shift[alive]
     points = cloud.base.validation[:, alive] * cloud.factors[alive]
     points += shift
-    remainder = float(cloud.mean @ cloud.mean) - float(
-        shift @ shift
-    )  # squared length of the mean outside these coordinates
+    # squared length of the mean outside these coordinates
+    remainder = float(cloud.mean @ cloud.mean) - float(shift @ shift)
     if remainder > 1e-12 * float(cloud.mean @ cloud.mean):
         points = np.column_stack([points, np.full(len(points), np.sqrt(remainder))])
     if points.shape[1] == 0:

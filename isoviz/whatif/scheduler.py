@@ -65,8 +65,8 @@ class _Question:
 class Scheduler:
     """Computes for several viewers at once; one per process, shared by all pages."""
 
-    def __init__(self, cores: int | None = None) -> None:
-        self.cores = cores or available_cores()
+    def __init__(self) -> None:
+        self.cores = available_cores()
         self._changed = threading.Condition()
         self._waiting: dict[str, _Question] = {}
         self._running: dict[str, _Question] = {}
@@ -92,11 +92,6 @@ class Scheduler:
             self._changed.notify_all()
             return question.answer
 
-    def leave(self, viewer: str) -> None:
-        """Drop the viewer's question."""
-        with self._changed:
-            self._drop(viewer, None)
-
     def close(self) -> None:
         """Cancel questions that have not started, and wait for running stages."""
         with self._changed:
@@ -114,7 +109,7 @@ class Scheduler:
 
     # ------------------------------------------------------------------ under the lock
 
-    def _drop(self, viewer: str, new_key: str | None) -> None:
+    def _drop(self, viewer: str, new_key: str) -> None:
         old_key = self._question_of.pop(viewer, None)
         if old_key is None or old_key == new_key:
             return
@@ -189,7 +184,8 @@ class Scheduler:
         """One BLAS thread for moves and for concurrent computations; otherwise all cores."""
         running = list(self._running.values())
         alone = len(running) == 1 and running[0].rank > Rank.MOVE
-        _limit_blas(self.cores if alone or not running else max(1, self.cores // len(running)))
+        threads = self.cores if alone or not running else max(1, self.cores // len(running))
+        _blas("scipy.linalg" in sys.modules, "sklearn" in sys.modules).limit(limits=threads)
 
 
 def _stage(question: _Question) -> tuple[bool, Any, BaseException | None]:
@@ -212,10 +208,6 @@ def _cancel(question: _Question) -> None:
     if question.stages is not None:
         question.stages.close()
     question.answer.cancel()
-
-
-def _limit_blas(threads: int) -> None:
-    _blas("scipy.linalg" in sys.modules, "sklearn" in sys.modules).limit(limits=threads)
 
 
 @functools.lru_cache(maxsize=1)

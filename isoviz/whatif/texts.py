@@ -12,7 +12,6 @@ from isoviz import vectors
 from isoviz.errors import InputError
 from isoviz.exploring.jobs import PREPARE
 from isoviz.exploring.request import reading_files
-from isoviz.jobs import queue
 from isoviz.jobs.kinds import ENCODERS, Job, JobKind
 from isoviz.models import hub, sources
 from isoviz.models.views import Pooling
@@ -49,11 +48,6 @@ class TextsRequest:
             content = {"revision": source.revision}
         content |= {"halves": True} if self.halves else {}
         return {"texts": self.texts, "model": self.model, "layer": self.layer, **content}
-
-    @property
-    def key(self) -> str:
-        """Equal for the same texts and model."""
-        return queue.content_key(ENCODED, self.as_json(), None)
 
 
 def recorded(request: TextsRequest) -> str | None:

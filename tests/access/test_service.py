@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from isoviz.access.visitors import OPERATOR, Role, Visitor
 from isoviz.config import RunConfig
 from isoviz.errors import AccessError, DataError, InputError, ModelError
 from isoviz.exploring import results
-from isoviz.exploring.jobs import MAP, SENTENCES, VIEW
+from isoviz.exploring.jobs import SENTENCES, VIEW
 from isoviz.exploring.request import ViewRequest
 from isoviz.jobs import guarded, queue
 from isoviz.runs.execution import execute
@@ -51,7 +51,6 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
     "start_view": lambda service, run: service.start_view(ViewRequest("demo/tiny-bert", "demo/sentiment"), KEY),
     "show_vectors": lambda service, run: service.show_vectors(ViewRequest("", "vectors", KEY, "all"), KEY),
     "start_job": lambda service, run: service.start_job(VIEW, KEY, {}),
-    "ask_job": lambda service, run: service.ask_job(MAP, {"view": KEY}),
     "retry_job": lambda service, run: service.retry_job(VIEW, KEY),
     "stop_job": lambda service, run: service.stop_job(VIEW, KEY),
     "require": lambda service, run: service.require(),
@@ -60,13 +59,6 @@ WRITES: dict[str, Callable[[Service, str], object]] = {
 SILENT = {"release"}
 """These stop what the visitor no longer needs, and only what the visitor may stop."""
 READS = {"refusal", "launch_refusal", "queue_refusal", "roots", "resolve_paths", "computing"}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    made = Store(tmp_path / "store")
-    yield made
-    made.close()
 
 
 @pytest.fixture(autouse=True)
@@ -183,7 +175,7 @@ def test_quotas_name_themselves_and_who_sets_them(acting: Callable[..., Service]
 def test_jobs_of_one_visitor_are_counted(acting: Callable[..., Service]) -> None:
     anna = acting(ANNA, jobs=2)
     first = anna.start_job(VIEW, "1" * 32, {})
-    anna.ask_job(SENTENCES, {"texts": [["a"]]})
+    anna.start_job(SENTENCES, "2" * 32, {"texts": [["a"]]})
     with pytest.raises(AccessError, match=r"wait or run: 3 \(at most 2; the operator sets ISOVIZ_QUOTA_JOBS\)"):
         anna.start_job(VIEW, "3" * 32, {})
     assert first.status == "waiting" and anna.start_job(VIEW, "1" * 32, {}).status == "waiting", "it is there already"

@@ -86,9 +86,8 @@ def test_the_stated_power(script: Any) -> None:
 
 def test_reliability_is_the_share_of_the_arms(script: Any) -> None:
     rng = np.random.default_rng(4)
-    scores = (
-        rng.normal(size=(4000, 1)) + rng.normal(size=(4000, 4)) + [0, 5, 10, 15]
-    )  # seeds that are easier for every arm
+    # seeds that are easier for every arm
+    scores = rng.normal(size=(4000, 1)) + rng.normal(size=(4000, 4)) + [0, 5, 10, 15]
     assert script.reliability(scores) == pytest.approx(1 / (1 + 1 / 4), abs=0.03)
 
 

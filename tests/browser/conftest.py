@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +20,12 @@ import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, expect, sync_playwright
 
 from isoviz.exploring import measuring, results
-from isoviz.exploring.request import ViewRequest, key_of, rows_of
-from isoviz.models import sources
+from isoviz.exploring.request import ViewRequest
 from isoviz.runs.store import Store
-from tests.dashboard.reading import OPEN
+from tests.dashboard.reading import OPEN, key_for
 from tests.missing import missing
-from tests.ports import free_port
+from tests.ports import answers, free_port
+from tests.runs.observing import until
 
 Value = TypeVar("Value")
 OpenTab = Callable[..., Page]
@@ -118,8 +117,10 @@ def start(folder: Path, *, runner: str = "off", base: str = "", **settings: str)
     url = f"http://127.0.0.1:{port}" + (f"/{base}" if base else "")
     server = Server(url, store, process, folder)
     try:
-        _wait(f"{url}/_stcore/health", process, log)
+        until(lambda: process.poll() is not None or answers(url), seconds=240)
+        assert process.poll() is None, "the server did not come up"
     except BaseException:
+        print(log.read_text(errors="replace"))
         server.end()
         raise
     return server
@@ -175,26 +176,11 @@ def training(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def keep_view(rows: int) -> str:
     """Compute and store Explore's view of the bundled model on `rows` rows of its first task, unless it is there; its key."""
     request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=rows)
-    key = key_of(request, sources.resolve(request.model), rows_of(request.task, None))
+    key = key_for(request)
     if results.find(key) is None:
         facts, arrays = measuring.compute(request, lambda done, total, text: None)
         results.STORE.publish(key, facts, arrays)
     return key
-
-
-def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 240
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            break
-        try:
-            with urllib.request.urlopen(url, timeout=10) as answer:
-                if answer.status == 200:
-                    return
-        except OSError:
-            pass
-        time.sleep(0.1)
-    raise AssertionError(f"the server did not come up:\n{log.read_text(errors='replace')}")
 
 
 def becomes(page: Page, read: Callable[[], object], expected: object) -> None:
@@ -269,6 +255,19 @@ def save_page(page: Page, path: Path) -> str:
         page.get_by_role("button", name="Save as one page").click()
     waiting.value.save_as(path)
     return path.read_text("utf-8")
+
+
+def from_disk(open_tab: OpenTab, path: Path, **options: Any) -> Page:
+    """A file of figures, opened with the network cut: it has drawn one, asked for nothing else, and reported no error."""
+    page = open_tab("about:blank", offline=True, **options)
+    requests: list[str] = []
+    errors: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.goto(path.as_uri())
+    expect(page.locator(".plot .main-svg .trace path").first).to_be_visible()
+    assert [url for url in requests if not url.startswith(("data:", "blob:"))] == [path.as_uri()] and errors == []
+    return page
 
 
 def fits(page: Page) -> bool:

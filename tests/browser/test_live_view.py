@@ -236,14 +236,19 @@ def test_charts_and_matrix_follow_the_theme(server: Server, open_tab: OpenTab, d
     becomes(page, lambda: canvas.evaluate(BRIGHTNESS) < 0.5, dark)  # weak correlations look like the page behind them
 
 
-def test_folding_drops_what_a_resume_made_void(open_tab: OpenTab) -> None:
+def with_module(open_tab: OpenTab, file: str, names: str) -> Page:
+    """An empty page with a module of the components, whose names are in `window.module`."""
     page = open_tab("about:blank")
-    module = (Path(HERE) / "fold.js").read_text(encoding="utf-8")
-    page.add_script_tag(content=f"{module}\nwindow.folding = {{ emptyRun, fold, byEpoch }};", type="module")
-    page.wait_for_function("() => window.folding")
-    folded = page.evaluate(
+    script = (Path(HERE) / file).read_text(encoding="utf-8")
+    page.add_script_tag(content=f"{script}\nwindow.module = {{ {names} }};", type="module")
+    page.wait_for_function("() => window.module")
+    return page
+
+
+def test_folding_drops_what_a_resume_made_void(open_tab: OpenTab) -> None:
+    folded = with_module(open_tab, "fold.js", "emptyRun, fold, byEpoch").evaluate(
         """() => {
-            const { emptyRun, fold, byEpoch } = window.folding;
+            const { emptyRun, fold, byEpoch } = window.module;
             const step = (seq, n) => [seq, { kind: "stepped", step: n, losses: { task: n } }];
             const seen = (seq, n, epoch) => [seq, { kind: "measured", step: n, epoch }];
             const run = emptyRun();
@@ -259,12 +264,9 @@ def test_folding_drops_what_a_resume_made_void(open_tab: OpenTab) -> None:
 
 
 def test_a_view_that_is_mounted_again_shows_nothing_twice(open_tab: OpenTab) -> None:
-    page = open_tab("about:blank")
-    module = (Path(HERE) / "look.js").read_text(encoding="utf-8")
-    page.add_script_tag(content=f"{module}\nwindow.mount = mount;", type="module")
-    page.wait_for_function("() => window.mount")
-    seen = page.evaluate(
+    seen = with_module(open_tab, "look.js", "mount").evaluate(
         """() => {
+            const { mount } = window.module;
             const parentElement = document.createElement("div");
             parentElement.innerHTML = "<p>grid:</p>";
             const create = (element) => {

@@ -39,7 +39,12 @@ COMPUTE = """({ part, draw }) => {
       found.cells[answer.which] = Array.from(answer.cells);
     }
   }
-  AS_TEXT;
+  const text = (numbers) => {
+    const bytes = new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+    let whole = "";
+    for (let at = 0; at < bytes.length; at += 32768) whole += String.fromCharCode(...bytes.subarray(at, at + 32768));
+    return btoa(whole);
+  };
   const cloud = engine.cloudOf(state);
   const redraw = text(engine.cloudOf(state, { draw }).points);
   const clouds = { before: text(cloud.points), known: text(cloud.known), after: null, redraw };

@@ -10,7 +10,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from dashboard.report import html_file, markdown_file
-from tests.browser.conftest import OpenTab, becomes, fits
+from tests.browser.conftest import OpenTab, becomes, fits, from_disk
 from tests.dashboard.test_reports import NASTY, sample
 from tests.missing import missing
 
@@ -18,14 +18,7 @@ from tests.missing import missing
 def test_a_report_opens_with_the_network_cut(open_tab: OpenTab, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text(html_file.render(sample()), encoding="utf-8")
-    page = open_tab("about:blank", dark=True, width=390, offline=True)
-    requests: list[str] = []
-    errors: list[str] = []
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.goto(path.as_uri())
-    expect(page.locator(".plot .main-svg").first).to_be_visible()
-    assert [url for url in requests if not url.startswith(("data:", "blob:"))] == [path.as_uri()] and errors == []
+    page = from_disk(open_tab, path, dark=True, width=390)
     expect(page.get_by_text(NASTY).first).to_be_visible()
     assert fits(page)
     colour = page.locator(".plot").evaluate("plot => plot._fullLayout.font.color")

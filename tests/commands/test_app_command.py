@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -23,7 +22,8 @@ from isoviz.access import links, reach
 from isoviz.access.reach import Reach
 from isoviz.access.visitors import Role
 from isoviz.home import home
-from tests.ports import free_port
+from tests.ports import answers, free_port
+from tests.runs.observing import until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,12 +46,7 @@ def app(*options: str, **environment: str) -> Iterator[tuple[int, list[str]]]:
             lines.append(line.strip())
             if re.match("(Links for others|Runners can launch)", line.strip()):
                 break
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            with contextlib.suppress(OSError):
-                if status(f"http://127.0.0.1:{port}/_stcore/health") == 200:
-                    break
-            time.sleep(0.1)
+        until(lambda: answers(f"http://127.0.0.1:{port}"))
         yield port, lines
     finally:
         process.terminate()
@@ -83,9 +78,7 @@ def test_the_printed_link_works_and_the_browser_gets_another(tmp_path: Path) -> 
         assert link == links.read(home()).address(f"http://127.0.0.1:{port}", Role.OPERATOR)
         assert status(f"http://127.0.0.1:{port}/") == 401
         assert status(link) == status(link) == 303
-        deadline = time.monotonic() + 60
-        while not opened.exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
+        until(opened.exists)
         once = opened.read_text().strip()
         assert once.startswith(f"http://127.0.0.1:{port}/?token=") and once != link
         assert (status(once), status(once)) == (303, 401)

@@ -97,20 +97,6 @@ def test_human_text_goes_to_stdout_progress_to_stderr(small, tmp_path, capsys):
     assert "epoch 1" in progress and "epoch 1" not in printed and "Traceback" not in progress
 
 
-def test_import_is_cheap_and_loads_neither_torch_nor_streamlit():
-    script = (
-        "import sys; before = {*sys.modules}; import isoviz;"
-        "print(sorted({name.partition('.')[0] for name in {*sys.modules} - before} - sys.stdlib_module_names));"
-        "import isoviz.methods, isoviz.tasks, isoviz.runs.planning, isoviz.runs.store, isoviz.metrics;"
-        "isoviz.methods.catalogue(); isoviz.tasks.catalogue();"
-        "print(sorted({'torch', 'streamlit', 'transformers', 'datasets', 'umap'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    first, heavy = done.stdout.splitlines()
-    assert first == "['isoviz']"  # nothing but the standard library
-    assert heavy == "[]"
-
-
 def test_a_reader_that_has_enough_ends_the_command(tmp_path):
     Store(tmp_path).create([RunConfig(seed=seed) for seed in range(1500)])
     command = [sys.executable, "-m", "isoviz", "runs", "list", "--limit", "0", "--store", str(tmp_path)]

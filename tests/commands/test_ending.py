@@ -24,13 +24,6 @@ Start = Callable[..., Command]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    made = Store(tmp_path / "store")
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def start(tiny_models: Any, cola: Path, store: Store, tmp_path: Path) -> Iterator[Start]:
     """Starts `isoviz train` with a run of many short epochs for each seed."""
     started: list[Command] = []

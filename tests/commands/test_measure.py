@@ -380,8 +380,7 @@ def finished_run(tiny_models, tmp_path_factory):
     config = RunConfig(
         model=str(tiny_models("bert")), task="glue/cola", data=str(data), method="isobn", epochs=1, learning_rate=1e-2
     )
-    (run,) = store.create([config], claim="test")
-    store.claim("test", "cpu", id=run)
+    (run,) = store.create([config])
     execute(store, run)
     yield store, run, data
     store.close()
@@ -401,9 +400,8 @@ def test_a_finished_run_is_measured_layer_by_layer_and_at_its_head(call, finishe
     assert len(document["by_layer"]) == 10
     reported = store.get(run).result.isotropy
     head = document["by_layer"][-1]
-    assert head["isoscore"] == pytest.approx(
-        reported.number("isoscore"), rel=1e-4
-    )  # after the method, as the run measured
+    # after the method, as the run measured
+    assert head["isoscore"] == pytest.approx(reported.number("isoscore"), rel=1e-4)
     assert head["hubness"] == pytest.approx(reported.number("hubness"), rel=1e-2)
     assert document["output_embeddings"]["i1"] == pytest.approx(reported.number("i1"), rel=1e-6)
     assert "newly initialised" not in err

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,13 +15,6 @@ from isoviz.config import RunConfig
 from isoviz.errors import AccessError
 from isoviz.operations.table import Operations
 from isoviz.runs.store import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    made = Store(tmp_path / "store")
-    yield made
-    made.close()
 
 
 def statements(store: Store, call: Callable[[], Any]) -> int:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.torch import load_file, save_file
 
 from isoviz.__main__ import main
 from isoviz.runs.store import Store
-from tests.tiny import TinyModels
+from tests.tiny import TinyModels, without_a_weight
 
 Captured = pytest.CaptureFixture[str]
 _NOTED = re.compile(r"^\s*(?:note: |(?=collapsed: ))(.*)$", re.MULTILINE)
@@ -23,12 +21,7 @@ _NOTED = re.compile(r"^\s*(?:note: |(?=collapsed: ))(.*)$", re.MULTILINE)
 @pytest.fixture
 def holed(tiny_models: TinyModels, tmp_path: Path) -> Path:
     """A BERT of whose second layer a weight is gone."""
-    folder = tmp_path / "holed"
-    shutil.copytree(tiny_models("bert"), folder)
-    weights = load_file(folder / "model.safetensors")
-    del weights["encoder.layer.1.output.dense.weight"]
-    save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    return folder
+    return without_a_weight(tiny_models("bert"), tmp_path / "holed")
 
 
 @pytest.fixture(autouse=True)

@@ -132,12 +132,10 @@ def test_a_seed_counts_once_with_its_newest_finished_run():
 
 def test_runs_that_differ_in_more_are_refused_and_the_difference_named():
     rows = [*runs(NONE), *runs(ISOBN, "isobn", epochs=5, max_train=200)]
-    with pytest.raises(DifferentSetupsError) as refused:
+    with pytest.raises(
+        DifferentSetupsError, match="compared by method, .* differ in epochs: 3, 5; max_train: not set, 200"
+    ):
         compare(rows)
-    assert refused.value.differing == {"epochs": ["3", "5"], "max_train": ["not set", "200"]}
-    assert "cannot be compared by method, because they also differ in epochs: 3, 5; max_train: not set, 200" in str(
-        refused.value
-    )
 
 
 def test_the_same_name_with_other_content_is_refused():
@@ -145,9 +143,8 @@ def test_the_same_name_with_other_content_is_refused():
     starts = {row.id: started() for row in rows}
     assert compare(rows, started=starts).tests == 1
     starts[rows[-1].id] = started().model_copy(update={"data_fingerprint": "other"})
-    with pytest.raises(DifferentSetupsError) as refused:
+    with pytest.raises(DifferentSetupsError, match="differ in content of the data"):
         compare(rows, started=starts)
-    assert refused.value.differing == {"content of the data": ["d", "other"]}
 
 
 def test_a_setting_or_a_parameter_can_be_compared():

@@ -65,11 +65,15 @@ def texts(page: AppTest) -> str:
     return "\n".join(str(element.value) for kind in kinds for element in page.get(kind)).replace("\\", "")
 
 
+def components(page: AppTest) -> list[dict[str, Any]]:
+    """The data that the browser gets for each component, in page order."""
+    return [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
+
+
 def mounted(page: AppTest) -> list[dict[str, Any]]:
-    """The data that the browser gets for each figure, in page order."""
+    """That of each figure."""
     assert not page.exception
-    components = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
-    return [data for data in components if "spec" in data]
+    return [data for data in components(page) if "spec" in data]
 
 
 def drawn(page: AppTest) -> list[dict[str, Any]]:

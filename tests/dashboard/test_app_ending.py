@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 
 from isoviz.runs import planning
 from isoviz.runs.store import Store
-from tests.ports import free_port
+from tests.ports import answers, free_port
 from tests.runs.observing import ended, gone, posix, until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,16 +32,8 @@ def start() -> Iterator[Start]:
         command = [sys.executable, "-m", "isoviz", "app", "--port", str(port), "--headless"]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True)
         started.append(process)
-
-        def answers() -> bool:
-            assert process.poll() is None
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=5) as answer:
-                    return bool(answer.status == 200)
-            except OSError:
-                return False
-
-        until(answers)
+        until(lambda: process.poll() is not None or answers(f"http://127.0.0.1:{port}"))
+        assert process.poll() is None
         return process
 
     yield app

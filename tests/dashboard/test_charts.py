@@ -138,9 +138,8 @@ def test_runs_of_other_settings_are_not_joined_and_their_lines_say_in_what_they_
     names = [trace.name for trace in figure.data if trace.mode == "lines"]
     assert "I-STAR, ζ = 0.2, epochs 6" in names
     assert names[-2:] == ["Baseline, epochs 3 0.375 (n = 1)", "Baseline, epochs 6 0.750 (n = 1)"]
-    assert (
-        len({trace.line.dash for trace in figure.data if trace.mode == "lines"}) >= 3
-    )  # distinguished within one colour
+    # distinguished within one colour
+    assert len({trace.line.dash for trace in figure.data if trace.mode == "lines"}) >= 3
     assert any("epochs 6" in mark[0] for trace in figure.data if trace.mode == "markers" for mark in trace.customdata)
 
 

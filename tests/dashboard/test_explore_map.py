@@ -27,7 +27,7 @@ from isoviz.jobs.kinds import JobKind, Progress
 from isoviz.jobs.queue import JobState
 from isoviz.models import sources
 from tests.dashboard.conftest import ROOT, Opened, OpenPage
-from tests.dashboard.reading import address, drawn, errors, keep, texts
+from tests.dashboard.reading import address, components, drawn, errors, keep, texts
 from tests.jobs.here import fail_job, work_here
 from tests.tiny import embed
 
@@ -41,21 +41,15 @@ def _fresh_cache() -> None:
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[ViewRequest, dict, dict]:  # type: ignore[type-arg]
+def explored() -> tuple[ViewRequest, dict, dict]:  # type: ignore[type-arg]
     """A small view, really computed: its request, facts and arrays."""
     request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=ROWS)
     return request, *measuring.compute(request, lambda done, total, text: None)
 
 
 @pytest.fixture
-def view(made: tuple[ViewRequest, dict, dict]) -> ViewResult:  # type: ignore[type-arg]
-    return keep(made)
-
-
-@pytest.fixture
-def opened(open_page: OpenPage, view: ViewResult, made: Any) -> Opened:
-    """Explore with that view and these query parameters."""
-    return lambda **query: open_page("explore", **address(made[0], **query))
+def view(kept_view: ViewResult) -> ViewResult:
+    return kept_view
 
 
 @pytest.fixture
@@ -82,14 +76,12 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 def figures(page: AppTest) -> list[dict[str, Any]]:
     """The data of a page's maps."""
-    components = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
-    return [data for data in components if "figure" in data]
+    return [data for data in components(page) if "figure" in data]
 
 
 def matrices(page: AppTest) -> list[dict[str, Any]]:
     """The data of a page's correlation matrices."""
-    components = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
-    return [data for data in components if "arrays" in data]
+    return [data for data in components(page) if "arrays" in data]
 
 
 def numbers(trace: dict[str, Any], axis: str) -> np.ndarray:  # type: ignore[type-arg]
@@ -135,8 +127,7 @@ def test_every_point_is_drawn_where_pca_puts_it_and_pictures_name_their_cloud(op
     assert f"PC 1 ({100 * expected.shares[0]:.1f} % of the variance)" == figure["layout"]["xaxis"]["title"]["text"]
     assert "Layer 1, mean; 24 points, d = 128" in texts(page)
     source = "demo/tiny-bert · demo/acceptability · validation · "
-    named = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
-    about = {data["name"].split("-validation-")[-1]: data["about"] for data in named if "about" in data}
+    about = {data["name"].split("-validation-")[-1]: data["about"] for data in components(page) if "about" in data}
     assert len(about) == 9
     assert about.pop("similarity-mean") == f"CKA of layers 0 to 4 of {source.removesuffix(' · ')}, mean"
     assert about.pop("pca-layer1-mean") == source + "layer 1 · mean · 24 points, d = 128"
@@ -169,13 +160,13 @@ def test_line_in_the_address_selects_and_a_point_has_its_neighbours(opened: Open
 
 
 def test_own_sentences_are_placed_with_their_neighbours(
-    opened: Opened, view: ViewResult, made: Any, answered: list[str]
+    opened: Opened, view: ViewResult, explored: Any, answered: list[str]
 ) -> None:
     lines = ["the dog sleeps", "the cats sleep"]
     page = opened(explore_own="\n".join(lines))
     assert errors(page) == [] and "sentences" in answered
     own = json.loads(figures(page)[0]["figure"])["data"][-1]
-    points = embed(sources.resolve(made[0].model), [lines], layer=4)
+    points = embed(sources.resolve(explored[0].model), [lines], layer=4)
     expected = maps.pca(view.points(4, "cls")).place(points)
     np.testing.assert_allclose(numbers(own, "x"), expected[:, 0], atol=1e-3)
     assert own["name"] == "own sentences"
@@ -279,10 +270,12 @@ def test_undrawable_lines_and_points_are_reported_and_left_out(opened: Opened, l
     assert not page.run().toast  # once
 
 
-def test_an_invalid_value_for_a_later_field_is_reported_when_the_field_appears(open_page: OpenPage, made: Any) -> None:
-    page = open_page("explore", **address(made[0], explore_layer="99"))
+def test_an_invalid_value_for_a_later_field_is_reported_when_the_field_appears(
+    open_page: OpenPage, explored: Any
+) -> None:
+    page = open_page("explore", **address(explored[0], explore_layer="99"))
     assert errors(page) == [] and not page.toast  # there is no layer to choose before there is a view
-    keep(made)
+    keep(explored)
     page = page.run()
     assert errors(page) == [] and "explore_layer=99" in page.toast[0].value.replace("\\", "")
 
@@ -319,10 +312,12 @@ def test_views_side_by_side_on_the_same_axes(opened: Opened, view: ViewResult) -
     assert "N = 5,600 rows of d = 128 numbers" in texts(page)
 
 
-def test_a_selection_in_one_view_is_highlighted_in_the_others(open_page: OpenPage, view: ViewResult, made: Any) -> None:
+def test_a_selection_in_one_view_is_highlighted_in_the_others(
+    open_page: OpenPage, view: ViewResult, explored: Any
+) -> None:
     second = {"explore2_layer": "1", "explore2_pooling": "mean", "explore2_rows": str(ROWS)}
     third = {"explore3_layer": "2", "explore3_pooling": "tokens", "explore3_rows": str(ROWS)}
-    query = {**address(made[0]), **second, **third, "explore_views": "3"}
+    query = {**address(explored[0]), **second, **third, "explore_views": "3"}
     page = open_page("explore", **query)
     coordinates = maps.pca(view.points(4, "cls")).coordinates
     middle = float(np.median(coordinates[:, 0]))

@@ -29,7 +29,7 @@ from isoviz.jobs.results import FACTS, write_json
 from isoviz.metrics.record import Reading
 from isoviz.models.extract import encode
 from tests.dashboard.conftest import Offered, Opened, OpenPage
-from tests.dashboard.reading import ROWS, address, drawn, errors, key_for, texts
+from tests.dashboard.reading import ROWS, address, components, drawn, errors, key_for, texts
 from tests.dashboard.saved import saved
 from tests.jobs.here import fail_job, put_job
 from tests.measured import cloud
@@ -330,8 +330,7 @@ def test_the_page_is_saved_with_its_numbers_and_its_vectors(
     page_file = saved(next(make for name, make in offered.items() if re.match(r"isoviz-explore-.*\.html", name))())
     assert page_file.figures[0]["data"] == drawn(page)[0]["data"] and len(page_file.figures) > 2
     (film,) = (figure for figure in page_file.figures if "frames" in figure)
-    components = [json.loads(element.proto.json) for element in page.get("bidi_component") if element.proto.json]
-    (spec,) = (json.loads(data["figure"]) for data in components if data.get("frames"))
+    (spec,) = (json.loads(data["figure"]) for data in components(page) if data.get("frames"))
     assert [frame["name"] for frame in film["frames"]] == ["layer 0", "layer 1", "layer 2"]
     assert film["layout"]["meta"] == 1
     for number, trace in enumerate(spec["data"]):

@@ -41,10 +41,7 @@ def test_the_first_measure_is_of_what_the_methods_act_on() -> None:
 
 
 def test_one_more_metric_is_on_every_screen(
-    open_page: OpenPage,
-    store: Store,
-    offered: Offered,
-    monkeypatch: pytest.MonkeyPatch,
+    open_page: OpenPage, store: Store, offered: Offered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = metrics.get("effective_rank")
     new = replace(

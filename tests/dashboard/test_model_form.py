@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 
 from dashboard.inputs import model_form
@@ -26,7 +24,7 @@ from tests.hub_client import looking_at
 from tests.jobs.here import work_here
 from tests.loopback_hub import LoopbackHub, Repository, serving
 from tests.models import readers
-from tests.tiny import TinyModels
+from tests.tiny import TinyModels, without_a_weight
 
 NAME = "acme/tiny"
 FIELD = "train_models"
@@ -230,12 +228,7 @@ LACKS = "1 encoder weight is missing from the checkpoint"
 @pytest.fixture(scope="module")
 def holed(tiny_models: TinyModels, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT of whose second layer a weight is gone."""
-    folder = tmp_path_factory.mktemp("models") / "holed"
-    shutil.copytree(tiny_models("bert"), folder)
-    weights = load_file(folder / "model.safetensors")
-    del weights["encoder.layer.1.output.dense.weight"]
-    save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    return folder
+    return without_a_weight(tiny_models("bert"), tmp_path_factory.mktemp("models") / "holed")
 
 
 def test_train(open_page: OpenPage, store: Store, holed: Path) -> None:

@@ -121,9 +121,8 @@ def test_bad_rows_are_listed_one_by_one(open_page: OpenPage, store: Store, tmp_p
     bad.to_csv(path, index=False)
     page = choose(own(open_page, path), label="Zahl", kind="regression")
     messages = errors(page)
-    assert any(
-        "68 rows are invalid" in error and "Showing the first 50" in error for error in messages
-    )  # 67 words, and 2 empty ones of which one is both
+    # 67 words, and 2 empty ones of which one is both
+    assert any("68 rows are invalid" in error and "Showing the first 50" in error for error in messages)
     listed = next(frame.value for frame in page.dataframe if "what is wrong" in frame.value)
     assert len(listed) == 50
     problems = {(line["split"], line["row"]): line for line in listed.to_dict("records")}

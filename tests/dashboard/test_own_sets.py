@@ -157,9 +157,8 @@ def test_prompt_and_dimensions_of_a_sentence_model(
     expected = extract.encode(str(model), sentence_folders.TEXTS, prompt="plain", truncate=5)
     np.testing.assert_allclose(view.points(view.depth, "sentence"), expected, atol=2e-3)
 
-    page.selectbox(key="explore_prompt").set_value(
-        "query"
-    ).run()  # the model's own default needs no word in the request
+    # the model's own default needs no word in the request
+    page.selectbox(key="explore_prompt").set_value("query").run()
     page.button(key="explore_look").click().run()
     assert computed_here[-1].prompt is None
     page.selectbox(key="explore_model").set_value("demo/tiny-bert").run()  # a bare transformer has neither

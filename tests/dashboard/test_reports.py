@@ -22,7 +22,7 @@ from dashboard.report import html_file, markdown_file, of_runs
 from dashboard.report.document import Code, Document, Heading, Numbers, Paragraph, Picture, Points
 from dashboard.shared.run_lists import Filter
 from isoviz import studies, vectors
-from isoviz.errors import InputError
+from isoviz.errors import InputError, IsoVizError
 from isoviz.runs.store import Store
 from isoviz.studies import papers
 from tests.dashboard.conftest import Offered, OpenPage
@@ -113,7 +113,7 @@ def test_a_machine_without_a_browser_says_so(monkeypatch: pytest.MonkeyPatch) ->
         raise ChromeNotFoundError
 
     monkeypatch.setattr("kaleido.write_fig_from_object_sync", none_found)
-    with pytest.raises(markdown_file.PictureError, match="Chromium"):
+    with pytest.raises(IsoVizError, match="Chromium"):
         markdown_file.render(sample())
 
 

@@ -42,9 +42,8 @@ def test_table_shows_means_seeds_baselines_and_remarks(open_page: OpenPage, fill
     assert (lines["Baseline"]["Mean"], lines["Baseline"]["n"]) == (0.625, 2)
     assert lines["Baseline"]["Each seed"] == "0: 0.500 · 1: 0.750"
     assert lines["I-STAR λ = 1"]["Remarks"] == "1 diverged, 1 of 1 collapsed: predicts one class"
-    assert (
-        lines["I-STAR λ = 1"]["n"] == 0 and lines["I-STAR λ = 1"]["Each seed"] == "0: 0.625 (collapsed)"
-    )  # in no mean
+    # in no mean
+    assert lines["I-STAR λ = 1"]["n"] == 0 and lines["I-STAR λ = 1"]["Each seed"] == "0: 0.625 (collapsed)"
     assert (lines["(majority)"]["Mean"], lines["(bag of words)"]["Mean"]) == (0.5, 0.625)
 
 

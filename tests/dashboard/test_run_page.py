@@ -57,9 +57,8 @@ def test_it_says_whose_weights_are_kept(store: Store) -> None:
     weights = Weights(epoch=4, step=40, path="checkpoints/step-0000040")
     assert run.result is not None
     result = run.result.model_copy(update={"weights": weights})
-    assert (
-        run_view.reported_epoch(run) == run_view.reported_epoch(best) == ", after epoch 4."
-    )  # nothing is known of its weights
+    # nothing is known of its weights
+    assert run_view.reported_epoch(run) == run_view.reported_epoch(best) == ", after epoch 4."
     assert run_view.reported_epoch(replace(run, result=result)) == ", after epoch 4."
     assert run_view.reported_epoch(replace(best, result=result)) == ", after epoch 4, with the saved weights."
     lines = dict(run_view.provenance_lines(replace(best, result=result), None))

@@ -114,10 +114,10 @@ def test_numbers_figures_and_words_of_a_chain(runs: tuple[str, str], open_page: 
 def test_a_chain_is_taken_home_as_a_matrix_and_as_a_model(
     runs: tuple[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def work(_: Service, kind: JobKind, request: Any, inputs: Any) -> JobState:
-        return work_here(kind, queue.content_key(kind, request, inputs), request, inputs)
+    def work(_: Service, kind: JobKind, key: str, request: Any, inputs: Any) -> JobState:
+        return work_here(kind, key, request, inputs)
 
-    monkeypatch.setattr(Service, "ask_job", work)
+    monkeypatch.setattr(Service, "start_job", work)
     page = open_page("whatif", run=runs[0], chain="zca:eps=0.01")
     button(page, "Prepare files").click().run()
     assert errors(page) == [] and "matthews, frozen head: " in texts(page)

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 import isoviz
 from isoviz import drift, metrics
-from isoviz.drift.measures import MEASURES, _product, jackknife_error, measured, squared_distances
+from isoviz.drift.measures import MEASURES, _product, measured, squared_distances
 from isoviz.errors import InputError
+from isoviz.metrics.intervals import jackknife_error
 from tests.metrics.reference_clouds import equal_but_for_rounding
 
 Matrix = NDArray[np.float64]

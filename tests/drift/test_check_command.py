@@ -105,12 +105,9 @@ def test_arrays_need_neither_torch_nor_pandas(tmp_path: Path) -> None:
 # ----------------------------------------------------------------------------------------------------------- fixture
 
 
-def test_the_plugin_is_an_entry_point_that_imports_nothing_heavy() -> None:
+def test_the_plugin_is_an_entry_point() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["entry-points"]["pytest11"] == {"isoviz": "isoviz.pytest_plugin"}
-    script = "import sys, isoviz.pytest_plugin; print({'numpy', 'pydantic', 'scipy', 'torch'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
 
 
 @pytest.fixture

@@ -48,8 +48,7 @@ def test_a_decoders_run_reads_as_in_training(store: Store, tiny_models: TinyMode
     """Twice, for an echo, and texts that would be too long for that are cut where they were."""
     settings = {"pooling": "echo", "max_length": 8, "lora_rank": 2, "epochs": 1, "learning_rate": 1e-2}
     config = RunConfig(model=str(tiny_models("gpt2")), task="glue/cola", data=str(cola), **settings)
-    (id,) = store.create([config], claim="test")
-    store.claim("test", "cpu", id=id)
+    (id,) = store.create([config])
     assert execute(store, id).status == "finished"
     run = encoders.load_run(id, store)
     texts = tasks.load(tasks.get("glue/cola"), cola).validation["sentence"].tolist()
@@ -93,8 +92,7 @@ def finished(store: Store, tiny_models: TinyModels, cola: Path, request: pytest.
         learning_rate=1e-2,
         prefix=request.param,
     )
-    (id,) = store.create([config], claim="test")
-    store.claim("test", "cpu", id=id)
+    (id,) = store.create([config])
     assert execute(store, id).status == "finished"
     return id
 

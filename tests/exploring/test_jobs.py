@@ -38,6 +38,10 @@ def key(request_: ViewRequest) -> str:
     return key_of(request_, sources.resolve(request_.model), rows_of(request_.task, request_.data))
 
 
+def start(request: ViewRequest, key: str) -> JobState:
+    return queue.start(VIEW, key, request.as_json())
+
+
 def wait(
     look: Callable[[], JobState], until: Callable[[JobState], bool] = lambda state: not state.under_way
 ) -> JobState:
@@ -56,7 +60,7 @@ def process_of(key: str) -> psutil.Process:
 
 def test_view_killed_on_its_way_is_lost_retried_and_found_again(request_: ViewRequest, key: str) -> None:
     assert queue.look(VIEW, key).status == "none"
-    assert jobs.start(request_, key).under_way
+    assert start(request_, key).under_way
     wait(lambda: queue.look(VIEW, key), lambda state: state.status == "running")
     process_of(key).kill()
     lost = wait(lambda: queue.look(VIEW, key))
@@ -74,11 +78,11 @@ def test_view_killed_on_its_way_is_lost_retried_and_found_again(request_: ViewRe
     assert view is not None and view.facts["rows"] == 12 and view.poolings == ["cls", "mean", "tokens"]
     ev = view.array(2, "cls", "ev")
     assert ev is not None and ev[0] == pytest.approx(view.entry(2, "cls").curve("ev")[0], rel=1e-6)
-    assert jobs.start(request_, key).status == "done"
+    assert start(request_, key).status == "done"
 
 
 def test_failed_view_says_why_and_is_restarted(request_: ViewRequest, key: str, tmp_path: Path) -> None:
-    jobs.start(replace(request_, max_length=1), key)  # no room for a word
+    start(replace(request_, max_length=1), key)  # no room for a word
     failed = wait(lambda: queue.look(VIEW, key))
     assert (failed.status, failed.field) == ("failed", "max_length")
     assert failed.message == "max_length: must be at least 3 for this model (got 1)"
@@ -87,10 +91,10 @@ def test_failed_view_says_why_and_is_restarted(request_: ViewRequest, key: str, 
     for path in Path(request_.model).iterdir():
         content = path.read_bytes()
         (broken / path.name).write_bytes(content[:100] if path.suffix == ".safetensors" else content)
-    assert jobs.start(replace(request_, model=str(broken)), key).under_way  # pressed again
+    assert start(replace(request_, model=str(broken)), key).under_way  # pressed again
     bug = wait(lambda: queue.look(VIEW, key))
     assert bug.status == "failed" and bug.message and bug.log is not None and bug.log.read_text().strip()
-    jobs.start(request_, key)
+    start(request_, key)
     wait(lambda: queue.look(VIEW, key), lambda state: state.status == "running")
     queue.stop(VIEW, key)
     assert queue.look(VIEW, key).status == "none" and not queue.processes()
@@ -105,7 +109,7 @@ def test_bundled_model_end_to_end_in_a_spare(tmp_path: Path, monkeypatch: pytest
     spare = keeper.pid
     request = ViewRequest("demo/tiny-bert", "demo/acceptability", max_rows=24)
     key = key_of(request, sources.resolve(request.model), rows_of(request.task, None))
-    jobs.start(request, key)
+    start(request, key)
     assert [entry.pid for entry in queue.processes()] == [spare]
     assert wait(lambda: queue.look(VIEW, key)).status == "done"
     view = results.find(key)

@@ -25,6 +25,7 @@ from isoviz.models.views import TokenView, Views
 from isoviz.training.measuring import layers_record
 from isoviz.training.shrinkage import SampledShrinkage
 from tests import tiny
+from tests.metrics.reference_clouds import isoscore_by_eigenvalues
 from tests.tiny import TinyModels
 
 ROWS, SEED = 20, 3
@@ -32,12 +33,7 @@ Clouds = list[NDArray[np.float64]]
 
 
 def score(cloud: NDArray[np.float64], sigma: NDArray[np.float64]) -> float:
-    """By the spectrum, as the paper writes it: the distance of the normalised variances from an even spread."""
-    spread = np.linalg.eigvalsh(0.8 * np.cov(cloud.T) + 0.2 * sigma)
-    d = len(spread)
-    even = np.sqrt(d) * spread / np.linalg.norm(spread)
-    defect = np.linalg.norm(even - 1) / np.sqrt(2 * (d - np.sqrt(d)))
-    return float(((d - defect**2 * (d - np.sqrt(d))) ** 2 - d) / (d * (d - 1)))
+    return isoscore_by_eigenvalues(0.8 * np.cov(cloud.T) + 0.2 * sigma)
 
 
 def tokens_of(model: str, texts: list[str]) -> Clouds:

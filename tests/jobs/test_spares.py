@@ -158,9 +158,8 @@ def test_app_serves_jobs_from_its_spare_and_clears_what_is_old(busy: Path, monke
         assert settled(WARM, "plain").status == "done" and app._spare.pid == pid, "it needs no encoder"
         queue.start(LIGHT, "k", {"while": str(busy)})
         until(lambda: queue.look(LIGHT, "k").status == "running")
-        until(
-            lambda: [process.pid for process in queue.processes() if process.entry] == [pid]
-        )  # the other ended just now
+        # the other ended just now
+        until(lambda: [process.pid for process in queue.processes() if process.entry] == [pid])
         time.sleep(3 * service.TICK_SECONDS)
         assert app._spare.pid is None, "work that has just begun is not slowed by the next one"
         busy.unlink()

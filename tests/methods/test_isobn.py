@@ -11,20 +11,9 @@ import torch
 from isoviz.methods.isobn import isobn_scale
 from tests.methods import attaching
 from tests.methods.attaching import reps
+from tests.posthoc.clouds import isobn_by_loops
 
 attached = partial(attaching.attached, "isobn", 5)
-
-
-def loop_scale(cov, beta, eps):
-    """Equations 4-7 one number at a time, equation 7 with its root."""
-    d = len(cov)
-    sigma = [cov[i][i] ** 0.5 for i in range(d)]
-    theta = []
-    for i in range(d):
-        gamma = sum((cov[i][j] / (sigma[i] * sigma[j])) ** 2 for j in range(d))
-        theta.append((sigma[i] * gamma + eps) ** -beta)
-    ratio = sum(s * s for s in sigma) / sum(s * s * t * t for s, t in zip(sigma, theta, strict=True))
-    return np.array([t * ratio**0.5 for t in theta])
 
 
 class AuthorsSteps:
@@ -63,7 +52,7 @@ def cloud(n=50, d=5, seed=0):
 def test_scale_against_the_loop_and_the_total_variance_is_kept(beta):
     cov = np.cov(cloud().T, bias=True)
     scale = isobn_scale(torch.tensor(cov), torch.tensor(cov).diagonal().sqrt(), beta, 0.1).numpy()
-    np.testing.assert_allclose(scale, loop_scale(cov, beta, 0.1), rtol=1e-12)
+    np.testing.assert_allclose(scale, isobn_by_loops(cov, beta, 0.1), rtol=1e-12)
     assert (scale**2 * cov.diagonal()).sum() == pytest.approx(cov.trace(), rel=1e-12)
 
 
@@ -72,7 +61,7 @@ def test_first_batch_uses_that_batchs_statistics():
     points = cloud()
     method = attached()
     out = method.transform(reps(torch.tensor(points, dtype=torch.float32)), training=True)
-    expected = points * loop_scale(np.cov(points.T, bias=True), 0.5, 0.1)
+    expected = points * isobn_by_loops(np.cov(points.T, bias=True), 0.5, 0.1)
     np.testing.assert_allclose(out.numpy(), expected, rtol=1e-4)
 
 
@@ -84,7 +73,7 @@ def test_moving_statistics_over_three_batches_by_hand():
     average = np.zeros((5, 5))
     for points in batches:
         average = 0.75 * average + 0.25 * np.cov(points.T, bias=True)
-    expected = loop_scale(average / (1 - 0.75**3), 0.5, 0.1)
+    expected = isobn_by_loops(average / (1 - 0.75**3), 0.5, 0.1)
     np.testing.assert_allclose(method.scale().numpy(), expected, rtol=1e-4)
 
 
@@ -92,9 +81,8 @@ def test_moving_statistics_over_three_batches_by_hand():
 def test_code_form_does_step_by_step_what_the_authors_program_does(beta):
     """From zeros, σ and Σ apart: in the first steps most correlations are cut to ±1, and ε weighs against a small Σ."""
     method, authors = attached(form="code", eps=1e-3, beta=beta), AuthorsSteps(5, 0.05, 1e-3, beta)
-    batches = [
-        cloud(seed=step) * (0.01 if step % 3 else 3) for step in range(12)
-    ]  # of unlike size: then diag Σ̄ is not σ̄²
+    # of unlike size: then diag Σ̄ is not σ̄²
+    batches = [cloud(seed=step) * (0.01 if step % 3 else 3) for step in range(12)]
     for batch in batches:
         out = method.transform(reps(torch.tensor(batch, dtype=torch.float32)), training=True)
         np.testing.assert_allclose(out.numpy(), authors(batch, training=True), rtol=2e-6)
@@ -123,7 +111,7 @@ def test_dimension_without_variance_changes_nothing():
     without = [0, 1, 3, 4]
     cov = np.cov(points[:, without].T.numpy(), bias=True)
     np.testing.assert_allclose(
-        out[:, without].numpy(), points[:, without].numpy() * loop_scale(cov, 0.5, 0.1), rtol=1e-3
+        out[:, without].numpy(), points[:, without].numpy() * isobn_by_loops(cov, 0.5, 0.1), rtol=1e-3
     )
 
 

@@ -11,6 +11,7 @@ import torch
 from isoviz.errors import InputError
 from isoviz.methods.protocol import Representations, Sample
 from tests.methods.attaching import attached
+from tests.metrics.reference_clouds import isoscore_by_eigenvalues
 
 make = partial(attached, width=4)
 
@@ -36,17 +37,6 @@ def kept_points(batch, layers):
     return np.array(rows)
 
 
-def eigen_isoscore_star(points, shrinkage, zeta):
-    """Algorithm 1 of Rudman & Eickhoff 2024, eigenvalue by eigenvalue."""
-    d = points.shape[1]
-    mixed = (1 - zeta) * np.cov(points.T) + zeta * shrinkage
-    values = np.linalg.eigvalsh(mixed)
-    values = np.sqrt(d) * values / np.linalg.norm(values)
-    defect = np.linalg.norm(values - 1) / np.sqrt(2 * (d - np.sqrt(d)))
-    phi = (d - defect**2 * (d - np.sqrt(d))) ** 2 / d**2
-    return (d * phi - 1) / (d - 1)
-
-
 @pytest.mark.parametrize("zeta", [0.0, 0.2, 0.8])
 @pytest.mark.parametrize("layer", [0, 2])
 def test_istar_term(zeta, layer):
@@ -55,7 +45,8 @@ def test_istar_term(zeta, layer):
     shrinkage = np.diag([4.0, 2.0, 1.0, 1.0])
     method.state.shrinkage.copy_(torch.tensor(shrinkage))
     points = kept_points(batch, [1, 2, 3] if layer == 0 else [layer])
-    expected = -3.0 * (1 - eigen_isoscore_star(points, shrinkage, zeta))
+    mixed = (1 - zeta) * np.cov(points.T) + zeta * shrinkage
+    expected = -3.0 * (1 - isoscore_by_eigenvalues(mixed))
     assert float(method.penalties(batch)["istar"]) == pytest.approx(expected, rel=1e-5)
 
 

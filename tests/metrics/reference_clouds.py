@@ -42,6 +42,14 @@ def isoscore_by_eigenvalues(cov: NDArray[np.float64]) -> float:
     return float((d * phi - 1.0) / (d - 1.0))
 
 
+def value_and_gradient(function: Callable[[Any], Any], points: Any) -> tuple[Any, Any]:
+    """A function of a tensor, and its gradient there."""
+    leaf = points.clone().requires_grad_()
+    value = function(leaf)
+    value.backward()
+    return value.detach(), leaf.grad
+
+
 REFERENCE_CLOUDS: dict[str, NDArray[np.float64]] = {
     "tall": spread_cloud(300, 24),
     "square": spread_cloud(24, 24, 1),

@@ -10,7 +10,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference_clouds import cross, extra, value_of, whitened
+from reference_clouds import cross, extra, spread_cloud, value_of, whitened
 
 from isoviz import metrics
 from isoviz.metrics import SmallSampleWarning, UndefinedWarning
@@ -147,6 +147,15 @@ def test_it_is_unchanged(metric, kind):
         before, after = before_and_after(metric, kind, drawn)
         assert np.isfinite(before).all()
         np.testing.assert_allclose(after, before, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-120, 1e120, 1e300])
+@pytest.mark.parametrize(
+    "slug", sorted(slug for slug, m in metrics.catalogue().items() if "scale" in m.unchanged_by and m.jointly != "Σ_S")
+)
+def test_any_unit_of_length(slug, unit):
+    metric, cloud = metrics.catalogue()[slug], spread_cloud(60, 5)
+    np.testing.assert_allclose(value_of(metric, cloud * unit), value_of(metric, cloud), rtol=1e-9)
 
 
 @pairs(claimed=False)

@@ -15,11 +15,7 @@ from reference_clouds import spread_cloud
 from isoviz import metrics
 from isoviz.metrics import CovarianceAccumulator, UndefinedWarning, isoscore, isoscore_unbiased
 
-SPLITS = {
-    "at once": [500],
-    "row by row": [1] * 500,
-    "uneven": [3, 250, 0, 1, 46, 200],
-}
+SPLITS = {"at once": [500], "row by row": [1] * 500, "uneven": [3, 250, 0, 1, 46, 200]}
 
 
 def accumulate(cloud, sizes):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from reference_clouds import spread_cloud
+from reference_clouds import spread_cloud, value_and_gradient
 
 from isoviz.metrics import (
     Shrinkage,
@@ -24,13 +24,6 @@ PENALTIES = {
     "cosine": cosine_penalty,
 }
 penalties = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES.keys())
-
-
-def value_and_gradient(penalty, points):
-    leaf = points.clone().requires_grad_()
-    value = penalty(leaf)
-    value.backward()
-    return value.detach(), leaf.grad
 
 
 def cosine_by_pairs(rows):

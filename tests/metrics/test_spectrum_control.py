@@ -6,24 +6,14 @@ import math
 
 import pytest
 import torch
+from reference_clouds import value_and_gradient
 
 from isoviz.errors import InputError
-from isoviz.metrics.spectrum_control import (
-    energy_matched_c1,
-    spectrum_penalty,
-    spectrum_target,
-)
+from isoviz.metrics.spectrum_control import energy_matched_c1, spectrum_penalty, spectrum_target
 
 
 def matrix(rows, columns, seed=0):
     return torch.randn(rows, columns, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-def value_and_gradient(function, weight):
-    leaf = weight.clone().requires_grad_()
-    value = function(leaf)
-    value.backward()
-    return value.detach(), leaf.grad
 
 
 @pytest.mark.parametrize("shape", [(2, 8), (3, 7), (1, 5), (6, 6), (40, 9)])

@@ -66,9 +66,8 @@ def test_every_family_fits_as_it_is_saved_and_not_with_its_tensors_renamed(
         assert caught.value.field == "model" and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("family", "kind"), [pair for pair in KINDS if pair[0] != "albert"]
-)  # its layers share weights
+# its layers share weights
+@pytest.mark.parametrize(("family", "kind"), [pair for pair in KINDS if pair[0] != "albert"])
 def test_more_layers_configured_than_stored(
     tiny_models: TinyModels, tmp_path: Path, family: str, kind: HeadKind
 ) -> None:

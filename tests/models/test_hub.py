@@ -67,9 +67,8 @@ def test_found_fetched_and_pinned(server, published, tiny_models):
     fetched = sources.fetch(source, lambda *what: progress.append(what))
     local = sources.resolve(str(tiny_models("bert")))
     assert (fetched.kind, fetched.revision, fetched.fingerprint) == ("cached", published, local.fingerprint)
-    assert set(server.downloads()) == {
-        path.name for path in Path(local.location).iterdir()
-    }  # no pickle, no code, no page
+    # no pickle, no code, no page
+    assert set(server.downloads()) == {path.name for path in Path(local.location).iterdir()}
     assert progress[0] == (0, source.size, "downloading the model") and progress[-1][:2] == (source.size, source.size)
     assert source.size == fetched.size == local.size > 0
     before = len(server.asked)

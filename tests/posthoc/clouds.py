@@ -18,6 +18,19 @@ def with_constant(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return values
 
 
+def isobn_by_loops(cov: NDArray[np.float64], beta: float, eps: float, form: str = "paper") -> NDArray[np.float64]:
+    """The factor of each dimension: IsoBN's equations 4-7 one number at a time, equation 7 with its root."""
+    d = len(cov)
+    sigma = [cov[i][i] ** 0.5 for i in range(d)]
+    theta = []
+    for i in range(d):
+        gamma = sum((cov[i][j] / (sigma[i] * sigma[j])) ** 2 for j in range(d)) / (d if form == "code" else 1)
+        theta.append((sigma[i] * gamma + eps) ** -beta)
+    guard = eps if form == "code" else 0
+    root = (sum(s**2 for s in sigma) / (guard + sum((s * t) ** 2 for s, t in zip(sigma, theta, strict=True)))) ** 0.5
+    return np.array([t * root for t in theta])
+
+
 AWKWARD: dict[str, NDArray[np.float64]] = {
     "fewer points than dimensions": cloud(5, 12),
     "two points": cloud(2, 6),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -63,19 +61,10 @@ def test_the_catalogue_has_what_is_promised():
 
 
 @pytest.mark.parametrize("slug", list(posthoc.catalogue()))
-def test_every_transform_explains_itself(slug):
+def test_every_transform_warns_of_its_traps_and_keeps_its_bounds(slug):
     kind = posthoc.get(slug)
-    assert kind.title
-    assert kind.summary.endswith(".")
-    assert kind.equation
-    assert kind.traps
-    assert "@" in kind.paper.bibtex
-    assert "author=" in kind.paper.bibtex
-    assert kind.effects != Effects()
+    assert kind.traps and kind.effects != Effects()
     for name, field in kind.Params.model_fields.items():
-        assert field.title, name
-        assert field.description, name
-        assert field.json_schema_extra["source"], name
         for bound, limit in bounds(field).items():
             with pytest.raises(InputError, match=f"{name}: "):
                 kind(**{name: limit - 1 if bound in ("ge", "gt") else limit + 1})
@@ -98,15 +87,6 @@ def test_parameters_are_seen_by_notebooks_and_may_be_numpy_numbers():
     assert repr(posthoc.isobn(beta=np.float32(0.25))) == "isobn(beta=0.25, eps=None, form='paper')"
     with pytest.raises(InputError, match="remove: .*integer"):
         posthoc.all_but_the_top(remove=2.5)
-
-
-def test_the_catalogue_loads_neither_torch_nor_scipy():
-    code = (
-        "import numpy as np; from isoviz import posthoc; posthoc.catalogue(); posthoc.zca().fit(np.random.rand(20, 5))"
-    )
-    check = "import sys; print([m for m in ('torch', 'scipy', 'sklearn', 'pandas') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", f"{code}; {check}"], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 @everyone
@@ -230,12 +210,7 @@ def test_untransformable_input_is_refused(name):
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
-@given(
-    name=st.sampled_from(AFFINE),
-    n=st.integers(2, 30),
-    d=st.integers(1, 9),
-    seed=st.integers(0, 2**32),
-)
+@given(name=st.sampled_from(AFFINE), n=st.integers(2, 30), d=st.integers(1, 9), seed=st.integers(0, 2**32))
 def test_the_affine_form_is_the_transform(name, n, d, seed):
     train, dev = cloud(n, d, seed), cloud(12, d, seed + 1)
     transform = MAKE[name]().fit(train)

@@ -162,10 +162,8 @@ def test_points_on_the_line_of_the_mean_map_to_zero():
     np.testing.assert_array_equal(image[[0, 1, 3]], 0)
     assert np.linalg.norm(image[2]) == pytest.approx(np.linalg.norm(points[2]))
     single = mean_removal().fit(train.astype(np.float32)).transform(mean.astype(np.float32)[None])
-    assert np.linalg.norm(single) in (
-        0,
-        pytest.approx(np.linalg.norm(mean), rel=1e-6),
-    )  # rounding may leave a direction
+    # rounding may leave a direction
+    assert np.linalg.norm(single) in (0, pytest.approx(np.linalg.norm(mean), rel=1e-6))
 
 
 def test_without_a_mean_nothing_is_removed():

@@ -84,10 +84,8 @@ def test_equal_predictions_differ_by_nothing():
 
 def test_a_refitted_head_sees_neither_unit_nor_origin_nor_axes():
     random = np.random.default_rng(0)
-    train, points = (
-        random.normal(size=(200, 6)) * [4, 2, 1, 1, 0.5, 0.1],
-        random.normal(size=(90, 6)) * [4, 2, 1, 1, 0.5, 0.1],
-    )
+    train = random.normal(size=(200, 6)) * [4, 2, 1, 1, 0.5, 0.1]
+    points = random.normal(size=(90, 6)) * [4, 2, 1, 1, 0.5, 0.1]
     labels = (train @ [1, -1, 0, 2, 0, 0] + random.normal(size=200) > 0).astype(int)
     turn = np.linalg.qr(random.normal(size=(6, 6)))[0]
     first = linear_head(train, labels, points, "classification")

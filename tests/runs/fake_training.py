@@ -19,9 +19,8 @@ from isoviz.events import Checkpointed, Entered, Event, Finished, Resumed, Stepp
 FAKE = "tests.runs.fake_training"
 SPEC = f"{FAKE}:train"
 
-if (
-    "--prepare" in sys.argv
-):  # imported by a worker, whose next act is to wait for its order: its log tells those who wait for that
+# imported by a worker, whose next act is to wait for its order: its log tells those who wait for that
+if "--prepare" in sys.argv:
     print(f"spare {os.getpid()} is ready", flush=True)
 
 

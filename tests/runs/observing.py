@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -71,6 +72,16 @@ def gone(pid: int) -> bool:
         return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def kill_family(parent: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Kill a process and all its descendants; returns them when the process itself has ended."""
+    family = [psutil.Process(parent.pid), *psutil.Process(parent.pid).children(recursive=True)]
+    for process in family:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    parent.wait()
+    return family
 
 
 def workers() -> list[psutil.Process]:

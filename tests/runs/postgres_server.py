@@ -10,14 +10,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-import psutil
-
 from tests.missing import missing
-from tests.runs.observing import PATIENCE
+from tests.runs.observing import PATIENCE, kill_family
 
 Address = Callable[[str], str]
 """The URL of one of the server's databases by its name."""
@@ -129,11 +127,7 @@ class Server:
     def crash(self) -> None:
         """All of its processes are gone this moment, as when the machine had lost its power."""
         assert self._process is not None
-        family = [psutil.Process(self._process.pid), *psutil.Process(self._process.pid).children(recursive=True)]
-        for process in family:
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
-        self._process.wait()
+        kill_family(self._process)
 
     def address(self, database: str) -> str:
         """The URL of one of its databases."""

@@ -14,7 +14,7 @@ import psutil
 from isoviz.runs.ray_jobs import Cluster, ClusterUnavailableError
 from tests.missing import missing
 from tests.ports import free_port
-from tests.runs.observing import PATIENCE
+from tests.runs.observing import PATIENCE, kill_family
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "0123456789abcdef-of-the-tests"
@@ -90,12 +90,5 @@ class Head:
         """All of its processes are gone this moment; the programs of its jobs follow within a second or two."""
         if self._process is None:
             return
-        family = [psutil.Process(self._process.pid), *psutil.Process(self._process.pid).children(recursive=True)]
-        for process in family:
-            try:
-                process.kill()
-            except psutil.NoSuchProcess:
-                continue
-        self._process.wait()
-        psutil.wait_procs(family, timeout=PATIENCE)
+        psutil.wait_procs(kill_family(self._process), timeout=PATIENCE)
         self._process = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -113,12 +112,3 @@ def test_network_file_systems_are_refused(
     with pytest.raises(StoreError, match="network file system") as caught:
         refuse_network(tmp_path / "store")
     assert "ISOVIZ_HOME" in str(caught.value.advice) and "postgresql" in str(caught.value.advice)
-
-
-def test_opening_a_store_needs_no_torch(tmp_path: Path) -> None:
-    code = (
-        "import sys; from isoviz.runs.store import Store; from isoviz.runs.runner import Runner; Store(sys.argv[1]);"
-        "print([m for m in ('torch', 'transformers', 'datasets', 'streamlit', 'plotly') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True)
-    assert done.stdout == "[]\n", done.stderr

@@ -48,8 +48,7 @@ def finished(tmp_path: Path, tiny_models: TinyModels, cola: Path, monkeypatch: p
     (config,) = planning.expand(
         [str(tiny_models("bert"))], ["glue/cola"], [("isobn", {})], [0], data=str(cola), epochs=1, learning_rate=1e-2
     )
-    (run_id,) = store.create([config], claim="test")
-    store.claim("test", "cpu", id=run_id)
+    (run_id,) = store.create([config])
     assert execute(store, run_id).status == "finished"
     return run_id
 

@@ -75,10 +75,7 @@ def test_of_two_runners_one_serves_all_slots(
 
 @posix
 def test_a_worker_that_does_not_die_delays_no_other_slot(
-    start_runner: Start,
-    local: Store,
-    config: Make,
-    monkeypatch: pytest.MonkeyPatch,
+    start_runner: Start, local: Store, config: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stuck, beside, after = local.create([config("ignore everything"), config("finish when told"), config()])
     dead, kill = threading.Event(), Process.kill

@@ -10,17 +10,7 @@ import time
 import pytest
 
 from isoviz.errors import StoreError
-from isoviz.events import (
-    Checkpointed,
-    Entered,
-    Evaluated,
-    Event,
-    Finished,
-    Resumed,
-    Started,
-    Stepped,
-    parse_event,
-)
+from isoviz.events import Checkpointed, Entered, Evaluated, Event, Finished, Resumed, Started, Stepped, parse_event
 from isoviz.runs.store import Store
 from tests.runs.conftest import Make
 from tests.runs.observing import PATIENCE

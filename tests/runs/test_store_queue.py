@@ -268,9 +268,8 @@ def test_a_run_is_claimed_or_deleted_never_both(store: Store, store_url: str, co
         for number in range(150):
             (run_id,) = store.create([config()])
             together = threading.Barrier(2)
-            lead = (
-                number % 30 - 15
-            ) / 20_000  # who begins, and by how much, so that each moment of one meets the other's
+            # who begins, and by how much, so that each moment of one meets the other's
+            lead = (number % 30 - 15) / 20_000
 
             def claim(run_id: str = run_id, together: threading.Barrier = together, lead: float = lead) -> bool:
                 together.wait()

@@ -48,10 +48,7 @@ def test_a_spare_has_imported_what_a_run_needs(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="prlimit")
 @pytest.mark.parametrize("megabytes", [4, 16])
 def test_memory_too_short_to_load_ends_in_a_status_with_advice(
-    start_runner: Start,
-    local: Store,
-    my_workers: Workers,
-    megabytes: int,
+    start_runner: Start, local: Store, my_workers: Workers, megabytes: int
 ) -> None:
     """The spare has imported everything and may use this much more memory."""
     configs = planning.expand(["demo/tiny-bert"], ["demo/acceptability"], [("istar", {})], [0], epochs=1, max_train=64)

@@ -19,11 +19,9 @@ def rng():
 
 def test_many_tables_at_once_are_each_scipys_own_test(rng):
     one, two = rng.normal(size=(4, 3, 8)), rng.normal(size=(4, 3, 8)) + 0.5
-    pairs, ranks, samples = (
-        two_samples.paired_t(one - two),
-        two_samples.wilcoxon(one - two),
-        two_samples.welch_t(one, two[..., :5]),
-    )
+    pairs = two_samples.paired_t(one - two)
+    ranks = two_samples.wilcoxon(one - two)
+    samples = two_samples.welch_t(one, two[..., :5])
     for at in np.ndindex(4, 3):
         assert pairs[at] == pytest.approx(stats.ttest_rel(one[at], two[at]).pvalue)
         assert ranks[at] == pytest.approx(stats.wilcoxon(one[at] - two[at], method="exact").pvalue)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -126,14 +124,3 @@ def test_the_scales_match_the_brief():
         assert max(plan.sizes) * plan.draws <= plan.points - plan.shrinkage_points
     with pytest.raises(InputError, match="allowed: full, quick"):
         figure.FIGURE_2.run("huge", silent)
-
-
-def test_the_catalogue_is_light():
-    script = (
-        "import sys, isoviz.studies; print(sorted(isoviz.studies.catalogue()));"
-        "print(sorted({'torch', 'scipy', 'matplotlib', 'plotly', 'streamlit'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    names, loaded = done.stdout.splitlines()
-    assert "istar-figure-2" in names
-    assert loaded == "[]"

@@ -58,9 +58,8 @@ def test_a_stopped_run_ends_as_an_uninterrupted_one_and_its_adapters_merge(
     adapted = ("c_attn.weight",) if family == "gpt2" else ("q_proj.weight", "v_proj.weight")
     assert changed == {"score.weight"} | {name for name in merged if name.endswith(adapted)}
 
-    folding.save(
-        model, tmp_path / "saved"
-    )  # transformers alone finds each row's last token, padded by the saved tokenizer
+    # transformers alone finds each row's last token, padded by the saved tokenizer
+    folding.save(model, tmp_path / "saved")
     library = AutoModelForSequenceClassification.from_pretrained(tmp_path / "saved").eval()
     with torch.no_grad():
         batch = head.tokenizer(frame["sentence"].tolist(), padding=True, return_tensors="pt")

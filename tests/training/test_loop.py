@@ -41,9 +41,8 @@ def test_a_run_reports_everything_in_order(tiny_models, cola, tmp_path, method, 
         "pooled": (32, 16),
     }
     words = pd.read_parquet(cola / "validation.parquet")["sentence"].str.split().str.len()
-    assert measured.isotropy.clouds["layers"].n == 2 * (
-        words.sum() + 2 * 32
-    )  # two layers; [CLS] and [SEP] count, padding does not
+    # two layers; [CLS] and [SEP] count, padding does not
+    assert measured.isotropy.clouds["layers"].n == 2 * (words.sum() + 2 * 32)
     assert len(measured.isotropy.by_layer("isoscore")) == 2
     assert 0 < measured.isotropy.number("isoscore_star") < 1
     arrays = load_file(tmp_path / measured.arrays)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -442,12 +440,3 @@ def test_several_processes_cannot_stop_one_of_them() -> None:
 
     with pytest.raises(InputError, match="on_collapse='stop' works in one process"):
         Watch(on_collapse="stop").on_train_begin(Arguments(), None, None)
-
-
-def test_the_door_is_light() -> None:
-    code = (
-        "import isoviz, sys; isoviz.Watch().step([[0.0, 1.0]] * 4); assert isoviz.watch.Watch is isoviz.Watch; "
-        "print({'torch', 'scipy', 'transformers', 'lightning', 'sentence_transformers'} & set(sys.modules))"
-    )
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"

@@ -161,12 +161,7 @@ def test_a_job_that_cannot_work_says_why(runs):
 
 
 @pytest.mark.parametrize(
-    "chain",
-    [
-        "zca:strength=0.4",
-        "all_but_the_top:remove=2~isobn:beta=0.7",
-        "pca_whitening:components=4",
-    ],
+    "chain", ["zca:strength=0.4", "all_but_the_top:remove=2~isobn:beta=0.7", "pca_whitening:components=4"]
 )
 def test_the_notebooks_lines_print_the_pages_numbers(runs, chain):
     steps = chains.read(chain)

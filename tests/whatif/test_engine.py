@@ -13,12 +13,12 @@ from isoviz.errors import InputError
 from isoviz.metrics.cloud import UndefinedWarning
 from isoviz.parameters import start_values
 from isoviz.posthoc import chain
+from isoviz.readouts.heads import FrozenHead
 from isoviz.tasks import metrics as task_metrics
 from isoviz.whatif import chains
-from isoviz.whatif.embeddings import Embeddings
+from isoviz.whatif.embeddings import Cloud, Embeddings
 from isoviz.whatif.engine import WhatIf, instant_metrics, slow_metrics
 from isoviz.whatif.images import NotReadyError
-from tests.whatif.made import made
 
 SINGLE = [
     "zca",
@@ -60,6 +60,44 @@ LONGER = [
 ]
 
 
+def made(
+    n: int = 300,
+    m: int = 160,
+    d: int = 12,
+    *,
+    labels: int = 2,
+    seed: int = 0,
+    kind: str = "classification",
+    mean: float = 2.0,
+) -> Embeddings:
+    """Correlated dimensions of different spread away from the origin; the head made the labels, with noise."""
+    random = np.random.default_rng(seed)
+    mixing = random.normal(size=(d, d)) * random.uniform(0.2, 2.0, size=d)
+    cloud: Cloud = "head"
+    train = (random.normal(size=(n, d)) @ mixing + mean).astype(np.float32)
+    validation = (random.normal(size=(m, d)) @ mixing + mean).astype(np.float32)
+    weight = random.normal(size=(labels if kind == "classification" else 1, d))
+    bias = -weight @ np.full(d, mean)
+
+    def labelled(points: np.ndarray) -> np.ndarray:
+        logits = points @ weight.T + bias
+        noisy = logits + 0.5 * logits.std() * random.normal(size=logits.shape)
+        return noisy.argmax(axis=1) if kind == "classification" else noisy[:, 0]
+
+    head = FrozenHead(weight, bias, kind)
+    return Embeddings(
+        key="made",
+        cloud=cloud,
+        facts={"primary": "accuracy", "kind": kind, "seed": 0, "differs": False, "run": "r", "task": "t"},
+        train=train,
+        validation=validation,
+        train_labels=labelled(train),
+        labels=labelled(validation),
+        predicted=head.predict(validation.astype(np.float64)),
+        head=head,
+    )
+
+
 @pytest.fixture(scope="module")
 def engine() -> WhatIf:
     return WhatIf(made())
@@ -92,9 +130,8 @@ def check(engine: WhatIf, text: str, tolerance: float = 1e-9) -> None:
         predicted = (after @ stored.head.weight.T + stored.head.bias).argmax(axis=1)
         expected = task_metrics.compute(["accuracy"], stored.labels, predicted)["accuracy"]
         assert answer.readouts["frozen"].value == pytest.approx(expected, abs=1.5 / len(after))
-        assert (
-            answer.readouts["frozen"].predicted != predicted
-        ).sum() <= 1  # a tie to the last digit may fall either way
+        # a tie to the last digit may fall either way
+        assert (answer.readouts["frozen"].predicted != predicted).sum() <= 1
     else:
         assert (
             answer.readouts["frozen"].value is None

@@ -29,7 +29,8 @@ class Gate:
 @pytest.fixture
 def one_core() -> Iterator[Scheduler]:
     """Two threads, one of them for slow work."""
-    one = Scheduler(cores=1)
+    one = Scheduler()
+    one.cores = 1
     yield one
     one.close()
 

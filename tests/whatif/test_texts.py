@@ -39,11 +39,11 @@ def test_the_modules_of_a_hub_model_are_read_on_first_use(
         relation="similarity",
     )
     request = TextsRequest(vectors.keep(stored), "lab/dense")
-    before = request.key
+    before = request.as_json()
     facts, arrays = texts.compute(request, lambda *_: None)
     assert facts["facts"]["pooling"] == "sentence" and facts["relation"] == "similarity" and "pairs" in arrays
     np.testing.assert_allclose(arrays["points"], expected, atol=1e-5)
     monkeypatch.setattr(sources, "resolve", lambda model: fetched)
-    assert request.key == before
+    assert request.as_json() == before
     monkeypatch.setattr(sources, "resolve", lambda model: dataclasses.replace(remote, revision="b" * 40))
-    assert request.key != before
+    assert request.as_json() != before

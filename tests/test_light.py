@@ -1,0 +1,48 @@
+"""Catalogues, doors and plain numpy work load no heavy library."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+BEYOND_THE_CORE = {"torch", "scipy", "sklearn", "pandas"}
+TRAINING = {"torch", "transformers", "datasets", "streamlit", "plotly", "umap"}
+POINTS = "import numpy as np; points = np.random.rand(20, 5)"
+
+
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        ("from isoviz import metrics; metrics.catalogue()", BEYOND_THE_CORE),
+        (f"{POINTS}; from isoviz.metrics import describe; describe(points)", BEYOND_THE_CORE),
+        (f"{POINTS}; from isoviz.metrics import isoscore_star; isoscore_star(points, np.eye(5), 0.1)", BEYOND_THE_CORE),
+        (f"{POINTS}; from isoviz import posthoc; posthoc.catalogue(); posthoc.zca().fit(points)", BEYOND_THE_CORE),
+        ("import isoviz.pytest_plugin", {"numpy", "pydantic", "scipy", "torch"}),
+        (
+            "import isoviz; isoviz.Watch().step([[0.0, 1.0]] * 4); assert isoviz.watch.Watch is isoviz.Watch",
+            {"torch", "scipy", "transformers", "lightning", "sentence_transformers"},
+        ),
+        ("from isoviz import methods, tasks; methods.catalogue(); tasks.catalogue()", TRAINING),
+        ("from isoviz import studies; assert 'istar-figure-2' in studies.catalogue()", TRAINING | {"scipy"}),
+        ("from isoviz.runs import planning, runner, store; store.Store()", TRAINING),
+        (
+            "from isoviz.models import sources, hub, cache, views; sources.resolve('demo/tiny-bert'); cache.models()",
+            TRAINING,
+        ),
+    ],
+)
+def test_it_loads_nothing_heavy(code: str, heavy: set[str]) -> None:
+    script = f"import sys; {code}; print({heavy!r} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+def test_the_package_itself_needs_the_standard_library_only() -> None:
+    script = (
+        "import sys; before = {*sys.modules}; import isoviz;"
+        "print({name.partition('.')[0] for name in {*sys.modules} - before} - sys.stdlib_module_names)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "{'isoviz'}"
