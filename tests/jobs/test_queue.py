@@ -161,7 +161,7 @@ def test_failure_is_retried_by_a_later_request_and_a_bug_costs_the_process(
     assert ask(WARM, request).status == "failed", "not at each look"
     (process,) = queue.processes()
     monkeypatch.setattr(queue, "RETRY_SECONDS", 0.0)
-    assert ask(WARM, request).under_way and queue.processes() == [process]
+    assert not ask(WARM, request).in_trouble and queue.processes() == [process]  # it may be done already
     assert settled(WARM, key).status == "done"
     queue.start(WARM, "bug", {"does": "break"})
     bug = settled(WARM, "bug")
