@@ -33,7 +33,14 @@ from isoviz.training.loop import train
 from isoviz.training.reload import reload
 
 METHODS = ("sigreg", "gor", "vicreg", "simcse")
-TASKS = {"demo/acceptability": (1000, 3), "demo/sentiment": (2000, 10), "demo/similarity": (1500, 3)}
+TASKS = {
+    "demo/acceptability": (1000, 3),
+    "demo/sentiment": (2000, 10),
+    "demo/similarity": (1500, 3),
+    "demo/paraphrase": (2000, 10),
+    "demo/sentiment5": (2000, 10),
+    "demo/entailment": (2000, 10),
+}
 """Training rows and epochs."""
 SETTINGS: dict[str, Any] = {"max_length": 48, "threads": 1}
 

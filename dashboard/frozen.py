@@ -18,6 +18,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.shared import address, downloads, menu, resources
 from dashboard.whatif.waiting import CHECK
+from isoviz.access import links
 from isoviz.errors import LINE, InputError, IsoVizError, listed, one_line, shortened
 from isoviz.jobs import queue
 
@@ -116,6 +117,7 @@ def _parts(url: str) -> tuple[str, dict[str, Any]]:
     except ValueError as error:
         raise _refusal(str(error)) from None
     values = parse_qs(parts.query, keep_blank_values=True)
+    values.pop(links.PARAMETER, None)  # the file may be shared
     query = {name: several if len(several) > 1 else several[0] for name, several in values.items()}
     return parts.path.rstrip("/").rpartition("/")[2], query
 

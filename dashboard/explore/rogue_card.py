@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from dashboard.explore.form import Pane
 from dashboard.explore.sections import as_markdown, cached
-from dashboard.shared import explanations, menu, wording
+from dashboard.shared import explanations, menu, shown, wording
 from dashboard.shared.explanations import Explanation
+from dashboard.shared.shown import ShownTable
 from dashboard.whatif import form as whatif
 from dashboard.whatif.sentences import change_in_points
 from isoviz.exploring import encoders
@@ -57,6 +58,10 @@ def _card(pane: Pane, rogue: RogueDimensions | None) -> None:
     if not len(rogue.numbers):
         st.markdown("No rogue dimensions: no mean or spread is more than three standard deviations out.")
         return
+    answers = shares(rogue), harm(rogue)
+    shown.note(
+        f"explore_rogue_{pane.number}", ShownTable(f"Rogue dimensions: {pane.cloud_words}", table(rogue), answers)
+    )
     st.markdown(as_markdown(table(rogue)))
     if len(rogue.numbers) > _SHOWN:
         st.caption(f"The {_SHOWN} most extreme of {len(rogue.numbers)}.")
@@ -64,7 +69,7 @@ def _card(pane: Pane, rogue: RogueDimensions | None) -> None:
         "Mean and spread: distance from the median dimension in robust standard deviations; far: by the rule. Variance and "
         "cosine: shares of the total variance and of the mean cosine."
     )
-    for sentence in (shares(rogue), harm(rogue)):
+    for sentence in answers:
         st.markdown(sentence)
     _remedy(pane)
 

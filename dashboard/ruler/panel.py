@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any, Final
 
@@ -67,10 +67,12 @@ def draw(key: str) -> None:
     if shown is None:
         return
     marks = {figures.YOURS: cosine}
+    answers: tuple[str, ...] = ()
     if ruler is not None:
         reading.markdown(wording.plain(ruler.read(cosine).sentence))
-        with threshold:
-            _threshold(ruler)
+        answers = _threshold(ruler)
+        for place, text in zip((threshold.markdown, threshold.caption), answers, strict=False):
+            place(text)
     if pair is not None:
         between = _cosine(pair)
         marks[figures.SENTENCES] = between
@@ -82,7 +84,7 @@ def draw(key: str) -> None:
         _figure(shown, marks, stored["name"])
     _transforms(shown, stored["name"])
     if ruler is not None:
-        _take_home(ruler, pair, request, cosine)
+        _take_home(ruler, pair, request, cosine, answers)
 
 
 def _annotation_buttons(key: str, stored: Mapping[str, Any]) -> None:
@@ -124,22 +126,20 @@ def _ruler(request: SetRequest, top: DeltaGenerator, card: DeltaGenerator) -> Ru
     return None if waiting else jobs.find(request)
 
 
-def _threshold(ruler: Ruler) -> None:
+def _threshold(ruler: Ruler) -> tuple[str, ...]:
+    """What separates related pairs, and how sure that is."""
     related = ruler.related
     if related is None:
-        st.markdown(
-            "Related pairs are not known, so there is no threshold to choose: only how rare a cosine is among unrelated pairs."
+        return (
+            "Related pairs are not known, so there is no threshold to choose: only how rare a cosine is among unrelated pairs.",
         )
-        return
     auc, low, high = related.auc
     if not related.separates:
-        st.markdown(f"**No threshold separates these pairs** (p = {related.p:.2g}).")
+        answer = f"**No threshold separates these pairs** (p = {related.p:.2g})."
     elif (found := related.threshold) is None:
-        st.markdown(
-            f"**No cosine has a precision of {_percent(related.wanted)}**, if {_percent(related.share)} of the pairs are related."
-        )
+        answer = f"**No cosine has a precision of {_percent(related.wanted)}**, if {_percent(related.share)} of the pairs are related."
     else:
-        st.markdown(
+        answer = (
             f"**From {found.cosine:.3f} on**, {_percent(found.precision)} ({_percent(found.low)} to {_percent(found.high)}) of the pairs "
             f"are related. That finds {_percent(found.recall)} of the related pairs."
         )
@@ -154,7 +154,7 @@ def _threshold(ruler: Ruler) -> None:
         if related.alignment
         else ""
     )
-    st.caption(
+    return answer, (
         f"A related pair is higher than an unrelated one with probability {auc:.3f} ({low:.3f} to {high:.3f}).{calibration}{apart} "
         "95 % intervals."
     )
@@ -216,7 +216,9 @@ def _table(frame: pd.DataFrame, key: str, words: str) -> None:
     st.dataframe(frame, key=PREFIX + key, hide_index=True, column_config=numbers, alt=words)
 
 
-def _take_home(ruler: Ruler, pair: NDArray[np.floating] | None, request: SetRequest, cosine: float) -> None:
+def _take_home(
+    ruler: Ruler, pair: NDArray[np.floating] | None, request: SetRequest, cosine: float, answers: Sequence[str]
+) -> None:
     st.header("Take it home", anchor=False)
     st.markdown(
         "The ruler as JSON, and what reads it without IsoViz: `pair.npy` holds the two vectors that you compare"
@@ -225,7 +227,12 @@ def _take_home(ruler: Ruler, pair: NDArray[np.floating] | None, request: SetRequ
     with st.container(horizontal=True):
         reading = ruler.read(cosine)
         numbers = pd.DataFrame([reading.model_dump(exclude={"sentence"})])
-        shown.note(PREFIX + "reading", ShownTable("What this cosine means", numbers, (reading.sentence,)))
+        shown.note(
+            PREFIX + "reading",
+            ShownTable(
+                "What this cosine means", numbers, (reading.sentence, *(text.replace("**", "") for text in answers))
+            ),
+        )
         code = functools.partial(_code, ruler, request, cosine)
         saved_page.offer("Ruler", ruler.model or "", code=code, key=PREFIX + "page")
         downloads.button("Ruler (JSON)", lambda: ruler.model_dump_json(indent=1), "ruler.json", key=PREFIX + "json")

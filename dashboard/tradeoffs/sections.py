@@ -165,7 +165,7 @@ def _figures(choice: Choice, alone: bool) -> None:
         _draw(
             "tradeoff", choice, points, lambda: charts.tradeoff(points, choice.metric, measure, choice.parameter_label)
         )
-        _associations(choice, runs)
+        answers = _associations(choice, runs)
         with st.container(horizontal=True, vertical_alignment="center"):
             explanations.show(charts.TRADEOFF)
             explanations.show(ASSOCIATION, "About the rank correlation")
@@ -179,7 +179,9 @@ def _figures(choice: Choice, alone: bool) -> None:
                 f"All of these runs have the same {wording.plain(choice.parameter_label)}. Sweep it on the Train page to see "
                 "performance against it."
             )
-        shown.note("tradeoffs_points", ShownTable("Points", _as_file(points, choice), tuple(run_lists.warnings(runs))))
+        shown.note(
+            "tradeoffs_points", ShownTable("Points", _as_file(points, choice), (*run_lists.warnings(runs), *answers))
+        )
         file = downloads.file_name("isoviz", "tradeoffs", choice.task, choice.metric)
         downloads.buttons(file, lambda: run_lists.with_warnings(_as_file(points, choice), run_lists.warnings(runs)))
         if alone:
@@ -191,8 +193,8 @@ def _figures(choice: Choice, alone: bool) -> None:
             )
 
 
-def _associations(choice: Choice, runs: pd.DataFrame) -> None:
-    """The rank correlation in a sentence: on this task, and over all tasks of the experiment if there are several."""
+def _associations(choice: Choice, runs: pd.DataFrame) -> list[str]:
+    """The rank correlation in a sentence, drawn: on this task, and over all tasks of the experiment if there are several."""
     on_task = run_lists.cached(
         ("association", choice),
         lambda: _association(runs, choice.measure, choice.metric),
@@ -200,12 +202,14 @@ def _associations(choice: Choice, runs: pd.DataFrame) -> None:
     st.markdown(f"**Does isotropy go with performance?** {wording.plain(on_task)}")
     all_runs = run_lists.frame(Filter(_experiment(choice.group)))
     if all_runs.groupby(["model", "task"]).ngroups < 2:
-        return
+        return [on_task]
     pooled = run_lists.cached(
         ("pooled association", choice.group, choice.measure),
         lambda: _association(all_runs, choice.measure, None),
     )
-    st.markdown(f"All models and tasks, each centred on its own ranks: {wording.plain(pooled)}")
+    over_all = f"All models and tasks, each centred on its own ranks: {pooled}"
+    st.markdown(wording.plain(over_all))
+    return [on_task, over_all]
 
 
 def _association(runs: pd.DataFrame, measure: str, metric: str | None) -> str:
@@ -229,7 +233,14 @@ def _against(choice: Choice, points: pd.DataFrame) -> None:
                 choice.parameter_label,
                 of_isotropy=of_isotropy,
             )
-            _draw(f"against_{choice.measure if of_isotropy else 'value'}", choice, points, make, charts.PARAMETER)
+            _draw(
+                f"against_{choice.measure if of_isotropy else 'value'}",
+                choice,
+                points,
+                make,
+                charts.PARAMETER,
+                of=label,
+            )
 
 
 def _map(choice: Choice, runs: pd.DataFrame) -> None:
@@ -267,7 +278,7 @@ def _map(choice: Choice, runs: pd.DataFrame) -> None:
                 cells = grid.assign(mean=grid[column])
                 labels = (choice.parameter_label, others[second])
                 make = functools.partial(charts.parameter_map, cells, title, labels, decimals)
-                _draw(f"map_{column}_{index}", choice, cells, make)
+                _draw(f"map_{column}_{index}", choice, cells, make, of=title)
     if grids:
         explanations.show(charts.MAP)
 
@@ -278,15 +289,16 @@ def _draw(
     points: pd.DataFrame,
     make: Callable[[], go.Figure],
     explanation: Explanation | None = None,
+    of: str = "",
 ) -> None:
-    """Show a figure. A click on a run's mark opens its page."""
+    """Show a figure, `of` one of the two quantities or both. A click on a run's mark opens its page."""
     # keep the zoom as points arrive, reset it when the choice changes
     plot = run_lists.cached(
         ("figure", name, choice), lambda: figure.prepared(make().update_layout(uirevision=repr(choice)))
     )
     title = metrics.get(choice.measure).number_title
     kind = {"tradeoff": "Trade-off", "against": "Against the parameter", "map": "Map"}[name.partition("_")[0]]
-    alt_text = f"{kind}: {choice.metric} and {title} of {len(points)} runs on {choice.task}"
+    alt_text = f"{kind}: {of or f'{choice.metric} and {title}'} of {len(points)} runs on {choice.task}"
     saved = downloads.file_name("isoviz", name, choice.task, choice.metric)
     run = figure.draw(
         plot, key=f"tradeoffs_{name}", words=alt_text, name=saved, explanation=explanation, opens_runs=True

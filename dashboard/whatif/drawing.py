@@ -289,10 +289,13 @@ def table(view: View, start: Answer, answer: Answer, full: Full | None) -> None:
             "Verdict": st.column_config.TextColumn(width=340),
         }
         frame = _shown(view.engine.annotations, start, answer, full)
-        shown.note(PREFIX + "readouts", ShownTable("Read-outs, before and after", frame))
+        comparison = words.other_similarities(answer, full) if full is not None else ""
+        shown.note(
+            PREFIX + "readouts", ShownTable("Read-outs, before and after", frame, tuple(filter(None, [comparison])))
+        )
         st.dataframe(frame, hide_index=True, width="stretch", column_config=config)
         if full is not None:
-            if comparison := words.other_similarities(answer, full):
+            if comparison:
                 st.caption(wording.plain(comparison))
             everything = functools.partial(numbers_table, view, start, answer, full)
             downloads.buttons(view.file("numbers"), everything, title="Numbers")

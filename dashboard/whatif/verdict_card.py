@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.inputs import vectors_form
-from dashboard.shared import wording
+from dashboard.shared import shown, wording
+from dashboard.shared.shown import ShownTable
 from dashboard.whatif import sentences as words
 from dashboard.whatif.form import PREFIX
 from dashboard.whatif.sentences import PURPOSES, Purpose
@@ -59,7 +61,12 @@ class Card:
                     f"Verdict on {wording.plain(chains.write(self._steps))}, on rows it was not fitted on, with 95 % intervals; "
                     f"a point is 0.01.{crossed} The best of many tried settings is optimistic."
                 )
-        if full is not None and self._present and self._steps and not self._crosses:
+        if full is None or not self._present or not self._steps:
+            return
+        verdicts = [(purpose.title, *self._verdict(purpose, full)) for purpose in self._present]
+        table = pd.DataFrame(verdicts, columns=["For", "Verdict", "Reason"])
+        shown.note(PREFIX + "verdicts", ShownTable("Does the transform help?", table))
+        if not self._crosses:
             with self._below:
                 self._check_held_back()
 
@@ -78,9 +85,12 @@ class Card:
             return f"**{purpose.title}:** add a transform to get a verdict."
         if full is None:
             return f"**{purpose.title}:** :gray[:material/hourglass_top: pending]"
-        comparisons = {one.readout.slug: one for one in (*full.comparisons, *full.crossed)}
-        advice, reason = words.verdict(purpose, comparisons, self._steps)
+        advice, reason = self._verdict(purpose, full)
         return f"**{purpose.title}: {advice}.** {wording.plain(reason)}"
+
+    def _verdict(self, purpose: Purpose, full: Full) -> tuple[str, str]:
+        comparisons = {one.readout.slug: one for one in (*full.comparisons, *full.crossed)}
+        return words.verdict(purpose, comparisons, self._steps)
 
     def _check_held_back(self) -> None:
         """The button for the final check of this chain, and its result."""

@@ -36,11 +36,13 @@ class SmallSampleWarning(UserWarning):
 
 
 class Estimate(NamedTuple):
-    """A number or a curve, or `nan` with the reason; `note` is a caveat on the value ("leaves out 3 zero vectors")."""
+    """A number or a curve, or `nan` with the reason; `note` is a caveat on the value ("leaves out 3 zero vectors"), `p` its p value
+    as a test statistic."""
 
     value: Any
     problem: str | None = None
     note: str = ""
+    p: float | None = None
 
 
 def undefined(problem: str) -> Estimate:

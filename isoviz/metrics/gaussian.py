@@ -78,7 +78,8 @@ def _estimate(sample: Sample) -> Estimate:
         return undefined(problem)
     statistic = _statistic(sample)
     p = p_value(statistic, sample.n, sample.d)
-    return Estimate(statistic, note=f"does not tell it from an isotropic Gaussian (p = {p:.2f})" if p >= 0.05 else "")
+    note = f"does not tell it from an isotropic Gaussian (p = {p:.2f})" if p >= 0.05 else ""
+    return Estimate(statistic, note=note, p=p)
 
 
 def _statistic(sample: Sample) -> float:

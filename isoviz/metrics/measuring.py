@@ -84,7 +84,7 @@ def reading_of(metric: Metric, sample: Any, *, interval: bool = True) -> Reading
     if estimate.problem:
         return Reading(undefined=estimate.problem, note=estimate.note, no_interval=why_not)
     value = tuple(map(float, estimate.value)) if np.ndim(estimate.value) else float(estimate.value)
-    return Reading(value=value, note=estimate.note, interval=ends, no_interval=why_not)
+    return Reading(value=value, note=estimate.note, interval=ends, no_interval=why_not, p=estimate.p)
 
 
 def measure_cloud(
@@ -157,8 +157,9 @@ def notes_of(record: CloudRecord) -> list[str]:
         if reading.note:
             notes.append(f"{slug} {reading.note}")
         if reading.points is not None:
-            independent = metrics.catalogue()[slug].independent if slug in metrics.catalogue() else False
-            taken_from = "one token of each row, " if independent else "a sample of "
+            metric = metrics.catalogue().get(slug)
+            of_rows = metric is not None and metric.independent and reading.points != metric.most
+            taken_from = "one token of each row, " if of_rows else "a sample of "
             notes.append(f"{slug} is taken on {taken_from}{reading.points} of {record.n} points")
     return notes
 

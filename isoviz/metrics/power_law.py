@@ -72,7 +72,10 @@ METRICS = Metric(
         "Cannot see the mean, the strongest and weakest directions, which the fit leaves out, or whether the variances follow a "
         "power law."
     ),
-    help="Fitted to directions 11 to 100. 0: all hold equally much. Vision encoders with α near 1 generalised best (Ghosh et al. 2022).",
+    help=(
+        "Fitted to directions 11 to 100, or to all but the first and last tenth of fewer than 110. 0: all hold equally much. Vision "
+        "encoders with α near 1 generalised best (Ghosh et al. 2022)."
+    ),
     range=Range("0 and above", constant(0.0)),
     at_isotropy=AtIsotropy("0", constant(0.0), "sample"),
     unchanged_by=COVARIANCE_ONLY,

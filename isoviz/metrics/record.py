@@ -30,6 +30,7 @@ class Reading(_Record):
         points: number of points used, if not all.
         error: half-width of the 95 % interval of the sampling error, if part of the computation was sampled.
         note: a caveat on the value ("leaves out 3 zero vectors").
+        p: the p value, if the metric is the statistic of a test.
         settings: the parameters used (ζ of IsoScore*).
     """
 
@@ -40,6 +41,7 @@ class Reading(_Record):
     points: int | None = None
     error: float | None = None
     note: str = ""
+    p: float | None = None
     settings: dict[str, float] = Field(default_factory=dict)
 
     @model_serializer(mode="wrap")

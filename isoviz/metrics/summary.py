@@ -34,7 +34,8 @@ def as_json(record: CloudRecord) -> dict[str, Any]:
 
     n, d; n_per_d: n/d; below 5 the plain score reads low, and `warnings` says so; one entry per metric by its slug, None if
     undefined, with the reason in `warnings`; isoscore_unbiased_interval: [low, high] at 95 % by the jackknife over points,
-    valid for independent points only; ev: at most 50 values; sigma (min, median and max population standard deviation of the
+    valid for independent points only; epps_pulley_p: of the hypothesis that the points come from an isotropic Gaussian; ev: at
+    most 50 values; sigma (min, median and max population standard deviation of the
     dimensions), outlier_dimensions (at most 20, the most extreme first), mean_norm: length of the mean vector.
     """
     values: dict[str, Any] = {"n": record.n, "d": record.d, "n_per_d": record.n / record.d if record.d else None}
@@ -46,6 +47,8 @@ def as_json(record: CloudRecord) -> dict[str, Any]:
             values[f"{slug}_points"] = reading.points
         if reading.error is not None:
             values[f"{slug}_error"] = reading.error
+        if reading.p is not None:
+            values[f"{slug}_p"] = reading.p
         values |= reading.settings
     of_dimensions = record.dimensions
     names = ("min", "median", "max")

@@ -16,6 +16,7 @@ from isoviz.cosines.records import check_cosine
 from isoviz.cosines.sides import SHARE_OF_HIGHEST as SHARE_OF_HIGHEST
 from isoviz.errors import InputError
 from isoviz.operations.measure import CloudRequest, Progress, points_in, rows_in
+from isoviz.tables import arrays
 from isoviz.tasks.protocol import OWN
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ def measure(request: RulerRequest, progress: Progress = lambda *_: None) -> Meas
         name = vector_set.name
     else:
         points, _, vector_set = points_in(request, request.embeddings)
+        arrays.check_finite(points, "embeddings")  # says where
         name = Path(request.embeddings).name
     if vector_set is None:
         ruler = cosines.ruler(points, model=request.model, **settings)

@@ -114,14 +114,14 @@ class RandomDimensionsParams(Params):
 
 
 class RandomDimensions(Truncation):
-    """y = the dimensions of x in a random set of d − round(p·d), in their order. Learnt: `matrix` (d, k), which depends only on the
+    """y = the dimensions of x in a random set of d − round(p·d), at least one, in their order. Learnt: `matrix` (d, k), which depends only on the
     width of the fit set, the share and the seed.
     """
 
     slug = "random_dimensions"
     title = "Random dimensions dropped"
     summary = "Drops a random share of the dimensions and keeps the others unchanged."
-    equation = r"y = (x_i)_{i \in K},\quad |K| = d - \mathrm{round}(p\,d)"
+    equation = r"y = (x_i)_{i \in K},\quad |K| = \max(1,\, d - \mathrm{round}(p\,d))"
     paper = Paper("Takeshita et al. 2025", TAKESHITA)
     Params = RandomDimensionsParams  # type: ignore[assignment]
     params: RandomDimensionsParams  # type: ignore[assignment]

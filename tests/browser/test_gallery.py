@@ -19,4 +19,5 @@ def test_a_frozen_page_needs_no_network(open_tab: OpenTab, name: str) -> None:
     )
     assert len(points) == len(written.figures) and all(any(of_figure) for of_figure in points)
     assert page.locator("tbody tr").count() >= sum(map(len, written.tables.values())) > 10
+    assert page.locator("main > h1").count() == page.locator("main").count() == 1
     assert fits(page)

@@ -11,6 +11,7 @@ import sys
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from dashboard import one_page
 from dashboard.components.lab import source as lab_source
 from dashboard.components.lessons import source as lessons
 from dashboard.components.playground import source
+from isoviz import metrics
 from isoviz.exploring import maps
 from isoviz.readouts.cosines import neighbour_recall
 from isoviz.whatif import chains
@@ -118,6 +120,16 @@ def test_every_number_is_the_engines(lab: Page, tmp_path: Path, points: np.ndarr
     near = lab.evaluate("heard.near")
     assert [row for row, _ in near] == np.argsort(-cosines[7])[:10].tolist()
     np.testing.assert_allclose([cosine for _, cosine in near], np.sort(cosines[7])[::-1][:10], rtol=1e-6)
+
+
+def test_directions_in_which_the_points_are_short_leave_the_partition_function_defined(
+    lab: Page, tmp_path: Path
+) -> None:
+    points = np.random.default_rng(1).normal(size=(300, 30)) * np.geomspace(
+        3, 1e-4, 30
+    )  # eigenvalues to 10⁻⁹ of the largest
+    found = drop(lab, npy(tmp_path / "own", points))
+    close(found["before"], dict(zip(("i1", "i2"), metrics.partition(points), strict=True)))
 
 
 def test_of_many_rows_pairs_take_evenly_spaced_ones(lab: Page, tmp_path: Path) -> None:
@@ -294,11 +306,51 @@ def test_each_point_of_the_frontier_is_the_engines_and_its_python_runs(
         np.testing.assert_allclose(point["recall"], expected, RELATIVE, err_msg=code)
         shares = [share(*row) for row in zip(before, after, strict=True)]
         np.testing.assert_allclose(point["error"], np.std(shares, ddof=1) / np.sqrt(ROWS), rtol=1e-5)
-        assert point["bytes"] == point["k"] * point["bits"] / 8
+        assert point["bytes"] == np.ceil(point["k"] * point["bits"] / 8)
     assert shown in {lab.evaluate("(point) => vectors.pythonFor(point)", point) for point in found}
     best = lab.locator(".ivv-pareto tbody tr").count()
     smaller = [max(other["recall"] for other in found if other["bytes"] <= point["bytes"]) for point in found]
     assert best == len({point["bytes"] for point, most in zip(found, smaller, strict=True) if point["recall"] == most})
+    table = csv(tmp_path / "own", points)
+    drop(lab, table)
+    code = lab.evaluate("(point) => vectors.pythonFor(point)", found[-1])
+    again: dict[str, Any] = {}
+    exec(code.replace('"own.csv"', repr(str(table))), again)
+    np.testing.assert_allclose(again["compressed"], scope["compressed"], atol=1e-4)
+
+
+def test_a_wrong_row_no_cosine_and_a_cancelled_file(lab: Page, tmp_path: Path, points: np.ndarray) -> None:
+    drop(lab, npy(tmp_path / "own", points))
+    row, near = lab.get_by_label("Row", exact=True), lab.locator(".ivv-near li")
+    for typed, count, told in (
+        ("7", 10, "row 7"),
+        ("9999", 0, f"{ROWS}"),
+        ("7", 10, "row 7"),
+        ("0", 0, f"{ROWS}"),
+        ("", 0, ""),
+    ):
+        row.fill(typed)
+        row.press("Enter")
+        expect(near).to_have_count(count)
+        expect(lab.locator(".ivv-text")).to_have_text(re.compile(f"{told}$"))
+    lab.get_by_label("A cosine of").fill("")
+    expect(lab.locator(".ivv-reading")).to_be_empty()
+    numbers = lab.evaluate(STATE)["before"]
+    content = base64.b64encode(saved(points[:50])).decode()
+    lab.evaluate(
+        """(npy) => {
+          const bytes = Uint8Array.from(atob(npy), (letter) => letter.charCodeAt(0));
+          vectors.open([new File([bytes, " ".repeat(2e7)], "second.npy")]);
+          const cancel = vectors.progress.querySelector("button");
+          cancel.focus();
+          cancel.click();
+        }""",
+        content,
+    )
+    assert lab.evaluate("document.activeElement.className") == "ivv-file"
+    lab.evaluate("vectors.cloud.set({})")
+    found = lab.evaluate(STATE)
+    assert found["opened"]["n"] == ROWS and found["before"] == numbers and lab.locator(".ivv-shown").is_visible()
 
 
 def test_nothing_moves_while_numbers_arrive(lab: Page, points: np.ndarray) -> None:
@@ -366,9 +418,32 @@ def tsv(path: Path, points: np.ndarray) -> Path:
     return path.with_suffix(".tsv")
 
 
+def numbered_csv(path: Path, points: np.ndarray) -> Path:
+    pd.DataFrame(points).to_csv(path.with_suffix(".csv"), index=False)  # the header is 0,1,2,…
+    return path.with_suffix(".csv")
+
+
+def semicolons(path: Path, points: np.ndarray) -> Path:
+    frame_of(points).to_csv(path.with_suffix(".csv"), sep=";", decimal=",", encoding="utf-8-sig")
+    return path.with_suffix(".csv")
+
+
+def bare_semicolons(path: Path, points: np.ndarray) -> Path:
+    pd.DataFrame(points).to_csv(path.with_suffix(".csv"), sep=";", decimal=",", header=False, index=False)
+    return path.with_suffix(".csv")
+
+
 def jsonl(path: Path, points: np.ndarray) -> Path:
     lines = [json.dumps({"id": f"r{i}", "vector": row}) for i, row in enumerate(points.tolist())]
     path.with_suffix(".jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path.with_suffix(".jsonl")
+
+
+def sparse_jsonl(path: Path, points: np.ndarray) -> Path:
+    frame = frame_of(points)
+    frame.loc[0, "label"] = None
+    lines = [json.dumps(row.dropna().to_dict()) for _, row in frame.iterrows()]
+    path.with_suffix(".jsonl").write_text("\n".join(lines), encoding="utf-8")
     return path.with_suffix(".jsonl")
 
 
@@ -379,7 +454,7 @@ def parquet(path: Path, points: np.ndarray) -> Path:
 
 
 def wide_parquet(path: Path, points: np.ndarray) -> Path:
-    frame_of(points).to_parquet(path.with_suffix(".parquet"))
+    frame_of(points).assign(note=None).to_parquet(path.with_suffix(".parquet"))
     return path.with_suffix(".parquet")
 
 
@@ -391,7 +466,11 @@ WRITERS: list[Callable[[Path, np.ndarray], Path]] = [
     tensors,
     csv,
     tsv,
+    numbered_csv,
+    semicolons,
+    bare_semicolons,
     jsonl,
+    sparse_jsonl,
     parquet,
     wide_parquet,
 ]
@@ -409,9 +488,9 @@ def test_a_format_is_read(
         found["before"]["isoscore"], isoviz.metrics.isoscore(expected.astype(np.float64)), rtol=1e-6
     )
     columns = found["opened"]["columns"]
-    if write in (npz, csv, parquet, wide_parquet):
-        assert columns["label"] == ["a", "ß"] * 30
-    if write in (csv, parquet, wide_parquet):
+    if write in (npz, csv, semicolons, sparse_jsonl, parquet, wide_parquet):
+        assert columns["label"] == ["" if write is sparse_jsonl else "a", "ß", *["a", "ß"] * 29]
+    if write in (csv, semicolons, sparse_jsonl, parquet, wide_parquet):
         assert columns["text"][3] == 'say "3",\nthen'
     if write is jsonl:
         assert columns["id"][:2] == ["r0", "r1"]
@@ -439,6 +518,16 @@ def bomb() -> bytes:
 
 def faulty_cell() -> bytes:
     return b"a,b\n1,2\n3,x\n4,5\n6,7\n"
+
+
+def tensor_file(shape: tuple[int, ...], start: int = 0, end: int = 1440) -> bytes:
+    """60 × 6 numbers whose header says something else."""
+    header = json.dumps({"x": {"dtype": "F32", "shape": shape, "data_offsets": [start, end]}}).encode()
+    return len(header).to_bytes(8, "little") + header + bytes(1440)
+
+
+def parquet_file(rows: list[Any], **options: Any) -> bytes:
+    return pd.DataFrame({"v": rows}).to_parquet(**options)
 
 
 def with_nan() -> np.ndarray:
@@ -470,6 +559,40 @@ BAD: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "no JSON": ("own.jsonl", lambda: b'{"v": [1, 2]}\n{"v": [1, 2\n', "line 2"),
     "ragged": ("own.jsonl", lambda: b'{"v": [1, 2]}\n{"v": [1, 2, 3]}\n', "row 2, column 'v': 3 numbers"),
     "cut-off parquet": ("own.parquet", lambda: b"PAR1" + bytes(40), "cannot be read"),
+    "cut-off magic": ("own.npy", lambda: saved(np.ones((6, 6)))[:7], "cut off"),
+    "cut-off length": ("own.npy", lambda: saved(np.ones((6, 6)))[:9], "cut off"),
+    "negative shape": ("own.npy", lambda: saved(np.ones((60, 6))).replace(b"(60, 6)", b"(-6, 6)"), "not understood"),
+    "seven bytes": ("own.safetensors", lambda: bytes(7), "cut off"),
+    "fewer rows than bytes": ("own.safetensors", lambda: tensor_file((50, 6)), "is damaged: array 'x'"),
+    "more rows than bytes": ("own.safetensors", lambda: tensor_file((70, 6)), "is damaged: array 'x'"),
+    "shifted tensors": ("own.safetensors", lambda: tensor_file((50, 6), 240), "is damaged: array 'x'"),
+    "bytes left over": ("own.safetensors", lambda: tensor_file((50, 6), 0, 1200), "is damaged: its arrays"),
+    "negative tensors": ("own.safetensors", lambda: tensor_file((-60, -6)), "not understood"),
+    "more cells": ("own.csv", lambda: b"a,b\n1,2\n3,4,5\n", "row 2 has more cells"),
+    "more cells, no header": ("own.csv", lambda: b"1.5,2\n3,4\n3,4,5\n", "row 3 has more cells"),
+    "open quote": ("own.csv", lambda: b'a,b\n1,2\n3,"4\n', "row 2: Quoted"),
+    "mostly empty": ("own.csv", lambda: b"a,b,c\n" + b"1,2,\n" * 80 + b"3,4,5\n", "row 1, column 'c': it is empty"),
+    "all empty": ("own.csv", lambda: b"a,b,c\n1,2,\n3,4\n", "row 1, column 'c': it is empty"),
+    "bad decimal comma": ("own.csv", lambda: b"a;b\n1,5;2,5\n3;4\n1.234,5;2\n", "row 3, column 'a': '1.234,5'"),
+    "tabs and decimal commas": ("own.tsv", lambda: b"0,5\t0,7\n" * 3, "no column of numbers"),
+    "Latin-1": ("own.csv", lambda: "label,a\né,1\nb,2\n".encode("latin-1"), "is not UTF-8; save it as UTF-8"),
+    "UTF-16": ("own.jsonl", lambda: '{"v": [1]}\n'.encode("utf-16"), "is not UTF-8; save it as UTF-8"),
+    "missing key": ("own.jsonl", lambda: b'{"x": 1}\n{"x": 2, "y": 3}\n', "row 1, column 'y': it is empty"),
+    "missing list": ("own.jsonl", lambda: b'{"v": [1]}\n{"id": 2}\n', "row 2, column 'v': it is empty"),
+    "column of nulls": (
+        "own.parquet",
+        lambda: pd.DataFrame({"v": [1.5, 2], "w": [np.nan] * 2}).to_parquet(),
+        "row 1, column 'w'",
+    ),
+    "null list": (
+        "own.parquet",
+        lambda: parquet_file([[1.0, 2.0], None, [3.0, 4.0]]),
+        "row 2, column 'v': it is empty",
+    ),
+    **{
+        codec: ("own.parquet", partial(parquet_file, [[1.0], [2.0]], compression=codec), "with Snappy")
+        for codec in ("zstd", "gzip", "brotli", "lz4")
+    },
     "labels alone": ("own.csv", lambda: b"label\na\nb\n", "no vectors"),
 }
 

@@ -60,6 +60,7 @@ def test_the_file_has_the_numbers_of_the_page(tmp_path: Path, capsys: pytest.Cap
     assert len(table) == len(shown) > 10
     np.testing.assert_allclose(table["IsoScore"], shown["IsoScore"].astype(float), rtol=6e-4)
     np.testing.assert_array_equal(table["n"], shown["n"])
+    assert any(title.startswith("Rogue dimensions: ") for title in written.tables)
     figures = drawn(page)
     missing = [figure["data"] for figure in figures if not any(alike(figure, one) for one in written.figures)]
     assert len(figures) > 4 and not missing
@@ -136,7 +137,10 @@ def test_it_waits_for_the_jobs_of_the_page() -> None:
 
 def test_the_file_can_have_the_vectors_and_no_texts(tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    file.write_bytes(frozen.content("/whatif?whatif_from=Vectors+or+texts", ["with_vectors", "without_texts"]))
+    file.write_bytes(
+        frozen.content("/whatif?whatif_from=Vectors+or+texts&token=secret", ["with_vectors", "without_texts"])
+    )
+    assert "secret" not in file.read_text()
     points, columns, address = embedded.reopened(file)
     shown = vectors.load(recorded(TextsRequest(demo_sets.RETRIEVAL, layer=FIRST_LAYER)) or "")
     np.testing.assert_array_equal(points, shown.points)

@@ -82,7 +82,9 @@ def test_the_first_sight_is_full(open_page: OpenPage, offered: dict[str, Callabl
     assert transforms["AUC"].tolist() == [one.auc for one in ruler.variants]
     assert floor["Cosine"].tolist() == [level.cosine for level in ruler.floor]
     assert Ruler.model_validate_json(offered["ruler.json"]()) == ruler and "pair.npy" not in offered
-    page_file = saved(next(make for name, make in offered.items() if name.endswith(".html"))())
+    content = next(make for name, make in offered.items() if name.endswith(".html"))()
+    assert f"From {related.threshold.cosine:.3f} on" in str(content)
+    page_file = saved(content)
     assert page_file.figures[0]["data"] == drawn(page)[0]["data"]
     floor = page_file.tables["Quantiles of the cosines of unrelated pairs"]
     np.testing.assert_allclose(floor["Cosine"], [level.cosine for level in ruler.floor], rtol=5e-4)

@@ -44,7 +44,9 @@ def test_three_figures_with_one_mark_per_run_that_are_saved_under_names_that_say
         points = read(io.BytesIO(offered[f"isoviz-tradeoffs-demo-acceptability-accuracy{ending}"]())).set_index("lam")  # type: ignore[operator]
         assert points.loc[[-1, 1], "isoscore_star"].tolist() == [0.125, 0.5]
         assert sorted(points["accuracy"]) == [0.5, 0.75, 0.75]
-    page_file = saved(offered["isoviz-trade-offs-demo-acceptability.html"]())
+    content = offered["isoviz-trade-offs-demo-acceptability.html"]()
+    assert "Spearman" in str(content)
+    page_file = saved(content)
     assert [marks(figure) for figure in page_file.figures] == [3, 2, 2]
     assert sorted(page_file.tables["Points"]["isoscore_star"]) == [0.125, 0.25, 0.5]
     assert page_file.codes["Restores this page in the app"].startswith("/tradeoffs")

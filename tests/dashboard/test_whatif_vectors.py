@@ -107,6 +107,10 @@ def test_a_set_is_taken_home_with_the_model_that_made_it(open_page: OpenPage, of
     shown = page.dataframe[0].value
     table = page_file.tables["Read-outs, before and after"]
     np.testing.assert_allclose(table["After"], shown["After"], rtol=6e-4)
+    verdicts = page_file.tables["Does the transform help?"]
+    assert all(
+        f"{use}: {verdict}." in texts(page) for use, verdict in zip(verdicts["For"], verdicts["Verdict"], strict=True)
+    )
     assert page_file.codes["Chain of transforms"] == "zca:strength=0.5" and "bell" in page_file.codes["BibTeX"].lower()
     loaded = vectors.load(str(page.query_params["whatif_either"]))
     answer = WhatIf(divide(loaded)).answer(chains.read("zca:strength=0.5"))

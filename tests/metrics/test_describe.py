@@ -11,6 +11,7 @@ import torch
 from reference_clouds import REFERENCE_CLOUDS, spread_cloud
 
 from isoviz import metrics
+from isoviz.metrics.cloud import draw
 
 KEYS = {
     "n",
@@ -72,6 +73,14 @@ def test_twenty_outliers_at_most():
 def test_too_few_points_for_the_dimensions_are_reported(n, warned):
     summary = metrics.describe(spread_cloud(n, 4), twonn=False)
     assert any("below 5: isoscore" in note and f"n = {n} points" in note for note in summary["warnings"]) == warned
+
+
+def test_a_test_statistic_has_its_p_value_and_a_part_of_the_points_is_named():
+    cloud = spread_cloud(2_100, 3)
+    summary = metrics.describe(cloud)
+    part = cloud[draw(2_100, summary["epps_pulley_points"], 0)]
+    assert summary["epps_pulley_p"] == metrics.epps_pulley_test(part).p
+    assert any(note.startswith("epps_pulley is taken on a sample of 2000") for note in summary["warnings"])
 
 
 def test_the_interval_and_pairs_can_be_left_out():

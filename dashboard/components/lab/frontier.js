@@ -32,7 +32,7 @@ export function* frontierOf(cloud, axes) {
         if (cosines) recalls[w][q] = recallOf(truth[q], cosines, queries[q]);
         yield;
       }
-      for (const [w, k] of widths.entries()) yield { point: { rotation, bits, k, bytes: (k * bits) / 8, ...summaryOf(recalls[w]) } };
+      for (const [w, k] of widths.entries()) yield { point: { rotation, bits, k, bytes: Math.ceil((k * bits) / 8), ...summaryOf(recalls[w]) } };
       if (coded !== points) release(coded);
     }
     if (points !== cloud.points) release(points);

@@ -46,7 +46,7 @@ export class FrontierView {
     const inks = Object.entries(ROTATION_NAMES).map(([rotation, name]) => make("span", "ivv-label", { style: `--ink: ${CLUSTER_COLOURS[ROTATION_INKS[rotation]]}` }, name));
     this.key.replaceChildren(...inks, ...BITS.map((bits) => make("span", "", `${SYMBOLS[bits]} ${BIT_NAMES[bits]}`)));
     this.best = paretoOf(this.points);
-    const head = ["vectors", "dimensions", "type", "bytes", "recall@10", "95 %"].map((name) => make("th", "", { scope: "col" }, name));
+    const head = ["vectors", "dimensions × type", "bytes", "recall@10, 95\u00a0%"].map((name) => make("th", "", { scope: "col" }, name));
     this.table.replaceChildren(make("thead", "", make("tr", "", head)), make("tbody", "", this.best.map((one) => this.row(one))));
     this.paint();
   }
@@ -55,7 +55,7 @@ export class FrontierView {
     const { rotation, bits, k, bytes, recall, error } = point;
     const interval = error === null ? "–" : `${Math.max(0, recall - 1.96 * error).toFixed(3)} to ${Math.min(1, recall + 1.96 * error).toFixed(3)}`;
     const choose = button(ROTATION_NAMES[rotation], () => this.choose(point), { "aria-label": `Python for ${ROTATION_NAMES[rotation]}, ${k} dimensions, ${BIT_NAMES[bits]}` });
-    return make("tr", "", make("td", "", choose), [count(k), BIT_NAMES[bits], count(bytes), recall.toFixed(3), interval].map((text) => make("td", "", text)));
+    return make("tr", "", make("td", "", choose), [`${count(k)} × ${BIT_NAMES[bits]}`, count(bytes)].map((text) => make("td", "", text)), make("td", "", recall.toFixed(3), " ", make("span", "ivv-interval", interval)));
   }
 
   choose(point) {
@@ -103,6 +103,9 @@ export function paretoOf(points) {
 export function pythonOf({ rotation, bits, k }, file) {
   const first = rotation === "none" ? `posthoc.truncation(keep=${k})` : `posthoc.pca_whitening(components=${k}, strength=${rotation === "pca" ? 0 : 1})`;
   const steps = [first, ...(bits === 8 ? ["posthoc.quantisation(bits=8)"] : bits === 1 ? ["posthoc.binary(centre=True)"] : [])];
-  const source = /\.npy$/i.test(file) ? `np.load(${JSON.stringify(file)})` : `... # the vectors of ${file.replace(/\s+/g, " ")}, shape (rows, dimensions)`;
-  return `import numpy as np\nfrom isoviz import posthoc\n\nvectors = ${source}\nchain = posthoc.chain([\n${steps.map((step) => `    ${step},\n`).join("")}]).fit(vectors)\ncompressed = chain.transform(vectors)\n`;
+  const path = JSON.stringify(file);
+  const [needs, source] = /\.npy$/i.test(file)
+    ? ["numpy as np", `np.load(${path})`]
+    : ["isoviz.vectors", /\.(npz|csv|tsv|jsonl|safetensors|parquet)$/i.test(file) ? `isoviz.vectors.read(${path}).points` : `... # the vectors of ${path}, shape (rows, dimensions)`];
+  return `import ${needs}\nfrom isoviz import posthoc\n\nvectors = ${source}\nchain = posthoc.chain([\n${steps.map((step) => `    ${step},\n`).join("")}]).fit(vectors)\ncompressed = chain.transform(vectors)\n`;
 }

@@ -12,12 +12,13 @@ export class OwnEngine extends Engine {
   lists = 0;
   openings = 0;
 
-  // "open" reads files; the next state is computed on them. "neighbours": the rows with the highest cosines to a row. "help", "helper":
-  // the ends of a channel between this worker and the second one.
+  // "open" reads files; the next state is computed on them. "cancel": not on those that are still read. "neighbours": the rows with the
+  // highest cosines to a row. "help", "helper": the ends of a channel between this worker and the second one.
   async answer(data, post) {
     if (data.ask === "neighbours") post({ part: "neighbours", row: data.row, found: this.neighbours(data) });
     else if (data.ask === "help") help(data.port);
     else if (data.ask === "helper") this.listen(data.port);
+    else if (data.ask === "cancel") this.openings += 1;
     else await this.open(data, post);
   }
 
@@ -27,6 +28,7 @@ export class OwnEngine extends Engine {
     let own;
     try {
       own = await readFiles(data.files, (text) => say({ part: "progress", text }));
+      await pauses()(); // for a "cancel" that waits
     } catch (error) {
       if (!(error instanceof FileError)) console.error(error);
       say({ part: "refused", problem: error.message });

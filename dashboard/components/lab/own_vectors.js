@@ -59,14 +59,18 @@ export class OwnVectors {
     return new Promise((resolve) => (this.whenSettled = resolve));
   }
 
+  // Files that are still read leave those before them on the page.
   cancel() {
-    this.progress.hidden = this.head.hidden = this.shown.hidden = true;
-    this.begin();
+    if (this.isReading && this.opened) this.cloud.port.postMessage({ ask: "cancel", id: 0 });
+    else this.begin();
+    this.progress.hidden = true;
+    this.head.hidden = this.shown.hidden = !this.opened;
     this.done();
   }
 
   done() {
     this.isReading = false;
+    if (this.progress.contains(document.activeElement)) this.input.focus(); // its button is hidden now
     this.input.value = "";
     this.whenSettled?.();
     this.whenSettled = null;
@@ -97,7 +101,7 @@ export class OwnVectors {
     Object.assign(this, { opened, isReading: false });
     const { name, n, d, columns } = opened;
     this.status.textContent = "Computing";
-    this.shown.hidden = false;
+    this.progress.hidden = this.shown.hidden = false;
     this.facts.textContent = `${name}: ${count(n)} vectors of ${count(d)} dimensions${n < d ? "; fewer rows than dimensions bias most measures" : ""}`;
     const labels = columns.label && frequentLabels(columns.label);
     const others = labels && new Set(columns.label).size > labels.length;
@@ -143,15 +147,15 @@ export class OwnVectors {
     const { grid } = this.ruler ?? {};
     const value = Number(this.typed.value);
     const share = grid && percentileOf(grid, value);
-    this.reading.textContent = !grid ? "" : Number.isFinite(value) && Math.abs(value) <= 1 ? `is higher than ${(100 * share).toFixed(1)} % of unrelated pairs` : "a cosine lies between −1 and 1";
+    this.reading.textContent = !grid || !this.typed.value ? "" : Number.isFinite(value) && Math.abs(value) <= 1 ? `is higher than ${(100 * share).toFixed(1)} % of unrelated pairs` : "a cosine lies between −1 and 1";
   }
 
   // ---- neighbours
 
   neighbourPart() {
-    this.row = make("input", "", { type: "number", min: 1, value: "", onchange: () => this.askNeighbours(Math.round(Number(this.row.value)) - 1) });
+    this.row = make("input", "", { type: "number", min: 1, value: "", onchange: () => this.typeRow() });
     this.near = make("ol", "ivv-near");
-    this.about = make("p", "ivv-text");
+    this.about = make("p", "ivv-text", { role: "status" });
     const field = make("label", "ivv-typed", "Row ", this.row);
     return make("section", "ivv-neighbours", { "aria-label": "Nearest neighbours" }, make("h2", "", "Nearest neighbours"), make("p", "ivp-caption", "Choose a point in the cloud, or type its row. By cosine, of the vectors as they came."), field, this.about, this.near);
   }
@@ -162,6 +166,15 @@ export class OwnVectors {
     this.about.textContent = "";
   }
 
+  typeRow() {
+    const { value } = this.row;
+    const row = Math.round(Number(value));
+    if (row >= 1 && row <= this.opened.n) return this.askNeighbours(row - 1);
+    this.clearNeighbours();
+    this.row.value = value;
+    if (value) this.about.textContent = `Rows are 1 to ${count(this.opened.n)}`;
+  }
+
   askNeighbours(row) {
     if (!this.opened || !(row >= 0 && row < this.opened.n)) return;
     this.row.value = row + 1;
@@ -169,6 +182,7 @@ export class OwnVectors {
   }
 
   showNeighbours({ row, found }) {
+    if (Number(this.row.value) !== row + 1) return; // another row since then
     this.about.textContent = this.nameOf(row);
     this.near.replaceChildren(...found.map(([index, cosine]) => make("li", "", make("span", "ivp-number", cosine.toFixed(3)), " ", this.nameOf(index))));
   }

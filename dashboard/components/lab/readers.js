@@ -4,6 +4,9 @@
 export const LIMITS = { rows: 20000, dimensions: 1024, bytes: 512 * 2 ** 20 };
 const NAMES = { id: ["id", "_id", "ids"], text: ["text", "sentence", "texts"], label: ["label", "labels", "group", "groups"] };
 const INDEX = /^$|^Unnamed: \d+$|^__index_level_\d+__$/; // columns in which pandas writes row numbers
+const CODECS = ["UNCOMPRESSED", "SNAPPY"]; // of Parquet
+const SEPARATORS = { ",": "commas", ";": "semicolons", "\t": "tabs" };
+const DECIMAL_COMMA = /^(\s*[+-]?\d*),(\d*(?:e[+-]?\d+)?\s*)$/i;
 const FORMATS = ".npy, .npz, .csv, .tsv, .jsonl, .safetensors or .parquet";
 const [SMALLEST, LARGEST] = [1e-70, 1e70]; // sizes of a file's largest number; fourth powers must fit double precision
 
@@ -22,7 +25,7 @@ export async function readFiles(files, report = () => {}) {
     found.push({ name: file.name, ...(await readOne(file, report)) });
   }
   const withVectors = found.filter(({ vectors }) => vectors);
-  if (!withVectors.length) fail(`${found.map(({ name }) => name).join(", ")}: no vectors; drop a ${FORMATS} file with one vector per row`);
+  if (!withVectors.length) fail(`${found.map(({ name }) => name).join(", ")}: no vectors; drop it together with its vectors, a ${FORMATS} file with one vector per row`);
   if (withVectors.length > 1) fail(`${withVectors.map(({ name }) => name).join(" and ")} both hold vectors; drop one at a time`);
   const [{ name, vectors }] = withVectors;
   const columns = {};
@@ -49,8 +52,8 @@ async function readOne(file, report) {
     if (begins("PAR1")) return ofTable(await parquetRows(file, report));
     if (suffix === "safetensors") return ofArrays(safetensors(await file.arrayBuffer()));
     if (suffix === "jsonl" || suffix === "ndjson") return ofTable(await jsonLines(file));
-    if (suffix === "csv" || suffix === "tsv") return ofTable(await csvRows(file));
-    if (suffix === "txt") return { vectors: null, columns: { text: (await file.text()).replace(/\r?\n$/, "").split(/\r?\n/) } };
+    if (suffix === "csv" || suffix === "tsv") return ofTable(await csvRows(file, suffix));
+    if (suffix === "txt") return { vectors: null, columns: { text: (await utf8(file)).replace(/\r?\n$/, "").split(/\r?\n/) } };
   } catch (error) {
     if (error instanceof FileError) fail(error.message.startsWith(file.name) ? error.message : `${file.name}: ${error.message}`);
     fail(`${file.name} cannot be read: ${error?.message ?? error}`);
@@ -59,6 +62,15 @@ async function readOne(file, report) {
 }
 
 const megabytes = (bytes) => Math.round(bytes / 2 ** 20);
+
+async function utf8(file) {
+  const bytes = await file.arrayBuffer();
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return fail("is not UTF-8; save it as UTF-8");
+  }
+}
 
 function checkFinite({ values, d }, name) {
   let largest = 0;
@@ -100,7 +112,11 @@ function ofArrays(arrays) {
 
 const floats = (values) => (values instanceof Float32Array || values instanceof Float64Array ? values : Float64Array.from(values, Number));
 
+const isShape = (shape) => Array.isArray(shape) && shape.every((size) => Number.isSafeInteger(size) && size >= 0);
+const volume = (shape) => shape.reduce((product, size) => product * size, 1);
+
 export function npyArray(buffer) {
+  if (buffer.byteLength < 12) fail("is cut off: its header is longer than the file");
   const view = new DataView(buffer);
   const major = view.getUint8(6);
   if (major < 1 || major > 3) fail(`is a .npy file of version ${major}, which is unknown`);
@@ -109,12 +125,11 @@ export function npyArray(buffer) {
   const header = new TextDecoder("latin1").decode(new Uint8Array(buffer, from, length));
   const kind = header.match(/'descr':\s*'([<>|=])(\w)(\d+)'/);
   const shape = header.match(/'shape':\s*\(([^)]*)\)/)?.[1].split(",").map((part) => part.trim()).filter(Boolean).map(Number);
-  if (!shape || shape.some((size) => !Number.isSafeInteger(size))) fail("has a header that is not understood");
+  if (!isShape(shape)) fail("has a header that is not understood");
   if (!kind || kind[2] === "O") fail("holds Python objects or records; save numbers, for example np.save(path, x.astype('float32'))");
   const [, order, letter, width] = kind;
-  const count = shape.reduce((product, size) => product * size, 1);
   const unit = letter === "U" ? 4 : 1;
-  const promised = count * Number(width) * unit;
+  const promised = volume(shape) * Number(width) * unit;
   if (promised > buffer.byteLength - from - length) fail(`is cut off: its header declares ${promised} bytes of numbers, the file has ${buffer.byteLength - from - length}`);
   const bytes = new Uint8Array(buffer, from + length, promised);
   if (letter === "U" || letter === "S") return { shape, values: textsOf(bytes, Number(width) * unit, unit, order === ">") };
@@ -142,9 +157,11 @@ function rowMajor(values, [n, d]) {
 
 const TYPES = { F64: Float64Array, F32: Float32Array, I8: Int8Array, U8: Uint8Array, I16: Int16Array, U16: Uint16Array, I32: Int32Array, U32: Uint32Array, I64: BigInt64Array, U64: BigUint64Array };
 
+const widthOf = (type) => Number(type.match(/\d+/)?.[0] ?? 8) / 8; // bytes of a number
+
 // Numbers of a type such as F32, on these bytes if they begin at a multiple of its width.
 function decoded(bytes, type, big = false) {
-  const width = Number(type.match(/\d+$/)?.[0] ?? 0) / 8;
+  const width = widthOf(type);
   if (big && width > 1) for (let at = 0; at < bytes.length; at += width) bytes.subarray(at, at + width).reverse();
   const typed = (Type) => new Type(bytes.byteOffset % width ? bytes.slice().buffer : bytes.buffer, bytes.byteOffset % width ? 0 : bytes.byteOffset, bytes.length / width);
   if (type in TYPES) return typed(TYPES[type]);
@@ -176,6 +193,7 @@ async function npzArrays(file) {
     const name = new TextDecoder().decode(new Uint8Array(buffer, at + 46, nameLength));
     at += 46 + nameLength + extra + comment;
     if (!name.endsWith(".npy")) continue;
+    if (local + 30 > buffer.byteLength) fail("has a directory that is not understood");
     const from = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
     const size = packed === 0xffffffff ? buffer.byteLength - from : packed; // larger sizes stand in an extra field
     const bytes = method === 0 && size === packed ? buffer.slice(from, from + size) : await inflated(new Uint8Array(buffer, from, Math.min(size, buffer.byteLength - from)), room, method);
@@ -203,32 +221,54 @@ async function inflated(packed, room, method) {
   return new Blob(parts).arrayBuffer();
 }
 
+// As the library of the format demands, the arrays fill the file after the header, without gaps.
 function safetensors(buffer) {
-  const length = Number(new DataView(buffer).getBigUint64(0, true));
+  const length = buffer.byteLength < 8 ? Infinity : Number(new DataView(buffer).getBigUint64(0, true));
   if (8 + length > buffer.byteLength) fail("is cut off: its header is longer than the file");
-  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
+  const { __metadata__: _, ...entries } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length))) ?? {};
   const arrays = {};
-  for (const [name, { dtype, shape, data_offsets: offsets }] of Object.entries(header)) {
-    if (name === "__metadata__") continue;
-    if (8 + length + offsets[1] > buffer.byteLength) fail(`is cut off: array '${name}' ends behind the file`);
-    arrays[name] = { shape, values: decoded(new Uint8Array(buffer, 8 + length + offsets[0], offsets[1] - offsets[0]), dtype) };
+  let end = 0;
+  if (!Object.values(entries).every((entry) => isShape(entry?.shape) && isShape(entry.data_offsets) && typeof entry.dtype === "string")) fail("has a header that is not understood");
+  for (const [name, { dtype, shape, data_offsets: [from, to] }] of Object.entries(entries).sort(([, a], [, b]) => a.data_offsets[0] - b.data_offsets[0] || a.data_offsets[1] - b.data_offsets[1])) {
+    const size = volume(shape) * widthOf(dtype);
+    if (from !== end || to - from !== size) fail(`is damaged: array '${name}' of shape (${shape.join(", ")}) takes ${size} bytes from byte ${end}, its header says ${from} to ${to}`);
+    if (8 + length + to > buffer.byteLength) fail(`is cut off: array '${name}' ends behind the file`);
+    arrays[name] = { shape, values: decoded(new Uint8Array(buffer, 8 + length + from, size), dtype) };
+    end = to;
   }
+  if (8 + length + end < buffer.byteLength) fail(`is damaged: its arrays have ${end} bytes, the file has ${buffer.byteLength - 8 - length}`);
   return arrays;
 }
 
-// ---- tables: { names, rows: arrays of cells }
+// ---- tables: { names, rows: arrays of cells, commas: whether numbers may have decimal commas }
 
-async function csvRows(file) {
-  const { data, errors } = Papa.parse((await file.text()).replace(/^\ufeff/, ""), { skipEmptyLines: true });
-  if (errors.some(({ type }) => type === "Quotes")) fail(`row ${errors[0].row + 1}: ${errors[0].message}`);
-  const [first, ...others] = data;
-  const headless = first?.every((cell) => cell.trim() !== "" && Number.isFinite(Number(cell)));
-  return headless ? { names: first.map((_, j) => `column ${j + 1}`), rows: data } : { names: first ?? [], rows: others };
+async function csvRows(file, suffix) {
+  const text = await utf8(file);
+  const line = text.match(/^.*\S.*$/m)?.[0] ?? "";
+  const semicolons = line.includes(";") && (!line.includes(",") || areValues(line.split(";")));
+  const delimiter = suffix === "tsv" || line.includes("\t") ? "\t" : semicolons ? ";" : ""; // "": Papa Parse finds it
+  const { data, errors, meta } = Papa.parse(text, { delimiter, skipEmptyLines: true });
+  const [first = [], ...others] = data;
+  const headless = areValues(first);
+  const quotes = errors.find(({ type }) => type === "Quotes");
+  const rowNamed = (row) => (row ? `row ${row}` : "the header");
+  if (quotes) fail(`${rowNamed(quotes.row + headless)}: ${quotes.message}`);
+  const longer = data.findIndex((row) => row.slice(first.length).some(Boolean));
+  if (longer > 0) fail(`${rowNamed(longer + headless)} has more cells than the ${headless ? "first row" : "header"} (${first.length}); put texts that contain ${SEPARATORS[meta.delimiter] ?? meta.delimiter} in double quotes`);
+  const commas = meta.delimiter === ";";
+  return headless ? { names: first.map((_, j) => `column ${j + 1}`), rows: data, commas } : { names: first, rows: others, commas };
+}
+
+// Whether a table's first line is a row: mostly numbers, with decimal points or commas, that do not count the columns.
+function areValues(cells) {
+  const numbers = cells.map((cell) => cell.replace(",", ".")).filter(isNumber).map(Number);
+  const counts = numbers.length > 3 || numbers[0] === 0 || numbers[0] === 1;
+  return 2 * numbers.length > cells.length && !(counts && numbers.every((value, j) => !j || value - numbers[j - 1] === 1));
 }
 
 async function jsonLines(file) {
   const objects = [];
-  for (const [at, line] of (await file.text()).split("\n").entries()) {
+  for (const [at, line] of (await utf8(file)).split("\n").entries()) {
     if (!line.trim()) continue;
     let value;
     try {
@@ -246,17 +286,23 @@ async function parquetRows(file, report) {
   const buffer = await file.arrayBuffer();
   const metadata = hyparquet.parquetMetadata(buffer);
   if (Number(metadata.num_rows) > LIMITS.rows) requireSize(Number(metadata.num_rows), 1);
+  const codec = metadata.row_groups.flatMap(({ columns }) => columns).map(({ meta_data: data }) => data?.codec).find((name) => name && !CODECS.includes(name));
+  if (codec) fail(`is compressed by ${codec}, which is not read here; save it with Snappy or without compression`);
   report(`Decoding ${file.name}`);
-  return ofObjects(await hyparquet.parquetReadObjects({ file: buffer, metadata }));
+  const numbers = metadata.schema.filter(({ type }) => type === "FLOAT" || type === "DOUBLE").map(({ name }) => name);
+  return ofObjects(await hyparquet.parquetReadObjects({ file: buffer, metadata }), new Set(numbers));
 }
 
-function ofObjects(objects) {
-  const names = Object.keys(objects[0] ?? {});
+// Columns that are null in all rows are left out, except those that hold numbers according to the file.
+function ofObjects(objects, numbers = new Set()) {
+  const found = new Set();
+  for (const object of objects) for (const name of Object.keys(object)) if (object[name] != null || numbers.has(name)) found.add(name);
+  const names = [...found];
   return { names, rows: objects.map((object) => names.map((name) => object[name])) };
 }
 
 // The vectors of a table are its only column of lists, else all columns of numbers without another role.
-function ofTable({ names, rows }) {
+function ofTable({ names, rows, commas }) {
   if (!rows.length) fail("has no rows");
   if (rows.length > LIMITS.rows) requireSize(rows.length, 1);
   const lower = names.map((name) => name.toLowerCase());
@@ -267,10 +313,13 @@ function ofTable({ names, rows }) {
   }
   const taken = new Set(Object.values(places));
   const free = names.map((_, j) => j).filter((j) => !taken.has(j) && !INDEX.test(names[j]));
-  const sample = rows.slice(0, 50);
-  const lists = free.filter((j) => sample.every((row) => isList(row[j])));
+  if (commas) for (const row of rows) for (const j of free) row[j] = row[j]?.replace(DECIMAL_COMMA, "$1.$2");
+  const samples = names.map((_, j) => someFilled(rows, j));
+  const mostly = (j, isKind) => samples[j].filter(isKind).length > samples[j].length / 2;
+  const lists = free.filter((j) => mostly(j, isList));
   if (lists.length > 1) fail(`${lists.length} columns hold lists (${lists.map((j) => names[j]).join(", ")}); keep one`);
-  const numbers = lists.length ? [] : free.filter((j) => sample.filter((row) => isNumber(row[j])).length > sample.length / 2);
+  const numeric = lists.length ? [] : free.filter((j) => mostly(j, isNumber));
+  const numbers = numeric.length ? free.filter((j) => numeric.includes(j) || !samples[j].length) : []; // empty ones are refused below
   const columns = Object.fromEntries(Object.entries(places).map(([role, j]) => [role, rows.map((row) => String(row[j] ?? ""))]));
   if (!lists.length && !numbers.length) {
     if (Object.keys(columns).length) return { vectors: null, columns };
@@ -279,11 +328,19 @@ function ofTable({ names, rows }) {
   return { vectors: lists.length ? ofLists(rows, lists[0], names[lists[0]]) : ofNumbers(rows, numbers, names), columns };
 }
 
+function someFilled(rows, j) {
+  const cells = [];
+  for (let i = 0; i < rows.length && cells.length < 50; i += 1) if (!isEmpty(rows[i][j])) cells.push(rows[i][j]);
+  return cells;
+}
+
+const isEmpty = (cell) => cell === "" || cell == null;
 const isList = (cell) => Array.isArray(cell) || ArrayBuffer.isView(cell) || (typeof cell === "string" && cell.trimStart().startsWith("["));
 const isNumber = (cell) => (typeof cell === "string" ? cell.trim() !== "" && Number.isFinite(Number(cell)) : typeof cell === "number" || typeof cell === "bigint");
 
 function ofLists(rows, at, name) {
   const lists = rows.map((row, i) => {
+    if (isEmpty(row[at])) fail(`row ${i + 1}, column '${name}': it is empty`);
     try {
       return typeof row[at] === "string" ? JSON.parse(row[at]) : row[at];
     } catch {
@@ -309,7 +366,7 @@ function ofNumbers(rows, places, names) {
   const values = new Float64Array(rows.length * d);
   rows.forEach((row, i) => {
     places.forEach((place, j) => {
-      if (!isNumber(row[place])) fail(`row ${i + 1}, column '${names[place]}': ${row[place] === "" || row[place] == null ? "it is empty" : `'${String(row[place]).slice(0, 30)}' is not a number`}`);
+      if (!isNumber(row[place])) fail(`row ${i + 1}, column '${names[place]}': ${isEmpty(row[place]) ? "it is empty" : `'${String(row[place]).slice(0, 30)}' is not a number`}`);
       values[i * d + j] = Number(row[place]);
     });
   });

@@ -166,7 +166,7 @@ export const needsPoints = ({ n, d }) => 2 * n < d;
 // RankMe, and the logits of I1 and I2: for each eigenvector of XᵀX the coordinates of all points along it (n) at scale 1, or what
 // `kept` makes of them.
 export function* originNumbers(cloud, kept = null) {
-  const { n, d, points, mean, covariance, shift } = cloud;
+  const { n, d, points, mean, covariance, shift, scale = 1 } = cloud;
   const problems = {};
   const small = n < d;
   const shifted = shift ? points.map((value) => value + shift) : points;
@@ -186,7 +186,8 @@ export function* originNumbers(cloud, kept = null) {
   const significant = withoutRounding(values, size);
   const result = { values: { rankme: entropyRank(significant.map(Math.sqrt)) }, problems, logits: [] };
   const positive = significant.filter((value) => value > 0);
-  if (positive.some((value, k) => k > 0 && positive[k - 1] - value <= 1e-9 * positive[0])) {
+  // Along directions in which the points are short, Z is n, whichever of them rounding chooses.
+  if (positive.some((value, k) => k > 0 && positive[k - 1] - value <= 1e-9 * positive[0] * Math.min(1, scale * Math.sqrt(value / n)))) {
     problems.i1 = problems.i2 = "some directions have equal spread, so the eigenvectors are not unique";
     return result;
   }
