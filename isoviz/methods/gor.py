@@ -23,7 +23,7 @@ class GORParams(CloudParams):
     """Parameters of GOR."""
 
     lam: float = parameter(
-        0.1,
+        0.01,
         label="Strength",
         symbol="λ",
         help="How strongly the cosines of different vectors are pulled to 0. 0 adds no term.",

@@ -25,7 +25,7 @@ class SimCSEParams(Params):
     """Parameters of SimCSE."""
 
     lam: float = parameter(
-        0.1,
+        0.01,
         label="Strength",
         symbol="λ",
         help="Weight of the contrastive loss beside the task loss. 0 adds no term.",

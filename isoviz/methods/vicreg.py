@@ -28,7 +28,7 @@ class VICRegParams(CloudParams):
     """Parameters of VICReg."""
 
     lam: float = parameter(
-        0.01,
+        0.001,
         label="Strength",
         symbol="λ",
         help="Multiplies both terms. 0 adds none.",

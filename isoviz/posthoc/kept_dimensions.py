@@ -114,8 +114,8 @@ class RandomDimensionsParams(Params):
 
 
 class RandomDimensions(Truncation):
-    """y = the dimensions of x in a random set of d − round(p·d), at least one, in their order. Learnt: `matrix` (d, k), which depends only on
-    the width of the fit set, the share and the seed.
+    """y = the dimensions of x in a random set of d − round(p·d), at least one, in their order. Learnt: `matrix` (d, k), which depends
+    only on the width of the fit set, the share and the seed.
     """
 
     slug = "random_dimensions"
