@@ -89,7 +89,7 @@ def encoded(model, batch):
 
 
 def test_the_encoder_runs_again_with_other_masks(tiny_models):
-    model = built(tiny_models, made("simcse"), dropout=0.1).train()
+    model = built(tiny_models, made("simcse", lam=0.1), dropout=0.1).train()
     outputs, first, second = encoded(model, sentences())
     assert not torch.allclose(first, second)
     expected = 0.1 * loops(first.detach(), second.detach(), 0.05)
