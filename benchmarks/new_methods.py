@@ -3,10 +3,10 @@
     python benchmarks/new_methods.py [--seeds 5] [--tasks demo/acceptability …] [--set sigreg.lam=0.1 …] [--quick] [--out docs]
 
 Each run fine-tunes the bundled encoder with the settings of the recorded examples, on the rows of `factory/record_what_holds.py`, and is
-compared with plain training of the same seed. demo/sentiment and demo/sentiment5 take ten epochs: in three, plain training learns nothing
-that a penalty could spoil. A statistic is the method's term without its strength, on those vectors of the validation rows that its penalty acts on;
-SIGReg's directions are those of the first batch for all models. The bar: the statistic is lower in every seed, and the 95 % interval of
-the mean difference in the task's score contains 0.
+compared with plain training of the same seed. demo/sentiment and demo/sentiment5 take ten epochs: in three, plain training learns
+nothing that a penalty could spoil. A statistic is the method's term without its strength, on those vectors of the validation rows that
+its penalty acts on; SIGReg's directions are those of the first batch for all models. The bar: the statistic is lower in every seed, and
+the 95 % interval of the mean difference in the task's score contains 0.
 """
 
 from __future__ import annotations
