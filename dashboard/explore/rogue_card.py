@@ -59,9 +59,8 @@ def _card(pane: Pane, rogue: RogueDimensions | None) -> None:
         st.markdown("No rogue dimensions: no mean or spread is more than three standard deviations out.")
         return
     answers = shares(rogue), harm(rogue)
-    shown.note(
-        f"explore_rogue_{pane.number}", ShownTable(f"Rogue dimensions: {pane.cloud_words}", table(rogue), answers)
-    )
+    noted = ShownTable(f"Rogue dimensions: {pane.cloud_words}", table(rogue), tuple(map(wording.unmarked, answers)))
+    shown.note(f"explore_rogue_{pane.number}", noted)
     st.markdown(as_markdown(table(rogue)))
     if len(rogue.numbers) > _SHOWN:
         st.caption(f"The {_SHOWN} most extreme of {len(rogue.numbers)}.")

@@ -230,7 +230,7 @@ def _take_home(
         shown.note(
             PREFIX + "reading",
             ShownTable(
-                "What this cosine means", numbers, (reading.sentence, *(text.replace("**", "") for text in answers))
+                "What this cosine means", numbers, (reading.sentence, *(wording.unmarked(text) for text in answers))
             ),
         )
         code = functools.partial(_code, ruler, request, cosine)

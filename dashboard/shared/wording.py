@@ -18,6 +18,11 @@ def plain(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", printable(text))
 
 
+def unmarked(text: str) -> str:
+    """Markdown with bold type and the escapes of `plain` as plain text, for files."""
+    return re.sub(r"\\(.)", r"\1", text.replace("**", ""))
+
+
 def run_title(row: RunRow) -> str:
     """A run's name, with the method's parameters as symbols."""
     parameters = variant(row.config.method, row.config.params)

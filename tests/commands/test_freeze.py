@@ -61,6 +61,7 @@ def test_the_file_has_the_numbers_of_the_page(tmp_path: Path, capsys: pytest.Cap
     np.testing.assert_allclose(table["IsoScore"], shown["IsoScore"].astype(float), rtol=6e-4)
     np.testing.assert_array_equal(table["n"], shown["n"])
     assert any(title.startswith("Rogue dimensions: ") for title in written.tables)
+    assert "Harmful: cannot tell. Without them, k-NN accuracy changes by" in file.read_text(encoding="utf-8")
     figures = drawn(page)
     missing = [figure["data"] for figure in figures if not any(alike(figure, one) for one in written.figures)]
     assert len(figures) > 4 and not missing
