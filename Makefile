@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= 8501
 
-.PHONY: app test check format docs bench core ray clean
+.PHONY: app test check format docs bench core clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m isoviz app --port $(PORT)
@@ -49,16 +49,8 @@ core: $(VENV)/.dev
 	.core/bin/python -c "import numpy; numpy.save('.core/x.npy', numpy.random.default_rng(0).normal(size=(500, 16)))"
 	.core/bin/isoviz measure --embeddings .core/x.npy
 
-# A Ray cluster for tests/runs/test_ray_head.py, in a separate environment: the app needs no Ray.
-ray: .ray/.made
-
-.ray/.made: requirements-ray.txt
-	$(PYTHON) -m venv .ray
-	.ray/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-ray.txt
-	touch $@
-
 clean:
-	rm -rf $(VENV) .core .ray
+	rm -rf $(VENV) .core
 
 $(VENV)/bin/python:
 	$(PYTHON) -c "import sys; v = sys.version_info; sys.exit(0 if (3, 11) <= v < (3, 14) else 'IsoViz needs Python 3.11 to 3.13, found %d.%d: run make PYTHON=/path/to/python3.11' % v[:2])"

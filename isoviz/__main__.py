@@ -155,6 +155,8 @@ def _extra(words: Sequence[str], package: str) -> str:
     """The extra of pyproject.toml that installs what a verb needs."""
     if package in ("pandas", "pyarrow", "safetensors"):
         return "tables"
+    if package == "ray":
+        return "ray"
     return {"app": "app", "report": "app", "freeze": "app", "mcp": "mcp"}.get(words[0] if words else "", "train")
 
 

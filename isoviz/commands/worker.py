@@ -12,14 +12,12 @@ from isoviz import devices
 from isoviz.commands.options import StoreOption
 from isoviz.commands.train import say
 from isoviz.errors import InputError
-from isoviz.jobs.worker import log_to
 from isoviz.operations.operation import argument
-from isoviz.runs.execution import DEFAULT_TRAIN, train_run
+from isoviz.runs.execution import DEFAULT_TRAIN
 from isoviz.runs.gentle_stop import gentle_stop
 from isoviz.runs.recovery import mark_lost
 from isoviz.runs.runner import POLL_SECONDS, Runner
 from isoviz.runs.store import RunRow, Store, StoreUnavailableError
-from isoviz.training.distributed import LOG
 
 
 def run(
@@ -27,43 +25,33 @@ def run(
     ray: Annotated[
         str | None,
         argument(
-            "train on a Ray cluster instead of this machine; URL is that of its dashboard, such as http://127.0.0.1:8265",
-            "URL",
+            "train on a Ray cluster instead of this machine: its address, or auto for the one that this machine belongs to",
+            "ADDRESS",
         ),
     ] = None,
     cpus: Annotated[int | None, argument("with --ray: CPUs of each run (default: 1)", ge=1)] = None,
     gpus: Annotated[int | None, argument("with --ray: GPUs of each process of a run (default: 0)", ge=0)] = None,
-    run: Annotated[str | None, argument("what a job of the cluster does", hidden=True)] = None,
-    attempt: Annotated[int | None, argument("of the job's run", hidden=True)] = None,
     store: StoreOption = None,
 ) -> int:
     """Work until the queue has been empty for `--idle` seconds, or until stopped; the exit code is 0.
 
-    SIGTERM and Ctrl-C stop the run at hand with a checkpoint and put it back into the queue; with `--ray` the jobs go on.
+    SIGTERM and Ctrl-C stop the runs at hand with a checkpoint and put them back into the queue.
     """
     for name, number in {"cpus": cpus, "gpus": gpus}.items():
         if number is not None and ray is None:
             raise InputError(f"--{name}: only with --ray", field=name)
     opened = Store(store)
-    if run is not None:
-        row = opened.get(run)  # before the log: an unknown id is an error of this command
-        log_to(opened.folder_of(row.id) / LOG)
-        return train_run(opened.url, row.id, DEFAULT_TRAIN, attempt=attempt)
     if ray is not None:
-        return _serve_cluster(opened, ray, idle, cpus or 1, gpus or 0)
+        from isoviz.runs.ray_tasks import RayTasks
+
+        tasks = RayTasks(opened, ray, cpus=cpus or 1, gpus=gpus or 0, say=say)
+        with gentle_stop(say) as stop:
+            tasks.serve(idle, stop)
+        return 0
     mark_lost(opened)
     found = devices.describe()
     with gentle_stop(say) as stop:
         work(opened, idle, stop, gpus=len(found.slots) if found.on_gpu else None)
-    return 0
-
-
-def _serve_cluster(store: Store, url: str, idle: float, cpus: int, gpus: int) -> int:
-    from isoviz.runs.ray_jobs import Cluster, Dispatcher, token_of
-
-    dispatcher = Dispatcher(store, Cluster(url, token_of(os.environ)), cpus=cpus, gpus=gpus, say=say)
-    with gentle_stop(lambda _: say("stopping; jobs on the cluster continue")) as stop:
-        dispatcher.serve(idle, stop)
     return 0
 
 
