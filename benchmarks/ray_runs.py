@@ -4,8 +4,8 @@
 
 `python -m isoviz worker --ray` submits the runs to a head on this machine. They train the bundled model; the results go to a PostgreSQL
 server that is started for this. Processes are killed when their run has saved a checkpoint; so is the head, with all its processes, when
-half of the runs have finished, after which head and command are started again. Exit code 1 unless all runs finish with the events, metrics and
-measures of an undisturbed run, bit for bit.
+half of the runs have finished, after which head and command are started again. Exit code 1 unless all runs finish with the events, metrics
+and measures of an undisturbed run, bit for bit.
 """
 
 from __future__ import annotations

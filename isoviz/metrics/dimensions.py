@@ -153,11 +153,11 @@ def abs_correlation(points: Points) -> Array:
 def correlation_order(abs_corr: Points) -> NDArray[np.int64] | Array:
     """An order of the dimensions that places correlated ones next to each other, shape (d,), integers.
 
-    Deterministic: average linkage on 1 − |ρ|, leaves ordered so that neighbours are as close as the tree allows.
+    The leaves of average linkage on 1 − |ρ|, in scipy's order, which is deterministic.
     Dimensions that correlate with no other, for lack of variance, come last.
 
     Args:
-        abs_corr: (d, d) from `abs_correlation`. The order takes 0.1 s at d = 768, 0.2 s at d = 1024.
+        abs_corr: (d, d) from `abs_correlation`.
     """
     matrix = float64_matrix(abs_corr, "abs_corr")
     d = matrix.shape[0]
@@ -172,14 +172,10 @@ def correlation_order(abs_corr: Points) -> NDArray[np.int64] | Array:
     isolated = (distance == 1.0).sum(axis=0) == d - 1
     live, last = np.flatnonzero(~isolated), np.flatnonzero(isolated)
     if len(live) > 2:
-        from scipy.cluster.hierarchy import linkage
+        from scipy.cluster.hierarchy import leaves_list, linkage
         from scipy.spatial.distance import squareform
 
-        from isoviz.metrics.leaf_order import shortest_leaf_order
-
-        live_distances = distance[np.ix_(live, live)]
-        merges = linkage(squareform(live_distances, checks=False), method="average")
-        live = live[shortest_leaf_order(merges, live_distances)]
+        live = live[leaves_list(linkage(squareform(distance[np.ix_(live, live)], checks=False), method="average"))]
     return like(abs_corr, np.concatenate([live, last]).astype(np.int64))
 
 

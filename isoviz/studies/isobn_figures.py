@@ -297,7 +297,7 @@ FIGURES: Final = ComputedStudy(
         "[CLS] state only.",
         "Equation 9 takes the singular values of the embeddings as they are; the text says that the mean does not matter, "
         "which holds after centring. Here they are centred.",
-        "The paper does not name the clustering that orders Figure 2. Here: average linkage on 1 − |ρ|, with the shortest leaf order.",
+        "The paper does not name the clustering that orders Figure 2. Here: average linkage on 1 − |ρ|, leaves in the order of scipy.",
         "Equation 7 lacks the square root that keeps the variance; the code has it, as here.",
         "ε of IsoBN is 0.1 in the text, where γ sums ρ², and 0.001 in the code, where γ averages it. Here as in the text.",
         "ε of batch normalisation is not given. Here 1e-5 under the root, so a dimension with σ far below 0.003 stays below "
