@@ -10,6 +10,7 @@ page, drawn by kaleido in a browser of this machine.
 from __future__ import annotations
 
 import io
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from _report import ROOT, Table, literal, options, write_section
 from PIL import Image
 
 from dashboard.papers import drawing
-from dashboard.report import markdown_file
 from dashboard.report.document import Picture
 from isoviz import studies
 from isoviz.studies import Result
@@ -26,6 +26,8 @@ from isoviz.studies.result import Figure, Panel, Verdict
 
 WIDTH = 1800
 """Pixels of a picture."""
+TILE = 900
+"""Width in pixels at which a panel is laid out; its PNG has twice as many."""
 
 
 def image(result: Result, figure: Figure) -> str:
@@ -45,7 +47,7 @@ def draw(figure: Figure, path: Path) -> None:
         drawn.update_layout(height=drawn.layout.height if alone else 640)
         pictures.append(Picture(panel.title, drawn, ""))
     tiles = []
-    for content in markdown_file.draw(pictures):
+    for content in png(pictures):
         with Image.open(io.BytesIO(content)) as tile:
             share = WIDTH / columns / tile.width
             tiles.append(
@@ -58,6 +60,35 @@ def draw(figure: Figure, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     sheet.quantize(256).save(path, optimize=True)
     print(f"written: {path}")
+
+
+def png(pictures: list[Picture]) -> list[bytes]:
+    """Each figure as PNG, by kaleido in a browser of this machine; nothing is fetched."""
+    import kaleido
+
+    with tempfile.TemporaryDirectory(prefix="isoviz-figures-") as folder:
+        files = [Path(folder) / f"{index}.png" for index in range(len(pictures))]
+        orders = [
+            {
+                "fig": _on_white(picture),
+                "path": str(file),
+                "opts": {"format": "png", "width": TILE, "height": picture.height, "scale": 2},
+            }
+            for picture, file in zip(pictures, files, strict=True)
+        ]
+        # without mathjax, which would be loaded from another host
+        kaleido.write_fig_from_object_sync(orders, kopts={"mathjax": False})
+        return [file.read_bytes() for file in files]
+
+
+def _on_white(picture: Picture) -> dict[str, Any]:
+    spec = picture.spec()
+    spec["layout"] |= {
+        "paper_bgcolor": "#ffffff",
+        "plot_bgcolor": "#ffffff",
+        "font": {"color": "#18222d", "family": "sans-serif"},
+    }
+    return spec
 
 
 def page(result: Result) -> str:

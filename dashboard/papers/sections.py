@@ -372,7 +372,7 @@ def _latex(table: Table) -> str:
 
 def _files(choice: Listed, record: Record, comparison_frame: pd.DataFrame | None) -> None:
     make = functools.partial(as_report.document, choice.source, choice.study, record.result)
-    offering.buttons(
+    offering.button(
         "Papers", make, f"{record.result.provenance.study}-{record.scale}", key=f"{PREFIX}report_{choice.slug}"
     )
     with st.container(horizontal=True):

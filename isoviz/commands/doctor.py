@@ -172,18 +172,6 @@ def _hub(_: StoreOption) -> Found:
         yield "ok", "the hub can be reached"
 
 
-def _pictures(_: StoreOption) -> Found:
-    if not find_spec("choreographer"):
-        yield "note", "kaleido is not installed: reports have no PNG", "pip install 'isoviz[app]'"
-        return
-    from choreographer.browsers.chromium import Chromium
-
-    if Chromium.find_browser(skip_local=False):
-        yield "ok", "a browser draws the PNG files of reports"
-    else:
-        yield "note", "no Chrome or Chromium: reports have no PNG", "Install one; nothing else needs it."
-
-
 def _settings(_: StoreOption) -> Found:
     values = {name: value for name, value in sorted(os.environ.items()) if name.startswith("ISOVIZ_")}
     shown = (f"{name}={'…' if _SECRET.search(name) else value}" for name, value in values.items())
@@ -196,6 +184,5 @@ _CHECKS: Final[dict[str, Callable[[StoreOption], Found]]] = {
     "disk": _disk,
     "store": _store,
     "hub": _hub,
-    "pictures": _pictures,
     "settings": _settings,
 }

@@ -1,4 +1,4 @@
-"""`isoviz report`: write an experiment's report as one HTML file, or as Markdown with images in a zip file."""
+"""`isoviz report`: write an experiment's report as one HTML file."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ def run(
     experiment: Annotated[str, argument("its name, as on the Experiments page", "EXPERIMENT", positional=True)],
     out: Annotated[
         str | None,
-        argument(
-            "FILE.html: one file with interactive figures; FILE.zip: Markdown, PNG and CSV (default: EXPERIMENT.html)",
-            "FILE",
-        ),
+        argument("one file with interactive figures (default: EXPERIMENT.html)", "FILE"),
     ] = None,
     store: StoreOption = None,
 ) -> int:
@@ -30,8 +27,8 @@ def run(
     if not opened.list(group=experiment, limit=1):
         raise InputError(f"no experiment '{experiment}' in the store {opened}")
     target = os.path.abspath(out or f"{experiment}.html".replace(os.sep, "-"))
-    if not target.endswith((".html", ".zip")):
-        raise InputError(f"out: expected a name that ends in .html or .zip (got {out})", field="out")
+    if not target.endswith(".html"):
+        raise InputError(f"out: expected a name that ends in .html (got {out})", field="out")
     done = dashboard.render("report", experiment, target, ISOVIZ_STORE=opened.url)
     if done.returncode == 2:
         raise InputError(done.stderr.decode(errors="replace").strip().splitlines()[-1])

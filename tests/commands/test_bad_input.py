@@ -118,7 +118,7 @@ LINES = {
     "compare sweep --by epochs": "--by: all of these runs have the same epochs",
     "compare sweep --alpha 0": "--alpha: must be between 0 and 1",
     "report other": "no experiment 'other'",
-    "report sweep --out report.pdf": "--out: expected a name that ends in .html or .zip",
+    "report sweep --out report.pdf": "--out: expected a name that ends in .html",
     "report sweep --out /no/such/folder/x.html": "cannot be written: No such file or directory",
     "study run istar-figure-2 --model demo/tiny-bert": "--model: 'istar-figure-2' does not take this",
     "study run isobn-figures --data {box}/file": "--data: expected TASK=DIR",

@@ -67,4 +67,4 @@ def test_what_is_not_installed_is_a_note_with_its_extra(findings: Any, monkeypat
     monkeypatch.setattr(importlib.metadata, "version", some)
     monkeypatch.setattr(doctor, "find_spec", lambda name: None)
     found = findings()
-    assert "lacks segno" in found["packages"] and {"devices", "store", "hub", "pictures"} <= set(found)
+    assert "lacks segno" in found["packages"] and {"devices", "store", "hub"} <= set(found)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
@@ -16,13 +13,12 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from dashboard import report
 from dashboard.papers import as_report, records
-from dashboard.report import html_file, markdown_file, of_runs
+from dashboard.report import html_file, of_runs
 from dashboard.report.document import Code, Document, Heading, Numbers, Paragraph, Picture, Points
 from dashboard.shared.run_lists import Filter
 from isoviz import studies, vectors
-from isoviz.errors import InputError, IsoVizError
+from isoviz.errors import InputError
 from isoviz.runs.store import Store
 from isoviz.studies import papers
 from tests.dashboard.conftest import Offered, OpenPage
@@ -89,34 +85,6 @@ def test_what_is_needed_is_in_the_file() -> None:
     assert '<td class="number">0.1235</td>' in lines and '<td class="number"></td>' in lines
 
 
-def unpacked(document: Document, monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
-    """The files of the zip, with pictures that no browser had to draw."""
-    monkeypatch.setattr(markdown_file, "draw", lambda pictures: [b"PNG"] * len(pictures))
-    with zipfile.ZipFile(io.BytesIO(markdown_file.render(document))) as files:
-        return {name: files.read(name) for name in files.namelist()}
-
-
-def test_markdown_has_its_figures_and_tables_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    files = unpacked(sample(), monkeypatch)
-    assert set(files) == {"report.md", "figure-1.png", "figure-1.json", "table-1.csv"}
-    text = files["report.md"].decode()
-    assert "(figure-1.png)" in text and "<img" not in text.replace("\\<img", "")
-    rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(rows) == 4 and {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}
-    assert "````\npython -m isoviz\n```\nx\n````" in text  # a fence longer than those inside
-
-
-def test_a_machine_without_a_browser_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from choreographer.errors import ChromeNotFoundError
-
-    def none_found(*arguments: Any, **options: Any) -> None:
-        raise ChromeNotFoundError
-
-    monkeypatch.setattr("kaleido.write_fig_from_object_sync", none_found)
-    with pytest.raises(IsoVizError, match="Chromium"):
-        markdown_file.render(sample())
-
-
 def test_an_experiment_has_tables_tests_trade_off_provenance_and_citations_however_many_runs_there_are(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,13 +113,12 @@ def test_a_study_has_its_figure_printed_numbers_and_what_is_open() -> None:
     assert "@" in words and len(document.pictures) == 1
 
 
-def test_pages_offer_reports_and_a_viewer_starts_no_browser(
+def test_pages_offer_reports_to_viewers_too(
     open_page: OpenPage, store: Store, monkeypatch: pytest.MonkeyPatch, offered: Offered, tmp_path: Path
 ) -> None:
     """Each page's file has the page's own numbers, and the app says how to restore it if the file is dropped there."""
     for seed in (0, 1):
         finish(store, config("baseline", seed), 0.5 + 0.25 * seed, 0.25, group="sweep")
-    monkeypatch.setattr(report.markdown_file, "can_draw", lambda: True)
     monkeypatch.setenv("ISOVIZ_READ_ONLY", "1")
     two = ["IsoScore", "IsoScore*"]
     means = "accuracy: mean and sample standard deviation over n seeds"
@@ -164,7 +131,7 @@ def test_pages_offer_reports_and_a_viewer_starts_no_browser(
         assert not shown.exception
         disabled = {button.label: button.disabled for button in shown.get("download_button")}
         assert [button.label for button in shown.get("download_button")].count("Save as one page") == 1
-        assert disabled["Save as one page"] is False and disabled["Report (Markdown, PNG)"] is True, page
+        assert disabled["Save as one page"] is False, page
         content = next(make for name, make in offered.items() if name.startswith(f"isoviz-{page}"))()
         table, on_page = saved(content).tables[title], shown.dataframe[0].value
         assert list(table) == list(on_page)
