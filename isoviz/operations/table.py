@@ -141,8 +141,6 @@ def operations(
         Operation(do.launch_runs, writes=True),
         Operation(do.stop_run, writes=True),
         Operation(do.resume_run, writes=True),
-        Operation(do.move_run, writes=True),
-        Operation(do.set_priority, writes=True),
     ]
     taken = {operation.name for operation in ours}
     others = installed("isoviz.operations", Operation, listed_as="OPERATIONS", taken=taken).values()

@@ -86,8 +86,6 @@ def test_a_session_that_launches_and_stops(tmp_path: Path) -> None:
                 "launch_runs",
                 "stop_run",
                 "resume_run",
-                "move_run",
-                "set_priority",
             }
             refused = await refusal(client, "launch_runs", method=["istar"], params={"lamda": 1})
             assert "lamda" in refused and "\n" not in refused
